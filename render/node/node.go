@@ -1,0 +1,148 @@
+// Package node describes what one machine receives: its files, directories, links, users and units, in no packing
+// format. Everything before it knows Kubernetes and nothing of Ignition or cloud-init; everything after it the reverse.
+package node
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Roles of a machine.
+const (
+	ControlPlane = "control-plane"
+	Worker       = "worker"
+)
+
+// Root is the owner of everything whose owner is not said.
+const Root = "root"
+
+// Node is one machine, or one pool of machines that boot from the same document.
+// Files, Dirs, Links and Users are sorted by path or name, Units by name; Sort does that.
+type Node struct {
+	Name string // the machine's or pool's name
+	Role string // ControlPlane or Worker
+
+	Users []User // system users that own some of the files
+	Dirs  []Dir  // directories whose mode or owner matters; other parents are made 0755 root
+	Files []File
+	Links []Link
+	Units []Unit
+
+	// Login is the user who receives AuthorizedKeys; empty means the image's default user ("core" on Ignition systems).
+	Login          string
+	AuthorizedKeys []string
+
+	// NetworkConfig is cloud-init's network-config as YAML, delivered beside the user-data. Ignition has no counterpart.
+	NetworkConfig []byte
+
+	// Extra is what only Ignition can express (disks, file systems, kernel arguments, …) as an Ignition config in JSON,
+	// without the files, directories, links and units that stand above. Only machines with Ignition have one.
+	Extra json.RawMessage
+}
+
+// File is a regular file.
+type File struct {
+	Path    string // absolute and clean
+	Mode    uint32 // permission bits, at most 0o777
+	User    string // empty means Root
+	Group   string // empty means Root
+	Content []byte
+
+	Secret string // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret
+	Why    string // one line for people: what the file is for
+}
+
+// Dir is a directory whose mode or owner matters.
+type Dir struct {
+	Path  string
+	Mode  uint32
+	User  string
+	Group string
+}
+
+// Link is a symbolic link. It is made once and never reset: programs on the machine may point it elsewhere.
+type Link struct {
+	Path   string
+	Target string // absolute, or relative to the link's directory
+}
+
+// User is a system user without login, with a group of the same name and number.
+type User struct {
+	Name string
+	ID   int
+	Home string // not created
+}
+
+// Unit is a systemd unit's state. The unit's text is a File under /etc/systemd/system, or comes with the system.
+type Unit struct {
+	Name    string
+	Enabled bool // started at every boot, by the [Install] section of the unit
+	Started bool // to be started in the first boot also where the unit was not yet there when systemd began (cloud-init)
+	Masked  bool // can never start
+}
+
+// Sort puts every list into its order: by path, or by name.
+func (n *Node) Sort() {
+	slices.SortFunc(n.Users, func(a, b User) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(n.Dirs, func(a, b Dir) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(n.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(n.Links, func(a, b Link) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(n.Units, func(a, b Unit) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// File returns the file at path, or nil.
+func (n *Node) File(path string) *File {
+	for i := range n.Files {
+		if n.Files[i].Path == path {
+			return &n.Files[i]
+		}
+	}
+	return nil
+}
+
+// Delivered returns n as a machine gets it: sorted, owners spelt out, empty lists and contents nil, and only what a
+// document says about the machine. Role, reasons, names of secrets and the network-config stay with the renderer.
+// Name is what /etc/hostname holds, or empty: a document carries no other name. Started is gone, since it says how a
+// first boot proceeds and not what the machine becomes, and so are units without a state, and Login without a key.
+// Both packers' Unpack return this form.
+func (n *Node) Delivered() Node {
+	d := *n
+	d.Name, d.Role, d.NetworkConfig = "", "", nil
+	if f := n.File("/etc/hostname"); f != nil {
+		d.Name = strings.TrimSuffix(string(f.Content), "\n")
+	}
+	d.Users, d.Dirs, d.Files = copied(n.Users), copied(n.Dirs), copied(n.Files)
+	d.Links, d.AuthorizedKeys = copied(n.Links), copied(n.AuthorizedKeys)
+	for i := range d.Dirs {
+		d.Dirs[i].User, d.Dirs[i].Group = owner(d.Dirs[i].User), owner(d.Dirs[i].Group)
+	}
+	for i := range d.Files {
+		f := &d.Files[i]
+		f.User, f.Group, f.Secret, f.Why = owner(f.User), owner(f.Group), "", ""
+		if len(f.Content) == 0 {
+			f.Content = nil
+		}
+	}
+	d.Units = nil
+	for _, u := range n.Units {
+		if u.Enabled || u.Masked {
+			d.Units = append(d.Units, Unit{Name: u.Name, Enabled: u.Enabled, Masked: u.Masked})
+		}
+	}
+	if len(d.AuthorizedKeys) == 0 {
+		d.Login = ""
+	}
+	d.Sort()
+	return d
+}
+
+// copied returns a copy of list, nil if list is empty.
+func copied[T any](list []T) []T {
+	return append([]T(nil), list...)
+}
+
+func owner(name string) string {
+	return cmp.Or(name, Root)
+}
