@@ -1,0 +1,320 @@
+package ignition
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/coreos/ignition/v2/config/v3_4"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/node"
+)
+
+// full is a machine that has one of everything.
+func full() *node.Node {
+	return &node.Node{
+		Name:  "cp-1",
+		Role:  node.ControlPlane,
+		Users: []node.User{{Name: "etcd", ID: 2379, Home: "/var/lib/etcd"}, {Name: "probe", ID: 990}},
+		Dirs:  []node.Dir{{Path: "/etc/etcd/pki", Mode: 0o750, User: "root", Group: "etcd"}, {Path: "/etc/kubernetes", Mode: 0o755}},
+		Files: []node.File{
+			{Path: "/etc/etcd/pki/ca.crt", Mode: 0o640, Group: "etcd", Content: []byte("-----BEGIN CERTIFICATE-----\nMIIB+/=\n-----END CERTIFICATE-----\n")},
+			{Path: "/etc/hostname", Mode: 0o644, Content: []byte("cp-1\n"), Why: "the machine's name"},
+			{Path: "/etc/kubernetes/empty", Mode: 0},
+			{Path: "/etc/systemd/system/kubelet.service", Mode: 0o600, Content: []byte("[Service]\nExecStart=/usr/bin/kubelet \"$A\" & <x>\n"), Secret: "none g1"},
+		},
+		Links:          []node.Link{{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/UTC"}},
+		Units:          []node.Unit{{Name: "containerd.service", Started: true}, {Name: "kubelet.service", Enabled: true, Started: true}, {Name: "update-engine.service", Masked: true}},
+		AuthorizedKeys: []string{"ssh-ed25519 AAAA you@example"},
+		NetworkConfig:  []byte("version: 2\n"),
+	}
+}
+
+// sized is a machine with this many files of the size and kind that a control plane has.
+func sized(files int) *node.Node {
+	r := rand.New(rand.NewPCG(1, 2))
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	n := full()
+	for i := range files - len(n.Files) {
+		var b strings.Builder
+		if i%2 == 0 {
+			b.WriteString("-----BEGIN CERTIFICATE-----\n")
+			for range 10 {
+				for range 64 {
+					b.WriteByte(alphabet[r.IntN(len(alphabet))])
+				}
+				b.WriteByte('\n')
+			}
+			b.WriteString("-----END CERTIFICATE-----\n")
+		} else {
+			for line := range 40 {
+				fmt.Fprintf(&b, "    - --flag-%d-%d=/etc/kubernetes/pki/value-%d\n", i, line, r.IntN(1000))
+			}
+		}
+		n.Files = append(n.Files, node.File{Path: fmt.Sprintf("/etc/kubernetes/pki/file-%d", i), Mode: 0o600, Content: []byte(b.String())})
+	}
+	n.Sort()
+	return n
+}
+
+func TestPack(t *testing.T) {
+	t.Parallel()
+	got, err := Pack(full(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, `{"ignition":{"version":"3.4.0"},`+
+		`"passwd":{"groups":[{"gid":2379,"name":"etcd","system":true},{"gid":990,"name":"probe","system":true}],`+
+		`"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA you@example"]},`+
+		`{"homeDir":"/var/lib/etcd","name":"etcd","noCreateHome":true,"primaryGroup":"etcd","shell":"/usr/sbin/nologin","system":true,"uid":2379},`+
+		`{"name":"probe","noCreateHome":true,"primaryGroup":"probe","shell":"/usr/sbin/nologin","system":true,"uid":990}]},`+
+		`"storage":{"directories":[{"group":{"name":"etcd"},"path":"/etc/etcd/pki","mode":488},{"path":"/etc/kubernetes","mode":493}],`+
+		`"files":[{"group":{"name":"etcd"},"overwrite":true,"path":"/etc/etcd/pki/ca.crt","contents":{"source":"data:,-----BEGIN%20CERTIFICATE-----%0AMIIB+/=%0A-----END%20CERTIFICATE-----%0A"},"mode":416},`+
+		`{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},"mode":420},`+
+		`{"overwrite":true,"path":"/etc/kubernetes/empty","contents":{"source":"data:,"},"mode":0},`+
+		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service","contents":{"source":"data:,%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384}],`+
+		`"links":[{"overwrite":true,"path":"/etc/localtime","target":"../usr/share/zoneinfo/UTC"}]},`+
+		`"systemd":{"units":[{"enabled":true,"name":"kubelet.service"},{"mask":true,"name":"update-engine.service"}]}}`, string(got))
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		n    *node.Node
+	}{
+		{"empty", &node.Node{}},
+		{"one of everything", full()},
+		{"fifty files", sized(50)},
+		{"login", &node.Node{Login: "root", AuthorizedKeys: []string{"a", "b"}}},
+		{"login without keys", &node.Node{Login: "root"}},
+		{"hostname without newline", &node.Node{Files: []node.File{{Path: "/etc/hostname", Content: []byte("x")}}}},
+		{"extra", &node.Node{
+			Files:          []node.File{{Path: "/etc/hosts", Mode: 0o644, Content: []byte("127.0.0.1 localhost\n")}},
+			Units:          []node.Unit{{Name: "a.service", Enabled: true}},
+			AuthorizedKeys: []string{"key"},
+			Extra: []byte(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},` +
+				`"passwd":{"groups":[{"name":"ops"}],"users":[{"name":"core","passwordHash":"x"},{"name":"ops"}]},` +
+				`"storage":{"disks":[{"device":"/dev/sdb","wipeTable":true}],"files":[{"path":"/etc/hosts","append":[{"source":"data:,10.0.0.1%20a%0A"}]}]},` +
+				`"systemd":{"units":[{"mask":false,"name":"a.service"},{"enabled":false,"name":"b.service"}]}}`),
+		}},
+	} {
+		for _, limit := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s, limit %d", c.name, limit), func(t *testing.T) {
+				t.Parallel()
+				doc, err := Pack(c.n, limit)
+				require.NoError(t, err)
+				got, err := Unpack(doc)
+				require.NoError(t, err)
+				if len(c.n.Extra) > 0 {
+					assert.JSONEq(t, string(c.n.Extra), string(got.Extra))
+					got.Extra = c.n.Extra
+				}
+				require.Equal(t, c.n.Delivered(), got)
+				again, err := Pack(&got, limit)
+				require.NoError(t, err)
+				assert.Equal(t, string(doc), string(again), "packing what was unpacked")
+			})
+		}
+	}
+}
+
+// contents are those that break naive encodings.
+var contents = map[string]string{
+	"empty":              "",
+	"only newlines":      "\n\n\n",
+	"trailing newlines":  "a\n\n\n",
+	"no newline":         "a",
+	"command":            "$(reboot) `reboot` ${HOME}\n",
+	"quotes":             "'\"\\\n",
+	"percent":            "%n %20 %%\n",
+	"plus and ampersand": "a+b&c;d#e?f\n",
+	"NUL":                "a\x00b",
+	"invalid UTF-8":      "\xff\xfe\x80",
+	"100 KiB":            strings.Repeat("0123456789abcde\n", 6400),
+	"100 KiB of bytes":   strings.Repeat("\x00\xff\x10\x80", 25600),
+	"CRLF":               "a\r\nb\r\n",
+	"tabs":               "\ta\t\n\t\n",
+	"YAML marks":         "---\na\n...\n",
+	"cloud-config":       "#cloud-config\n",
+	"template":           "{{ x }}\n",
+	"comma":              ",;base64,QQ==",
+	"HTML":               "<a href=\"x\">&amp;</a>",
+	"line separators":    "a\u2028b\u2029c\u0085d\ufeffe\n",
+	"emoji":              "🙂\n",
+}
+
+func TestContents(t *testing.T) {
+	t.Parallel()
+	for name, content := range contents {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &node.Node{Files: []node.File{{Path: "/f", Content: []byte(content)}}}
+			for _, limit := range []int{0, 1} {
+				doc, err := Pack(n, limit)
+				require.NoError(t, err)
+				got, err := Unpack(doc)
+				require.NoError(t, err)
+				require.Equal(t, n.Delivered(), got)
+			}
+		})
+	}
+}
+
+func TestDataURL(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, content, want string }{
+		{"empty", "", "data:,"},
+		{"bare", "aZ09!$&'()*+,-./:;=?@_~", "data:,aZ09!$&'()*+,-./:;=?@_~"},
+		{"escaped", " \n\"#%<>[\\]^`{|}\x7f", "data:,%20%0A%22%23%25%3C%3E%5B%5C%5D%5E%60%7B%7C%7D%7F"},
+		{"text stays text", "é é é é é é", "data:,%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9"},
+		{"bytes", strings.Repeat("\xff", 6), "data:;base64,////////"},
+		{"bytes that are shorter as they are", "abcdefghij\xff", "data:,abcdefghij%FF"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.want, dataURL([]byte(c.content)))
+		})
+	}
+}
+
+func TestPackErrors(t *testing.T) {
+	t.Parallel()
+	file := func(path string) node.Node { return node.Node{Files: []node.File{{Path: path}}} }
+	extra := func(n node.Node, config string) node.Node {
+		n.Extra = []byte(`{"ignition":{"version":"3.4.0"},` + config + `}`)
+		return n
+	}
+	for _, c := range []struct {
+		name string
+		n    node.Node
+		want string
+	}{
+		{"relative path", file("etc/x"), "etc/x ($.storage.files.0.path): path not absolute"},
+		{"unclean path", file("/etc/../x"), "/etc/../x ($.storage.files.0.path): path is not"},
+		{"path of bytes", file("/\xff"), `file "/\xff": not text`},
+		{"path with NUL", file("/a\x00"), `file "/a\x00": not text`},
+		{"same path twice", node.Node{Files: []node.File{{Path: "/a"}}, Dirs: []node.Dir{{Path: "/a"}}}, "/a ($.storage.files.0): duplicate entry defined"},
+		{"special bits", node.Node{Files: []node.File{{Path: "/a", Mode: 0o4755}}}, "/a ($.storage.files.0.mode): setuid/setgid/sticky bits are not supported"},
+		{"mode", node.Node{Dirs: []node.Dir{{Path: "/a", Mode: 0o10000}}}, "/a ($.storage.directories.0.mode): illegal file mode"},
+		{"unit's ending", node.Node{Units: []node.Unit{{Name: "a.container", Enabled: true}}}, "a.container ($.systemd.units.0.name): invalid systemd unit extension"},
+		{"masked and enabled", node.Node{Units: []node.Unit{{Name: "a.service", Enabled: true, Masked: true}}}, "unit a.service: masked, and to be started too"},
+		{"masked and written", node.Node{Units: []node.Unit{{Name: "a.service", Masked: true}}, Files: []node.File{{Path: "/etc/systemd/system/a.service"}}}, "unit a.service: masked, but its text is among the files"},
+		{"user twice", node.Node{Users: []node.User{{Name: "a"}, {Name: "a"}}}, "user a ($.passwd.users.1): duplicate entry defined"},
+		{"extra not JSON", node.Node{Extra: []byte("{")}, "extra Ignition config: "},
+		{"extra too new", node.Node{Extra: []byte(`{"ignition":{"version":"3.5.0"}}`)}, "extra Ignition config: unsupported config version"},
+		{"extra unused key", extra(node.Node{}, `"x":1`), "extra Ignition config: $.x: unused key x"},
+		{"extra replaces all", node.Node{Extra: []byte(`{"ignition":{"version":"3.4.0","config":{"replace":{"source":"https://example.com"}}}}`)}, "would discard the machine's whole config"},
+		{"extra replaces a file", extra(file("/a"), `"storage":{"files":[{"path":"/a","mode":420}]}`), "/a: this file is also one of the machine's own"},
+		{"extra makes a directory of a file", extra(file("/a"), `"storage":{"directories":[{"path":"/a"}]}`), "/a: this path is also one of the machine's own"},
+		{"extra makes a link of a file", extra(file("/a"), `"storage":{"links":[{"path":"/a","target":"/b"}]}`), "/a: this path is also one of the machine's own"},
+		{"extra makes a file of a directory", extra(node.Node{Dirs: []node.Dir{{Path: "/a"}}}, `"storage":{"files":[{"path":"/a"}]}`), "/a: this path is also one of the machine's own"},
+		{"extra disables a unit", extra(node.Node{Units: []node.Unit{{Name: "a.service", Enabled: true}}}, `"systemd":{"units":[{"name":"a.service","enabled":false}]}`), "unit a.service: its state is also set"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			doc, err := Pack(&c.n, 0)
+			require.ErrorContains(t, err, c.want)
+			assert.Nil(t, doc)
+		})
+	}
+}
+
+func TestStub(t *testing.T) {
+	t.Parallel()
+	n := sized(50)
+	plain, err := Pack(n, 0)
+	require.NoError(t, err)
+
+	same, err := Pack(n, len(plain))
+	require.NoError(t, err)
+	assert.Equal(t, plain, same, "a document that fits is not compressed")
+
+	doc, err := Pack(n, len(plain)-1)
+	require.NoError(t, err)
+	again, err := Pack(n, len(plain)-1)
+	require.NoError(t, err)
+	assert.Equal(t, doc, again)
+	cfg, r, err := v3_4.Parse(doc)
+	require.NoError(t, err)
+	assert.Empty(t, r.Entries)
+	inner, err := embedded(cfg.Ignition.Config.Replace)
+	require.NoError(t, err)
+	assert.Equal(t, string(plain), string(inner))
+	assert.Less(t, len(doc), len(plain))
+}
+
+func TestUnpackErrors(t *testing.T) {
+	t.Parallel()
+	replaced := func(source, more string) string {
+		return `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"` + source + `"` + more + `}}}}`
+	}
+	bomb, err := encode(stub(bytes.Repeat([]byte{' '}, maxDocument+1)))
+	require.NoError(t, err)
+	whole := *stub([]byte(`{"ignition":{"version":"3.4.0"}}`)).Ignition.Config.Replace.Source
+	for _, c := range []struct{ name, doc, want string }{
+		{"nothing", "", "not a config (empty)"},
+		{"not JSON", "x", "invalid character"},
+		{"too new", `{"ignition":{"version":"3.5.0"}}`, "unsupported config version"},
+		{"elsewhere", replaced("https://example.com/x", ""), "it is elsewhere, not in this document"},
+		{"not gzip", replaced("data:,x", `,"compression":"gzip"`), "decompress: "},
+		{"cut off", replaced(whole[:len(whole)-8], `,"compression":"gzip"`), "decompress: unexpected EOF"},
+		{"other hash", replaced("data:,x", `,"verification":{"hash":"sha256-`+strings.Repeat("0", 64)+`"}`), "its hash is sha256-2d71"},
+		{"stub in a stub", replaced("data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""), "replaced once more"},
+		{"too large", string(bomb), "it is larger than 67108864 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Unpack([]byte(c.doc))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func FuzzRoundTrip(f *testing.F) {
+	for _, content := range contents {
+		f.Add([]byte(content), "/etc/x y", uint32(0o644), "root", "etcd")
+	}
+	f.Fuzz(func(t *testing.T, content []byte, p string, mode uint32, user, group string) {
+		n := &node.Node{Files: []node.File{{Path: p, Mode: mode, User: user, Group: group, Content: content}}}
+		doc, err := Pack(n, len(content)%2)
+		text := utf8.ValidString(p) && utf8.ValidString(user) && utf8.ValidString(group) && !strings.Contains(p+user+group, "\x00")
+		if !text || !path.IsAbs(p) || path.Clean(p) != p || mode > 0o777 {
+			require.Error(t, err)
+			return
+		}
+		require.NoError(t, err)
+		got, err := Unpack(doc)
+		require.NoError(t, err)
+		require.Equal(t, n.Delivered(), got)
+	})
+}
+
+func BenchmarkPack(b *testing.B) {
+	for _, c := range []struct {
+		name         string
+		files, limit int
+	}{
+		{"control plane, 50 files", 50, 0},
+		{"control plane, 50 files, stub", 50, 1},
+		{"worker, 25 files", 25, 0},
+		{"worker, 25 files, stub", 25, 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			n := sized(c.files)
+			doc, err := Pack(n, c.limit)
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Pack(n, c.limit); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(doc)), "doc-bytes")
+		})
+	}
+}

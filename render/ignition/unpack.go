@@ -1,0 +1,241 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/coreos/ignition/v2/config/util"
+	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	"kiln/render/node"
+)
+
+// maxDocument is how large, in bytes, the config inside a stub may become when it is decompressed.
+const maxDocument = 64 << 20
+
+// Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n without Extra,
+// Unpack(Pack(n)) is n.Delivered(). Name is what /etc/hostname holds without its newline, or empty; Login is empty if
+// the keys are for the image's default user. What has no place in a node (disks, remote files, …) is in Extra, as JSON in
+// the order of Ignition's schema; keys that Extra gave to the login user come back among AuthorizedKeys.
+//
+// It fails if Ignition's validation has anything to say about doc or about the config inside it, and if a stub's
+// content is not there, does not decompress, is larger than 64 MiB, has another hash, or is a stub again.
+func Unpack(doc []byte) (node.Node, error) {
+	cfg, err := parse(doc)
+	if err != nil {
+		return node.Node{}, err
+	}
+	if outer := cfg.Ignition.Config.Replace; outer.Source != nil {
+		inner, err := embedded(outer)
+		if err == nil {
+			cfg, err = parse(inner)
+		}
+		if err == nil && cfg.Ignition.Config.Replace.Source != nil {
+			err = errors.New("it is replaced once more")
+		}
+		if err != nil {
+			return node.Node{}, fmt.Errorf("config inside the stub: %w", err)
+		}
+	}
+	var n node.Node
+	cfg.Passwd = takePasswd(cfg.Passwd, &n)
+	if err := take(&cfg, &n); err != nil {
+		return node.Node{}, err
+	}
+	return n.Delivered(), nil
+}
+
+// embedded returns the config that a stub holds, decompressed and verified.
+func embedded(r types.Resource) ([]byte, error) {
+	if !isDataURL(r.Source) {
+		return nil, errors.New("it is elsewhere, not in this document")
+	}
+	doc, err := urlContent(*r.Source)
+	if err != nil {
+		return nil, err
+	}
+	if util.NotEmpty(r.Compression) {
+		z, err := gzip.NewReader(bytes.NewReader(doc))
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+		if doc, err = io.ReadAll(io.LimitReader(z, maxDocument+1)); err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+	}
+	if len(doc) > maxDocument {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxDocument)
+	}
+	if hash := r.Verification.Hash; hash != nil {
+		sum := sha256.Sum256(doc)
+		if want := "sha256-" + hex.EncodeToString(sum[:]); *hash != want {
+			return nil, fmt.Errorf("its hash is %s, not %s", want, *hash)
+		}
+	}
+	return doc, nil
+}
+
+// takePasswd moves the login user's keys and the system users from p to n and returns what is left.
+// Only the first user can be the login user, for there Pack puts it.
+func takePasswd(p types.Passwd, n *node.Node) types.Passwd {
+	var rest types.Passwd
+	groups := make(map[string]types.PasswdGroup, len(p.Groups))
+	for _, g := range p.Groups {
+		groups[g.Name] = g
+	}
+	taken := make(map[string]bool)
+	for i, u := range p.Users {
+		if i == 0 && len(u.SSHAuthorizedKeys) > 0 {
+			if u.Name != defaultLogin {
+				n.Login = u.Name
+			}
+			for _, k := range u.SSHAuthorizedKeys {
+				n.AuthorizedKeys = append(n.AuthorizedKeys, string(k))
+			}
+			u.SSHAuthorizedKeys = nil
+			if reflect.DeepEqual(u, types.PasswdUser{Name: u.Name}) {
+				continue
+			}
+		}
+		if u.UID != nil {
+			own := node.User{Name: u.Name, ID: *u.UID}
+			if u.HomeDir != nil {
+				own.Home = *u.HomeDir
+			}
+			if reflect.DeepEqual(u, systemUser(own)) && reflect.DeepEqual(groups[u.Name], systemGroup(own)) {
+				n.Users = append(n.Users, own)
+				taken[u.Name] = true
+				continue
+			}
+		}
+		rest.Users = append(rest.Users, u)
+	}
+	for _, g := range p.Groups {
+		if !taken[g.Name] {
+			rest.Groups = append(rest.Groups, g)
+		}
+	}
+	return rest
+}
+
+// take moves every file, directory, link and unit that a node can express from cfg to n, and the rest to n.Extra.
+func take(cfg *types.Config, n *node.Node) error {
+	s := &cfg.Storage
+	files, dirs, links := s.Files, s.Directories, s.Links
+	s.Files, s.Directories, s.Links = nil, nil, nil
+	for _, f := range files {
+		rest, err := takeFile(f, n)
+		if err != nil {
+			return fmt.Errorf("file %s: %w", f.Path, err)
+		}
+		if rest != nil {
+			s.Files = append(s.Files, *rest)
+		}
+	}
+	for _, d := range dirs {
+		if util.IsTrue(d.Overwrite) || !named(d.Node) || !plainMode(d.Mode) {
+			s.Directories = append(s.Directories, d)
+			continue
+		}
+		n.Dirs = append(n.Dirs, node.Dir{Path: d.Path, Mode: mode(d.Mode, 0o755), User: str(d.User.Name), Group: str(d.Group.Name)})
+	}
+	for _, l := range links {
+		if util.IsTrue(l.Hard) || l.Target == nil || l.User != (types.NodeUser{}) || l.Group != (types.NodeGroup{}) {
+			s.Links = append(s.Links, l)
+			continue
+		}
+		n.Links = append(n.Links, node.Link{Path: l.Path, Target: *l.Target})
+	}
+	units := cfg.Systemd.Units
+	cfg.Systemd.Units = nil
+	for _, u := range units {
+		if rest := takeUnit(u, n); rest != nil {
+			cfg.Systemd.Units = append(cfg.Systemd.Units, *rest)
+		}
+	}
+	if !reflect.DeepEqual(*cfg, empty()) {
+		extra, err := encode(*cfg)
+		if err != nil {
+			return err
+		}
+		n.Extra = json.RawMessage(extra)
+	}
+	return nil
+}
+
+// takeFile moves the file that f creates to n, and returns the rest of f: nothing, or what it appends, or all of it if
+// it cannot be a node's file.
+func takeFile(f types.File, n *node.Node) (*types.File, error) {
+	c := f.Contents
+	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil || !named(f.Node) || !plainMode(f.Mode) {
+		return &f, nil
+	}
+	content, err := urlContent(*c.Source)
+	if err != nil {
+		return nil, err
+	}
+	n.Files = append(n.Files, node.File{Path: f.Path, Mode: mode(f.Mode, 0o644), User: str(f.User.Name), Group: str(f.Group.Name), Content: content})
+	if len(f.Append) == 0 {
+		return nil, nil
+	}
+	return &types.File{Node: types.Node{Path: f.Path}, FileEmbedded1: types.FileEmbedded1{Append: f.Append}}, nil
+}
+
+// takeUnit moves the unit's text, its drop-ins, and what is switched on to n, and returns what is switched off:
+// a node's unit has no word for that, but Ignition does.
+func takeUnit(u types.Unit, n *node.Node) *types.Unit {
+	if util.NotEmpty(u.Contents) {
+		n.Files = append(n.Files, node.File{Path: unitDir + u.Name, Mode: 0o644, Content: []byte(*u.Contents)})
+	}
+	for _, d := range u.Dropins {
+		if util.NotEmpty(d.Contents) {
+			n.Files = append(n.Files, node.File{Path: unitDir + u.Name + ".d/" + d.Name, Mode: 0o644, Content: []byte(*d.Contents)})
+		}
+	}
+	own := node.Unit{Name: u.Name, Enabled: util.IsTrue(u.Enabled), Masked: util.IsTrue(u.Mask)}
+	if own.Enabled || own.Masked {
+		n.Units = append(n.Units, own)
+	}
+	rest := types.Unit{Name: u.Name}
+	if util.IsFalse(u.Enabled) {
+		rest.Enabled = u.Enabled
+	}
+	if util.IsFalse(u.Mask) {
+		rest.Mask = u.Mask
+	}
+	if rest.Enabled == nil && rest.Mask == nil {
+		return nil
+	}
+	return &rest
+}
+
+// named says whether the owners of e, if any are said, are said by name.
+func named(e types.Node) bool {
+	return e.User.ID == nil && e.Group.ID == nil
+}
+
+// plainMode says whether m consists of permission bits.
+func plainMode(m *int) bool {
+	return m == nil || *m >= 0 && *m <= 0o777
+}
+
+func mode(m *int, otherwise uint32) uint32 {
+	if m == nil {
+		return otherwise
+	}
+	return uint32(*m)
+}
+
+func str(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
