@@ -1,0 +1,274 @@
+// Package cloudinit turns a node.Node into cloud-init's documents, user-data and NoCloud's meta-data, and back.
+// What stands on a machine is decided before; how a document reaches the machine, after.
+package cloudinit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"kiln/render/node"
+)
+
+const (
+	// header is what tells cloud-init the format of the document.
+	header  = "#cloud-config\n"
+	unitDir = "/etc/systemd/system/"
+	// mimeWindow is how far into a document cloud-init looks for signs of a MIME message.
+	mimeWindow = 4096
+)
+
+// The scripts take every value as an argument, so that none is ever parsed by a shell.
+const (
+	// makeUser makes group and user $1 of number $2 with home $3, each unless it exists.
+	makeUser = `getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
+getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
+	// makeLink links $2 to $1 unless something, be it a link to nowhere, is at $2.
+	makeLink = `[ -e "$2" ] || [ -L "$2" ] || { mkdir -p "${2%/*}/" && ln -s -- "$1" "$2"; }`
+)
+
+// Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 takes without a warning, equal
+// bytes for equal nodes. Users and directories are made before the files, at every boot, the same way; the rest
+// happens at the first boot only: files, then links, then units: masked, enabled, and those with Started started
+// without waiting for them. A link is not made where something is already. The host's name and /etc/hosts are left alone.
+//
+// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, which may
+// still be longer than limit, and which only a platform that delivers bytes, not text, can carry.
+//
+// It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a mode beyond the
+// permission bits, a name that is not one, text that is not UTF-8, a path, user or unit that stands there twice, a unit
+// that is masked and also started, enabled or among the files. All such mistakes are in the error, with their paths,
+// never with a content.
+func Pack(n *node.Node, limit int) ([]byte, error) {
+	if err := check(n); err != nil {
+		return nil, err
+	}
+	var doc bytes.Buffer
+	doc.WriteString(header)
+	e := yaml.NewEncoder(&doc)
+	e.SetIndent(2)
+	if err := e.Encode(userData(n)); err != nil {
+		return nil, fmt.Errorf("encode the cloud-config: %w", err)
+	}
+	if err := e.Close(); err != nil {
+		return nil, fmt.Errorf("encode the cloud-config: %w", err)
+	}
+	if mentionsMIME(doc.Bytes()[:min(doc.Len(), mimeWindow)]) {
+		return nil, errors.New(`a path, key or name holds "mime-version:", for which cloud-init would take the document for a MIME message`)
+	}
+	if limit <= 0 || doc.Len() <= limit {
+		return doc.Bytes(), nil
+	}
+	return compressed(doc.Bytes()), nil
+}
+
+// MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as
+// a first boot, and the machine's name.
+func MetaData(n *node.Node, instance string) []byte {
+	out, err := yaml.Marshal(struct {
+		Instance quoted `yaml:"instance-id"`
+		Hostname quoted `yaml:"local-hostname"`
+	}{quoted(instance), quoted(n.Name)})
+	if err != nil {
+		panic("cloudinit: two strings cannot be encoded: " + err.Error())
+	}
+	return out
+}
+
+func userData(n *node.Node) config {
+	c := config{PreserveHostname: true}
+	switch keys := quotedList(n.AuthorizedKeys); {
+	case keys == nil:
+	case n.Login == "":
+		c.AuthorizedKeys = keys
+	default:
+		c.Users = []login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}
+	}
+	for _, u := range n.Users {
+		c.Bootcmd = append(c.Bootcmd, userCommand(u))
+	}
+	for _, d := range n.Dirs {
+		c.Bootcmd = append(c.Bootcmd, dirCommand(d))
+	}
+	for _, f := range n.Files {
+		content, encoding := encoded(f.Content)
+		c.WriteFiles = append(c.WriteFiles, file{
+			Path:        quoted(f.Path),
+			Permissions: quoted(octal(f.Mode)),
+			Owner:       quoted(owner(f.User) + ":" + owner(f.Group)),
+			Encoding:    encoding,
+			Content:     content,
+		})
+	}
+	for _, l := range n.Links {
+		c.Runcmd = append(c.Runcmd, argv{"sh", "-c", makeLink, "--", l.Target, l.Path})
+	}
+	c.Runcmd = append(c.Runcmd, argv{"systemctl", "daemon-reload"})
+	for _, u := range n.Units {
+		if u.Masked {
+			c.Runcmd = append(c.Runcmd, argv{"systemctl", "mask", "--", u.Name})
+		}
+	}
+	for _, u := range n.Units {
+		if u.Enabled {
+			c.Runcmd = append(c.Runcmd, argv{"systemctl", "enable", "--", u.Name})
+		}
+	}
+	for _, u := range n.Units {
+		if u.Started {
+			// Waiting for a unit that itself waits for the end of the boot would never end.
+			c.Runcmd = append(c.Runcmd, argv{"systemctl", "start", "--no-block", "--", u.Name})
+		}
+	}
+	return c
+}
+
+func userCommand(u node.User) argv {
+	return argv{"sh", "-c", makeUser, "--", u.Name, strconv.Itoa(u.ID), u.Home}
+}
+
+func dirCommand(d node.Dir) argv {
+	return argv{"install", "-d", "-m", octal(d.Mode), "-o", owner(d.User), "-g", owner(d.Group), "--", d.Path}
+}
+
+func quotedList(list []string) []quoted {
+	var out []quoted
+	for _, s := range list {
+		out = append(out, quoted(s))
+	}
+	return out
+}
+
+func octal(mode uint32) string {
+	return fmt.Sprintf("%04o", mode)
+}
+
+func owner(name string) string {
+	if name == "" {
+		return node.Root
+	}
+	return name
+}
+
+// writers are idle gzip writers. One takes 800 KB, which costs more to allocate than a small document to compress; after
+// Reset it writes what a new one would.
+var writers = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	if err != nil {
+		panic("cloudinit: gzip has no best compression: " + err.Error())
+	}
+	return w
+}}
+
+// compressed returns doc as gzip without a time or a name, equal bytes for equal documents.
+func compressed(doc []byte) []byte {
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	var out bytes.Buffer
+	w.Reset(&out)
+	w.Write(doc) // a bytes.Buffer takes everything
+	w.Close()
+	return out.Bytes()
+}
+
+var (
+	// account is what shadow's tools take for a name. A colon would end it early in write_files' owner.
+	account = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\$?$`)
+	// unitName leaves out what makes systemctl see a path or a pattern.
+	unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+$`)
+)
+
+// check finds everything in n that user-data cannot express.
+func check(n *node.Node) error {
+	var all []error
+	bad := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	paths := make(map[string]bool)
+	place := func(kind, p string) {
+		if !inert(p) || !path.IsAbs(p) || path.Clean(p) != p {
+			bad("%s %q: not an absolute, clean path", kind, p)
+		}
+		if paths[p] {
+			bad("%s %q: something else has this path", kind, p)
+		}
+		paths[p] = true
+	}
+	names := func(thing string, list ...string) {
+		for _, name := range list {
+			// write_files takes the owner "none" for no owner.
+			if name != "" && (!account.MatchString(name) || strings.EqualFold(name, "none")) {
+				bad("%s: %q is not a user's or group's name", thing, name)
+			}
+		}
+	}
+	if len(n.Extra) > 0 {
+		bad("extra Ignition config: cloud-init has no counterpart")
+	}
+	names("login", n.Login)
+	for _, k := range n.AuthorizedKeys {
+		if !inert(k) {
+			bad("ssh key %q: not text", k)
+		}
+	}
+	users := make(map[string]bool)
+	for _, u := range n.Users {
+		names("user", u.Name)
+		if u.Name == "" || !inert(u.Home) {
+			bad("user %q: no name, or a home that is not a path", u.Name)
+		}
+		if users[u.Name] {
+			bad("user %s: stands there twice", u.Name)
+		}
+		users[u.Name] = true
+	}
+	for _, d := range n.Dirs {
+		place("directory", d.Path)
+		names("directory "+d.Path, d.User, d.Group)
+		if d.Mode > 0o777 {
+			bad("directory %s: mode %#o is more than permission bits", d.Path, d.Mode)
+		}
+	}
+	for _, f := range n.Files {
+		place("file", f.Path)
+		names("file "+f.Path, f.User, f.Group)
+		if f.Mode > 0o777 {
+			bad("file %s: mode %#o is more than permission bits", f.Path, f.Mode)
+		}
+	}
+	for _, l := range n.Links {
+		place("link", l.Path)
+		if l.Target == "" || !inert(l.Target) {
+			bad("link %s: %q is not a target", l.Path, l.Target)
+		}
+	}
+	units := make(map[string]bool)
+	for _, u := range n.Units {
+		if units[u.Name] {
+			bad("unit %s: stands there twice", u.Name)
+		}
+		units[u.Name] = true
+		if !unitName.MatchString(u.Name) {
+			bad("unit %q: not a unit's name", u.Name)
+		}
+		if u.Masked && (u.Enabled || u.Started) {
+			bad("unit %s: masked, and to be started too", u.Name)
+		}
+		if u.Masked && paths[unitDir+u.Name] {
+			bad("unit %s: masked, but its text is among the files", u.Name)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// inert says whether s can be a word of a command.
+func inert(s string) bool {
+	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
+}

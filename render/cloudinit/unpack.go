@@ -1,0 +1,167 @@
+package cloudinit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"kiln/render/node"
+)
+
+// maxDocument is how large, in bytes, a document may become when it is decompressed.
+const maxDocument = 64 << 20
+
+// Unpack returns the machine that doc, user-data made by Pack, describes: for every n, Unpack(Pack(n)) is
+// n.Delivered(). Name is what /etc/hostname holds without its newline, or empty.
+//
+// It fails if doc is not #cloud-config, plain or compressed, or larger than 64 MiB, and at the first key or command that Pack
+// does not write, since what it means for the machine is unknown.
+func Unpack(doc []byte) (node.Node, error) {
+	if bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(doc))
+		if err == nil {
+			doc, err = io.ReadAll(io.LimitReader(z, maxDocument+1))
+		}
+		if err != nil {
+			return node.Node{}, fmt.Errorf("decompress: %w", err)
+		}
+	}
+	if len(doc) > maxDocument {
+		return node.Node{}, fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	}
+	if !bytes.HasPrefix(doc, []byte(header)) {
+		return node.Node{}, errors.New("the document does not begin with the line #cloud-config")
+	}
+	d := yaml.NewDecoder(bytes.NewReader(doc))
+	d.KnownFields(true)
+	var c config
+	if err := d.Decode(&c); err != nil {
+		return node.Node{}, err
+	}
+	n, err := machine(c)
+	if err != nil {
+		return node.Node{}, err
+	}
+	return n.Delivered(), nil
+}
+
+// machine is the inverse of userData.
+func machine(c config) (n node.Node, err error) {
+	switch {
+	case len(c.Users) == 0:
+		n.AuthorizedKeys = plainList(c.AuthorizedKeys)
+	case len(c.Users) == 2 && c.Users[0].Name == defaultLogin && len(c.AuthorizedKeys) == 0:
+		n.Login, n.AuthorizedKeys = string(c.Users[1].Name), plainList(c.Users[1].AuthorizedKeys)
+	default:
+		return n, errors.New("users: not the default user and one other")
+	}
+	for _, command := range c.Bootcmd {
+		if err := readBootCommand(command, &n); err != nil {
+			return n, fmt.Errorf("bootcmd: %w", err)
+		}
+	}
+	for _, f := range c.WriteFiles {
+		own := node.File{Path: string(f.Path)}
+		var found bool
+		if own.User, own.Group, found = strings.Cut(string(f.Owner), ":"); !found {
+			return n, fmt.Errorf("file %s: owner %q is not user:group", f.Path, f.Owner)
+		}
+		if own.Mode, err = permissions(string(f.Permissions)); err != nil {
+			return n, fmt.Errorf("file %s: %w", f.Path, err)
+		}
+		if own.Content, err = decoded(f.Content, f.Encoding); err != nil {
+			return n, fmt.Errorf("file %s: %w", f.Path, err)
+		}
+		n.Files = append(n.Files, own)
+	}
+	for _, command := range c.Runcmd {
+		if err := readRunCommand(command, &n); err != nil {
+			return n, fmt.Errorf("runcmd: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// readBootCommand adds the user or directory that command makes to n.
+func readBootCommand(command argv, n *node.Node) error {
+	switch {
+	case len(command) == 7 && command[2] == makeUser:
+		u := node.User{Name: command[4], Home: command[6]}
+		var err error
+		if u.ID, err = strconv.Atoi(command[5]); err != nil {
+			return fmt.Errorf("user %s: %w", u.Name, err)
+		}
+		if slices.Equal(command, userCommand(u)) {
+			n.Users = append(n.Users, u)
+			return nil
+		}
+	case len(command) == 10 && command[0] == "install":
+		d := node.Dir{Path: command[9], User: command[5], Group: command[7]}
+		var err error
+		if d.Mode, err = permissions(command[3]); err != nil {
+			return fmt.Errorf("directory %s: %w", d.Path, err)
+		}
+		if slices.Equal(command, dirCommand(d)) {
+			n.Dirs = append(n.Dirs, d)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown command %q", []string(command))
+}
+
+// readRunCommand adds the link that command makes, or the state that it gives to a unit, to n.
+func readRunCommand(command argv, n *node.Node) error {
+	last := ""
+	if len(command) > 0 {
+		last = command[len(command)-1]
+	}
+	is := func(words ...string) bool { return slices.Equal(command, words) }
+	switch {
+	case len(command) == 6 && is("sh", "-c", makeLink, "--", command[4], last):
+		n.Links = append(n.Links, node.Link{Path: last, Target: command[4]})
+	case is("systemctl", "daemon-reload"):
+	case is("systemctl", "mask", "--", last):
+		unit(n, last).Masked = true
+	case is("systemctl", "enable", "--", last):
+		unit(n, last).Enabled = true
+	case is("systemctl", "start", "--no-block", "--", last):
+		unit(n, last).Started = true
+	default:
+		return fmt.Errorf("unknown command %q", []string(command))
+	}
+	return nil
+}
+
+// unit returns the named unit of n, which has it from now on.
+func unit(n *node.Node, name string) *node.Unit {
+	for i := range n.Units {
+		if n.Units[i].Name == name {
+			return &n.Units[i]
+		}
+	}
+	n.Units = append(n.Units, node.Unit{Name: name})
+	return &n.Units[len(n.Units)-1]
+}
+
+func permissions(octal string) (uint32, error) {
+	mode, err := strconv.ParseUint(octal, 8, 9)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a mode in octal", octal)
+	}
+	return uint32(mode), nil
+}
+
+func plainList(list []quoted) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, string(s))
+	}
+	return out
+}

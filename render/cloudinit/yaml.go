@@ -1,0 +1,137 @@
+package cloudinit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// config is the part of #cloud-config that Pack writes: what every cloud-init from 22.4 to 26.2 takes without a warning.
+// cloud-init reads it as YAML 1.1, where a bare word may be a date, a number in base 60 or a truth value, so every
+// string is quoted or a literal block.
+type config struct {
+	PreserveHostname bool     `yaml:"preserve_hostname"`
+	ManageEtcHosts   bool     `yaml:"manage_etc_hosts"`
+	AuthorizedKeys   []quoted `yaml:"ssh_authorized_keys,omitempty"` // of the image's default user
+	Users            []login  `yaml:"users,omitempty"`
+	Bootcmd          []argv   `yaml:"bootcmd,omitempty"`
+	WriteFiles       []file   `yaml:"write_files,omitempty"`
+	Runcmd           []argv   `yaml:"runcmd"`
+}
+
+// file is one entry of write_files.
+type file struct {
+	Path        quoted `yaml:"path"`
+	Permissions quoted `yaml:"permissions"` // octal, of four digits; a number would be read in base 10
+	Owner       quoted `yaml:"owner"`       // user:group
+	Encoding    string `yaml:"encoding,omitempty"`
+	Content     text   `yaml:"content"`
+}
+
+// defaultLogin is the entry of users that stands for the image's default user; without it, that user is not made.
+const defaultLogin = "default"
+
+// login is one entry of users: the word default, or a name with keys.
+type login struct {
+	Name           quoted   `yaml:"name"`
+	AuthorizedKeys []quoted `yaml:"ssh_authorized_keys"`
+}
+
+func (l login) MarshalYAML() (any, error) {
+	if l.AuthorizedKeys == nil {
+		return l.Name, nil
+	}
+	type entry login
+	return entry(l), nil
+}
+
+func (l *login) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*l = login{Name: quoted(n.Value)}
+		return nil
+	}
+	type entry login
+	return n.Decode((*entry)(l))
+}
+
+// quoted is a string in double quotes.
+type quoted string
+
+func (q quoted) MarshalYAML() (any, error) {
+	return scalar(string(q), yaml.DoubleQuotedStyle), nil
+}
+
+// text is a string as a literal block where YAML 1.1 reads the same string from it, else in double quotes.
+type text string
+
+func (t text) MarshalYAML() (any, error) {
+	// A block beginning with space needs an indentation indicator, which parsers count differently; the others are line
+	// breaks of YAML 1.1, read as "\n", and the byte order mark. The encoder itself quotes a space before a line break.
+	if t == "" || strings.ContainsAny(string(t[:1]), " \t\n") || strings.ContainsAny(string(t), "\r\u0085\u2028\u2029\ufeff") {
+		return scalar(string(t), yaml.DoubleQuotedStyle), nil
+	}
+	return scalar(string(t), yaml.LiteralStyle), nil
+}
+
+// argv is a command as a list of words, which cloud-init quotes for the shell one by one.
+type argv []string
+
+func (a argv) MarshalYAML() (any, error) {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, word := range a {
+		n.Content = append(n.Content, scalar(word, yaml.DoubleQuotedStyle))
+	}
+	return n, nil
+}
+
+func scalar(s string, style yaml.Style) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: style, Value: s}
+}
+
+const base64Encoding = "b64"
+
+// encoded returns content as the value of an entry's content, and its encoding: none for text that YAML 1.1 can hold.
+func encoded(content []byte) (text, string) {
+	if printable(content) && !mentionsMIME(content) {
+		return text(content), ""
+	}
+	return text(base64.StdEncoding.EncodeToString(content)), base64Encoding
+}
+
+// decoded is the inverse of encoded.
+func decoded(content text, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		return []byte(content), nil
+	case base64Encoding:
+		return base64.StdEncoding.DecodeString(string(content))
+	}
+	return nil, fmt.Errorf("unknown encoding %q", encoding)
+}
+
+// printable says whether content is UTF-8 of characters that a YAML 1.1 stream may hold
+// (https://yaml.org/spec/1.1/#c-printable).
+func printable(content []byte) bool {
+	for len(content) > 0 {
+		r, size := utf8.DecodeRune(content)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return false
+		case r == '\t', r == '\n', r == '\r', r == 0x85:
+		case r < 0x20, 0x7f <= r && r < 0xa0, r == 0xfffe, r == 0xffff:
+			return false
+		}
+		content = content[size:]
+	}
+	return true
+}
+
+// mentionsMIME says whether cloud-init would take a document that has b in its first 4096 bytes for a MIME message
+// (convert_string in cloudinit/user_data.py, 22.4 to 26.2).
+func mentionsMIME(b []byte) bool {
+	return bytes.Contains(bytes.ToLower(b), []byte("mime-version:"))
+}
