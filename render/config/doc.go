@@ -1,0 +1,226 @@
+package config
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// typesSource is types.go: its comments are the reference documentation of cluster.yaml, so the program carries it.
+//
+//go:embed types.go
+var typesSource string
+
+// FieldDoc is the documentation of one field of cluster.yaml.
+type FieldDoc struct {
+	Path     string   `json:"path"`              // as in messages: without the leading "spec." and without list indices
+	Type     string   `json:"type"`              // text, number, true or false, duration, mapping, mapping of texts, list of …
+	Required bool     `json:"required"`          // whether an absent field is a mistake
+	Default  string   `json:"default,omitempty"` // the value of an absent field, as YAML
+	Enum     []string `json:"enum,omitempty"`    // the allowed values, if they are few
+	Example  string   `json:"example,omitempty"` // a value, as YAML
+	Text     string   `json:"text"`              // what the field means
+	Fields   []string `json:"fields,omitempty"`  // the keys below it
+}
+
+// Field returns the documentation of the field at path, which is written as in messages (network.cni,
+// nodes.addresses); a leading "spec." and list indices may stand in it. The empty path is the whole file. It returns
+// false if there is no such field.
+func Field(path string) (FieldDoc, bool) {
+	path = withoutIndices(path)
+	t := reflect.TypeFor[Cluster]()
+	if path == "" {
+		return FieldDoc{Type: "mapping", Required: true, Text: docs()[t.Name()], Fields: keysOf(t)}, true
+	}
+	if rest, ok := strings.CutPrefix(path, "spec."); ok {
+		path, t = rest, reflect.TypeFor[Spec]()
+	}
+	first, _, _ := strings.Cut(path, ".")
+	if structs[t].byName[first] == nil {
+		t = reflect.TypeFor[Spec]()
+	}
+	var doc FieldDoc
+	for key := range strings.SplitSeq(path, ".") {
+		fields := structs[elem(t)]
+		if fields == nil || fields.byName[key] == nil {
+			return FieldDoc{}, false
+		}
+		f := fields.byName[key]
+		sf := elem(t).FieldByIndex(f.index)
+		doc = FieldDoc{
+			Path: path, Type: typeName(sf.Type), Required: f.required, Default: defaultText(f, sf.Type),
+			Enum: f.enum, Example: f.example, Text: fieldText(elem(t), f), Fields: keysOf(sf.Type),
+		}
+		t = sf.Type
+	}
+	return doc, true
+}
+
+// String returns the documentation as kiln explain prints it: the path and what kind of value it takes on one line,
+// then the text, then the fields below it with the first sentence of each.
+func (d FieldDoc) String() string {
+	var b strings.Builder
+	facts := []string{d.Type}
+	if d.Required {
+		facts = append(facts, "required")
+	}
+	if d.Default != "" {
+		facts = append(facts, "default "+d.Default)
+	}
+	b.WriteString(cmp.Or(d.Path, "cluster.yaml") + " (" + strings.Join(facts, ", ") + ")\n")
+	if len(d.Enum) > 0 {
+		b.WriteString("  one of " + strings.Join(d.Enum, ", ") + "\n")
+	}
+	if d.Text != "" {
+		b.WriteString("\n" + wrap(d.Text, 100) + "\n")
+	}
+	if d.Example != "" {
+		_, key, _ := cutLast(d.Path)
+		b.WriteString("\nExample:\n  " + key + ": " + d.Example + "\n")
+	}
+	if len(d.Fields) > 0 {
+		b.WriteString("\nFields:\n")
+		width := len(slices.MaxFunc(d.Fields, func(a, b string) int { return cmp.Compare(len(a), len(b)) }))
+		for _, key := range d.Fields {
+			sub, _ := Field(strings.TrimPrefix(d.Path+"."+key, "."))
+			sentence, _, _ := strings.Cut(sub.Text, ". ")
+			fmt.Fprintf(&b, "  %-*s  %s\n", width, key, strings.TrimSuffix(sentence, "."))
+		}
+	}
+	return b.String()
+}
+
+// wrap breaks a text into lines of at most width bytes where its words allow it, two spaces in front of each.
+func wrap(text string, width int) string {
+	var lines []string
+	line := " "
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > width && line != " " {
+			lines, line = append(lines, line), " "
+		}
+		line += " " + word
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// withoutIndices removes [0] and the like.
+func withoutIndices(path string) string {
+	for {
+		before, rest, ok := strings.Cut(path, "[")
+		_, after, closed := strings.Cut(rest, "]")
+		if !ok || !closed {
+			return path
+		}
+		path = before + after
+	}
+}
+
+// elem returns what a list or pointer holds, or t itself.
+func elem(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// keysOf returns the keys of a mapping, or of the mappings of a list, in the order of the type.
+func keysOf(t reflect.Type) []string {
+	fields := structs[elem(t)]
+	if fields == nil {
+		return nil
+	}
+	keys := make([]string, len(fields.list))
+	for i := range fields.list {
+		keys[i] = fields.list[i].name
+	}
+	return keys
+}
+
+// typeName names a type in YAML's words.
+func typeName(t reflect.Type) string {
+	switch {
+	case t == durationType:
+		return "duration"
+	case t == textsType:
+		return "mapping of texts"
+	case t.Kind() == reflect.Pointer:
+		return typeName(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return "list of " + plural[typeName(t.Elem())]
+	case t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Int:
+		return "number"
+	}
+	return "mapping"
+}
+
+var plural = map[string]string{"text": "texts", "number": "numbers", "mapping": "mappings"}
+
+// defaultText returns a field's default as YAML.
+func defaultText(f *field, t reflect.Type) string {
+	if f.def != "" && t.Kind() == reflect.Slice {
+		return "[" + strings.ReplaceAll(f.def, ",", ", ") + "]"
+	}
+	return f.def
+}
+
+// fieldText returns the comment of a field, or of its type if it has none.
+func fieldText(t reflect.Type, f *field) string {
+	sf := t.FieldByIndex(f.index)
+	owner := t
+	for _, i := range f.index[:len(f.index)-1] {
+		owner = owner.Field(i).Type
+	}
+	if text := docs()[owner.Name()+"."+sf.Name]; text != "" {
+		// Go's comments begin with the Go name; people know the key.
+		if rest, ok := strings.CutPrefix(text, sf.Name+" "); ok {
+			return f.name + " " + rest
+		}
+		return text
+	}
+	return docs()[elem(sf.Type).Name()]
+}
+
+// docs returns the comments of types.go, by "Type" and "Type.Field".
+var docs = sync.OnceValue(func() map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "types.go", typesSource, parser.ParseComments)
+	if err != nil {
+		panic("config: types.go: " + err.Error()) // it has been compiled
+	}
+	texts := map[string]string{}
+	for _, decl := range file.Decls {
+		general, ok := decl.(*ast.GenDecl)
+		if !ok || general.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range general.Specs {
+			ts := spec.(*ast.TypeSpec)
+			texts[ts.Name.Name] = oneLine(general.Doc)
+			st, ok := ts.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			for _, f := range st.Fields.List {
+				for _, name := range f.Names {
+					texts[ts.Name.Name+"."+name.Name] = oneLine(f.Doc)
+				}
+			}
+		}
+	}
+	return texts
+})
+
+// oneLine returns a comment's text without line ends.
+func oneLine(c *ast.CommentGroup) string {
+	return strings.Join(strings.Fields(c.Text()), " ")
+}

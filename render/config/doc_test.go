@@ -1,0 +1,139 @@
+package config_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+)
+
+func TestField(t *testing.T) {
+	t.Parallel()
+	cni, ok := config.Field("network.cni")
+	require.True(t, ok)
+	require.Equal(t, "text", cni.Type)
+	require.Equal(t, "routed", cni.Default)
+	require.Equal(t, []string{"routed", "none"}, cni.Enum)
+	require.True(t, strings.HasPrefix(cni.Text, "cni is how pods reach each other."))
+
+	rows := []struct{ path, kind, def string }{
+		{"", "mapping", ""},
+		{"spec", "mapping", ""},
+		{"spec.network.podSubnets", "list of texts", "[10.244.0.0/16]"},
+		{"network.nodeMaskSizes", "list of numbers", ""},
+		{"nodes", "list of mappings", ""},
+		{"nodes[3].addresses", "list of texts", ""},
+		{"nodes.os", "text", ""},
+		{"pools.tokenLifetime", "duration", "168h"},
+		{"machines.labels", "mapping of texts", ""},
+		{"machines.taints", "list of mappings", ""},
+		{"machines.kubelet", "mapping", ""},
+		{"controlPlane.etcd.external.caFrom", "text", ""},
+		{"controlPlane.etcd.allowEvenMembers", "true or false", ""},
+		{"metadata.name", "text", ""},
+		{"dns.replicas", "number", "2"},
+	}
+	for _, row := range rows {
+		d, ok := config.Field(row.path)
+		require.True(t, ok, row.path)
+		require.Equal(t, row.kind, d.Type, row.path)
+		require.Equal(t, row.def, d.Default, row.path)
+		require.NotEmpty(t, d.Text, row.path)
+	}
+	for _, path := range []string{"networks", "network.cni.x", "nodes.x", "spec.spec", "network."} {
+		_, ok := config.Field(path)
+		require.False(t, ok, path)
+	}
+}
+
+// TestEveryFieldIsDocumented walks all fields: each has a comment, and its default is one of its allowed values.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	t.Parallel()
+	count := 0
+	var walk func(path string)
+	walk = func(path string) {
+		d, ok := config.Field(path)
+		require.True(t, ok, path)
+		require.NotEmpty(t, d.String(), path)
+		count++
+		if path != "" && !strings.HasPrefix(path, "patches.target.") && !strings.Contains(path, ".target.") {
+			require.NotEmpty(t, d.Text, path)
+		}
+		if d.Default != "" && len(d.Enum) > 0 {
+			require.Contains(t, d.Enum, d.Default, path)
+		}
+		if d.Required && path != "" {
+			require.True(t, d.Example != "" || len(d.Enum) > 0, "%s is required: the message about a missing one needs an example or the allowed values", path)
+		}
+		for _, key := range d.Fields {
+			walk(strings.TrimPrefix(strings.TrimPrefix(path+"."+key, "."), "spec."))
+		}
+	}
+	walk("")
+	require.Greater(t, count, 100)
+}
+
+func TestFieldString(t *testing.T) {
+	t.Parallel()
+	d, _ := config.Field("controlPlane.etcd.external")
+	require.Equal(t, `controlPlane.etcd.external (mapping)
+
+  external names an etcd cluster that somebody else runs; the control planes then have no members.
+
+Fields:
+  endpoints  endpoints are the members' client URLs
+  caFrom     caFrom is the file, beside cluster.yaml, with the CA that signed the members' certificates (PEM)
+  certFrom   certFrom is the file with the API server's client certificate (PEM)
+  keyFrom    keyFrom is the file with that certificate's private key (PEM)
+`, d.String())
+	d, _ = config.Field("network.proxy")
+	require.Equal(t, `network.proxy (text, default nftables)
+  one of nftables, iptables, none
+
+  proxy is kube-proxy's mode; none leaves kube-proxy out.
+`, d.String())
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	var s struct {
+		Schema     string         `json:"$schema"`
+		Required   []string       `json:"required"`
+		Additional any            `json:"additionalProperties"`
+		Properties map[string]any `json:"properties"`
+		Defs       map[string]struct {
+			Required   []string                  `json:"required"`
+			Additional any                       `json:"additionalProperties"`
+			Properties map[string]map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	data := config.Schema()
+	require.NoError(t, json.Unmarshal(data, &s))
+	require.Equal(t, "https://json-schema.org/draft/2020-12/schema", s.Schema)
+	require.Equal(t, []string{"apiVersion", "kind", "metadata", "spec"}, s.Required)
+	require.Equal(t, false, s.Additional)
+
+	node := s.Defs["Node"]
+	require.Equal(t, []string{"name", "role", "addresses"}, node.Required)
+	require.Equal(t, false, node.Additional)
+	require.Equal(t, []any{"control-plane", "worker"}, node.Properties["role"]["enum"])
+	require.Contains(t, node.Properties, "os", "the settings of machines are inline")
+	require.Equal(t, "metal", node.Properties["platform"]["default"])
+	require.Equal(t, "string", s.Defs["Certificates"].Properties["lifetime"]["type"])
+	require.Contains(t, s.Defs["Certificates"].Properties["lifetime"], "pattern")
+	require.Equal(t, []any{"10.244.0.0/16"}, s.Defs["Network"].Properties["podSubnets"]["default"])
+	require.EqualValues(t, 2, s.Defs["DNS"].Properties["replicas"]["default"])
+	require.Equal(t, map[string]any{"type": "string"}, node.Properties["labels"]["additionalProperties"])
+	require.Equal(t, config.Schema(), data, "the same bytes every time")
+
+	// Every reference has a definition.
+	for part := range strings.SplitSeq(string(data), `"$ref": "#/$defs/`) {
+		name, _, _ := strings.Cut(part, `"`)
+		if !strings.HasPrefix(part, "{") {
+			require.Contains(t, s.Defs, name)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+)
+
+// FuzzParse feeds Parse anything: it never panics and never takes long, what it refuses it explains in lines that a
+// terminal can show, and what it accepts every later stage can use.
+func FuzzParse(f *testing.F) {
+	cases, err := filepath.Glob(filepath.Join(clusters, "*", "cluster.yaml"))
+	require.NoError(f, err)
+	for _, path := range cases {
+		data, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add(config.Init("demo"))
+	dir := fstest.MapFS{"x": {Data: []byte("x")}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		start := time.Now()
+		c, err := config.Parse("cluster.yaml", data, dir)
+		if took := time.Since(start); took > time.Second {
+			t.Fatalf("took %s", took)
+		}
+		if err != nil {
+			var problems config.Problems
+			require.True(t, errors.As(err, &problems))
+			require.NotEmpty(t, problems)
+			for _, p := range problems {
+				require.NotEmpty(t, p.Message)
+				require.NotContains(t, p.Message, "%!", "a message was formatted wrongly")
+				require.GreaterOrEqual(t, p.Line, 0)
+			}
+			return
+		}
+		checkAccepted(t, c)
+	})
+}
+
+// checkAccepted states what must hold of every cluster that Parse lets through.
+func checkAccepted(t *testing.T, c *config.Cluster) {
+	t.Helper()
+	controlPlanes := 0
+	for i := range c.Spec.Nodes {
+		n := &c.Spec.Nodes[i]
+		e := c.EffectiveNode(i)
+		require.NotEmpty(t, e.OS)
+		require.NotEmpty(t, e.Platform)
+		require.LessOrEqual(t, len(n.Name), 63)
+		require.NotContains(t, n.Name, "/")
+		require.Len(t, n.Addresses, len(c.Spec.Network.PodSubnets))
+		if n.Role == "control-plane" {
+			controlPlanes++
+		}
+		if c.Spec.Network.CNI == "routed" {
+			cidrs, err := c.PodCIDRs(i)
+			require.NoError(t, err)
+			require.Len(t, cidrs, len(c.Spec.Network.PodSubnets))
+		}
+	}
+	require.Positive(t, controlPlanes)
+	_, _, err := config.SplitEndpoint(c.Spec.Endpoint)
+	require.NoError(t, err)
+}
+
+// large returns a valid file of n nodes, or one with a mistake in every node.
+func large(n int, bad bool) []byte {
+	var b strings.Builder
+	b.WriteString(header + `  endpoint: api.example.com
+  network: {podSubnets: [172.16.0.0/12], nodeMaskSizes: [28]}
+  machines:
+    os: flatcar
+    kubelet: {maxPods: 10, evictionHard: {memory.available: 200Mi}}
+    labels: {example.com/fleet: blue}
+  nodes:
+`)
+	for i := range n {
+		role := "worker"
+		if i < 3 {
+			role = "control-plane"
+		}
+		name := fmt.Sprintf("node-%d", i)
+		if bad {
+			name = fmt.Sprintf("node_%d", i)
+		}
+		fmt.Fprintf(&b, "  - name: %s\n    role: %s\n    addresses: [10.0.%d.%d]\n    labels:\n      topology.kubernetes.io/zone: z%d\n", name, role, i/256, i%256, i%3)
+	}
+	return []byte(b.String())
+}
+
+// BenchmarkParse reads the largest cluster; two seconds are the limit.
+func BenchmarkParse(b *testing.B) {
+	for name, data := range map[string][]byte{"valid": large(10_000, false), "wrong": large(10_000, true)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := config.Parse("cluster.yaml", data, nil); (err != nil) != (name == "wrong") {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEffective merges the layers of 10,000 machines.
+func BenchmarkEffective(b *testing.B) {
+	c, err := config.Parse("cluster.yaml", large(10_000, false), nil)
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range c.Spec.Nodes {
+			if e := c.EffectiveNode(i); e.OS == "" {
+				b.Fatal("no os")
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Patterns of the schema. YAML gives strings; what Parse wants beyond the pattern it says itself.
+const (
+	schemaVersion   = "https://json-schema.org/draft/2020-12/schema"
+	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+)
+
+// schemaNode is one JSON Schema. Its fields stand in the order in which people read them.
+type schemaNode struct {
+	Schema      string         `json:"$schema,omitempty"`
+	Title       string         `json:"title,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Type        string         `json:"type,omitempty"`
+	Const       string         `json:"const,omitempty"`
+	Enum        []string       `json:"enum,omitempty"`
+	Default     any            `json:"default,omitempty"`
+	Pattern     string         `json:"pattern,omitempty"`
+	Examples    []any          `json:"examples,omitempty"`
+	Items       *schemaNode    `json:"items,omitempty"`
+	Properties  orderedSchemas `json:"properties,omitempty"`
+	Required    []string       `json:"required,omitempty"`
+	Additional  any            `json:"additionalProperties,omitempty"` // false, or the schema of free keys
+	Ref         string         `json:"$ref,omitempty"`
+	Defs        orderedSchemas `json:"$defs,omitempty"`
+}
+
+// namedSchema is one entry of a JSON object of schemas.
+type namedSchema struct {
+	name   string
+	schema *schemaNode
+}
+
+// orderedSchemas marshals to a JSON object in the order of the types, not of the alphabet.
+type orderedSchemas []namedSchema
+
+// MarshalJSON writes the entries in order.
+func (o orderedSchemas) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, err := json.Marshal(e.schema)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(strconv.Quote(e.name) + ":")
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Schema returns the JSON Schema (draft 2020-12) of cluster.yaml, indented, for editors: types, allowed values,
+// defaults and the comments of the fields. It accepts everything that Parse accepts; Parse refuses more.
+func Schema() []byte {
+	s := &schemaBuilder{done: map[reflect.Type]bool{}}
+	root := s.object(reflect.TypeFor[Cluster]())
+	root.Schema = schemaVersion
+	root.Title = "kiln cluster.yaml (" + APIVersion + ")"
+	root.Defs = s.defs
+	data, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic("config: schema: " + err.Error()) // it holds strings and maps of them alone
+	}
+	return append(data, '\n')
+}
+
+// schemaBuilder collects one definition for each struct type.
+type schemaBuilder struct {
+	defs orderedSchemas
+	done map[reflect.Type]bool
+}
+
+// object returns the schema of a mapping with known keys.
+func (s *schemaBuilder) object(t reflect.Type) *schemaNode {
+	node := &schemaNode{Type: "object", Description: docs()[t.Name()], Additional: false}
+	for i := range structs[t].list {
+		f := &structs[t].list[i]
+		value := s.value(t.FieldByIndex(f.index).Type)
+		value.Description = fieldText(t, f)
+		switch len(f.enum) {
+		case 0:
+		case 1:
+			value.Const = f.enum[0]
+		default:
+			value.Enum = f.enum
+		}
+		if f.def != "" {
+			value.Default = schemaDefault(f.def, t.FieldByIndex(f.index).Type)
+		}
+		if f.example != "" && value.Type == "string" {
+			value.Examples = []any{strings.Trim(f.example, `"`)}
+		}
+		node.Properties = append(node.Properties, namedSchema{f.name, value})
+		if f.required {
+			node.Required = append(node.Required, f.name)
+		}
+	}
+	return node
+}
+
+// value returns the schema of a value of type t.
+func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
+	switch {
+	case t == durationType:
+		return &schemaNode{Type: "string", Pattern: durationPattern}
+	case t == textsType:
+		return &schemaNode{Type: "object", Additional: &schemaNode{Type: "string"}}
+	case t == freeType:
+		return &schemaNode{Type: "object"}
+	case t.Kind() == reflect.Pointer:
+		return s.value(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return &schemaNode{Type: "array", Items: s.value(t.Elem())}
+	case t.Kind() == reflect.Struct:
+		s.define(t)
+		return &schemaNode{Ref: "#/$defs/" + t.Name()}
+	case t.Kind() == reflect.Bool:
+		return &schemaNode{Type: "boolean"}
+	case t.Kind() == reflect.Int:
+		return &schemaNode{Type: "integer"}
+	}
+	return &schemaNode{Type: "string"}
+}
+
+// define adds the definition of a struct type, once and before those that it leads to.
+func (s *schemaBuilder) define(t reflect.Type) {
+	if s.done[t] {
+		return
+	}
+	s.done[t] = true
+	at := len(s.defs)
+	s.defs = append(s.defs, namedSchema{name: t.Name()})
+	s.defs[at].schema = s.object(t)
+}
+
+// schemaDefault returns a default as the JSON value that it stands for.
+func schemaDefault(text string, t reflect.Type) any {
+	switch t.Kind() {
+	case reflect.Slice:
+		return strings.Split(text, ",")
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			panic("config: default tag: " + err.Error()) // a test reads every tag
+		}
+		return n
+	}
+	return text
+}

@@ -1,0 +1,336 @@
+// Package config reads cluster.yaml: it turns bytes into a defaulted and valid Cluster, or into the list of
+// everything that is wrong with them, each problem with its line and column. It reads no files: the texts that the
+// configuration names are given to it.
+//
+// The comments of the fields below are the reference documentation of cluster.yaml: the JSON Schema and
+// `kiln explain` show them. A struct tag `default` names the value that an absent field gets, `enum` the values that
+// are allowed, `layer:"node"` a field that only a node or pool may set.
+package config
+
+// Values of apiVersion and kind.
+const (
+	APIVersion  = "kiln.dev/v1alpha1"
+	KindCluster = "Cluster"
+)
+
+// Cluster is the whole of cluster.yaml.
+type Cluster struct {
+	// APIVersion is the version of this file's form.
+	APIVersion string `json:"apiVersion" enum:"kiln.dev/v1alpha1"`
+	// Kind says that this file describes a cluster.
+	Kind     string   `json:"kind" enum:"Cluster"`
+	Metadata Metadata `json:"metadata" example:"{name: prod}"`
+	Spec     Spec     `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
+
+	source *source     // the file behind it; nil in a Cluster that Parse did not make
+	roles  *roleLayers // the settings that a role's machines share, merged once
+}
+
+// Metadata names the cluster.
+type Metadata struct {
+	// Name is the cluster's name, an RFC 1123 label. It stands in kubeconfigs, certificates' file names and the bundle's file name.
+	Name string `json:"name" example:"prod"`
+}
+
+// Spec is what the cluster is.
+type Spec struct {
+	// KubernetesVersion is the full version of the control plane and, unless a layer says otherwise, of the kubelets, such as v1.36.3. Minors 1.34 to 1.37 are known.
+	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3"`
+	// ImageRepository is where the images of Kubernetes, etcd, CoreDNS and pause come from.
+	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
+	// Images overrides single images by the component's name (etcd, coredns, pause, kube-proxy, kube-apiserver, kube-controller-manager, kube-scheduler); a value is a whole image reference and may carry a digest.
+	Images map[string]string `json:"images,omitempty"`
+	// Endpoint is where everything outside the control plane finds the API server: a host name or an IP address, with an optional port (6443). With one control plane it defaults to that machine's first address.
+	Endpoint string `json:"endpoint,omitempty"`
+
+	Network      Network      `json:"network,omitempty"`
+	Certificates Certificates `json:"certificates,omitempty"`
+	DNS          DNS          `json:"dns,omitempty"`
+	Boot         Boot         `json:"boot,omitempty"`
+
+	// Machines are the settings of every machine. controlPlane.machines, workers.machines and each pool or node override them: the narrower layer wins, maps merge key by key, lists replace.
+	Machines     Machine      `json:"machines,omitempty"`
+	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
+	Workers      Workers      `json:"workers,omitempty"`
+
+	// Patches are applied to the static pods and kubelet configurations of every machine and to the API objects, in order and before those of the narrower layers.
+	Patches []Patch `json:"patches,omitempty"`
+	// Addons are applied to the cluster once, at its first boot, in this order and after everything else.
+	Addons []Addon `json:"addons,omitempty"`
+
+	// Nodes are the machines known by name, one document each.
+	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]"`
+	// Pools are groups of worker machines that are not known by name: one document for many, joined with a bootstrap token. They need network.cni none.
+	Pools []Pool `json:"pools,omitempty"`
+}
+
+// Network describes the cluster's networks.
+type Network struct {
+	// PodSubnets are the pods' networks, one, or one of each family in dual stack. The first one's family is the cluster's main family.
+	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16"`
+	// ServiceSubnets are the services' networks, one, or one of each family in dual stack, in the same order of families as podSubnets.
+	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
+	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet (24 for IPv4, 64 for IPv6 by default), in the order of podSubnets.
+	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
+	// DNSDomain is the cluster's DNS domain.
+	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`
+	// CNI is how pods reach each other. routed: a bridge, host-local addresses and one static route per machine, for machines on one network segment. none: you bring one with addons.
+	CNI string `json:"cni,omitempty" enum:"routed,none" default:"routed"`
+	// MTU is the MTU of the pods' interfaces with cni routed; 0 takes the kernel's default.
+	MTU int `json:"mtu,omitempty"`
+	// Proxy is kube-proxy's mode; none leaves kube-proxy out.
+	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`
+}
+
+// Certificates says how long certificates live and what keys they have.
+type Certificates struct {
+	// KeyAlgorithm is the algorithm of the CA keys and the service account key; leaf keys are always ECDSA-P256. It matters when the bundle is made.
+	KeyAlgorithm string `json:"keyAlgorithm,omitempty" enum:"ECDSA-P256,RSA-2048" default:"ECDSA-P256"`
+	// Lifetime is how long leaf certificates are valid after the bundle's issue time.
+	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
+	// CALifetime is how long the CAs are valid; it matters when the bundle is made.
+	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
+	// Stagger spreads the ends of the machines' certificates: each machine's end up to this much earlier, by its name, so that not all end at once.
+	Stagger Duration `json:"stagger,omitempty" default:"0s"`
+	// Signing says where the cluster's CA key is. online: on the control planes, where the controller-manager signs certificate requests. offline: on no machine; client certificates are then not rotated and pools cannot join.
+	Signing string `json:"signing,omitempty" enum:"online,offline" default:"online"`
+}
+
+// DNS is the cluster's DNS service.
+type DNS struct {
+	// Provider is coredns, or none if you bring one with addons.
+	Provider string `json:"provider,omitempty" enum:"coredns,none" default:"coredns"`
+	// Replicas is how many CoreDNS pods run.
+	Replicas int `json:"replicas,omitempty" default:"2"`
+}
+
+// Boot bounds the first boot's waits.
+type Boot struct {
+	// FormationWindow is how long after the bundle was made a new etcd cluster may be formed and the install credential is valid. It matters when the bundle is made.
+	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h"`
+	// StepTimeout is how long the hook waits for one step (the kubelet, etcd, the API server, …), image pulls included, before it stops with a reason.
+	StepTimeout Duration `json:"stepTimeout,omitempty" default:"30m"`
+}
+
+// Machine holds the settings that every layer can make: machines (all), controlPlane.machines and workers.machines
+// (a role), nodes and pools.
+type Machine struct {
+	// OS is the machine's operating system; it decides the document's format (Ignition for flatcar, fedora-coreos and microos, cloud-init for the others) and paths.
+	OS string `json:"os,omitempty" enum:"flatcar,fedora-coreos,microos,ubuntu,debian,rhel,amazon-linux"`
+	// Platform is where the machine runs; it sets the document's size limit and envelope.
+	Platform string `json:"platform,omitempty" enum:"akamai,aws,azure,digitalocean,exoscale,gcp,hetzner,hyperv,kubevirt,libvirt,metal,nocloud,openstack,oracle,proxmox,qemu,scaleway,vsphere,vultr" default:"metal"`
+	// Arch is the processor architecture.
+	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
+	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion: at most three minors older, never newer.
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	// KubeletPath is the kubelet's program; a plain name is looked up in systemd's search path.
+	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
+	// SSHAuthorizedKeys are the public keys that may log in as the image's default user.
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
+	// Kubelet holds fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), checked against the real type.
+	Kubelet map[string]any `json:"kubelet,omitempty"`
+	// KubeletExtraArgs are further flags of the kubelet, for the few that have no configuration field.
+	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
+	// Labels are the Node's labels. Keys under kubernetes.io are limited to those that a kubelet may set itself.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Taints are the Node's taints at registration. Control planes have node-role.kubernetes.io/control-plane:NoSchedule unless a layer sets taints; an empty list means none.
+	Taints *[]Taint `json:"taints,omitempty"`
+	// Identity is how a named machine's kubelet proves who it is. certificate: its own client certificate is in its document. token: a bootstrap token is, and the certificate is requested at first boot. Pools always use a token.
+	Identity string `json:"identity,omitempty" enum:"certificate,token" default:"certificate"`
+	// Files are further files on the machine.
+	Files []File `json:"files,omitempty"`
+	// Units are further systemd units, or settings of units that the system brings.
+	Units []Unit `json:"units,omitempty"`
+	// Sysctls are kernel settings beside those that Kubernetes needs.
+	Sysctls map[string]string `json:"sysctls,omitempty"`
+	// KernelModules are loaded at every boot beside those that Kubernetes needs.
+	KernelModules []string `json:"kernelModules,omitempty"`
+	// Registries are mirrors of image registries, for containerd.
+	Registries []Registry `json:"registries,omitempty"`
+	// Butane is a Butane config (variant flatcar or fcos) for what the other fields cannot say, such as disks; for systems with Ignition only. Its files and units must not be ours.
+	Butane string `json:"butane,omitempty"`
+	// NetworkConfig is cloud-init's network configuration (version 1 or 2), delivered beside the user-data; for systems with cloud-init only.
+	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
+	// IgnorePreflight names preflight checks (by id) whose failure is reported but does not stop the first boot.
+	IgnorePreflight []string `json:"ignorePreflight,omitempty"`
+
+	// set holds which fields stand in the file, by number: a layer wins by saying something, not by saying something
+	// other than zero.
+	set fieldSet
+}
+
+// ControlPlane holds the settings of the control plane.
+type ControlPlane struct {
+	// Machines are the settings of the control-plane machines.
+	Machines          Machine   `json:"machines,omitempty"`
+	APIServer         APIServer `json:"apiServer,omitempty"`
+	ControllerManager Component `json:"controllerManager,omitempty"`
+	Scheduler         Component `json:"scheduler,omitempty"`
+	Etcd              Etcd      `json:"etcd,omitempty"`
+	// Patches are applied to the static pods and kubelet configurations of control planes and to the API objects, after spec.patches.
+	Patches []Patch `json:"patches,omitempty"`
+}
+
+// Workers holds the settings of the workers.
+type Workers struct {
+	// Machines are the settings of the worker machines.
+	Machines Machine `json:"machines,omitempty"`
+	// Patches are applied to the kubelet configurations of workers, after spec.patches.
+	Patches []Patch `json:"patches,omitempty"`
+}
+
+// Component holds the settings of a control-plane component.
+type Component struct {
+	// ExtraArgs are further flags, without the leading dashes. One that kiln sets too replaces kiln's value; a name may repeat.
+	ExtraArgs []Arg `json:"extraArgs,omitempty"`
+}
+
+// APIServer holds the settings of kube-apiserver.
+type APIServer struct {
+	// ExtraArgs are further flags, without the leading dashes. One that kiln sets too replaces kiln's value; a name may repeat.
+	ExtraArgs []Arg `json:"extraArgs,omitempty"`
+	// CertSANs are further names and addresses in the API server's certificate; wildcards are allowed.
+	CertSANs []string `json:"certSANs,omitempty"`
+}
+
+// Arg is one command-line flag.
+type Arg struct {
+	// Name is the flag without dashes.
+	Name string `json:"name" example:"audit-log-maxage"`
+	// Value is the flag's value; quote what YAML would read as a number or truth value.
+	Value string `json:"value" example:"\"30\""`
+}
+
+// Etcd holds the settings of etcd, either of the members on the control planes or of an external cluster.
+type Etcd struct {
+	// ExtraArgs are further flags of the members on the control planes.
+	ExtraArgs []Arg `json:"extraArgs,omitempty"`
+	// External names an etcd cluster that somebody else runs; the control planes then have no members.
+	External *ExternalEtcd `json:"external,omitempty"`
+	// AllowEvenMembers allows two or four members, which tolerate no more failures than one or three.
+	AllowEvenMembers bool `json:"allowEvenMembers,omitempty"`
+}
+
+// ExternalEtcd names an etcd cluster that somebody else runs.
+type ExternalEtcd struct {
+	// Endpoints are the members' client URLs.
+	Endpoints []string `json:"endpoints" example:"[https://10.0.0.31:2379]"`
+	// CAFrom is the file, beside cluster.yaml, with the CA that signed the members' certificates (PEM).
+	CAFrom string `json:"caFrom" example:"etcd/ca.crt"`
+	// CertFrom is the file with the API server's client certificate (PEM).
+	CertFrom string `json:"certFrom" example:"etcd/client.crt"`
+	// KeyFrom is the file with that certificate's private key (PEM).
+	KeyFrom string `json:"keyFrom" example:"etcd/client.key"`
+}
+
+// Taint is a Node's taint.
+type Taint struct {
+	// Key is the taint's key.
+	Key string `json:"key" example:"dedicated"`
+	// Value is the taint's value; it may be empty.
+	Value string `json:"value,omitempty"`
+	// Effect says what the taint does.
+	Effect string `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
+}
+
+// File is a file for the machine; its text stands in content or in the file that contentFrom names.
+type File struct {
+	// Path is where the file lies on the machine: absolute and clean.
+	Path string `json:"path" example:"/etc/motd"`
+	// Mode is the file's permissions as quoted octal digits.
+	Mode string `json:"mode,omitempty" default:"0644"`
+	// Owner is the file's user and group, as user:group; both must exist on the machine.
+	Owner string `json:"owner,omitempty" default:"root:root"`
+	// Content is the file's text.
+	Content string `json:"content,omitempty"`
+	// ContentFrom is the file beside cluster.yaml whose bytes become the content.
+	ContentFrom string `json:"contentFrom,omitempty"`
+	// Secret keeps the content out of the review twin.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// Unit is a systemd unit: a new one, or a change of one that the system brings.
+type Unit struct {
+	// Name is the unit's name with its suffix.
+	Name string `json:"name" example:"backup.service"`
+	// Enabled starts the unit at every boot.
+	Enabled bool `json:"enabled,omitempty"`
+	// Masked keeps the unit from ever starting.
+	Masked bool `json:"masked,omitempty"`
+	// Content is the unit's text; without it the unit is the system's own.
+	Content string `json:"content,omitempty"`
+	// ContentFrom is the file beside cluster.yaml that holds the unit's text.
+	ContentFrom string `json:"contentFrom,omitempty"`
+	// DropIns are further settings of the unit.
+	DropIns []DropIn `json:"dropIns,omitempty"`
+}
+
+// DropIn is a file in a unit's .d folder.
+type DropIn struct {
+	// Name is the drop-in's file name and ends in .conf.
+	Name string `json:"name" example:"10-proxy.conf"`
+	// Content is the drop-in's text.
+	Content string `json:"content" example:"\"[Service]\\nRestart=always\\n\""`
+}
+
+// Registry says from where containerd pulls the images of one registry.
+type Registry struct {
+	// Host is the registry's host as images name it, with the port if there is one; _default means every other registry.
+	Host string `json:"host" example:"docker.io"`
+	// Mirrors are the URLs tried instead, in order.
+	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]"`
+}
+
+// Patch is a kustomize patch: a strategic merge, or a list of JSON6902 operations with a target.
+type Patch struct {
+	// Patch is the patch's text.
+	Patch string `json:"patch,omitempty"`
+	// PatchFrom is the file beside cluster.yaml that holds the patch.
+	PatchFrom string `json:"patchFrom,omitempty"`
+	// Target selects what is patched; a strategic merge without target patches the object that it names itself.
+	Target *Target `json:"target,omitempty"`
+}
+
+// Target selects objects as kustomize does: names are anchored regular expressions, an absent field matches all.
+type Target struct {
+	Group         string `json:"group,omitempty"`
+	Version       string `json:"version,omitempty"`
+	Kind          string `json:"kind,omitempty"`
+	Name          string `json:"name,omitempty"`
+	Namespace     string `json:"namespace,omitempty"`
+	LabelSelector string `json:"labelSelector,omitempty"`
+}
+
+// Addon is one manifest file or kustomize folder beside cluster.yaml.
+type Addon struct {
+	// Path is a file with one or more YAML documents, or a folder with a kustomization.
+	Path string `json:"path" example:"addons/cilium.yaml"`
+}
+
+// Node is one machine known by name.
+type Node struct {
+	// Name is the machine's host name and the Node's name: an RFC 1123 subdomain of at most 63 characters.
+	Name string `json:"name" example:"worker-1"`
+	// Role is what the machine is.
+	Role string `json:"role" enum:"control-plane,worker"`
+	// Addresses are the machine's IP addresses, one for each family of the cluster, the main family first.
+	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
+	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow from the machine's addresses: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
+	PodCIDRs []string `json:"podCIDRs,omitempty"`
+	// Patches are applied to this machine's static pods and kubelet configuration, last.
+	Patches []Patch `json:"patches,omitempty"`
+
+	Machine `json:",inline"`
+}
+
+// Pool is a group of worker machines that boot from one document.
+type Pool struct {
+	// Name is the pool's name, an RFC 1123 label.
+	Name string `json:"name" example:"blue"`
+	// TokenLifetime is how long after the bundle's issue time the pool's bootstrap token lets machines join.
+	TokenLifetime Duration `json:"tokenLifetime,omitempty" default:"168h"`
+	// Patches are applied to the pool's kubelet configuration, last.
+	Patches []Patch `json:"patches,omitempty"`
+
+	Machine `json:",inline"`
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// checker reports every value that the types allow and a cluster does not. It changes nothing.
+type checker struct {
+	*reporter
+	c    *Cluster
+	spec *where
+
+	pods, services []netip.Prefix // those that could be read, else zero, by index
+	version        version        // kubernetesVersion, zero if it could not be read
+	controlPlanes  []int          // indices of the control planes within nodes
+
+	kubelets map[string]bool // whether fields fit KubeletConfiguration, by their JSON: many machines have the same
+}
+
+// validate runs all checks. Their order does not matter: problems are sorted by line.
+func validate(c *Cluster, r *reporter) {
+	root, spec := top()
+	v := &checker{reporter: r, c: c, spec: spec, kubelets: map[string]bool{}}
+	for i := range c.Spec.Nodes {
+		if c.Spec.Nodes[i].Role == roleControlPlane {
+			v.controlPlanes = append(v.controlPlanes, i)
+		}
+	}
+
+	v.label(c.Metadata.Name, root.key("metadata").key("name"))
+	v.versions()
+	v.images()
+	v.network()
+	v.endpoint()
+	v.certificates()
+	v.dns()
+	v.controlPlane()
+	v.patches(c.Spec.Patches, spec.key("patches"))
+	v.patches(c.Spec.Workers.Patches, spec.key("workers").key("patches"))
+	v.addons()
+	v.machine(&c.Spec.Machines, spec.key("machines"))
+	v.machine(&c.Spec.ControlPlane.Machines, spec.key("controlPlane").key("machines"))
+	v.machine(&c.Spec.Workers.Machines, spec.key("workers").key("machines"))
+	v.nodes()
+	v.pools()
+	v.layers()
+}
+
+// label checks an RFC 1123 label.
+func (v *checker) label(name string, at *where) {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		v.report(at, "%s is not a valid name; write lower-case letters, digits and '-', at most 63, with a letter or digit at both ends", quote(name))
+	}
+}
+
+var allDigits = regexp.MustCompile(`^[0-9.]+$`)
+
+// hostProblem returns what keeps a text from being a DNS name, "" if nothing does.
+func hostProblem(name string) string {
+	switch {
+	case len(name) > validation.DNS1123SubdomainMaxLength:
+		return "is longer than 253 characters"
+	case strings.HasSuffix(name, "."):
+		return "ends with a dot; remove it"
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "is not a DNS name; write lower-case letters, digits, '-' and dots, with a letter or digit at both ends of each part"
+	case slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return len(part) > 63 }):
+		return "has a part of more than 63 characters"
+	}
+	return ""
+}
+
+// hasControl says whether a text has line ends or other characters that have no place in one line.
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 })
+}
+
+// certificates checks the lifetimes.
+func (v *checker) certificates() {
+	cert, at := &v.c.Spec.Certificates, v.spec.key("certificates")
+	v.span(cert.Lifetime, at.key("lifetime"))
+	v.span(cert.CALifetime, at.key("caLifetime"))
+	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
+		v.report(at.key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does not outlive its CA; shorten it", spell(cert.Lifetime), spell(cert.CALifetime))
+	}
+	switch {
+	case cert.Stagger < 0:
+		v.report(at.key("stagger"), "%s is negative; write 0s or more", spell(cert.Stagger))
+	case cert.Stagger >= cert.Lifetime && cert.Lifetime > 0:
+		v.report(at.key("stagger"), "%s is not shorter than lifetime (%s); the first certificates would never be valid. Shorten it", spell(cert.Stagger), spell(cert.Lifetime))
+	}
+	boot := v.spec.key("boot")
+	v.span(v.c.Spec.Boot.FormationWindow, boot.key("formationWindow"))
+	v.span(v.c.Spec.Boot.StepTimeout, boot.key("stepTimeout"))
+	if w := v.c.Spec.Boot.FormationWindow; w > cert.CALifetime && cert.CALifetime > 0 {
+		v.report(boot.key("formationWindow"), "%s is longer than certificates.caLifetime (%s); shorten it", spell(w), spell(cert.CALifetime))
+	}
+}
+
+// dns checks the settings of the DNS service.
+func (v *checker) dns() {
+	const most = 100
+	if n := v.c.Spec.DNS.Replicas; n < 1 || n > most {
+		v.report(v.spec.key("dns").key("replicas"), "%d is out of range; write 1 to %d, or dns.provider: none for no DNS service", n, most)
+	}
+}
+
+// patches checks that each patch has one text.
+func (v *checker) patches(patches []Patch, at *where) {
+	for i, p := range patches {
+		here := at.at(i)
+		if v.oneText(p.Patch, p.PatchFrom, "patch", "patchFrom", here) && p.Patch == "" && p.PatchFrom == "" {
+			v.report(here.key("patch"), "is empty; write a strategic merge or JSON6902 patch")
+		}
+		if p.Target != nil && *p.Target == (Target{}) && v.knownKeys(here.key("target")) {
+			v.report(here.key("target"), "selects everything; name at least a kind, or remove it from a strategic merge patch that names its object")
+		}
+	}
+}
+
+// knownKeys says whether a target has no misspelt key: what it would select is then known.
+func (v *checker) knownKeys(at *where) bool {
+	target, _ := find(v.root, at)
+	for i := 0; target != nil && i < len(target.Content); i += 2 {
+		if structs[reflect.TypeFor[Target]()].byName[target.Content[i].Value] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// oneText checks that a text stands in exactly one of two fields. It returns whether it does.
+func (v *checker) oneText(text, from, textKey, fromKey string, at *where) bool {
+	hasText := text != "" || v.has(at.key(textKey))
+	hasFrom := from != "" || v.has(at.key(fromKey))
+	switch {
+	case hasText && hasFrom:
+		v.report(at.key(fromKey), "stands beside %s; write one of the two", textKey)
+	case !hasText && !hasFrom:
+		v.report(at, "has no text; write %s, or name a file with %s", textKey, fromKey)
+	case !hasText && from == "":
+		v.report(at.key(fromKey), "is empty; name a file beside cluster.yaml")
+	default:
+		return true
+	}
+	return false
+}
+
+// has says whether the file has a value at a place.
+func (v *checker) has(at *where) bool {
+	value, _ := find(v.root, at)
+	return value != nil
+}
+
+// addons checks that each add-on is named once. That it can be read is the loader's business.
+func (v *checker) addons() {
+	seen := map[string]int{}
+	for i, a := range v.c.Spec.Addons {
+		name := cleanPath(a.Path)
+		if first, ok := seen[name]; ok {
+			v.report(v.spec.key("addons").at(i).key("path"), "%s is already addons[%d]; remove one", quote(a.Path), first)
+			continue
+		}
+		seen[name] = i
+	}
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+)
+
+// maxMembers is etcd's advice for the size of a cluster: https://etcd.io/docs/v3.6/faq/ (maximum cluster size).
+const maxMembers = 7
+
+// controlPlane checks the settings of the control plane's programs.
+func (v *checker) controlPlane() {
+	cp, at := &v.c.Spec.ControlPlane, v.spec.key("controlPlane")
+	v.args(cp.APIServer.ExtraArgs, ownAPIServerFlags, at.key("apiServer").key("extraArgs"))
+	v.args(cp.ControllerManager.ExtraArgs, ownControllerManagerFlags, at.key("controllerManager").key("extraArgs"))
+	v.args(cp.Scheduler.ExtraArgs, ownSchedulerFlags, at.key("scheduler").key("extraArgs"))
+	v.patches(cp.Patches, at.key("patches"))
+	v.certSANs(cp.APIServer.CertSANs, at.key("apiServer").key("certSANs"))
+	v.etcd(&cp.Etcd, at.key("etcd"))
+}
+
+// certSANs checks the further names of the API server's certificate.
+func (v *checker) certSANs(list []string, at *where) {
+	seen := map[string]int{}
+	for i, san := range list {
+		here := at.at(i)
+		if first, ok := seen[san]; ok {
+			v.report(here, "%s is already certSANs[%d]; remove one", quote(san), first)
+			continue
+		}
+		seen[san] = i
+		if a, err := netip.ParseAddr(san); err == nil {
+			if a.Zone() != "" {
+				v.report(here, "%s has a zone, which certificates cannot hold; remove it", quote(san))
+			}
+			continue
+		}
+		name := strings.TrimPrefix(san, "*.")
+		problem := hostProblem(name)
+		switch {
+		case allDigits.MatchString(name):
+			v.report(here, "%s is neither an IP address nor a DNS name; write it like 10.0.0.10 or api.example.com", quote(san))
+		case problem != "":
+			v.report(here, "%s %s", quote(san), problem)
+		}
+	}
+}
+
+// etcd checks the members on the control planes, or the cluster that somebody else runs.
+func (v *checker) etcd(e *Etcd, at *where) {
+	v.args(e.ExtraArgs, ownEtcdFlags, at.key("extraArgs"))
+	if e.External != nil {
+		if len(e.ExtraArgs) > 0 {
+			v.report(at.key("extraArgs"), "has no effect with etcd.external; remove it")
+		}
+		v.externalEtcd(e.External, at.key("external"))
+		return
+	}
+	n := len(v.controlPlanes)
+	switch {
+	case n > maxMembers:
+		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which slow each other down; at most %d, or an etcd cluster of its own (controlPlane.etcd.external)", n, n, maxMembers)
+	case n > 0 && n%2 == 0 && !e.AllowEvenMembers:
+		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n, n-1)
+	}
+}
+
+// externalEtcd checks the addresses and files of an etcd cluster that somebody else runs.
+func (v *checker) externalEtcd(e *ExternalEtcd, at *where) {
+	seen := map[string]int{}
+	if len(e.Endpoints) == 0 {
+		v.report(at.key("endpoints"), "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
+	}
+	for i, endpoint := range e.Endpoints {
+		here := at.key("endpoints").at(i)
+		first, ok := seen[endpoint]
+		problem := urlProblem(endpoint, "https")
+		switch {
+		case problem != "":
+			v.report(here, "%s", problem)
+		case strings.Count(endpoint, "/") > 2:
+			v.report(here, "%s has a path; end it with the port", quote(endpoint))
+		case strings.Contains(endpoint, ","):
+			v.report(here, "%s names several servers; write one URL for each entry", quote(endpoint))
+		case ok:
+			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
+		}
+		seen[endpoint] = i
+	}
+	v.pem(e.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("caFrom"))
+	v.pem(e.CertFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("certFrom"))
+	v.pem(e.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)", "PRIVATE KEY-----", at.key("keyFrom"))
+}
+
+// pem checks that a named file begins a PEM block of the wanted kind, so that swapped files are noticed.
+func (v *checker) pem(name, want, kind string, at *where) {
+	text := v.c.Text(name)
+	if text == nil {
+		return
+	}
+	encrypted := bytes.Contains(text, []byte("ENCRYPTED"))
+	if !bytes.Contains(text, []byte("-----BEGIN ")) || !bytes.Contains(text, []byte(kind)) || encrypted {
+		v.report(at, "%s does not hold %s", quote(name), want)
+	}
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Limits of paths on Linux.
+const (
+	maxPath = 4096
+	maxName = 255
+)
+
+// Folders that hold no files of a machine's own: the kernel's, those that are empty after every boot, and the system's.
+var foreignFolders = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/usr"}
+
+// Files and folders that kiln writes. A folder stands for everything in it.
+var (
+	ownFolders = []string{
+		"/etc/kubernetes", "/etc/kiln", "/etc/etcd", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/kiln",
+		"/etc/systemd/system/kubelet.service.d",
+	}
+	ownFiles = []string{
+		"/etc/systemd/system/kubelet.service", "/etc/systemd/system/kiln.service", "/etc/systemd/system/kiln-routes.service",
+		"/etc/containerd/config.toml", "/etc/hostname", "/etc/cni/net.d/10-kiln.conflist",
+	}
+)
+
+var (
+	fileMode  = regexp.MustCompile(`^0[0-7]{3}$`)
+	fileOwner = regexp.MustCompile(`^([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10}):([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10})$`)
+)
+
+// files checks a layer's further files.
+func (v *checker) files(files []File, at *where) {
+	seen := map[string]int{}
+	lengths := map[int]bool{} // of the paths seen
+	for i, f := range files {
+		here := at.at(i)
+		if problem := pathProblem(f.Path); problem != "" {
+			v.report(here.key("path"), "%s %s", quote(f.Path), problem)
+		} else if first, ok := seen[f.Path]; ok {
+			v.report(here.key("path"), "%s is already files[%d]; remove one", quote(f.Path), first)
+		} else {
+			seen[f.Path] = i
+			lengths[len(f.Path)] = true
+		}
+		switch {
+		case fileMode.MatchString(f.Mode):
+		case len(f.Mode) == 4 && f.Mode[0] != '0' && fileMode.MatchString("0"+f.Mode[1:]):
+			v.report(here.key("mode"), "%s has setuid, setgid or sticky bits; write at most \"0777\"", quote(f.Mode))
+		default:
+			v.report(here.key("mode"), "%s is not a file's mode; write four octal digits in quotes, such as \"0644\"", quote(f.Mode))
+		}
+		if !fileOwner.MatchString(f.Owner) {
+			v.report(here.key("owner"), "%s is not an owner; write user:group, such as root:root", quote(f.Owner))
+		}
+		if v.oneText(f.Content, f.ContentFrom, "content", "contentFrom", here) && f.Secret && f.Content != "" {
+			v.report(here.key("content"), "is a secret, and cluster.yaml holds none; put it into a file and name that with contentFrom")
+		}
+	}
+	for i, f := range files {
+		// A file cannot be the folder of another one.
+		for end := 1; end < len(f.Path); end++ {
+			if f.Path[end] != '/' || !lengths[end] {
+				continue
+			}
+			if first, ok := seen[f.Path[:end]]; ok {
+				v.report(at.at(i).key("path"), "%s lies below files[%d], which is a file and not a folder; rename one", quote(f.Path), first)
+				break
+			}
+		}
+	}
+}
+
+// pathProblem returns what keeps a path from being that of a further file, "" if nothing does.
+func pathProblem(name string) string {
+	switch {
+	case !strings.HasPrefix(name, "/"):
+		return "is not absolute; write the whole path, such as /etc/motd"
+	case len(name) > maxPath:
+		return "is longer than 4096 bytes"
+	case hasControl(name):
+		return "has a control character or line end; remove it"
+	case name == "/" || path.Clean(name) != name:
+		return "is not a clean path of a file; leave out '//', '.', '..' and a '/' at the end"
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > maxName {
+			return "has a part of more than 255 bytes"
+		}
+	}
+	for _, folder := range foreignFolders {
+		if below := name == folder || strings.HasPrefix(name, folder+"/"); below && !strings.HasPrefix(name, "/usr/local/") {
+			return "lies in " + folder + ", which belongs to the system or does not outlive a boot; use /etc, /opt, /var or /usr/local"
+		}
+	}
+	if ownPath(name) {
+		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
+	}
+	return ""
+}
+
+// ownPath says whether kiln writes a file, or anything in its folder, itself.
+func ownPath(name string) bool {
+	for _, folder := range ownFolders {
+		if name == folder || strings.HasPrefix(name, folder+"/") {
+			return true
+		}
+	}
+	for _, file := range ownFiles {
+		if name == file {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"strings"
+)
+
+// ignitionSystems are the operating systems that Ignition sets up; cloud-init does the others.
+var ignitionSystems = map[string]bool{"flatcar": true, "fedora-coreos": true, "microos": true}
+
+// layered is one machine with all of its layers together.
+type layered struct {
+	Effective
+	name string
+	at   *where // the node or pool
+}
+
+// layers checks what follows from all layers of a machine together. A mistake that many machines share is reported
+// once, at the layer that makes it.
+func (v *checker) layers() {
+	said := map[string]bool{}
+	var without []layered
+	machines, tokens := 0, 0
+	check := func(m layered) {
+		machines++
+		if m.OS == "" {
+			without = append(without, m)
+		} else {
+			v.format(m, said)
+		}
+	}
+	for i := range v.c.Spec.Nodes {
+		n := &v.c.Spec.Nodes[i]
+		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.key("nodes").at(i)}
+		check(m)
+		if m.Identity != "token" {
+			continue
+		}
+		if v.c.Spec.Certificates.Signing == "offline" {
+			v.reportLayer(said, m, "identity", "token needs certificates.signing online: the machine asks the cluster for its certificate")
+		}
+		if n.Role == roleControlPlane {
+			if tokens++; tokens == len(v.controlPlanes) {
+				v.reportLayer(said, m, "identity", "token joins a running cluster; with it on every control plane there would never be one. Let them have certificates")
+			}
+		}
+	}
+	for i := range v.c.Spec.Pools {
+		check(layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)})
+	}
+
+	systems := strings.Join(structs[machineType].byName["os"].enum, ", ")
+	if machines > 0 && len(without) == machines {
+		v.report(v.spec.key("machines").key("os"), "missing; write the machines' operating system, one of %s", systems)
+		return
+	}
+	for _, m := range without {
+		v.report(m.at.key("os"), "missing, and no layer of %s sets it; write one of %s", m.name, systems)
+	}
+}
+
+// format checks that a machine's extras are for the program that its system sets itself up with.
+func (v *checker) format(m layered, said map[string]bool) {
+	if m.Butane != "" && !ignitionSystems[m.OS] {
+		v.reportLayer(said, m, narrower(m, "butane", "os"), "butane is for systems with Ignition (flatcar, fedora-coreos, microos), and %s has %s; remove it, or set butane: \"\" for that machine", m.name, m.OS)
+	}
+	if len(m.NetworkConfig) > 0 && ignitionSystems[m.OS] {
+		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+	}
+}
+
+// reportLayer reports a problem of a field at the layer that set it, once.
+func (v *checker) reportLayer(said map[string]bool, m layered, name, format string, args ...any) {
+	at := m.at
+	switch layerOf(m, name) {
+	case layerAll:
+		at = v.spec.key("machines")
+	case layerControlPlane:
+		at = v.spec.key("controlPlane").key("machines")
+	case layerWorkers:
+		at = v.spec.key("workers").key("machines")
+	}
+	at = at.key(name)
+	if key := at.String() + format; !said[key] {
+		said[key] = true
+		v.report(at, format, args...)
+	}
+}
+
+// rank orders the layers from wide to narrow; a machine's own is the narrowest.
+func rank(layer string) int {
+	switch layer {
+	case "":
+		return -1
+	case layerDefault:
+		return 0
+	case layerAll:
+		return 1
+	case layerControlPlane, layerWorkers:
+		return 2
+	}
+	return 3
+}
+
+// layerOf returns the narrowest layer that sets a field or, in a map, one of its keys.
+func layerOf(m layered, name string) string {
+	layer := m.Source[name]
+	for path, l := range m.Source {
+		if strings.HasPrefix(path, name+".") && rank(l) > rank(layer) {
+			layer = l
+		}
+	}
+	return layer
+}
+
+// narrower returns the one of two fields that a narrower layer sets, the first one if the same does: it is where
+// the two came to disagree.
+func narrower(m layered, first, second string) string {
+	if rank(layerOf(m, second)) > rank(layerOf(m, first)) {
+		return second
+	}
+	return first
+}

@@ -1,0 +1,235 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
+)
+
+// machine checks the settings of one layer, each by itself. What follows from several layers together is checked
+// by layers.
+func (v *checker) machine(m *Machine, at *where) {
+	if m.says() == 0 {
+		return
+	}
+	if m.KubeletVersion != "" {
+		v.kubeletVersion(m.KubeletVersion, at.key("kubeletVersion"))
+	}
+	if p := m.KubeletPath; p != "" && !kubeletPath.MatchString(p) || strings.Contains(p, "/") && path.Clean(p) != p {
+		v.report(at.key("kubeletPath"), "%s is not a program; write a plain name such as kubelet, or an absolute path such as /opt/bin/kubelet", quote(p))
+	}
+	for i, key := range m.SSHAuthorizedKeys {
+		if problem := sshKeyProblem(key); problem != "" {
+			v.report(at.key("sshAuthorizedKeys").at(i), "%s", problem)
+		}
+	}
+	v.kubelet(m.Kubelet, at.key("kubelet"))
+	v.args(m.KubeletExtraArgs, ownKubeletFlags, at.key("kubeletExtraArgs"))
+	v.labels(m.Labels, at.key("labels"))
+	if m.Taints != nil {
+		v.taints(*m.Taints, at.key("taints"))
+	}
+	v.files(m.Files, at.key("files"))
+	v.units(m.Units, at.key("units"))
+	v.kernel(m, at)
+	v.registries(m.Registries, at.key("registries"))
+	v.butane(m.Butane, at.key("butane"))
+	v.networkConfig(m.NetworkConfig, at.key("networkConfig"))
+	seen := map[string]bool{}
+	for i, id := range m.IgnorePreflight {
+		here := at.key("ignorePreflight").at(i)
+		switch {
+		case !checkID.MatchString(id):
+			v.report(here, "%s is not the id of a check; write lower-case letters, digits and '-', as the first boot prints it", quote(id))
+		case seen[id]:
+			v.report(here, "%s stands here twice; remove one", quote(id))
+		}
+		seen[id] = true
+	}
+}
+
+var (
+	kubeletPath = regexp.MustCompile(`^(/[A-Za-z0-9._+/-]+|[A-Za-z0-9_][A-Za-z0-9._+-]*)$`)
+	checkID     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+	sysctlName  = regexp.MustCompile(`^[a-z0-9_-]+([./][A-Za-z0-9_:*-]+)+$`)
+	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	hostPort    = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+)
+
+// labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the NodeRestriction admission.
+func (v *checker) labels(labels map[string]string, at *where) {
+	for key, value := range labels {
+		here := at.key(key)
+		domain, _, _ := strings.Cut(key, "/")
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			v.report(here, "%s is not a label key; write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends", quote(key))
+		case within(domain, "node-role.kubernetes.io"):
+			v.report(here, "a kubelet must not give itself a role (NodeRestriction); control planes get theirs from kiln, label others with kubectl or choose a key of your own domain")
+		case within(domain, "node-restriction.kubernetes.io"):
+			v.report(here, "NodeRestriction keeps kubelets from setting labels below node-restriction.kubernetes.io; set it with kubectl")
+		case strings.Contains(key, "/") && (within(domain, "kubernetes.io") || within(domain, "k8s.io")) && !kubeletapis.IsKubeletLabel(key):
+			v.report(here, "a kubelet exits when it is given this label: below kubernetes.io and k8s.io it may set topology.kubernetes.io/zone and region, node.kubernetes.io/… and kubelet.kubernetes.io/…; choose a key of your own domain")
+		}
+		if len(validation.IsValidLabelValue(value)) > 0 {
+			v.report(here, "%s is not a label value; write at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends, or nothing", quote(value))
+		}
+	}
+}
+
+// within says whether a domain is parent or lies below it.
+func within(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+// taints checks a Node's taints.
+func (v *checker) taints(taints []Taint, at *where) {
+	type identity struct{ key, effect string }
+	seen := map[identity]int{}
+	for i, t := range taints {
+		here := at.at(i)
+		if t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0 {
+			v.report(here.key("key"), "%s is not a taint key; write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' or '.'", quote(t.Key))
+		} else if t.Key == "" {
+			v.report(here.key("key"), "is empty; write the taint's key")
+		}
+		if len(validation.IsValidLabelValue(t.Value)) > 0 {
+			v.report(here.key("value"), "%s is not a taint value; write at most 63 letters, digits, '-', '_' or '.', or nothing", quote(t.Value))
+		}
+		id := identity{t.Key, t.Effect}
+		if first, ok := seen[id]; ok && t.Key != "" {
+			v.report(here, "key and effect are those of taints[%d]; remove one", first)
+			continue
+		}
+		seen[id] = i
+	}
+}
+
+// kernel checks sysctls and kernel modules.
+func (v *checker) kernel(m *Machine, at *where) {
+	for name, value := range m.Sysctls {
+		here := at.key("sysctls").key(name)
+		switch {
+		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
+			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn", quote(name))
+		case value == "" || hasControl(value):
+			v.report(here, "%s is not a value; write one line that is not empty", quote(value))
+		}
+	}
+	seen := map[string]int{}
+	for i, name := range m.KernelModules {
+		here := at.key("kernelModules").at(i)
+		// The kernel does not tell '-' from '_' in module names.
+		plain := strings.ReplaceAll(name, "-", "_")
+		first, ok := seen[plain]
+		switch {
+		case !moduleName.MatchString(name):
+			v.report(here, "%s is not a kernel module; write its name alone, such as br_netfilter", quote(name))
+		case ok:
+			v.report(here, "%s is already kernelModules[%d]; remove one", quote(name), first)
+		default:
+			seen[plain] = i
+		}
+	}
+}
+
+// registries checks the mirrors of image registries.
+func (v *checker) registries(list []Registry, at *where) {
+	seen := map[string]int{}
+	for i, r := range list {
+		here := at.at(i)
+		first, ok := seen[r.Host]
+		switch {
+		case r.Host != "_default" && !hostPort.MatchString(r.Host):
+			v.report(here.key("host"), "%s is not a registry's host; write it as images name it, such as docker.io or registry.example.com:5000, or _default for all others", quote(r.Host))
+		case ok:
+			v.report(here.key("host"), "%s is already registries[%d]; put all mirrors of a host into one entry", quote(r.Host), first)
+		default:
+			seen[r.Host] = i
+		}
+		if len(r.Mirrors) == 0 {
+			v.report(here.key("mirrors"), "is empty; write at least one URL such as https://mirror.example.com")
+		}
+		for j, mirror := range r.Mirrors {
+			if problem := urlProblem(mirror, "https", "http"); problem != "" {
+				v.report(here.key("mirrors").at(j), "%s", problem)
+			}
+		}
+	}
+}
+
+// urlProblem returns what keeps a text from being the URL of a server with one of the schemes, "" if nothing does.
+func urlProblem(text string, schemes ...string) string {
+	example := schemes[0] + "://server.example.com"
+	u, err := url.Parse(text)
+	if err == nil && u.User != nil || credential.MatchString(text) {
+		return "has credentials in the URL, and cluster.yaml holds no secrets; remove them"
+	}
+	ok := false
+	if err == nil {
+		for _, s := range schemes {
+			ok = ok || u.Scheme == s
+		}
+	}
+	switch {
+	case err != nil || hasControl(text):
+		return fmt.Sprintf("%s is not a URL; write it like %s", quote(text), example)
+	case !ok:
+		return fmt.Sprintf("%s does not begin with %s://; write it like %s", quote(text), strings.Join(schemes, ":// or "), example)
+	case u.Host == "" || !hostPort.MatchString(u.Host):
+		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "has a query or fragment, which may hold a secret; remove it"
+	}
+	return ""
+}
+
+// butane checks that a Butane config is a mapping of a known variant. What it says is Butane's to judge.
+func (v *checker) butane(text string, at *where) {
+	if text == "" {
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		v.report(at, "is not valid YAML (%s); check the indentation of the Butane config", strings.TrimPrefix(err.Error(), "yaml: "))
+		return
+	}
+	if doc.Kind == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		v.report(at, "is not a Butane config; begin it with variant: flatcar or variant: fcos, and version")
+		return
+	}
+	root := &where{}
+	variant, _ := find(doc.Content[0], root.key("variant"))
+	version, _ := find(doc.Content[0], root.key("version"))
+	switch {
+	case variant == nil:
+		v.report(at, "has no variant; begin the Butane config with variant: flatcar or variant: fcos")
+	case variant.Value != "flatcar" && variant.Value != "fcos":
+		v.report(at, "has the variant %s; write variant: flatcar or variant: fcos", quote(variant.Value))
+	case version == nil || version.Value == "":
+		v.report(at, "has no version; write that of the Butane specification, such as version: 1.1.0")
+	}
+}
+
+// networkConfig checks that a network configuration is of one of cloud-init's two versions.
+func (v *checker) networkConfig(config map[string]any, at *where) {
+	if len(config) == 0 {
+		return
+	}
+	if inner, ok := config["network"].(map[string]any); ok && len(config) == 1 {
+		config, at = inner, at.key("network")
+	}
+	switch version := config["version"]; version {
+	case int64(1), int64(2):
+	case nil:
+		v.report(at, "has no version; write version: 2 and cloud-init's network configuration")
+	default:
+		v.report(at.key("version"), "is neither 1 nor 2; write version: 2 and cloud-init's network configuration")
+	}
+}

@@ -1,0 +1,301 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Limits of the network fields.
+const (
+	defaultPort     = 6443
+	maxServiceBits  = 20 // kube-apiserver refuses larger service networks
+	minServiceBits  = 4  // kubeadm wants at least ten addresses
+	maxNodeMaskDiff = 16 // kube-controller-manager's limit between pod subnet and node mask
+	minNodeBits     = 4  // a machine's part of a pod subnet: gateway, network and a few pods
+)
+
+// special are the networks that have a meaning of their own and are no cluster's.
+var special = []struct {
+	prefix netip.Prefix
+	what   string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "the unspecified addresses"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "the loopback addresses"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "the link-local addresses, where platforms serve their metadata"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "the multicast addresses"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "the reserved addresses"},
+	{netip.MustParsePrefix("::/127"), "the unspecified and loopback addresses"},
+	{netip.MustParsePrefix("::ffff:0:0/96"), "IPv4 addresses written as IPv6"},
+	{netip.MustParsePrefix("fe80::/10"), "the link-local addresses"},
+	{netip.MustParsePrefix("ff00::/8"), "the multicast addresses"},
+}
+
+// family names an address family.
+func family(is4 bool) string {
+	if is4 {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// network checks the cluster's networks against each other.
+func (v *checker) network() {
+	net, at := &v.c.Spec.Network, v.spec.key("network")
+	podsAt, servicesAt := at.key("podSubnets"), at.key("serviceSubnets")
+	v.pods = v.subnets(net.PodSubnets, podsAt)
+	v.services = v.subnets(net.ServiceSubnets, servicesAt)
+
+	if pods, services := families(v.pods), families(v.services); pods != "" && services != "" && pods != services {
+		v.report(servicesAt, "%s, but podSubnets are %s; both lists need the same families in the same order", services, pods)
+	}
+	for i, s := range v.services {
+		if !s.IsValid() {
+			continue
+		}
+		switch host := s.Addr().BitLen() - s.Bits(); {
+		case host > maxServiceBits:
+			v.report(servicesAt.at(i), "%s is too large; the API server takes at most /%d", s, s.Addr().BitLen()-maxServiceBits)
+		case host < minServiceBits:
+			v.report(servicesAt.at(i), "%s is too small; a cluster needs at least ten services, write /%d or larger", s, s.Addr().BitLen()-minServiceBits)
+		}
+		for j, p := range v.pods {
+			if p.IsValid() && p.Overlaps(s) {
+				v.report(servicesAt.at(i), "%s overlaps podSubnets[%d] %s; move one of them", s, j, p)
+			}
+		}
+	}
+	v.nodeMasks(at.key("nodeMaskSizes"))
+
+	if domain := net.DNSDomain; domain == "localhost" || allDigits.MatchString(domain) {
+		v.report(at.key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local", quote(domain))
+	} else if problem := hostProblem(domain); problem != "" {
+		v.report(at.key("dnsDomain"), "%s %s", quote(domain), problem)
+	}
+
+	const lowest, highest = 1280, 65535 // IPv6 needs 1280: RFC 8200, section 5
+	switch {
+	case net.MTU == 0:
+	case net.MTU < lowest || net.MTU > highest:
+		v.report(at.key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default", net.MTU, lowest, highest)
+	case net.CNI == "none":
+		v.report(at.key("mtu"), "has no effect with cni none; remove it and set the MTU in your CNI")
+	}
+}
+
+// subnets reads a list of one or two networks. Those with a problem come back as zero.
+func (v *checker) subnets(list []string, at *where) []netip.Prefix {
+	parsed := make([]netip.Prefix, len(list))
+	if len(list) > 2 {
+		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)", len(list))
+		v.hide(at.String())
+		return nil
+	}
+	for i, text := range list {
+		here := at.at(i)
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+				v.report(here, "%s has no prefix length; write it like 10.244.0.0/16 or fd00:10::/56", quote(text))
+			} else {
+				v.report(here, "%s is not a network; write it like 10.244.0.0/16 or fd00:10::/56", quote(text))
+			}
+			continue
+		case p.Masked() != p:
+			v.report(here, "%s has bits set behind the prefix; write %s", p, p.Masked())
+			continue
+		}
+		if what := specialUse(p); what != "" {
+			v.report(here, "%s overlaps %s; use a private network such as 10.244.0.0/16 or fd00:10::/56", p, what)
+			continue
+		}
+		parsed[i] = p
+	}
+	if len(parsed) == 2 && parsed[0].IsValid() && parsed[1].IsValid() && parsed[0].Addr().Is4() == parsed[1].Addr().Is4() {
+		v.report(at.at(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6", family(parsed[0].Addr().Is4()))
+		parsed[1] = netip.Prefix{}
+	}
+	return parsed
+}
+
+// specialUse returns the special addresses that a network overlaps, "" if none.
+func specialUse(p netip.Prefix) string {
+	for _, s := range special {
+		if s.prefix.Overlaps(p) {
+			return s.what
+		}
+	}
+	return ""
+}
+
+// families names the families of networks in order, "" if one of them could not be read.
+func families(list []netip.Prefix) string {
+	names := make([]string, len(list))
+	for i, p := range list {
+		if !p.IsValid() {
+			return ""
+		}
+		names[i] = family(p.Addr().Is4())
+	}
+	return strings.Join(names, " and ")
+}
+
+// nodeMasks checks the sizes of the machines' parts of the pod subnets.
+func (v *checker) nodeMasks(at *where) {
+	masks := v.c.Spec.Network.NodeMaskSizes
+	if v.pods == nil {
+		return
+	}
+	if len(masks) != len(v.pods) {
+		v.report(at, "has %d sizes for %d podSubnets; write one for each", len(masks), len(v.pods))
+		v.pods = nil
+		return
+	}
+	for i, p := range v.pods {
+		if !p.IsValid() {
+			continue
+		}
+		smallest := p.Addr().BitLen() - minNodeBits
+		if m := masks[i]; m < p.Bits() || m > smallest || m-p.Bits() > maxNodeMaskDiff {
+			low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
+			if low > high {
+				v.report(v.spec.key("network").key("podSubnets").at(i), "%s is too small; one machine needs a /%d", p, smallest)
+			} else {
+				v.report(at.at(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p, low, high)
+			}
+			v.pods[i] = netip.Prefix{}
+			continue
+		}
+		if most := 1 << (masks[i] - p.Bits()); len(v.c.Spec.Nodes) > most {
+			v.report(v.spec.key("network").key("podSubnets").at(i), "%s in parts of /%d is enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p, masks[i], most, len(v.c.Spec.Nodes))
+			v.pods[i] = netip.Prefix{}
+		}
+	}
+}
+
+// SplitEndpoint splits an endpoint into host and port: a host name, an IPv4 address, or an IPv6 address without
+// brackets, and the port, 6443 if there is none. It fails if the text has not that form; it does not check the name.
+func SplitEndpoint(endpoint string) (host string, port int, err error) {
+	switch {
+	case strings.Contains(endpoint, "://"):
+		return "", 0, fmt.Errorf("has a scheme; write host or host:port alone")
+	case strings.Contains(endpoint, "/"):
+		return "", 0, fmt.Errorf("has a path; write host or host:port alone")
+	case strings.Contains(endpoint, "@"):
+		return "", 0, fmt.Errorf("has a user; write host or host:port alone")
+	}
+	if a, err := netip.ParseAddr(endpoint); err == nil {
+		return a.String(), defaultPort, nil
+	}
+	host, digits, hasPort := endpoint, "", false
+	if rest, ok := strings.CutPrefix(endpoint, "["); ok {
+		var after string
+		if host, after, ok = strings.Cut(rest, "]"); !ok || after != "" && after[0] != ':' {
+			return "", 0, fmt.Errorf("is not host:port; write an IPv6 address with port like [fd00::1]:6443")
+		}
+		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
+			return "", 0, fmt.Errorf("has no IPv6 address in its brackets; write it like [fd00::1]:6443")
+		}
+		digits, hasPort = strings.CutPrefix(after, ":")
+	} else {
+		host, digits, hasPort = strings.Cut(endpoint, ":")
+	}
+	if host == "" {
+		return "", 0, fmt.Errorf("has no host; write host or host:port")
+	}
+	if !hasPort {
+		return host, defaultPort, nil
+	}
+	port, err = strconv.Atoi(digits)
+	if err != nil || port < 1 || port > 65535 || digits[0] == '+' || digits[0] == '0' {
+		return "", 0, fmt.Errorf("has the port %s; write a number from 1 to 65535", quote(digits))
+	}
+	return host, port, nil
+}
+
+// endpoint checks where the API server is to be found.
+func (v *checker) endpoint() {
+	at, text := v.spec.key("endpoint"), v.c.Spec.Endpoint
+	if !v.has(at) {
+		if len(v.controlPlanes) > 1 {
+			v.report(at, "missing; with %d control planes write the name or address of the load balancer in front of them", len(v.controlPlanes))
+		}
+		return
+	}
+	host, port, err := SplitEndpoint(text)
+	if err != nil {
+		v.report(at, "%s %s", quote(text), err)
+		return
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		switch problem := hostProblem(host); {
+		case allDigits.MatchString(host):
+			v.report(at, "%s is not an IP address; write it like 10.0.0.10:6443", quote(text))
+		case host == "localhost" || strings.HasSuffix(host, ".localhost"):
+			v.report(at, "%s means every machine itself; write a name or address that all machines share", quote(text))
+		case problem != "":
+			v.report(at, "the host of %s %s", quote(text), problem)
+		}
+		return
+	}
+	if problem := addressProblem(a); problem != "" {
+		v.report(at, "%s %s", quote(text), problem)
+		return
+	}
+	v.outside(a, at)
+	for _, i := range v.controlPlanes {
+		n := &v.c.Spec.Nodes[i]
+		if !hasAddress(n, a) {
+			continue
+		}
+		if port != defaultPort {
+			v.report(at, "%s is the address of %s, whose API server listens on port %d; write that port, or the address of what forwards to it", a, n.Name, defaultPort)
+		} else if len(v.controlPlanes) > 1 {
+			v.report(at, "%s is the address of %s alone; with %d control planes write that of the load balancer in front of them", a, n.Name, len(v.controlPlanes))
+		}
+		return
+	}
+}
+
+// hasAddress says whether a is one of a node's addresses.
+func hasAddress(n *Node, a netip.Addr) bool {
+	for _, text := range n.Addresses {
+		if b, err := netip.ParseAddr(text); err == nil && a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// outside reports an address that lies in a pod or service network.
+func (v *checker) outside(a netip.Addr, at *where) {
+	for i, p := range v.pods {
+		if p.IsValid() && p.Contains(a) {
+			v.report(at, "%s lies in network.podSubnets[%d] %s; move one of them", a, i, p)
+		}
+	}
+	for i, p := range v.services {
+		if p.IsValid() && p.Contains(a) {
+			v.report(at, "%s lies in network.serviceSubnets[%d] %s; move one of them", a, i, p)
+		}
+	}
+}
+
+// addressProblem returns what keeps an address from being a machine's, "" if nothing does.
+func addressProblem(a netip.Addr) string {
+	switch {
+	case a.Zone() != "":
+		return "has a zone; write an address that all machines can reach"
+	case a.Is4In6():
+		return "is an IPv4 address written as IPv6; write " + a.Unmap().String()
+	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "is the broadcast address; write the machine's own"
+	}
+	if what := specialUse(netip.PrefixFrom(a, a.BitLen())); what != "" {
+		return "belongs to " + what + "; write an address that all machines can reach"
+	}
+	return ""
+}

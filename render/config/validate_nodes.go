@@ -1,0 +1,235 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// reservedNames are taken in the output folder, where every machine has a folder of its name.
+var reservedNames = []string{"pools", "admin.conf", "inventory.json"}
+
+// nodes checks the machines known by name, each and against each other.
+func (v *checker) nodes() {
+	nodes, list := v.c.Spec.Nodes, v.spec.key("nodes")
+	unclear := slices.ContainsFunc(nodes, func(n Node) bool { return n.Role != roleControlPlane && n.Role != roleWorker })
+	if len(v.controlPlanes) == 0 && !unclear {
+		v.report(list, "has no control plane; give at least one node role: control-plane")
+	}
+	names := make(map[string]int, len(nodes))
+	owners := make(map[netip.Addr]int, len(nodes))
+	ranges := make(map[netip.Prefix]int, len(nodes))
+	for i := range nodes {
+		n, at := &nodes[i], list.at(i)
+		v.nodeName(n.Name, at.key("name"))
+		if n.Name != "" {
+			if first, ok := names[strings.ToLower(n.Name)]; ok {
+				v.report(at.key("name"), "%s is already the name of nodes[%d]%s; names differ, also when written in lower case", quote(n.Name), first, v.line(list.at(first).key("name")))
+			} else {
+				names[strings.ToLower(n.Name)] = i
+			}
+		}
+		if v.addresses(i, owners) {
+			v.podCIDRs(i, ranges)
+		}
+		v.patches(n.Patches, at.key("patches"))
+		v.machine(&n.Machine, at)
+	}
+}
+
+// line returns " (line 12)" for a place, "" if it has no line.
+func (v *checker) line(at *where) string {
+	if line, _ := position(v.root, at); line > 0 {
+		return fmt.Sprintf(" (line %d)", line)
+	}
+	return ""
+}
+
+// nodeName checks the name of a machine, which is its host name, its Node's name and its folder's.
+func (v *checker) nodeName(name string, at *where) {
+	_, err := netip.ParseAddr(name)
+	switch {
+	case err == nil || allDigits.MatchString(name):
+		v.report(at, "%s is a number or an address, which no host is called; begin with a letter, such as node-%s", quote(name), strings.Map(dashed, name))
+	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
+		v.report(at, "%s means every machine itself; choose another name", quote(name))
+	case slices.Contains(reservedNames, name):
+		v.report(at, "%s is taken in the output folder; choose another name", quote(name))
+	case len(name) > 63:
+		v.report(at, "has %d characters; Linux host names have at most 63", len(name))
+	default:
+		if problem := hostProblem(name); problem != "" {
+			v.report(at, "%s %s", quote(name), problem)
+		}
+	}
+}
+
+// dashed replaces what separates the parts of an address.
+func dashed(r rune) rune {
+	if r == '.' || r == ':' {
+		return '-'
+	}
+	return r
+}
+
+// addresses checks one node's addresses, and returns whether pod ranges can follow from them. owners maps the
+// addresses of the nodes before it to their indices.
+func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
+	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
+	at := list.at(i).key("addresses")
+	parsed := make([]netip.Addr, 0, 2)
+	ok := true
+	for j, text := range n.Addresses {
+		here := at.at(j)
+		a, err := netip.ParseAddr(text)
+		problem := ""
+		if err != nil {
+			problem = notAddress(text)
+		} else {
+			problem = addressProblem(a)
+		}
+		if problem != "" {
+			v.report(here, "%s %s", quote(text), problem)
+			ok = false
+			continue
+		}
+		switch first, taken := owners[a]; {
+		case !taken:
+			owners[a] = i
+		case first == i:
+			v.report(here, "%s stands here twice; remove one", a)
+			ok = false
+		default:
+			v.report(here, "%s is already an address of %s (nodes[%d])%s; every machine has its own", a, v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key("addresses")))
+			ok = false
+		}
+		v.outside(a, here)
+		parsed = append(parsed, a)
+	}
+	if !ok {
+		return false
+	}
+	want := families(v.pods)
+	if want == "" {
+		return false
+	}
+	got := make([]string, len(parsed))
+	for j, a := range parsed {
+		got[j] = family(a.Is4())
+	}
+	if have := strings.Join(got, " and "); have != want {
+		switch {
+		case have == "":
+			have = "none"
+		case len(got) > 2:
+			have = fmt.Sprintf("%d addresses", len(got))
+		}
+		v.report(at, "want one address of each family of podSubnets in their order (%s), got %s", want, have)
+		return false
+	}
+	return true
+}
+
+// notAddress returns what is wrong with a text that is no IP address.
+func notAddress(text string) string {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return "has a prefix length; write the address alone: " + p.Addr().String()
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return "has a port; write the address alone: " + ap.Addr().String()
+	}
+	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		return "has brackets; write " + a.String()
+	}
+	return "is not an IP address; write it like 10.0.0.30"
+}
+
+// podCIDRs checks one node's parts of the pod subnets. ranges maps the parts of the nodes before it to their indices.
+func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
+	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
+	at := list.at(i).key("podCIDRs")
+	own := v.has(at)
+	if v.c.Spec.Network.CNI == "none" {
+		if own {
+			v.report(at, "has no effect with network.cni none, where the controller-manager hands out pod ranges; remove it")
+		}
+		return
+	}
+	if own && !v.ownPodCIDRs(n.PodCIDRs, at) {
+		return
+	}
+	cidrs, err := v.c.PodCIDRs(i)
+	if err != nil {
+		return // an address is missing or cannot be read, which has been reported
+	}
+	for _, p := range cidrs {
+		first, taken := ranges[p]
+		switch {
+		case !taken:
+			ranges[p] = i
+		case own:
+			v.report(at, "%s is already the pod range of %s (nodes[%d]); choose another part of the pod subnet", p, v.c.Spec.Nodes[first].Name, first)
+			return
+		default:
+			v.report(list.at(i), "the pod range that follows from the address of %s, %s, is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p, v.c.Spec.Nodes[first].Name, first)
+			return
+		}
+	}
+}
+
+// ownPodCIDRs checks the pod ranges that a node sets itself, and returns whether they can be used.
+func (v *checker) ownPodCIDRs(list []string, at *where) bool {
+	if len(list) != len(v.pods) {
+		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none", len(list), len(v.pods))
+		return false
+	}
+	ok := true
+	for j, text := range list {
+		subnet, mask := v.pods[j], v.c.Spec.Network.NodeMaskSizes[j]
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			v.report(at.at(j), "%s is not a network; write a /%d within %s", quote(text), mask, subnet)
+		case p.Masked() != p:
+			v.report(at.at(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
+		case p.Bits() != mask:
+			v.report(at.at(j), "%s is not a /%d, which network.nodeMaskSizes asks for", p, mask)
+		case p.Addr().Is4() != subnet.Addr().Is4() || !subnet.Overlaps(p):
+			v.report(at.at(j), "%s lies outside of network.podSubnets[%d] %s; choose a part of it", p, j, subnet)
+		default:
+			continue
+		}
+		ok = false
+	}
+	return ok
+}
+
+// pools checks the groups of machines.
+func (v *checker) pools() {
+	if len(v.c.Spec.Pools) == 0 {
+		return
+	}
+	if cni := v.c.Spec.Network.CNI; cni != "none" {
+		v.report(v.spec.key("pools"), "pools need network.cni none: the routes of cni %s are rendered for machines whose addresses are known. Bring a CNI with addons, or list the machines under nodes", cni)
+	}
+	if v.c.Spec.Certificates.Signing == "offline" {
+		v.report(v.spec.key("pools"), "pools need certificates.signing online: their machines ask the cluster for certificates")
+	}
+	seen := map[string]int{}
+	for i := range v.c.Spec.Pools {
+		p, at := &v.c.Spec.Pools[i], v.spec.key("pools").at(i)
+		v.label(p.Name, at.key("name"))
+		if first, ok := seen[p.Name]; ok && p.Name != "" {
+			v.report(at.key("name"), "%s is already the name of pools[%d]; choose another", quote(p.Name), first)
+		} else {
+			seen[p.Name] = i
+		}
+		if p.Identity == "certificate" {
+			v.report(at.key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
+		}
+		v.span(p.TokenLifetime, at.key("tokenLifetime"))
+		v.patches(p.Patches, at.key("patches"))
+		v.machine(&p.Machine, at)
+	}
+}

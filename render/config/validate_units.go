@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxUnitLine is how long a line of a unit may be: systemd itself takes more, but the parser of go-systemd, with which
+// Ignition checks units, stops there (SYSTEMD_LINE_MAX, go-systemd v22.5.0).
+const maxUnitLine = 2048
+
+// ownUnits are the units that kiln writes.
+var ownUnits = []string{"kubelet.service", "kiln.service", "kiln-routes.service"}
+
+// unitSuffixes are the kinds of units that files or drop-ins configure (systemd.unit(5)).
+var unitSuffixes = []string{"service", "socket", "mount", "automount", "swap", "target", "path", "timer", "slice", "device", "scope"}
+
+var (
+	unitName   = regexp.MustCompile(`^(?:[A-Za-z0-9:_.@-]|\\x[0-9a-f]{2})+$`)
+	dropInName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9:_.@-]*\.conf$`)
+	iniSection = regexp.MustCompile(`^\[[A-Za-z0-9-]+\]$`)
+	iniKey     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+	installed  = regexp.MustCompile(`(?m)^\[Install\][ \t]*$`)
+)
+
+// units checks a layer's further units.
+func (v *checker) units(units []Unit, at *where) {
+	seen := map[string]int{}
+	for i, u := range units {
+		here := at.at(i)
+		if problem := unitNameProblem(u.Name); problem != "" {
+			v.report(here.key("name"), "%s %s", quote(u.Name), problem)
+		} else if first, ok := seen[u.Name]; ok {
+			v.report(here.key("name"), "%s is already units[%d]; write all of its settings into one entry", quote(u.Name), first)
+		} else {
+			seen[u.Name] = i
+		}
+		v.unit(&u, here)
+	}
+}
+
+// unit checks what one entry says about its unit.
+func (v *checker) unit(u *Unit, at *where) {
+	hasText := u.Content != "" || u.ContentFrom != "" || v.has(at.key("content")) || v.has(at.key("contentFrom"))
+	if u.Enabled && u.Masked {
+		v.report(at.key("masked"), "a unit cannot be both enabled and masked; remove one")
+	}
+	if u.Masked && hasText {
+		v.report(at.key("masked"), "a masked unit has no text; remove masked or the text")
+	}
+	if !hasText && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
+		v.report(at, "says nothing about the unit; write content, contentFrom, dropIns, enabled: true or masked: true")
+	}
+	if hasText && v.oneText(u.Content, u.ContentFrom, "content", "contentFrom", at) {
+		v.unitText(u, at)
+	}
+	seen := map[string]int{}
+	for i, d := range u.DropIns {
+		here := at.key("dropIns").at(i)
+		first, ok := seen[d.Name]
+		switch {
+		case !dropInName.MatchString(d.Name) || len(d.Name) > maxName:
+			v.report(here.key("name"), "%s is not a drop-in's file name; write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf", quote(d.Name))
+		case ok:
+			v.report(here.key("name"), "%s is already dropIns[%d]; remove one", quote(d.Name), first)
+		}
+		seen[d.Name] = i
+		if problem := unitTextProblem(d.Content); problem != "" {
+			v.report(here.key("content"), "%s", problem)
+		}
+	}
+}
+
+// unitText checks the text of a unit, wherever it stands.
+func (v *checker) unitText(u *Unit, at *where) {
+	text, key := u.Content, "content"
+	if u.ContentFrom != "" {
+		text, key = string(v.c.Text(u.ContentFrom)), "contentFrom"
+		if v.isBroken(at.key(key)) {
+			return
+		}
+	}
+	if problem := unitTextProblem(text); problem != "" {
+		v.report(at.key(key), "%s", problem)
+	} else if u.Enabled && !installed.MatchString(text) {
+		v.report(at.key("enabled"), "the unit has no [Install] section, so nothing would start it; add one with WantedBy=multi-user.target")
+	}
+}
+
+// unitNameProblem returns what keeps a text from being the name of a unit that may be set, "" if nothing does.
+func unitNameProblem(name string) string {
+	dot := strings.LastIndexByte(name, '.')
+	switch {
+	case len(name) > maxName:
+		return "is longer than 255 bytes"
+	case dot < 1 || !slices.Contains(unitSuffixes, name[dot+1:]):
+		return "does not end in a kind of unit; write one of ." + strings.Join(unitSuffixes, ", .")
+	case !unitName.MatchString(name):
+		return `has characters that unit names do not have; write letters, digits and ":-_.@", others escaped as systemd-escape does (\x20)`
+	case slices.Contains(ownUnits, name):
+		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
+	}
+	return ""
+}
+
+// unitTextProblem returns what keeps a text from being a unit or drop-in by the rules of systemd.syntax(7), "" if
+// nothing does.
+func unitTextProblem(text string) string {
+	inSection, continued, settings := false, false, 0
+	for i, line := range strings.Split(text, "\n") {
+		number := i + 1
+		if len(line) > maxUnitLine {
+			return fmt.Sprintf("line %d of the unit has %d bytes; at most %d", number, len(line), maxUnitLine)
+		}
+		line = strings.TrimSpace(line)
+		comment := line == "" || line[0] == '#' || line[0] == ';'
+		wasContinued := continued
+		continued = strings.HasSuffix(line, `\`) && !comment || wasContinued && comment && line != ""
+		switch {
+		case comment || wasContinued:
+		case line[0] == '[':
+			if !iniSection.MatchString(line) {
+				return fmt.Sprintf("line %d of the unit is not a section; write it like [Service]", number)
+			}
+			inSection = true
+		case !inSection:
+			return fmt.Sprintf("line %d of the unit stands before the first section; begin with one such as [Unit] or [Service]", number)
+		default:
+			key, _, ok := strings.Cut(line, "=")
+			if !ok || !iniKey.MatchString(strings.TrimSpace(key)) {
+				return fmt.Sprintf("line %d of the unit is not a setting; write it like Key=value", number)
+			}
+			settings++
+		}
+	}
+	if settings == 0 {
+		return "has no setting; write at least a section and one Key=value line"
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Minors of Kubernetes 1 that are known: of the control plane, and how much older a kubelet may be (the version skew
+// policy, https://kubernetes.io/releases/version-skew-policy/).
+const (
+	minMinor   = 34
+	maxMinor   = 37
+	kubeletLag = 3
+)
+
+// version is a release of Kubernetes 1.
+type version struct{ minor, patch int }
+
+var fullVersion = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+
+// parseVersion reads vX.Y.Z. The message says what else the text is, "" if it is a version.
+func parseVersion(text string) (version, string) {
+	m := fullVersion.FindStringSubmatch(text)
+	if m == nil {
+		if fullVersion.MatchString("v" + text) {
+			return version{}, fmt.Sprintf("%s has no v in front; write v%s", quote(text), text)
+		}
+		return version{}, fmt.Sprintf("%s is not a full version; write it like v1.36.3", quote(text))
+	}
+	minor, _ := strconv.Atoi(m[1]) // at most four digits, says the pattern
+	patch, _ := strconv.Atoi(m[2])
+	return version{minor, patch}, ""
+}
+
+func (a version) compare(b version) int {
+	return cmp.Or(cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
+}
+
+// versions checks kubernetesVersion.
+func (v *checker) versions() {
+	at := v.spec.key("kubernetesVersion")
+	text := v.c.Spec.KubernetesVersion
+	parsed, problem := parseVersion(text)
+	switch {
+	case problem != "":
+		v.report(at, "%s", problem)
+	case parsed.minor < minMinor || parsed.minor > maxMinor:
+		v.report(at, "%s is not supported; this release of kiln knows the minors 1.%d to 1.%d", text, minMinor, maxMinor)
+	default:
+		v.version = parsed
+	}
+}
+
+// kubeletVersion checks a layer's kubeletVersion against the control plane's.
+func (v *checker) kubeletVersion(text string, at *where) {
+	parsed, problem := parseVersion(text)
+	switch {
+	case problem != "":
+		v.report(at, "%s", problem)
+	case v.version == version{}: // its own problem has been reported
+	case parsed.compare(v.version) > 0:
+		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer than the API server; lower it", text, v.c.Spec.KubernetesVersion)
+	case parsed.minor < v.version.minor-kubeletLag:
+		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); the version skew policy allows 1.%d and later", text, kubeletLag, v.c.Spec.KubernetesVersion, v.version.minor-kubeletLag)
+	}
+}
+
+// Parts of an image reference (https://github.com/distribution/reference, grammar in reference.go).
+const (
+	imageHost = `(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?`
+	imagePath = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+	imageTag  = `:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`
+	imageHash = `@sha256:[0-9a-f]{64}`
+)
+
+var (
+	imageRepository = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)*$`)
+	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
+)
+
+// imageNames are the components whose image can be set.
+var imageNames = []string{"etcd", "coredns", "pause", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// images checks where images come from.
+func (v *checker) images() {
+	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
+		v.report(v.spec.key("imageRepository"), "%s is not an image repository; write host, optional port and path, such as registry.example.com:5000/k8s", quote(repo))
+	}
+	at := v.spec.key("images")
+	for name, image := range v.c.Spec.Images {
+		here := at.key(name)
+		known := false
+		for _, n := range imageNames {
+			known = known || n == name
+		}
+		switch {
+		case !known:
+			hint := ""
+			if near := nearest(name, imageNames); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			v.report(here, "unknown component; the images are %s%s", strings.Join(imageNames, ", "), hint)
+		case !imageReference.MatchString(image) || len(image) > 512:
+			v.report(here, "%s is not a whole image reference; write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3", quote(image), name)
+		}
+	}
+}
