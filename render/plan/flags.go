@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kiln/render/config"
+)
+
+// APIServerFlags is the command line of kube-apiserver on m (kubeadm.md §3.3), sorted by name, the user's flags last.
+func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
+	args := flags{
+		"advertise-address":                  m.Addresses[0].String(),
+		"allow-privileged":                   "true",
+		"authorization-mode":                 "Node,RBAC",
+		"client-ca-file":                     CACert,
+		"enable-admission-plugins":           "NodeRestriction",
+		"etcd-servers":                       strings.Join(p.etcdServers(m), ","),
+		"etcd-cafile":                        EtcdCA,
+		"etcd-certfile":                      PKIDir + "/apiserver-etcd-client.crt",
+		"etcd-keyfile":                       PKIDir + "/apiserver-etcd-client.key",
+		"kubelet-client-certificate":         PKIDir + "/apiserver-kubelet-client.crt",
+		"kubelet-client-key":                 PKIDir + "/apiserver-kubelet-client.key",
+		"kubelet-preferred-address-types":    "InternalIP,ExternalIP,Hostname",
+		"proxy-client-cert-file":             PKIDir + "/front-proxy-client.crt",
+		"proxy-client-key-file":              PKIDir + "/front-proxy-client.key",
+		"requestheader-allowed-names":        "front-proxy-client",
+		"requestheader-client-ca-file":       FrontProxyCA,
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
+		"requestheader-group-headers":        "X-Remote-Group",
+		"requestheader-username-headers":     "X-Remote-User",
+		"secure-port":                        strconv.Itoa(APIServerPort),
+		"service-account-issuer":             "https://kubernetes.default.svc." + p.DNSDomain,
+		"service-account-key-file":           ServicePub,
+		"service-account-signing-key-file":   ServiceKey,
+		"service-cluster-ip-range":           join(p.ServiceSubnets),
+		"tls-cert-file":                      PKIDir + "/apiserver.crt",
+		"tls-private-key-file":               PKIDir + "/apiserver.key",
+	}
+	if p.Tokens {
+		args["enable-bootstrap-token-auth"] = "true"
+	} else {
+		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise (kubeadm#1223).
+		// A machine that joined with a token made its own, and verification would cut off its logs.
+		args["kubelet-certificate-authority"] = CACert
+	}
+	return args.with(p.Config.Spec.ControlPlane.APIServer.ExtraArgs)
+}
+
+// ControllerManagerFlags is the command line of kube-controller-manager (kubeadm.md §3.4). With cni routed every
+// machine's pod CIDR is in its document, so that nothing is left to allocate.
+func (p *Plan) ControllerManagerFlags() []config.Arg {
+	args := flags{
+		"authentication-kubeconfig":        ManagerConf,
+		"authorization-kubeconfig":         ManagerConf,
+		"kubeconfig":                       ManagerConf,
+		"bind-address":                     "127.0.0.1",
+		"client-ca-file":                   CACert,
+		"root-ca-file":                     CACert,
+		"cluster-name":                     p.Name,
+		"controllers":                      "*",
+		"leader-elect":                     "true",
+		"requestheader-client-ca-file":     FrontProxyCA,
+		"service-account-private-key-file": ServiceKey,
+		"use-service-account-credentials":  "true",
+		"service-cluster-ip-range":         join(p.ServiceSubnets),
+		"cluster-cidr":                     join(p.PodSubnets),
+		"allocate-node-cidrs":              strconv.FormatBool(!p.Routed()),
+	}
+	if p.OnlineSigning {
+		args["cluster-signing-cert-file"] = CACert
+		args["cluster-signing-key-file"] = CAKey
+	} else {
+		args["cluster-signing-cert-file"] = ""
+		args["cluster-signing-key-file"] = ""
+	}
+	if p.Tokens {
+		args["controllers"] = "*,token-cleaner-controller"
+	}
+	if !p.Routed() {
+		for i, s := range p.PodSubnets {
+			name := "node-cidr-mask-size"
+			if p.DualStack() {
+				name += map[bool]string{true: "-ipv4", false: "-ipv6"}[s.Addr().Is4()]
+			}
+			args[name] = strconv.Itoa(p.NodeMasks[i])
+		}
+	}
+	if p.Release.FlexVolume {
+		args["flex-volume-plugin-dir"] = FlexVolumeDir
+	}
+	return args.with(p.Config.Spec.ControlPlane.ControllerManager.ExtraArgs)
+}
+
+// FlexVolumeDir replaces the default folder under /usr, which immutable systems cannot create.
+const FlexVolumeDir = KubeletDir + "/volumeplugins"
+
+// SchedulerFlags is the command line of kube-scheduler (kubeadm.md §3.5).
+func (p *Plan) SchedulerFlags() []config.Arg {
+	return flags{
+		"authentication-kubeconfig": SchedulerConf,
+		"authorization-kubeconfig":  SchedulerConf,
+		"kubeconfig":                SchedulerConf,
+		"bind-address":              "127.0.0.1",
+		"leader-elect":              "true",
+	}.with(p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
+}
+
+// EtcdFlags is the command line of the etcd member on m (kubeadm.md §3.6). All members are known, so every one gets the
+// whole initial cluster; token ties them to this cluster, so that two clusters with equal addresses never mix.
+func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
+	own := m.Addresses[0]
+	var members []string
+	for _, i := range p.ControlPlanes {
+		peer := &p.Machines[i]
+		members = append(members, peer.Name+"="+url(peer.Addresses[0].String(), EtcdPeerPort))
+	}
+	return flags{
+		"name":                           m.Name,
+		"data-dir":                       EtcdData,
+		"listen-client-urls":             url(loopback(own).String(), EtcdClientPort) + "," + m.EtcdClientURL(),
+		"advertise-client-urls":          m.EtcdClientURL(),
+		"listen-peer-urls":               url(own.String(), EtcdPeerPort),
+		"initial-advertise-peer-urls":    url(own.String(), EtcdPeerPort),
+		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback(own).String(), strconv.Itoa(EtcdMetricsPort)),
+		"initial-cluster":                strings.Join(members, ","),
+		"initial-cluster-state":          "new",
+		"initial-cluster-token":          token,
+		"cert-file":                      EtcdPKIDir + "/server.crt",
+		"key-file":                       EtcdPKIDir + "/server.key",
+		"trusted-ca-file":                EtcdOwnCA,
+		"client-cert-auth":               "true",
+		"peer-cert-file":                 EtcdPKIDir + "/peer.crt",
+		"peer-key-file":                  EtcdPKIDir + "/peer.key",
+		"peer-trusted-ca-file":           EtcdOwnCA,
+		"peer-client-cert-auth":          "true",
+		"snapshot-count":                 "10000",
+		"feature-gates":                  "InitialCorruptCheck=true",
+		"watch-progress-notify-interval": "5s",
+	}.with(p.Config.Spec.ControlPlane.Etcd.ExtraArgs)
+}
+
+// EtcdClientURL is where m's etcd member answers other machines.
+func (m *Machine) EtcdClientURL() string { return url(m.Addresses[0].String(), EtcdClientPort) }
+
+// etcdServers are the members that the API server on m uses: its own alone, as kubeadm does, or the external ones.
+func (p *Plan) etcdServers(m *Machine) []string {
+	if ext := p.Config.Spec.ControlPlane.Etcd.External; ext != nil {
+		return ext.Endpoints
+	}
+	return []string{url(loopback(m.Addresses[0]).String(), EtcdClientPort)}
+}
+
+// KubeletFlags are the kubelet's flags on m: only those that have no field in its configuration.
+func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
+	args := flags{
+		"config":     KubeletConfig,
+		"kubeconfig": KubeletConf,
+	}
+	if !m.Pool {
+		// The certificate is for this name, and a name from DHCP or a cloud's metadata must not change it.
+		args["hostname-override"] = m.Name
+		var ips []string
+		for _, a := range m.Addresses {
+			ips = append(ips, a.String())
+		}
+		args["node-ip"] = strings.Join(ips, ",")
+	}
+	if m.Token {
+		args["bootstrap-kubeconfig"] = BootstrapConf
+	}
+	if labels := m.Settings.Labels; len(labels) > 0 {
+		var pairs []string
+		for k, v := range labels {
+			pairs = append(pairs, k+"="+v)
+		}
+		slices.Sort(pairs)
+		args["node-labels"] = strings.Join(pairs, ",")
+	}
+	return args.with(m.Settings.KubeletExtraArgs)
+}
+
+// flags are our values by name.
+type flags map[string]string
+
+// with returns the flags sorted by name, then the user's in their order. A name that the user gives replaces ours; one
+// that the user repeats stays repeated.
+func (f flags) with(extra []config.Arg) []config.Arg {
+	args := make([]config.Arg, 0, len(f)+len(extra))
+	for name, value := range f {
+		if !slices.ContainsFunc(extra, func(a config.Arg) bool { return a.Name == name }) {
+			args = append(args, config.Arg{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(args, func(a, b config.Arg) int { return cmp.Compare(a.Name, b.Name) })
+	return append(args, extra...)
+}
+
+// Command returns the whole command of a program with its flags, each as --name=value.
+func Command(program string, args []config.Arg) []string {
+	out := []string{program}
+	for _, a := range args {
+		out = append(out, fmt.Sprintf("--%s=%s", a.Name, a.Value))
+	}
+	return out
+}
+
+func loopback(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return loopback4
+	}
+	return loopback6
+}
+
+func join(ps []netip.Prefix) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}

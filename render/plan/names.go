@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Names are the subject alternative names of a certificate: DNS names and addresses, each sorted and once.
+type Names struct {
+	DNS []string
+	IPs []netip.Addr
+}
+
+var (
+	loopback4 = netip.MustParseAddr("127.0.0.1")
+	loopback6 = netip.IPv6Loopback()
+)
+
+// APIServerNames are the names of every API server, by which any client may reach it: the endpoint, every control
+// plane's name and addresses, the Service "kubernetes", loopback and what the user adds. All control planes have the
+// same, so that a client that follows a moving address is never refused.
+func (p *Plan) APIServerNames() Names {
+	var n Names
+	service := "kubernetes.default.svc"
+	n.add("kubernetes", "kubernetes.default", service, service+"."+p.DNSDomain, "localhost", p.EndpointHost)
+	n.add(p.Config.Spec.ControlPlane.APIServer.CertSANs...)
+	for _, i := range p.ControlPlanes {
+		m := &p.Machines[i]
+		n.add(m.Name)
+		n.IPs = append(n.IPs, m.Addresses...)
+	}
+	n.IPs = append(n.IPs, p.ServiceIPs...)
+	n.IPs = append(n.IPs, loopback4, loopback6)
+	return n.sorted()
+}
+
+// EtcdNames are the names of the etcd member on m.
+func (m *Machine) EtcdNames() Names {
+	n := Names{DNS: []string{m.Name, "localhost"}, IPs: []netip.Addr{loopback4, loopback6}}
+	n.IPs = append(n.IPs, m.Addresses...)
+	return n.sorted()
+}
+
+// KubeletNames are the names of m's kubelet.
+func (m *Machine) KubeletNames() Names {
+	n := Names{DNS: []string{m.Name}, IPs: slices.Clone(m.Addresses)}
+	return n.sorted()
+}
+
+func (n *Names) add(names ...string) {
+	for _, name := range names {
+		if ip, err := netip.ParseAddr(name); err == nil {
+			n.IPs = append(n.IPs, ip)
+		} else {
+			n.DNS = append(n.DNS, strings.ToLower(name))
+		}
+	}
+}
+
+func (n Names) sorted() Names {
+	slices.Sort(n.DNS)
+	slices.SortFunc(n.IPs, netip.Addr.Compare)
+	return Names{DNS: slices.Compact(n.DNS), IPs: slices.Compact(n.IPs)}
+}

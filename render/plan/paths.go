@@ -1,0 +1,42 @@
+package plan
+
+// Paths on a machine; kubeadm's names, so that tools and people find them.
+const (
+	KubernetesDir = "/etc/kubernetes"
+	ManifestsDir  = "/etc/kubernetes/manifests"
+	PKIDir        = "/etc/kubernetes/pki"
+	// EtcdPKIDir holds what only etcd reads, owned by its user: everything under PKIDir is root's (CIS 1.1.19).
+	EtcdPKIDir = "/etc/etcd/pki"
+	EtcdData   = "/var/lib/etcd"
+	KubeletDir = "/var/lib/kubelet"
+	KilnDir    = "/etc/kiln"
+	UnitDir    = "/etc/systemd/system"
+
+	CACert         = PKIDir + "/ca.crt"
+	CAKey          = PKIDir + "/ca.key"
+	FrontProxyCA   = PKIDir + "/front-proxy-ca.crt"
+	EtcdCA         = PKIDir + "/etcd/ca.crt"
+	EtcdOwnCA      = EtcdPKIDir + "/ca.crt"
+	ServiceKey     = PKIDir + "/sa.key"
+	ServicePub     = PKIDir + "/sa.pub"
+	KubeletConfig  = KubeletDir + "/config.yaml"
+	KubeletConf    = KubernetesDir + "/kubelet.conf"
+	BootstrapConf  = KubernetesDir + "/bootstrap-kubelet.conf"
+	ManagerConf    = KubernetesDir + "/controller-manager.conf"
+	SchedulerConf  = KubernetesDir + "/scheduler.conf"
+	AdminConf      = KubernetesDir + "/admin.conf"
+	KubeletPKI     = KubeletDir + "/pki"
+	KubeletCurrent = KubeletPKI + "/kubelet-client-current.pem"
+	CRISocket      = "/run/containerd/containerd.sock"
+)
+
+// Etcd's own user on the control planes (CIS 1.1.12); the number is fixed so that pods can name it.
+const (
+	EtcdUser   = "etcd"
+	EtcdUserID = 2379
+)
+
+// Cert returns the paths of the certificate and key named base under PKIDir.
+func Cert(base string) (crt, key string) {
+	return PKIDir + "/" + base + ".crt", PKIDir + "/" + base + ".key"
+}

@@ -1,0 +1,226 @@
+// Package plan turns a valid configuration into every derived fact of the cluster, computed once: versions and images,
+// addresses, names in certificates, etcd members, command lines. Strings end here: what comes out is typed, and
+// nothing downstream checks again what the configuration has settled. Kubernetes' releases, operating systems and
+// platforms differ through tables in this package alone.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"kiln/render/config"
+	"kiln/render/node"
+)
+
+// Ports of the control plane.
+const (
+	APIServerPort     = 6443
+	EtcdClientPort    = 2379
+	EtcdPeerPort      = 2380
+	EtcdMetricsPort   = 2381
+	KubeletPort       = 10250
+	ManagerPort       = 10257
+	SchedulerPort     = 10259
+	KubeletHealthPort = 10248
+)
+
+// Plan is every derived fact of a cluster.
+type Plan struct {
+	Config *config.Cluster
+
+	Name    string
+	Version string // Kubernetes' version, such as v1.36.3
+	Release Release
+	Images  map[string]string // image reference by component
+
+	EndpointHost string // where everything outside the control plane finds the API server
+	EndpointPort int
+
+	PodSubnets     []netip.Prefix
+	ServiceSubnets []netip.Prefix
+	NodeMasks      []int        // prefix length of one machine's part of each pod subnet
+	ServiceIPs     []netip.Addr // of the Service "kubernetes", one in each family
+	DNSAddress     netip.Addr   // of the Service "kube-dns"
+	DNSDomain      string
+
+	Machines      []Machine // nodes by name, then pools by name
+	ControlPlanes []int     // indices into Machines, by name
+
+	OnlineSigning bool // the cluster's CA key is on the control planes
+	Tokens        bool // some machines join with a bootstrap token
+}
+
+// Machine is one named machine, or one pool.
+type Machine struct {
+	Name     string
+	Role     string // node.ControlPlane or node.Worker
+	Pool     bool   // machines not known by name share the document
+	Path     string // of its entry in the configuration: nodes[2]
+	Settings config.Effective
+	Patches  []config.Patch // of its own entry
+
+	System   System
+	Platform Platform
+
+	Addresses []netip.Addr   // main family first; none for a pool
+	PodCIDRs  []netip.Prefix // with cni routed
+
+	KubeletMinor  int
+	Token         bool            // joins with a bootstrap token
+	TokenLifetime config.Duration // of a pool's token
+}
+
+// ControlPlane says that the machine runs the control plane.
+func (m *Machine) ControlPlane() bool { return m.Role == node.ControlPlane }
+
+// New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
+func New(c *config.Cluster) (*Plan, error) {
+	spec := &c.Spec
+	rel, err := release(spec.KubernetesVersion)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Config:        c,
+		Name:          c.Metadata.Name,
+		Version:       spec.KubernetesVersion,
+		Release:       rel,
+		Images:        images(spec.ImageRepository, spec.KubernetesVersion, rel, spec.Images),
+		DNSDomain:     spec.Network.DNSDomain,
+		OnlineSigning: spec.Certificates.Signing == "online",
+	}
+	if p.PodSubnets, err = prefixes(spec.Network.PodSubnets); err != nil {
+		return nil, fmt.Errorf("pod subnets: %w", err)
+	}
+	if p.ServiceSubnets, err = prefixes(spec.Network.ServiceSubnets); err != nil {
+		return nil, fmt.Errorf("service subnets: %w", err)
+	}
+	for _, s := range p.ServiceSubnets {
+		p.ServiceIPs = append(p.ServiceIPs, nth(s, 1))
+	}
+	p.DNSAddress = nth(p.ServiceSubnets[0], 10)
+	p.NodeMasks = spec.Network.NodeMaskSizes
+
+	for i := range spec.Nodes {
+		m, err := named(c, i)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", spec.Nodes[i].Name, err)
+		}
+		p.Machines = append(p.Machines, m)
+	}
+	for i := range spec.Pools {
+		p.Machines = append(p.Machines, pool(c, i))
+	}
+	slices.SortFunc(p.Machines, func(a, b Machine) int {
+		if a.Pool != b.Pool {
+			if b.Pool {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	for i := range p.Machines {
+		p.Tokens = p.Tokens || p.Machines[i].Token
+		if p.Machines[i].ControlPlane() {
+			p.ControlPlanes = append(p.ControlPlanes, i)
+		}
+	}
+	if len(p.ControlPlanes) == 0 {
+		return nil, fmt.Errorf("no control plane")
+	}
+	if p.EndpointHost, p.EndpointPort, err = config.SplitEndpoint(spec.Endpoint); err != nil {
+		return nil, fmt.Errorf("endpoint: %w", err)
+	}
+	return p, nil
+}
+
+func named(c *config.Cluster, i int) (Machine, error) {
+	n := &c.Spec.Nodes[i]
+	m := machine(n.Name, n.Role, c.EffectiveNode(i))
+	m.Path = fmt.Sprintf("nodes[%d]", i)
+	m.Patches = n.Patches
+	m.Token = m.Settings.Identity == "token"
+	for _, a := range n.Addresses {
+		addr, err := netip.ParseAddr(a)
+		if err != nil {
+			return Machine{}, err
+		}
+		m.Addresses = append(m.Addresses, addr)
+	}
+	if c.Spec.Network.CNI == "routed" {
+		var err error
+		if m.PodCIDRs, err = c.PodCIDRs(i); err != nil {
+			return Machine{}, err
+		}
+	}
+	m.KubeletMinor = minorOf(cmp.Or(m.Settings.KubeletVersion, c.Spec.KubernetesVersion))
+	return m, nil
+}
+
+func pool(c *config.Cluster, i int) Machine {
+	n := &c.Spec.Pools[i]
+	m := machine(n.Name, node.Worker, c.EffectivePool(i))
+	m.Path = fmt.Sprintf("pools[%d]", i)
+	m.Patches = n.Patches
+	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
+	m.KubeletMinor = minorOf(cmp.Or(m.Settings.KubeletVersion, c.Spec.KubernetesVersion))
+	return m
+}
+
+func machine(name, role string, settings config.Effective) Machine {
+	return Machine{Name: name, Role: role, Settings: settings, System: system(settings.OS), Platform: platform(settings.Platform)}
+}
+
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	out := make([]netip.Prefix, len(texts))
+	for i, t := range texts {
+		p, err := netip.ParsePrefix(t)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+// nth returns the n-th address of p, counted from its network address.
+func nth(p netip.Prefix, n int) netip.Addr {
+	a := p.Addr()
+	for range n {
+		a = a.Next()
+	}
+	return a
+}
+
+// EndpointURL is the API server's URL for everything outside the control plane.
+func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort) }
+
+// LocalURL is the URL of the API server on m, a control plane. Its kubelet, controller-manager and scheduler use it, so
+// that none ever talks to an API server older than itself during an upgrade (KEP-4471).
+func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), APIServerPort) }
+
+// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else the endpoint.
+func (p *Plan) APIURL(m *Machine) string {
+	if m.ControlPlane() {
+		return m.LocalURL()
+	}
+	return p.EndpointURL()
+}
+
+func url(host string, port int) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// LocalEtcd says that the control planes carry etcd members.
+func (p *Plan) LocalEtcd() bool { return p.Config.Spec.ControlPlane.Etcd.External == nil }
+
+// DualStack says that the cluster has both families.
+func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }
+
+// Routed says that kiln connects the pods itself.
+func (p *Plan) Routed() bool { return p.Config.Spec.Network.CNI == "routed" }

@@ -1,0 +1,139 @@
+package plan_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+	"kiln/render/plan"
+)
+
+// parse returns the plan of a cluster of one control plane whose spec holds the lines.
+func parse(t *testing.T, spec, nodes string) *plan.Plan {
+	t.Helper()
+	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n" + spec +
+		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + nodes
+	c, err := config.Parse("cluster.yaml", []byte(text), nil)
+	require.NoError(t, err)
+	p, err := plan.New(c)
+	require.NoError(t, err)
+	return p
+}
+
+const debian = "  machines: {os: debian}\n"
+
+func TestEndpoint(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ endpoint, want string }{
+		"absent":         {"", "https://10.0.0.11:6443"},
+		"name":           {"api.example.com", "https://api.example.com:6443"},
+		"name and port":  {"api.example.com:443", "https://api.example.com:443"},
+		"IPv4":           {"192.0.2.1", "https://192.0.2.1:6443"},
+		"IPv4 and port":  {"192.0.2.1:443", "https://192.0.2.1:443"},
+		"IPv6":           {"2001:db8::1", "https://[2001:db8::1]:6443"},
+		"IPv6 brackets":  {"[2001:db8::1]", "https://[2001:db8::1]:6443"},
+		"IPv6 with port": {"[2001:db8::1]:443", "https://[2001:db8::1]:443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := debian
+			if row.endpoint != "" {
+				spec += fmt.Sprintf("  endpoint: %q\n", row.endpoint)
+			}
+			require.Equal(t, row.want, parse(t, spec, "").EndpointURL())
+		})
+	}
+}
+
+// TestNames: every name and address by which a client may reach an API server.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	p := parse(t, debian+"  endpoint: api.example.com\n  network: {dnsDomain: k8s.test}\n  controlPlane: {apiServer: {certSANs: [192.0.2.7, '*.example.com']}}\n", "")
+	n := p.APIServerNames()
+	require.Equal(t, []string{"*.example.com", "api.example.com", "cp-1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.k8s.test", "localhost"}, n.DNS)
+	var ips []string
+	for _, ip := range n.IPs {
+		ips = append(ips, ip.String())
+	}
+	require.Equal(t, []string{"10.0.0.11", "10.96.0.1", "127.0.0.1", "192.0.2.7", "::1"}, ips)
+}
+
+func value(args []config.Arg, name string) []string {
+	var out []string
+	for _, a := range args {
+		if a.Name == name {
+			out = append(out, a.Value)
+		}
+	}
+	return out
+}
+
+// TestExtraArgs: a flag of the user's replaces ours of that name, repeated ones all stay, and order is theirs.
+func TestExtraArgs(t *testing.T) {
+	t.Parallel()
+	p := parse(t, debian+"  controlPlane:\n    apiServer:\n      extraArgs:\n      - {name: authorization-mode, value: RBAC}\n      - {name: v, value: '2'}\n      - {name: v, value: '3'}\n", "")
+	args := p.APIServerFlags(&p.Machines[0])
+	require.Equal(t, []string{"RBAC"}, value(args, "authorization-mode"))
+	require.Equal(t, []string{"2", "3"}, value(args, "v"))
+	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
+}
+
+// TestRoutes: numbered machines fold into one line, and every machine gets the routes of all others and not its own.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	var nodes strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&nodes, "  - {name: w-%02d, role: worker, addresses: [10.0.0.%d]}\n", i, 21+i)
+	}
+	nodes.WriteString("  - {name: far, role: worker, addresses: [10.0.0.200], podCIDRs: [10.244.7.0/24]}\n")
+	p := parse(t, debian, nodes.String())
+	routes := p.Routes()
+	require.Len(t, routes, 3)
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		got := map[netip.Prefix]netip.Addr{}
+		for _, r := range plan.Others(routes, m) {
+			pods, via := r.Pods, r.Via
+			for range r.Count {
+				got[pods] = via
+				pods = netip.PrefixFrom(after(pods), pods.Bits())
+				via = via.Next()
+			}
+		}
+		want := map[netip.Prefix]netip.Addr{}
+		for j := range p.Machines {
+			if j != i {
+				want[p.Machines[j].PodCIDRs[0]] = p.Machines[j].Addresses[0]
+			}
+		}
+		require.Equal(t, want, got, m.Name)
+	}
+}
+
+// after returns the first address behind a /24.
+func after(p netip.Prefix) netip.Addr {
+	a := p.Addr()
+	for range 256 {
+		a = a.Next()
+	}
+	return a
+}
+
+// TestReleases: every known minor has its row, an unknown patch release uses it, and another minor does not get this far.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	for version, etcd := range map[string]string{"v1.34.99": "3.6.5-0", "v1.35.0": "3.6.6-0", "v1.36.3": "3.6.8-0", "v1.37.12": "3.7.0-0"} {
+		text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: " + version +
+			"\n  machines: {os: debian}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n"
+		c, err := config.Parse("cluster.yaml", []byte(text), nil)
+		require.NoError(t, err)
+		p, err := plan.New(c)
+		require.NoError(t, err)
+		require.Equal(t, "registry.k8s.io/etcd:"+etcd, p.Images[plan.Etcd])
+		require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[plan.APIServer])
+	}
+}

@@ -1,0 +1,103 @@
+package plan
+
+// Format is the form of a machine's boot document.
+type Format string
+
+// The formats.
+const (
+	Ignition  Format = "ignition"
+	CloudInit Format = "cloud-init"
+)
+
+// System is what an operating system decides about its machines.
+type System struct {
+	Name   string
+	Format Format
+	// Login is the user who receives the ssh keys; empty is the image's default user.
+	Login string
+	// ResolvConf is the resolver configuration without the local stub: with systemd-resolved, /etc/resolv.conf names
+	// 127.0.0.53 and sends CoreDNS into a loop (kubeadm#273).
+	ResolvConf string
+	// CADirs are the folders of trusted certificates that the API server and the controller-manager mount. Several
+	// systems fill /etc/ssl/certs with links into the others. None under a read-only /usr may be created.
+	CADirs []string
+	// ContainerdEnv says that containerd reads its configuration's path from an environment variable instead of /etc.
+	ContainerdEnv bool
+	// Extensions says that Kubernetes may come as a system extension that starts the kubelet by itself.
+	Extensions bool
+	// ReadOnlyUsr says that nothing can be written under /usr.
+	ReadOnlyUsr bool
+}
+
+const (
+	etcResolvConf     = "/etc/resolv.conf"
+	resolvedResolver  = "/run/systemd/resolve/resolv.conf"
+	etcSSLCerts       = "/etc/ssl/certs"
+	etcPKI            = "/etc/pki"
+	debianAnchors     = "/usr/local/share/ca-certificates"
+	debianCertificate = "/usr/share/ca-certificates"
+)
+
+// systems is the table of operating systems (reference: the systems' documentation of August 2026).
+var systems = []System{
+	{Name: "flatcar", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, debianCertificate}, ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true},
+	{Name: "fedora-coreos", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, etcPKI}, ReadOnlyUsr: true},
+	{Name: "microos", Format: Ignition, Login: "root", ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, etcPKI, "/var/lib/ca-certificates"}, ReadOnlyUsr: true},
+	{Name: "ubuntu", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
+	{Name: "debian", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
+	{Name: "rhel", Format: CloudInit, ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, etcPKI}},
+	{Name: "amazon-linux", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, etcPKI}},
+}
+
+func system(name string) System {
+	for _, s := range systems {
+		if s.Name == name {
+			return s
+		}
+	}
+	return System{}
+}
+
+// Platform is what the place where a machine runs decides about its document.
+type Platform struct {
+	Name string
+	// Limit is the largest document in bytes, as delivered; 0 means that no limit is known or there is none.
+	Limit int
+	// TextOnly says that the document must be text: a compressed cloud-init document cannot be delivered.
+	TextOnly bool
+	// NoCloud says that meta-data and network-config are delivered beside the user-data.
+	NoCloud bool
+}
+
+// platforms is the table of platforms; limits are those of the vendors' API documentation of August 2026, counted on
+// the document before the platform's own base64. Where the vendor counts base64, Limit is three quarters of it.
+var platforms = []Platform{
+	{Name: "akamai"},
+	{Name: "aws", Limit: 16384},
+	{Name: "azure", Limit: 65535},
+	{Name: "digitalocean", Limit: 65536, TextOnly: true},
+	{Name: "exoscale"},
+	{Name: "gcp", Limit: 262144, TextOnly: true},
+	{Name: "hetzner", Limit: 32768, TextOnly: true},
+	{Name: "hyperv"},
+	{Name: "kubevirt"},
+	{Name: "libvirt", NoCloud: true},
+	{Name: "metal", NoCloud: true},
+	{Name: "nocloud", NoCloud: true},
+	{Name: "openstack", Limit: 49149},
+	{Name: "oracle", Limit: 23500},
+	{Name: "proxmox", NoCloud: true},
+	{Name: "qemu", NoCloud: true},
+	{Name: "scaleway"},
+	{Name: "vsphere", Limit: 65536},
+	{Name: "vultr"},
+}
+
+func platform(name string) Platform {
+	for _, p := range platforms {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Platform{Name: name}
+}
