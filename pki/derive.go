@@ -1,0 +1,99 @@
+package pki
+
+import (
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hkdf"
+	"crypto/hpke"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/big"
+)
+
+// The derivation is a file format: it is frozen by the vectors in derive_test.go and must never change, or every
+// certificate of every cluster changes with it.
+//
+//	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID, info = encode("kiln/v1", purpose, name, generation), 32 bytes)
+//	key    = RFC 9180 §7.1.3 DeriveKeyPair(ikm) of DHKEM(P-256, HKDF-SHA256)
+//	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is to be signed, 16 bytes), top bit cleared
+//
+// encode writes each field behind its length (4 bytes, big endian), so that no two lists of fields give equal bytes.
+const derivation = "kiln/v1"
+
+// derive returns n bytes that belong to purpose, name and generation alone.
+func (b *Bundle) derive(purpose, name string, generation, n int) []byte {
+	info := encode(derivation, purpose, name, fmt.Sprint(generation))
+	out, err := hkdf.Key(sha256.New, b.LeafSeed, []byte(b.Cluster), string(info), n)
+	if err != nil {
+		panic("pki: HKDF of a short output cannot fail: " + err.Error())
+	}
+	return out
+}
+
+// leafKey returns the P-256 key of the named leaf in its generation.
+func (b *Bundle) leafKey(name string) Key {
+	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(b.derive("key", name, b.Generation(name), seedBytes))
+	if err != nil {
+		panic("pki: DeriveKeyPair fails with a probability of 2^-8160: " + err.Error())
+	}
+	scalar, err := kem.Bytes()
+	if err != nil {
+		panic("pki: a derived key cannot be encoded: " + err.Error())
+	}
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
+	if err != nil {
+		panic("pki: a derived key is not on P-256: " + err.Error())
+	}
+	return Key{key}
+}
+
+// serial returns the serial number that belongs to content alone: positive and of at most 127 bits.
+func (b *Bundle) serial(content []byte) *big.Int {
+	sum := sha256.Sum256(content)
+	raw := b.derive("serial", string(sum[:]), 1, 16)
+	raw[0] &= 0x7f
+	n := new(big.Int).SetBytes(raw)
+	if n.Sign() == 0 {
+		n.SetInt64(1)
+	}
+	return n
+}
+
+const tokenAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+// Token is a bootstrap token.
+type Token struct {
+	ID     string // 6 characters; public
+	Secret string // 16 characters
+}
+
+// String returns the token's public half alone.
+func (t Token) String() string { return t.ID + ".REDACTED" }
+
+// Bearer returns the whole token, as a kubeconfig holds it.
+func (t Token) Bearer() string { return t.ID + "." + t.Secret }
+
+// Token returns the bootstrap token of a pool, or of a named machine with identity token: one each, so that
+// one that leaks can be revoked alone. A character is drawn without bias: bytes from 252 on are passed over.
+func (b *Bundle) Token(name string) Token {
+	const length = 6 + 16
+	stream := b.derive("token", name, b.Generation("token/"+name), 8*length)
+	text := make([]byte, 0, length)
+	for _, c := range stream {
+		if c < 252 && len(text) < length {
+			text = append(text, tokenAlphabet[int(c)%len(tokenAlphabet)])
+		}
+	}
+	return Token{ID: string(text[:6]), Secret: string(text[6:])}
+}
+
+func encode(fields ...string) []byte {
+	var out []byte
+	for _, f := range fields {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(f)))
+		out = append(out, f...)
+	}
+	return out
+}

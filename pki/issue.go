@@ -1,0 +1,157 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/binary"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+
+	"kiln/render/plan"
+)
+
+// Authority is a CA: its certificate and key.
+type Authority struct {
+	Certificate *x509.Certificate
+	Key         Key
+}
+
+// PEM returns the CA's certificate.
+func (a Authority) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
+}
+
+// newAuthority makes a self-signed CA that signs leaves only.
+func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Authority, error) {
+	key, err := NewKey(algorithm)
+	if err != nil {
+		return Authority{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return Authority{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial.Add(serial, big.NewInt(1)),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    from, NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		SubjectKeyId: keyID(key),
+		DNSNames:     []string{name},
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.signer.Public(), key.signer)
+	if err != nil {
+		return Authority{}, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	return Authority{Certificate: cert, Key: key}, err
+}
+
+// keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256 of the key.
+func keyID(k Key) []byte {
+	sum := sha256.Sum256(k.publicDER())
+	return sum[:20]
+}
+
+// Certificate is an issued leaf: its certificate and derived key.
+type Certificate struct {
+	Spec Spec
+	Key  Key
+	DER  []byte
+}
+
+// CertPEM returns the certificate.
+func (c *Certificate) CertPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.DER})
+}
+
+// BothPEM returns certificate and key in one, as the kubelet's certificate store keeps them.
+func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.PEM()...) }
+
+// Issue returns the certificate that spec describes, with the key that the bundle's leaf seed gives it. Its serial
+// number is a function of everything that is signed, so that equal serials mean equal certificates. It fails if the
+// certificate would outlive its CA.
+func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
+	ca := b.Authority(spec.Signer)
+	if spec.NotAfter.After(ca.Certificate.NotAfter) {
+		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten certificates.lifetime or make new CAs",
+			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Certificate.Subject.CommonName, ca.Certificate.NotAfter.Format(time.DateOnly))
+	}
+	key := b.leafKey(spec.Name)
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: spec.CommonName, Organization: spec.Organizations},
+		NotBefore:             spec.NotBefore,
+		NotAfter:              spec.NotAfter,
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           spec.Usages,
+		BasicConstraintsValid: true,
+		SubjectKeyId:          keyID(key),
+		DNSNames:              spec.Names.DNS,
+	}
+	for _, ip := range spec.Names.IPs {
+		template.IPAddresses = append(template.IPAddresses, net.IP(ip.AsSlice()))
+	}
+	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
+	// Without a reader ECDSA signs as RFC 6979 says, so that the same content gives the same bytes.
+	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(), ca.Key.signer)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
+	}
+	return &Certificate{Spec: spec, Key: key, DER: der}, nil
+}
+
+// Authority returns the CA that s names.
+func (b *Bundle) Authority(s Signer) *Authority {
+	switch s {
+	case EtcdCA:
+		return &b.EtcdCA
+	case FrontProxyCA:
+		return &b.FrontProxyCA
+	default:
+		return &b.CA
+	}
+}
+
+// content writes everything that a certificate says but its serial number, each field behind its length.
+func content(t, ca *x509.Certificate, key Key) []byte {
+	var buf bytes.Buffer
+	field := func(kind string, values ...string) { buf.Write(encode(append([]string{kind}, values...)...)) }
+	field("issuer", string(ca.RawSubject), string(ca.SubjectKeyId))
+	field("subject", append([]string{t.Subject.CommonName}, t.Subject.Organization...)...)
+	field("dates", fmt.Sprint(t.NotBefore.Unix()), fmt.Sprint(t.NotAfter.Unix()))
+	for _, u := range t.ExtKeyUsage {
+		field("usage", string(binary.BigEndian.AppendUint32(nil, uint32(u))))
+	}
+	field("dns", t.DNSNames...)
+	for _, ip := range t.IPAddresses {
+		field("ip", string(ip))
+	}
+	field("key", string(key.publicDER()))
+	return buf.Bytes()
+}
+
+// Dates of a machine's leaf certificates.
+const (
+	// leafBackdate is how long before the bundle's issue time leaves are valid: clocks differ at first boot.
+	leafBackdate = time.Hour
+)
+
+// lifetime returns a machine's dates: valid from an hour before the issue time, and until the configured lifetime
+// after it less the machine's part of the stagger.
+func (b *Bundle) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
+	c := &p.Config.Spec.Certificates
+	until = b.Issued.Add(time.Duration(c.Lifetime))
+	if stagger := time.Duration(c.Stagger); stagger > 0 && machine != "" {
+		sum := sha256.Sum256([]byte(machine))
+		share := new(big.Int).Mul(new(big.Int).SetBytes(sum[:8]), big.NewInt(int64(stagger)))
+		until = until.Add(-time.Duration(share.Rsh(share, 64).Int64())).Truncate(time.Second)
+	}
+	return b.Issued.Add(-leafBackdate), until
+}

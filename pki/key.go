@@ -1,0 +1,128 @@
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// Algorithm is a key's algorithm, named as in cluster.yaml.
+type Algorithm string
+
+// The algorithms. RSA is for CAs and the service account key, on request; leaves are always P-256.
+const (
+	P256    Algorithm = "ECDSA-P256"
+	RSA2048 Algorithm = "RSA-2048"
+)
+
+// Key is a private key.
+type Key struct{ signer crypto.Signer }
+
+// NewKey draws a random key.
+func NewKey(a Algorithm) (Key, error) {
+	switch a {
+	case P256:
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		return Key{k}, err
+	case RSA2048:
+		k, err := rsa.GenerateKey(rand.Reader, 2048)
+		return Key{k}, err
+	default:
+		return Key{}, fmt.Errorf("unknown key algorithm %q", a)
+	}
+}
+
+// ParseKey reads one PEM block with an unencrypted ECDSA P-256 or P-384 key, or an RSA key of at least 2048 bits, in SEC 1, PKCS #1
+// or PKCS #8 form. No error quotes the key.
+func ParseKey(data []byte) (Key, error) {
+	block, rest := pem.Decode(data)
+	if block == nil {
+		return Key{}, errors.New("key: no PEM block")
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return Key{}, errors.New("key: more than one PEM block")
+	}
+	if block.Headers["Proc-Type"] != "" || block.Type == "ENCRYPTED PRIVATE KEY" {
+		return Key{}, errors.New("key: encrypted; decrypt it first")
+	}
+	var parsed any
+	var err error
+	switch block.Type {
+	case "EC PRIVATE KEY":
+		parsed, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "PRIVATE KEY":
+		parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	default:
+		return Key{}, errors.New("key: the PEM block is not a private key")
+	}
+	if err != nil {
+		return Key{}, errors.New("key: not a private key that Go can read")
+	}
+	switch k := parsed.(type) {
+	case *ecdsa.PrivateKey:
+		if k.Curve != elliptic.P256() && k.Curve != elliptic.P384() {
+			return Key{}, errors.New("key: only the curves P-256 and P-384 are supported")
+		}
+		return Key{k}, nil
+	case *rsa.PrivateKey:
+		if k.N.BitLen() < 2048 {
+			return Key{}, errors.New("key: RSA keys need at least 2048 bits")
+		}
+		return Key{k}, nil
+	default:
+		return Key{}, errors.New("key: only ECDSA and RSA keys are supported")
+	}
+}
+
+// PEM returns the key as kubeadm writes it: SEC 1 for ECDSA, PKCS #1 for RSA.
+func (k Key) PEM() []byte {
+	switch s := k.signer.(type) {
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(s)
+		if err != nil {
+			panic("pki: a P-256 or P-384 key cannot be encoded: " + err.Error())
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	case *rsa.PrivateKey:
+		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s)})
+	default:
+		panic("pki: the zero key has no PEM form")
+	}
+}
+
+// PublicPEM returns the public key in PKIX form.
+func (k Key) PublicPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: k.publicDER()})
+}
+
+func (k Key) publicDER() []byte {
+	der, err := x509.MarshalPKIXPublicKey(k.signer.Public())
+	if err != nil {
+		panic("pki: a public key cannot be encoded: " + err.Error())
+	}
+	return der
+}
+
+// fits says whether pub is k's public key.
+func (k Key) fits(pub crypto.PublicKey) bool {
+	switch own := k.signer.Public().(type) {
+	case *ecdsa.PublicKey:
+		return own.Equal(pub)
+	case *rsa.PublicKey:
+		return own.Equal(pub)
+	default:
+		return false
+	}
+}
+
+// Format keeps a key out of every message.
+func (k Key) Format(s fmt.State, _ rune) { Secret(nil).Format(s, 'v') }

@@ -1,0 +1,278 @@
+package pki_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/plan"
+)
+
+// fixture is a case whose bundle is fixed for ever: the vectors below depend on it.
+const fixture = "../testdata/clusters/ha"
+
+func load(t testing.TB) (*pki.Bundle, *plan.Plan) {
+	t.Helper()
+	c, err := render.Config(filepath.Join(fixture, "cluster.yaml"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
+	require.NoError(t, err)
+	b, err := pki.Load(data)
+	require.NoError(t, err)
+	p, err := plan.New(c)
+	require.NoError(t, err)
+	return b, p
+}
+
+// vectorBundle has a seed that everybody can type. Its CAs are the fixture's: derivation does not depend on them.
+func vectorBundle(t testing.TB) *pki.Bundle {
+	t.Helper()
+	b, _ := load(t)
+	b.Cluster = "00112233-4455-4677-8899-aabbccddeeff"
+	b.LeafSeed = pki.Secret(strings.Repeat("\x01", 32))
+	b.Generations = map[string]int{"rotated/cp-1": 2}
+	return b
+}
+
+// TestDerivationVectors freezes the derivation of keys and tokens. A change here changes every certificate of
+// every cluster: it is a new format, never a fix.
+func TestDerivationVectors(t *testing.T) {
+	t.Parallel()
+	b := vectorBundle(t)
+	for name, want := range vectors {
+		cert, err := b.Issue(pki.Spec{Name: name, CommonName: "x", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)})
+		require.NoError(t, err)
+		sum := sha256.Sum256(cert.Key.PEM())
+		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
+	}
+	require.Equal(t, tokenVector, b.Token("small").Bearer())
+}
+
+func TestSerialIsFunctionOfContent(t *testing.T) {
+	t.Parallel()
+	b := vectorBundle(t)
+	spec := pki.Spec{Name: "apiserver/cp-1", CommonName: "kube-apiserver", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)}
+	serial := func(s pki.Spec) string {
+		cert, err := b.Issue(s)
+		require.NoError(t, err)
+		parsed, err := x509.ParseCertificate(cert.DER)
+		require.NoError(t, err)
+		require.Positive(t, parsed.SerialNumber.Sign())
+		require.LessOrEqual(t, parsed.SerialNumber.BitLen(), 127)
+		return parsed.SerialNumber.String()
+	}
+	first := serial(spec)
+	require.Equal(t, first, serial(spec))
+	for name, change := range map[string]func(*pki.Spec){
+		"common name":  func(s *pki.Spec) { s.CommonName = "other" },
+		"organisation": func(s *pki.Spec) { s.Organizations = []string{"o"} },
+		"end":          func(s *pki.Spec) { s.NotAfter = s.NotAfter.Add(time.Second) },
+		"begin":        func(s *pki.Spec) { s.NotBefore = s.NotBefore.Add(time.Second) },
+		"usage":        func(s *pki.Spec) { s.Usages = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} },
+		"dns":          func(s *pki.Spec) { s.Names.DNS = []string{"a"} },
+		"address":      func(s *pki.Spec) { s.Names.IPs = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
+		"key":          func(s *pki.Spec) { s.Name = "apiserver/cp-2" },
+		"signer":       func(s *pki.Spec) { s.Signer = pki.EtcdCA },
+	} {
+		changed := spec
+		change(&changed)
+		require.NotEqual(t, first, serial(changed), name)
+	}
+}
+
+func TestGenerationChangesKey(t *testing.T) {
+	t.Parallel()
+	b := vectorBundle(t)
+	key := func() string {
+		cert, err := b.Issue(pki.Spec{Name: "apiserver/cp-1", CommonName: "x", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)})
+		require.NoError(t, err)
+		return string(cert.Key.PEM())
+	}
+	first := key()
+	b.Generations["apiserver/cp-1"] = 2
+	require.NotEqual(t, first, key())
+	b.Generations["apiserver/cp-1"] = 1
+	require.Equal(t, first, key())
+}
+
+// TestEveryCertificate verifies each certificate of each machine by a second implementation as well, strictly.
+func TestEveryCertificate(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	dir := t.TempDir()
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Log("openssl is not installed: only Go's own verification is run")
+	}
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		for _, spec := range b.Specs(p, m) {
+			cert, err := b.Issue(spec)
+			require.NoError(t, err)
+			parsed, err := x509.ParseCertificate(cert.DER)
+			require.NoError(t, err)
+			require.IsType(t, &ecdsa.PublicKey{}, parsed.PublicKey)
+			require.NotEmpty(t, parsed.SubjectKeyId, spec.Name)
+			require.NotEmpty(t, parsed.AuthorityKeyId, spec.Name)
+			require.Equal(t, b.Issued.Add(-time.Hour), parsed.NotBefore, spec.Name)
+			if openssl == "" {
+				continue
+			}
+			name := strings.ReplaceAll(spec.Name, "/", "-")
+			ca, leaf := filepath.Join(dir, name+".ca"), filepath.Join(dir, name+".crt")
+			require.NoError(t, os.WriteFile(ca, b.Authority(spec.Signer).PEM(), 0o600))
+			require.NoError(t, os.WriteFile(leaf, cert.CertPEM(), 0o600))
+			out, err := exec.Command(openssl, "verify", "-x509_strict", "-attime", fmt.Sprint(b.Issued.Unix()), "-CAfile", ca, leaf).CombinedOutput()
+			require.NoError(t, err, "%s: %s", spec.Name, out)
+		}
+	}
+}
+
+// TestWorkerSecrets: a worker's own two certificates are all that it gets.
+func TestWorkerSecrets(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		var bases []string
+		for _, s := range b.Specs(p, m) {
+			bases = append(bases, s.Base)
+		}
+		if !m.ControlPlane() {
+			require.Equal(t, []string{"kubelet-client", "kubelet-server"}, bases)
+		}
+	}
+}
+
+func TestInstallCredentialEndsWithFormation(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	for _, s := range b.Specs(p, &p.Machines[0]) {
+		for _, org := range s.Organizations {
+			if org == "system:masters" {
+				require.Equal(t, b.FormationDeadline, s.NotAfter, s.Name)
+			}
+		}
+	}
+	require.NotContains(t, b.AdminSpec(p).Organizations, "system:masters")
+}
+
+func TestStagger(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	stagger := 720 * time.Hour
+	ends := map[time.Time]bool{}
+	for i := range p.Machines {
+		plain := b.Specs(p, &p.Machines[i])[0].NotAfter
+		p.Config.Spec.Certificates.Stagger = asDuration(stagger)
+		end := b.Specs(p, &p.Machines[i])[0].NotAfter
+		p.Config.Spec.Certificates.Stagger = 0
+		require.LessOrEqual(t, plain.Sub(end), stagger)
+		require.GreaterOrEqual(t, plain.Sub(end), time.Duration(0))
+		ends[end] = true
+	}
+	require.Greater(t, len(ends), 1, "machines end at different times")
+}
+
+func TestIssueRefusesToOutliveItsCA(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	_, err := b.Issue(pki.Spec{Name: "x", CommonName: "x", NotBefore: b.Issued, NotAfter: b.CA.Certificate.NotAfter.Add(time.Second)})
+	require.ErrorContains(t, err, "after its CA")
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
+		b, err := pki.New(pki.Options{Name: "x", Now: time.Now(), Algorithm: algorithm, CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
+		require.NoError(t, err)
+		text, err := b.Marshal()
+		require.NoError(t, err)
+		again, err := pki.Load(text)
+		require.NoError(t, err)
+		text2, err := again.Marshal()
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(text2))
+	}
+}
+
+// TestLoadRefuses: what is wrong with a bundle is said without any of it.
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	good, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
+	require.NoError(t, err)
+	b, err := pki.Load(good)
+	require.NoError(t, err)
+	replace := func(old, new string) string {
+		require.Contains(t, string(good), old)
+		return strings.Replace(string(good), old, new, 1)
+	}
+	seed := line(good, "leafSeed: ")
+	for name, row := range map[string]struct{ text, want string }{
+		"empty":           {"", "apiVersion and kind"},
+		"not YAML":        {"\t\x00", "not a bundle"},
+		"unknown key":     {string(good) + "extra: 1\n", "not a bundle"},
+		"encrypted":       {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
+		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
+		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
+		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
+		"generation zero": {string(good) + "generations: {a: 0}\n", "generations count from 1"},
+		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
+		"too large":       {strings.Repeat("#", 2<<20), "larger than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := pki.Load([]byte(row.text))
+			require.ErrorContains(t, err, row.want)
+			require.NotContains(t, err.Error(), seed)
+			require.NotContains(t, err.Error(), "PRIVATE KEY")
+		})
+	}
+}
+
+// TestNothingPrintsSecrets: whatever the verb, a secret prints as one word.
+func TestNothingPrintsSecrets(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, v := range []any{b.LeafSeed, b.CA.Key, b.ServiceAccountKey} {
+			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
+		}
+	}
+	require.NotContains(t, fmt.Sprint(b.Token("x")), b.Token("x").Secret)
+}
+
+func line(text []byte, key string) string {
+	_, rest, _ := strings.Cut(string(text), key)
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
+
+// swapKeys puts the etcd CA's key where the cluster CA's belongs.
+func swapKeys(text string) string {
+	var keys []string
+	rest := text
+	for {
+		i := strings.Index(rest, "key: |")
+		if i < 0 {
+			break
+		}
+		rest = rest[i+6:]
+		j := strings.Index(rest, "-----END")
+		keys = append(keys, rest[:j])
+	}
+	return strings.Replace(strings.Replace(strings.Replace(text, keys[0], "\x01", 1), keys[1], keys[0], 1), "\x01", keys[1], 1)
+}

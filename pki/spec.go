@@ -1,0 +1,144 @@
+package pki
+
+import (
+	"crypto/x509"
+	"slices"
+	"time"
+
+	"kiln/render/plan"
+)
+
+// Signer names the CA that signs a certificate.
+type Signer int
+
+// The CAs.
+const (
+	CA Signer = iota
+	EtcdCA
+	FrontProxyCA
+)
+
+// Spec describes one leaf certificate.
+type Spec struct {
+	Name          string // of the secret, unique in the cluster: "apiserver/cp-1"
+	Base          string // what the certificate is for: "apiserver"
+	Signer        Signer
+	CommonName    string
+	Organizations []string
+	Usages        []x509.ExtKeyUsage
+	Names         plan.Names
+	NotBefore     time.Time
+	NotAfter      time.Time
+
+	// Where it lies on the machine, and whose it is; for the kubelet's client certificate both paths are one file.
+	CertPath, KeyPath string
+	Owner             string
+}
+
+var (
+	server = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	client = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	// etcd dials itself with its serving certificate, and members are each other's clients.
+	both = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+)
+
+// kubeletClientFile is where the kubelet's first client certificate lies: a name as its certificate store makes them.
+const kubeletClientFile = plan.KubeletPKI + "/kubelet-client-kiln.pem"
+
+// row is one line of the certificate table.
+type row struct {
+	base   string // also the file's name under PKIDir, unless path says another folder
+	signer Signer
+	cn     string
+	org    []string
+	usages []x509.ExtKeyUsage
+	names  func(p *plan.Plan, m *plan.Machine) plan.Names
+	who    func(p *plan.Plan, m *plan.Machine) bool
+	path   string
+	owner  string
+	// install marks the credential that dies with the formation window.
+	install bool
+}
+
+// table is the cluster's trust: every leaf certificate of every machine (kubeadm.md §2). kubeadm's
+// etcd/healthcheck-client is left out, for nothing uses it: etcd's health is read on its plain metrics port. {node}
+// stands for the machine's name.
+var table = []row{
+	{base: "apiserver", signer: CA, cn: "kube-apiserver", usages: server, who: controlPlane,
+		names: func(p *plan.Plan, _ *plan.Machine) plan.Names { return p.APIServerNames() }},
+	{base: "apiserver-kubelet-client", signer: CA, cn: "kube-apiserver-kubelet-client", usages: client, who: controlPlane},
+	{base: "apiserver-etcd-client", signer: EtcdCA, cn: "kube-apiserver-etcd-client", usages: client, who: etcdMember},
+	{base: "front-proxy-client", signer: FrontProxyCA, cn: "front-proxy-client", usages: client, who: controlPlane},
+	{base: "controller-manager", signer: CA, cn: "system:kube-controller-manager", usages: client, who: controlPlane},
+	{base: "scheduler", signer: CA, cn: "system:kube-scheduler", usages: client, who: controlPlane},
+	{base: "install", signer: CA, cn: "kiln:install", org: []string{"system:masters"}, usages: client, who: controlPlane, install: true},
+	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember, path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
+		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.EtcdNames() }},
+	{base: "etcd-peer", signer: EtcdCA, cn: node, usages: both, who: etcdMember, path: plan.EtcdPKIDir + "/peer", owner: plan.EtcdUser,
+		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.EtcdNames() }},
+	{base: "kubelet-client", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"}, usages: client, who: certified, path: kubeletClientFile},
+	{base: "kubelet-server", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"}, usages: server, who: certified, path: plan.KubeletPKI + "/kubelet",
+		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.KubeletNames() }},
+}
+
+const node = "{node}"
+
+func controlPlane(_ *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() }
+
+func etcdMember(p *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() && p.LocalEtcd() }
+
+// certified machines have the certificates of their kubelet in their document.
+func certified(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
+
+// Specs returns the leaf certificates of m, in the table's order.
+func (b *Bundle) Specs(p *plan.Plan, m *plan.Machine) []Spec {
+	from, until := b.lifetime(p, m.Name)
+	var specs []Spec
+	for i := range table {
+		r := &table[i]
+		if !r.who(p, m) {
+			continue
+		}
+		s := Spec{
+			Name: r.base + "/" + m.Name, Base: r.base, Signer: r.signer,
+			CommonName: expand(r.cn, m.Name), Organizations: slices.Clone(r.org), Usages: r.usages,
+			NotBefore: from, NotAfter: until, Owner: r.owner,
+		}
+		if r.install {
+			s.NotAfter = b.FormationDeadline
+		}
+		if r.names != nil {
+			s.Names = r.names(p, m)
+		}
+		switch r.path {
+		case "":
+			s.CertPath, s.KeyPath = plan.Cert(r.base)
+		case kubeletClientFile:
+			s.CertPath, s.KeyPath = r.path, r.path
+		default:
+			s.CertPath, s.KeyPath = r.path+".crt", r.path+".key"
+		}
+		specs = append(specs, s)
+	}
+	return specs
+}
+
+// AdminSpec is the operator's client certificate. Its group has its rights from a binding that can be deleted, unlike
+// system:masters. It is on no machine.
+func (b *Bundle) AdminSpec(p *plan.Plan) Spec {
+	from, until := b.lifetime(p, "")
+	return Spec{
+		Name: "admin", Base: "admin", Signer: CA, CommonName: "kubernetes-admin", Organizations: []string{AdminGroup},
+		Usages: client, NotBefore: from, NotAfter: until,
+	}
+}
+
+// AdminGroup is the group of the operator's certificate, bound to cluster-admin by an object.
+const AdminGroup = "kubeadm:cluster-admins"
+
+func expand(text, name string) string {
+	if i := len(text) - len(node); i >= 0 && text[i:] == node {
+		return text[:i] + name
+	}
+	return text
+}
