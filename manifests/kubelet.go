@@ -1,0 +1,77 @@
+package manifests
+
+import (
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/config"
+	"kiln/render/plan"
+)
+
+// Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
+func Kubelet(p *plan.Plan, m *plan.Machine) Source {
+	own := object{
+		"clusterDNS":    list{p.DNSAddress.String()},
+		"clusterDomain": p.DNSDomain,
+		"resolvConf":    m.System.ResolvConf,
+	}
+	if m.ControlPlane() {
+		own["staticPodPath"] = plan.ManifestsDir
+	}
+	if !m.Token {
+		own["tlsCertFile"] = plan.KubeletPKI + "/kubelet.crt"
+		own["tlsPrivateKeyFile"] = plan.KubeletPKI + "/kubelet.key"
+	}
+	if !p.OnlineSigning {
+		own["rotateCertificates"] = false
+	}
+	if m.System.ReadOnlyUsr {
+		own["volumePluginDir"] = plan.FlexVolumeDir
+	}
+	// Taints at registration close the window in which a control plane takes anybody's pods (kubeadm#1621).
+	if taints := m.Settings.Taints; taints != nil && len(*taints) > 0 {
+		var out list
+		for _, t := range *taints {
+			out = append(out, taint(t))
+		}
+		own["registerWithTaints"] = out
+	}
+	src := Source{Base: base("kubelet.yaml"), Patches: []string{kubeletPatch(own)}}
+	if len(m.Settings.Kubelet) > 0 {
+		src.Patches = append(src.Patches, kubeletPatch(m.Settings.Kubelet))
+	}
+	return src
+}
+
+func kubeletPatch(fields object) string {
+	return patch("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "", "kubelet", fields)
+}
+
+func taint(t config.Taint) object {
+	o := object{"key": t.Key, "effect": t.Effect}
+	if t.Value != "" {
+		o["value"] = t.Value
+	}
+	return o
+}
+
+// NodeLabels returns what a control plane applies to its own Node: the labels that no kubelet may set itself.
+func NodeLabels(name string) []byte {
+	return marshal(object{
+		"apiVersion": "v1", "kind": "Node",
+		"metadata": object{"name": name, "labels": object{
+			"node-role.kubernetes.io/control-plane":                   "",
+			"node.kubernetes.io/exclude-from-external-load-balancers": "",
+		}},
+	})
+}
+
+// WithoutMetadata returns a configuration object without the metadata that the patch engine needs and the kubelet's type
+// does not have.
+func WithoutMetadata(doc []byte) ([]byte, error) {
+	var o object
+	if err := yaml.Unmarshal(doc, &o); err != nil {
+		return nil, err
+	}
+	delete(o, "metadata")
+	return marshal(o), nil
+}

@@ -1,0 +1,127 @@
+package manifests
+
+import (
+	"strings"
+	"time"
+
+	"kiln/render/plan"
+)
+
+// BootstrapToken is a token as the API server is to know it.
+type BootstrapToken struct {
+	Machine    string // pool or node that joins with it
+	ID, Secret string
+	Expires    time.Time
+}
+
+// tokenGroup is the group of machines that join with a token.
+const tokenGroup = "system:bootstrappers:kiln"
+
+// Objects returns what the API server is to hold before add-ons, in the order in which it is applied.
+func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
+	names := []string{"objects/access.yaml"}
+	var patches []string
+	if p.Tokens {
+		names = append(names, "objects/tokens.yaml")
+	}
+	if p.Config.Spec.Network.Proxy != "none" {
+		names = append(names, "objects/kube-proxy.yaml")
+		patches = append(patches, kubeProxy(p)...)
+	}
+	if p.Config.Spec.DNS.Provider != "none" {
+		names = append(names, "objects/coredns.yaml")
+		patches = append(patches, coreDNS(p)...)
+	}
+	src := Source{Base: base(names...), Patches: patches}
+	for _, t := range tokens {
+		src.Base = append(append(src.Base, "---\n"...), tokenSecret(t)...)
+	}
+	return src
+}
+
+func tokenSecret(t BootstrapToken) []byte {
+	return marshal(object{
+		"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
+		"metadata": object{"name": "bootstrap-token-" + t.ID, "namespace": system},
+		"stringData": object{
+			"description":                    "machines of " + t.Machine + " join with it",
+			"token-id":                       t.ID,
+			"token-secret":                   t.Secret,
+			"expiration":                     t.Expires.UTC().Format(time.RFC3339),
+			"usage-bootstrap-authentication": "true",
+			"auth-extra-groups":              tokenGroup,
+		},
+	})
+}
+
+// Marker is the object, applied last, that says that all others were: a replaced machine then leaves them alone.
+func Marker(p *plan.Plan, cluster string) []byte {
+	return marshal(object{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": object{"name": markerName, "namespace": system},
+		"data":     object{"cluster": cluster, "name": p.Name, "kubernetesVersion": p.Version},
+	})
+}
+
+const markerName = "kiln"
+
+// MarkerPath is the marker's path in the API.
+const MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
+
+func coreDNS(p *plan.Plan) []string {
+	return []string{
+		patch("v1", "ConfigMap", system, "coredns", object{"data": object{"Corefile": corefile(p.DNSDomain)}}),
+		patch("v1", "Service", system, "kube-dns", object{"spec": object{"clusterIP": p.DNSAddress.String()}}),
+		patch("apps/v1", "Deployment", system, "coredns", object{"spec": object{
+			"replicas": p.Config.Spec.DNS.Replicas,
+			"template": object{"spec": object{"containers": list{object{"name": "coredns", "image": p.Images[plan.CoreDNS]}}}},
+		}}),
+	}
+}
+
+// corefile is the base manifest's Corefile for another cluster domain.
+func corefile(domain string) string {
+	_, text, _ := strings.Cut(string(base("objects/coredns.yaml")), "  Corefile: |\n")
+	text, _, _ = strings.Cut(text, "---\n")
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimPrefix(line, "    "))
+	}
+	return strings.ReplaceAll(strings.Join(lines, ""), "cluster.local", domain)
+}
+
+func kubeProxy(p *plan.Plan) []string {
+	var cidrs []string
+	for _, s := range p.PodSubnets {
+		cidrs = append(cidrs, s.String())
+	}
+	bind := "0.0.0.0"
+	if p.PodSubnets[0].Addr().Is6() {
+		bind = "::"
+	}
+	conf := object{
+		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",
+		"kind":             "KubeProxyConfiguration",
+		"bindAddress":      bind,
+		"clientConnection": object{"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"},
+		"clusterCIDR":      strings.Join(cidrs, ","),
+		"mode":             p.Config.Spec.Network.Proxy,
+	}
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	kubeconfig := object{
+		"apiVersion":      "v1",
+		"kind":            "Config",
+		"current-context": "default",
+		"clusters":        list{object{"name": "default", "cluster": object{"certificate-authority": account + "ca.crt", "server": p.EndpointURL()}}},
+		"users":           list{object{"name": "default", "user": object{"tokenFile": account + "token"}}},
+		"contexts":        list{object{"name": "default", "context": object{"cluster": "default", "namespace": "default", "user": "default"}}},
+	}
+	return []string{
+		patch("v1", "ConfigMap", system, "kube-proxy", object{"data": object{
+			"config.conf": string(marshal(conf)), "kubeconfig.conf": string(marshal(kubeconfig)),
+		}}),
+		patch("apps/v1", "DaemonSet", system, "kube-proxy", object{"spec": object{"template": object{"spec": object{
+			"containers": list{object{"name": "kube-proxy", "image": p.Images[plan.KubeProxy]}},
+		}}}}),
+	}
+}

@@ -1,0 +1,140 @@
+package manifests
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Object is one API object ready to be applied.
+type Object struct {
+	Path      string // of the object in the API, without the server
+	Kind      string
+	Namespace string
+	Name      string
+	Secret    bool // its content must not be shown
+	YAML      []byte
+}
+
+// scopes says of built-in kinds without a namespace that they are cluster-wide. Kinds that are not listed and have no
+// namespace, nor a CustomResourceDefinition among the objects, live in the namespace default.
+var clusterWide = map[string]bool{
+	"APIService": true, "CSIDriver": true, "CSINode": true, "CertificateSigningRequest": true, "ClusterRole": true,
+	"ClusterRoleBinding": true, "ClusterTrustBundle": true, "ComponentStatus": true, "CustomResourceDefinition": true,
+	"DeviceClass": true, "FlowSchema": true, "IPAddress": true, "IngressClass": true, "MutatingAdmissionPolicy": true,
+	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true, "Node": true,
+	"PersistentVolume": true, "PriorityClass": true, "PriorityLevelConfiguration": true, "ResourceSlice": true,
+	"RuntimeClass": true, "ServiceCIDR": true, "StorageClass": true, "StorageVersionMigration": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "ValidatingWebhookConfiguration": true,
+	"VolumeAttachment": true, "VolumeAttributesClass": true,
+}
+
+// header is what Paths reads of an object.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	// Of a CustomResourceDefinition.
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind   string `json:"kind"`
+			Plural string `json:"plural"`
+		} `json:"names"`
+	} `json:"spec"`
+}
+
+// Read splits a stream of YAML documents into objects with their paths, in their order. Empty documents are passed over. It fails on a
+// document that is no object, has no name, or is a list, naming its place in the stream.
+func Read(stream []byte) ([]Object, error) {
+	type resource struct {
+		plural  string
+		cluster bool
+	}
+	custom := map[string]resource{}
+	var heads []header
+	var bodies [][]byte
+	for i, doc := range Split(stream) {
+		var h header
+		var whole any
+		if err := yaml.Unmarshal(doc, &whole); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if whole == nil {
+			continue
+		}
+		if _, ok := whole.(map[string]any); !ok {
+			return nil, fmt.Errorf("document %d: not an object", i+1)
+		}
+		// The spec of most kinds does not have a definition's shape; only the head must decode.
+		_ = yaml.Unmarshal(doc, &h)
+		switch {
+		case h.APIVersion == "" || h.Kind == "":
+			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", i+1)
+		case strings.HasSuffix(h.Kind, "List"):
+			return nil, fmt.Errorf("document %d: %s: lists cannot be applied; write its items as documents of their own", i+1, h.Kind)
+		case h.Metadata.Name == "":
+			return nil, fmt.Errorf("document %d: %s has no metadata.name", i+1, h.Kind)
+		}
+		if h.Kind == "CustomResourceDefinition" {
+			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural, h.Spec.Scope == "Cluster"}
+		}
+		heads, bodies = append(heads, h), append(bodies, doc)
+	}
+	var out []Object
+	for i, h := range heads {
+		gv, err := schema.ParseGroupVersion(h.APIVersion)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: apiVersion: %w", h.Kind, h.Metadata.Name, err)
+		}
+		known, isCustom := custom[gv.Group+"/"+h.Kind]
+		plural, cluster := known.plural, known.cluster
+		if !isCustom {
+			guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(h.Kind))
+			plural, cluster = guess.Resource, clusterWide[h.Kind] && h.Metadata.Namespace == ""
+		}
+		path := "/apis/" + h.APIVersion
+		if gv.Group == "" {
+			path = "/api/" + h.APIVersion
+		}
+		if !cluster {
+			namespace := h.Metadata.Namespace
+			if namespace == "" {
+				namespace = "default"
+			}
+			path += "/namespaces/" + url.PathEscape(namespace)
+		}
+		path += "/" + plural + "/" + url.PathEscape(h.Metadata.Name)
+		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i]})
+	}
+	return out, nil
+}
+
+// Split cuts a stream of YAML documents at its separators, comments included.
+func Split(stream []byte) [][]byte {
+	var docs [][]byte
+	var current []byte
+	flush := func() {
+		if len(strings.TrimSpace(string(current))) > 0 {
+			docs = append(docs, current)
+		}
+		current = nil
+	}
+	for line := range strings.Lines(string(stream)) {
+		if line == "---\n" || line == "---" || strings.HasPrefix(line, "--- ") {
+			flush()
+			continue
+		}
+		current = append(current, line...)
+	}
+	flush()
+	return docs
+}

@@ -1,0 +1,103 @@
+package manifests
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
+
+	"kiln/render/config"
+	"kiln/render/plan"
+)
+
+// system is the namespace of everything that belongs to the cluster itself.
+const system = "kube-system"
+
+// StaticPods returns the static pods of m, a control plane. token is the etcd cluster's: the cluster's UUID.
+func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
+	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
+	if p.LocalEtcd() {
+		src.Base = append(append(src.Base, "---\n"...), base("etcd.yaml")...)
+		src.Patches = append(src.Patches, etcd(p, m, token))
+	}
+	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p))
+	return src
+}
+
+func apiServer(p *plan.Plan, m *plan.Machine) string {
+	host := m.Addresses[0].String()
+	c := container(p, plan.APIServer, p.APIServerFlags(m))
+	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		c[probe] = object{"httpGet": object{"host": host}}
+	}
+	volumes := caVolumes(m)
+	c["volumeMounts"] = volumes.mounts
+	return staticPod(plan.APIServer, c, volumes.volumes)
+}
+
+func controllerManager(p *plan.Plan, m *plan.Machine) string {
+	c := container(p, plan.ControllerManager, p.ControllerManagerFlags())
+	volumes := caVolumes(m)
+	if p.Release.FlexVolume {
+		volumes.add("flexvolume-dir", plan.FlexVolumeDir, "DirectoryOrCreate", false)
+	}
+	c["volumeMounts"] = volumes.mounts
+	return staticPod(plan.ControllerManager, c, volumes.volumes)
+}
+
+func scheduler(p *plan.Plan) string {
+	return staticPod(plan.Scheduler, container(p, plan.Scheduler, p.SchedulerFlags()), nil)
+}
+
+func etcd(p *plan.Plan, m *plan.Machine, token string) string {
+	c := container(p, plan.Etcd, p.EtcdFlags(m, token))
+	if m.Addresses[0].Is6() {
+		for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+			c[probe] = object{"httpGet": object{"host": netip.IPv6Loopback().String()}}
+		}
+	}
+	return staticPod(plan.Etcd, c, nil)
+}
+
+func container(p *plan.Plan, name string, flags []config.Arg) object {
+	return object{"name": name, "image": p.Images[name], "command": plan.Command(name, flags)}
+}
+
+func staticPod(name string, c object, volumes list) string {
+	spec := object{"containers": list{c}}
+	if len(volumes) > 0 {
+		spec["volumes"] = volumes
+	}
+	return patch("v1", "Pod", system, name, object{"spec": spec})
+}
+
+// hostPaths are volumes from the host with their mounts.
+type hostPaths struct{ volumes, mounts list }
+
+func (h *hostPaths) add(name, dir, kind string, readOnly bool) {
+	mount := object{"name": name, "mountPath": dir}
+	if readOnly {
+		mount["readOnly"] = true
+	}
+	h.mounts = append(h.mounts, mount)
+	h.volumes = append(h.volumes, object{"name": name, "hostPath": object{"path": dir, "type": kind}})
+}
+
+// caVolumes are the system's folders of trusted certificates, for webhooks and OIDC issuers with public certificates.
+// A folder under a read-only /usr is never created.
+func caVolumes(m *plan.Machine) hostPaths {
+	var h hostPaths
+	for _, dir := range m.System.CADirs {
+		kind := "DirectoryOrCreate"
+		if m.System.ReadOnlyUsr && strings.HasPrefix(dir, "/usr/") {
+			kind = "Directory"
+		}
+		h.add("ca"+strings.ReplaceAll(dir, "/", "-"), dir, kind, true)
+	}
+	return h
+}
+
+// ManifestPath is where the static pod of that name lies.
+func ManifestPath(name string) string {
+	return path.Join(plan.ManifestsDir, fmt.Sprintf("%s.yaml", name))
+}
