@@ -1,0 +1,75 @@
+// Package render is the compiler's driver: it turns a plan and a bundle into the machines of a cluster, checks them, packs
+// each into its boot document and writes the whole set, or nothing. read.go and write.go touch the disk; the
+// rest is pure.
+package render
+
+import (
+	"fmt"
+	"sync"
+
+	"kiln/manifests"
+	"kiln/pki"
+	"kiln/render/config"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// Cluster is a cluster ready to be rendered machine by machine: everything that is equal on many machines has been made
+// once. Its methods may be called from several goroutines.
+type Cluster struct {
+	Plan   *plan.Plan
+	Bundle *pki.Bundle
+
+	objects []manifests.Object
+	routes  []plan.Route
+	patches patchSet
+
+	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
+	// configurations.
+	kubelets sync.Map
+}
+
+// New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
+// blame: a patch that matches or changes nothing, an add-on that cannot be read.
+func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
+	if b.Name != c.Metadata.Name {
+		return nil, fmt.Errorf("the bundle belongs to cluster %q, the configuration describes %q; name the right one with --secrets", b.Name, c.Metadata.Name)
+	}
+	p, err := plan.New(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &Cluster{Plan: p, Bundle: b, routes: p.Routes()}
+	var problems config.Problems
+	problems = append(problems, r.patches.read(c)...)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if problems = r.readObjects(); len(problems) > 0 {
+		return nil, problems
+	}
+	if problems = r.tryPatches(); len(problems) > 0 {
+		return nil, problems
+	}
+	return r, nil
+}
+
+// Machines returns how many documents the cluster has: one for each named machine and each pool.
+func (r *Cluster) Machines() int { return len(r.Plan.Machines) }
+
+// Node returns what the i-th machine of the plan receives.
+func (r *Cluster) Node(i int) (*node.Node, error) {
+	m := &r.Plan.Machines[i]
+	n, err := r.machine(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+	}
+	return n, nil
+}
+
+func kindOf(m *plan.Machine) string {
+	if m.Pool {
+		return "pool"
+	}
+	return "node"
+}

@@ -1,0 +1,155 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"kiln/render/cloudinit"
+	"kiln/render/ignition"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// Document is the finished boot document of one machine or pool.
+type Document struct {
+	Dir   string   // below the output folder: the machine's name, or pools/NAME
+	Files []Output // the document first, then what is delivered beside it
+	Entry Entry
+}
+
+// Output is one file of a document.
+type Output struct {
+	Name string
+	Data []byte
+}
+
+// Entry is a document's line in inventory.json.
+type Entry struct {
+	Node     string `json:"node"`
+	Role     string `json:"role"`
+	Pool     bool   `json:"pool,omitempty"`
+	OS       string `json:"os"`
+	Platform string `json:"platform"`
+	Format   string `json:"format"`
+	// Document is the path of the document below the output folder.
+	Document string `json:"document"`
+	SHA256   string `json:"sha256"`
+	Bytes    int    `json:"bytes"`
+	// Limit is the platform's limit in bytes; absent if there is none or none is known.
+	Limit int `json:"limit,omitempty"`
+	// Secrets are the names and generations of the secrets in the document.
+	Secrets []string `json:"secrets"`
+	// ValidUntil is when the first of the machine's certificates ends, or the bootstrap token that it joins with.
+	ValidUntil time.Time `json:"validUntil"`
+	// Others are the files delivered beside the document.
+	Others []string `json:"others,omitempty"`
+}
+
+// Document renders, checks and packs the i-th machine of the plan.
+func (r *Cluster) Document(i int) (*Document, error) {
+	n, err := r.Node(i)
+	if err != nil {
+		return nil, err
+	}
+	m := &r.Plan.Machines[i]
+	if err := r.Check(m, n); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+	}
+	d, err := r.pack(m, n)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+	}
+	return d, nil
+}
+
+// pack puts n into its machine's format and holds it to the platform's limit.
+func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
+	d := &Document{Dir: m.Name}
+	if m.Pool {
+		d.Dir = path.Join("pools", m.Name)
+	}
+	limit := m.Platform.Limit
+	switch m.System.Format {
+	case plan.Ignition:
+		doc, err := ignition.Pack(n, limit)
+		if err != nil {
+			return nil, err
+		}
+		d.Files = []Output{{"config.ign", doc}}
+	default:
+		compressAbove := limit
+		if m.Platform.TextOnly {
+			compressAbove = 0
+		}
+		doc, err := cloudinit.Pack(n, compressAbove)
+		if err != nil {
+			return nil, err
+		}
+		d.Files = []Output{{"user-data", doc}}
+		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(n, r.instance(m))})
+		if len(n.NetworkConfig) > 0 {
+			d.Files = append(d.Files, Output{"network-config", n.NetworkConfig})
+		}
+	}
+	doc := d.Files[0]
+	if limit > 0 && len(doc.Data) > limit {
+		return nil, tooLarge(m, n, len(doc.Data))
+	}
+	sum := sha256.Sum256(doc.Data)
+	_, until := r.validity(m)
+	if m.Token {
+		until = r.tokenExpiry(m)
+	}
+	d.Entry = Entry{
+		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
+		Document: path.Join(d.Dir, doc.Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc.Data), Limit: limit,
+		Secrets: secrets(n), ValidUntil: until,
+	}
+	for _, o := range d.Files[1:] {
+		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
+	}
+	return d, nil
+}
+
+// instance is cloud-init's instance-id: of this machine in this cluster. It stays the same when the document changes,
+// so that a machine that already runs is never configured a second time.
+func (r *Cluster) instance(m *plan.Machine) string {
+	sum := sha256.Sum256([]byte(r.Bundle.Cluster + "/" + m.Name))
+	return "kiln-" + m.Name + "-" + hex.EncodeToString(sum[:4])
+}
+
+func secrets(n *node.Node) []string {
+	names := []string{}
+	for _, f := range n.Files {
+		if f.Secret != "" {
+			names = append(names, f.Secret)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tooLarge says by how much a document is over its platform's limit, what is largest in it and what would help.
+func tooLarge(m *plan.Machine, n *node.Node, size int) error {
+	files := slices.Clone(n.Files)
+	slices.SortStableFunc(files, func(a, b node.File) int { return len(b.Content) - len(a.Content) })
+	text := fmt.Sprintf("the document has %d bytes, %s takes %d; largest before compression:", size, m.Platform.Name, m.Platform.Limit)
+	for _, f := range files[:min(5, len(files))] {
+		text += fmt.Sprintf(" %s %d,", f.Path, len(f.Content))
+	}
+	return fmt.Errorf("%s shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text[:len(text)-1]+";")
+}
+
+// Try renders, checks and packs every machine and keeps nothing.
+func (r *Cluster) Try() error {
+	errs := make([]error, r.Machines())
+	for i := range errs {
+		_, errs[i] = r.Document(i)
+	}
+	return errors.Join(firstErrors(errs)...)
+}

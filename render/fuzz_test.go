@@ -1,0 +1,159 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/node"
+)
+
+// FuzzValues puts arbitrary text wherever a configuration lets people put text. What Parse accepts must render, pass
+// Check, and arrive as it was at the other end: in the shell that reads the hook's data, in the words of the kubelet's unit, in the
+// commands of static pods, in files. Nothing in a value may mean anything on the way.
+func FuzzValues(f *testing.F) {
+	for _, s := range []string{
+		"plain", "$(reboot)", "`reboot`", "a'b\"c", "%n %i %%", "$HOME ${x}", "a\nb: c", "--- x", "\\", "; rm -rf /", "{{ . }}", "=", "2001-01-01", "é\u2028", "\x7f", " lead", "trail ", "", "#no", "!!tag", "*a", "a|b",
+	} {
+		f.Add(s)
+	}
+	bundle := fixture(f)
+	f.Fuzz(func(t *testing.T, s string) {
+		q := quoted(s)
+		text := strings.NewReplacer("TEXT", q).Replace(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: single}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: debian
+    kubelet: {eventRecordQPS: 7}
+    kubeletExtraArgs: [{name: v, value: TEXT}]
+    files: [{path: /etc/probe, content: TEXT}]
+    sysctls: {net.core.somaxconn: TEXT}
+    ignorePreflight: [TEXT]
+  controlPlane:
+    apiServer: {extraArgs: [{name: v, value: TEXT}]}
+    scheduler: {extraArgs: [{name: v, value: TEXT}]}
+  nodes: [{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]
+`)
+		c, err := config.Parse("cluster.yaml", []byte(text), nil)
+		if err != nil {
+			// Some fields refuse some texts; each alone must then still be tried.
+			c = nil
+			for _, field := range []string{"    sysctls: {net.core.somaxconn: " + q + "}\n", "    ignorePreflight: [" + q + "]\n"} {
+				text = strings.Replace(text, field, "", 1)
+			}
+			if c, err = config.Parse("cluster.yaml", []byte(text), nil); err != nil {
+				t.Skip()
+			}
+		}
+		r, err := render.New(c, bundle)
+		require.NoError(t, err)
+		n, err := r.Node(0)
+		require.NoError(t, err)
+		require.NoError(t, r.Check(&r.Plan.Machines[0], n))
+		_, err = r.Document(0)
+		require.NoError(t, err)
+
+		require.Equal(t, s, string(n.File("/etc/probe").Content))
+		require.Contains(t, podCommand(t, n, "kube-apiserver"), "--v="+s)
+		require.Contains(t, podCommand(t, n, "kube-scheduler"), "--v="+s)
+		require.Equal(t, "--v="+s, lastWord(t, string(n.File("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf").Content)))
+		for _, line := range strings.Split(string(n.File("/etc/sysctl.d/90-kiln.conf").Content), "\n") {
+			require.True(t, line == "" || strings.Contains(line, " = "), "sysctl line %q", line)
+		}
+		shellReads(t, n, r)
+	})
+}
+
+// fixture returns the bundle of the case "single".
+func fixture(t testing.TB) *pki.Bundle {
+	b, err := pki.New(pki.Options{Name: "single", Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Algorithm: pki.P256, CALifetime: 87600 * time.Hour, FormationWindow: time.Hour})
+	require.NoError(t, err)
+	return b
+}
+
+// quoted writes a YAML double-quoted scalar.
+func quoted(s string) string {
+	out, _ := json.Marshal(s)
+	return string(out)
+}
+
+func podCommand(t *testing.T, n *node.Node, name string) []string {
+	var pod struct {
+		Spec struct {
+			Containers []struct{ Command []string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(n.File("/etc/kubernetes/manifests/"+name+".yaml").Content, &pod))
+	return pod.Spec.Containers[0].Command
+}
+
+// shellReads runs the hook's data in a shell and holds the values to what the plan says. Nothing else may happen.
+func shellReads(t *testing.T, n *node.Node, r *render.Cluster) {
+	cmd := exec.Command("sh", "-c", string(n.File("/etc/kiln/machine").Content)+"\nprintf '%s\\n' \"$node\" \"$api\" \"$ignore\"")
+	cmd.Env = []string{"PATH=/nonexistent"}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, fmt.Sprintf("cp-1\nhttps://10.0.0.11:6443\n%s\n", strings.Join(r.Plan.Machines[0].Settings.IgnorePreflight, " ")), string(out))
+}
+
+// lastWord reads the last word of a drop-in's command line as systemd does (systemd.service(5), "Command lines").
+func lastWord(t *testing.T, text string) string {
+	text = strings.TrimSuffix(text, "\n")
+	line := text[strings.LastIndex(text, "ExecStart=")+len("ExecStart="):]
+	line = strings.ReplaceAll(line, "\\\n", " ")
+	require.NotContains(t, line, "\n")
+	var words []string
+	var word strings.Builder
+	in, quote := false, byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\\' && i+1 < len(line):
+			i++
+			in = true
+			if line[i] == 'x' {
+				var b int
+				_, err := fmt.Sscanf(line[i+1:i+3], "%02x", &b)
+				require.NoError(t, err)
+				word.WriteByte(byte(b))
+				i += 2
+				continue
+			}
+			word.WriteString(map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '"': "\"", '\'': "'"}[line[i]])
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\'') && !in:
+			quote, in = c, true
+		case quote == 0 && c == ' ':
+			if in {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			in = false
+		default:
+			in = true
+			word.WriteByte(c)
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	last := words[len(words)-1]
+	// Specifiers and variables: doubled, they mean themselves.
+	last = strings.ReplaceAll(strings.ReplaceAll(last, "%%", "\x00"), "$$", "\x01")
+	require.NotContains(t, last, "%")
+	require.NotContains(t, last, "$")
+	return strings.ReplaceAll(strings.ReplaceAll(last, "\x00", "%"), "\x01", "$")
+}

@@ -1,0 +1,207 @@
+package render
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"kiln/manifests"
+	"kiln/render/node"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// unit adds one of our own units, with its text.
+func (t *tree) unit(name string, enabled, started bool) {
+	mode := uint32(0o644)
+	if name == "kubelet.service" {
+		mode = 0o600 // CIS 4.1.1
+	}
+	t.file(plan.UnitDir+"/"+name, mode, templates.Unit(name), "systemd unit")
+	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
+	if enabled {
+		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
+		t.n.Links = append(t.n.Links, node.Link{Path: plan.UnitDir + "/multi-user.target.wants/" + name, Target: "../" + name})
+	}
+}
+
+// hook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
+func (t *tree) hook() error {
+	t.dir(plan.KilnDir, 0o700, "")
+	t.file(plan.KilnDir+"/boot", 0o600, templates.Boot, "the first-boot hook")
+	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(), "what the hook knows of this machine")
+	t.file(plan.KilnDir+"/checks", 0o600, t.checks(), "preflight checks: id, severity, check, remedy")
+	t.unit("kiln.service", true, true)
+	if t.m.ControlPlane() {
+		t.apiObjects()
+	}
+	return nil
+}
+
+// apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
+func (t *tree) apiObjects() {
+	dir := plan.KilnDir + "/objects"
+	t.dir(dir, 0o700, "")
+	var index strings.Builder
+	for i, o := range t.objects {
+		name := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), fileName(o.Name))
+		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
+		path := dir + "/" + name
+		if o.Secret {
+			t.n.Files = append(t.n.Files, node.File{Path: path, Mode: 0o600, Content: o.YAML, Secret: "object " + o.Path, Why: "API object"})
+			continue
+		}
+		t.file(path, 0o600, string(o.YAML), "API object")
+	}
+	t.file(dir+"/index", 0o600, index.String(), "the objects in the order in which they are applied: path in the API, file")
+	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
+}
+
+// fileName makes an object's name fit for a file: RBAC names hold colons.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+// machineData is what the hook knows of this machine, as shell assignments that are inert whatever the values hold.
+func (t *tree) machineData() string {
+	p, m := t.Plan, t.m
+	var b strings.Builder
+	set := func(name string, values ...string) {
+		fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
+	}
+	set("node", nodeName(m))
+	set("role", m.Role)
+	set("cluster", t.Bundle.Cluster)
+	set("steps", t.steps()...)
+	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
+	set("formation_deadline", epoch(t.Bundle.FormationDeadline))
+	set("api", p.APIURL(m))
+	set("etcd_member", t.etcdMember())
+	set("etcd_peers", t.etcdPeers()...)
+	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
+	set("restart", t.restarts()...)
+	set("ignore", m.Settings.IgnorePreflight...)
+	set("marker", manifests.MarkerPath)
+	set("retire", t.retired()...)
+	return b.String()
+}
+
+// nodeName is the name of the machine's Node; a pool's machines have their host names.
+func nodeName(m *plan.Machine) string {
+	if m.Pool {
+		return ""
+	}
+	return m.Name
+}
+
+// steps are the hook's steps on this machine, in their order.
+func (t *tree) steps() []string {
+	s := []string{"files", "machine", "preflight"}
+	if t.etcdMember() != "" {
+		s = append(s, "etcd")
+	}
+	s = append(s, "kubelet")
+	if t.m.ControlPlane() {
+		s = append(s, "control-plane", "objects")
+	}
+	return append(s, "node", "retire")
+}
+
+func (t *tree) etcdMember() string {
+	if t.m.ControlPlane() && t.Plan.LocalEtcd() {
+		return t.m.Name
+	}
+	return ""
+}
+
+// etcdPeers are the other members, each with its client URL.
+func (t *tree) etcdPeers() (out []string) {
+	if t.etcdMember() == "" {
+		return nil
+	}
+	for _, i := range t.Plan.ControlPlanes {
+		if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
+			out = append(out, peer.Name+"="+peer.EtcdClientURL())
+		}
+	}
+	return out
+}
+
+// swapAllowed says that the user lets the kubelet run on a machine with swap.
+func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] == false }
+
+// restarts are the units that read what the document brought: before the first kubelet nothing runs that a restart
+// could harm, and cloud-init writes its files when they have long been started.
+func (t *tree) restarts() []string {
+	out := []string{"systemd-modules-load.service", "systemd-sysctl.service", "containerd.service"}
+	if t.Plan.Routed() {
+		out = append(out, "kiln-routes.service")
+	}
+	return out
+}
+
+// retired are the paths that the hook removes at the end: the install credential, a bootstrap token, and the copy of the
+// document that Ignition leaves until the next boot.
+func (t *tree) retired() (out []string) {
+	if t.m.ControlPlane() {
+		crt, key := plan.Cert("install")
+		out = append(out, plan.AdminConf, crt, key)
+	}
+	if t.m.Token {
+		out = append(out, plan.BootstrapConf)
+	}
+	return append(out, "/run/ignition.json")
+}
+
+// machineArch is what uname -m prints on the machine's architecture.
+func machineArch(m *plan.Machine) string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[m.Settings.Arch]
+}
+
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+func epoch(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+// shellWord quotes a value for sh: nothing in it has a meaning.
+func shellWord(value string) string {
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
+// manifestHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
+// the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
+const manifestHash = 8
+
+// fileManifest adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
+// anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
+func (t *tree) fileManifest() error {
+	t.n.Sort()
+	var b strings.Builder
+	for _, d := range t.n.Dirs {
+		fmt.Fprintf(&b, "dir %04o %s:%s %s\n", d.Mode, orRoot(d.User), orRoot(d.Group), d.Path)
+	}
+	for _, f := range t.n.Files {
+		sum := sha256.Sum256(f.Content)
+		fmt.Fprintf(&b, "%x %04o %s:%s %s\n", sum[:manifestHash], f.Mode, orRoot(f.User), orRoot(f.Group), f.Path)
+	}
+	for _, l := range t.n.Links {
+		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)
+	}
+	// The last line shows that the list itself is whole.
+	b.WriteString("end\n")
+	t.file(plan.KilnDir+"/files", 0o600, b.String(), "every file that must be there")
+	return nil
+}
+
+func orRoot(name string) string {
+	if name == "" {
+		return node.Root
+	}
+	return name
+}

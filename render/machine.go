@@ -1,0 +1,201 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"time"
+
+	"kiln/manifests"
+	"kiln/render/node"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// tree collects what one machine receives.
+type tree struct {
+	*Cluster
+	m *plan.Machine
+	n *node.Node
+}
+
+// machine returns everything that m receives. Each step below adds one kind of thing; the manifest of all files is the
+// last, for it lists the others.
+func (r *Cluster) machine(m *plan.Machine) (*node.Node, error) {
+	t := &tree{Cluster: r, m: m, n: &node.Node{Name: m.Name, Role: m.Role, Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys}}
+	for _, step := range []func() error{
+		t.trust, t.kubeconfigs, t.pods, t.kubelet, t.system, t.podNetwork, t.hook, t.user, t.fileManifest,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	t.n.Sort()
+	return t.n, nil
+}
+
+// file adds a file of root's that is not secret.
+func (t *tree) file(path string, mode uint32, content, why string) {
+	t.n.Files = append(t.n.Files, node.File{Path: path, Mode: mode, Content: []byte(content), Why: why})
+}
+
+// secret adds a file of mode 0600 with a secret: name and generation are all that a reviewer may see of it.
+func (t *tree) secret(path, owner, name string, content []byte, why string) {
+	t.n.Files = append(t.n.Files, node.File{
+		Path: path, Mode: 0o600, User: owner, Group: owner, Content: content, Why: why,
+		Secret: fmt.Sprintf("%s g%d", name, t.Bundle.Generation(name)),
+	})
+}
+
+func (t *tree) dir(path string, mode uint32, owner string) {
+	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: owner, Group: owner})
+}
+
+// trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, nothing else.
+func (t *tree) trust() error {
+	b, m := t.Bundle, t.m
+	t.dir(plan.KubernetesDir, 0o755, "")
+	t.dir(plan.PKIDir, 0o755, "")
+	t.dir(plan.KubeletDir, 0o700, "")
+	t.dir(plan.KubeletPKI, 0o700, "")
+	t.file(plan.CACert, 0o644, string(b.CA.PEM()), "the cluster's CA")
+	if m.ControlPlane() {
+		if t.Plan.OnlineSigning {
+			t.secret(plan.CAKey, "", "ca", b.CA.Key.PEM(), "signs certificate requests, in the controller-manager")
+		}
+		t.file(plan.FrontProxyCA, 0o644, string(b.FrontProxyCA.PEM()), "CA of the API aggregation layer")
+		t.secret(plan.ServiceKey, "", "service-account", b.ServiceAccountKey.PEM(), "signs service account tokens")
+		t.file(plan.ServicePub, 0o600, string(b.ServiceAccountKey.PublicPEM()), "verifies service account tokens")
+		if err := t.etcdTrust(); err != nil {
+			return err
+		}
+	}
+	for _, spec := range b.Specs(t.Plan, m) {
+		cert, err := b.Issue(spec)
+		if err != nil {
+			return err
+		}
+		if spec.CertPath == spec.KeyPath {
+			t.secret(spec.CertPath, spec.Owner, spec.Name, cert.BothPEM(), "certificate and key of "+spec.Base)
+			// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
+			t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
+			continue
+		}
+		t.n.Files = append(t.n.Files, node.File{Path: spec.CertPath, Mode: 0o644, User: spec.Owner, Group: spec.Owner, Content: cert.CertPEM(), Why: "certificate of " + spec.Base})
+		t.secret(spec.KeyPath, spec.Owner, spec.Name, cert.Key.PEM(), "key of "+spec.Base)
+	}
+	return nil
+}
+
+// etcdTrust adds what a control plane needs for etcd, its own member's or an external cluster's.
+func (t *tree) etcdTrust() error {
+	c := t.Plan.Config
+	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
+		crt, key := plan.Cert("apiserver-etcd-client")
+		t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd")
+		t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd")
+		t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate"})
+		return nil
+	}
+	t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: plan.EtcdUserID, Home: plan.EtcdData})
+	t.dir("/etc/etcd", 0o755, "")
+	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
+	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)
+	ca := string(t.Bundle.EtcdCA.PEM())
+	t.file(plan.EtcdCA, 0o644, ca, "CA of etcd, for the API server")
+	t.n.Files = append(t.n.Files, node.File{Path: plan.EtcdOwnCA, Mode: 0o644, User: plan.EtcdUser, Group: plan.EtcdUser, Content: []byte(ca), Why: "CA of etcd, for its members"})
+	return nil
+}
+
+// kubeconfigs adds the components' kubeconfigs, which name files.
+func (t *tree) kubeconfigs() error {
+	p, m := t.Plan, t.m
+	add := func(path, user, server, crt, key string) {
+		t.file(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
+			"how "+user+" finds the API server and who it is")
+	}
+	if m.Token {
+		token := t.Bundle.Token(m.Name)
+		conf := manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: token.Bearer()})
+		t.secret(plan.BootstrapConf, "", "token/"+m.Name, conf, "how the kubelet asks for its first certificate")
+	} else {
+		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
+	}
+	if m.ControlPlane() {
+		for _, c := range []struct{ path, base, user string }{
+			{plan.ManagerConf, "controller-manager", "system:kube-controller-manager"},
+			{plan.SchedulerConf, "scheduler", "system:kube-scheduler"},
+			{plan.AdminConf, "install", "kiln:install"},
+		} {
+			crt, key := plan.Cert(c.base)
+			add(c.path, c.user, m.LocalURL(), crt, key)
+		}
+	}
+	return nil
+}
+
+// pods adds the static pods.
+func (t *tree) pods() error {
+	if !t.m.ControlPlane() {
+		return nil
+	}
+	t.dir(plan.ManifestsDir, 0o700, "")
+	pods, err := t.staticPods(t.m)
+	if err != nil {
+		return err
+	}
+	for name, doc := range pods {
+		t.file(manifests.ManifestPath(name), 0o600, string(doc), "static pod")
+	}
+	return nil
+}
+
+// kubelet adds the kubelet's configuration and unit. The unit has a condition: before the hook has allowed it, the
+// kubelet does not start, whoever starts it.
+func (t *tree) kubelet() error {
+	conf, err := t.kubeletConfig(t.m)
+	if err != nil {
+		return err
+	}
+	t.file(plan.KubeletConfig, 0o600, string(conf), "the kubelet's configuration")
+	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
+	t.unit("kubelet.service", true, false)
+	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line")
+	return nil
+}
+
+// tokenExpiry is when m's bootstrap token ends.
+func (r *Cluster) tokenExpiry(m *plan.Machine) time.Time {
+	if m.Pool {
+		return r.Bundle.Issued.Add(time.Duration(m.TokenLifetime))
+	}
+	return r.Bundle.FormationDeadline
+}
+
+// Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.
+func (r *Cluster) Admin() ([]byte, error) {
+	cert, err := r.Bundle.Issue(r.Bundle.AdminSpec(r.Plan))
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Kubeconfig(r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), manifests.Credentials{
+		CA: r.Bundle.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
+	}), nil
+}
+
+// validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
+// install credential, which is meant to end.
+func (r *Cluster) validity(m *plan.Machine) (from, until time.Time) {
+	from, until = r.Bundle.CA.Certificate.NotBefore, r.Bundle.CA.Certificate.NotAfter
+	for _, s := range r.Bundle.Specs(r.Plan, m) {
+		if s.Base == "install" {
+			continue
+		}
+		if s.NotBefore.After(from) {
+			from = s.NotBefore
+		}
+		if s.NotAfter.Before(until) {
+			until = s.NotAfter
+		}
+	}
+	return from, until
+}

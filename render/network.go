@@ -1,0 +1,72 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// podNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
+// static route per other machine, and masquerading of what leaves the cluster. No daemon, no image.
+func (t *tree) podNetwork() error {
+	if !t.Plan.Routed() {
+		return nil
+	}
+	conf, err := t.cni()
+	if err != nil {
+		return err
+	}
+	t.file(cniConfDir+"/10-kiln.conflist", 0o644, conf, "the pods' network on this machine")
+
+	var routes strings.Builder
+	for _, r := range plan.Others(t.routes, t.m) {
+		fmt.Fprintf(&routes, "%s %s %d\n", r.Pods, r.Via, r.Count)
+	}
+	t.file(plan.KilnDir+"/routes", 0o644, routes.String(), "first pod CIDR, its machine, how many follow one by one")
+	var masquerade strings.Builder
+	for i, cidr := range t.m.PodCIDRs {
+		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
+	}
+	t.file(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
+	t.file(plan.KilnDir+"/keep-routes", 0o600, templates.Routes, "program of kiln-routes.service")
+	t.unit("kiln-routes.service", true, true)
+	return nil
+}
+
+// family is how ip and nft call an address family.
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "ip"
+	}
+	return "ip6"
+}
+
+// cni returns the CNI configuration list: the plugins are those that containerd's packages bring.
+func (t *tree) cni() (string, error) {
+	type m = map[string]any
+	var ranges, routes []any
+	for _, cidr := range t.m.PodCIDRs {
+		ranges = append(ranges, []any{m{"subnet": cidr.String()}})
+		dst := "0.0.0.0/0"
+		if cidr.Addr().Is6() {
+			dst = "::/0"
+		}
+		routes = append(routes, m{"dst": dst})
+	}
+	bridge := m{
+		"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
+		"ipam": m{"type": "host-local", "ranges": ranges, "routes": routes},
+	}
+	if mtu := t.Plan.Config.Spec.Network.MTU; mtu != 0 {
+		bridge["mtu"] = mtu
+	}
+	out, err := json.MarshalIndent(m{
+		"cniVersion": "1.0.0", "name": "kiln",
+		"plugins": []any{bridge, m{"type": "portmap", "capabilities": m{"portMappings": true}}},
+	}, "", "  ")
+	return string(out) + "\n", err
+}

@@ -1,0 +1,249 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+
+	"kiln/manifests"
+	"kiln/patches"
+	"kiln/render/config"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// patchSet holds the user's patches by layer.
+type patchSet struct {
+	cluster, controlPlane, workers []*userPatch
+	machines                       map[string][]*userPatch // by the path of the node or pool
+	all                            []*userPatch
+
+	mu sync.Mutex
+}
+
+// userPatch is one patch and what it has done so far: a patch that matches nothing or changes nothing is a mistake.
+type userPatch struct {
+	*patches.Patch
+	path             string // in the configuration
+	matched, changed bool
+}
+
+// read parses the patches of every layer.
+func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
+	layer := func(path string, list []config.Patch) (out []*userPatch) {
+		for i, entry := range list {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			name, text := at, entry.Patch
+			if entry.PatchFrom != "" {
+				name, text = entry.PatchFrom, string(c.Text(entry.PatchFrom))
+			}
+			var target *patches.Target
+			if t := entry.Target; t != nil {
+				target = &patches.Target{Group: t.Group, Version: t.Version, Kind: t.Kind, Name: t.Name, Namespace: t.Namespace, LabelSelector: t.LabelSelector}
+			}
+			p, err := patches.New(name, text, target)
+			if err != nil {
+				problems = append(problems, c.Problemf(at, "%s", err))
+				continue
+			}
+			out = append(out, &userPatch{Patch: p, path: at})
+		}
+		s.all = append(s.all, out...)
+		return out
+	}
+	spec := &c.Spec
+	s.cluster = layer("patches", spec.Patches)
+	s.controlPlane = layer("controlPlane.patches", spec.ControlPlane.Patches)
+	s.workers = layer("workers.patches", spec.Workers.Patches)
+	s.machines = map[string][]*userPatch{}
+	for i := range spec.Nodes {
+		if list := spec.Nodes[i].Patches; len(list) > 0 {
+			path := fmt.Sprintf("nodes[%d]", i)
+			s.machines[path] = layer(path+".patches", list)
+		}
+	}
+	for i := range spec.Pools {
+		if list := spec.Pools[i].Patches; len(list) > 0 {
+			path := fmt.Sprintf("pools[%d]", i)
+			s.machines[path] = layer(path+".patches", list)
+		}
+	}
+	return problems
+}
+
+// of returns the patches for m's static pods and kubelet configuration, in the order of their layers.
+func (s *patchSet) of(m *plan.Machine) []*userPatch {
+	out := append([]*userPatch(nil), s.cluster...)
+	if m.Role == node.ControlPlane {
+		out = append(out, s.controlPlane...)
+	} else {
+		out = append(out, s.workers...)
+	}
+	return append(out, s.machines[m.Path]...)
+}
+
+// objects returns the patches for the API objects.
+func (s *patchSet) objects() []*userPatch {
+	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
+}
+
+// apply puts our own values and then the user's patches into a source. It notes for each patch whether it matched and changed
+// anything.
+func (s *patchSet) apply(src manifests.Source, user []*userPatch) ([]byte, error) {
+	var own []*patches.Patch
+	for i, text := range src.Patches {
+		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), text, nil)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, p)
+	}
+	out, err := patches.Apply(src.Base, own...)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range user {
+		if !u.Matches(out) {
+			continue
+		}
+		next, err := patches.Apply(out, u.Patch)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		u.matched, u.changed = true, u.changed || !bytes.Equal(next, out)
+		s.mu.Unlock()
+		out = next
+	}
+	return out, nil
+}
+
+// tryPatches applies every patch once, before any machine is rendered, so that a patch in vain is found whatever
+// machines are rendered. Machines without a patch of their own are represented by the first of their role.
+func (r *Cluster) tryPatches() (problems config.Problems) {
+	if len(r.patches.all) == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := range r.Plan.Machines {
+		m := &r.Plan.Machines[i]
+		if key := m.Role; len(r.patches.machines[m.Path]) == 0 && !m.ControlPlane() {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+		}
+		if m.ControlPlane() {
+			if _, err := r.staticPods(m); err != nil {
+				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
+			}
+		}
+		if _, err := r.kubeletConfig(m); err != nil {
+			return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
+		}
+	}
+	for _, u := range r.patches.all {
+		switch {
+		case !u.matched:
+			problems = append(problems, r.Plan.Config.Problemf(u.path, "%s matches no object; a patch must name an object that kiln renders in this layer: see kiln explain patches", quote(u.Name)))
+		case !u.changed:
+			problems = append(problems, r.Plan.Config.Problemf(u.path, "%s changes nothing: what it sets is so already; remove it, or correct the field that it sets", quote(u.Name)))
+		}
+	}
+	return problems
+}
+
+func quote(name string) string { return fmt.Sprintf("patch %q", name) }
+
+// staticPods returns m's static pods as finished documents by name.
+func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
+	out, err := r.patches.apply(manifests.StaticPods(r.Plan, m, r.Bundle.Cluster), r.patches.of(m))
+	if err != nil {
+		return nil, fmt.Errorf("static pods: %w", err)
+	}
+	objects, err := manifests.Read(out)
+	if err != nil {
+		return nil, fmt.Errorf("static pods: %w", err)
+	}
+	pods := map[string][]byte{}
+	for _, o := range objects {
+		pods[o.Name] = o.YAML
+	}
+	return pods, nil
+}
+
+// kubeletConfig returns m's kubelet configuration.
+func (r *Cluster) kubeletConfig(m *plan.Machine) ([]byte, error) {
+	src := manifests.Kubelet(r.Plan, m)
+	user := r.patches.of(m)
+	var key strings.Builder
+	for _, text := range src.Patches {
+		fmt.Fprintf(&key, "%q", text)
+	}
+	for _, u := range user {
+		fmt.Fprintf(&key, " %s", u.path)
+	}
+	if done, ok := r.kubelets.Load(key.String()); ok {
+		return done.([]byte), nil
+	}
+	out, err := r.patches.apply(src, user)
+	if err == nil {
+		out, err = manifests.WithoutMetadata(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubelet configuration: %w", err)
+	}
+	r.kubelets.Store(key.String(), out)
+	return out, nil
+}
+
+// readObjects makes what the API server is to hold: ours, then the add-ons, then the marker.
+func (r *Cluster) readObjects() (problems config.Problems) {
+	c := r.Plan.Config
+	var tokens []manifests.BootstrapToken
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			t := r.Bundle.Token(m.Name)
+			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
+		}
+	}
+	stream, err := r.patches.apply(manifests.Objects(r.Plan, tokens), nil)
+	if err != nil {
+		return config.Problems{c.Problemf("", "objects: %s", err)}
+	}
+	for i, a := range c.Spec.Addons {
+		addon, err := readAddon(c, a.Path)
+		if err != nil {
+			problems = append(problems, c.Problemf(fmt.Sprintf("addons[%d].path", i), "%s", err))
+			continue
+		}
+		stream = append(append(stream, "---\n"...), addon...)
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	if stream, err = r.patches.apply(manifests.Source{Base: stream}, r.patches.objects()); err != nil {
+		return config.Problems{c.Problemf("patches", "%s", err)}
+	}
+	stream = append(append(stream, "---\n"...), manifests.Marker(r.Plan, r.Bundle.Cluster)...)
+	if r.objects, err = manifests.Read(stream); err != nil {
+		return config.Problems{c.Problemf("addons", "%s", err)}
+	}
+	return nil
+}
+
+// readAddon returns an add-on's documents: a file as it is, a folder as kustomize builds it.
+func readAddon(c *config.Cluster, path string) ([]byte, error) {
+	stream := c.Text(path)
+	if folder := c.Folder(path); folder != nil {
+		var err error
+		if stream, err = patches.Build(path, folder); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := manifests.Read(stream); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return stream, nil
+}

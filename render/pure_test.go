@@ -1,0 +1,117 @@
+package render_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// listed is what go list tells of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	GoFiles    []string
+	Dir        string
+}
+
+func packages(t *testing.T) map[string]listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles,Dir", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	found := map[string]listed{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p listed
+		require.NoError(t, dec.Decode(&p))
+		found[p.ImportPath] = p
+	}
+	return found
+}
+
+// TestImports holds the packages to the arrows of the design: each line lists all of ours that a package may import.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	may := map[string][]string{
+		"kiln/cmd/kiln":         {"kiln/pki", "kiln/render", "kiln/render/config", "kiln/render/plan"},
+		"kiln/render":           {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/cloudinit", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/templates"},
+		"kiln/render/ignition":  {"kiln/render/node"},
+		"kiln/render/cloudinit": {"kiln/render/node"},
+		"kiln/render/plan":      {"kiln/render/config", "kiln/render/node"},
+		"kiln/pki":              {"kiln/render/plan"},
+		"kiln/manifests":        {"kiln/render/config", "kiln/render/plan"},
+		"kiln/render/config":    nil,
+		"kiln/render/node":      nil,
+		"kiln/patches":          nil,
+		"kiln/templates":        nil,
+	}
+	foreign := map[string]string{ // a library's path, and the only package that may import it
+		"sigs.k8s.io/kustomize":         "kiln/patches",
+		"github.com/coreos/":            "kiln/render/ignition",
+		"github.com/spf13/cobra":        "kiln/cmd/kiln",
+		"github.com/stretchr/testify":   "",
+		"github.com/rogpeppe/go-intern": "",
+	}
+	for path, p := range packages(t) {
+		allowed, known := may[path]
+		require.True(t, known, "%s is not in the table of packages", path)
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "kiln/") {
+				require.Contains(t, allowed, imported, "%s must not import %s", path, imported)
+			}
+			for library, owner := range foreign {
+				if strings.HasPrefix(imported, library) {
+					require.Equal(t, owner, path, "%s must not import %s", path, imported)
+				}
+			}
+		}
+	}
+}
+
+// impure are the standard library's ways to the network, the machine, its environment and randomness.
+var impure = []string{"net/http", "os", "os/exec", "os/user", "syscall", "crypto/rand", "math/rand", "math/rand/v2", "log", "log/slog", "io/ioutil"}
+
+// TestPure: what lies between reading and writing imports no way out, and does not ask for the time. net is imported
+// for its address types alone, and time for its arithmetic.
+func TestPure(t *testing.T) {
+	t.Parallel()
+	exceptions := map[string][]string{
+		// NewKey, New and newAuthority draw the bundle.
+		"kiln/pki": {"crypto/rand"},
+		// read.go and write.go, with its lock and sync, touch the disk.
+		"kiln/render": {"os", "syscall"},
+	}
+	for path, p := range packages(t) {
+		if path == "kiln/cmd/kiln" {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if slices.Contains(impure, imported) {
+				require.Contains(t, exceptions[path], imported, "%s must not import %s", path, imported)
+			}
+		}
+		for _, file := range p.GoFiles {
+			for _, call := range []string{"time.Now", "time.Since", "time.Local", "os.Getenv", "os.Environ", "net.Dial", "net.Lookup"} {
+				require.NotContains(t, read(t, p.Dir+"/"+file), call+"(", "%s/%s", path, file)
+			}
+			if path == "kiln/render" && !slices.Contains([]string{"read.go", "write.go", "sync_linux.go", "lock_unix.go"}, file) {
+				require.NotContains(t, read(t, p.Dir+"/"+file), "\"os\"\n", "%s/%s", path, file)
+			}
+			if path == "kiln/pki" && !slices.Contains([]string{"key.go", "bundle.go", "issue.go"}, file) {
+				require.NotContains(t, read(t, p.Dir+"/"+file), "crypto/rand", "%s/%s", path, file)
+			}
+		}
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}

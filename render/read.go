@@ -1,0 +1,103 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"kiln/pki"
+	"kiln/render/config"
+)
+
+// maxConfig bounds what is read as a configuration or bundle; config.Parse has its own, smaller limit.
+const maxConfig = 8 << 20
+
+// Config reads and parses the configuration in the file path. The files that it names are read from the file's own
+// folder and nowhere else: no link leads out of it. What is wrong in the file comes back as config.Problems.
+func Config(path string) (*config.Cluster, error) {
+	data, err := regular(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return config.Parse(filepath.Base(path), data, root.FS())
+}
+
+// BundlePath is where the bundle of a configuration lies unless the command line says otherwise: beside it, named for the
+// cluster.
+func BundlePath(configPath, cluster string) string {
+	return filepath.Join(filepath.Dir(configPath), cluster+".secrets.yaml")
+}
+
+// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is none. A
+// bundle that others may read is refused.
+func Bundle(path string) (*pki.Bundle, error) {
+	data, err := regular(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
+	}
+	b, err := pki.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// CreateBundle writes a new bundle, mode 0600, and never over an existing file.
+func CreateBundle(path string, b *pki.Bundle) error {
+	data, err := b.Marshal()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path)
+		return fmt.Errorf("write the bundle: %w", err)
+	}
+	return nil
+}
+
+// regular reads a regular file of a reasonable size: a pipe or a device would never end.
+func regular(path string) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxConfig {
+		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxConfig>>20)
+	}
+	return data, nil
+}
+
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	return os.Open(path)
+}

@@ -1,0 +1,117 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kiln/render/node"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// system adds what the operating system needs before a kubelet can run: name, kernel modules, kernel settings and the
+// container runtime's configuration. The hook applies them at first boot; systemd does at every later one.
+func (t *tree) system() error {
+	if !t.m.Pool {
+		t.file("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name")
+	}
+	t.file("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules")
+	var lines strings.Builder
+	settings := t.sysctls()
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&lines, "%s = %s\n", key, settings[key])
+	}
+	t.file("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings")
+	t.containerd()
+	if !t.swapAllowed() {
+		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
+	}
+	if t.m.System.Extensions {
+		t.file(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
+	}
+	return nil
+}
+
+// modules are the kernel modules that the machine needs: overlay for containers' file systems, br_netfilter so that
+// Services reach pods on the same bridge, nf_conntrack because kube-proxy sets its limits (kops#17915).
+func (t *tree) modules() []string {
+	return slices.Concat([]string{"br_netfilter", "nf_conntrack", "overlay"}, t.m.Settings.KernelModules)
+}
+
+func (t *tree) sysctls() map[string]string {
+	s := map[string]string{
+		"net.bridge.bridge-nf-call-ip6tables": "1",
+		"net.bridge.bridge-nf-call-iptables":  "1",
+	}
+	for _, subnet := range t.Plan.PodSubnets {
+		if subnet.Addr().Is4() {
+			s["net.ipv4.ip_forward"] = "1"
+		} else {
+			s["net.ipv6.conf.all.forwarding"] = "1"
+		}
+	}
+	if !t.m.Pool {
+		// /etc/hostname counts from the next boot on; this sets the name in the running kernel.
+		s["kernel.hostname"] = t.m.Name
+	}
+	maps.Copy(s, t.m.Settings.Sysctls)
+	return s
+}
+
+const (
+	containerdConfig = "/etc/containerd/config.toml"
+	certsDir         = "/etc/containerd/certs.d"
+	cniBinDir        = "/opt/cni/bin"
+	cniConfDir       = "/etc/cni/net.d"
+)
+
+// containerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
+// registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
+func (t *tree) containerd() {
+	const cri = `plugins."io.containerd.grpc.v1.cri"`
+	runc := cri + ".containerd.runtimes.runc"
+	t.file(containerdConfig, 0o644, strings.Join([]string{
+		`version = 2`,
+		`[` + cri + `]`,
+		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
+		`[` + cri + `.cni]`,
+		`bin_dir = ` + tomlString(cniBinDir),
+		`conf_dir = ` + tomlString(cniConfDir),
+		`[` + cri + `.registry]`,
+		`config_path = ` + tomlString(certsDir),
+		`[` + runc + `]`,
+		`runtime_type = "io.containerd.runc.v2"`,
+		`[` + runc + `.options]`,
+		`SystemdCgroup = true`,
+	}, "\n")+"\n", "the container runtime's configuration")
+	for _, r := range t.m.Settings.Registries {
+		var lines strings.Builder
+		for _, mirror := range r.Mirrors {
+			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
+		}
+		t.file(path.Join(certsDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host)
+	}
+	if t.m.System.ContainerdEnv {
+		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
+	}
+}
+
+// resolvConf is the resolver configuration that the kubelet gives to pods, after the user's settings.
+func (t *tree) resolvConf() string {
+	set, _ := t.m.Settings.Kubelet["resolvConf"].(string)
+	return cmp.Or(set, t.m.System.ResolvConf)
+}
+
+// tomlString writes a TOML basic string. JSON's escapes are among TOML's, which also wants the delete character escaped.
+func tomlString(s string) string {
+	out, err := json.Marshal(s)
+	if err != nil {
+		panic("render: a string cannot be encoded: " + err.Error())
+	}
+	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
+}

@@ -1,0 +1,102 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/ignition"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// user adds what the configuration asks for beside Kubernetes: files, units, a Butane snippet, the network configuration.
+func (t *tree) user() error {
+	s := &t.m.Settings
+	for i, f := range s.Files {
+		mode, err := strconv.ParseUint(f.Mode, 8, 32)
+		if err != nil {
+			return fmt.Errorf("files[%d].mode: %w", i, err)
+		}
+		owner, group, _ := strings.Cut(f.Owner, ":")
+		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: "from cluster.yaml"}
+		if f.Secret {
+			file.Secret = "file " + f.Path
+		}
+		t.n.Files = append(t.n.Files, file)
+	}
+	for _, u := range s.Units {
+		if text := t.text(u.Content, u.ContentFrom); len(text) > 0 {
+			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), "from cluster.yaml")
+		}
+		for _, d := range u.DropIns {
+			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, "from cluster.yaml")
+		}
+		if u.Enabled || u.Masked {
+			t.n.Units = append(t.n.Units, node.Unit{Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked})
+		}
+	}
+	if len(s.NetworkConfig) > 0 {
+		text, err := yaml.Marshal(s.NetworkConfig)
+		if err != nil {
+			return fmt.Errorf("networkConfig: %w", err)
+		}
+		t.n.NetworkConfig = text
+	}
+	return t.butane(s.Butane)
+}
+
+// butane adds the parts of a Butane snippet. Nothing in it may be ours already.
+func (t *tree) butane(snippet string) error {
+	if snippet == "" {
+		return nil
+	}
+	extra, err := ignition.Translate(snippet)
+	if err != nil {
+		return fmt.Errorf("butane: %w", err)
+	}
+	taken := map[string]bool{}
+	for _, f := range t.n.Files {
+		taken[f.Path] = true
+	}
+	for _, d := range t.n.Dirs {
+		taken[d.Path] = true
+	}
+	for _, l := range t.n.Links {
+		taken[l.Path] = true
+	}
+	for _, path := range paths(&extra) {
+		if taken[path] {
+			return fmt.Errorf("butane: %s is written by kiln or by files already; change it there", path)
+		}
+	}
+	t.n.Files = append(t.n.Files, extra.Files...)
+	t.n.Dirs = append(t.n.Dirs, extra.Dirs...)
+	t.n.Links = append(t.n.Links, extra.Links...)
+	t.n.Units = append(t.n.Units, extra.Units...)
+	t.n.Extra = extra.Extra
+	return nil
+}
+
+func paths(n *node.Node) (out []string) {
+	for _, f := range n.Files {
+		out = append(out, f.Path)
+	}
+	for _, d := range n.Dirs {
+		out = append(out, d.Path)
+	}
+	for _, l := range n.Links {
+		out = append(out, l.Path)
+	}
+	return out
+}
+
+// text returns the inline text, or that of the file it comes from.
+func (t *tree) text(inline, from string) []byte {
+	if from != "" {
+		return t.Plan.Config.Text(from)
+	}
+	return []byte(inline)
+}
