@@ -1,0 +1,120 @@
+// Command kiln renders Kubernetes machines offline: one cluster.yaml and one bundle of secrets in, one finished boot
+// document per machine out.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kiln/render"
+	"kiln/render/config"
+)
+
+// Exit codes; they are part of the command's contract.
+const (
+	exitDone      = 0
+	exitWrong     = 1 // the input or the rendering is wrong
+	exitUsage     = 2 // the command line is wrong
+	exitDifferent = 3 // what lies there is not what would be rendered
+)
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+// errDifferent makes the command end with exitDifferent; its message has been printed.
+var errDifferent = errors.New("different")
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program: it returns the exit code.
+func run(args []string, in io.Reader, out, messages io.Writer) int {
+	cmd := root()
+	cmd.SetArgs(args)
+	cmd.SetIn(in)
+	cmd.SetOut(out)
+	cmd.SetErr(messages)
+	err := cmd.Execute()
+	var problems config.Problems
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errDifferent):
+		return exitDifferent
+	case errors.As(err, &problems):
+		say(messages, "%s\n%s\n", problems, problems.Summary())
+		return exitWrong
+	case errors.As(err, &usage):
+		say(messages, "kiln: %s\nkiln: see: kiln help\n", usage)
+		return exitUsage
+	default:
+		for line := range strings.Lines(err.Error()) {
+			say(messages, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
+		}
+		if !errors.Is(err, render.ErrPartial) {
+			say(messages, "kiln: nothing was written\n")
+		}
+		return exitWrong
+	}
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kiln",
+		Short: "Render Kubernetes machines offline: one file in, one finished boot document per machine out",
+		Example: `  kiln init --name prod > cluster.yaml
+  kiln validate --config cluster.yaml
+  kiln render --config cluster.yaml --out ./nodes`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// Without a verb of its own the program shows its help; an unknown verb is a wrong command line.
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown verb %q%s", args[0], suggestion(cmd, args[0]))}
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), unpackCommand(), imagesCommand(), schemaCommand(), explainCommand(), versionCommand())
+	return cmd
+}
+
+func suggestion(cmd *cobra.Command, verb string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(verb); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %s?", near[0])
+	}
+	return ""
+}
+
+// args wraps a check of positional arguments, so that a wrong number of them is a wrong command line.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, list []string) error {
+		if err := check(cmd, list); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// required returns the usage error for a flag that has no value, or nil.
+func required(flag, value, example string) error {
+	if value != "" {
+		return nil
+	}
+	return usageError{fmt.Errorf("--%s is missing; for example --%s %s", flag, flag, example)}
+}
+
+// say writes a message. One that cannot be written has nowhere else to go.
+func say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...)
+}

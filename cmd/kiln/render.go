@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+)
+
+type renderFlags struct {
+	config, out, secrets, output string
+	check                        bool
+}
+
+func renderCommand() *cobra.Command {
+	var f renderFlags
+	cmd := &cobra.Command{
+		Use:   "render --config FILE --out DIR",
+		Short: "Render every machine of a cluster into its boot document",
+		Example: `  kiln render --config cluster.yaml --out ./nodes
+  kiln render --config cluster.yaml --out ./nodes --check`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(required("config", f.config, "cluster.yaml"), required("out", f.out, "./nodes"), outputFlag(f.output)); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "the cluster's configuration")
+	flags.StringVar(&f.out, "out", "", "the folder for the documents (0700; its files 0600, for they hold secrets)")
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle (default: NAME.secrets.yaml beside the configuration, made at the first render)")
+	flags.BoolVar(&f.check, "check", false, "write nothing; exit 3 if the folder is not what would be rendered")
+	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	return cmd
+}
+
+// outputFlag checks the value of -o.
+func outputFlag(value string) error {
+	if value == "text" || value == "json" {
+		return nil
+	}
+	return usageError{fmt.Errorf("-o %s: want text or json", value)}
+}
+
+func (f *renderFlags) run(cmd *cobra.Command) error {
+	messages := cmd.ErrOrStderr()
+	cluster, err := render.Config(f.config)
+	if err != nil {
+		return err
+	}
+	path := f.secrets
+	if path == "" {
+		path = render.BundlePath(f.config, cluster.Metadata.Name)
+	}
+	bundle, fresh, err := f.bundle(path, cluster)
+	if err != nil {
+		return err
+	}
+	r, err := render.New(cluster, bundle)
+	if err != nil {
+		return err
+	}
+	progress, finish := progressLine(messages, r.Machines())
+	options := render.Options{Check: f.check, Progress: progress}
+	if fresh {
+		options.BeforeCommit = func() error { return render.CreateBundle(path, bundle) }
+	}
+	result, err := r.Write(f.out, options)
+	finish()
+	if err != nil {
+		return err
+	}
+	if fresh && !f.check {
+		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
+	}
+	warnDates(messages, bundle, result)
+	if err := f.report(cmd, result); err != nil {
+		return err
+	}
+	if f.check && result.Changed() {
+		return errDifferent
+	}
+	return nil
+}
+
+// bundle reads the bundle, or draws a new one if there is none yet. A folder that already holds documents shows that there
+// was one: a new bundle would be another cluster.
+func (f *renderFlags) bundle(path string, cluster *config.Cluster) (b *pki.Bundle, fresh bool, err error) {
+	b, err = render.Bundle(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return b, false, err
+	}
+	before, err := render.ReadInventory(f.out)
+	if err != nil {
+		return nil, false, err
+	}
+	if before != nil {
+		return nil, false, fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", f.out, before.Name, path)
+	}
+	if f.secrets != "" {
+		return nil, false, fmt.Errorf("--secrets %s: no such file; without --secrets the first render makes a bundle", path)
+	}
+	certs := &cluster.Spec.Certificates
+	b, err = pki.New(pki.Options{
+		Name: cluster.Metadata.Name, Now: time.Now(), Algorithm: pki.Algorithm(certs.KeyAlgorithm),
+		CALifetime: time.Duration(certs.CALifetime), FormationWindow: time.Duration(cluster.Spec.Boot.FormationWindow),
+	})
+	return b, true, err
+}
+
+// report lists what was written, or would be.
+func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
+	if f.output == "json" {
+		return printJSON(cmd.OutOrStdout(), struct {
+			Written   []string         `json:"written"`
+			Removed   []string         `json:"removed"`
+			Unchanged int              `json:"unchanged"`
+			Inventory render.Inventory `json:"inventory"`
+		}{orEmpty(result.Written), orEmpty(result.Removed), result.Unchanged, result.Inventory})
+	}
+	out := cmd.OutOrStdout()
+	if f.check {
+		for _, name := range result.Written {
+			say(out, "would change  %s\n", name)
+		}
+		for _, name := range result.Removed {
+			say(out, "would remove  %s\n", name)
+		}
+		if !result.Changed() {
+			say(out, "%s is what would be rendered\n", f.out)
+		}
+		return nil
+	}
+	if docs := result.Inventory.Documents; len(docs) <= maxListed {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, e := range docs {
+			limit := "no limit"
+			if e.Limit > 0 {
+				limit = fmt.Sprintf("of %d", e.Limit)
+			}
+			say(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, limit, e.ValidUntil.Format(time.DateOnly))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, name := range result.Removed {
+		say(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
+	}
+	say(out, "%d documents, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+		len(result.Inventory.Documents), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
+	return nil
+}
+
+// maxListed is how many documents the report lists one by one.
+const maxListed = 50
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// soon is how long before an end the operator is told of it.
+const soon = 30 * 24 * time.Hour
+
+// warnDates tells of what has ended or soon will. It is the only place that compares dates with the clock: what is
+// rendered never depends on it.
+func warnDates(w io.Writer, b *pki.Bundle, result *render.Result) {
+	now := time.Now()
+	if now.After(b.FormationDeadline) {
+		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))
+	}
+	for _, e := range result.Inventory.Documents {
+		switch {
+		case now.After(e.ValidUntil):
+			say(w, "kiln: %s: its certificates or token ended on %s\n", e.Node, e.ValidUntil.Format(time.DateOnly))
+		case now.Add(soon).After(e.ValidUntil):
+			say(w, "kiln: %s: its certificates or token end on %s\n", e.Node, e.ValidUntil.Format(time.DateOnly))
+		default:
+			continue
+		}
+	}
+}
+
+// progressLine returns a function that shows how far the run is, on a terminal and only after a second, and one that clears the
+// line.
+func progressLine(w io.Writer, total int) (progress func(int), finish func()) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil, func() {}
+	}
+	start, shown := time.Now(), time.Time{}
+	return func(done int) {
+			if now := time.Now(); now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {
+				shown = now
+				say(w, "\rkiln: %d of %d machines", done, total)
+			}
+		}, func() {
+			if !shown.IsZero() {
+				say(w, "\r\x1b[K")
+			}
+		}
+}

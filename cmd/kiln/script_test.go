@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the scripts call this very program as kiln.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kiln": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }})
+}
+
+// TestScripts runs the command line from outside: testdata/script tells what each verb does, its exit codes included.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("ROOT", root)
+			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "mode": mode},
+	})
+}
+
+// code N COMMAND... runs the command and holds it to its exit code.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if exit, ok := err.(interface{ ExitCode() int }); ok {
+		got = string(rune('0' + exit.ExitCode()))
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// mode MODE PATH... holds files to their permissions.
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	for _, path := range args[1:] {
+		info, err := os.Stat(ts.MkAbs(path))
+		ts.Check(err)
+		if got := info.Mode().Perm().String(); (got == args[0]) == neg {
+			ts.Fatalf("%s has mode %s, want %s", path, got, args[0])
+		}
+	}
+}

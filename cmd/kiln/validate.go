@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+)
+
+// validate parses the configuration and renders the whole cluster with secrets that are thrown away, so that what only
+// shows in the rendering (a patch in vain, an add-on without names) is found as well.
+func validate(cmd *cobra.Command, path, output string) error {
+	err := validateCluster(path)
+	if output == "text" {
+		if err == nil {
+			say(cmd.OutOrStdout(), "%s is valid\n", path)
+		}
+		return err
+	}
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return err
+	}
+	if err := printJSON(cmd.OutOrStdout(), struct {
+		Valid    bool             `json:"valid"`
+		Problems []config.Problem `json:"problems"`
+	}{err == nil, append([]config.Problem{}, problems...)}); err != nil {
+		return err
+	}
+	return err
+}
+
+func validateCluster(path string) error {
+	c, err := render.Config(path)
+	if err != nil {
+		return err
+	}
+	certs := &c.Spec.Certificates
+	b, err := pki.New(pki.Options{
+		Name: c.Metadata.Name, Now: time.Now(), Algorithm: pki.P256,
+		CALifetime: time.Duration(certs.CALifetime), FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
+	})
+	if err != nil {
+		return err
+	}
+	r, err := render.New(c, b)
+	if err != nil {
+		return err
+	}
+	return r.Try()
+}
