@@ -40,8 +40,9 @@ func TestImports(t *testing.T) {
 	may := map[string][]string{
 		"kiln/cmd/kiln":         {"kiln/pki", "kiln/render", "kiln/render/config", "kiln/render/plan"},
 		"kiln/render":           {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/cloudinit", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/templates"},
-		"kiln/render/ignition":  {"kiln/render/node"},
-		"kiln/render/cloudinit": {"kiln/render/node"},
+		"kiln/render/ignition":  {"kiln/render/compress", "kiln/render/node"},
+		"kiln/render/cloudinit": {"kiln/render/compress", "kiln/render/node"},
+		"kiln/render/compress":  nil,
 		"kiln/render/plan":      {"kiln/render/config", "kiln/render/node"},
 		"kiln/pki":              {"kiln/render/plan"},
 		"kiln/manifests":        {"kiln/render/config", "kiln/render/plan"},

@@ -4,18 +4,17 @@ package cloudinit
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"kiln/render/compress"
 	"kiln/render/node"
 )
 
@@ -68,7 +67,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
 	}
-	return compressed(doc.Bytes()), nil
+	return compress.Gzip(doc.Bytes()), nil
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as
@@ -157,27 +156,6 @@ func owner(name string) string {
 		return node.Root
 	}
 	return name
-}
-
-// writers are idle gzip writers. One takes 800 KB, which costs more to allocate than a small document to compress; after
-// Reset it writes what a new one would.
-var writers = sync.Pool{New: func() any {
-	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
-	if err != nil {
-		panic("cloudinit: gzip has no best compression: " + err.Error())
-	}
-	return w
-}}
-
-// compressed returns doc as gzip without a time or a name, equal bytes for equal documents.
-func compressed(doc []byte) []byte {
-	w := writers.Get().(*gzip.Writer)
-	defer writers.Put(w)
-	var out bytes.Buffer
-	w.Reset(&out)
-	w.Write(doc) // a bytes.Buffer takes everything
-	w.Close()
-	return out.Bytes()
 }
 
 var (

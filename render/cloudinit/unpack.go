@@ -2,21 +2,17 @@ package cloudinit
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"kiln/render/compress"
 	"kiln/render/node"
 )
-
-// maxDocument is how large, in bytes, a document may become when it is decompressed.
-const maxDocument = 64 << 20
 
 // Unpack returns the machine that doc, user-data made by Pack, describes: for every n, Unpack(Pack(n)) is
 // n.Delivered(). Name is what /etc/hostname holds without its newline, or empty.
@@ -25,16 +21,14 @@ const maxDocument = 64 << 20
 // does not write, since what it means for the machine is unknown.
 func Unpack(doc []byte) (node.Node, error) {
 	if bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(bytes.NewReader(doc))
-		if err == nil {
-			doc, err = io.ReadAll(io.LimitReader(z, maxDocument+1))
-		}
+		plain, err := compress.Gunzip(doc)
 		if err != nil {
-			return node.Node{}, fmt.Errorf("decompress: %w", err)
+			return node.Node{}, err
 		}
+		doc = plain
 	}
-	if len(doc) > maxDocument {
-		return node.Node{}, fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	if len(doc) > compress.MaxDocument {
+		return node.Node{}, fmt.Errorf("the document is larger than %d bytes", compress.MaxDocument)
 	}
 	if !bytes.HasPrefix(doc, []byte(header)) {
 		return node.Node{}, errors.New("the document does not begin with the line #cloud-config")

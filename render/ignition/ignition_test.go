@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kiln/render/compress"
 	"kiln/render/node"
 )
 
@@ -253,7 +254,7 @@ func TestUnpackErrors(t *testing.T) {
 	replaced := func(source, more string) string {
 		return `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"` + source + `"` + more + `}}}}`
 	}
-	bomb, err := encode(stub(bytes.Repeat([]byte{' '}, maxDocument+1)))
+	bomb, err := encode(stub(bytes.Repeat([]byte{' '}, compress.MaxDocument+1)))
 	require.NoError(t, err)
 	whole := *stub([]byte(`{"ignition":{"version":"3.4.0"}}`)).Ignition.Config.Replace.Source
 	for _, c := range []struct{ name, doc, want string }{

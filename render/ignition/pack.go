@@ -4,14 +4,12 @@ package ignition
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/clarketm/json"
@@ -21,6 +19,7 @@ import (
 	"github.com/coreos/ignition/v2/config/validate"
 	"github.com/coreos/vcontext/report"
 
+	"kiln/render/compress"
 	"kiln/render/node"
 )
 
@@ -162,32 +161,11 @@ func stub(doc []byte) types.Config {
 	sum := sha256.Sum256(doc)
 	cfg := empty()
 	cfg.Ignition.Config.Replace = types.Resource{
-		Source:       util.StrToPtr(base64URL + base64.StdEncoding.EncodeToString(compressed(doc))),
+		Source:       util.StrToPtr(base64URL + base64.StdEncoding.EncodeToString(compress.Gzip(doc))),
 		Compression:  util.StrToPtr("gzip"),
 		Verification: types.Verification{Hash: util.StrToPtr("sha256-" + hex.EncodeToString(sum[:]))},
 	}
 	return cfg
-}
-
-// writers are idle gzip writers. One takes 800 KB, which costs more to allocate than a small document to compress; after
-// Reset it writes what a new one would.
-var writers = sync.Pool{New: func() any {
-	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
-	if err != nil {
-		panic("ignition: gzip has no best compression: " + err.Error())
-	}
-	return w
-}}
-
-// compressed returns doc as gzip without a time or a name, equal bytes for equal documents.
-func compressed(doc []byte) []byte {
-	w := writers.Get().(*gzip.Writer)
-	defer writers.Put(w)
-	var out bytes.Buffer
-	w.Reset(&out)
-	w.Write(doc) // a bytes.Buffer takes everything
-	w.Close()
-	return out.Bytes()
 }
 
 // document returns cfg as JSON that Ignition's validation has nothing to say about.

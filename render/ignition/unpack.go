@@ -1,24 +1,19 @@
 package ignition
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 
 	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 
+	"kiln/render/compress"
 	"kiln/render/node"
 )
-
-// maxDocument is how large, in bytes, the config inside a stub may become when it is decompressed.
-const maxDocument = 64 << 20
 
 // Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n without Extra,
 // Unpack(Pack(n)) is n.Delivered(). Name is what /etc/hostname holds without its newline, or empty; Login is empty if
@@ -62,16 +57,12 @@ func embedded(r types.Resource) ([]byte, error) {
 		return nil, err
 	}
 	if util.NotEmpty(r.Compression) {
-		z, err := gzip.NewReader(bytes.NewReader(doc))
-		if err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-		if doc, err = io.ReadAll(io.LimitReader(z, maxDocument+1)); err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
+		if doc, err = compress.Gunzip(doc); err != nil {
+			return nil, err
 		}
 	}
-	if len(doc) > maxDocument {
-		return nil, fmt.Errorf("it is larger than %d bytes", maxDocument)
+	if len(doc) > compress.MaxDocument {
+		return nil, fmt.Errorf("it is larger than %d bytes", compress.MaxDocument)
 	}
 	if hash := r.Verification.Hash; hash != nil {
 		sum := sha256.Sum256(doc)
