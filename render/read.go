@@ -74,6 +74,17 @@ func CreateBundle(path string, b *pki.Bundle) error {
 	return nil
 }
 
+// ReplaceBundle writes b over the bundle in the file path: the old one stays whole until the new one is on disk.
+func ReplaceBundle(path string, b *pki.Bundle) error {
+	if err := CreateBundle(path+tempSuffix, b); err != nil {
+		return err
+	}
+	if err := os.Rename(path+tempSuffix, path); err != nil {
+		return errors.Join(err, os.Remove(path+tempSuffix))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
 // regular reads a regular file of a reasonable size: a pipe or a device would never end.
 func regular(path string) ([]byte, error) {
 	f, err := openRegular(path)

@@ -84,7 +84,7 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), unpackCommand(), imagesCommand(), schemaCommand(), explainCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), unpackCommand(), imagesCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
 	return cmd
 }
 
