@@ -1,0 +1,150 @@
+package templates_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// credential makes a certificate and key of the CA, or a CA without one, in PEM.
+func credential(t *testing.T, ca *tls.Certificate, name string) (tls.Certificate, string, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	spec := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: ca == nil,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.ParseIP("127.0.0.1"), net.ParseIP("::1")},
+	}
+	signer, signerKey := spec, any(key)
+	if ca != nil {
+		signer, signerKey = ca.Leaf, ca.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, spec, signer, key.Public(), signerKey)
+	must(t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	cert := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	private := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(private))
+	must(t, err)
+	return pair, cert, private
+}
+
+// TestBootSpeaksHTTP has the real curl ask servers that, like the real ones, want certificates of their CA.
+func TestBootSpeaksHTTP(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not here")
+	}
+	underEachShell(t, func(t *testing.T, shell []string) {
+		ca, caCert, _ := credential(t, nil, "ca")
+		server, _, _ := credential(t, &ca, "server")
+		_, cert, key := credential(t, &ca, "client")
+		_, foreign, _ := credential(t, nil, "another ca")
+		pool := x509.NewCertPool()
+		pool.AddCert(ca.Leaf)
+
+		var lock sync.Mutex
+		var requests []string
+		refused := map[string]int{}
+		serve := func(listener net.Listener) *httptest.Server {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				lock.Lock()
+				defer lock.Unlock()
+				body, _ := io.ReadAll(r.Body)
+				requests = append(requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
+				switch {
+				case r.URL.Path == "/v3/cluster/member/list":
+					fmt.Fprint(w, `{"header":{"cluster_id":"1"},"members":[{"ID":"1","name":"cp-2","peerURLs":["p"],"clientURLs":["c"]},{"ID":"2","name":"cp-1","peerURLs":["p"]}]}`)
+				case r.Method == http.MethodPatch && refused[r.URL.Path] == 0:
+					refused[r.URL.Path]++
+					w.WriteHeader(http.StatusConflict)
+					fmt.Fprint(w, `{"kind":"Status","message":"the object has been \"modified\"","reason":"Conflict","code":409}`)
+				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/kiln"):
+					w.WriteHeader(http.StatusNotFound)
+				}
+			}))
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			s.TLS = &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+			s.Listener.Close()
+			s.Listener = listener
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			return s
+		}
+		four, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		urls := []string{serve(four).URL}
+		if six, err := net.Listen("tcp", "[::1]:0"); err == nil {
+			urls = append(urls, serve(six).URL)
+		}
+
+		for _, url := range urls {
+			m := newMachine(t, shell, "control-plane")
+			must(t, os.Remove(m.bin+"/curl"))
+			must(t, os.Symlink(curl, m.bin+"/curl"))
+			m.at("/etc/kubernetes/pki/ca.crt", caCert)
+			m.at("/etc/kubernetes/pki/install.crt", cert)
+			m.at("/etc/kubernetes/pki/install.key", key)
+			m.at("/etc/kubernetes/pki/etcd/ca.crt", caCert)
+			m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", cert)
+			m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", key)
+			m.data["steps"] = "files etcd objects node retire"
+			m.data["api"], m.data["etcd_peers"] = url, "cp-2="+url+" cp-3=https://127.0.0.1:1"
+			m.document()
+			lock.Lock()
+			requests, refused = nil, map[string]int{}
+			lock.Unlock()
+			out := m.wantDone()
+			const object, apply = "/apis/apps/v1/namespaces/kube-system/deployments/coredns", "?fieldManager=kiln&force=true application/apply-patch+yaml "
+			want := []string{
+				`POST /v3/cluster/member/list application/x-www-form-urlencoded {"linearizable":false}`,
+				"GET " + kubeSystem + "/configmaps/kiln  ",
+				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
+				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
+				"PATCH " + object + apply + "kind: Deployment",
+				"PATCH " + object + apply + "kind: Deployment",
+			}
+			lock.Lock()
+			got := strings.Join(requests, "\n")
+			lock.Unlock()
+			if !strings.HasPrefix(got, strings.Join(want, "\n")) {
+				t.Errorf("%s\nwant %s", got, strings.Join(want, "\n"))
+			}
+			for _, text := range []string{"etcd: no answer: curl: (7) ", "waiting for " + object + ": HTTP 409: the object has been 'modified'\n",
+				"waiting for " + kubeSystem + "/secrets/token: HTTP 409\n"} {
+				if !strings.Contains(out, text) {
+					t.Errorf("no %q in\n%s", text, out)
+				}
+			}
+
+			// The endpoint is another cluster's.
+			m = newMachine(t, shell, "worker")
+			must(t, os.Remove(m.bin+"/curl"))
+			must(t, os.Symlink(curl, m.bin+"/curl"))
+			m.at("/etc/kubernetes/pki/ca.crt", foreign)
+			m.at("/var/lib/kubelet/pki/kubelet-client-current.pem", cert+key)
+			m.data["steps"], m.data["api"], m.data["step_timeout"] = "files node", url, "1"
+			m.document()
+			m.wantFaults("FAULT api-wrong-cluster " + url + ": curl: (60) ")
+		}
+	})
+}

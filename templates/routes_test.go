@@ -1,0 +1,174 @@
+package templates_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"kiln/templates"
+)
+
+// fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. Routes via 10.0.0.99 fail.
+const fakeNet = `#!/bin/sh
+me=${0##*/}
+echo "$*" >>"$WORLD/$me"
+case $me in
+ip)
+	cat "$3" >>"$WORLD/routes"
+	n=0 status=0
+	while read -r line; do
+		n=$((n + 1))
+		case $line in
+		*10.0.0.99)
+			echo 'Error: Nexthop has invalid gateway.' >&2
+			echo "Command failed $3:$n" >&2
+			status=1
+			;;
+		esac
+	done <"$3"
+	exit $status
+	;;
+nft)
+	[ "$1" = list ] || cat >>"$WORLD/rules"
+	[ "$1" != list ] || [ -e "$WORLD/rules" ]
+	;;
+ip*tables)
+	case $* in
+	*-C*) grep -qxF -e "$*" "$WORLD/set" ;;
+	*) echo "$*" | sed 's/-A/-C/' >>"$WORLD/set" ;;
+	esac
+	;;
+sleep)
+	[ -e "$WORLD/again" ] || { kill -TERM $PPID && exit; }
+	rm "$WORLD/again"
+	;;
+esac
+`
+
+type router struct {
+	t           *testing.T
+	shell       []string
+	root, world string
+	path        string
+}
+
+func newRouter(t *testing.T, shell []string, routes, masquerade string, commands ...string) *router {
+	t.Helper()
+	dir := t.TempDir()
+	r := &router{t: t, shell: shell, root: dir + "/r", world: dir + "/w", path: dir + "/b"}
+	write(t, r.root+templates.RoutesPath, templates.Routes, 0o600)
+	if routes != "" {
+		write(t, r.root+"/etc/kiln/routes", routes, 0o600)
+	}
+	if masquerade != "" {
+		write(t, r.root+"/etc/kiln/masquerade", masquerade, 0o600)
+	}
+	write(t, r.world+"/set", "", 0o600)
+	write(t, r.path+"/fake", fakeNet, 0o755)
+	for _, name := range append(commands, "sleep") {
+		must(t, os.Symlink("fake", r.path+"/"+name))
+	}
+	// The real nft and iptables of this computer must not be found.
+	for _, name := range strings.Fields("sh cat mkdir head tail rm grep sed") {
+		real, err := exec.LookPath(name)
+		must(t, err)
+		must(t, os.Symlink(real, r.path+"/"+name))
+	}
+	return r
+}
+
+func (r *router) run(arguments ...string) string {
+	r.t.Helper()
+	shell, err := exec.LookPath(r.shell[0])
+	must(r.t, err)
+	cmd := exec.Command(shell, append(slices.Concat(r.shell[1:], []string{r.root + templates.RoutesPath}), arguments...)...)
+	cmd.Env = []string{"PATH=" + r.path, "KILN_ROOT=" + r.root, "WORLD=" + r.world}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if len(arguments) > 0 && err != nil {
+		r.t.Fatalf("%v\n%s", err, out.String())
+	}
+	return out.String()
+}
+
+func (r *router) read(name string) string {
+	content, err := os.ReadFile(r.world + "/" + name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestRoutes(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		for _, row := range []struct{ name, data, want string }{
+			{"one", "10.244.5.0/24 10.0.0.21 1\n", "route replace 10.244.5.0/24 via 10.0.0.21\n"},
+			{"over bytes", "10.244.254.0/24 10.0.0.254 3\n", "route replace 10.244.254.0/24 via 10.0.0.254\n" +
+				"route replace 10.244.255.0/24 via 10.0.0.255\nroute replace 10.245.0.0/24 via 10.0.1.0\n"},
+			{"size", "10.244.0.128/26 192.168.255.255 2\n", "route replace 10.244.0.128/26 via 192.168.255.255\n" +
+				"route replace 10.244.0.192/26 via 192.169.0.0\n"},
+			{"high", "223.255.254.0/24 223.255.255.1 2\n", "route replace 223.255.254.0/24 via 223.255.255.1\n" +
+				"route replace 223.255.255.0/24 via 223.255.255.2\n"},
+			{"IPv6", "fd00:10:244:5::/64 fd00::21 1\n10.244.5.0/24 10.0.0.21 1\n",
+				"route replace fd00:10:244:5::/64 via fd00::21\nroute replace 10.244.5.0/24 via 10.0.0.21\n"},
+			{"none", "", ""},
+		} {
+			r := newRouter(t, shell, row.data, "", "ip")
+			if out := r.run("once"); out != "keeping routes and masquerading\n" || r.read("routes") != row.want {
+				t.Errorf("%s: %s%s\nwant %s", row.name, out, r.read("routes"), row.want)
+			}
+		}
+	})
+}
+
+func TestRoutesSayWhatFails(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		r := newRouter(t, shell, "10.244.5.0/24 10.0.0.98 2\n10.244.9.0/24 10.0.0.99 1\n", "", "ip")
+		write(t, r.world+"/again", "", 0o600)
+		out := r.run()
+		want := "routes that cannot be set: 2 ; route replace 10.244.6.0/24 via 10.0.0.99: Error: Nexthop has invalid gateway.; " +
+			"route replace 10.244.9.0/24 via 10.0.0.99: Error: Nexthop has invalid gateway.\n"
+		if strings.Count(out, want) != 1 || strings.Count(r.read("ip"), "-force -batch ") != 2 || !strings.Contains(r.read("sleep"), "5\n5\n") {
+			t.Errorf("%s%s\nwant once %s", out, r.read("ip"), want)
+		}
+	})
+}
+
+func TestMasquerade(t *testing.T) {
+	const data = "ip 10.244.5.0/24 10.244.0.0/16\nip6 fd00:10:244:5::/64 fd00:10:244::/48\n"
+	underEachShell(t, func(t *testing.T, shell []string) {
+		r := newRouter(t, shell, "", data, "ip", "nft", "iptables", "ip6tables")
+		write(t, r.world+"/again", "", 0o600)
+		out := r.run()
+		want := "table inet kiln\ndelete table inet kiln\ntable inet kiln {\nchain postrouting {\n" +
+			"type nat hook postrouting priority 100; policy accept;\n" +
+			"ip saddr 10.244.5.0/24 ip daddr != 10.244.0.0/16 masquerade\n" +
+			"ip6 saddr fd00:10:244:5::/64 ip6 daddr != fd00:10:244::/48 masquerade\n}\n}\n"
+		if got := r.read("rules"); got != want || r.read("iptables") != "" || strings.Contains(out, "cannot") {
+			t.Errorf("nft: %s%s\nwant %s", out, got, want)
+		}
+
+		r = newRouter(t, shell, "", data, "ip", "iptables", "ip6tables")
+		write(t, r.world+"/again", "", 0o600)
+		out = r.run()
+		want = "-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n" +
+			"-w -t nat -A POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n" +
+			"-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n"
+		if got := r.read("iptables"); got != want || !strings.Contains(r.read("ip6tables"), "-A POSTROUTING -s fd00:10:244:5::/64 ! -d fd00:10:244::/48") {
+			t.Errorf("iptables: %s%s\nwant %s", out, got, want)
+		}
+
+		r = newRouter(t, shell, "", data, "ip")
+		write(t, r.world+"/again", "", 0o600)
+		want = "pods cannot reach what lies outside the cluster: neither nft nor iptables is here\n"
+		if out := r.run(); strings.Count(out, want) != 1 {
+			t.Errorf("neither: %s", out)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package templates
+
+import (
+	"embed"
+	"strings"
+)
+
+// Where the two scripts lie on a machine.
+const (
+	BootPath   = "/etc/kiln/boot"        // Boot
+	RoutesPath = "/etc/kiln/keep-routes" // Routes
+)
+
+//go:embed boot/boot
+var bootSource string
+
+//go:embed boot/keep-routes
+var routesSource string
+
+//go:embed units
+var units embed.FS
+
+// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot without its comments,
+// because on EC2 every byte of a control plane counts; its first lines say where to find the commented text.
+var Boot = strip(bootSource)
+
+// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service where the cluster's cni is routed.
+// It is boot/keep-routes without its comments.
+var Routes = strip(routesSource)
+
+// Unit returns the text of a unit or drop-in, by its path under /etc/systemd/system:
+//
+//	kiln.service                                 every machine, enabled
+//	kubelet.service                              every machine, enabled; KubeletDropIn gives it its command line
+//	kiln-routes.service                          machines with routes or masquerading, enabled
+//	containerd.service.d/10-kiln.conf            Flatcar
+//	multi-user.target.d/10-kubelet-service.conf  Flatcar with the kubernetes system extension
+//
+// Units are without their comments, as scripts are; drop-ins keep the one that says why they are there. It panics if
+// there is none of that name.
+func Unit(name string) string {
+	text, err := units.ReadFile("units/" + name)
+	if err != nil {
+		panic("templates: no unit " + name)
+	}
+	if strings.HasSuffix(name, ".service") {
+		return dropComments(string(text), false)
+	}
+	return string(text)
+}
+
+// KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one ExecStart, program first,
+// each flag one argument however it is spelt ("--node-ip=10.0.0.11"). systemd's specifiers, variables and quotes in
+// them mean nothing. The name is kubeadm's, so that tools and people find it.
+func KubeletDropIn(program string, flags ...string) string {
+	var b strings.Builder
+	b.WriteString("[Service]\nExecStart=\nExecStart=")
+	b.WriteString(word(program, false))
+	for _, flag := range flags {
+		b.WriteString(" \\\n  ")
+		b.WriteString(word(flag, true))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// word spells s as one word of a command line in a unit: systemd.service(5), "Command lines", read at 257. Variables
+// are expanded in arguments, but not in the program's name, where $$ would stay as it is.
+func word(s string, argument bool) string {
+	s = strings.ReplaceAll(s, "%", "%%")
+	if argument {
+		s = strings.ReplaceAll(s, "$", "$$")
+	}
+	if s != "" && !strings.ContainsAny(s, " \t\r\n\"'\\;") {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s) + `"`
+}
+
+// strip returns a script without the comments and empty lines that follow its first block of comments.
+func strip(script string) string {
+	head, body, _ := strings.Cut(script, "\n\n")
+	return head + "\n" + dropComments(body, true)
+}
+
+// dropComments returns text without the lines that are comments, or are empty too.
+func dropComments(text string, empty bool) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		content := strings.TrimSpace(line)
+		if strings.HasPrefix(content, "#") || empty && content == "" {
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// FaultCodes are the codes of the hook's own faults, beside the ids of checks.
+var FaultCodes = []string{
+	"file-damaged",     // a file of the manifest is missing, changed, or cannot get its mode; or the manifest is cut off
+	"document-changed", // the state is that of another document
+	"unwritable",       // /run/kiln or /var/lib/kiln cannot be written
+	"hook",             // the hook ended without a verdict
+	"etcd-empty-after-formation",
+	"etcd-replaced",     // a peer has seen this member run, its disk is empty
+	"etcd-peer-unclear", // a peer answers, but not with its members
+	"etcd-unhealthy",    // after step_timeout; so are the next four
+	"kubelet-unhealthy",
+	"kube-apiserver-unhealthy",
+	"kube-controller-manager-unhealthy",
+	"kube-scheduler-unhealthy",
+	"object",              // the API server refuses an object, or did not take it in time
+	"api-endpoint",        // no answer
+	"api-wrong-cluster",   // the certificate there is not of this cluster's CA
+	"node-not-registered", // the API server answers, but has no Node of this name
+	"kubelet-credential",  // the kubelet got no certificate
+}
