@@ -1,0 +1,3 @@
+module kiln/test/boot
+
+go 1.26.0

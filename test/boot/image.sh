@@ -1,0 +1,234 @@
+#!/usr/bin/env bash
+# Builds the machine that the boot tests boot, and the programs that they need, into the cache (KILN_BOOT_CACHE, by default
+# ~/.cache/kiln-boot): from Go modules and Debian packages, so that every program is a known release and no container
+# registry is asked.
+#
+#   bin/NAME-VERSION/      programs: Kubernetes, etcd, CoreDNS, containerd, Ignition
+#   kubectl                the kubectl among them
+#   node.img               the machine's disk: Debian 13 with cloud-init, Ignition, the kubelet, kubectl, and containerd whose
+#   vmlinuz, initrd        store holds images of the programs under their real names; no configuration of Kubernetes at all
+#   id, known_hosts        root's key for ssh, and the machines' host key
+#
+# What exists is not made again; a changed version, or a change in this folder, makes anew what depends on it.
+# Needs root on Debian or Ubuntu (amd64), Go, the Go module proxy and a Debian mirror; exits with 77 where one is missing.
+set -euo pipefail
+
+KUBERNETES=1.36.3
+ETCD=3.6.8
+COREDNS=1.14.2
+CONTAINERD=2.4.2
+PAUSE=3.10.2
+IGNITION=2.26.0
+DEBIAN=trixie
+DISK_SIZE=8G
+
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+export CGO_ENABLED=0 GOFLAGS='' GOWORK=off
+bin=$cache/bin
+work=$cache/work # whatever is half done
+kubernetes=$bin/kubernetes-$KUBERNETES
+
+[[ $(uname -sm) == "Linux x86_64" ]] || skip "needs Linux on amd64"
+[[ $(id -u) == 0 ]] || skip "needs root, to unpack Debian and to load images into containerd's store"
+command -v go >/dev/null || skip "needs Go"
+
+# packages installs the Debian packages that are missing.
+packages() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [[ ${#missing[@]} == 0 ]] && return
+  say "installing ${missing[*]}"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y "${missing[@]}"; } >/dev/null ||
+    skip "cannot install ${missing[*]}"
+}
+
+# compile NAME VERSION MODULE PACKAGE... builds the programs of one module's release into bin/NAME-VERSION; a single
+# package's program is called NAME. A scratch module asks for MODULE, because `go install MODULE@VERSION` refuses modules
+# that replace others, as most of these do; with the release's own requirements, the result is the release. VARIABLES, each
+# IMPORT/PATH.NAME=VALUE, are set by the linker, as the release's own Makefile does.
+compile() {
+  local name=$1 version=$2 module=$3 out=$bin/$1-$2
+  shift 3
+  [[ -d $out ]] && return
+  say "building $name $version"
+  rm -rf "$work"
+  mkdir -p "$work/module" "$work/out"
+  (
+    cd "$work/module"
+    go mod init boot/scratch
+    go mod edit -go=1.26.0
+    if [[ $name == kubernetes ]]; then
+      # Its go.mod points the libraries that live in its tree (staging) at folders; they are also published, as v0.MINOR.PATCH.
+      gomod=$(go mod download -json "$module@v$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+      sed -n 's|^\t\(k8s.io/[a-z0-9-]*\) => ./staging/.*|\1|p' "$gomod" | while read -r library; do
+        go mod edit -replace "$library=$library@v0.${version#1.}"
+      done
+    fi
+    go get "${@/%/@v$version}"
+    flags='-s -w'
+    for variable in ${VARIABLES:-}; do flags+=" -X $variable"; done
+    to=$work/out/
+    [[ $# -gt 1 ]] || to+=$name
+    go build -trimpath -ldflags "$flags" -o "$to" "$@"
+  ) >"$work/log" 2>&1 || {
+    tail -n 20 "$work/log" >&2
+    die "building $name $version: see $work/log"
+  }
+  mv "$work/out" "$out"
+}
+
+# debian NAME ARGUMENT... makes NAME.tar, a Debian tree, with mmdebstrap's arguments.
+debian() {
+  local out=$cache/$1.tar list="$DEBIAN $*"
+  [[ -e $out && $list == "$(cat "$out.arguments")" ]] && return
+  say "unpacking Debian $DEBIAN into ${out##*/}"
+  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$cache/part.tar"
+  mv "$cache/part.tar" "$out"
+  printf '%s' "$list" >"$out.arguments"
+}
+
+# image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its files.
+image() {
+  local reference=$1 flags=()
+  shift
+  while [[ $1 == -* ]]; do
+    flags+=("$1" "$2")
+    shift 2
+  done
+  "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
+}
+
+# load FILE... puts images into the containerd store of the machine's tree, with a containerd that runs here for a moment.
+load() {
+  local state socket file pid
+  state=$(mktemp -d)
+  socket=$state/containerd.sock
+  cat >"$state/config.toml" <<EOF
+version = 3
+root = "$tree/var/lib/containerd"
+state = "$state/state"
+[grpc]
+  address = "$socket"
+EOF
+  "$bin/containerd-$CONTAINERD/containerd" -c "$state/config.toml" >"$state/log" 2>&1 &
+  pid=$!
+  local ctr=("$bin/containerd-$CONTAINERD/ctr" -a "$socket" -n k8s.io)
+  for _ in {1..50}; do
+    "${ctr[@]}" version >/dev/null 2>&1 && break
+    sleep 0.2
+  done
+  for file in "$@"; do
+    "${ctr[@]}" images import "$file" >>"$state/log" 2>&1 || {
+      tail "$state/log" >&2
+      kill "$pid"
+      die "loading ${file##*/} into containerd"
+    }
+  done
+  "${ctr[@]}" images ls -q 2>>"$state/log" | sed -n '/^sha256/!s/^/  /p' >&2
+  kill "$pid"
+  wait "$pid" || true
+  rm -rf "$state"
+}
+
+packages qemu-system-x86 qemu-utils genisoimage vde2 socat openssh-client
+mkdir -p "$bin"
+chmod 700 "$cache"
+exec {lock}>"$cache/lock"
+flock "$lock" # two runs would step on each other's work
+[[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
+
+# Everything that the disk is made of: if none of it changed, neither did the disk.
+inputs=$(cd "$here" && find image.sh rootfs mkimg pause probe -type f -print0 | sort -z | xargs -0 sha256sum)
+if [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs")" ]]; then
+  exit 0
+fi
+
+packages mmdebstrap e2fsprogs gcc libc6-dev libblkid-dev
+k8s=k8s.io/kubernetes
+ctrd=github.com/containerd/containerd/v2
+ignition=github.com/coreos/ignition/v2
+IFS=. read -r major minor _ <<<"$KUBERNETES"
+build=k8s.io/component-base/version
+VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=$major $build.gitMinor=$minor" \
+  compile kubernetes $KUBERNETES $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
+compile etcd $ETCD go.etcd.io/etcd/server/v3{,}
+compile etcdctl $ETCD go.etcd.io/etcd/etcdctl/v3{,}
+compile coredns $COREDNS github.com/coredns/coredns{,}
+compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-v2,ctr}
+# Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
+VARIABLES="$ignition/internal/distro.selinuxRelabel=false $ignition/internal/version.Raw=v$IGNITION" CGO_ENABLED=1 \
+  compile ignition $IGNITION $ignition $ignition/internal
+
+# kube-proxy's image needs the programs below and no whole system: its packages are unpacked and not configured, so what
+# their scripts would have linked is linked here.
+# shellcheck disable=SC2016 # $1 is the hook's
+debian proxy --variant=extract --include=conntrack,coreutils,dash,ipset,iptables,kmod,libc-bin,nftables --extract-hook='
+  cd "$1"
+  for folder in bin sbin lib lib64; do [ -e $folder ] || ln -s usr/$folder $folder; done
+  for family in iptables ip6tables; do
+    for program in $family $family-save $family-restore; do ln -s xtables-nft-multi usr/sbin/$program; done
+  done'
+debian machine --variant=minbase --include="
+  systemd systemd-sysv systemd-resolved udev dbus linux-image-cloud-amd64 zstd cloud-init cloud-guest-utils
+  iproute2 iptables nftables conntrack ethtool kmod procps socat netbase ca-certificates curl openssh-server
+  util-linux mount e2fsprogs runc containernetworking-plugins"
+
+rm -rf "$work"
+mkdir -p "$work/images"
+for program in mkimg pause probe; do
+  go build -C "$here" -trimpath -ldflags '-s -w' -o "$work/$program" "./$program"
+done
+
+say "packing the container images"
+registry=registry.k8s.io
+for program in kube-apiserver kube-controller-manager kube-scheduler; do
+  image $registry/$program:v$KUBERNETES /usr/local/bin/$program="$kubernetes/$program"
+done
+image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy"
+image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl"
+image $registry/coredns/coredns:v$COREDNS -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
+image $registry/pause:$PAUSE -entrypoint /pause /pause="$work/pause"
+image kiln.test/probe:1 -entrypoint "/probe serve" /probe="$work/probe"
+
+say "building the machine's disk"
+tree=$work/tree
+mkdir "$tree"
+tar -xpf "$cache/machine.tar" -C "$tree" --exclude='./dev/*'
+cp -r --no-preserve=ownership "$here/rootfs/." "$tree/"
+install -d "$tree/opt/cni/bin" "$tree/var/lib/containerd"
+install -t "$tree/usr/local/bin" "$kubernetes"/{kubelet,kubectl,kubeadm} \
+  "$bin/containerd-$CONTAINERD"/{containerd,containerd-shim-runc-v2,ctr} "$bin/ignition-$IGNITION/ignition"
+cp -a "$tree"/usr/lib/cni/* "$tree/opt/cni/bin/"
+
+# Every machine has the same host key, and root the same authorized key: nothing secret ever runs here, and ssh can check
+# what it talks to from the first second.
+rm -f "$tree"/etc/ssh/ssh_host_*
+ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$tree/etc/ssh/ssh_host_ed25519_key"
+printf 'boot-test %s\n' "$(cat "$tree/etc/ssh/ssh_host_ed25519_key.pub")" >"$work/known_hosts"
+install -d -m 700 "$tree/root/.ssh"
+install -m 600 "$cache/id.pub" "$tree/root/.ssh/authorized_keys"
+
+: >"$tree/etc/machine-id" # each machine makes its own
+# The /proc that these want goes away with the mount namespace, whatever happens.
+# shellcheck disable=SC2016 # $1 is the inner shell's
+unshare --mount sh -euc '
+  mount -t proc proc "$1/proc"
+  chroot "$1" systemctl --quiet enable containerd systemd-networkd systemd-resolved ssh
+  chroot "$1" update-initramfs -u >/dev/null' sh "$tree"
+load "$work"/images/*.tar
+
+cp "$tree"/boot/vmlinuz-* "$work/vmlinuz"
+cp "$tree"/boot/initrd.img-* "$work/initrd"
+truncate -s $DISK_SIZE "$work/node.img"
+mke2fs -q -t ext4 -L root -d "$tree" "$work/node.img"
+
+# Machines that were started from the old disk cannot go on with the new one. The list of inputs goes in last.
+rm -f "$cache/node.inputs"
+ln -sf "${kubernetes#"$cache/"}/kubectl" "$cache/kubectl"
+mv "$work"/{known_hosts,vmlinuz,initrd,node.img} "$cache/"
+printf '%s' "$inputs" >"$cache/node.inputs"
+rm -rf "$work"
+say "done: $cache/node.img"

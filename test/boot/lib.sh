@@ -1,0 +1,23 @@
+# shellcheck shell=bash disable=SC2034
+# What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
+
+# here is this folder; cache holds everything that is built or booted, outside the repository.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
+
+# The set of machines that this person works with. Its number is also the first of a hundred local ports, so two people,
+# or two runs, with different numbers share nothing but the image.
+net=${KILN_BOOT_NET:-2400}
+vms=$cache/vms/$net
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() {
+  say "$@"
+  exit 1
+}
+
+# skip ends a script that cannot run on this computer: 77 is what automake, meson and others take for "skipped".
+skip() {
+  say "skipped: $*"
+  exit 77
+}

@@ -1,0 +1,311 @@
+#!/usr/bin/env bash
+# Boots real machines from documents that kiln renders, touches nothing, and checks that they become a cluster.
+#
+#   run.sh [--keep] [--power-cut SECONDS] [--replace] [CASE...]
+#
+# CASE is a folder of clusters/: cloud-init and ignition (one control plane and one worker; what runs without a CASE), or ha
+# (three control planes). Machines whose names begin with cp- are control planes.
+#
+#   --keep                leave the machines running, and the rendered files where they are; for a single CASE
+#   --power-cut SECONDS   cut the first control plane's power SECONDS after its first power-on, and power it on again
+#   --replace             at the end, power on the last machine with an empty disk and the same document
+#
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Seconds that a machine may take. Emulation is some ten times slower than hardware, and CI machines differ.
+form_limit=900
+step_limit=300
+control_plane_memory=3072
+worker_memory=1536
+
+keep='' power_cut='' replace='' cases=()
+while (($#)); do
+  case $1 in
+  --keep) keep=yes ;;
+  --replace) replace=yes ;;
+  --power-cut)
+    power_cut=${2:-}
+    [[ $power_cut =~ ^[0-9]+$ ]] || die "--power-cut needs a number of seconds"
+    shift
+    ;;
+  -h | --help)
+    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+  -*) die "unknown option $1; see $0 --help" ;;
+  *)
+    [[ -f $here/clusters/$1/cluster.yaml ]] || die "there is no clusters/$1/cluster.yaml"
+    cases+=("$1")
+    ;;
+  esac
+  shift
+done
+((${#cases[@]})) || cases=(cloud-init ignition)
+[[ -z $keep || ${#cases[@]} == 1 ]] || die "--keep needs a single case, since the next one takes the machines' place"
+
+vm() { "$here/vm.sh" "$@"; }
+
+tmp=$(mktemp -d)
+leave() {
+  if [[ -n $keep ]]; then
+    say "left running: ${cases[0]}, rendered in $tmp; end it with: $here/vm.sh off"
+  else
+    vm off
+    rm -rf "$tmp"
+  fi
+}
+trap leave EXIT
+
+# record prints and keeps a line of the summary: the seconds since power-on, and what was reached.
+record() {
+  printf '%-11s %5d s  %s\n' "$case" $((SECONDS - power_on)) "$1" | tee -a "$tmp/summary"
+}
+
+# within LIMIT WHAT COMMAND... tries COMMAND every few seconds until it succeeds, and fails the case after LIMIT seconds.
+# Each minute it asks the machines whether their hook has given up, so that nobody waits for what will not come.
+within() {
+  local limit=$1 what=$2 begun=$SECONDS asked=$SECONDS machine
+  shift 2
+  until "$@" >"$tmp/attempt" 2>&1; do
+    ((SECONDS - begun < limit)) || fail "$what: not reached in $limit seconds"
+    if ((SECONDS - asked >= 60)); then
+      asked=$SECONDS
+      for machine in "${machines[@]}"; do
+        ! has_phase stopped "$machine" 2>/dev/null || fail "$what: the hook on $machine stopped"
+      done
+    fi
+    sleep 3
+  done
+  record "$what"
+}
+
+# fail ends the case, after showing what somebody needs who was not there.
+fail() {
+  local machine
+  say "FAILED: $case: $1"
+  show "the last attempt" cat "$tmp/attempt"
+  for machine in "${machines[@]}"; do
+    show "$machine: console" tail -n 30 "$vms/$machine/console.log"
+    show "$machine" vm ssh "$machine" '
+      cat /var/lib/kiln/status.json; echo
+      systemctl --failed --no-legend
+      journalctl --no-pager -o short-monotonic -u kiln | tail -n 40
+      journalctl --no-pager -o short-monotonic -u kubelet | tail -n 30
+      ctr -n k8s.io tasks list
+      ctr -n k8s.io containers list'
+  done
+  record "FAILED: $1"
+  exit 1
+}
+show() { # show TITLE COMMAND...
+  printf '\n--- %s\n' "$1"
+  "${@:2}" || true
+} >&2
+
+# kubectl talks to the first control plane as the operator, through the port that QEMU forwards. The server is verified by a
+# name that every API server's certificate has.
+kubectl() {
+  "$cache/kubectl" --kubeconfig "$dir/nodes/admin.conf" --cache-dir "$tmp/kube" --request-timeout 30s \
+    --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
+}
+
+# The checks. Each succeeds if its sentence is true now; within repeats it.
+
+# Every machine's node is Ready, with a boot id other than the one that forget_boots noted: a kubelet that is gone leaves its
+# node Ready for a while.
+nodes_are_ready() {
+  local nodes machine boot ready
+  nodes=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return
+  echo "$nodes"
+  for machine in "${machines[@]}"; do
+    read -r boot ready < <(sed -n "s/^$machine //p" <<<"$nodes") || return
+    [[ $ready == True && $boot != "${old_boots[$machine]:-}" ]] || return
+  done
+}
+forget_boots() { # forget_boots MACHINE...
+  local machine
+  for machine in "$@"; do
+    old_boots[$machine]=$(kubectl get node "$machine" -o jsonpath='{.status.nodeInfo.bootID}')
+  done
+}
+
+every_api_server_is_ready() {
+  local machine
+  for machine in "${control_planes[@]}"; do
+    kubectl --server "$(vm api "$machine")" get --raw /readyz || return
+  done
+}
+
+coredns_is_available() {
+  [[ $(kubectl -n kube-system get deployment coredns -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
+}
+
+# answers URL: the client pod gets the server pod's answer from URL.
+answers() {
+  local answer
+  answer=$(kubectl exec probe-client -- /probe get "$1") && echo "$answer" && [[ $answer == probe-server ]]
+}
+pod_answers() {
+  local ip
+  ip=$(kubectl get pod probe-server -o jsonpath='{.status.podIP}') && [[ -n $ip ]] && answers "http://$ip:8080/"
+}
+service_answers() { answers http://probe.default.svc.cluster.local/; }
+
+dns_resolves() {
+  local found wanted
+  found=$(kubectl exec probe-client -- /probe resolve kubernetes.default.svc.cluster.local) &&
+    wanted=$(kubectl get service kubernetes -o jsonpath='{.spec.clusterIP}') &&
+    echo "found $found, wanted $wanted" && [[ $found == "$wanted" ]]
+}
+
+logs_are_shown() { kubectl logs probe-server | grep 'GET / from'; }
+exec_works() { [[ $(kubectl exec probe-server -- /probe get http://127.0.0.1:8080/) == probe-server ]]; }
+
+# Without this flag an API server trusts any kubelet's certificate, and logs and exec above would prove little.
+kubelets_are_verified() {
+  local machine
+  for machine in "${control_planes[@]}"; do
+    vm ssh "$machine" grep -e --kubelet-certificate-authority= /etc/kubernetes/manifests/kube-apiserver.yaml || return
+  done
+}
+
+has_phase() { # has_phase PHASE MACHINE
+  vm ssh "$2" cat /var/lib/kiln/status.json | grep -E "\"phase\": *\"$1\""
+}
+hooks_are_done() {
+  local machine
+  for machine in "${machines[@]}"; do has_phase "done" "$machine" || return; done
+}
+
+install_credential_is_gone() {
+  local machine
+  for machine in "${machines[@]}"; do vm ssh "$machine" test ! -e /etc/kubernetes/admin.conf || return; done
+}
+
+# probe_pod NAME MACHINE prints a pod of the probe on that machine. It satisfies the strictest pod security standard, and
+# asks for some processor time: a pod that asks for none gets next to nothing on a machine that is saturated, as these are.
+probe_pod() {
+  cat <<EOF
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, namespace: default, labels: {app: $1}}
+spec:
+  nodeSelector: {kubernetes.io/hostname: $2}
+  tolerations: [{operator: Exists}]
+  securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: probe
+    image: kiln.test/probe:1
+    imagePullPolicy: IfNotPresent
+    ports: [{containerPort: 8080}]
+    readinessProbe: {httpGet: {path: /ready, port: 8080}}
+    resources: {requests: {cpu: 50m, memory: 16Mi}}
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+EOF
+}
+probe_service() {
+  cat <<EOF
+---
+apiVersion: v1
+kind: Service
+metadata: {name: probe, namespace: default}
+spec:
+  selector: {app: probe-server}
+  ports: [{port: 80, targetPort: 8080}]
+EOF
+}
+
+# check_pods: the pods on two machines, the network between them, names, logs and exec.
+check_pods() {
+  within $step_limit "pod reaches pod on another machine$1" pod_answers
+  within $step_limit "pod reaches service by name$1" service_answers
+  within $step_limit "pod resolves kubernetes.default$1" dns_resolves
+  within $step_limit "kubectl logs$1" logs_are_shown
+  within $step_limit "kubectl exec$1" exec_works
+}
+
+run_case() {
+  local machine memory
+  case=$1 dir=$tmp/$1
+  declare -gA old_boots=()
+  vm off
+  mkdir "$dir"
+  cp -r "$here/clusters/$case/." "$dir/"
+  "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes"
+
+  machines=() control_planes=()
+  for machine in "$dir"/nodes/*/; do
+    machine=$(basename "$machine")
+    [[ -f $dir/nodes/$machine/user-data || -f $dir/nodes/$machine/config.ign ]] || continue
+    machines+=("$machine")
+    [[ $machine != cp-* ]] || control_planes+=("$machine")
+  done
+
+  # The last machine, a worker if there is one, gets its power first: the order must not matter.
+  power_on=$SECONDS
+  for ((i = ${#machines[@]} - 1; i >= 0; i--)); do
+    machine=${machines[i]} memory=$worker_memory
+    [[ $machine != cp-* ]] || memory=$control_plane_memory
+    vm start "$machine" "$dir/nodes/$machine" "$memory"
+  done
+  if [[ -n $power_cut ]]; then
+    sleep "$power_cut"
+    vm kill "${control_planes[0]}"
+    vm again "${control_planes[0]}"
+    record "power of ${control_planes[0]} cut, and on again"
+  fi
+
+  within $form_limit "API server ready" kubectl get --raw /readyz
+  within $form_limit "all nodes Ready" nodes_are_ready
+  within $step_limit "every API server ready" every_api_server_is_ready
+  within $step_limit "CoreDNS Available" coredns_is_available
+
+  { probe_pod probe-client "${machines[0]}" && probe_pod probe-server "${machines[-1]}" && probe_service; } >"$dir/probe.yaml"
+  within $step_limit "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
+  check_pods ""
+  within $step_limit "kubelets' certificates are verified" kubelets_are_verified
+  within $step_limit "hook done on every machine" hooks_are_done
+  within $step_limit "install credential gone" install_credential_is_gone
+
+  forget_boots "${machines[@]}"
+  for machine in "${machines[@]}"; do vm kill "$machine"; done
+  power_on=$SECONDS
+  for machine in "${machines[@]}"; do vm again "$machine"; done
+  within $form_limit "all nodes Ready after a power cut of all" nodes_are_ready
+  check_pods ", after it"
+  within $step_limit "hook done on every machine, after it" hooks_are_done
+
+  if [[ -n $replace ]]; then
+    forget_boots "${machines[-1]}"
+    power_on=$SECONDS
+    vm wipe "${machines[-1]}"
+    within $form_limit "${machines[-1]} Ready with an empty disk" nodes_are_ready
+    within $step_limit "every API server ready, after it" every_api_server_is_ready
+    within $step_limit "hook done on every machine, after it" hooks_are_done
+    check_pods ", after it"
+  fi
+}
+
+: >"$tmp/summary"
+"$here/image.sh"
+go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
+
+# Each case runs in a shell of its own, and not as a condition, which would switch its `set -e` off.
+failed=0
+for name in "${cases[@]}"; do
+  set +e
+  (
+    set -e
+    run_case "$name"
+  ) || failed=1
+  set -e
+done
+
+printf '\nSeconds since power-on:\n'
+cat "$tmp/summary"
+exit $failed

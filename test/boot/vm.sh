@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# Boots machines from the image that image.sh built, in QEMU.
+#
+#   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document in the folder SEED:
+#                                  user-data, meta-data and network-config (a NoCloud disk) or config.ign (for Ignition)
+#   vm.sh again NAME               power on, with the disk as it is
+#   vm.sh kill NAME                cut the power
+#   vm.sh stop NAME                shut down; after two minutes, cut the power
+#   vm.sh wipe NAME                power on, with an empty disk and the same boot document
+#   vm.sh ssh NAME [COMMAND...]    run a command, or a shell, as root
+#   vm.sh log NAME                 the serial console since the last power-on
+#   vm.sh api NAME                 the URL under which this computer reaches the machine's port 6443
+#   vm.sh list                     the machines, with the process ids of those that run
+#   vm.sh off                      cut the power of all machines and forget them
+#
+# eth0 is QEMU's user network, for ssh: every machine is 10.0.2.15 there, which is therefore no address for a node. eth1 is
+# one Ethernet segment between all machines; the boot document gives it an address. Nothing needs the internet.
+#
+# KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines; KILN_BOOT_CACHE
+# (~/.cache/kiln-boot) is where the image and the machines are; SMP (2) is the processors of a machine that is started.
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  sed -n '/^#   vm.sh/,/^#$/s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+}
+
+# load NAME reads the machine's settings: index, memory, smp.
+load() {
+  dir=$vms/$1 index='' smp=''
+  [[ -f $dir/settings ]] || die "there is no machine $1"
+  # shellcheck source=/dev/null
+  source "$dir/settings"
+}
+
+# running NAME: whether the machine's power is on. The process is ours only if it has the machine's folder on its command
+# line: a number in an old pid file may belong to somebody else by now.
+running() { alive "$vms/$1/pid" "$vms/$1/"; }
+alive() {
+  local pid
+  pid=$(cat "$1" 2>/dev/null) && [[ -n $pid ]] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$2"
+}
+
+cut_power() { # cut_power NAME
+  local pid
+  running "$1" || return 0
+  pid=$(cat "$vms/$1/pid")
+  kill -KILL "$pid"
+  while running "$1"; do sleep 0.1; done
+}
+
+# switch_on starts the Ethernet switch, a process that hands frames between the machines over a socket.
+switch_on() {
+  alive "$vms/switch.pid" "$vms/switch" && return
+  rm -rf "$vms/switch"
+  vde_switch --sock "$vms/switch" --daemon --pidfile "$vms/switch.pid" </dev/null >/dev/null
+  for _ in {1..50}; do
+    [[ -S $vms/switch/ctl ]] && return
+    sleep 0.1
+  done
+  die "the Ethernet switch does not start"
+}
+
+power_on() { # power_on NAME
+  local name=$1 mac append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet) document=()
+  load "$name"
+  ! running "$name" || die "$name is already running"
+  switch_on
+  mac=$(printf %02x "$index")
+  if [[ -f $dir/seed/config.ign ]]; then
+    document=(-fw_cfg "name=opt/com.coreos/config,file=$dir/seed/config.ign")
+    append+=(cloud-init=disabled)
+  else
+    document=(-drive "file=$dir/seed.iso,if=virtio,format=raw,readonly=on")
+  fi
+  # Emulation, because KVM is rarely there in a CI machine, and times should compare. cmpxchg16b is off: emulated with
+  # threads it corrupts the guest. Disk cache "unsafe" ignores the guest's flushes but loses nothing when this process is
+  # killed, only if the computer itself fails: a power cut is what it is on a real disk.
+  qemu-system-x86_64 -name "$name" -accel tcg,thread=multi -cpu max,-cx16 -smp "$smp" -m "$memory" \
+    -display none -serial "file:$dir/console.log" -monitor "unix:$dir/monitor,server,nowait" \
+    -kernel "$cache/vmlinuz" -initrd "$cache/initrd" -append "${append[*]}" \
+    -drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" "${document[@]}" \
+    -netdev "user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443" \
+    -device "virtio-net-pci,netdev=eth0,mac=52:54:00:00:00:$mac" \
+    -netdev "vde,id=eth1,sock=$vms/switch" -device "virtio-net-pci,netdev=eth1,mac=52:54:00:00:01:$mac" \
+    -device virtio-rng-pci -daemonize -pidfile "$dir/pid"
+}
+
+empty_disk() { # empty_disk DIR
+  rm -f "$1/disk.qcow2"
+  qemu-img create -q -f qcow2 -F raw -b "$cache/node.img" "$1/disk.qcow2"
+}
+
+# free_index prints the smallest machine number that is not taken.
+free_index() {
+  local i
+  for ((i = 1; i < 50; i++)); do
+    grep -qsx "index=$i" "$vms"/*/settings || {
+      echo "$i"
+      return
+    }
+  done
+  die "there are already 49 machines"
+}
+
+start() { # start NAME SEED MEMORY
+  local name=$1 seed=$2 memory=$3 dir=$vms/$1
+  [[ $name =~ ^[a-z0-9][a-z0-9-]*$ ]] || die "$name is no name for a machine"
+  [[ -f $seed/config.ign || -f $seed/user-data ]] || die "$seed has neither config.ign nor user-data"
+  [[ -f $cache/node.img ]] || die "there is no machine image; run image.sh"
+  cut_power "$name"
+  rm -rf "$dir"
+  mkdir -p "$vms"
+  printf 'index=%s\nmemory=%s\nsmp=%s\n' "$(free_index)" "$memory" "${SMP:-2}" >"$vms/settings"
+  mkdir -p "$dir/seed"
+  mv "$vms/settings" "$dir/"
+  cp "$seed"/* "$dir/seed/"
+  if [[ ! -f $dir/seed/config.ign ]]; then
+    genisoimage -quiet -output "$dir/seed.iso" -volid cidata -joliet -rock "$dir/seed"
+  fi
+  empty_disk "$dir"
+  power_on "$name"
+}
+
+wipe() { # wipe NAME
+  load "$1"
+  cut_power "$1"
+  empty_disk "$dir"
+  power_on "$1"
+}
+
+stop() { # stop NAME
+  load "$1"
+  running "$1" || return 0
+  echo system_powerdown | socat -t 2 - "unix:$dir/monitor" >/dev/null || true
+  for _ in {1..120}; do
+    running "$1" || return 0
+    sleep 1
+  done
+  say "$1 does not shut down; cutting its power"
+  cut_power "$1"
+}
+
+remote() { # remote NAME [COMMAND...]
+  load "$1"
+  shift
+  ssh -q -i "$cache/id" -p $((net + index)) -o ConnectTimeout=10 -o HostKeyAlias=boot-test \
+    -o UserKnownHostsFile="$cache/known_hosts" -o GlobalKnownHostsFile=/dev/null root@127.0.0.1 "$@"
+}
+
+each() { # each FUNCTION: call it with the name of every machine
+  local settings
+  for settings in "$vms"/*/settings; do
+    [[ -f $settings ]] && "$1" "$(basename "$(dirname "$settings")")"
+  done
+}
+
+line() { # line NAME
+  load "$1"
+  printf '%-12s ssh %s  memory %s  ' "$1" $((net + index)) "$memory"
+  if running "$1"; then echo "pid $(cat "$dir/pid")"; else echo off; fi
+}
+
+off() {
+  each cut_power
+  if alive "$vms/switch.pid" "$vms/switch"; then kill "$(cat "$vms/switch.pid")"; fi
+  rm -rf "$vms"
+}
+
+verb=${1:-} name=${2:-}
+case $verb/$# in
+start/4) start "$name" "$3" "$4" ;;
+again/2) power_on "$name" ;;
+kill/2) load "$name" && cut_power "$name" ;;
+stop/2 | wipe/2) "$verb" "$name" ;;
+log/2) load "$name" && cat "$dir/console.log" ;;
+api/2) load "$name" && echo "https://127.0.0.1:$((net + 50 + index))" ;;
+list/1) each line ;;
+off/1) off ;;
+ssh/1) usage ;;
+ssh/*) remote "${@:2}" ;;
+*) usage ;;
+esac
