@@ -20,8 +20,8 @@ type Object struct {
 	YAML      []byte
 }
 
-// scopes says of built-in kinds without a namespace that they are cluster-wide. Kinds that are not listed and have no
-// namespace, nor a CustomResourceDefinition among the objects, live in the namespace default.
+// clusterWide holds the built-in kinds without a namespace. An object of another kind that names no namespace, and has no
+// CustomResourceDefinition among the objects, lives in the namespace default.
 var clusterWide = map[string]bool{
 	"APIService": true, "CSIDriver": true, "CSINode": true, "CertificateSigningRequest": true, "ClusterRole": true,
 	"ClusterRoleBinding": true, "ClusterTrustBundle": true, "ComponentStatus": true, "CustomResourceDefinition": true,
@@ -33,7 +33,10 @@ var clusterWide = map[string]bool{
 	"VolumeAttachment": true, "VolumeAttributesClass": true,
 }
 
-// header is what Paths reads of an object.
+// maxObject is what etcd takes in one request, less room for what the API server adds.
+const maxObject = 1 << 20
+
+// header is what Read takes from an object.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -83,6 +86,8 @@ func Read(stream []byte) ([]Object, error) {
 			return nil, fmt.Errorf("document %d: %s: lists cannot be applied; write its items as documents of their own", i+1, h.Kind)
 		case h.Metadata.Name == "":
 			return nil, fmt.Errorf("document %d: %s has no metadata.name", i+1, h.Kind)
+		case len(doc) > maxObject:
+			return nil, fmt.Errorf("document %d: %s %s has %d bytes; etcd takes no object above %d", i+1, h.Kind, h.Metadata.Name, len(doc), maxObject)
 		}
 		if h.Kind == "CustomResourceDefinition" {
 			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural, h.Spec.Scope == "Cluster"}

@@ -30,7 +30,7 @@ func (t *tree) unit(name string, enabled, started bool) {
 // hook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
 func (t *tree) hook() error {
 	t.dir(plan.KilnDir, 0o700, "")
-	t.file(plan.KilnDir+"/boot", 0o600, templates.Boot, "the first-boot hook")
+	t.file(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
 	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(), "what the hook knows of this machine")
 	t.file(plan.KilnDir+"/checks", 0o600, t.checks(), "preflight checks: id, severity, check, remedy")
 	t.unit("kiln.service", true, true)
@@ -59,14 +59,15 @@ func (t *tree) apiObjects() {
 	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
 }
 
-// fileName makes an object's name fit for a file: RBAC names hold colons.
+// fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number
+// before it makes it unique.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
 			return r
 		}
 		return '-'
-	}, name)
+	}, name[:min(len(name), 100)])
 }
 
 // machineData is what the hook knows of this machine, as shell assignments that are inert whatever the values hold.

@@ -32,7 +32,7 @@ func (t *tree) podNetwork() error {
 		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
 	}
 	t.file(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
-	t.file(plan.KilnDir+"/keep-routes", 0o600, templates.Routes, "program of kiln-routes.service")
+	t.file(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
 	t.unit("kiln-routes.service", true, true)
 	return nil
 }

@@ -161,9 +161,17 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 	for _, name := range result.Removed {
 		say(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
 	}
-	say(out, "%d documents, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-		len(result.Inventory.Documents), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
+	say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+		count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
 	return nil
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // maxListed is how many documents the report lists one by one.

@@ -1,0 +1,59 @@
+package manifests_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/manifests"
+)
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	crd := `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: oxen.example.com}
+spec: {group: example.com, scope: Cluster, names: {kind: Ox, plural: oxen}}
+---
+`
+	for name, row := range map[string]struct{ doc, want string }{
+		"core":            {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b}}", "/api/v1/namespaces/b/configmaps/a"},
+		"default":         {"{apiVersion: v1, kind: Service, metadata: {name: a}}", "/api/v1/namespaces/default/services/a"},
+		"group":           {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b}}", "/apis/apps/v1/namespaces/b/deployments/a"},
+		"cluster":         {"{apiVersion: v1, kind: Namespace, metadata: {name: a}}", "/api/v1/namespaces/a"},
+		"policy":          {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a, namespace: b}}", "/apis/networking.k8s.io/v1/namespaces/b/networkpolicies/a"},
+		"class":           {"{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: a}}", "/apis/networking.k8s.io/v1/ingressclasses/a"},
+		"endpoints":       {"{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace: b}}", "/api/v1/namespaces/b/endpoints/a"},
+		"colon":           {"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'a:b'}}", "/apis/rbac.authorization.k8s.io/v1/clusterroles/a:b"},
+		"inert":           {"{apiVersion: v1, kind: Secret, metadata: {name: 'a/../b?c d', namespace: e}}", "/api/v1/namespaces/e/secrets/a%2F..%2Fb%3Fc%20d"},
+		"custom":          {crd + "{apiVersion: example.com/v1, kind: Ox, metadata: {name: a}}", "/apis/example.com/v1/oxen/a"},
+		"comments before": {"# a comment\n---\n# another\n{apiVersion: v1, kind: Node, metadata: {name: a}}", "/api/v1/nodes/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := manifests.Read([]byte(row.doc))
+			require.NoError(t, err)
+			require.Equal(t, row.want, objects[len(objects)-1].Path)
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ doc, want string }{
+		"not YAML": {"a: [", "document 1"},
+		"scalar":   {"hello", "document 1: not an object"},
+		"no kind":  {"apiVersion: v1", "document 1: apiVersion or kind is missing"},
+		"no name":  {"{apiVersion: v1, kind: Pod}", "document 1: Pod has no metadata.name"},
+		"list":     {"{apiVersion: v1, kind: List, items: []}", "lists cannot be applied"},
+		"second":   {"{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\nhello", "document 2"},
+		"large":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: " + strings.Repeat("x", 2<<20) + "}}", "etcd takes no object above"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := manifests.Read([]byte(row.doc))
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
