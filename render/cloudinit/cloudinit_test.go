@@ -500,3 +500,41 @@ func BenchmarkPack(b *testing.B) {
 		})
 	}
 }
+
+// TestBeginAgain runs what lets a first boot be repeated, on folders of its own: marks go only while the machine has
+// not verified its files.
+func TestBeginAgain(t *testing.T) {
+	t.Parallel()
+	n := &node.Node{Files: []node.File{{Path: "/a", Mode: 0o600}}}
+	command := commands(t, n, "bootcmd")[0]
+	dir := t.TempDir()
+	sem := filepath.Join(dir, "var/lib/cloud/instance/sem")
+	script := strings.NewReplacer("/var/lib", dir+"/var/lib").Replace(command[2])
+	marks := func() (names []string) {
+		entries, err := os.ReadDir(sem)
+		require.NoError(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	run := func() {
+		out, err := exec.Command(command[0], command[1], script).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	all := []string{"config_growpart", "config_runcmd", "config_scripts_user", "config_write_files"}
+	write := func() {
+		require.NoError(t, os.MkdirAll(sem, 0o700))
+		for _, name := range all {
+			require.NoError(t, os.WriteFile(filepath.Join(sem, name), nil, 0o600))
+		}
+	}
+	write()
+	run()
+	require.Equal(t, []string{"config_growpart"}, marks())
+	write()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "var/lib/kiln"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "var/lib/kiln/state"), nil, 0o600))
+	run()
+	require.Equal(t, all, marks())
+}

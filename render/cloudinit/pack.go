@@ -92,6 +92,9 @@ func userData(n *node.Node) config {
 	default:
 		c.Users = []login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}
 	}
+	if len(n.Files) > 0 {
+		c.Bootcmd = append(c.Bootcmd, argv{"sh", "-c", beginAgain})
+	}
 	for _, u := range n.Users {
 		c.Bootcmd = append(c.Bootcmd, userCommand(u))
 	}
@@ -130,6 +133,11 @@ func userData(n *node.Node) config {
 	}
 	return c
 }
+
+// beginAgain makes cloud-init repeat what it did at the first boot, if that boot was cut off before the machine had
+// verified its files. cloud-init neither syncs what it writes nor writes it twice: after a power cut it finds its mark
+// that the files are written, and the files empty. This runs at every boot, before the modules that it is about.
+const beginAgain = "[ -e " + node.Verified + " ] || { cd /var/lib/cloud/instance/sem && rm -f config_write_files config_runcmd config_scripts_user config_scripts-user; }"
 
 func userCommand(u node.User) argv {
 	return argv{"sh", "-c", makeUser, "--", u.Name, strconv.Itoa(u.ID), u.Home}

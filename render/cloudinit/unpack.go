@@ -86,6 +86,8 @@ func machine(c config) (n node.Node, err error) {
 // readBootCommand adds the user or directory that command makes to n.
 func readBootCommand(command argv, n *node.Node) error {
 	switch {
+	case slices.Equal(command, argv{"sh", "-c", beginAgain}):
+		return nil
 	case len(command) == 7 && command[2] == makeUser:
 		u := node.User{Name: command[4], Home: command[6]}
 		var err error

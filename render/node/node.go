@@ -15,6 +15,10 @@ const (
 	Worker       = "worker"
 )
 
+// Verified is the file that a machine has from the moment when everything in its document has been found on disk as it
+// was rendered. Until then, whatever interrupted the first boot, the document may be written once more.
+const Verified = "/var/lib/kiln/state"
+
 // Root is the owner of everything whose owner is not said.
 const Root = "root"
 
