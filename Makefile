@@ -37,7 +37,7 @@ lint:
 	cd test/boot && go vet ./...
 	go run $(STATICCHECK) ./...
 	shellcheck -o all -s sh $(SCRIPTS)
-	shellcheck .ci/run test/*.sh test/boot/*.sh
+	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
 	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh
 

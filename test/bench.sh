@@ -35,8 +35,8 @@ measure() { # WORKERS SECONDS MEBIBYTES
   cluster "$1" >"$dir/cluster.yaml"
   # The first run makes the bundle, so that every measured one renders from it.
   [ -e "$dir/bench.secrets.yaml" ] || "$kiln" render --config "$dir/cluster.yaml" --out "$dir/first" >/dev/null 2>&1
-  local best='' run seconds memory
-  for run in 1 2 3; do
+  local best='' seconds memory
+  for _ in 1 2 3; do
     rm -rf "$dir/out"
     read -r seconds memory < <({ command time -f '%e %M' "$kiln" render --config "$dir/cluster.yaml" --out "$dir/out" >/dev/null 2>/dev/null; } 2>&1 | tail -n 1)
     if [ -z "$best" ] || awk "BEGIN { exit !($seconds < ${best% *}) }"; then best="$seconds $memory"; fi
