@@ -25,8 +25,8 @@ golden:
 	go test ./render -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 
-bench: build
-	test/bench.sh bin/kiln
+bench:
+	go test ./cmd/kiln -run '^$$' -bench ColdProcess -benchtime 3x -timeout 30m
 
 fuzz:
 	test/fuzz.sh $(FUZZTIME)

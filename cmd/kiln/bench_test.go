@@ -1,0 +1,83 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkColdProcess measures what the design promises on two cores: how long the whole program takes for clusters of several
+// sizes, from its start to the last synced file, and how much memory at its peak. It fails where a promise is not held.
+func BenchmarkColdProcess(b *testing.B) {
+	kiln := build(b)
+	for _, row := range []struct {
+		workers int
+		promise time.Duration
+		memory  int64 // MiB
+	}{{10, 300 * time.Millisecond, 1024}, {100, time.Second, 1024}, {9997, 30 * time.Second, 1024}} {
+		b.Run(fmt.Sprintf("3+%d", row.workers), func(b *testing.B) {
+			dir := b.TempDir()
+			configuration := filepath.Join(dir, "cluster.yaml")
+			require.NoError(b, os.WriteFile(configuration, large(row.workers), 0o600))
+			render := func(out string) (time.Duration, int64) {
+				cmd := exec.Command(kiln, "render", "--config", configuration, "--out", filepath.Join(dir, out))
+				start := time.Now()
+				text, err := cmd.CombinedOutput()
+				took := time.Since(start)
+				require.NoError(b, err, "%s", text)
+				return took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			}
+			if row.workers < 1000 {
+				render("first") // it makes the bundle
+			}
+			var best time.Duration
+			var peak int64
+			for i := 0; b.Loop(); i++ {
+				took, memory := render(fmt.Sprint(i))
+				if best == 0 || took < best {
+					best = took
+				}
+				peak = max(peak, memory)
+			}
+			b.ReportMetric(best.Seconds(), "s/best")
+			b.ReportMetric(row.promise.Seconds(), "s/promised")
+			b.ReportMetric(float64(peak), "MiB/peak")
+			b.ReportMetric(0, "ns/op")
+			if best > row.promise || peak > row.memory {
+				b.Errorf("%s and %d MiB; promised are %s and %d MiB", best, peak, row.promise, row.memory)
+			}
+		})
+	}
+}
+
+// large is a cluster of three control planes and so many workers.
+func large(workers int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: bench}
+spec:
+  kubernetesVersion: v1.36.3
+  endpoint: api.bench.example.com
+  network: {podSubnets: [10.128.0.0/10]}
+  machines: {os: flatcar}
+  nodes:
+`)
+	for i := range 3 {
+		fmt.Fprintf(&b, "  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, i+1)
+	}
+	for i := range workers {
+		n := i + 256
+		fmt.Fprintf(&b, "  - {name: worker-%05d, role: worker, addresses: [10.0.%d.%d]}\n", i+1, n/256, n%256)
+	}
+	return b.Bytes()
+}
