@@ -16,7 +16,7 @@ SCRIPTS := templates/boot/boot templates/boot/keep-routes
 all: build
 
 build:
-	go build -trimpath -o bin/kiln ./cmd/kiln
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/kiln ./cmd/kiln
 
 test:
 	go test ./...

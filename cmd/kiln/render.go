@@ -200,15 +200,22 @@ func warnDates(w io.Writer, b *pki.Bundle, result *render.Result) {
 	if now.After(b.FormationDeadline) {
 		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))
 	}
+	told := 0
 	for _, e := range result.Inventory.Documents {
-		switch {
-		case now.After(e.ValidUntil):
-			say(w, "kiln: %s: its certificates or token ended on %s\n", e.Node, e.ValidUntil.Format(time.DateOnly))
-		case now.Add(soon).After(e.ValidUntil):
-			say(w, "kiln: %s: its certificates or token end on %s\n", e.Node, e.ValidUntil.Format(time.DateOnly))
-		default:
+		if now.Add(soon).Before(e.ValidUntil) {
 			continue
 		}
+		if told++; told > maxListed {
+			continue
+		}
+		verb := "end"
+		if now.After(e.ValidUntil) {
+			verb = "ended"
+		}
+		say(w, "kiln: %s: its certificates or token %s on %s\n", e.Node, verb, e.ValidUntil.Format(time.DateOnly))
+	}
+	if more := told - maxListed; more > 0 {
+		say(w, "kiln: and so it is for %d more machines; inventory.json has the dates\n", more)
 	}
 }
 
