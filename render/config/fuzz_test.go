@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -39,7 +40,10 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, problems)
 			for _, p := range problems {
 				require.NotEmpty(t, p.Message)
-				require.NotContains(t, p.Message, "%!", "a message was formatted wrongly")
+				// Input that holds the mark itself is quoted in messages.
+				if !bytes.Contains(data, []byte("%!")) {
+					require.NotContains(t, p.Message, "%!", "a message was formatted wrongly")
+				}
 				require.GreaterOrEqual(t, p.Line, 0)
 			}
 			return
