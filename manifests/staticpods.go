@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"path"
 	"strings"
+	"time"
 
 	"kiln/render/config"
 	"kiln/render/plan"
@@ -25,11 +26,8 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 }
 
 func apiServer(p *plan.Plan, m *plan.Machine) string {
-	host := m.Addresses[0].String()
 	c := container(p, plan.APIServer, p.APIServerFlags(m))
-	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		c[probe] = object{"httpGet": object{"host": host}}
-	}
+	probeAt(c, m.Addresses[0].String())
 	volumes := caVolumes(m)
 	c["volumeMounts"] = volumes.mounts
 	return staticPod(plan.APIServer, c, volumes.volumes)
@@ -52,15 +50,35 @@ func scheduler(p *plan.Plan) string {
 func etcd(p *plan.Plan, m *plan.Machine, token string) string {
 	c := container(p, plan.Etcd, p.EtcdFlags(m, token))
 	if m.Addresses[0].Is6() {
-		for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-			c[probe] = object{"httpGet": object{"host": netip.IPv6Loopback().String()}}
-		}
+		probeAt(c, netip.IPv6Loopback().String())
 	}
 	return staticPod(plan.Etcd, c, nil)
 }
 
+// container is what every static pod's container gets: image, command, and as long to start as the hook waits for it. With
+// kubeadm's four minutes the kubelet kills, again and again, an API server whose machine or etcd is merely slow.
 func container(p *plan.Plan, name string, flags []config.Arg) object {
-	return object{"name": name, "image": p.Images[name], "command": plan.Command(name, flags)}
+	return object{
+		"name": name, "image": p.Images[name], "command": plan.Command(name, flags),
+		"startupProbe": object{"failureThreshold": max(minStartFailures, int(time.Duration(p.Config.Spec.Boot.StepTimeout)/probePeriod))},
+	}
+}
+
+const (
+	probePeriod      = 10 * time.Second // of the startup probes in the base manifests
+	minStartFailures = 24               // kubeadm's
+)
+
+// probeAt sets the host that the container's probes ask.
+func probeAt(c object, host string) {
+	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		settings, ok := c[probe].(object)
+		if !ok {
+			settings = object{}
+			c[probe] = settings
+		}
+		settings["httpGet"] = object{"host": host}
+	}
 }
 
 func staticPod(name string, c object, volumes list) string {
