@@ -40,16 +40,13 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 		return nil, err
 	}
 	r := &Cluster{Plan: p, Bundle: b, routes: p.Routes()}
-	var problems config.Problems
-	problems = append(problems, r.patches.read(c)...)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	if problems = r.readObjects(); len(problems) > 0 {
-		return nil, problems
-	}
-	if problems = r.tryPatches(); len(problems) > 0 {
-		return nil, problems
+	// Each needs what the one before it made.
+	for _, step := range []func() config.Problems{
+		func() config.Problems { return r.patches.read(c) }, r.readObjects, r.tryPatches,
+	} {
+		if problems := step(); len(problems) > 0 {
+			return nil, problems
+		}
 	}
 	return r, nil
 }

@@ -185,11 +185,11 @@ func (t *tree) fileManifest() error {
 	t.n.Sort()
 	var b strings.Builder
 	for _, d := range t.n.Dirs {
-		fmt.Fprintf(&b, "dir %04o %s:%s %s\n", d.Mode, orRoot(d.User), orRoot(d.Group), d.Path)
+		fmt.Fprintf(&b, "dir %04o %s:%s %s\n", d.Mode, node.Owner(d.User), node.Owner(d.Group), d.Path)
 	}
 	for _, f := range t.n.Files {
 		sum := sha256.Sum256(f.Content)
-		fmt.Fprintf(&b, "%x %04o %s:%s %s\n", sum[:manifestHash], f.Mode, orRoot(f.User), orRoot(f.Group), f.Path)
+		fmt.Fprintf(&b, "%x %04o %s:%s %s\n", sum[:manifestHash], f.Mode, node.Owner(f.User), node.Owner(f.Group), f.Path)
 	}
 	for _, l := range t.n.Links {
 		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)
@@ -198,11 +198,4 @@ func (t *tree) fileManifest() error {
 	b.WriteString("end\n")
 	t.file(plan.KilnDir+"/files", 0o600, b.String(), "every file that must be there")
 	return nil
-}
-
-func orRoot(name string) string {
-	if name == "" {
-		return node.Root
-	}
-	return name
 }

@@ -34,10 +34,10 @@ func Index(n *node.Node) []byte {
 		fmt.Fprintf(&b, "user %s %d %s\n", u.Name, u.ID, u.Home)
 	}
 	for _, d := range n.Dirs {
-		fmt.Fprintf(&b, "dir  %04o %s:%s %s\n", d.Mode, orRoot(d.User), orRoot(d.Group), d.Path)
+		fmt.Fprintf(&b, "dir  %04o %s:%s %s\n", d.Mode, node.Owner(d.User), node.Owner(d.Group), d.Path)
 	}
 	for _, f := range n.Files {
-		fmt.Fprintf(&b, "file %04o %s:%s %s\n", f.Mode, orRoot(f.User), orRoot(f.Group), f.Path)
+		fmt.Fprintf(&b, "file %04o %s:%s %s\n", f.Mode, node.Owner(f.User), node.Owner(f.Group), f.Path)
 	}
 	for _, l := range n.Links {
 		fmt.Fprintf(&b, "link %s -> %s\n", l.Path, l.Target)

@@ -106,7 +106,7 @@ func userData(n *node.Node) config {
 		c.WriteFiles = append(c.WriteFiles, file{
 			Path:        quoted(f.Path),
 			Permissions: quoted(octal(f.Mode)),
-			Owner:       quoted(owner(f.User) + ":" + owner(f.Group)),
+			Owner:       quoted(node.Owner(f.User) + ":" + node.Owner(f.Group)),
 			Encoding:    encoding,
 			Content:     content,
 		})
@@ -144,7 +144,7 @@ func userCommand(u node.User) argv {
 }
 
 func dirCommand(d node.Dir) argv {
-	return argv{"install", "-d", "-m", octal(d.Mode), "-o", owner(d.User), "-g", owner(d.Group), "--", d.Path}
+	return argv{"install", "-d", "-m", octal(d.Mode), "-o", node.Owner(d.User), "-g", node.Owner(d.Group), "--", d.Path}
 }
 
 func quotedList(list []string) []quoted {
@@ -157,13 +157,6 @@ func quotedList(list []string) []quoted {
 
 func octal(mode uint32) string {
 	return fmt.Sprintf("%04o", mode)
-}
-
-func owner(name string) string {
-	if name == "" {
-		return node.Root
-	}
-	return name
 }
 
 var (

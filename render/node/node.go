@@ -120,11 +120,11 @@ func (n *Node) Delivered() Node {
 	d.Users, d.Dirs, d.Files = copied(n.Users), copied(n.Dirs), copied(n.Files)
 	d.Links, d.AuthorizedKeys = copied(n.Links), copied(n.AuthorizedKeys)
 	for i := range d.Dirs {
-		d.Dirs[i].User, d.Dirs[i].Group = owner(d.Dirs[i].User), owner(d.Dirs[i].Group)
+		d.Dirs[i].User, d.Dirs[i].Group = Owner(d.Dirs[i].User), Owner(d.Dirs[i].Group)
 	}
 	for i := range d.Files {
 		f := &d.Files[i]
-		f.User, f.Group, f.Secret, f.Why = owner(f.User), owner(f.Group), "", ""
+		f.User, f.Group, f.Secret, f.Why = Owner(f.User), Owner(f.Group), "", ""
 		if len(f.Content) == 0 {
 			f.Content = nil
 		}
@@ -147,6 +147,7 @@ func copied[T any](list []T) []T {
 	return append([]T(nil), list...)
 }
 
-func owner(name string) string {
+// Owner returns the user or group that a name in a File or Dir stands for: an empty one is Root.
+func Owner(name string) string {
 	return cmp.Or(name, Root)
 }
