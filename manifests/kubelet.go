@@ -10,9 +10,16 @@ import (
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
 func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	own := object{
-		"clusterDNS":    list{p.DNSAddress.String()},
-		"clusterDomain": p.DNSDomain,
-		"resolvConf":    m.System.ResolvConf,
+		"clusterDNS":      list{p.DNSAddress.String()},
+		"clusterDomain":   p.DNSDomain,
+		"resolvConf":      m.System.ResolvConf,
+		"tlsCipherSuites": plan.CipherSuites,
+		"tlsMinVersion":   plan.MinTLS,
+	}
+	if p.Hardened() {
+		own["podPidsLimit"] = podPidsLimit
+		own["protectKernelDefaults"] = true
+		own["seccompDefault"] = true
 	}
 	if m.ControlPlane() {
 		own["staticPodPath"] = plan.ManifestsDir
@@ -41,6 +48,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	}
 	return src
 }
+
+// podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).
+const podPidsLimit = 4096
 
 func kubeletPatch(fields object) string {
 	return patch("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "", "kubelet", fields)

@@ -7,11 +7,12 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml objects/*.yaml
+//go:embed *.yaml apiserver/*.yaml objects/*.yaml
 var files embed.FS
 
 // Source is a stream of YAML documents and the strategic merge patches that put the cluster's own values into it.
@@ -30,6 +31,12 @@ func base(names ...string) []byte {
 		}
 		parts = append(parts, data)
 	}
+	return join(parts...)
+}
+
+// join makes one stream of documents and streams; empty ones are left out.
+func join(parts ...[]byte) []byte {
+	parts = slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 })
 	return bytes.Join(parts, []byte("---\n"))
 }
 

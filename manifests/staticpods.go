@@ -18,7 +18,7 @@ const system = "kube-system"
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
 	if p.LocalEtcd() {
-		src.Base = append(append(src.Base, "---\n"...), base("etcd.yaml")...)
+		src.Base = join(src.Base, base("etcd.yaml"))
 		src.Patches = append(src.Patches, etcd(p, m, token))
 	}
 	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p))
@@ -29,6 +29,9 @@ func apiServer(p *plan.Plan, m *plan.Machine) string {
 	c := container(p, plan.APIServer, p.APIServerFlags(m))
 	probeAt(c, m.Addresses[0].String())
 	volumes := caVolumes(m)
+	if p.Hardened() {
+		volumes.add("audit-log", plan.AuditDir, "Directory", false)
+	}
 	c["volumeMounts"] = volumes.mounts
 	return staticPod(plan.APIServer, c, volumes.volumes)
 }

@@ -2,9 +2,12 @@ package render
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"kiln/render/config"
 	"kiln/render/plan"
 )
 
@@ -47,7 +50,11 @@ func (t *tree) checks() string {
 		list = append(list, check{"module-" + module, stop, "module " + module, "use a kernel that has it"})
 	}
 	settings := t.sysctls()
-	for _, key := range []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"} {
+	needed := []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"}
+	if p.Config.ProtectKernelDefaults(&m.Settings) {
+		needed = append(needed, slices.Sorted(maps.Keys(config.KernelDefaults))...)
+	}
+	for _, key := range needed {
 		if value, ok := settings[key]; ok {
 			list = append(list, check{"sysctl-" + key, stop, "sysctl " + strings.ReplaceAll(key, ".", "/") + " " + value, "find what sets it otherwise: sysctl --system"})
 		}
@@ -56,13 +63,16 @@ func (t *tree) checks() string {
 		list = append(list, check{"address-" + a.String(), wait, "address " + a.String(), "give the machine this address, or correct the node's addresses in cluster.yaml"})
 	}
 	if !m.Pool {
-		list = append(list, check{"hostname", warn, "sysctl kernel/hostname " + m.Name, "something on this machine sets another name; the kubelet uses " + m.Name + " nevertheless"})
+		list = append(list, check{"hostname", warn, "sysctl kernel/hostname " + m.Name, "something on this machine sets another name; it is set again before the kubelet starts"})
 	}
 	ports := []int{plan.KubeletPort, plan.KubeletHealthPort}
 	if m.ControlPlane() {
 		list = append(list,
 			check{"cpus", stop, "cpus 2", "give a control plane two processors"},
 			check{"memory", stop, "memory 1700", "give a control plane 1700 MiB of memory"})
+		if p.Hardened() {
+			list = append(list, check{"disk-log", stop, fmt.Sprintf("disk /var/log %d", plan.AuditMiB*(plan.AuditFiles+2)), "make room for the audit log, or give the machine a larger disk"})
+		}
 		ports = append(ports, plan.APIServerPort, plan.ManagerPort, plan.SchedulerPort)
 		if p.LocalEtcd() {
 			ports = append(ports, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)

@@ -142,18 +142,19 @@ func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] ==
 // could harm, and cloud-init writes its files when they have long been started.
 func (t *tree) restarts() []string {
 	out := []string{"systemd-modules-load.service", "systemd-sysctl.service", "containerd.service"}
-	if t.Plan.Routed() {
+	if t.n.File(templates.RoutesPath) != nil {
 		out = append(out, "kiln-routes.service")
 	}
 	return out
 }
 
 // retired are the paths that the hook removes at the end: the install credential, a bootstrap token, and the copy of the
-// document that Ignition leaves until the next boot.
+// document that Ignition leaves until the next boot. admin.conf stays as a kubeconfig without a credential, since CIS
+// 1.1.13 and 1.1.14 fail on machines that have none.
 func (t *tree) retired() (out []string) {
 	if t.m.ControlPlane() {
 		crt, key := plan.Cert("install")
-		out = append(out, plan.AdminConf, crt, key)
+		out = append(out, crt, key)
 	}
 	if t.m.Token {
 		out = append(out, plan.BootstrapConf)

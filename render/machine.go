@@ -23,7 +23,7 @@ type tree struct {
 func (r *Cluster) machine(m *plan.Machine) (*node.Node, error) {
 	t := &tree{Cluster: r, m: m, n: &node.Node{Name: m.Name, Role: m.Role, Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys}}
 	for _, step := range []func() error{
-		t.trust, t.kubeconfigs, t.pods, t.kubelet, t.system, t.podNetwork, t.hook, t.user, t.fileManifest,
+		t.trust, t.kubeconfigs, t.apiServer, t.pods, t.kubelet, t.system, t.podNetwork, t.hook, t.user, t.fileManifest,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -130,6 +130,33 @@ func (t *tree) kubeconfigs() error {
 			add(c.path, c.user, m.LocalURL(), crt, key)
 		}
 	}
+	if p.Hardened() && p.Config.Spec.Network.Proxy != "none" {
+		// Nothing reads it, but CIS 4.1.3 and 4.1.4 warn on machines that have none.
+		conf := manifests.Kubeconfig(p.Name, "none", p.EndpointURL(), manifests.Credentials{CAFile: plan.CACert})
+		t.file(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
+	}
+	return nil
+}
+
+// apiServer adds the settings that the API server reads from files.
+func (t *tree) apiServer() error {
+	if !t.m.ControlPlane() {
+		return nil
+	}
+	t.dir(plan.APIServerDir, 0o700, "")
+	const name = "encryption"
+	key := fmt.Sprintf("g%d", t.Bundle.Generation(name))
+	t.secret(plan.Encryption, "", name, manifests.Encryption(t.Plan, key, t.Bundle.EncryptionKey), "how the API server writes Secrets to etcd")
+	if t.Plan.Hardened() {
+		t.dir(plan.AuditDir, 0o700, "")
+	}
+	settings, err := t.apiServerSettings(t.m)
+	if err != nil {
+		return err
+	}
+	for path, doc := range settings {
+		t.file(path, 0o600, string(doc), "settings of the API server")
+	}
 	return nil
 }
 
@@ -159,7 +186,7 @@ func (t *tree) kubelet() error {
 	t.file(plan.KubeletConfig, 0o600, string(conf), "the kubelet's configuration")
 	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.unit("kubelet.service", true, false)
-	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line")
+	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(nodeName(t.m), command[0], command[1:]...), "the kubelet's name and command line")
 	return nil
 }
 

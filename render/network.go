@@ -11,8 +11,21 @@ import (
 )
 
 // podNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
-// static route per other machine, and masquerading of what leaves the cluster. No daemon, no image.
+// static route per other machine, and masquerading of what leaves the cluster. No daemon, no image. Whatever the cni, it
+// closes the platform's metadata service to pods.
 func (t *tree) podNetwork() error {
+	forbidden := t.Plan.Forbidden(t.m)
+	if t.Plan.Routed() || len(forbidden) > 0 {
+		t.file(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
+		t.unit("kiln-routes.service", true, true)
+	}
+	if len(forbidden) > 0 {
+		var lines strings.Builder
+		for _, f := range forbidden {
+			fmt.Fprintf(&lines, "%s %s %s\n", map[bool]string{true: "-4", false: "-6"}[f.To.Is4()], f.Pods, f.To)
+		}
+		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the metadata service that is closed to them")
+	}
 	if !t.Plan.Routed() {
 		return nil
 	}
@@ -20,7 +33,7 @@ func (t *tree) podNetwork() error {
 	if err != nil {
 		return err
 	}
-	t.file(cniConfDir+"/10-kiln.conflist", 0o644, conf, "the pods' network on this machine")
+	t.file(cniConfDir+"/10-kiln.conflist", 0o600, conf, "the pods' network on this machine")
 
 	var routes strings.Builder
 	for _, r := range plan.Others(t.routes, t.m) {
@@ -32,8 +45,6 @@ func (t *tree) podNetwork() error {
 		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
 	}
 	t.file(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
-	t.file(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
-	t.unit("kiln-routes.service", true, true)
 	return nil
 }
 

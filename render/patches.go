@@ -138,6 +138,9 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			if _, err := r.staticPods(m); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
+			if _, err := r.apiServerSettings(m); err != nil {
+				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
+			}
 		}
 		if _, err := r.kubeletConfig(m); err != nil {
 			return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
@@ -171,6 +174,29 @@ func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
 		pods[o.Name] = o.YAML
 	}
 	return pods, nil
+}
+
+// apiServerSettings returns the settings of m's API server that hold no secret, by their paths.
+func (r *Cluster) apiServerSettings(m *plan.Machine) (map[string][]byte, error) {
+	src := manifests.APIServer(r.Plan)
+	if len(src.Base) == 0 {
+		return nil, nil
+	}
+	out, err := r.patches.apply(src, r.patches.of(m))
+	if err != nil {
+		return nil, fmt.Errorf("settings of the API server: %w", err)
+	}
+	objects, err := manifests.Read(out)
+	if err != nil {
+		return nil, fmt.Errorf("settings of the API server: %w", err)
+	}
+	settings := map[string][]byte{}
+	for _, o := range objects {
+		if settings[manifests.APIServerPath(o.Kind)], err = manifests.WithoutMetadata(o.YAML); err != nil {
+			return nil, fmt.Errorf("settings of the API server: %s: %w", o.Kind, err)
+		}
+	}
+	return settings, nil
 }
 
 // kubeletConfig returns m's kubelet configuration.
@@ -212,11 +238,15 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	if err != nil {
 		return config.Problems{c.Problemf("", "objects: %s", err)}
 	}
+	from := map[string]int{} // the add-on that an object comes from, by the object's path
 	for i, a := range c.Spec.Addons {
-		addon, err := readAddon(c, a.Path)
+		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
 			problems = append(problems, c.Problemf(fmt.Sprintf("addons[%d].path", i), "%s", err))
 			continue
+		}
+		for _, o := range objects {
+			from[o.Path] = i
 		}
 		stream = append(append(stream, "---\n"...), addon...)
 	}
@@ -230,20 +260,21 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	if r.objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{c.Problemf("addons", "%s", err)}
 	}
-	return nil
+	return append(r.namespaces(from), r.podSecurity(from)...)
 }
 
-// readAddon returns an add-on's documents: a file as it is, a folder as kustomize builds it.
-func readAddon(c *config.Cluster, path string) ([]byte, error) {
+// readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
+func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
 	stream := c.Text(path)
 	if folder := c.Folder(path); folder != nil {
 		var err error
 		if stream, err = patches.Build(path, folder); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if _, err := manifests.Read(stream); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	objects, err := manifests.Read(stream)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return stream, nil
+	return stream, objects, nil
 }

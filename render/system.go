@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/templates"
@@ -54,6 +55,9 @@ func (t *tree) sysctls() map[string]string {
 		} else {
 			s["net.ipv6.conf.all.forwarding"] = "1"
 		}
+	}
+	if t.Plan.Config.ProtectKernelDefaults(&t.m.Settings) {
+		maps.Copy(s, config.KernelDefaults)
 	}
 	if !t.m.Pool {
 		// /etc/hostname counts from the next boot on; this sets the name in the running kernel.

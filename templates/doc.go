@@ -25,7 +25,7 @@
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime, kiln-routes.service
 //	ignore              checks of which a failure only warns
 //	marker              REST path of the object that says that objects were applied; control planes
-//	retire              paths removed at the end: admin.conf, install.crt, install.key, bootstrap-kubelet.conf, …
+//	retire              paths removed at the end: install.crt, install.key, bootstrap-kubelet.conf, …
 //
 // Others are allowed and not looked at.
 //
@@ -83,9 +83,10 @@
 // /etc/issue.d/kiln.issue. Codes are the ids of checks and FaultCodes. All is printable ASCII; quotation marks show as
 // ', backslashes as /, everything else as ?.
 //
-// # /etc/kiln/routes, /etc/kiln/masquerade
+// # /etc/kiln/routes, /etc/kiln/masquerade, /etc/kiln/forbidden
 //
 // Routes to the pods of other machines are lines "CIDR GATEWAY COUNT": that many machines, of which each has the next
 // pod CIDR of the same size and the next address. COUNT is 1 with IPv6. Masquerading is lines "ip|ip6 CIDR SUBNET": what
-// pods in this machine's CIDR send to addresses outside the cluster's pod subnet.
+// pods in this machine's CIDR send to addresses outside the cluster's pod subnet. Forbidden are lines "-4|-6 SUBNET
+// ADDRESS": TCP connections from there to that address are refused, but for DNS over TCP.
 package templates

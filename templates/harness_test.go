@@ -297,7 +297,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.data["etcd_member"] = "cp-1"
 		m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2379 cp-3=https://10.0.0.13:2379"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
-		m.data["retire"] += " /etc/kubernetes/admin.conf /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
+		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
 	} else {
 		m.at("/etc/kubernetes/bootstrap-kubelet.conf", "token: "+secret)
 	}

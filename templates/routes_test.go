@@ -19,6 +19,16 @@ me=${0##*/}
 echo "$*" >>"$WORLD/$me"
 case $me in
 ip)
+	case $2 in
+	rule)
+		case $* in
+		*169.254.42.42*) echo 'RTNETLINK answers: Operation not supported' >&2 && exit 2 ;;
+		esac
+		grep -qxF -e "$*" "$WORLD/set" && echo 'RTNETLINK answers: File exists' >&2 && exit 2
+		echo "$*" >>"$WORLD/set"
+		exit
+		;;
+	esac
 	cat "$3" >>"$WORLD/routes"
 	n=0 status=0
 	while read -r line; do
@@ -120,7 +130,7 @@ func TestRoutes(t *testing.T) {
 			{"none", "", ""},
 		} {
 			r := newRouter(t, shell, row.data, "", "ip")
-			if out := r.run("once"); out != "keeping routes and masquerading\n" || r.read("routes") != row.want {
+			if out := r.run("once"); out != "keeping the network of pods\n" || r.read("routes") != row.want {
 				t.Errorf("%s: %s%s\nwant %s", row.name, out, r.read("routes"), row.want)
 			}
 		}
@@ -169,6 +179,28 @@ func TestMasquerade(t *testing.T) {
 		want = "pods cannot reach what lies outside the cluster: neither nft nor iptables is here\n"
 		if out := r.run(); strings.Count(out, want) != 1 {
 			t.Errorf("neither: %s", out)
+		}
+	})
+}
+
+// TestForbidden: a rule is set once, stays, and one that cannot be set is said once.
+func TestForbidden(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		r := newRouter(t, shell, "", "", "ip")
+		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254\n-6 fd00:10:244::/48 fd00:ec2::254\n", 0o600)
+		write(t, r.world+"/again", "", 0o600)
+		out := r.run()
+		want := "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 priority 100 prohibit\n" +
+			"-6 rule add from fd00:10:244::/48 to fd00:ec2::254 ipproto tcp dport 54-65534 priority 100 prohibit\n"
+		if got := r.read("set"); got != want || r.read("ip") != want+want || strings.Contains(out, "metadata") {
+			t.Errorf("%s%s\nwant %s", out, got, want)
+		}
+
+		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.42.42\n", 0o600)
+		write(t, r.world+"/again", "", 0o600)
+		want = "pods can reach the metadata service: 169.254.42.42: RTNETLINK answers: Operation not supported\n"
+		if out := r.run(); strings.Count(out, want) != 1 || !strings.Contains(r.read("sleep"), "5\n5\n") {
+			t.Errorf("%s\nwant once %s", out, want)
 		}
 	})
 }

@@ -52,9 +52,16 @@ func Unit(name string) string {
 // KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one ExecStart, program first,
 // each flag one argument however it is spelt ("--node-ip=10.0.0.11"). systemd's specifiers, variables and quotes in
 // them mean nothing. The name is kubeadm's, so that tools and people find it.
-func KubeletDropIn(program string, flags ...string) string {
+//
+// A kubelet takes the machine's host name for its Node's, and its certificate is for one name only. Unless node is empty,
+// it becomes the host name before every start, whatever DHCP or a cloud's metadata have made of it since.
+func KubeletDropIn(node, program string, flags ...string) string {
 	var b strings.Builder
-	b.WriteString("[Service]\nExecStart=\nExecStart=")
+	b.WriteString("[Service]\n")
+	if node != "" {
+		b.WriteString("ExecStartPre=/bin/sh -c 'echo " + node + " >/proc/sys/kernel/hostname'\n")
+	}
+	b.WriteString("ExecStart=\nExecStart=")
 	b.WriteString(word(program, false))
 	for _, flag := range flags {
 		b.WriteString(" \\\n  ")

@@ -41,19 +41,20 @@ func TestScriptsAreStripped(t *testing.T) {
 func TestKubeletDropIn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		program string
-		flags   []string
-		want    string
+		node, program string
+		flags         []string
+		want          string
 	}{
-		{"/usr/bin/kubelet", nil, "/usr/bin/kubelet"},
-		{"/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml", "--node-ip=10.0.0.11,fd00::1"},
-			"/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  --node-ip=10.0.0.11,fd00::1"},
-		{"/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='", `--f="`, `--g=\n`, "--h=\n", ";", ""},
-			"/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
+		{"", "/usr/bin/kubelet", nil, "ExecStart=\nExecStart=/usr/bin/kubelet"},
+		{"worker-1", "kubelet", nil, "ExecStartPre=/bin/sh -c 'echo worker-1 >/proc/sys/kernel/hostname'\nExecStart=\nExecStart=kubelet"},
+		{"", "/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml", "--node-ip=10.0.0.11,fd00::1"},
+			"ExecStart=\nExecStart=/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  --node-ip=10.0.0.11,fd00::1"},
+		{"", "/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='", `--f="`, `--g=\n`, "--h=\n", ";", ""},
+			"ExecStart=\nExecStart=/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
 				"  \"--g=\\\\n\" \\\n  \"--h=\\n\" \\\n  \";\" \\\n  \"\""},
 	} {
-		want := "[Service]\nExecStart=\nExecStart=" + row.want + "\n"
-		if got := templates.KubeletDropIn(row.program, row.flags...); got != want {
+		want := "[Service]\n" + row.want + "\n"
+		if got := templates.KubeletDropIn(row.node, row.program, row.flags...); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -76,7 +77,7 @@ func TestUnits(t *testing.T) {
 		}
 		return err
 	}))
-	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
+	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("cp-1", "/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
 	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service"} {
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {

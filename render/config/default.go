@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"reflect"
 	"strconv"
@@ -23,6 +24,14 @@ func setDefaults(c *Cluster) {
 			net.NodeMaskSizes = append(net.NodeMaskSizes, mask)
 		}
 	}
+
+	// Like the tags' defaults, these stand for what is absent; false stands for itself.
+	sec, level, metadata := &c.Spec.Security, "baseline", "deny"
+	if !sec.Hardened() {
+		level, metadata = "privileged", "allow"
+	}
+	sec.PodSecurity.Enforce = cmp.Or(sec.PodSecurity.Enforce, level)
+	sec.MetadataService = cmp.Or(sec.MetadataService, metadata)
 
 	if c.Spec.Endpoint == "" {
 		var only *Node

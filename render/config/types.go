@@ -44,6 +44,7 @@ type Spec struct {
 	Endpoint string `json:"endpoint,omitempty"`
 
 	Network      Network      `json:"network,omitempty"`
+	Security     Security     `json:"security,omitempty"`
 	Certificates Certificates `json:"certificates,omitempty"`
 	DNS          DNS          `json:"dns,omitempty"`
 	Boot         Boot         `json:"boot,omitempty"`
@@ -80,6 +81,31 @@ type Network struct {
 	MTU int `json:"mtu,omitempty"`
 	// Proxy is kube-proxy's mode; none leaves kube-proxy out.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`
+}
+
+// Security says how far the cluster is hardened beyond what no cluster notices.
+type Security struct {
+	// Profile sets what the other fields leave open. cis: every automated check of the CIS benchmark passes; see docs/security.md for what that means for pods and clients. baseline: without the audit log, Pod Security, the API server's refusal of anonymous requests, the limits on pods and the wall before the metadata service.
+	Profile string `json:"profile,omitempty" enum:"cis,baseline" default:"cis"`
+	// Encryption is how Secrets lie in etcd. secretbox: encrypted with the bundle's key. identity: in the clear; what was written encrypted stays readable.
+	Encryption string `json:"encryption,omitempty" enum:"secretbox,identity" default:"secretbox"`
+	// PodSecurity is what pods may do in namespaces that have no Pod Security labels of their own.
+	PodSecurity PodSecurity `json:"podSecurity,omitempty"`
+	// MetadataService says whether pods may reach the platform's metadata service, which hands out the machine's document and often its cloud credentials. Pods on the host's network always can. The default is deny with profile cis, allow with baseline.
+	MetadataService string `json:"metadataService,omitempty" enum:"deny,allow"`
+	// AlwaysPullImages makes every start of a pod ask the image's registry whether the pod may have it; no pod then starts without the registry.
+	AlwaysPullImages bool `json:"alwaysPullImages,omitempty"`
+}
+
+// Hardened says that the profile is cis.
+func (s *Security) Hardened() bool { return s.Profile == "cis" }
+
+// PodSecurity is the API server's default for Pod Security Admission.
+type PodSecurity struct {
+	// Enforce is the level that pods have to meet. The default is baseline with profile cis, privileged (everything is allowed) with profile baseline.
+	Enforce string `json:"enforce,omitempty" enum:"privileged,baseline,restricted"`
+	// ExemptNamespaces are namespaces without any level, beside kube-system.
+	ExemptNamespaces []string `json:"exemptNamespaces,omitempty"`
 }
 
 // Certificates says how long certificates live and what keys they have.

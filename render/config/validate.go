@@ -38,6 +38,7 @@ func validate(c *Cluster, r *reporter) {
 	v.images()
 	v.network()
 	v.endpoint()
+	v.security()
 	v.certificates()
 	v.dns()
 	v.controlPlane()

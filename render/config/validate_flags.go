@@ -9,7 +9,7 @@ import (
 // Flags that kiln owns, as patterns: what they say follows from other fields or from where the documents put things.
 var (
 	ownAPIServerFlags = []string{
-		"advertise-address", "bind-address", "client-ca-file", "etcd-*", "kubelet-client-*", "proxy-client-*", "requestheader-*",
+		"advertise-address", "bind-address", "client-ca-file", "encryption-provider-config*", "etcd-*", "kubelet-client-*", "proxy-client-*", "requestheader-*",
 		"secure-port", "service-account-*key-file", "service-cluster-ip-range", "tls-cert-file", "tls-private-key-file",
 	}
 	ownControllerManagerFlags = []string{

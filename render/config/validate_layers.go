@@ -22,6 +22,7 @@ func (v *checker) layers() {
 	machines, tokens := 0, 0
 	check := func(m layered) {
 		machines++
+		v.kernelDefaults(m, said)
 		if m.OS == "" {
 			without = append(without, m)
 		} else {

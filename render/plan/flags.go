@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -14,12 +15,13 @@ import (
 
 // APIServerFlags is the command line of kube-apiserver on m (kubeadm.md §3.3), sorted by name, the user's flags last.
 func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
+	plugins := []string{"NodeRestriction"}
 	args := flags{
 		"advertise-address":                  m.Addresses[0].String(),
 		"allow-privileged":                   "true",
 		"authorization-mode":                 "Node,RBAC",
 		"client-ca-file":                     CACert,
-		"enable-admission-plugins":           "NodeRestriction",
+		"encryption-provider-config":         Encryption,
 		"etcd-servers":                       strings.Join(p.etcdServers(m), ","),
 		"etcd-cafile":                        EtcdCA,
 		"etcd-certfile":                      PKIDir + "/apiserver-etcd-client.crt",
@@ -27,6 +29,7 @@ func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
 		"kubelet-client-certificate":         PKIDir + "/apiserver-kubelet-client.crt",
 		"kubelet-client-key":                 PKIDir + "/apiserver-kubelet-client.key",
 		"kubelet-preferred-address-types":    "InternalIP,ExternalIP,Hostname",
+		"profiling":                          "false",
 		"proxy-client-cert-file":             PKIDir + "/front-proxy-client.crt",
 		"proxy-client-key-file":              PKIDir + "/front-proxy-client.key",
 		"requestheader-allowed-names":        "front-proxy-client",
@@ -49,6 +52,26 @@ func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
 		// A machine that joined with a token made its own, and verification would cut off its logs.
 		args["kubelet-certificate-authority"] = CACert
 	}
+	if p.Hardened() {
+		plugins = append(plugins, "DenyServiceExternalIPs", "EventRateLimit")
+		maps.Copy(args, flags{
+			"audit-log-maxage":                        "30",
+			"audit-log-maxbackup":                     strconv.Itoa(AuditFiles),
+			"audit-log-maxsize":                       strconv.Itoa(AuditMiB),
+			"audit-log-path":                          AuditLog,
+			"audit-policy-file":                       AuditPolicy,
+			"authentication-config":                   Authentication,
+			"service-account-extend-token-expiration": "false",
+		})
+	}
+	if p.AdmissionControl() {
+		args["admission-control-config-file"] = Admission
+	}
+	if p.Config.Spec.Security.AlwaysPullImages {
+		plugins = append(plugins, "AlwaysPullImages")
+	}
+	args["enable-admission-plugins"] = strings.Join(plugins, ",")
+	maps.Copy(args, componentTLS)
 	return args.with(p.Config.Spec.ControlPlane.APIServer.ExtraArgs)
 }
 
@@ -65,12 +88,17 @@ func (p *Plan) ControllerManagerFlags() []config.Arg {
 		"cluster-name":                     p.Name,
 		"controllers":                      "*",
 		"leader-elect":                     "true",
+		"profiling":                        "false",
 		"requestheader-client-ca-file":     FrontProxyCA,
 		"service-account-private-key-file": ServiceKey,
 		"use-service-account-credentials":  "true",
 		"service-cluster-ip-range":         join(p.ServiceSubnets),
 		"cluster-cidr":                     join(p.PodSubnets),
 		"allocate-node-cidrs":              strconv.FormatBool(!p.Routed()),
+	}
+	maps.Copy(args, componentTLS)
+	if p.Hardened() {
+		args["terminated-pod-gc-threshold"] = "12500" // the default, but CIS 1.3.1 wants it said
 	}
 	if p.OnlineSigning {
 		args["cluster-signing-cert-file"] = CACert
@@ -102,13 +130,16 @@ const FlexVolumeDir = KubeletDir + "/volumeplugins"
 
 // SchedulerFlags is the command line of kube-scheduler (kubeadm.md §3.5).
 func (p *Plan) SchedulerFlags() []config.Arg {
-	return flags{
+	args := flags{
 		"authentication-kubeconfig": SchedulerConf,
 		"authorization-kubeconfig":  SchedulerConf,
 		"kubeconfig":                SchedulerConf,
 		"bind-address":              "127.0.0.1",
 		"leader-elect":              "true",
-	}.with(p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
+		"profiling":                 "false",
+	}
+	maps.Copy(args, componentTLS)
+	return args.with(p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
 }
 
 // EtcdFlags is the command line of the etcd member on m (kubeadm.md §3.6). All members are known, so every one gets the
@@ -142,6 +173,8 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 		"snapshot-count":                 "10000",
 		"feature-gates":                  "InitialCorruptCheck=true",
 		"watch-progress-notify-interval": "5s",
+		"tls-min-version":                "TLS1.2",
+		"cipher-suites":                  strings.Join(CipherSuites, ","),
 	}.with(p.Config.Spec.ControlPlane.Etcd.ExtraArgs)
 }
 
@@ -156,15 +189,14 @@ func (p *Plan) etcdServers(m *Machine) []string {
 	return []string{url(loopback(m.Addresses[0]).String(), EtcdClientPort)}
 }
 
-// KubeletFlags are the kubelet's flags on m: only those that have no field in its configuration.
+// KubeletFlags are the kubelet's flags on m: only those that have no field in its configuration. Its name is the
+// machine's host name, which its unit sets (CIS 4.2.7).
 func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 	args := flags{
 		"config":     KubeletConfig,
 		"kubeconfig": KubeletConf,
 	}
 	if !m.Pool {
-		// The certificate is for this name, and a name from DHCP or a cloud's metadata must not change it.
-		args["hostname-override"] = m.Name
 		var ips []string
 		for _, a := range m.Addresses {
 			ips = append(ips, a.String())

@@ -25,6 +25,7 @@ const (
 	ManagerConf    = KubernetesDir + "/controller-manager.conf"
 	SchedulerConf  = KubernetesDir + "/scheduler.conf"
 	AdminConf      = KubernetesDir + "/admin.conf"
+	ProxyConf      = KubernetesDir + "/proxy.conf"
 	KubeletPKI     = KubeletDir + "/pki"
 	KubeletCurrent = KubeletPKI + "/kubelet-client-current.pem"
 	CRISocket      = "/run/containerd/containerd.sock"

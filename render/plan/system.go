@@ -67,30 +67,36 @@ type Platform struct {
 	TextOnly bool
 	// NoCloud says that meta-data and network-config are delivered beside the user-data.
 	NoCloud bool
+	// Metadata are the addresses at which any process on the machine can read the document; none if it arrives otherwise.
+	// Link-local IPv6 addresses are left out: nothing forwards to them.
+	Metadata []string
 }
+
+// linkLocal is where nearly all platforms have their metadata service.
+const linkLocal = "169.254.169.254"
 
 // platforms is the table of platforms; limits are those of the vendors' API documentation of August 2026, counted on
 // the document before the platform's own base64. Where the vendor counts base64, Limit is three quarters of it.
 var platforms = []Platform{
-	{Name: "akamai"},
-	{Name: "aws", Limit: 16384},
-	{Name: "azure", Limit: 65535},
-	{Name: "digitalocean", Limit: 65536, TextOnly: true},
-	{Name: "exoscale"},
-	{Name: "gcp", Limit: 262144, TextOnly: true},
-	{Name: "hetzner", Limit: 32768, TextOnly: true},
+	{Name: "akamai", Metadata: []string{linkLocal}},
+	{Name: "aws", Limit: 16384, Metadata: []string{linkLocal, "fd00:ec2::254"}},
+	{Name: "azure", Limit: 65535, Metadata: []string{linkLocal}},
+	{Name: "digitalocean", Limit: 65536, TextOnly: true, Metadata: []string{linkLocal}},
+	{Name: "exoscale", Metadata: []string{linkLocal}},
+	{Name: "gcp", Limit: 262144, TextOnly: true, Metadata: []string{linkLocal, "fd20:ce::254"}},
+	{Name: "hetzner", Limit: 32768, TextOnly: true, Metadata: []string{linkLocal}},
 	{Name: "hyperv"},
 	{Name: "kubevirt"},
 	{Name: "libvirt", NoCloud: true},
 	{Name: "metal", NoCloud: true},
 	{Name: "nocloud", NoCloud: true},
-	{Name: "openstack", Limit: 49149},
-	{Name: "oracle", Limit: 23500},
+	{Name: "openstack", Limit: 49149, Metadata: []string{linkLocal}},
+	{Name: "oracle", Limit: 23500, Metadata: []string{linkLocal, "fd00:c1::a9fe:a9fe"}},
 	{Name: "proxmox", NoCloud: true},
 	{Name: "qemu", NoCloud: true},
-	{Name: "scaleway"},
+	{Name: "scaleway", Metadata: []string{"169.254.42.42", "fd00:42::42"}},
 	{Name: "vsphere", Limit: 65536},
-	{Name: "vultr"},
+	{Name: "vultr", Metadata: []string{linkLocal}},
 }
 
 func platform(name string) Platform {

@@ -1,0 +1,76 @@
+package manifests
+
+import (
+	"encoding/base64"
+
+	"kiln/render/plan"
+)
+
+// Settings of the API server are read from files of their own. The user's patches reach them like any other object, under
+// the name kube-apiserver.
+
+// APIServer returns the settings of the API servers that hold no secret.
+func APIServer(p *plan.Plan) Source {
+	var src Source
+	if p.Hardened() {
+		src.Base = base("apiserver/audit.yaml", "apiserver/authentication.yaml")
+	}
+	if p.AdmissionControl() {
+		src.Base = join(src.Base, marshal(admission(p)))
+	}
+	return src
+}
+
+// APIServerPath is where the settings of that kind lie on a machine.
+func APIServerPath(kind string) string {
+	return map[string]string{
+		"AdmissionConfiguration":      plan.Admission,
+		"AuthenticationConfiguration": plan.Authentication,
+		"Policy":                      plan.AuditPolicy,
+	}[kind]
+}
+
+// admission are the settings of the admission plugins. The limits on events are wide: what they stop is one source that
+// reports the same object again and again, and a flood that would drown etcd.
+func admission(p *plan.Plan) object {
+	security := p.Config.Spec.Security.PodSecurity
+	exempt := list{system}
+	for _, namespace := range security.ExemptNamespaces {
+		exempt = append(exempt, namespace)
+	}
+	plugins := list{object{"name": "PodSecurity", "configuration": object{
+		"apiVersion": "pod-security.admission.config.k8s.io/v1",
+		"kind":       "PodSecurityConfiguration",
+		"defaults":   object{"enforce": security.Enforce, "enforce-version": "latest"},
+		"exemptions": object{"namespaces": exempt},
+	}}}
+	if p.Hardened() {
+		plugins = append(plugins, object{"name": "EventRateLimit", "configuration": object{
+			"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",
+			"kind":       "Configuration",
+			"limits": list{
+				object{"type": "Server", "qps": 5000, "burst": 20000},
+				object{"type": "SourceAndObject", "qps": 10, "burst": 50, "cacheSize": 4096},
+			},
+		}})
+	}
+	return object{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+		"metadata": object{"name": plan.APIServer}, "plugins": plugins,
+	}
+}
+
+// Encryption returns how the API servers write Secrets to etcd: with the bundle's key or, if the user wants that, in the
+// clear. Both can be read in either case, so that a cluster can change from one to the other. It is a secret.
+func Encryption(p *plan.Plan, name string, key []byte) []byte {
+	secretbox := object{"secretbox": object{"keys": list{object{"name": name, "secret": base64.StdEncoding.EncodeToString(key)}}}}
+	clear := object{"identity": object{}}
+	providers := list{secretbox, clear}
+	if p.Config.Spec.Security.Encryption == "identity" {
+		providers = list{clear, secretbox}
+	}
+	return marshal(object{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
+		"resources": list{object{"resources": list{"secrets"}, "providers": providers}},
+	})
+}

@@ -1,0 +1,29 @@
+package render
+
+import (
+	"kiln/render/config"
+)
+
+// builtIn are the namespaces that the API server makes by itself.
+var builtIn = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+
+// namespaces returns a problem for each object whose namespace would not be there when the object is applied: the first
+// boot would wait for it in vain.
+func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
+	made := map[string]bool{}
+	for _, name := range builtIn {
+		made[name] = true
+	}
+	said := map[string]bool{}
+	for _, o := range r.objects {
+		if o.Kind == "Namespace" {
+			made[o.Name] = true
+		}
+		if o.Namespace != "" && !made[o.Namespace] && !said[o.Namespace] {
+			said[o.Namespace] = true
+			problems = append(problems, r.Plan.Config.Problemf(addonPath(addon, o),
+				"%s %s: nothing before it makes its namespace %q; put an object of kind Namespace before it", o.Kind, o.Name, o.Namespace))
+		}
+	}
+	return problems
+}

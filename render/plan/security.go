@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// Configuration files of the API server, and where it writes its audit log. The folder is mounted whole, so that the API
+// server sees a file that was replaced.
+const (
+	APIServerDir   = KubernetesDir + "/apiserver"
+	Admission      = APIServerDir + "/admission.yaml"
+	Authentication = APIServerDir + "/authentication.yaml"
+	AuditPolicy    = APIServerDir + "/audit.yaml"
+	Encryption     = APIServerDir + "/encryption.yaml"
+	AuditDir       = "/var/log/kubernetes"
+	AuditLog       = AuditDir + "/audit.log"
+)
+
+// How much audit log there may be: the file that is written and AuditFiles older ones, each of AuditMiB (CIS 1.2.18,
+// 1.2.19).
+const (
+	AuditFiles = 10
+	AuditMiB   = 100
+)
+
+// CipherSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption, which Go prefers too (CIS
+// 1.2.29). Those of TLS 1.3 cannot be chosen, and need not be.
+var CipherSuites = []string{
+	"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+	"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+	"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+}
+
+// MinTLS is the oldest version of TLS that the servers of the cluster speak.
+const MinTLS = "VersionTLS12"
+
+// componentTLS are the flags of Kubernetes' own components for it.
+var componentTLS = flags{"tls-min-version": MinTLS, "tls-cipher-suites": strings.Join(CipherSuites, ",")}
+
+// Hardened says that the cluster has the profile cis.
+func (p *Plan) Hardened() bool { return p.Config.Spec.Security.Hardened() }
+
+// AdmissionControl says that the API server has settings for its admission plugins.
+func (p *Plan) AdmissionControl() bool {
+	return p.Hardened() || p.Config.Spec.Security.PodSecurity.Enforce != "privileged"
+}
+
+// Forbidden is a way on the network that pods must not take.
+type Forbidden struct {
+	Pods netip.Prefix
+	To   netip.Addr
+}
+
+// Forbidden are the ways from pods to the metadata service of m's platform, which would hand them m's document and the
+// platform's credentials; none if the platform has no such service or the configuration lets pods use it.
+func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
+	if p.Config.Spec.Security.MetadataService != "deny" {
+		return nil
+	}
+	for _, pods := range p.PodSubnets {
+		for _, service := range m.Platform.Metadata {
+			if to := netip.MustParseAddr(service); to.Is4() == pods.Addr().Is4() {
+				out = append(out, Forbidden{pods, to})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+
+	"kiln/manifests"
+	"kiln/render/config"
+)
+
+// A workload whose pods do not meet its namespace's Pod Security level is accepted by the API server, and its pods are not:
+// nothing comes up, and only events say why. So it is found here, by the API server's own rules.
+
+// workload is what has pods, in any of its shapes: a Pod, a template, a template's template.
+type workload struct {
+	Metadata meta.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Template    core.PodTemplateSpec `json:"template"`
+		JobTemplate struct {
+			Spec struct {
+				Template core.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+}
+
+// pods returns what the pods of an object of that kind are made from, nil if it has none.
+func pods(kind string, data []byte) (*core.PodTemplateSpec, error) {
+	var w workload
+	switch kind {
+	case "Pod":
+		var pod core.PodTemplateSpec
+		return &pod, yaml.Unmarshal(data, &pod)
+	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
+		return &w.Spec.Template, yaml.Unmarshal(data, &w)
+	case "CronJob":
+		return &w.Spec.JobTemplate.Spec.Template, yaml.Unmarshal(data, &w)
+	}
+	return nil, nil
+}
+
+// podSecurity returns a problem for each object whose pods would be refused. addon says which add-on an object is from.
+func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
+	c := r.Plan.Config
+	enforce := api.LevelVersion{Level: api.Level(c.Spec.Security.PodSecurity.Enforce), Version: api.LatestVersion()}
+	exempt := append([]string{"kube-system"}, c.Spec.Security.PodSecurity.ExemptNamespaces...)
+	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
+	defaults := api.Policy{Enforce: enforce, Audit: privileged, Warn: privileged}
+	rules, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		return config.Problems{c.Problemf("", "Pod Security: %s", err)}
+	}
+
+	levels := map[string]api.LevelVersion{} // of the namespaces that have labels
+	for _, o := range r.objects {
+		var namespace workload
+		if o.Kind != "Namespace" || yaml.Unmarshal(o.YAML, &namespace) != nil {
+			continue
+		}
+		level, errs := api.PolicyToEvaluate(namespace.Metadata.Labels, defaults)
+		if len(errs) > 0 {
+			problems = append(problems, c.Problemf(addonPath(addon, o), "Namespace %s: %s", o.Name, errs.ToAggregate()))
+			continue
+		}
+		levels[o.Name] = level.Enforce
+	}
+
+	for _, o := range r.objects {
+		namespace := cmp.Or(o.Namespace, "default")
+		if slices.Contains(exempt, namespace) {
+			continue
+		}
+		template, err := pods(o.Kind, o.YAML)
+		if template == nil {
+			continue
+		}
+		if err != nil {
+			problems = append(problems, c.Problemf(addonPath(addon, o), "%s %s/%s: %s", o.Kind, namespace, o.Name, err))
+			continue
+		}
+		level, ok := levels[namespace]
+		if !ok {
+			level = enforce
+		}
+		result := policy.AggregateCheckResults(rules.EvaluatePod(level, &template.ObjectMeta, &template.Spec))
+		if !result.Allowed {
+			problems = append(problems, c.Problemf(addonPath(addon, o),
+				"%s %s/%s: the Pod Security level %q of its namespace refuses its pods: %s; label the namespace pod-security.kubernetes.io/enforce: privileged, or name it in security.podSecurity.exemptNamespaces",
+				o.Kind, namespace, o.Name, level.Level, result.ForbiddenDetail()))
+		}
+	}
+	return problems
+}
+
+// addonPath is the place in the configuration that an object comes from.
+func addonPath(addon map[string]int, o manifests.Object) string {
+	if i, ok := addon[o.Path]; ok {
+		return fmt.Sprintf("addons[%d].path", i)
+	}
+	return "addons"
+}

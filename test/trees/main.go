@@ -1,0 +1,163 @@
+// Command trees writes what every golden cluster puts on its machines, for judges that know nothing of kiln: each case,
+// as every known minor of Kubernetes, packed in both formats and unpacked again.
+//
+//	go run ./test/trees DIR
+//
+// writes DIR/vMAJOR.MINOR/CASE/FORMAT.json, each a list of machines (type Machine).
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/cloudinit"
+	"kiln/render/ignition"
+	"kiln/render/node"
+)
+
+// clusters holds the golden cases.
+const clusters = "testdata/clusters"
+
+// versions are the releases that the judges are built from; a case that asks for the first is also rendered as the others.
+var versions = []string{"v1.36.3", "v1.34.4", "v1.35.4", "v1.37.1"}
+
+// Machine is one machine as its document leaves it.
+type Machine struct {
+	Case       string
+	Format     string // ignition or cloud-init
+	Role       string // control-plane or worker
+	Kubernetes string // version of the control plane
+	Kubelet    string // version of the kubelet
+	Pool       bool
+	node.Node
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: trees DIR")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "trees:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	entries, err := os.ReadDir(clusters)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "invalid-") {
+			continue
+		}
+		dir := filepath.Join(clusters, e.Name())
+		text, err := os.ReadFile(filepath.Join(dir, "cluster.yaml"))
+		if err != nil {
+			return err
+		}
+		for i, version := range versions {
+			if i > 0 && !strings.Contains(string(text), "kubernetesVersion: "+versions[0]+"\n") {
+				continue
+			}
+			if err := one(dir, string(text), version, out); err != nil {
+				return fmt.Errorf("%s as %s: %w", e.Name(), version, err)
+			}
+		}
+	}
+	return nil
+}
+
+// one renders a case as one version and writes both formats.
+func one(dir, text, version, out string) error {
+	tmp, err := os.MkdirTemp("", "trees")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.CopyFS(tmp, os.DirFS(dir)); err != nil {
+		return err
+	}
+	text = strings.Replace(text, "kubernetesVersion: "+versions[0]+"\n", "kubernetesVersion: "+version+"\n", 1)
+	path := filepath.Join(tmp, "cluster.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return err
+	}
+	c, err := render.Config(path)
+	if err != nil {
+		return err
+	}
+	secrets, err := os.ReadFile(filepath.Join(tmp, "bundle", "secrets.yaml"))
+	if err != nil {
+		return err
+	}
+	b, err := pki.Load(secrets)
+	if err != nil {
+		return err
+	}
+	r, err := render.New(c, b)
+	if err != nil {
+		return err
+	}
+	minor := r.Plan.Version[:strings.LastIndex(r.Plan.Version, ".")]
+	for format, pack := range map[string]func(*node.Node) (node.Node, error){"ignition": asIgnition, "cloud-init": asCloudInit} {
+		var machines []Machine
+		for i := range r.Plan.Machines {
+			m := &r.Plan.Machines[i]
+			n, err := r.Node(i)
+			if err != nil {
+				return err
+			}
+			if format == "cloud-init" && len(n.Extra) > 0 {
+				continue // disks and the like, which only Ignition can express
+			}
+			unpacked, err := pack(n)
+			if err != nil {
+				return err
+			}
+			kubelet := m.Settings.KubeletVersion
+			if kubelet == "" {
+				kubelet = r.Plan.Version
+			}
+			unpacked.Name = m.Name
+			machines = append(machines, Machine{filepath.Base(dir), format, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked})
+		}
+		if len(machines) == 0 {
+			continue
+		}
+		data, err := json.Marshal(machines)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(out, minor, filepath.Base(dir), format+".json")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func asIgnition(n *node.Node) (node.Node, error) {
+	doc, err := ignition.Pack(n, 0)
+	if err != nil {
+		return node.Node{}, err
+	}
+	return ignition.Unpack(doc)
+}
+
+func asCloudInit(n *node.Node) (node.Node, error) {
+	doc, err := cloudinit.Pack(n, 0)
+	if err != nil {
+		return node.Node{}, err
+	}
+	return cloudinit.Unpack(doc)
+}
