@@ -181,9 +181,113 @@ hooks_are_done() {
   for machine in "${machines[@]}"; do has_phase "done" "$machine" || return; done
 }
 
+# admin.conf stays, without a credential.
 install_credential_is_gone() {
   local machine
-  for machine in "${machines[@]}"; do vm ssh "$machine" test ! -e /etc/kubernetes/admin.conf || return; done
+  for machine in "${control_planes[@]}"; do
+    vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
+  done
+}
+
+# What the profile cis promises, and that it costs no function.
+
+port_forward_works() {
+  local port=18080 pid answer=''
+  kubectl port-forward pod/probe-server "$port:8080" &
+  pid=$!
+  for _ in {1..20}; do
+    sleep 1
+    answer=$(curl -s -m 5 "http://127.0.0.1:$port/") && break
+  done
+  kill "$pid"
+  wait "$pid" || true
+  [[ $answer == probe-server ]]
+}
+kubelets_show_usage() { # what kubectl top and metrics-server ask for
+  local machine
+  for machine in "${machines[@]}"; do
+    kubectl get --raw "/api/v1/nodes/$machine/proxy/metrics/resource" | grep '^node_cpu_usage_seconds_total' || return
+  done
+}
+
+# anonymous PATH prints the code of the API server's answer to somebody without a credential.
+anonymous() { curl -s -m 20 -k -o /dev/null -w '%{http_code}' "$(vm api "${control_planes[0]}")$1"; }
+anonymous_sees_health_alone() {
+  local path
+  for path in /livez /readyz /healthz; do [[ $(anonymous "$path") == 200 ]] || return; done
+  for path in / /version /api /metrics '/api/v1/namespaces/kube-public/configmaps/cluster-info'; do
+    [[ $(anonymous "$path") == 401 ]] || return
+  done
+}
+
+privileged_pod_is_refused() {
+  local answer
+  answer=$(sed 's/^  - name: probe$/&\n    securityContext: {privileged: true}/; /allowPrivilegeEscalation/d' <<<"$(probe_pod privileged "${machines[0]}")" |
+    kubectl create -f - 2>&1) && return 1
+  echo "$answer"
+  [[ $answer == *'violates PodSecurity "baseline'* ]]
+}
+privileged_pod_is_taken_in_kube_system() {
+  sed 's/^  - name: probe$/&\n    securityContext: {privileged: true}/; /allowPrivilegeEscalation/d; s/namespace: default/namespace: kube-system/' \
+    <<<"$(probe_pod privileged "${machines[0]}")" | kubectl create --dry-run=server -f -
+}
+
+etcdctl() {
+  kubectl -n kube-system exec "etcd-${control_planes[0]}" -- etcdctl --endpoints https://127.0.0.1:2379 \
+    --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key "$@"
+}
+secrets_are_encrypted() {
+  local raw
+  kubectl create secret generic hidden --from-literal=word=open-sesame --dry-run=client -o yaml | kubectl apply --server-side -f - || return
+  kubectl get secret hidden -o jsonpath='{.data.word}' | base64 -d | grep -x open-sesame || return
+  etcdctl get /registry/secrets/default/hidden --print-value-only >"$dir/raw" || return
+  raw=$(head -c 24 "$dir/raw" | tr -d '\0')
+  echo "begins with $raw"
+  [[ $raw == k8s:enc:secretbox:v1:g1:* ]] && ! grep -aq -e open-sesame -e b3Blbi1zZXNhbWU "$dir/raw"
+}
+
+# The cluster under test rotates at 1 MiB; a request of some kilobytes fills that sooner.
+audit_log_rotates() {
+  local long logs
+  long=$(printf '%04000d' 0)
+  for _ in {1..40}; do kubectl get --raw "/api/v1/namespaces/default/configmaps?labelSelector=a%3D$long" >/dev/null 2>&1 || true; done
+  logs=$(vm ssh "${control_planes[0]}" 'stat -c "%a %U %n" /var/log/kubernetes /var/log/kubernetes/*; grep -l -e open-sesame -e b3Blbi1zZXNhbWU /var/log/kubernetes/*')
+  echo "$logs"
+  [[ $(grep -c '^600 root .*/audit-.*\.log$' <<<"$logs") -ge 1 ]] && grep -q '^700 root /var/log/kubernetes$' <<<"$logs" && ! grep -q '^/' <<<"$logs"
+}
+
+cni_files_are_closed() { # CIS 1.1.9, 1.1.10
+  local machine open
+  for machine in "${machines[@]}"; do
+    open=$(vm ssh "$machine" 'find /etc/cni/net.d /var/lib/cni/networks -type f \( -perm /077 -o ! -user root \)') || return
+    echo "$open"
+    [[ -z $open ]] || return
+  done
+}
+
+# A pod's packet to the metadata service finds a wall, one to the same address for DNS does not. Only where the case's
+# platform has such a service.
+metadata_is_closed() {
+  local machine source
+  for machine in "${machines[@]}"; do
+    source=$(vm ssh "$machine" sed -n "'s/^ip \\([0-9.]*\\)0\\/24 .*/\\12/p'" /etc/kiln/masquerade) || return
+    vm ssh "$machine" "ip route get 169.254.169.254 from $source iif cni0 ipproto tcp dport 53" || return
+    ! vm ssh "$machine" "ip route get 169.254.169.254 from $source iif cni0 ipproto tcp dport 80" || return
+  done
+}
+
+check_hardening() {
+  within $step_limit "kubectl port-forward" port_forward_works
+  within $step_limit "kubelets show usage" kubelets_show_usage
+  within $step_limit "anonymous sees health alone" anonymous_sees_health_alone
+  within $step_limit "privileged pod refused" privileged_pod_is_refused
+  within $step_limit "privileged pod allowed in kube-system" privileged_pod_is_taken_in_kube_system
+  within $step_limit "Secrets encrypted in etcd" secrets_are_encrypted
+  within $step_limit "audit log rotated, without secrets" audit_log_rotates
+  within $step_limit "CNI's files closed" cni_files_are_closed
+  if vm ssh "${machines[0]}" test -e /etc/kiln/forbidden; then
+    within $step_limit "metadata service closed to pods" metadata_is_closed
+  fi
 }
 
 # probe_pod NAME MACHINE prints a pod of the probe on that machine. It satisfies the strictest pod security standard, and
@@ -268,6 +372,7 @@ run_case() {
   { probe_pod probe-client "${machines[0]}" && probe_pod probe-server "${machines[-1]}" && probe_service; } >"$dir/probe.yaml"
   within $step_limit "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
   check_pods ""
+  check_hardening
   within $step_limit "kubelets' certificates are verified" kubelets_are_verified
   within $step_limit "hook done on every machine" hooks_are_done
   within $step_limit "install credential gone" install_credential_is_gone
