@@ -84,7 +84,7 @@ func newRouter(t *testing.T, shell []string, routes, masquerade string, commands
 		must(t, os.Symlink("fake", r.path+"/"+name))
 	}
 	// The real nft and iptables of this computer must not be found.
-	for _, name := range strings.Fields("sh cat mkdir head tail rm grep sed") {
+	for _, name := range strings.Fields("sh cat chmod mkdir head tail rm grep sed") {
 		real, err := exec.LookPath(name)
 		must(t, err)
 		must(t, os.Symlink(real, r.path+"/"+name))
@@ -201,6 +201,24 @@ func TestForbidden(t *testing.T) {
 		want = "pods can reach the metadata service: 169.254.42.42: RTNETLINK answers: Operation not supported\n"
 		if out := r.run(); strings.Count(out, want) != 1 || !strings.Contains(r.read("sleep"), "5\n5\n") {
 			t.Errorf("%s\nwant once %s", out, want)
+		}
+	})
+}
+
+// TestLeases: what the address plugin has written is closed, whatever it is called.
+func TestLeases(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		r := newRouter(t, shell, "", "", "ip")
+		dir := r.root + "/var/lib/cni/networks/kiln"
+		write(t, dir+"/10.244.5.2", "id", 0o644)
+		write(t, dir+"/lock", "", 0o750)
+		r.run("once")
+		for _, name := range []string{"10.244.5.2", "lock"} {
+			info, err := os.Stat(dir + "/" + name)
+			must(t, err)
+			if info.Mode() != 0o600 {
+				t.Errorf("%s: %v", name, info.Mode())
+			}
 		}
 	})
 }
