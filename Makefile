@@ -3,15 +3,21 @@
 # make golden     rewrites the goldens; read the diff before you commit it
 # make bench      prints the times and memory that the design promises
 # make fuzz       runs every fuzz target for FUZZTIME
-# make lint       format, vet, staticcheck, shellcheck and shfmt
+# make judges     holds rendered machines against Kubernetes' own validators, kubeadm and the CIS benchmark
+# make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
+# make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
 # make boot-test  boots real machines in QEMU from rendered documents (root, about half an hour)
 
 FUZZTIME ?= 60s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOSEC := github.com/securego/gosec/v2/cmd/gosec@v2.22.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+# Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
+JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := templates/boot/boot templates/boot/keep-routes
 
-.PHONY: all build test golden bench fuzz lint boot-test clean
+.PHONY: all build test golden judges bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -25,6 +31,9 @@ golden:
 	go test ./render -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 
+judges:
+	test/judges/run.sh $(JUDGES)
+
 bench:
 	go test ./cmd/kiln -run '^$$' -bench ColdProcess -benchtime 3x -timeout 30m
 
@@ -35,11 +44,18 @@ lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt -w these files"; exit 1; }
 	go vet ./...
 	cd test/boot && go vet ./...
+	cd test/judges && go vet ./...
 	go run $(STATICCHECK) ./...
+	cd test/judges && go run $(STATICCHECK) ./...
+	@# G304, files named by a variable: reading the files that people name is what a command line does.
+	go run $(GOSEC) -quiet -exclude=G304 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
 	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
 	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh
+
+vuln:
+	test/vuln.sh $(GOVULNCHECK) $(VULNDB)
 
 boot-test:
 	test/boot/run.sh

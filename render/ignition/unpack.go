@@ -221,7 +221,7 @@ func mode(m *int, otherwise uint32) uint32 {
 	if m == nil {
 		return otherwise
 	}
-	return uint32(*m)
+	return uint32(*m) // #nosec G115 -- plainMode has passed it
 }
 
 func str(s *string) string {

@@ -10,7 +10,7 @@ import (
 type Route struct {
 	Pods  netip.Prefix
 	Via   netip.Addr
-	Count int
+	Count uint32
 }
 
 // Routes are the runs over all named machines, in the order of their pod CIDRs, family by family. IPv6 runs hold one machine
@@ -42,7 +42,7 @@ func follows(run, h Route) bool {
 		return false
 	}
 	step := uint32(1) << (32 - run.Pods.Bits())
-	n := uint32(run.Count)
+	n := run.Count
 	return number(h.Via) == number(run.Via)+n && number(h.Pods.Addr()) == number(run.Pods.Addr())+n*step
 }
 
@@ -55,8 +55,8 @@ func number(a netip.Addr) uint32 {
 func Others(routes []Route, m *Machine) []Route {
 	out := make([]Route, 0, len(routes)+1)
 	for _, r := range routes {
-		at := r.index(m)
-		if at < 0 {
+		at, ok := r.index(m)
+		if !ok {
 			out = append(out, r)
 			continue
 		}
@@ -64,32 +64,32 @@ func Others(routes []Route, m *Machine) []Route {
 			out = append(out, Route{r.Pods, r.Via, at})
 		}
 		if rest := r.Count - at - 1; rest > 0 {
-			out = append(out, Route{r.at(at + 1), addr(number(r.Via) + uint32(at) + 1), rest})
+			out = append(out, Route{r.at(at + 1), addr(number(r.Via) + at + 1), rest})
 		}
 	}
 	return out
 }
 
-// index returns m's place in the run, or -1.
-func (r Route) index(m *Machine) int {
+// index returns m's place in the run, and whether it has one.
+func (r Route) index(m *Machine) (uint32, bool) {
 	for _, a := range m.Addresses {
 		if !r.Via.Is4() {
 			if a == r.Via {
-				return 0
+				return 0, true
 			}
 			continue
 		}
-		if a.Is4() && number(a) >= number(r.Via) && number(a)-number(r.Via) < uint32(r.Count) {
-			return int(number(a) - number(r.Via))
+		if a.Is4() && number(a) >= number(r.Via) && number(a)-number(r.Via) < r.Count {
+			return number(a) - number(r.Via), true
 		}
 	}
-	return -1
+	return 0, false
 }
 
 // at returns the pod CIDR of the i-th machine of an IPv4 run.
-func (r Route) at(i int) netip.Prefix {
+func (r Route) at(i uint32) netip.Prefix {
 	step := uint32(1) << (32 - r.Pods.Bits())
-	return netip.PrefixFrom(addr(number(r.Pods.Addr())+uint32(i)*step), r.Pods.Bits())
+	return netip.PrefixFrom(addr(number(r.Pods.Addr())+i*step), r.Pods.Bits())
 }
 
 func addr(n uint32) netip.Addr {
