@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"fmt"
-	"net/netip"
 	"path"
 	"strings"
 	"time"
@@ -51,11 +50,7 @@ func scheduler(p *plan.Plan) string {
 }
 
 func etcd(p *plan.Plan, m *plan.Machine, token string) string {
-	c := container(p, plan.Etcd, p.EtcdFlags(m, token))
-	if m.Addresses[0].Is6() {
-		probeAt(c, netip.IPv6Loopback().String())
-	}
-	return staticPod(plan.Etcd, c, nil)
+	return staticPod(plan.Etcd, container(p, plan.Etcd, p.EtcdFlags(m, token)), nil)
 }
 
 // container is what every static pod's container gets: image, command, and as long to start as the hook waits for it. With

@@ -27,6 +27,9 @@ type Cluster struct {
 	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
 	// configurations.
 	kubelets sync.Map
+
+	// facts is what Check knows of the whole cluster, made at its first call.
+	facts func() *facts
 }
 
 // New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
@@ -40,6 +43,7 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 		return nil, err
 	}
 	r := &Cluster{Plan: p, Bundle: b, routes: p.Routes()}
+	r.facts = sync.OnceValue(r.readFacts)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{
 		func() config.Problems { return r.patches.read(c) }, r.readObjects, r.tryPatches,

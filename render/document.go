@@ -58,7 +58,7 @@ func (r *Cluster) Document(i int) (*Document, error) {
 	}
 	m := &r.Plan.Machines[i]
 	if err := r.Check(m, n); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+		return nil, err
 	}
 	d, err := r.pack(m, n)
 	if err != nil {

@@ -13,10 +13,10 @@ var (
 		"secure-port", "service-account-*key-file", "service-cluster-ip-range", "tls-cert-file", "tls-private-key-file",
 	}
 	ownControllerManagerFlags = []string{
-		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cluster-cidr", "cluster-signing-*", "kubeconfig",
-		"root-ca-file", "service-account-private-key-file", "service-cluster-ip-range",
+		"authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "client-ca-file", "cluster-cidr", "cluster-signing-*",
+		"kubeconfig", "root-ca-file", "secure-port", "service-account-private-key-file", "service-cluster-ip-range",
 	}
-	ownSchedulerFlags = []string{"authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig"}
+	ownSchedulerFlags = []string{"authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "kubeconfig", "secure-port"}
 	ownEtcdFlags      = []string{
 		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir", "initial-*", "listen-*", "name",
 	}

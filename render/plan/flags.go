@@ -158,7 +158,7 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 		"advertise-client-urls":          m.EtcdClientURL(),
 		"listen-peer-urls":               url(own.String(), EtcdPeerPort),
 		"initial-advertise-peer-urls":    url(own.String(), EtcdPeerPort),
-		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback(own).String(), strconv.Itoa(EtcdMetricsPort)),
+		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort)), // whatever the family: the hook asks there
 		"initial-cluster":                strings.Join(members, ","),
 		"initial-cluster-state":          "new",
 		"initial-cluster-token":          token,

@@ -1,0 +1,182 @@
+package render
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kiln/pki"
+	"kiln/render/node"
+)
+
+const (
+	asClient = x509.ExtKeyUsageClientAuth
+	asServer = x509.ExtKeyUsageServerAuth
+)
+
+// certificates: each one that we issued for the machine verifies against its CA for its purposes and names, at the
+// bundle's issue time.
+func (c *checker) certificates() {
+	b := c.cluster.Bundle
+	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
+		cert := c.certificate(spec.CertPath)
+		if cert == nil {
+			c.fail("certificate %s: %s is missing or holds none", spec.Name, spec.CertPath)
+			continue
+		}
+		for _, usage := range spec.Usages {
+			if err := c.verify(spec.CertPath, b.Authority(spec.Signer).Certificate, usage); err != nil {
+				c.fail("certificate %s: %w", spec.Name, err)
+			}
+		}
+		for _, name := range slices.Concat(spec.Names.DNS, addressTexts(spec)) {
+			if err := cert.VerifyHostname(name); err != nil && !strings.HasPrefix(name, "*.") {
+				c.fail("certificate %s: %w", spec.Name, err)
+			}
+		}
+	}
+}
+
+func addressTexts(spec pki.Spec) (out []string) {
+	for _, a := range spec.Names.IPs {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+// signature is a certificate's file and the CA that may have signed it.
+type signature struct {
+	path string
+	ca   *x509.Certificate
+}
+
+// verify returns an error unless the certificate in a file is ca's, valid at the bundle's issue time and for that usage.
+func (c *checker) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsage) error {
+	cert := c.certificate(path)
+	if cert == nil {
+		return errors.New("not a certificate")
+	}
+	at := signature{c.resolve(path), ca}
+	err, done := c.verified[at]
+	if !done {
+		roots := x509.NewCertPool()
+		roots.AddCert(ca)
+		_, err = cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: c.cluster.Bundle.Issued})
+		c.verified[at] = err
+	}
+	if err == nil && !slices.Contains(cert.ExtKeyUsage, usage) {
+		return fmt.Errorf("not a certificate for a %s", map[x509.ExtKeyUsage]string{asClient: "client", asServer: "server"}[usage])
+	}
+	return err
+}
+
+// shown: the certificate in one file verifies with a CA in the other. Files that are not in the document are not judged.
+func (c *checker) shown(cert, ca named, usage x509.ExtKeyUsage) {
+	if c.file(cert.path) == nil || c.file(ca.path) == nil {
+		return
+	}
+	err := errors.New("no certificate there")
+	for _, root := range c.authorities(ca.path) {
+		if err = c.verify(cert.path, root, usage); err == nil {
+			return
+		}
+	}
+	c.fail("%s: %s does not verify with %s (%s): %w; name the CA that signed it", cert.by, cert.path, ca.path, ca.by, err)
+}
+
+// trusts: the file holds the certificate of one of our CAs.
+func (c *checker) trusts(file named, ca *pki.Authority) {
+	if c.file(file.path) != nil && !slices.Contains(c.authorities(file.path), ca.Certificate) {
+		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does", file.by, file.path, ca.Certificate.Subject.CommonName)
+	}
+}
+
+// pair: the key is the certificate's.
+func (c *checker) pair(cert, key named) {
+	certFile, keyFile := c.file(cert.path), c.file(key.path)
+	if certFile == nil || keyFile == nil {
+		return
+	}
+	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
+		c.fail("%s: %s is not the key of %s (%s); name the pair", key.by, key.path, cert.path, cert.by)
+	}
+}
+
+// serves: the certificate is for the server's name or URL.
+func (c *checker) serves(cert named, by, server string) {
+	host, err := hostOf(server)
+	if err != nil {
+		c.fail("%s: %w", by, err)
+		return
+	}
+	if own := c.certificate(cert.path); own != nil && own.VerifyHostname(host) != nil {
+		c.fail("%s: clients dial %s, and %s is not for it; correct the node's addresses", by, host, cert.path)
+	}
+}
+
+// file returns the file of the document at a path, through links; nil if there is none.
+func (c *checker) file(path string) *node.File { return c.files[c.resolve(path)] }
+
+// certificate returns the first certificate in a file, or nil.
+func (c *checker) certificate(path string) *x509.Certificate {
+	if all := c.authorities(path); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// authorities returns the certificates in a file. The bundle's CAs are always the same pointers.
+func (c *checker) authorities(path string) []*x509.Certificate {
+	path = c.resolve(path)
+	if known, ok := c.parsed[path]; ok {
+		return known
+	}
+	var out []*x509.Certificate
+	if f := c.files[path]; f != nil {
+		for block, rest := pem.Decode(f.Content); block != nil; block, rest = pem.Decode(rest) {
+			if block.Type != "CERTIFICATE" {
+				continue
+			}
+			if cert := c.facts.authority(block.Bytes); cert != nil {
+				out = append(out, cert)
+			} else if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+				out = append(out, cert)
+			}
+		}
+	}
+	c.parsed[path] = out
+	return out
+}
+
+// authority returns the bundle's CA with that certificate, or nil.
+func (f *facts) authority(der []byte) *x509.Certificate {
+	b := f.cluster.Bundle
+	for _, ca := range []*pki.Authority{&b.CA, &b.EtcdCA, &b.FrontProxyCA} {
+		if bytes.Equal(ca.Certificate.Raw, der) {
+			return ca.Certificate
+		}
+	}
+	return nil
+}
+
+// publicKey returns the public key of a file with either half of a pair, or nil.
+func (c *checker) publicKey(path string) []byte {
+	f := c.file(path)
+	if f == nil {
+		return nil
+	}
+	text := f.Content
+	if key, err := pki.ParseKey(text); err == nil {
+		text = key.PublicPEM()
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil
+	}
+	return block.Bytes
+}

@@ -1,0 +1,265 @@
+package render
+
+import (
+	"bytes"
+	"crypto/x509"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kiln/render/plan"
+)
+
+// trust: every certificate verifies where it is shown, belongs to its key and has the names by which it is reached;
+// every client is who its server takes it for.
+func (c *checker) trust() {
+	c.certificates()
+	c.kubeletTrust()
+	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
+		c.client(c.kubeconfigs[path])
+	}
+	c.identities()
+	c.reaches("file "+plan.KilnDir+"/machine: api", c.hookData("api"))
+	if c.machine.ControlPlane() {
+		c.apiServerTrust()
+		c.etcdTrust()
+		c.serviceAccounts()
+	}
+}
+
+// kubeletTrust: the kubelet knows the API server's client by its CA, and its own certificate is for the addresses that
+// the API server dials. A kubelet that joins with a token makes its own.
+func (c *checker) kubeletTrust() {
+	k := c.kubelet
+	ca, cert, key := k.clientCA(), k.file("tlsCertFile", k.TLSCertFile), k.file("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
+	needed := []named{ca, cert, key}
+	if c.machine.Token {
+		needed = needed[:1]
+	}
+	for _, file := range needed {
+		if file.path == "" {
+			c.fail("%s is not set; remove the patch that takes it away", file.by)
+		}
+	}
+	c.trusts(ca, &c.cluster.Bundle.CA)
+	if c.machine.Token {
+		return
+	}
+	c.pair(cert, key)
+	for address := range strings.SplitSeq(last(k.flags["node-ip"]), ",") {
+		c.serves(cert, "kubelet.service: --node-ip", address)
+	}
+}
+
+// client: a kubeconfig leads to an API server that has a certificate for that name, of the CA that the kubeconfig
+// trusts, and that accepts the credential in it.
+func (c *checker) client(k *kubeconfig) {
+	by := "file " + k.path + ": "
+	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
+	c.reaches(by+"server", cluster.Server)
+	c.trusts(named{by + "certificate-authority", cluster.CA}, &c.cluster.Bundle.CA)
+	if user.Token != "" {
+		id, secret, _ := strings.Cut(user.Token, ".")
+		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {
+			c.fail("file %s: the API server is not told of the token %s; remove the patch that takes its Secret away", k.path, id)
+		}
+		return
+	}
+	if user.Cert == "" {
+		return // it only leads to the API server
+	}
+	cert := named{by + "client-certificate", user.Cert}
+	c.pair(cert, named{by + "client-key", user.Key})
+	if api := c.component(plan.APIServer); api != nil {
+		c.shown(cert, api.file("client-ca-file"), asClient)
+	} else if err := c.verify(user.Cert, c.cluster.Bundle.CA.Certificate, asClient); err != nil {
+		c.fail("%s: %s: the API servers do not accept it: %w", cert.by, cert.path, err)
+	}
+}
+
+// identities: clients have the names to which the API server's own rules give their rights.
+func (c *checker) identities() {
+	if !c.machine.Token {
+		for _, name := range c.hostNames() {
+			c.identity(named{"kubelet.service: --kubeconfig", last(c.kubelet.flags["kubeconfig"])}, "system:node:"+name, "system:nodes")
+		}
+	}
+	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
+		for _, flag := range []string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"} {
+			c.identity(c.component(name).file(flag), "system:"+name, "")
+		}
+	}
+	if c.machine.ControlPlane() {
+		c.identity(named{"the hook's kubeconfig", plan.AdminConf}, "kiln:install", "system:masters")
+	}
+}
+
+// identity holds the client certificate of a kubeconfig to a name and, unless that is empty, a group.
+func (c *checker) identity(conf named, name, group string) {
+	k := c.kubeconfigs[conf.path]
+	if k == nil {
+		return
+	}
+	cert := c.certificate(k.Users[0].User.Cert)
+	if cert == nil {
+		c.fail("%s: %s has no client certificate, want one for %s", conf.by, conf.path, name)
+		return
+	}
+	if cert.Subject.CommonName != name || group != "" && !slices.Contains(cert.Subject.Organization, group) {
+		c.fail("%s: %s is for %s, want the name %s%s; name the kubeconfig of %s", conf.by, k.Users[0].User.Cert, cert.Subject, name, ofGroup(group), name)
+	}
+}
+
+func ofGroup(group string) string {
+	if group == "" {
+		return ""
+	}
+	return " in the group " + group
+}
+
+// apiServerTrust: the API server's clients, its own clients and those that it speaks for.
+func (c *checker) apiServerTrust() {
+	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
+	ca := &c.cluster.Bundle.CA
+	for _, flag := range []named{
+		c.need(api, "client-ca-file"), api.file("kubelet-certificate-authority"),
+		c.need(manager, "client-ca-file"), manager.file("cluster-signing-cert-file"), c.need(manager, "root-ca-file"),
+	} {
+		c.trusts(flag, ca)
+	}
+	frontProxy := c.need(api, "proxy-client-cert-file")
+	kubeletClient := c.need(api, "kubelet-client-certificate")
+	for _, show := range []struct {
+		cert, ca named
+		usage    x509.ExtKeyUsage
+	}{
+		{c.need(api, "tls-cert-file"), manager.file("root-ca-file"), asServer},
+		{kubeletClient, c.kubelet.clientCA(), asClient},
+		{frontProxy, c.need(api, "requestheader-client-ca-file"), asClient},
+		{frontProxy, c.need(manager, "requestheader-client-ca-file"), asClient},
+	} {
+		c.shown(show.cert, show.ca, show.usage)
+	}
+	c.pair(api.file("tls-cert-file"), c.need(api, "tls-private-key-file"))
+	c.pair(kubeletClient, c.need(api, "kubelet-client-key"))
+	c.pair(frontProxy, c.need(api, "proxy-client-key-file"))
+	c.pair(manager.file("cluster-signing-cert-file"), manager.file("cluster-signing-key-file"))
+
+	if cert, allowed := c.certificate(frontProxy.path), api.flag("requestheader-allowed-names"); cert != nil && allowed != "" && !slices.Contains(strings.Split(allowed, ","), cert.Subject.CommonName) {
+		c.fail("%s: --requestheader-allowed-names: want %q, the name in %s, got %q", api, cert.Subject.CommonName, frontProxy.path, allowed)
+	}
+	const role = "system:kubelet-api-admin"
+	if cert := c.certificate(kubeletClient.path); cert != nil && !slices.Contains(c.facts.bound[rbacv1.Subject{Kind: rbacv1.UserKind, Name: cert.Subject.CommonName}], role) {
+		c.fail("%s: no ClusterRoleBinding gives %s the ClusterRole %s, so that logs, exec and metrics are forbidden; remove the patch that takes it away", kubeletClient.by, cert.Subject.CommonName, role)
+	}
+
+	p := c.cluster.Plan
+	c.reaches(AdminFile, p.EndpointURL())
+	c.reaches("pods", "https://kubernetes.default.svc")
+	for _, a := range p.ServiceIPs {
+		c.reaches("pods", "https://"+net.JoinHostPort(a.String(), "443"))
+	}
+	if c.facts.proxy != nil {
+		c.reaches("ConfigMap kube-proxy: server", c.facts.proxy.server)
+	}
+}
+
+// etcdTrust: the member, its peers and the API server know each other. Of an external cluster nothing is known.
+func (c *checker) etcdTrust() {
+	if !c.cluster.Plan.LocalEtcd() {
+		return
+	}
+	api, etcd := c.component(plan.APIServer), c.component(plan.Etcd)
+	server, peer := c.need(etcd, "cert-file"), c.need(etcd, "peer-cert-file")
+	trusted, peers := c.need(etcd, "trusted-ca-file"), c.need(etcd, "peer-trusted-ca-file")
+	client := c.need(api, "etcd-certfile")
+	for _, show := range []struct {
+		cert, ca named
+		usage    x509.ExtKeyUsage
+	}{
+		{client, trusted, asClient},
+		{server, c.need(api, "etcd-cafile"), asServer},
+		{server, trusted, asClient}, // etcd dials itself with it
+		{peer, peers, asServer},
+		{peer, peers, asClient},
+	} {
+		c.shown(show.cert, show.ca, show.usage)
+	}
+	c.trusts(peers, &c.cluster.Bundle.EtcdCA)
+	c.pair(client, c.need(api, "etcd-keyfile"))
+	c.pair(server, c.need(etcd, "key-file"))
+	c.pair(peer, c.need(etcd, "peer-key-file"))
+
+	for _, flag := range []struct {
+		of   *program
+		name string
+		cert named
+	}{{api, "etcd-servers", server}, {etcd, "advertise-client-urls", server}, {etcd, "initial-advertise-peer-urls", peer}} {
+		for _, u := range list(flag.of.flag(flag.name)) {
+			c.serves(flag.cert, flag.of.String()+": --"+flag.name, u)
+		}
+	}
+	c.members("static pod etcd: --initial-cluster", list(etcd.flag("initial-cluster")), "etcd-peer")
+	c.members("file "+plan.KilnDir+"/machine: etcd_peers", strings.Fields(c.hookData("etcd_peers")), "etcd-server")
+}
+
+// members holds a list of etcd members, each with its URL, to the names in their certificates.
+func (c *checker) members(by string, members []string, base string) {
+	for _, member := range members {
+		name, u, _ := strings.Cut(member, "=")
+		host, err := hostOf(u)
+		if cert := c.facts.servers[base][name]; err != nil || cert == nil || cert.VerifyHostname(host) != nil {
+			c.fail("%s: %s: no control plane has a certificate of etcd's for this name and address; correct the node's addresses", by, member)
+		}
+	}
+}
+
+// serviceAccounts: the API server accepts the tokens that it signs itself, and those of the controller-manager.
+func (c *checker) serviceAccounts() {
+	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
+	var accepted [][]byte
+	if api != nil {
+		for _, value := range api.flags["service-account-key-file"] {
+			key := c.publicKey(api.at(value).path)
+			if key == nil {
+				return // a file that only the user knows, or one that references finds missing
+			}
+			accepted = append(accepted, key)
+		}
+	}
+	for _, signer := range []named{c.need(api, "service-account-signing-key-file"), c.need(manager, "service-account-private-key-file")} {
+		if key := c.publicKey(signer.path); key != nil && api != nil && !slices.ContainsFunc(accepted, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			c.fail("%s: kube-apiserver's --service-account-key-file has not the public key of %s, so that its tokens are refused; name %s", signer.by, signer.path, plan.ServicePub)
+		}
+	}
+}
+
+// reaches: the API server on this machine has a certificate for the host of a URL; on a worker, all API servers do.
+func (c *checker) reaches(by, server string) {
+	host, err := hostOf(server)
+	if err != nil {
+		c.fail("%s: %w", by, err)
+		return
+	}
+	servers := c.facts.servers["apiserver"]
+	if own := c.certificate(c.component(plan.APIServer).file("tls-cert-file").path); own != nil {
+		servers = map[string]*x509.Certificate{c.machine.Name: own}
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if servers[name].VerifyHostname(host) != nil {
+			c.fail("%s: %s: the API server on %s has no certificate for %s; name the endpoint, or add it to controlPlane.apiServer.certSANs", by, server, name, host)
+			return
+		}
+	}
+}
+
+// need is p.file of a flag that p cannot do without.
+func (c *checker) need(p *program, flag string) named {
+	if p != nil && p.flag(flag) == "" {
+		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
+	}
+	return p.file(flag)
+}
