@@ -31,7 +31,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if !p.OnlineSigning {
 		own["rotateCertificates"] = false
 	}
-	if m.System.ReadOnlyUsr {
+	if m.System.ReadOnlyUsr || p.Release.FlexVolume { // where the controller-manager looks, too
 		own["volumePluginDir"] = plan.FlexVolumeDir
 	}
 	// Taints at registration close the window in which a control plane takes anybody's pods (kubeadm#1621).

@@ -257,11 +257,11 @@ func TestCheckRefuses(t *testing.T) {
 			m.pod("kube-apiserver", "    - mountPath: /etc/kubernetes/apiserver\n      name: settings\n      readOnly: true\n", "")
 		}, want: "static pod kube-apiserver: --audit-policy-file: /etc/kubernetes/apiserver/audit.yaml is in no volume of the pod"},
 		{name: "no mount for a kubeconfig's files", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "    - mountPath: /etc/kubernetes/pki\n      name: k8s-certs\n      readOnly: true\n", "")
+			m.pod("kube-scheduler", "    - mountPath: /etc/kubernetes/pki/scheduler.crt\n      name: certificate\n      readOnly: true\n", "")
 		}, want: "static pod kube-scheduler: --kubeconfig: /etc/kubernetes/pki/scheduler.crt is in no volume of the pod"},
 		{name: "no volume", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "type: Directory\n    name: k8s-certs\n", "type: Directory\n    name: certs\n")
-		}, want: `static pod kube-scheduler: mounts the volume "k8s-certs", which the pod does not have`},
+			m.pod("kube-scheduler", "type: File\n    name: ca\n", "type: File\n    name: authority\n")
+		}, want: `static pod kube-scheduler: mounts the volume "ca", which the pod does not have`},
 		{name: "volume of another folder", breaks: func(m *machine) {
 			m.pod("kube-apiserver", "      path: /etc/kubernetes/apiserver\n", "      path: /etc/kubernetes/settings\n")
 		}, want: "static pod kube-apiserver: volume settings: names /etc/kubernetes/settings"},

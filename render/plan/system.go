@@ -33,7 +33,9 @@ const (
 	etcResolvConf     = "/etc/resolv.conf"
 	resolvedResolver  = "/run/systemd/resolve/resolv.conf"
 	etcSSLCerts       = "/etc/ssl/certs"
-	etcPKI            = "/etc/pki"
+	redHatTrust       = "/etc/pki/ca-trust" // beside them lie private keys
+	redHatCertificate = "/etc/pki/tls/certs"
+	suseTrust         = "/etc/pki/trust"
 	debianAnchors     = "/usr/local/share/ca-certificates"
 	debianCertificate = "/usr/share/ca-certificates"
 )
@@ -41,12 +43,12 @@ const (
 // systems is the table of operating systems (reference: the systems' documentation of August 2026).
 var systems = []System{
 	{Name: "flatcar", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, debianCertificate}, ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true},
-	{Name: "fedora-coreos", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, etcPKI}, ReadOnlyUsr: true},
-	{Name: "microos", Format: Ignition, Login: "root", ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, etcPKI, "/var/lib/ca-certificates"}, ReadOnlyUsr: true},
+	{Name: "fedora-coreos", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}, ReadOnlyUsr: true},
+	{Name: "microos", Format: Ignition, Login: "root", ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, suseTrust, "/var/lib/ca-certificates"}, ReadOnlyUsr: true},
 	{Name: "ubuntu", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
 	{Name: "debian", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
-	{Name: "rhel", Format: CloudInit, ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, etcPKI}},
-	{Name: "amazon-linux", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, etcPKI}},
+	{Name: "rhel", Format: CloudInit, ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
+	{Name: "amazon-linux", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
 }
 
 func system(name string) System {
