@@ -116,12 +116,15 @@ func kubeProxy(p *plan.Plan) []string {
 		"users":           list{object{"name": "default", "user": object{"tokenFile": account + "token"}}},
 		"contexts":        list{object{"name": "default", "context": object{"cluster": "default", "namespace": "default", "user": "default"}}},
 	}
+	// One DaemonSet is for all machines, so the proxy that it knows is theirs in common.
+	c := object{"name": "kube-proxy", "image": p.Images[plan.KubeProxy]}
+	setProxy(c, p, &p.Config.Spec.Machines.Proxy)
 	return []string{
 		patch("v1", "ConfigMap", system, "kube-proxy", object{"data": object{
 			"config.conf": string(marshal(conf)), "kubeconfig.conf": string(marshal(kubeconfig)),
 		}}),
 		patch("apps/v1", "DaemonSet", system, "kube-proxy", object{"spec": object{"template": object{"spec": object{
-			"containers": list{object{"name": "kube-proxy", "image": p.Images[plan.KubeProxy]}},
+			"containers": list{c},
 		}}}}),
 	}
 }

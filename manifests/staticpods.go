@@ -20,12 +20,12 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 		src.Base = join(src.Base, base("etcd.yaml"))
 		src.Patches = append(src.Patches, etcd(p, m, token))
 	}
-	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p))
+	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p, m))
 	return src
 }
 
 func apiServer(p *plan.Plan, m *plan.Machine) string {
-	c := container(p, plan.APIServer, p.APIServerFlags(m))
+	c := component(p, m, plan.APIServer, p.APIServerFlags(m))
 	probeAt(c, m.Addresses[0].String())
 	volumes := caVolumes(m)
 	if p.Hardened() {
@@ -36,7 +36,7 @@ func apiServer(p *plan.Plan, m *plan.Machine) string {
 }
 
 func controllerManager(p *plan.Plan, m *plan.Machine) string {
-	c := container(p, plan.ControllerManager, p.ControllerManagerFlags())
+	c := component(p, m, plan.ControllerManager, p.ControllerManagerFlags())
 	volumes := caVolumes(m)
 	if p.Release.FlexVolume {
 		volumes.add("flexvolume-dir", plan.FlexVolumeDir, "DirectoryOrCreate", false)
@@ -45,12 +45,31 @@ func controllerManager(p *plan.Plan, m *plan.Machine) string {
 	return staticPod(plan.ControllerManager, c, volumes.volumes)
 }
 
-func scheduler(p *plan.Plan) string {
-	return staticPod(plan.Scheduler, container(p, plan.Scheduler, p.SchedulerFlags()), nil)
+func scheduler(p *plan.Plan, m *plan.Machine) string {
+	return staticPod(plan.Scheduler, component(p, m, plan.Scheduler, p.SchedulerFlags()), nil)
 }
 
 func etcd(p *plan.Plan, m *plan.Machine, token string) string {
 	return staticPod(plan.Etcd, container(p, plan.Etcd, p.EtcdFlags(m, token)), nil)
+}
+
+// component is the container of a program of Kubernetes itself. It knows the machine's proxy, as with kubeadm (kubeadm.md
+// §3.9); etcd talks to its members alone.
+func component(p *plan.Plan, m *plan.Machine, name string, flags []config.Arg) object {
+	c := container(p, name, flags)
+	setProxy(c, p, &m.Settings.Proxy)
+	return c
+}
+
+// setProxy adds the variables of a proxy to a container.
+func setProxy(c object, p *plan.Plan, proxy *config.Proxy) {
+	var env list
+	for _, v := range p.ProxyVariables(proxy) {
+		env = append(env, object{"name": v.Name, "value": v.Value})
+	}
+	if len(env) > 0 {
+		c["env"] = env
+	}
 }
 
 // container is what every static pod's container gets: image, command, and as long to start as the hook waits for it. With

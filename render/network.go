@@ -12,8 +12,9 @@ import (
 
 // podNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
 // static route per other machine, and masquerading of what leaves the cluster. No daemon, no image. Whatever the cni, it
-// closes the platform's metadata service to pods.
+// closes the platform's metadata service to pods, and keeps the machine's network manager off them.
 func (t *tree) podNetwork() error {
+	t.networkManager()
 	forbidden := t.Plan.Forbidden(t.m)
 	if t.Plan.Routed() || len(forbidden) > 0 {
 		t.file(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
@@ -46,6 +47,33 @@ func (t *tree) podNetwork() error {
 	}
 	t.file(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
 	return nil
+}
+
+// Interfaces of pods on a machine, as globs: those of cni routed, and those that the usual CNIs make (rancher/rke2#786,
+// kubekey.md §3.2).
+var (
+	routedInterfaces = []string{"cni0", "veth*"}
+	otherInterfaces  = []string{
+		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico", "wg-v6.cali", "wireguard.cali",
+	}
+)
+
+// networkManager tells the program that configures the machine's interfaces that those of pods are not its business: it
+// would ask for their addresses by DHCP, or take them down. networkd is also told to leave routes and rules that are not
+// its own; it would remove them whenever it configures an interface again (networkd.conf(5)).
+func (t *tree) networkManager() {
+	names := otherInterfaces
+	if t.Plan.Routed() {
+		names = routedInterfaces
+	}
+	const why = "keeps the network manager off pods"
+	switch t.m.System.Network {
+	case plan.Networkd:
+		t.file("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
+		t.file("/etc/systemd/network/05-kiln-pods.network", 0o644, "[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
+	case plan.NetworkManager:
+		t.file("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644, "[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+"\nmanaged=0\n", why)
+	}
 }
 
 // family is how ip and nft call an address family.

@@ -103,6 +103,13 @@ func (t *tree) containerd() {
 	if t.m.System.ContainerdEnv {
 		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
 	}
+	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
+		dropIn := "[Service]\n"
+		for _, v := range variables {
+			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
+		}
+		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images")
+	}
 }
 
 // resolvConf is the resolver configuration that the kubelet gives to pods, after the user's settings.

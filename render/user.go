@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/config"
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
 
-// user adds what the configuration asks for beside Kubernetes: files, units, a Butane snippet, the network configuration.
+// user adds what the configuration asks for beside Kubernetes: files, units, scripts, a Butane snippet, the network
+// configuration.
 func (t *tree) user() error {
 	s := &t.m.Settings
 	for i, f := range s.Files {
@@ -38,6 +41,8 @@ func (t *tree) user() error {
 			t.n.Units = append(t.n.Units, node.Unit{Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked})
 		}
 	}
+	t.scripts("pre-boot", s.PreBoot)
+	t.scripts("post-boot", s.PostBoot)
 	if len(s.NetworkConfig) > 0 {
 		text, err := yaml.Marshal(s.NetworkConfig)
 		if err != nil {
@@ -46,6 +51,28 @@ func (t *tree) user() error {
 		t.n.NetworkConfig = text
 	}
 	return t.butane(s.Butane)
+}
+
+// scripts adds the user's scripts of one phase of the first boot. The hook gives them to sh, so none is a program.
+func (t *tree) scripts(phase string, scripts []config.Script) {
+	for _, s := range scripts {
+		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: "from cluster.yaml"}
+		if s.Secret {
+			file.Secret = "file " + file.Path
+		}
+		t.n.Files = append(t.n.Files, file)
+	}
+}
+
+// userHooks are the scripts that the hook runs first and last, in their order, each as name:seconds.
+func (t *tree) userHooks() (pre, post []string) {
+	for _, s := range t.m.Settings.PreBoot {
+		pre = append(pre, s.Name+":"+seconds(time.Duration(s.Timeout)))
+	}
+	for _, s := range t.m.Settings.PostBoot {
+		post = append(post, s.Name+":"+seconds(time.Duration(s.Timeout)))
+	}
+	return pre, post
 }
 
 // butane adds the parts of a Butane snippet. Nothing in it may be ours already.

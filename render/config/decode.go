@@ -363,7 +363,7 @@ func (d decoder) enum(n *yaml.Node, text string, f *field, at *where) {
 		return
 	}
 	hint := ""
-	if near := nearest(text, f.enum); near != "" {
+	if near := Nearest(text, f.enum); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	d.breakAt(n, at, "%s is not allowed; write one of %s%s", quote(text), strings.Join(f.enum, ", "), hint)

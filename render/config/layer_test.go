@@ -75,6 +75,22 @@ func TestEffective(t *testing.T) {
 	require.Equal(t, map[string]string{"zone": "a", "tier": "x"}, c.Spec.Machines.Labels)
 }
 
+// TestEffectiveProxy: a proxy is one value, so that a narrower layer can take it away.
+func TestEffectiveProxy(t *testing.T) {
+	t.Parallel()
+	c := parse(t, header+`  machines: {os: flatcar, proxy: {http: "http://one:3128", noProxy: [.example.com]}}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: w-1, role: worker, addresses: [10.0.0.21], proxy: {https: "http://two:3128"}}
+  - {name: w-2, role: worker, addresses: [10.0.0.22], proxy: {}}
+`, nil)
+	for i, want := range []config.Proxy{{HTTP: "http://one:3128", NoProxy: []string{".example.com"}}, {HTTPS: "http://two:3128"}, {}} {
+		m := c.EffectiveNode(i)
+		require.Equal(t, want, m.Proxy)
+		require.Equal(t, []string{"machines", "nodes[1]", "nodes[2]"}[i], m.Source["proxy"])
+	}
+}
+
 func TestEffectiveControlPlaneTaint(t *testing.T) {
 	t.Parallel()
 	c := parse(t, header+onOS+"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n", nil)

@@ -91,6 +91,17 @@ func (l *loader) machine(m *Machine, at *where) {
 			l.text(u.ContentFrom, at.key("units").at(i).key("contentFrom"))
 		}
 	}
+	l.scripts(m.PreBoot, at.key("preBoot"))
+	l.scripts(m.PostBoot, at.key("postBoot"))
+}
+
+// scripts reads the files that scripts name.
+func (l *loader) scripts(scripts []Script, at *where) {
+	for i, s := range scripts {
+		if s.ContentFrom != "" {
+			l.text(s.ContentFrom, at.at(i).key("contentFrom"))
+		}
+	}
 }
 
 // patches reads the files that patches name.

@@ -25,7 +25,7 @@ func (d decoder) unknown(key *yaml.Node, fields *fieldList, t reflect.Type, at *
 		names[i] = fields.list[i].name
 	}
 	var hint string
-	near := nearest(key.Value, names)
+	near := Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
 	switch {
 	case near != "" && strings.EqualFold(near, key.Value):
@@ -96,8 +96,8 @@ func cutLast(path string) (parent, last string, ok bool) {
 	return "spec", path, path != ""
 }
 
-// nearest returns the candidate that a misspelt word was most likely meant to be, or "".
-func nearest(word string, candidates []string) string {
+// Nearest returns the candidate that a misspelt word was most likely meant to be, or "".
+func Nearest(word string, candidates []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	if len(word) > 64 {
 		return ""

@@ -49,7 +49,7 @@ type Spec struct {
 	DNS          DNS          `json:"dns,omitempty"`
 	Boot         Boot         `json:"boot,omitempty"`
 
-	// Machines are the settings of every machine. controlPlane.machines, workers.machines and each pool or node override them: the narrower layer wins, maps merge key by key, lists replace.
+	// Machines are the settings of every machine. controlPlane.machines, workers.machines and each pool or node override them: the narrower layer wins, maps merge key by key, lists and the proxy replace.
 	Machines     Machine      `json:"machines,omitempty"`
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 	Workers      Workers      `json:"workers,omitempty"`
@@ -173,11 +173,17 @@ type Machine struct {
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Registries are mirrors of image registries, for containerd.
 	Registries []Registry `json:"registries,omitempty"`
+	// Proxy is the HTTP proxy through which the machine reaches what lies outside: containerd pulls images through it, and API server, controller-manager and scheduler use it too, as they do with kubeadm; so does kube-proxy with the one of spec.machines. The kubelet needs none. A narrower layer replaces it as a whole: an empty one ({}) means none.
+	Proxy Proxy `json:"proxy,omitempty"`
 	// Butane is a Butane config (variant flatcar or fcos) for what the other fields cannot say, such as disks; for systems with Ignition only. Its files and units must not be ours.
 	Butane string `json:"butane,omitempty"`
 	// NetworkConfig is cloud-init's network configuration (version 1 or 2), delivered beside the user-data; for systems with cloud-init only.
 	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
-	// IgnorePreflight names preflight checks (by id) whose failure is reported but does not stop the first boot.
+	// PreBoot are scripts that the first boot runs in this order before it looks at the machine or starts anything of Kubernetes: disks and networks are prepared here. One that fails or takes too long stops the first boot with the fault pre-boot; the next start runs all of them again.
+	PreBoot []Script `json:"preBoot,omitempty"`
+	// PostBoot are scripts that the first boot runs in this order when the machine is a healthy Node of the cluster. Those of control planes may still use /etc/kubernetes/admin.conf, which is an administrator's until the first boot ends. One that fails or takes too long stops the first boot with the fault post-boot.
+	PostBoot []Script `json:"postBoot,omitempty"`
+	// IgnorePreflight names checks of the first boot whose failure is reported but does not stop it, by their ids or by kubeadm's names; docs/preflight.md lists them.
 	IgnorePreflight []string `json:"ignorePreflight,omitempty"`
 
 	// set holds which fields stand in the file, by number: a layer wins by saying something, not by saying something
@@ -307,6 +313,30 @@ type Registry struct {
 	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]"`
 }
 
+// Proxy is an HTTP proxy, and what is reached without it.
+type Proxy struct {
+	// HTTP is the URL of the proxy for http:// addresses. It holds no user or password: pods' environments show it to everybody who may read pods.
+	HTTP string `json:"http,omitempty" example:"http://proxy.example.com:3128"`
+	// HTTPS is the URL of the proxy for https:// addresses; by default the one of http.
+	HTTPS string `json:"https,omitempty" example:"http://proxy.example.com:3128"`
+	// NoProxy are further places that are reached without the proxy: hosts, domains with what lies below them (example.com), what lies below them alone (.example.com), addresses, networks. localhost, the link-local network with the platform's metadata service, pods, services, the cluster domain, the endpoint, an external etcd and the /24 and /64 networks of all nodes are among them by themselves; the networks of pools are not known and have to be named. A network does not stand for the names of hosts in it: name a registry as images do.
+	NoProxy []string `json:"noProxy,omitempty"`
+}
+
+// Script is a text that the first boot gives to sh, as root and in a unit of its own; its text stands in content or in the file that contentFrom names. What it prints is in the first boot's report, and its failure stops the machine.
+type Script struct {
+	// Name is the script's name, an RFC 1123 label.
+	Name string `json:"name" example:"raid"`
+	// Content is the script's text.
+	Content string `json:"content,omitempty"`
+	// ContentFrom is the file beside cluster.yaml whose bytes become the script.
+	ContentFrom string `json:"contentFrom,omitempty"`
+	// Timeout is how long the script may run; boot.stepTimeout does not count for it.
+	Timeout Duration `json:"timeout,omitempty" default:"5m"`
+	// Secret keeps the content out of the review twin.
+	Secret bool `json:"secret,omitempty"`
+}
+
 // Patch is a kustomize patch: a strategic merge, or a list of JSON6902 operations with a target.
 type Patch struct {
 	// Patch is the patch's text.
@@ -343,6 +373,10 @@ type Node struct {
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
 	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow from the machine's addresses: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
+	// MAC is the MAC address of one of the machine's interfaces. Where it is given, the first boot stops on another machine.
+	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
+	// ProductUUID is the UUID that the machine's firmware gives it (/sys/class/dmi/id/product_uuid). Where it is given, the first boot stops on another machine.
+	ProductUUID string `json:"productUUID,omitempty" example:"8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"`
 	// Patches are applied to this machine's static pods and kubelet configuration, last.
 	Patches []Patch `json:"patches,omitempty"`
 

@@ -24,6 +24,9 @@ var (
 	ownFiles = []string{
 		"/etc/systemd/system/kubelet.service", "/etc/systemd/system/kiln.service", "/etc/systemd/system/kiln-routes.service",
 		"/etc/containerd/config.toml", "/etc/hostname", "/etc/cni/net.d/10-kiln.conflist",
+		"/etc/modules-load.d/90-kiln.conf", "/etc/sysctl.d/90-kiln.conf",
+		"/etc/systemd/system/containerd.service.d/10-kiln.conf", "/etc/systemd/system/containerd.service.d/20-proxy.conf",
+		"/etc/systemd/networkd.conf.d/90-kiln.conf", "/etc/systemd/network/05-kiln-pods.network", "/etc/NetworkManager/conf.d/90-kiln.conf",
 	}
 )
 

@@ -105,7 +105,7 @@ func (v *checker) kubeletField(key string, value any, at *where) {
 		}
 		hint := ""
 		if path == key {
-			if near := nearest(key, kubeletFieldNames); near != "" {
+			if near := Nearest(key, kubeletFieldNames); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
 		}

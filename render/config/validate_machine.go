@@ -39,6 +39,9 @@ func (v *checker) machine(m *Machine, at *where) {
 	v.units(m.Units, at.key("units"))
 	v.kernel(m, at)
 	v.registries(m.Registries, at.key("registries"))
+	v.proxy(&m.Proxy, at.key("proxy"))
+	v.scripts(m.PreBoot, at, "preBoot")
+	v.scripts(m.PostBoot, at, "postBoot")
 	v.butane(m.Butane, at.key("butane"))
 	v.networkConfig(m.NetworkConfig, at.key("networkConfig"))
 	seen := map[string]bool{}
@@ -46,7 +49,7 @@ func (v *checker) machine(m *Machine, at *where) {
 		here := at.key("ignorePreflight").at(i)
 		switch {
 		case !checkID.MatchString(id):
-			v.report(here, "%s is not the id of a check; write lower-case letters, digits and '-', as the first boot prints it", quote(id))
+			v.report(here, "%s is not the id of a check; write it as the first boot prints it, or as kubeadm calls it", quote(id))
 		case seen[id]:
 			v.report(here, "%s stands here twice; remove one", quote(id))
 		}
@@ -56,7 +59,7 @@ func (v *checker) machine(m *Machine, at *where) {
 
 var (
 	kubeletPath = regexp.MustCompile(`^(/[A-Za-z0-9._+/-]+|[A-Za-z0-9_][A-Za-z0-9._+-]*)$`)
-	checkID     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$`)
 	sysctlName  = regexp.MustCompile(`^[a-z0-9_-]+([./][A-Za-z0-9_:*-]+)+$`)
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 	hostPort    = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)

@@ -20,6 +20,7 @@ func (v *checker) nodes() {
 	names := make(map[string]int, len(nodes))
 	owners := make(map[netip.Addr]int, len(nodes))
 	ranges := make(map[netip.Prefix]int, len(nodes))
+	hardware := map[string]int{}
 	for i := range nodes {
 		n, at := &nodes[i], list.at(i)
 		v.nodeName(n.Name, at.key("name"))
@@ -33,6 +34,7 @@ func (v *checker) nodes() {
 		if v.addresses(i, owners) {
 			v.podCIDRs(i, ranges)
 		}
+		v.hardware(i, hardware)
 		v.patches(n.Patches, at.key("patches"))
 		v.machine(&n.Machine, at)
 	}

@@ -65,6 +65,8 @@ func (v *checker) unit(u *Unit, at *where) {
 			v.report(here.key("name"), "%s is not a drop-in's file name; write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf", quote(d.Name))
 		case ok:
 			v.report(here.key("name"), "%s is already dropIns[%d]; remove one", quote(d.Name), first)
+		case ownPath("/etc/systemd/system/" + u.Name + ".d/" + d.Name):
+			v.report(here.key("name"), "%s is written by kiln; choose another name", quote(d.Name))
 		}
 		seen[d.Name] = i
 		if problem := unitTextProblem(d.Content); problem != "" {

@@ -99,7 +99,7 @@ func (v *checker) images() {
 		switch {
 		case !known:
 			hint := ""
-			if near := nearest(name, imageNames); near != "" {
+			if near := Nearest(name, imageNames); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
 			v.report(here, "unknown component; the images are %s%s", strings.Join(imageNames, ", "), hint)

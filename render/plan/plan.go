@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kiln/render/config"
 	"kiln/render/node"
@@ -50,6 +51,8 @@ type Plan struct {
 	Machines      []Machine // nodes by name, then pools by name
 	ControlPlanes []int     // indices into Machines, by name
 
+	direct []string // what is reached without a proxy
+
 	OnlineSigning bool // the cluster's CA key is on the control planes
 	Tokens        bool // some machines join with a bootstrap token
 }
@@ -68,6 +71,9 @@ type Machine struct {
 
 	Addresses []netip.Addr   // main family first; none for a pool
 	PodCIDRs  []netip.Prefix // with cni routed
+
+	MAC         string // of one of its interfaces, in lower case; empty if the configuration does not say
+	ProductUUID string // of its firmware, likewise
 
 	KubeletMinor  int
 	Token         bool            // joins with a bootstrap token
@@ -136,6 +142,9 @@ func New(c *config.Cluster) (*Plan, error) {
 	if p.EndpointHost, p.EndpointPort, err = config.SplitEndpoint(spec.Endpoint); err != nil {
 		return nil, fmt.Errorf("endpoint: %w", err)
 	}
+	if p.direct, err = p.inside(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -144,6 +153,7 @@ func named(c *config.Cluster, i int) (Machine, error) {
 	m := machine(n.Name, n.Role, c.EffectiveNode(i))
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
+	m.MAC, m.ProductUUID = strings.ToLower(n.MAC), strings.ToLower(n.ProductUUID)
 	m.Token = m.Settings.Identity == "token"
 	for _, a := range n.Addresses {
 		addr, err := netip.ParseAddr(a)

@@ -27,7 +27,16 @@ type System struct {
 	Extensions bool
 	// ReadOnlyUsr says that nothing can be written under /usr.
 	ReadOnlyUsr bool
+	// Network is the unit of the program that configures the interfaces, Networkd or NetworkManager. An image may have
+	// another; what kiln tells this one is then read by nobody.
+	Network string
 }
+
+// The programs that configure interfaces.
+const (
+	Networkd       = "systemd-networkd.service"
+	NetworkManager = "NetworkManager.service"
+)
 
 const (
 	etcResolvConf     = "/etc/resolv.conf"
@@ -42,13 +51,13 @@ const (
 
 // systems is the table of operating systems (reference: the systems' documentation of August 2026).
 var systems = []System{
-	{Name: "flatcar", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, debianCertificate}, ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true},
-	{Name: "fedora-coreos", Format: Ignition, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}, ReadOnlyUsr: true},
-	{Name: "microos", Format: Ignition, Login: "root", ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, suseTrust, "/var/lib/ca-certificates"}, ReadOnlyUsr: true},
-	{Name: "ubuntu", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
-	{Name: "debian", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
-	{Name: "rhel", Format: CloudInit, ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
-	{Name: "amazon-linux", Format: CloudInit, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
+	{Name: "flatcar", Format: Ignition, Network: Networkd, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, debianCertificate}, ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true},
+	{Name: "fedora-coreos", Format: Ignition, Network: NetworkManager, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}, ReadOnlyUsr: true},
+	{Name: "microos", Format: Ignition, Network: NetworkManager, Login: "root", ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, suseTrust, "/var/lib/ca-certificates"}, ReadOnlyUsr: true},
+	{Name: "ubuntu", Format: CloudInit, Network: Networkd, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
+	{Name: "debian", Format: CloudInit, Network: Networkd, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, "/etc/ca-certificates", debianAnchors, debianCertificate}},
+	{Name: "rhel", Format: CloudInit, Network: NetworkManager, ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
+	{Name: "amazon-linux", Format: CloudInit, Network: Networkd, ResolvConf: resolvedResolver, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate}},
 }
 
 func system(name string) System {

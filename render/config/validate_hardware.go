@@ -1,0 +1,56 @@
+package config
+
+import (
+	"net"
+	"regexp"
+	"strings"
+)
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// hardware checks by what a node knows its own machine. owners maps the MAC addresses and UUIDs of the nodes before it to their
+// indices.
+func (v *checker) hardware(i int, owners map[string]int) {
+	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
+	for _, id := range []struct{ key, text, problem string }{
+		{"mac", n.MAC, macProblem(strings.ToLower(n.MAC))},
+		{"productUUID", n.ProductUUID, uuidProblem(strings.ToLower(n.ProductUUID))},
+	} {
+		at := list.at(i).key(id.key)
+		if id.text == "" {
+			continue
+		}
+		if id.problem != "" {
+			v.report(at, "%s %s", quote(id.text), id.problem)
+			continue
+		}
+		if first, ok := owners[strings.ToLower(id.text)]; ok {
+			v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", quote(id.text), v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key(id.key)))
+			continue
+		}
+		owners[strings.ToLower(id.text)] = i
+	}
+}
+
+// macProblem returns what keeps a text in lower case from being an interface's address, "" if nothing does.
+func macProblem(text string) string {
+	mac, err := net.ParseMAC(text)
+	switch {
+	case err != nil || mac.String() != text || len(mac) != 6:
+		return "is not a MAC address; write it like 52:54:00:12:34:56"
+	case mac[0]&1 == 1 || text == "00:00:00:00:00:00":
+		return "is no interface's address; write one that ip link shows on the machine"
+	}
+	return ""
+}
+
+// uuidProblem returns what keeps a text in lower case from being a machine's UUID, "" if nothing does.
+func uuidProblem(text string) string {
+	switch {
+	case !uuid.MatchString(text):
+		return "is not a UUID; write it as /sys/class/dmi/id/product_uuid shows it, like 8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"
+	case strings.Trim(text, "0-") == "" || strings.Trim(text, "f-") == "":
+		return "is what a firmware without a UUID shows; remove it, or write mac instead"
+	}
+	return ""
+}
