@@ -15,7 +15,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
-SCRIPTS := templates/boot/boot templates/boot/keep-routes
+SCRIPTS := $(addprefix templates/boot/,boot checks keep-routes report steps)
 
 .PHONY: all build test golden judges bench fuzz lint vuln boot-test clean
 
@@ -29,6 +29,7 @@ test:
 
 golden:
 	go test ./render -run TestGolden -update
+	go test ./render/preflight -run TestDoc -update
 	go test ./render/config -run TestInvalid -update
 
 judges:

@@ -46,7 +46,7 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	r.facts = sync.OnceValue(r.readFacts)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{
-		func() config.Problems { return r.patches.read(c) }, r.readObjects, r.tryPatches,
+		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) }, r.readObjects, r.tryPatches,
 	} {
 		if problems := step(); len(problems) > 0 {
 			return nil, problems

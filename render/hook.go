@@ -31,8 +31,11 @@ func (t *tree) unit(name string, enabled, started bool) {
 func (t *tree) hook() error {
 	t.dir(plan.KilnDir, 0o700, "")
 	t.file(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
+	t.file(templates.ReportPath, 0o600, templates.Report, "what the hook does as sh /etc/kiln/boot report")
 	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(), "what the hook knows of this machine")
-	t.file(plan.KilnDir+"/checks", 0o600, t.checks(), "preflight checks: id, severity, check, remedy")
+	lines, kinds := t.checks()
+	t.file(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
+	t.file(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds), "the hook's steps and checks on this machine")
 	t.unit("kiln.service", true, true)
 	if t.m.ControlPlane() {
 		t.apiObjects()
@@ -86,9 +89,12 @@ func (t *tree) machineData() string {
 	set("api", p.APIURL(m))
 	set("etcd_member", t.etcdMember())
 	set("etcd_peers", t.etcdPeers()...)
+	pre, post := t.userHooks()
+	set("kubelet", m.Settings.KubeletPath)
+	set("pre_boot", pre...)
+	set("post_boot", post...)
 	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
 	set("restart", t.restarts()...)
-	set("ignore", m.Settings.IgnorePreflight...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.retired()...)
 	return b.String()
@@ -102,9 +108,14 @@ func nodeName(m *plan.Machine) string {
 	return m.Name
 }
 
-// steps are the hook's steps on this machine, in their order.
+// steps are the hook's steps on this machine, in their order. The user's last scripts still have the install credential.
 func (t *tree) steps() []string {
-	s := []string{"files", "machine", "preflight"}
+	pre, post := t.userHooks()
+	s := []string{"files"}
+	if len(pre) > 0 {
+		s = append(s, "pre-boot")
+	}
+	s = append(s, "machine", "preflight")
 	if t.etcdMember() != "" {
 		s = append(s, "etcd")
 	}
@@ -112,7 +123,11 @@ func (t *tree) steps() []string {
 	if t.m.ControlPlane() {
 		s = append(s, "control-plane", "objects")
 	}
-	return append(s, "node", "retire")
+	s = append(s, "node")
+	if len(post) > 0 {
+		s = append(s, "post-boot")
+	}
+	return append(s, "retire")
 }
 
 func (t *tree) etcdMember() string {
@@ -160,11 +175,6 @@ func (t *tree) retired() (out []string) {
 		out = append(out, plan.BootstrapConf)
 	}
 	return append(out, "/run/ignition.json")
-}
-
-// machineArch is what uname -m prints on the machine's architecture.
-func machineArch(m *plan.Machine) string {
-	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[m.Settings.Arch]
 }
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

@@ -186,7 +186,7 @@ func (t *tree) kubelet() error {
 	t.file(plan.KubeletConfig, 0o600, string(conf), "the kubelet's configuration")
 	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.unit("kubelet.service", true, false)
-	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(nodeName(t.m), command[0], command[1:]...), "the kubelet's name and command line")
+	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line")
 	return nil
 }
 

@@ -183,7 +183,6 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT disk-var disk /var 999999999: "}},
 		{name: "folder not empty", wrong: func(m *aMachine) { m.at("/var/lib/etcd/x", "") },
 			want: []string{"FAULT etcd-dir empty-dir /var/lib/etcd: lost+found x; "}},
-		{name: "unknown check", wrong: func(m *aMachine) { m.check = []string{"x|stop|dance 1|do not"} }, want: []string{"FAULT x dance 1: no such check; "}},
 		{name: "all together", wrong: func(m *aMachine) {
 			m.know("cpus", "1\n")
 			m.know("arch", "riscv64\n")
@@ -389,12 +388,15 @@ func TestBootLeavesObjects(t *testing.T) {
 	})
 }
 
-func TestBootIgnoresWhatItIsTold(t *testing.T) {
+// TestBootWarns: what only warns is said once, and stops nothing.
+func TestBootWarns(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
-		m.data["ignore"] = "memory cpus"
+		m.check = slices.DeleteFunc(m.check, func(s string) bool { return strings.HasPrefix(s, "cpus|") })
+		m.check = append(m.check, "cpus|warn|cpus 2|give it two CPUs")
 		m.know("cpus", "1\n")
 		m.know("kernel", "5.4.0\n")
+		m.know("clock", "1789999990\n") // 10 s too early: the checks are made several times
 		m.document()
 		out := m.wantDone()
 		for _, warning := range []string{"preflight: warning: cpus: 1; give it two CPUs\n", "preflight: warning: kernel: 5.4.0; update the kernel\n"} {
@@ -624,6 +626,126 @@ func TestBootCutOff(t *testing.T) {
 			if out, code := m.start(); code == 0 {
 				t.Errorf("%d lines: exit status 0\n%s", n, out)
 			}
+		}
+	})
+}
+
+// TestBootKnowsItsMachine: the disk of a machine, copied to another, is no machine of the cluster. The kubelet there is
+// not started either, by whatever starts it.
+func TestBootKnowsItsMachine(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.at("/sys/class/dmi/id/product_uuid", "4c4c4544-0042-3510-8054-b7c04f4e3232\n")
+		m.document()
+		if _, code := m.start("kubelet"); code != 1 {
+			t.Errorf("before the first boot: exit status %d", code)
+		}
+		m.wantDone()
+		m.at("/proc/sys/kernel/hostname", "dhcp-17\n")
+		out, code := m.start("kubelet")
+		if name := m.read(m.root + "/proc/sys/kernel/hostname"); code != 0 || out != "" || name != "cp-1\n" {
+			t.Errorf("exit status %d, host name %q\n%s", code, name, out)
+		}
+		m.at("/sys/class/dmi/id/product_uuid", "0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99\n")
+		m.wantFaults("FAULT cloned /etc/machine-id: the disk is that of 6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1 4c4c4544-0042-3510-8054-b7c04f4e3232, this is 6a1f")
+		if out, code := m.start("kubelet"); code != 1 || !strings.Contains(out, "copy of another machine") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+	})
+}
+
+// TestBootStopsLoops: a machine that starts again and again, and never gets further, is stopped, and so is its kubelet. A
+// person's restart gives it as many starts again.
+func TestBootStopsLoops(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.data["step_timeout"] = "1"
+		m.know("no-kubelet", "")
+		m.document()
+		m.wantFaults("FAULT kubelet-unhealthy ")
+		m.at("/var/lib/kiln/starts", "20\n")
+		m.wantFaults("FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")
+		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
+			t.Error("the kubelet may still start")
+		}
+		must(t, os.Remove(m.world+"/no-kubelet"))
+		m.wantDone()
+		if starts := m.read(m.root + "/var/lib/kiln/starts"); starts != "" {
+			t.Errorf("%s starts are still counted", starts)
+		}
+	})
+}
+
+// TestBootRunsScripts: the user's scripts run once, in their order, before and after; what they print is kept.
+func TestBootRunsScripts(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.data["steps"] = "files pre-boot machine preflight kubelet node post-boot retire"
+		m.data["pre_boot"], m.data["post_boot"] = "disk:60 raid:60", "tell:60"
+		m.at("/etc/kiln/pre-boot/disk", `echo disk >>"$WORLD/order"; echo "made $((1 + 1))"`)
+		m.at("/etc/kiln/pre-boot/raid", `echo raid >>"$WORLD/order"; [ -e "$WORLD/mended" ] || { echo no disk >&2; exit 7; }`)
+		m.at("/etc/kiln/post-boot/tell", `[ -e "$WORLD/running" ] && echo tell >>"$WORLD/order"`)
+		m.document()
+		m.wantFaults("FAULT pre-boot raid: status 7 after 0 of 60 seconds; sh /etc/kiln/boot report shows what it printed")
+		out, code := m.start("report")
+		if code != 0 || !strings.Contains(out, "-- /var/lib/kiln/pre-boot-raid.log\nno disk\n") || !strings.Contains(out, "made 2") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+		if m.read(m.world+"/running") != "" {
+			t.Error("the kubelet runs")
+		}
+		m.know("mended", "")
+		m.wantDone()
+		m.wantDone()
+		if order := m.read(m.world + "/order"); order != "disk\nraid\ndisk\nraid\ntell\n" {
+			t.Errorf("order %q", order)
+		}
+		m = newMachine(t, shell, "worker")
+		m.data["steps"], m.data["pre_boot"] = "files pre-boot", "slow:60"
+		m.at("/etc/kiln/pre-boot/slow", "forever")
+		m.document()
+		m.wantFaults("FAULT pre-boot slow: status 1 after 60 of 60 seconds; ")
+
+		// Not on the wrong machine: its disks would be another's.
+		m = newMachine(t, shell, "worker")
+		m.data["steps"], m.data["pre_boot"] = "files pre-boot", "wipe:60"
+		m.at("/etc/kiln/pre-boot/wipe", `: >"$WORLD/wiped"`)
+		m.check = []string{"cpus|stop|cpus 99|no", "product-uuid|stop|product-uuid 4c4c4544-0042-3510-8054-b7c04f4e3232|boot its own document"}
+		m.document()
+		m.wantFaults("FAULT product-uuid product-uuid 4c4c4544-0042-3510-8054-b7c04f4e3232: ; boot its own document")
+		if _, err := os.Stat(m.world + "/wiped"); err == nil {
+			t.Error("it ran")
+		}
+	})
+}
+
+// TestBootReports: the report tells what there is to tell, at any time, and nothing secret.
+func TestBootReports(t *testing.T) {
+	const jwt, token, key = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJr.c2lnbmF0", "abcdef.0123456789abcdef", "MHcCAQEEIJr5t0b8Yk1l2m3n4o5p6q7r8s9t0u1v2w3x4y5z"
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.data["step_timeout"] = "3"
+		m.document()
+		if out, code := m.start("report"); code != 0 || !strings.Contains(out, "== status") {
+			t.Errorf("before the first boot: exit status %d\n%s", code, out)
+		}
+		m.rule("GET", "https://10.0.0.11:6443/readyz*", 99, 500, 0, "[+]ping ok\n[-]etcd failed: reason withheld")
+		m.at("/var/log/pods/kube-system_etcd-cp-1_0/etcd/0.log", "panic: "+jwt+" and "+token+"\n-----BEGIN EC PRIVATE KEY-----\n"+key+"\n-----END EC PRIVATE KEY-----\nBearer "+key+"\nlast line\n")
+		m.wantFaults("FAULT kube-apiserver-unhealthy ")
+		before := m.outcome()
+		out, code := m.start("report")
+		for _, want := range []string{`"phase":"stopped"`, "FAULT kube-apiserver-unhealthy", "[-]etcd failed: reason withheld", "/var/log/pods/kube-system_etcd-cp-1_0/etcd/0.log", "last line"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
+		}
+		for _, word := range []string{secret, jwt, token, key} {
+			if strings.Contains(out, word) {
+				t.Errorf("%q in\n%s", word, out)
+			}
+		}
+		if code != 0 || m.outcome() != before {
+			t.Errorf("exit status %d, or it changed something", code)
 		}
 	})
 }

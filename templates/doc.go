@@ -13,7 +13,10 @@
 //	role                control-plane or worker
 //	cluster             the cluster's UUID
 //	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
-//	                    (etcd only with a local member); worker: files machine preflight kubelet node retire
+//	                    (etcd only with a local member); worker: files machine preflight kubelet node retire;
+//	                    pre-boot after files and post-boot before retire, where there are scripts
+//	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
+//	kubelet             the kubelet's program
 //	step_timeout        seconds that a step may wait
 //	formation_deadline  seconds since 1970 after which an empty etcd member does not start
 //	api                 URL of the API server, no slash at its end: a control plane's own, a worker's endpoint
@@ -23,38 +26,26 @@
 //	restart             units restarted in this order before the kubelet's first start: systemd-modules-load.service and
 //	                    systemd-sysctl.service (which set modules, sysctls and kernel.hostname from the files under
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime, kiln-routes.service
-//	ignore              checks of which a failure only warns
 //	marker              REST path of the object that says that objects were applied; control planes
 //	retire              paths removed at the end: install.crt, install.key, bootstrap-kubelet.conf, …
 //
 // Others are allowed and not looked at.
 //
+// # /etc/kiln/steps, /etc/kiln/report
+//
+// Shell functions that the hook reads: the steps of this machine's role and the checks that are made on it (Steps), and
+// what it prints for a bug report (Report).
+//
+// # /etc/kiln/pre-boot/NAME, /etc/kiln/post-boot/NAME
+//
+// The user's scripts. What they print is in /var/lib/kiln/pre-boot-NAME.log.
+//
 // # /etc/kiln/checks
 //
-// Lines id|severity|check|remedy. The id is the fault's code and what ignore names. A stop check that fails stops the
-// machine, a warn check does not, a wait check is tried again until step_timeout before it counts as stop. In check,
-// no argument holds a space:
-//
-//	root                            runs as root
-//	cpus N                          at least N processors
-//	memory MIB                      at least that much
-//	arch MACHINE                    uname -m
-//	kernel VERSION                  uname -r is VERSION or later
-//	cgroup2 CONTROLLER...           cgroup v2 with these controllers
-//	swap-off                        nothing swapped to
-//	command NAME                    in PATH, or an absolute path
-//	file-exists PATH                file, folder or anything
-//	socket PATH                     a Unix socket
-//	empty-dir PATH                  missing, empty, or only lost+found
-//	module NAME                     in the kernel; with underscores
-//	sysctl KEY VALUE                KEY with slashes: net/ipv4/ip_forward
-//	port-free PORT                  no TCP listener
-//	address IP                      on an interface, and not tentative
-//	not-before SECONDS              the clock, since 1970
-//	not-after SECONDS               the same
-//	kubelet-version PROGRAM V BELOW its version is at least V and less than BELOW (v1.33 v1.37)
-//	active UNIT                     systemctl is-active
-//	disk PATH MIB                   free where PATH lies, which must exist
+// Lines id|severity|check|remedy. The id is the fault's code. A stop check that fails stops the
+// machine, a warn check does not, a wait check is tried again until step_timeout before it counts as stop. A check is a kind
+// with its arguments, of which none holds a space: "port-free 6443" calls the function check_port_free with 6443. It holds or
+// it does not, and leaves what it saw in $found. The functions are in boot/checks, the list of checks in render/preflight.
 //
 // # /etc/kiln/files
 //
@@ -71,13 +62,15 @@
 // Lines "REST-path file", the marker last; each file, in the same folder, is one object for server-side apply. node.yaml
 // is the same for the machine's own Node; without it nothing is applied.
 //
-// # /var/lib/kiln/state, /var/lib/kiln/status.json
+// # /var/lib/kiln/state, /var/lib/kiln/starts, /var/lib/kiln/status.json
 //
-// The state is two lines: the document's identity, and the steps done with the uptime in seconds at which they were, as
-// members of a JSON object. The verdict is one object:
+// The state is three lines: the document's identity; the steps done and the seconds that they took, as members of a JSON
+// object; what tells this machine from another. Starts counts the hook's starts since a step was done. The verdict is one object,
+// of which docs/status.schema.json is the schema:
 //
 //	{"phase":"running|waiting|stopped|done","step":"…","node":"…","cluster":"…","document":"…","uptime":0,
-//	 "steps":{"files":0,…},"faults":[{"code":"…","object":"…","evidence":"…","remedy":"…"}]}
+//	 "steps":{"files":0,…},"versions":{"kubelet":"…",…},"waiting":"…",
+//	 "faults":[{"code":"…","object":"…","evidence":"…","remedy":"…"}]}
 //
 // Each fault is also one line "FAULT code object: evidence; remedy" in the journal, on the console and in
 // /etc/issue.d/kiln.issue. Codes are the ids of checks and FaultCodes. All is printable ASCII; quotation marks show as

@@ -101,6 +101,18 @@ timeout)
 	shift
 	exec "$@"
 	;;
+systemd-run)
+	while [ "$1" != sh ]; do
+		case $1 in
+		RuntimeMaxSec=*) limit=${1#*=} ;;
+		esac
+		shift
+	done
+	case $(cat "$2") in
+	*forever*) sleep "$limit" && exit 1 ;;
+	esac
+	exec "$@"
+	;;
 ip)
 	case $* in
 	*"show to "*) known address ;;
@@ -236,17 +248,21 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	must(t, os.Truncate(m.world+"/curl", 0))
 	must(t, os.Truncate(m.world+"/systemctl", 0))
 	write(t, m.bin+"/fake", fake, 0o755)
-	for _, name := range strings.Fields("sync sleep date id nproc uname kubelet timeout ip systemctl curl") {
+	for _, name := range strings.Fields("sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run curl") {
 		must(t, os.Symlink("fake", m.bin+"/"+name))
 	}
 
 	m.at("/etc/kiln/boot", templates.Boot)
+	m.at("/etc/kiln/report", templates.Report)
+	m.at("/etc/kiln/steps", templates.Steps(
+		strings.Fields("pre-boot machine preflight etcd kubelet control-plane objects node post-boot retire"), templates.CheckKinds()))
+	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
 	m.data = map[string]string{
 		"node": "cp-1", "role": role, "cluster": "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11", "step_timeout": "600",
 		"formation_deadline": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "", "etcd_peers": "",
-		"swap": "off", "ignore": "", "marker": "", "steps": "files machine preflight kubelet node retire",
+		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "", "steps": "files machine preflight kubelet node retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
 		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
 	}
@@ -282,6 +298,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kubernetes/kubelet.conf", "conf")
 		m.at("/etc/kubernetes/pki/etcd/ca.crt", "ca")
 		m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", "crt")
+		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.crt", "crt")
+		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.key", secret)
 		m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", secret)
 		m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", secret)
 		m.kinds = []string{"link kubelet-client-2026.pem - /var/lib/kubelet/pki/kubelet-client-current.pem",
@@ -374,8 +392,8 @@ func (m *aMachine) run() (string, int) {
 	return out, code
 }
 
-func (m *aMachine) command() *exec.Cmd {
-	cmd := exec.Command(m.shell[0], append(slices.Clone(m.shell[1:]), m.root+"/etc/kiln/boot")...)
+func (m *aMachine) command(arguments ...string) *exec.Cmd {
+	cmd := exec.Command(m.shell[0], append(slices.Concat(m.shell[1:], []string{m.root + "/etc/kiln/boot"}), arguments...)...)
 	cmd.Dir = m.world
 	rest := m.bin + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 	cmd.Env = []string{"PATH=" + m.world + "/kill:" + rest, "REST=" + rest, "KILN_ROOT=" + m.root, "WORLD=" + m.world,
@@ -384,10 +402,10 @@ func (m *aMachine) command() *exec.Cmd {
 	return cmd
 }
 
-// start is run without a look at the verdict.
-func (m *aMachine) start() (string, int) {
+// start is run without a look at the verdict, and with a verb if there is one.
+func (m *aMachine) start(arguments ...string) (string, int) {
 	m.t.Helper()
-	cmd := m.command()
+	cmd := m.command(arguments...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 20 * time.Second
@@ -403,6 +421,8 @@ type verdict struct {
 	Phase, Step, Node, Cluster, Document string
 	Uptime                               int
 	Steps                                map[string]int
+	Versions                             map[string]string
+	Waiting                              string
 	Faults                               []struct{ Code, Object, Evidence, Remedy string }
 }
 

@@ -5,14 +5,19 @@ import (
 	"strings"
 )
 
-// Where the two scripts lie on a machine.
+// Where the scripts lie on a machine.
 const (
 	BootPath   = "/etc/kiln/boot"        // Boot
+	StepsPath  = "/etc/kiln/steps"       // Steps
+	ReportPath = "/etc/kiln/report"      // Report
 	RoutesPath = "/etc/kiln/keep-routes" // Routes
 )
 
 //go:embed boot/boot
 var bootSource string
+
+//go:embed boot/report
+var reportSource string
 
 //go:embed boot/keep-routes
 var routesSource string
@@ -20,9 +25,12 @@ var routesSource string
 //go:embed units
 var units embed.FS
 
-// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot without its comments,
-// because on EC2 every byte of a control plane counts; its first lines say where to find the commented text.
+// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot without its comments and
+// indentation, because on EC2 every byte of a control plane counts; its first lines say where to find the commented text.
 var Boot = strip(bootSource)
+
+// Report is /etc/kiln/report, mode 0600, which the hook reads for its verb of that name: boot/report without its comments.
+var Report = dropComments(reportSource, true)
 
 // Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service where the cluster's cni is routed.
 // It is boot/keep-routes without its comments.
@@ -52,16 +60,9 @@ func Unit(name string) string {
 // KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one ExecStart, program first,
 // each flag one argument however it is spelt ("--node-ip=10.0.0.11"). systemd's specifiers, variables and quotes in
 // them mean nothing. The name is kubeadm's, so that tools and people find it.
-//
-// A kubelet takes the machine's host name for its Node's, and its certificate is for one name only. Unless node is empty,
-// it becomes the host name before every start, whatever DHCP or a cloud's metadata have made of it since.
-func KubeletDropIn(node, program string, flags ...string) string {
+func KubeletDropIn(program string, flags ...string) string {
 	var b strings.Builder
-	b.WriteString("[Service]\n")
-	if node != "" {
-		b.WriteString("ExecStartPre=/bin/sh -c 'echo " + node + " >/proc/sys/kernel/hostname'\n")
-	}
-	b.WriteString("ExecStart=\nExecStart=")
+	b.WriteString("[Service]\nExecStart=\nExecStart=")
 	b.WriteString(word(program, false))
 	for _, flag := range flags {
 		b.WriteString(" \\\n  ")
@@ -84,19 +85,23 @@ func word(s string, argument bool) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s) + `"`
 }
 
-// strip returns a script without the comments and empty lines that follow its first block of comments.
+// strip returns a script without the comments, empty lines and indentation that follow its first block of comments.
 func strip(script string) string {
 	head, body, _ := strings.Cut(script, "\n\n")
 	return head + "\n" + dropComments(body, true)
 }
 
-// dropComments returns text without the lines that are comments, or are empty too.
-func dropComments(text string, empty bool) string {
+// dropComments returns text without the lines that are comments. For a script, whose indentation means nothing, that goes
+// too, and so do empty lines.
+func dropComments(text string, script bool) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		content := strings.TrimSpace(line)
-		if strings.HasPrefix(content, "#") || empty && content == "" {
+		if strings.HasPrefix(content, "#") || script && content == "" {
 			continue
+		}
+		if script {
+			line = strings.TrimLeft(line, "\t")
 		}
 		b.WriteString(line)
 	}
@@ -107,8 +112,12 @@ func dropComments(text string, empty bool) string {
 var FaultCodes = []string{
 	"file-damaged",     // a file of the manifest is missing, changed, or cannot get its mode; or the manifest is cut off
 	"document-changed", // the state is that of another document
-	"unwritable",       // /run/kiln or /var/lib/kiln cannot be written
-	"hook",             // the hook ended without a verdict
+	"cloned",           // the state is that of another machine
+	"no-progress",      // twenty starts, and no step done
+	"pre-boot",         // a script of the user's failed, or took too long
+	"post-boot",
+	"unwritable", // /run/kiln or /var/lib/kiln cannot be written
+	"hook",       // the hook ended without a verdict
 	"etcd-empty-after-formation",
 	"etcd-replaced",     // a peer has seen this member run, its disk is empty
 	"etcd-peer-unclear", // a peer answers, but not with its members

@@ -1,10 +1,17 @@
 package templates_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,20 +48,19 @@ func TestScriptsAreStripped(t *testing.T) {
 func TestKubeletDropIn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		node, program string
-		flags         []string
-		want          string
+		program string
+		flags   []string
+		want    string
 	}{
-		{"", "/usr/bin/kubelet", nil, "ExecStart=\nExecStart=/usr/bin/kubelet"},
-		{"worker-1", "kubelet", nil, "ExecStartPre=/bin/sh -c 'echo worker-1 >/proc/sys/kernel/hostname'\nExecStart=\nExecStart=kubelet"},
-		{"", "/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml", "--node-ip=10.0.0.11,fd00::1"},
-			"ExecStart=\nExecStart=/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  --node-ip=10.0.0.11,fd00::1"},
-		{"", "/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='", `--f="`, `--g=\n`, "--h=\n", ";", ""},
-			"ExecStart=\nExecStart=/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
+		{"/usr/bin/kubelet", nil, "/usr/bin/kubelet"},
+		{"/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml", "--node-ip=10.0.0.11,fd00::1"},
+			"/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  --node-ip=10.0.0.11,fd00::1"},
+		{"/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='", `--f="`, `--g=\n`, "--h=\n", ";", ""},
+			"/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
 				"  \"--g=\\\\n\" \\\n  \"--h=\\n\" \\\n  \";\" \\\n  \"\""},
 	} {
-		want := "[Service]\n" + row.want + "\n"
-		if got := templates.KubeletDropIn(row.node, row.program, row.flags...); got != want {
+		want := "[Service]\nExecStart=\nExecStart=" + row.want + "\n"
+		if got := templates.KubeletDropIn(row.program, row.flags...); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -77,7 +83,7 @@ func TestUnits(t *testing.T) {
 		}
 		return err
 	}))
-	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("cp-1", "/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
+	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
 	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service"} {
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {
@@ -100,4 +106,78 @@ func TestUnitUnknown(t *testing.T) {
 		}
 	}()
 	templates.Unit("../boot/boot")
+}
+
+// TestFaultsAreDocumented: each code of the hook's own stands in docs/faults.md, and is said somewhere in the hook.
+func TestFaultsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../docs/faults.md")
+	must(t, err)
+	var table strings.Builder
+	for line := range strings.Lines(string(doc)) {
+		if strings.HasPrefix(line, "| `") {
+			table.WriteString(strings.SplitN(line, "|", 3)[1])
+		}
+	}
+	var documented []string
+	for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(table.String(), -1) {
+		documented = append(documented, m[1])
+	}
+	if got, want := slices.Sorted(slices.Values(documented)), slices.Sorted(slices.Values(templates.FaultCodes)); !slices.Equal(got, want) {
+		t.Errorf("docs/faults.md has %q\nFaultCodes are %q", got, want)
+	}
+}
+
+// TestStatusSchema: docs/status.schema.json describes what the hook writes, no more and no less.
+func TestStatusSchema(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../docs/status.schema.json")
+	must(t, err)
+	var schema struct {
+		Required   []string
+		Properties map[string]struct {
+			Enum  []string
+			Items struct{ Required []string }
+		}
+	}
+	must(t, json.Unmarshal(data, &schema))
+	var fields []string
+	for field := range reflect.TypeFor[verdict]().Fields() {
+		fields = append(fields, strings.ToLower(field.Name))
+	}
+	if got := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, slices.Sorted(slices.Values(fields))) || !slices.Equal(got, slices.Sorted(slices.Values(schema.Required))) {
+		t.Errorf("properties %q, required %q, the hook writes %q", got, schema.Required, fields)
+	}
+	if want := []string{"code", "object", "evidence", "remedy"}; !slices.Equal(schema.Properties["faults"].Items.Required, want) {
+		t.Errorf("faults %q, want %q", schema.Properties["faults"].Items.Required, want)
+	}
+	source, err := os.ReadFile("boot/steps")
+	must(t, err)
+	for _, step := range schema.Properties["step"].Enum {
+		if name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"), "-plane"); step != "start" && step != "files" && !strings.Contains(string(source), "step_"+name+"() {") {
+			t.Errorf("there is no step %s", step)
+		}
+	}
+}
+
+// TestBootIsSmall: what the design promises of the hook, and what a machine gets besides.
+func TestBootIsSmall(t *testing.T) {
+	t.Parallel()
+	packed := func(text string) int {
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		must(t, err)
+		_, err = w.Write([]byte(text))
+		must(t, err)
+		must(t, w.Close())
+		return b.Len()
+	}
+	if raw, small := len(templates.Boot), packed(templates.Boot); raw > 8192 || small > 3072 {
+		t.Errorf("the hook has %d bytes, %d compressed; at most 8192 and 3072", raw, small)
+	}
+	for _, steps := range []string{"pre-boot machine preflight etcd kubelet control-plane objects node post-boot retire", "machine preflight kubelet node retire"} {
+		text := templates.Steps(strings.Fields(steps), templates.CheckKinds())
+		t.Logf("hook %d bytes, %d compressed; with steps %q and all checks %d, %d compressed",
+			len(templates.Boot), packed(templates.Boot), steps, len(templates.Boot+text), packed(templates.Boot+text))
+	}
 }

@@ -1,0 +1,44 @@
+package render_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render"
+	"kiln/render/config"
+)
+
+// TestUnknownChecks: a name in ignorePreflight that means no check is a mistake of the layer that says it. Ids of this
+// machine's checks, ids that other machines have, and kubeadm's names are none.
+func TestUnknownChecks(t *testing.T) {
+	t.Parallel()
+	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: single}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: debian
+    ignorePreflight: [port-6443, cpu]
+  workers:
+    machines:
+      ignorePreflight: [NumCPU, mac, module-overlay, Port-6443, everything-else]
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - name: cp-2
+    role: control-plane
+    addresses: [10.0.0.12]
+    ignorePreflight: [address-10.0.0.11, port-10251]
+  - {name: cp-3, role: control-plane, addresses: [10.0.0.13]}
+  - {name: worker-1, role: worker, addresses: [10.0.0.21]}
+  endpoint: api.test
+`), nil)
+	require.NoError(t, err)
+	_, err = render.New(c, fixture(t))
+	require.EqualError(t, err, `cluster.yaml:8:34: machines.ignorePreflight[1]: no check of cp-1 has this name; did you mean "cpus"?
+cluster.yaml:11:54: workers.machines.ignorePreflight[3]: no check of worker-1 has this name; docs/preflight.md lists them
+cluster.yaml:11:65: workers.machines.ignorePreflight[4]: no check of worker-1 has this name; docs/preflight.md lists them
+cluster.yaml:17:23: nodes[1].ignorePreflight[0]: no check of cp-2 has this name; did you mean "address-10.0.0.12"?
+cluster.yaml:17:42: nodes[1].ignorePreflight[1]: no check of cp-2 has this name; did you mean "port-10250"?`)
+}

@@ -1,0 +1,195 @@
+package preflight_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+	"kiln/render/plan"
+	"kiln/render/preflight"
+	"kiln/templates"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/preflight.md")
+
+// machine returns the facts of the named machine of a cluster of two, whose spec holds the lines.
+func machine(t *testing.T, name, spec string) *preflight.Facts {
+	t.Helper()
+	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n  endpoint: api.test\n" + spec +
+		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n"
+	c, err := config.Parse("cluster.yaml", []byte(text), nil)
+	require.NoError(t, err)
+	p, err := plan.New(c)
+	require.NoError(t, err)
+	for i := range p.Machines {
+		if p.Machines[i].Name == name {
+			return &preflight.Facts{
+				Plan: p, Machine: &p.Machines[i], From: time.Unix(100, 0), Until: time.Unix(200, 0),
+				Modules: []string{"overlay"}, Sysctls: map[string]string{"net.ipv4.ip_forward": "1"}, ResolvConf: "/etc/resolv.conf",
+				Images: []string{"registry.k8s.io/pause:3.10"},
+			}
+		}
+	}
+	t.Fatal("no such machine")
+	return nil
+}
+
+// lines returns a machine's checks by id. Those that have one id are joined.
+func lines(f *preflight.Facts) map[string]string {
+	out := map[string]string{}
+	for _, c := range preflight.Checks(f) {
+		out[c.ID] += c.Severity + "|" + c.Call + "\n"
+	}
+	return out
+}
+
+const debian = "  machines: {os: debian}\n"
+
+// TestCatalogue: every row says everything, in the alphabet of the hook's data.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	require.GreaterOrEqual(t, len(preflight.Catalogue), 30)
+	seen := map[string]bool{}
+	for _, e := range preflight.Catalogue {
+		require.Regexp(t, `^[a-z0-9-]+(-…)?$`, e.ID)
+		require.False(t, seen[e.ID], e.ID)
+		seen[e.ID] = true
+		require.Contains(t, []string{preflight.Stop, preflight.Wait, preflight.Warn}, e.Severity, e.ID)
+		require.Regexp(t, `^[ -{}…]+$`, e.Remedy, e.ID)
+		for _, text := range []string{e.Reads, e.Wants, e.Source} {
+			require.Regexp(t, `^[ -{}~]+$`, text, e.ID)
+		}
+	}
+}
+
+// TestLines: whatever the machine is, its checks are four columns that the hook can read, and it has functions for them.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	kinds := templates.CheckKinds()
+	line := regexp.MustCompile(`^[a-z0-9][!-{}~]*\|(stop|wait|warn)\|[!-{}~]+( [!-{}~]+)*\|[ -{}~]+\n$`)
+	for _, spec := range []string{
+		debian, "  machines: {os: rhel, kubeletVersion: v1.34.1}\n  network: {proxy: iptables, cni: none}\n",
+		"  machines: {os: flatcar, arch: arm64, registries: [{host: _default, mirrors: [http://m.test:5000]}]}\n  security: {profile: baseline}\n",
+	} {
+		for _, name := range []string{"cp-1", "worker-1"} {
+			f := machine(t, name, spec)
+			f.Peers = []preflight.Peer{{Name: "cp-2.test", URL: "https://10.0.0.12:2379"}}
+			f.Plugins = []string{"/opt/cni/bin/bridge"}
+			f.ProductUUID, f.MAC = "4C4C4544-0042-3510-8054-B7C04F4E3232", "52:54:00:AB:CD:EF"
+			for _, c := range preflight.Checks(f) {
+				require.Regexp(t, line, c.String())
+				require.Contains(t, kinds, c.Kind())
+			}
+		}
+	}
+}
+
+// TestChecks: what depends on the machine.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	cp, worker := lines(machine(t, "cp-1", debian)), lines(machine(t, "worker-1", debian))
+	for id, want := range map[string]struct{ controlPlane, worker string }{
+		"cpus":                 {"stop|cpus 2\n", ""},
+		"kernel-nftables":      {"stop|kernel 5.13\n", "stop|kernel 5.13\n"},
+		"kernel":               {"", ""},
+		"port-6443":            {"stop|port-free 6443\n", ""},
+		"port-10250":           {"stop|port-free 10250\n", "stop|port-free 10250\n"},
+		"endpoint-name":        {"", "wait|resolves api.test\n"},
+		"endpoint-certificate": {"", "stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 100\n"},
+		"disk-speed":           {"warn|disk-speed /var/lib/etcd 10\n", ""},
+		"cert-expired":         {"stop|not-after 200\n", "stop|not-after 200\n"},
+		"images":               {"wait|images https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10\n", "wait|images https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10\n"},
+		"product-uuid":         {"", ""},
+		"selinux":              {"", ""},
+	} {
+		require.Equal(t, want.controlPlane, cp[id], "%s of a control plane", id)
+		require.Equal(t, want.worker, worker[id], "%s of a worker", id)
+	}
+
+	f := machine(t, "worker-1", "  machines: {os: fedora-coreos, kubeletVersion: v1.34.1}\n  network: {proxy: iptables}\n")
+	f.ProductUUID, f.SwapAllowed, f.ResolvConf = "4C4C4544", true, "/etc/with space"
+	other := lines(f)
+	require.Equal(t, "warn|kernel 5.4\n", other["kernel"])
+	require.Equal(t, "stop|product-uuid 4c4c4544\n", other["product-uuid"])
+	require.Equal(t, "warn|selinux kubelet\n", other["selinux"])
+	for _, id := range []string{"kernel-nftables", "runtime-version", "swap", "resolv-conf"} {
+		require.NotContains(t, other, id)
+	}
+}
+
+// TestImages: each image is looked for under the name that containerd gives it, and where containerd asks for it.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	f := machine(t, "cp-1", "  machines:\n    os: debian\n    registries:\n    - {host: docker.io, mirrors: [https://m.test, http://m.test:5000/v2/]}\n    - {host: _default, mirrors: [https://all.test/cache/]}\n")
+	f.Images = []string{"registry.k8s.io/pause:3.10", "etcd:3.6", "r.test:5000/a/b@sha256:00", "r.test:5000/c:1@sha256:11", "docker.io/me/api", "localhost/x:1"}
+	require.Equal(t, strings.Join([]string{
+		"wait|images https://all.test/cache/v2/,https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10",
+		"wait|images https://m.test/v2/,http://m.test:5000/v2/,https://registry-1.docker.io/v2/ docker.io/library/etcd:3.6 docker.io/me/api:latest",
+		"wait|images https://all.test/cache/v2/,https://r.test:5000/v2/ r.test:5000/a/b@sha256:00 r.test:5000/c@sha256:11",
+		"wait|images https://all.test/cache/v2/,https://localhost/v2/ localhost/x:1", "",
+	}, "\n"), lines(f)["images"])
+}
+
+// TestIgnored: what ignorePreflight names only warns, by kiln's name or by kubeadm's.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	for name, ids := range map[string]string{
+		"swap": "swap", "Swap": "swap", "NumCPU": "cpus", "port-6443": "port-6443", "Port-6443": "port-6443", "mem": "memory",
+		"fileexisting-losetup": "tool-losetup", "FileContent--proc-sys-net-ipv4-ip_forward": "sysctl-net.ipv4.ip_forward",
+		"SystemVerification": "kernel-nftables namespaces seccomp cgroup cgroup-optional filesystem-overlay", "address-10.0.0.11": "address-10.0.0.11",
+	} {
+		f := machine(t, "cp-1", fmt.Sprintf("  machines: {os: debian, ignorePreflight: [%q]}\n", name))
+		plain := lines(machine(t, "cp-1", debian))
+		for id, line := range lines(f) {
+			want := plain[id]
+			if strings.Contains(" "+ids+" ", " "+id+" ") {
+				_, call, _ := strings.Cut(want, "|")
+				want = "warn|" + call
+			}
+			require.Equal(t, want, line, "%s with %s", id, name)
+		}
+	}
+	require.True(t, preflight.Known("product-uuid"))
+	require.True(t, preflight.Known("numcpu"))
+	for _, name := range []string{"port-1", "Port-", "port-…", "HTTPProxy", ""} {
+		require.False(t, preflight.Known(name), name)
+	}
+}
+
+// TestDoc holds docs/preflight.md to the catalogue.
+func TestDoc(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/preflight.md"
+	var b strings.Builder
+	b.WriteString(intro)
+	b.WriteString("\n| id | looks at | holds with | otherwise | what to do | kubeadm | why |\n|---|---|---|---|---|---|---|\n")
+	for _, e := range preflight.Catalogue {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", e.ID, e.Reads, e.Wants, e.Severity, e.Remedy, strings.Join(e.Kubeadm, ", "), e.Source)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(b.String()), 0o644))
+	}
+	got, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(got), "go test ./render/preflight -run TestDoc -update rewrites it")
+}
+
+const intro = `# What the first boot checks
+
+<!-- Made from the catalogue in render/preflight by: go test ./render/preflight -run TestDoc -update -->
+
+Before the kubelet starts, ` + "`kiln.service`" + ` makes all checks that concern the machine, and then says all failures, each in one line that begins
+with the check's id ([faults.md](faults.md)). **stop** ends the first boot. **wait** is tried again for ` + "`boot.stepTimeout`" + ` and ends it then; what
+else failed is not waited for. **warn** is said in the journal. A machine's own checks are in its ` + "`/etc/kiln/checks`" + `, the programs that make them in
+` + "`/etc/kiln/steps`" + `.
+
+` + "`ignorePreflight`" + `, in any layer of ` + "`cluster.yaml`" + `, makes failures of the checks that it names warn. It takes the ids below (` + "`port-6443`" + `, where the
+table has an ellipsis) and kubeadm's names for the same; a name that no machine has a check for is a mistake.
+`

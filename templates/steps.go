@@ -1,0 +1,100 @@
+package templates
+
+import (
+	_ "embed" // for the sources
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed boot/steps
+var stepsSource string
+
+//go:embed boot/checks
+var checksSource string
+
+// functions are the shell functions that /etc/kiln/steps may hold, by name, each without comments and indentation.
+var functions = parse(stepsSource + checksSource)
+
+// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for checks of these
+// kinds ("port-free"), and what those call. It panics on a step or kind that there is not.
+func Steps(steps, kinds []string) string {
+	wanted := map[string]bool{}
+	var want func(name string)
+	want = func(name string) {
+		text, ok := functions[name]
+		if !ok {
+			panic("templates: no function " + name)
+		}
+		if wanted[name] {
+			return
+		}
+		wanted[name] = true
+		for _, word := range words.FindAllString(text, -1) {
+			if _, ok := functions[word]; ok {
+				want(word)
+			}
+		}
+	}
+	want("step_done")
+	for _, s := range steps {
+		// As the hook does: step_control for control-plane. The step files is the hook's own.
+		if name, _, _ := cutLast(s, "-"); name != "files" {
+			want("step_" + name)
+		}
+	}
+	for _, k := range kinds {
+		want("check_" + strings.ReplaceAll(k, "-", "_"))
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		b.WriteString(functions[name])
+	}
+	return b.String()
+}
+
+// CheckKinds returns the kinds of checks that there are functions for, sorted.
+func CheckKinds() (kinds []string) {
+	for name := range functions {
+		if kind, ok := strings.CutPrefix(name, "check_"); ok {
+			kinds = append(kinds, strings.ReplaceAll(kind, "_", "-"))
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+var (
+	words      = regexp.MustCompile(`[a-z_]+`)
+	definition = regexp.MustCompile(`^([a-z_0-9]+)\(\) \{`)
+)
+
+// parse cuts a source at its functions, which begin and end at the margin.
+func parse(source string) map[string]string {
+	out := map[string]string{}
+	name := ""
+	var text strings.Builder
+	for line := range strings.Lines(source) {
+		if m := definition.FindStringSubmatch(line); m != nil {
+			name = m[1]
+			text.Reset()
+		}
+		if name == "" {
+			continue
+		}
+		text.WriteString(line)
+		if line == "}\n" || strings.HasSuffix(line, "; }\n") && text.String() == line {
+			out[name] = dropComments(text.String(), true)
+			name = ""
+		}
+	}
+	return out
+}
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, separator); i >= 0 {
+		return s[:i], s[i+len(separator):], true
+	}
+	return s, "", false
+}

@@ -1,0 +1,1 @@
+agent register --key 0000-0000
