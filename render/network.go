@@ -34,6 +34,8 @@ func (t *tree) podNetwork() error {
 	if err != nil {
 		return err
 	}
+	// Made before kiln-routes.service starts, which would not see it in its sandbox if it came later.
+	t.dir("/var/lib/cni", 0o700, "")
 	t.file(cniConfDir+"/10-kiln.conflist", 0o600, conf, "the pods' network on this machine")
 
 	var routes strings.Builder
