@@ -13,7 +13,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		"clusterDNS":      list{p.DNSAddress.String()},
 		"clusterDomain":   p.DNSDomain,
 		"resolvConf":      m.System.ResolvConf,
-		"tlsCipherSuites": plan.CipherSuites,
+		"tlsCipherSuites": plan.KubeletCipherSuites(),
 		"tlsMinVersion":   plan.MinTLS,
 	}
 	if p.Hardened() {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,15 @@ var CipherSuites = []string{
 	"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
 	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
 	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+}
+
+// KubeletCipherSuites are the same under the older names of the last two, the only ones that CIS 4.2.12 knows.
+func KubeletCipherSuites() []string {
+	names := slices.Clone(CipherSuites)
+	for i := range names {
+		names[i] = strings.Replace(names[i], "CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305", 1)
+	}
+	return names
 }
 
 // MinTLS is the oldest version of TLS that the servers of the cluster speak.
