@@ -1,0 +1,46 @@
+package judges
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestCISChecks: the table has what the benchmark has.
+func TestCISChecks(t *testing.T) {
+	t.Parallel()
+	count, seen := map[kind]int{}, map[string]bool{}
+	for _, c := range cisChecks {
+		assert.False(t, seen[c.id], "%s stands twice", c.id)
+		seen[c.id] = true
+		count[c.kind]++
+	}
+	assert.Equal(t, map[kind]int{automated: 65, manual: 27, personal: 5}, count)
+}
+
+// TestCISScore: all 65 automated checks pass on a control plane and 25 of the 32 others; on a worker all pass. With -v it
+// prints the whole table.
+func TestCISScore(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"single", "ha"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, m := range cluster(t, name, "ignition") {
+				count := map[string]int{}
+				var table strings.Builder
+				for _, r := range m.cis() {
+					count[r.state]++
+					fmt.Fprintf(&table, "%-7s%-5s%s\n", r.id, r.state, r.found)
+				}
+				t.Logf("%s: %d of %d pass\n%s", m.Name, count[pass], len(m.cis()), &table)
+				if m.ControlPlane() {
+					assert.Equal(t, map[string]int{pass: 90, warn: 7}, count, m.Name)
+				} else {
+					assert.Equal(t, map[string]int{pass: 25}, count, m.Name)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,229 @@
+package judges
+
+import (
+	"context"
+	"errors"
+	goflag "flag"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/client/pkg/v3/tlsutil"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	etcdflags "go.etcd.io/etcd/pkg/v3/flags"
+	etcd "go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/logs"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	kubeletoptions "k8s.io/kubernetes/cmd/kubelet/app/options"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+)
+
+// program is the command line of a program of Kubernetes: its flags, and what it makes of them once they are set.
+type program struct {
+	flags *pflag.FlagSet
+	check func() []error
+}
+
+// programs make a program anew. What they leave out of a program's start is what needs a cluster or the machine itself:
+// clients, listeners, self-signed certificates, watched files.
+var programs = map[string]func() (program, error){
+	"etcd":                    etcdProgram,
+	"kube-apiserver":          apiServerProgram,
+	"kube-controller-manager": controllerManagerProgram,
+	"kube-proxy":              proxyProgram,
+	"kube-scheduler":          schedulerProgram,
+	"kubelet":                 kubeletProgram,
+}
+
+// optionsLock is held while there are programs: to make one registers feature gates and metrics globally.
+var optionsLock sync.Mutex
+
+// newGlobals returns feature gates and versions for one program, so that none changes those of the next.
+func newGlobals() (basecompatibility.ComponentGlobalsRegistry, error) {
+	globals := basecompatibility.NewComponentGlobalsRegistry()
+	return globals, globals.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(),
+		utilfeature.DefaultMutableFeatureGate.DeepCopy())
+}
+
+// newFlags returns all of a program's flags as one set.
+func newFlags(name string, sets cliflag.NamedFlagSets) *pflag.FlagSet {
+	verflag.AddFlags(sets.FlagSet("global"))
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), name, logs.SkipLoggingConfigurationFlags())
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	for _, set := range sets.FlagSets {
+		flags.AddFlagSet(set)
+	}
+	return flags
+}
+
+// checkTLS does what ApplyTo does with the words for TLS before it listens; Validate does not look at them.
+func checkTLS(suites []string, version string) error {
+	_, errSuites := cliflag.TLSCipherSuites(suites)
+	_, errVersion := cliflag.TLSVersion(version)
+	return errors.Join(errSuites, errVersion)
+}
+
+func apiServerProgram() (program, error) {
+	globals, err := newGlobals()
+	if err != nil {
+		return program{}, err
+	}
+	options := apiserver.NewServerRunOptions()
+	options.GenericServerRunOptions.ComponentGlobalsRegistry = globals
+	check := func() []error {
+		if err := globals.Set(); err != nil {
+			return []error{err}
+		}
+		completed, err := options.Complete(context.Background())
+		if err != nil {
+			return []error{err}
+		}
+		serving := completed.SecureServing
+		errs := append(completed.Validate(), checkTLS(serving.CipherSuites, serving.MinTLSVersion))
+		// Its CA files would be watched from here on; they are read elsewhere.
+		authentication := *completed.Authentication
+		authentication.ClientCert, authentication.RequestHeader = nil, nil
+		if _, err := authentication.ToAuthenticationConfig(); err != nil {
+			errs = append(errs, err)
+		}
+		if file := completed.Etcd.EncryptionProviderConfigFilepath; file != "" {
+			if _, err := encryptionconfig.LoadEncryptionConfig(context.Background(), file, false, "judge"); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return errs
+	}
+	return program{newFlags("kube-apiserver", options.Flags()), check}, nil
+}
+
+func controllerManagerProgram() (program, error) {
+	globals, err := newGlobals()
+	if err != nil {
+		return program{}, err
+	}
+	options, err := controllermanager.NewKubeControllerManagerOptions()
+	if err != nil {
+		return program{}, err
+	}
+	options.ComponentGlobalsRegistry = globals
+	known, aliases := controllers.KnownControllers(), controllers.ControllerAliases()
+	disabled := controllers.ControllersDisabledByDefault()
+	check := func() []error {
+		return []error{
+			globals.Set(), options.Validate(known, disabled, aliases),
+			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion),
+		}
+	}
+	return program{newFlags("kube-controller-manager", options.Flags(known, disabled, aliases)), check}, nil
+}
+
+func schedulerProgram() (program, error) {
+	globals, err := newGlobals()
+	if err != nil {
+		return program{}, err
+	}
+	options := scheduler.NewOptionsWithComponentGlobalsRegistry(globals)
+	check := func() []error {
+		if err := globals.Set(); err != nil {
+			return []error{err}
+		}
+		options.ComponentConfig, err = schedulerconfig.Default()
+		if options.ConfigFile != "" {
+			options.ComponentConfig, err = scheduler.LoadConfigFromFile(klog.Background(), options.ConfigFile)
+		}
+		if err != nil {
+			return []error{err}
+		}
+		if options.ConfigFile == "" {
+			options.ApplyDeprecated()
+		}
+		options.ApplyLeaderElectionTo(options.ComponentConfig)
+		return append(options.Validate(), checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion))
+	}
+	return program{newFlags("kube-scheduler", *options.Flags), check}, nil
+}
+
+func kubeletProgram() (program, error) {
+	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	options := kubeletoptions.NewKubeletFlags()
+	options.AddFlags(flags)
+	config, err := kubeletoptions.NewKubeletConfiguration()
+	if err != nil {
+		return program{}, err
+	}
+	kubeletoptions.AddKubeletConfigFlags(flags, config)
+	kubeletoptions.AddGlobalFlags(flags)
+	return program{flags, func() []error { return []error{kubeletoptions.ValidateKubeletFlags(options)} }}, nil
+}
+
+// proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads that.
+func proxyProgram() (program, error) {
+	var sets cliflag.NamedFlagSets
+	proxy.NewOptions().AddFlags(sets.FlagSet("generic"))
+	return program{newFlags("kube-proxy", sets), func() []error { return nil }}, nil
+}
+
+// etcdProgram does what etcdmain does with its flags (config.configFromCmdLine), which is not exported. This etcd is the
+// release that this Kubernetes' API server is tested with.
+func etcdProgram() (program, error) {
+	config := etcd.NewConfig()
+	config.ZapLoggerBuilder = etcd.NewZapLoggerBuilder(zap.NewNop())
+	state := etcdflags.NewSelectiveStringValue(etcd.ClusterStateFlagNew, etcd.ClusterStateFlagExisting)
+	set := goflag.NewFlagSet("etcd", goflag.ContinueOnError)
+	config.AddFlags(set)
+	set.Var(state, "initial-cluster-state", "")
+
+	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.AddGoFlagSet(set)
+	flags.VisitAll(func(f *pflag.Flag) {
+		// Releases 3.6.4 and 3.6.5 announce the end of snapshot-count, 3.6.8 and 3.7.0 no more.
+		if strings.Contains(f.Usage, "will be decommissioned") && f.Name != "snapshot-count" {
+			f.Deprecated = f.Usage
+		}
+	})
+	check := func() []error {
+		config.ListenPeerUrls = etcdflags.UniqueURLsFromFlag(set, "listen-peer-urls")
+		config.AdvertisePeerUrls = etcdflags.UniqueURLsFromFlag(set, "initial-advertise-peer-urls")
+		config.ListenClientUrls = etcdflags.UniqueURLsFromFlag(set, "listen-client-urls")
+		config.AdvertiseClientUrls = etcdflags.UniqueURLsFromFlag(set, "advertise-client-urls")
+		config.ListenMetricsUrls = etcdflags.UniqueURLsFromFlag(set, "listen-metrics-urls")
+		config.CipherSuites = etcdflags.StringsFromFlag(set, "cipher-suites")
+		config.ClusterState = state.String()
+		errs := []error{config.Validate()}
+		if _, _, err := config.PeerURLsMapAndToken("etcd"); err != nil {
+			errs = append(errs, err)
+		}
+		for _, suite := range config.CipherSuites {
+			if _, ok := tlsutil.GetCipherSuite(suite); !ok {
+				errs = append(errs, fmt.Errorf("unknown cipher suite %s", suite))
+			}
+		}
+		for _, info := range []transport.TLSInfo{config.ClientTLSInfo, config.PeerTLSInfo} {
+			if _, err := info.ServerConfig(); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return errs
+	}
+	return program{flags, check}, nil
+}

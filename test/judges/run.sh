@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# run.sh [MINOR...]: has the judges judge every golden cluster, built from the Kubernetes of go.mod and from that of each
+# MINOR (v1.34: v1.34.mod). The machines are rendered once.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+KILN_TREES=$(mktemp -d)
+export KILN_TREES
+trap 'rm -rf "$KILN_TREES"' EXIT
+go run -C ../.. ./test/trees "$KILN_TREES"
+
+for module in go "$@"; do
+  echo "judges: $module.mod"
+  go test -modfile="$module.mod" ./...
+done

@@ -1,0 +1,78 @@
+package judges
+
+import (
+	"fmt"
+	"time"
+)
+
+// trustJudge checks what no single file shows: that the machines of a cluster fit together. Certificates verify where
+// they are shown, keys are with those who use them, everybody may do what they need and nobody more, what is named is
+// there for the user that reads it, and what all machines share is the same on all.
+func trustJudge(cluster []*Machine) []string {
+	t := &trust{cluster: cluster, commands: map[*Machine]map[string][]string{}}
+	for _, m := range cluster {
+		t.commands[m] = map[string][]string{}
+		for _, name := range components {
+			t.commands[m][name] = m.commandOf(name)
+		}
+		if m.ControlPlane() {
+			t.controlPlanes = append(t.controlPlanes, m)
+		}
+	}
+	if len(t.controlPlanes) == 0 {
+		return []string{"the cluster has no control plane"}
+	}
+	t.now, t.servers = t.issued(), t.apiServers()
+	for _, m := range cluster {
+		t.at = m
+		for _, check := range machineChecks {
+			check(t)
+		}
+		if m.ControlPlane() {
+			for _, check := range controlPlaneChecks {
+				check(t)
+			}
+		}
+	}
+	return t.findings
+}
+
+// machineChecks are for every machine, controlPlaneChecks for control planes too.
+var (
+	machineChecks = []func(*trust){
+		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel, (*trust).runtime, (*trust).hook,
+		(*trust).credentials, (*trust).privateKeys, (*trust).shared,
+		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports, (*trust).images,
+	}
+	controlPlaneChecks = []func(*trust){
+		(*trust).readable, (*trust).authorities, (*trust).serviceAccountKey,
+		(*trust).rights, (*trust).audit, (*trust).anonymous, (*trust).admission,
+		(*trust).node, (*trust).etcdMembers, (*trust).proxy, (*trust).probes,
+	}
+)
+
+// trust is what trustJudge knows while it goes from machine to machine.
+type trust struct {
+	cluster, controlPlanes []*Machine
+	commands               map[*Machine]map[string][]string // of components
+	servers                []string                         // in all kubeconfigs, sorted
+	now                    time.Time                        // at which the documents were made
+	at                     *Machine                         // the one that is looked at
+	findings               []string
+}
+
+func (t *trust) find(format string, args ...any) {
+	t.findings = append(t.findings, t.at.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// first is a control plane; that they are all alike is checked of each.
+func (t *trust) first() *Machine { return t.controlPlanes[0] }
+
+// option returns the value of a flag of a component on a machine, or "".
+func (t *trust) option(m *Machine, component, name string) string {
+	text, _ := flagOf(t.commands[m][component], name)
+	return text
+}
+
+// components are the programs whose command lines are read.
+var components = []string{"kubelet", "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy"}

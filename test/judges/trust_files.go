@@ -1,0 +1,301 @@
+package judges
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const manifestPath = "/etc/kiln/files"
+
+// manifest: the list by which the first boot verifies the machine is whole and right.
+func (t *trust) manifest() {
+	f := t.at.File(manifestPath)
+	if f == nil {
+		t.find("%s: it is absent", manifestPath)
+		return
+	}
+	want, got := strings.Split(manifestOf(t.at), "\n"), strings.Split(string(f.Content), "\n")
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.find("%s: it lacks %q", manifestPath, line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.find("%s: it has %q, which is not so", manifestPath, line)
+		}
+	}
+	if !bytes.HasSuffix(f.Content, []byte("\nend\n")) {
+		t.find("%s: its last line is not end", manifestPath)
+	}
+}
+
+// manifestOf returns the list that a machine should have: directories, files but for the list itself, and links, each in
+// the order of their paths, with 64 bits of every file's SHA-256.
+func manifestOf(m *Machine) string {
+	var out strings.Builder
+	for _, d := range m.Dirs {
+		fmt.Fprintf(&out, "dir %04o %s:%s %s\n", d.Mode, d.User, d.Group, d.Path)
+	}
+	for _, f := range m.Files {
+		if f.Path != manifestPath {
+			fmt.Fprintf(&out, "%.8x %04o %s:%s %s\n", sha256.Sum256(f.Content), f.Mode, f.User, f.Group, f.Path)
+		}
+	}
+	for _, l := range m.Links {
+		fmt.Fprintf(&out, "link %s - %s\n", l.Target, l.Path)
+	}
+	return out.String() + "end\n"
+}
+
+// modes: files belong to users that are there, nobody else can write them, and secrets are their owners' alone.
+func (t *trust) modes() {
+	users := map[string]bool{"root": true}
+	for _, u := range t.at.Users {
+		users[u.Name] = true
+	}
+	for _, f := range slices.Concat(t.at.Dirs, t.at.Files) {
+		if !users[f.User] || !users[f.Group] {
+			t.find("%s: there is no user or group %s:%s", f.Path, f.User, f.Group)
+		}
+		if f.Mode&^0o755 != 0 {
+			t.find("%s: mode %04o is more than 0755", f.Path, f.Mode)
+		}
+		if holdsSecret(f.Content) && f.Mode != 0o600 {
+			t.find("%s: mode %04o, but it holds a secret", f.Path, f.Mode)
+		}
+	}
+	for _, dir := range []string{"/etc/kiln", "/etc/kubernetes/manifests", "/etc/kubernetes/apiserver", "/etc/etcd/pki", "/var/lib/etcd", "/var/lib/kubelet/pki", "/var/log/kubernetes"} {
+		if d := t.at.Dir(dir); d != nil && d.Mode != 0o700 {
+			t.find("%s: mode %04o, want 0700", d.Path, d.Mode)
+		}
+	}
+}
+
+// holdsSecret finds private keys, tokens and encryption keys.
+func holdsSecret(content []byte) bool {
+	return slices.ContainsFunc([]string{"PRIVATE KEY-----", "    token: ", "token-secret: ", "    secret: "}, func(mark string) bool {
+		return bytes.Contains(content, []byte(mark))
+	})
+}
+
+// links: what a link leads to is there.
+func (t *trust) links() {
+	for _, l := range t.at.Links {
+		if to := t.at.linkTarget(l.Path); t.at.see(to) == nil {
+			t.find("%s: %s, to which it leads, is absent", l.Path, to)
+		}
+	}
+}
+
+// units: what has to run starts with the machine, also where the boot is driven by links alone; swap does not.
+func (t *trust) units() {
+	const dir = "/etc/systemd/system/"
+	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kubelet.service"} {
+		if unit == "kiln-routes.service" && t.at.File("/etc/kiln/keep-routes") == nil {
+			continue
+		}
+		if t.at.File(dir+unit) == nil {
+			t.find("%s: it is absent", dir+unit)
+		}
+		if !t.at.enabled(unit) || t.at.linkTarget(dir+"multi-user.target.wants/"+unit) != dir+unit {
+			t.find("%s: it is not enabled", unit)
+		}
+	}
+	swap := slices.ContainsFunc(t.at.Units, func(u Unit) bool { return u.Name == "swap.target" && u.Masked })
+	if failing, ok := t.kubelet("failSwapOn"); !swap && (!ok || failing == "true") {
+		t.find("swap.target: it is not masked, but the kubelet does not bear swap")
+	}
+}
+
+// kubelet returns a field of the kubelet's configuration.
+func (t *trust) kubelet(field string) (string, bool) {
+	if f := t.at.File(kubeletConfig); f != nil {
+		return fieldOf(f.Content, field)
+	}
+	return "", false
+}
+
+// kernelDefaults are without which a kubelet with protectKernelDefaults does not start (setupKernelTunables in
+// pkg/kubelet/cm, read at 1.36).
+var kernelDefaults = map[string]string{
+	"kernel.keys.root_maxbytes": "25000000",
+	"kernel.keys.root_maxkeys":  "1000000",
+	"kernel.panic":              "10",
+	"kernel.panic_on_oops":      "1",
+	"vm.overcommit_memory":      "1",
+	"vm.panic_on_oom":           "0",
+}
+
+// kernel: the kernel is told what the kubelet and the pods' network need of it.
+func (t *trust) kernel() {
+	sysctls, modules := map[string]string{}, map[string]bool{}
+	for _, f := range t.at.Under("/etc/sysctl.d") {
+		for line := range strings.Lines(string(f.Content)) {
+			if name, value, ok := strings.Cut(line, "="); ok {
+				sysctls[strings.TrimSpace(name)] = strings.TrimSpace(value)
+			}
+		}
+	}
+	for _, f := range t.at.Under("/etc/modules-load.d") {
+		for name := range strings.FieldsSeq(string(f.Content)) {
+			modules[name] = true
+		}
+	}
+	needed := map[string]string{}
+	if strings.Contains(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"), ".") {
+		needed["net.ipv4.ip_forward"] = "1"
+	} else {
+		needed["net.ipv6.conf.all.forwarding"] = "1"
+	}
+	if protected, _ := t.kubelet("protectKernelDefaults"); protected == "true" {
+		maps.Copy(needed, kernelDefaults)
+	}
+	for name, value := range needed {
+		if sysctls[name] != value {
+			t.find("/etc/sysctl.d: %s is %q, want %s", name, sysctls[name], value)
+		}
+	}
+	for _, name := range []string{"br_netfilter", "overlay"} {
+		if !modules[name] {
+			t.find("/etc/modules-load.d: %s is not loaded", name)
+		}
+	}
+}
+
+// runtime: the kubelet asks the runtime that is set up, which manages cgroups as the kubelet does.
+func (t *trust) runtime() {
+	config := t.at.File("/etc/containerd/config.toml")
+	if config == nil {
+		return // the system's own
+	}
+	driver, _ := t.kubelet("cgroupDriver")
+	if systemd := bytes.Contains(config.Content, []byte("SystemdCgroup = true")); systemd != (driver == "systemd") {
+		t.find("%s: cgroupDriver is %s, but %s says SystemdCgroup: %t", kubeletConfig, driver, config.Path, systemd)
+	}
+	if endpoint, _ := t.kubelet("containerRuntimeEndpoint"); endpoint != "unix:///run/containerd/containerd.sock" {
+		t.find("%s: containerRuntimeEndpoint is %s, but the runtime is containerd", kubeletConfig, endpoint)
+	}
+}
+
+// hook: the hook is told of this machine and cluster, and takes away the administrator's credential when it has been used.
+func (t *trust) hook() {
+	own, first := hookData(t.at), hookData(t.first())
+	config := t.at.File("/etc/kubernetes/kubelet.conf")
+	if config == nil {
+		config = t.at.File(bootstrapKubeconfig)
+	}
+	want := map[string]string{"role": t.at.Role, "cluster": first["cluster"], "api": readKubeconfig(config).server}
+	if own["node"] != "" || !withToken(t.at) {
+		want["node"] = t.at.Name
+		if name := t.at.File("/etc/hostname"); name == nil || strings.TrimSpace(string(name.Content)) != t.at.Name {
+			t.find("/etc/hostname: it is not %s", t.at.Name)
+		}
+	}
+	if t.commands[t.at]["etcd"] != nil {
+		var peers []string
+		for _, m := range t.controlPlanes {
+			if m != t.at {
+				peers = append(peers, t.option(m, "etcd", "name")+"="+t.option(m, "etcd", "advertise-client-urls"))
+			}
+		}
+		want["etcd_member"], want["etcd_peers"] = t.option(t.at, "etcd", "name"), strings.Join(peers, " ")
+	}
+	for name, value := range want {
+		if own[name] != value {
+			t.find("/etc/kiln/machine: %s is %q, want %q", name, own[name], value)
+		}
+	}
+	admin := readKubeconfig(t.at.File("/etc/kubernetes/admin.conf"))
+	for _, file := range []string{admin.key, admin.cert, t.at.bootstrap()} {
+		if file != "" && !slices.Contains(strings.Fields(own["retire"]), file) {
+			t.find("/etc/kiln/machine: %s stays after the first boot", file)
+		}
+	}
+}
+
+// bootstrap returns the path of the machine's bootstrap kubeconfig, or "".
+func (m *Machine) bootstrap() string {
+	if withToken(m) {
+		return bootstrapKubeconfig
+	}
+	return ""
+}
+
+// hookData returns the variables that the hook reads.
+func hookData(m *Machine) map[string]string {
+	out := map[string]string{}
+	if f := m.File("/etc/kiln/machine"); f != nil {
+		for line := range strings.Lines(string(f.Content)) {
+			if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+				out[name] = strings.Trim(value, "'")
+			}
+		}
+	}
+	return out
+}
+
+// readable: what the flags of a static pod name is there for the user that it runs as. Root without capabilities is a
+// user like any other.
+func (t *trust) readable() {
+	for _, w := range t.at.workloads() {
+		if w.kind != "Pod" {
+			continue
+		}
+		c := &w.spec.Containers[0]
+		uid := 0
+		if user := w.podSecurity().RunAsUser; user != nil {
+			uid = int(*user)
+		}
+		for _, word := range append(c.Command, c.Args...) {
+			_, file, _ := strings.Cut(word, "=")
+			host := onHost(&w.spec, c, file)
+			if host == "" {
+				continue
+			}
+			if f := t.at.see(host); f != nil && !t.at.opens(f, uid, uid == 0 && !dropsAll(c)) {
+				t.find("%s: %s cannot read %s as user %d", w.file, word, host, uid)
+			}
+		}
+	}
+}
+
+// onHost returns where a path in a container lies on the machine, or "".
+func onHost(spec *corev1.PodSpec, c *corev1.Container, file string) string {
+	for _, mount := range c.VolumeMounts {
+		below, ok := strings.CutPrefix(file, mount.MountPath)
+		if !ok || below != "" && below[0] != '/' {
+			continue
+		}
+		for _, v := range spec.Volumes {
+			if v.Name == mount.Name && v.HostPath != nil {
+				return path.Join(v.HostPath.Path, below)
+			}
+		}
+	}
+	return ""
+}
+
+// opens says whether a user can read a file or directory. The document says nothing of what has no owner in it.
+func (m *Machine) opens(f *File, uid int, all bool) bool {
+	if all || f.User == "" {
+		return true
+	}
+	owner := 0
+	for _, u := range m.Users {
+		if u.Name == f.User {
+			owner = u.ID
+		}
+	}
+	if owner == uid {
+		return f.Mode&0o400 != 0
+	}
+	return f.Mode&0o004 != 0
+}

@@ -1,0 +1,312 @@
+package judges
+
+import (
+	"fmt"
+	"math/big"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// prefixes reads a list of subnets; what is none is for flagsJudge.
+func prefixes(list string) (out []netip.Prefix) {
+	for text := range strings.SplitSeq(list, ",") {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// dns: pods ask the addresses that the Service kube-dns has, in the subnets of Services.
+func (t *trust) dns() {
+	asked := read[struct{ ClusterDNS []string }](t.at.File(kubeletConfig)).ClusterDNS
+	services := prefixes(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"))
+	for _, f := range t.first().Under(objectsDir) {
+		service := read[corev1.Service](f)
+		if service.Kind != "Service" || service.Name != "kube-dns" {
+			continue
+		}
+		serves := service.Spec.ClusterIPs
+		if len(serves) == 0 {
+			serves = []string{service.Spec.ClusterIP}
+		}
+		if !slices.Equal(asked, serves) {
+			t.find("%s: clusterDNS is %v, but the Service kube-dns has %v", kubeletConfig, asked, serves)
+		}
+	}
+	for _, text := range asked {
+		address, err := netip.ParseAddr(text)
+		if err != nil || !slices.ContainsFunc(services, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			t.find("%s: clusterDNS %s is no address of Services", kubeletConfig, text)
+		}
+	}
+}
+
+// podRange: each machine gives its pods addresses of the cluster's subnet for pods that no other machine gives.
+func (t *trust) podRange() {
+	pods := prefixes(t.option(t.first(), "kube-controller-manager", "cluster-cidr"))
+	for _, own := range t.at.podSubnets() {
+		if !slices.ContainsFunc(pods, func(p netip.Prefix) bool { return p.Contains(own.Addr()) && p.Bits() <= own.Bits() }) {
+			t.find("/etc/cni/net.d: %s is not in %v", own, pods)
+		}
+		for _, other := range t.cluster {
+			if other != t.at && slices.ContainsFunc(other.podSubnets(), own.Overlaps) {
+				t.find("/etc/cni/net.d: %s is also that of %s", own, other.Name)
+			}
+		}
+	}
+}
+
+// podSubnets returns the subnets of the plugin host-local.
+func (m *Machine) podSubnets() (out []netip.Prefix) {
+	for _, f := range m.Under("/etc/cni/net.d") {
+		for _, plugin := range read[struct {
+			Plugins []struct {
+				IPAM struct{ Ranges [][]struct{ Subnet string } }
+			}
+		}](f).Plugins {
+			for _, set := range plugin.IPAM.Ranges {
+				for _, r := range set {
+					out = append(out, prefixes(r.Subnet)...)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// routes: each machine knows the way to the pods of every other, and no other way.
+func (t *trust) routes() {
+	want := map[string]bool{}
+	for _, other := range t.cluster {
+		if own := t.at.podSubnets(); other != t.at && len(own) > 0 {
+			for _, pods := range other.podSubnets() {
+				for address := range strings.SplitSeq(t.option(other, "kubelet", "node-ip"), ",") {
+					if node, err := netip.ParseAddr(address); err == nil && node.Is4() == pods.Addr().Is4() {
+						want[pods.String()+" by "+address] = true
+					}
+				}
+			}
+		}
+	}
+	got := map[string]bool{}
+	if f := t.at.File("/etc/kiln/routes"); f != nil {
+		for line := range strings.Lines(string(f.Content)) {
+			for _, route := range expand(line) {
+				got[route] = true
+			}
+		}
+	}
+	for route := range want {
+		if !got[route] {
+			t.find("/etc/kiln/routes: it lacks %s", route)
+		}
+	}
+	for route := range got {
+		if !want[route] {
+			t.find("/etc/kiln/routes: it has %s, where no pods are", route)
+		}
+	}
+}
+
+// expand returns the routes of a line: a subnet, a machine, and how many of both follow one another.
+func expand(line string) (out []string) {
+	fields := strings.Fields(line)
+	if len(fields) != 3 {
+		return []string{line}
+	}
+	pods, err1 := netip.ParsePrefix(fields[0])
+	node, err2 := netip.ParseAddr(fields[1])
+	count, err3 := strconv.Atoi(fields[2])
+	if err1 != nil || err2 != nil || err3 != nil {
+		return []string{line}
+	}
+	for range count {
+		out = append(out, pods.String()+" by "+node.String())
+		next := new(big.Int).SetBytes(pods.Addr().AsSlice())
+		next.Add(next, new(big.Int).Lsh(big.NewInt(1), uint(pods.Addr().BitLen()-pods.Bits())))
+		address, _ := netip.AddrFromSlice(next.FillBytes(make([]byte, pods.Addr().BitLen()/8)))
+		pods, node = netip.PrefixFrom(address, pods.Bits()), node.Next()
+	}
+	return out
+}
+
+// proxy: kube-proxy leads to the API server by the endpoint of all machines, knows the pods' subnets, and shows itself
+// to nobody else.
+func (t *trust) proxy() {
+	for _, f := range t.at.Under(objectsDir) {
+		object := read[corev1.ConfigMap](f)
+		if object.Kind != "ConfigMap" || object.Name != "kube-proxy" {
+			continue
+		}
+		config := read[struct{ ClusterCIDR, MetricsBindAddress string }](&File{Content: []byte(object.Data["config.conf"])})
+		if pods := t.option(t.at, "kube-controller-manager", "cluster-cidr"); config.ClusterCIDR != pods {
+			t.find("%s: clusterCIDR is %s, but pods are in %s", f.Path, config.ClusterCIDR, pods)
+		}
+		if host, _, _ := strings.Cut(config.MetricsBindAddress, ":"); host != "" && host != "127.0.0.1" {
+			t.find("%s: metricsBindAddress is %s", f.Path, config.MetricsBindAddress)
+		}
+		server := readKubeconfig(&File{Content: []byte(object.Data["kubeconfig.conf"])}).server
+		if !slices.Contains(t.servers, server) {
+			t.find("%s: the server %s is in no machine's kubeconfig", f.Path, server)
+		}
+	}
+}
+
+// listeners returns the ports on which the machine's own programs listen, each with who does.
+func (t *trust) listeners(m *Machine) map[string][]string {
+	or := func(component, flag, otherwise string) string {
+		if text := t.option(m, component, flag); text != "" {
+			return text
+		}
+		return otherwise
+	}
+	config := read[struct{ Port, HealthzPort int }](m.File(kubeletConfig))
+	out := map[string][]string{"kubelet": {fmt.Sprint(max(config.Port, 10250)), fmt.Sprint(max(config.HealthzPort, 10248))}}
+	if m.ControlPlane() {
+		out["kube-apiserver"] = []string{or("kube-apiserver", "secure-port", "6443")}
+		out["kube-controller-manager"] = []string{or("kube-controller-manager", "secure-port", "10257")}
+		out["kube-scheduler"] = []string{or("kube-scheduler", "secure-port", "10259")}
+	}
+	if t.commands[m]["kube-proxy"] != nil {
+		out["kube-proxy"] = []string{"10249", "10256"}
+	}
+	var etcd []string
+	for _, flag := range []string{"listen-client-urls", "listen-peer-urls", "listen-metrics-urls"} {
+		for text := range strings.SplitSeq(t.option(m, "etcd", flag), ",") {
+			if u, err := url.Parse(text); err == nil && u.Port() != "" {
+				etcd = append(etcd, flag+" "+u.Port())
+			}
+		}
+	}
+	slices.Sort(etcd)
+	for _, one := range slices.Compact(etcd) {
+		_, port, _ := strings.Cut(one, " ")
+		out["etcd"] = append(out["etcd"], port)
+	}
+	return out
+}
+
+// ports: no two listen on one port.
+func (t *trust) ports() {
+	by := map[string]string{}
+	listeners := t.listeners(t.at)
+	for _, name := range components {
+		for _, port := range listeners[name] {
+			if other, ok := by[port]; ok {
+				t.find("%s and %s both listen on port %s", other, name, port)
+			}
+			by[port] = name
+		}
+	}
+}
+
+// probes: the kubelet probes static pods where they listen.
+func (t *trust) probes() {
+	listeners := t.listeners(t.at)
+	for _, w := range t.at.workloads() {
+		if w.kind != "Pod" {
+			continue
+		}
+		c := &w.spec.Containers[0]
+		for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+			if probe == nil || probe.HTTPGet == nil {
+				continue
+			}
+			port := probe.HTTPGet.Port.String()
+			if probe.HTTPGet.Port.Type == intstr.String {
+				for _, p := range c.Ports {
+					if p.Name == port {
+						port = fmt.Sprint(p.ContainerPort)
+					}
+				}
+			}
+			if !slices.Contains(listeners[w.name], port) {
+				t.find("%s: a probe asks port %s, but %s listens on %v", w.file, port, w.name, listeners[w.name])
+			}
+			if host := probe.HTTPGet.Host; host != "127.0.0.1" && host != t.option(t.at, "kube-apiserver", "advertise-address") {
+				t.find("%s: a probe asks %s", w.file, host)
+			}
+		}
+	}
+}
+
+// images: each image is pinned, the same on every machine, from the repository of the others, and of the cluster's
+// version where it is Kubernetes' own.
+func (t *trust) images() {
+	first := t.first().imagesByName()
+	repository := path.Dir(first["kube-apiserver"])
+	for name, image := range t.at.imagesByName() {
+		_, tag, _ := strings.Cut(path.Base(image), ":")
+		switch {
+		case !pinned(image):
+			t.find("%s: the image %s is not pinned", name, image)
+		case first[name] != "" && image != first[name]:
+			t.find("%s: the image is %s, on %s it is %s", name, image, t.first().Name, first[name])
+		case strings.HasPrefix(name, "kube-") && tag != t.at.Kubernetes:
+			t.find("%s: the image %s is not of %s", name, image, t.at.Kubernetes)
+		case name != "pause" && path.Dir(image) != repository && path.Dir(image) != repository+"/coredns":
+			t.find("%s: the image %s is not from %s", name, image, repository)
+		}
+	}
+}
+
+var sandboxImage = regexp.MustCompile(`(?:sandbox_image|sandbox|pause_image) = "([^"]+)"`)
+
+// imagesByName returns the images of the machine's workloads, and that of the runtime's sandbox as pause.
+func (m *Machine) imagesByName() map[string]string {
+	out := map[string]string{}
+	for _, w := range m.workloads() {
+		out[w.name] = w.spec.Containers[0].Image
+	}
+	for _, f := range m.Files {
+		if strings.HasPrefix(f.Path, "/etc/containerd/") || strings.HasPrefix(f.Path, "/etc/crio/") {
+			if found := sandboxImage.FindSubmatch(f.Content); found != nil {
+				out["pause"] = string(found[1])
+			}
+		}
+	}
+	return out
+}
+
+// node: a control plane is marked as one, under its own name.
+func (t *trust) node() {
+	node := read[corev1.Node](t.at.File("/etc/kiln/node.yaml"))
+	if node.Name != t.at.Name {
+		t.find("/etc/kiln/node.yaml: it is for %q", node.Name)
+	}
+	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node.kubernetes.io/exclude-from-external-load-balancers"} {
+		if _, ok := node.Labels[label]; !ok {
+			t.find("/etc/kiln/node.yaml: the label %s is missing", label)
+		}
+	}
+}
+
+// etcdMembers: all members know the same members and token, and each is one of them under its own address.
+func (t *trust) etcdMembers() {
+	if t.commands[t.at]["etcd"] == nil {
+		return
+	}
+	for _, flag := range []string{"initial-cluster", "initial-cluster-token", "initial-cluster-state"} {
+		if own, first := t.option(t.at, "etcd", flag), t.option(t.first(), "etcd", flag); own != first {
+			t.find("etcd --%s is %s, on %s it is %s", flag, own, t.first().Name, first)
+		}
+	}
+	own := t.option(t.at, "etcd", "name") + "=" + t.option(t.at, "etcd", "initial-advertise-peer-urls")
+	if members := strings.Split(t.option(t.at, "etcd", "initial-cluster"), ","); !slices.Contains(members, own) || len(members) != len(t.controlPlanes) {
+		t.find("etcd --initial-cluster is %v, want %d members and %s among them", members, len(t.controlPlanes), own)
+	}
+	for _, flag := range []string{"client", "peer"} {
+		if listen := t.option(t.at, "etcd", "listen-"+flag+"-urls"); !strings.Contains(listen, t.option(t.at, "etcd", map[string]string{"client": "advertise-client-urls", "peer": "initial-advertise-peer-urls"}[flag])) {
+			t.find("etcd --listen-%s-urls is %s, which others do not reach", flag, listen)
+		}
+	}
+}
