@@ -51,9 +51,9 @@ lint:
 	@# G304, files named by a variable: reading the files that people name is what a command line does.
 	go run $(GOSEC) -quiet -exclude=G304 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
-	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh
+	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
-	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh
+	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
 
 vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)
