@@ -34,7 +34,7 @@ func cisJudge(cluster []*Machine) (findings []string) {
 	return findings
 }
 
-// check is one recommendation of the benchmark, as the usual tool evaluates it.
+// check is one recommendation of the benchmark, as kube-bench, which people run, evaluates it.
 type check struct {
 	id   string
 	kind kind
@@ -189,9 +189,9 @@ func etcdData(m *Machine) []*File {
 	return nil
 }
 
-// leases stands for the files that the plugin host-local keeps of pods' addresses: the document does not carry them,
-// they are there as soon as a pod has an address, and none would be 0600 (its lock is 0750). kiln-routes.service closes
-// them, so they are as its script leaves them. A pod network that comes as an add-on keeps files that nobody knows here.
+// leases stands for the files that the plugin host-local keeps of pods' addresses. The document does not carry them: they
+// are there as soon as a pod has an address, and the plugin's lock is 0750. kiln-routes.service closes them, so they are as
+// its script leaves them. A pod network that comes as an add-on keeps files that nobody knows here.
 func leases(m *Machine) []*File {
 	conf, script := m.Under("/etc/cni/net.d"), m.File("/etc/kiln/keep-routes")
 	if len(conf) == 0 || script == nil || !m.enabled("kiln-routes.service") {

@@ -1,8 +1,9 @@
 package judges
 
-// cisChecks are the checks of sections 1 to 4 of the CIS Kubernetes Benchmark 1.12, as kube-bench's cis-1.12 data reads
-// it, revision a73ce378 (2026-06-09). The tool looks at files and at the arguments of processes; a flag is taken by its
-// exact name here, where the tool is content with any text that contains it.
+// cisChecks are the checks of sections 1 to 4 of the CIS Kubernetes Benchmark 1.12, as kube-bench's cis-1.12 data reads it:
+// master.yaml of revision 0139daa, etcd.yaml of f1807bb, controlplane.yaml of 3a25de8, node.yaml of 0f317df. The tool looks
+// at files and at the arguments of processes; a flag is taken by its exact name here, where the tool is content with any
+// text that contains it. Of admin.conf and super-admin.conf, those that are there count, as the benchmark has it.
 var cisChecks = []check{
 	{"1.1.1", automated, mode(manifest("kube-apiserver")), within(0o600)},
 	{"1.1.2", automated, owner(manifest("kube-apiserver")), is("root:root")},

@@ -20,6 +20,20 @@ func TestCISChecks(t *testing.T) {
 	assert.Equal(t, map[kind]int{automated: 65, manual: 27, personal: 5}, count)
 }
 
+// TestCISSees: for every automated check there is a mutation that it sees.
+func TestCISSees(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, m := range mutations {
+		seen[m.by] = true
+	}
+	for _, c := range cisChecks {
+		if c.kind == automated {
+			assert.True(t, seen["cis: "+c.id+" "], c.id)
+		}
+	}
+}
+
 // TestCISScore: all 65 automated checks pass on a control plane and 25 of the 32 others; on a worker all pass. With -v it
 // prints the whole table.
 func TestCISScore(t *testing.T) {
