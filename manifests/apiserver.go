@@ -16,7 +16,7 @@ func APIServer(p *plan.Plan) Source {
 		src.Base = base("apiserver/audit.yaml", "apiserver/authentication.yaml")
 	}
 	if p.AdmissionControl() {
-		src.Base = join(src.Base, marshal(admission(p)))
+		src.Base = Join(src.Base, marshal(admission(p)))
 	}
 	return src
 }

@@ -31,11 +31,11 @@ func base(names ...string) []byte {
 		}
 		parts = append(parts, data)
 	}
-	return join(parts...)
+	return Join(parts...)
 }
 
-// join makes one stream of documents and streams; empty ones are left out.
-func join(parts ...[]byte) []byte {
+// Join makes one stream of documents and streams; empty ones are left out.
+func Join(parts ...[]byte) []byte {
 	parts = slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 })
 	return bytes.Join(parts, []byte("---\n"))
 }

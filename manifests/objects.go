@@ -34,7 +34,7 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	}
 	src := Source{Base: base(names...), Patches: patches}
 	for _, t := range tokens {
-		src.Base = join(src.Base, tokenSecret(t))
+		src.Base = Join(src.Base, tokenSecret(t))
 	}
 	return src
 }

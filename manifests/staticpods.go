@@ -17,7 +17,7 @@ const system = "kube-system"
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
 	if p.LocalEtcd() {
-		src.Base = join(src.Base, base("etcd.yaml"))
+		src.Base = Join(src.Base, base("etcd.yaml"))
 		src.Patches = append(src.Patches, etcd(p, m, token))
 	}
 	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p, m))

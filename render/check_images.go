@@ -3,9 +3,6 @@ package render
 import (
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-
 	"kiln/manifests"
 	"kiln/render/plan"
 )
@@ -30,15 +27,11 @@ func (f *facts) readWorkload(o manifests.Object) error {
 	if o.Namespace != "kube-system" || want == "" {
 		return nil
 	}
-	var w struct {
-		Spec struct {
-			Template corev1.PodTemplateSpec `json:"template"`
-		} `json:"spec"`
-	}
-	if err := yaml.Unmarshal(o.YAML, &w); err != nil {
+	template, err := pods(o.Kind, o.YAML)
+	if template == nil || err != nil {
 		return err
 	}
-	for _, container := range w.Spec.Template.Spec.Containers {
+	for _, container := range template.Spec.Containers {
 		if container.Name == o.Name && container.Image != want {
 			f.fail("%s %s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", o.Kind, o.Name, container.Image, want, o.Name)
 		}

@@ -30,18 +30,16 @@ func (t *tree) preflight() *preflight.Facts {
 	f := &preflight.Facts{
 		Plan: t.Plan, Machine: t.m,
 		Modules: t.modules(), Sysctls: t.sysctls(), ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
-		Images: []string{t.Plan.Images[plan.Pause]}, ProductUUID: t.m.ProductUUID, MAC: t.m.MAC,
+		Images: []string{t.Plan.Images[plan.Pause]},
 	}
 	if t.m.ControlPlane() {
 		f.Images = append(f.Images, t.Plan.Images[plan.APIServer], t.Plan.Images[plan.ControllerManager], t.Plan.Images[plan.Scheduler])
 	}
 	if t.etcdMember() != "" {
 		f.Images = append(f.Images, t.Plan.Images[plan.Etcd])
-		for _, i := range t.Plan.ControlPlanes {
-			if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
-				f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
-			}
-		}
+	}
+	for _, peer := range t.etcdPeers() {
+		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
 	}
 	if t.Plan.Routed() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {

@@ -88,7 +88,11 @@ func (t *tree) machineData() string {
 	set("formation_deadline", epoch(t.Bundle.FormationDeadline))
 	set("api", p.APIURL(m))
 	set("etcd_member", t.etcdMember())
-	set("etcd_peers", t.etcdPeers()...)
+	var peers []string
+	for _, peer := range t.etcdPeers() {
+		peers = append(peers, peer.Name+"="+peer.EtcdClientURL())
+	}
+	set("etcd_peers", peers...)
 	pre, post := t.userHooks()
 	set("kubelet", m.Settings.KubeletPath)
 	set("pre_boot", pre...)
@@ -137,14 +141,14 @@ func (t *tree) etcdMember() string {
 	return ""
 }
 
-// etcdPeers are the other members, each with its client URL.
-func (t *tree) etcdPeers() (out []string) {
+// etcdPeers are the machines of the other members.
+func (t *tree) etcdPeers() (out []*plan.Machine) {
 	if t.etcdMember() == "" {
 		return nil
 	}
 	for _, i := range t.Plan.ControlPlanes {
 		if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
-			out = append(out, peer.Name+"="+peer.EtcdClientURL())
+			out = append(out, peer)
 		}
 	}
 	return out

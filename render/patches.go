@@ -159,13 +159,18 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 
 func quote(name string) string { return fmt.Sprintf("patch %q", name) }
 
+// patched returns the objects of a source with the values of kiln and the patches for m.
+func (r *Cluster) patched(src manifests.Source, m *plan.Machine) ([]manifests.Object, error) {
+	out, err := r.patches.apply(src, r.patches.of(m))
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Read(out)
+}
+
 // staticPods returns m's static pods as finished documents by name.
 func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
-	out, err := r.patches.apply(manifests.StaticPods(r.Plan, m, r.Bundle.Cluster), r.patches.of(m))
-	if err != nil {
-		return nil, fmt.Errorf("static pods: %w", err)
-	}
-	objects, err := manifests.Read(out)
+	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Bundle.Cluster), m)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}
@@ -182,11 +187,7 @@ func (r *Cluster) apiServerSettings(m *plan.Machine) (map[string][]byte, error) 
 	if len(src.Base) == 0 {
 		return nil, nil
 	}
-	out, err := r.patches.apply(src, r.patches.of(m))
-	if err != nil {
-		return nil, fmt.Errorf("settings of the API server: %w", err)
-	}
-	objects, err := manifests.Read(out)
+	objects, err := r.patched(src, m)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the API server: %w", err)
 	}
@@ -248,7 +249,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		for _, o := range objects {
 			from[o.Path] = i
 		}
-		stream = append(append(stream, "---\n"...), addon...)
+		stream = manifests.Join(stream, addon)
 	}
 	if len(problems) > 0 {
 		return problems
@@ -256,7 +257,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	if stream, err = r.patches.apply(manifests.Source{Base: stream}, r.patches.objects()); err != nil {
 		return config.Problems{c.Problemf("patches", "%s", err)}
 	}
-	stream = append(append(stream, "---\n"...), manifests.Marker(r.Plan, r.Bundle.Cluster)...)
+	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Bundle.Cluster))
 	if r.objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{c.Problemf("addons", "%s", err)}
 	}

@@ -127,12 +127,12 @@ var Catalogue = []Entry{
 		ID: "product-uuid", Reads: "`/sys/class/dmi/id/product_uuid`", Wants: "the node's `productUUID`", Severity: Stop,
 		Remedy: "boot this document on its own machine, or correct productUUID", Source: "kubernetes.io: install-kubeadm, unique product_uuid",
 		calls: func(f *Facts) []call {
-			return when(f.ProductUUID != "", "product-uuid "+strings.ToLower(f.ProductUUID))
+			return when(f.Machine.ProductUUID != "", "product-uuid "+f.Machine.ProductUUID)
 		},
 	}, {
 		ID: "mac", Reads: "`ip link`", Wants: "an interface with the node's `mac`", Severity: Stop,
 		Remedy: "boot this document on its own machine, or correct mac", Source: "kubernetes.io: install-kubeadm, unique MAC address",
-		calls: func(f *Facts) []call { return when(f.MAC != "", "mac "+strings.ToLower(f.MAC)) },
+		calls: func(f *Facts) []call { return when(f.Machine.MAC != "", "mac "+f.Machine.MAC) },
 	},
 
 	// The network.

@@ -53,8 +53,6 @@ type Facts struct {
 	Images      []string // references of the images that it needs before it is part of the cluster
 	Peers       []Peer   // other members of etcd
 	Plugins     []string // paths of the CNI plugins that kiln's own network needs
-	ProductUUID string   // of its firmware, if the user gave it
-	MAC         string   // of one of its interfaces, if the user gave it
 }
 
 // Peer is another member of etcd.

@@ -82,7 +82,7 @@ func TestLines(t *testing.T) {
 			f := machine(t, name, spec)
 			f.Peers = []preflight.Peer{{Name: "cp-2.test", URL: "https://10.0.0.12:2379"}}
 			f.Plugins = []string{"/opt/cni/bin/bridge"}
-			f.ProductUUID, f.MAC = "4C4C4544-0042-3510-8054-B7C04F4E3232", "52:54:00:AB:CD:EF"
+			f.Machine.ProductUUID, f.Machine.MAC = "4c4c4544-0042-3510-8054-b7c04f4e3232", "52:54:00:ab:cd:ef"
 			for _, c := range preflight.Checks(f) {
 				require.Regexp(t, line, c.String())
 				require.Contains(t, kinds, c.Kind())
@@ -114,7 +114,7 @@ func TestChecks(t *testing.T) {
 	}
 
 	f := machine(t, "worker-1", "  machines: {os: fedora-coreos, kubeletVersion: v1.34.1}\n  network: {proxy: iptables}\n")
-	f.ProductUUID, f.SwapAllowed, f.ResolvConf = "4C4C4544", true, "/etc/with space"
+	f.Machine.ProductUUID, f.SwapAllowed, f.ResolvConf = "4c4c4544", true, "/etc/with space"
 	other := lines(f)
 	require.Equal(t, "warn|kernel 5.4\n", other["kernel"])
 	require.Equal(t, "stop|product-uuid 4c4c4544\n", other["product-uuid"])
