@@ -11,5 +11,6 @@ go run -C ../.. ./test/trees "$KILN_TREES"
 
 for module in go "$@"; do
   echo "judges: $module.mod"
-  go test -modfile="$module.mod" ./...
+  # Go's test cache does not see what lies in that folder, and would repeat the verdict on older machines.
+  go test -count=1 -modfile="$module.mod" ./...
 done
