@@ -202,8 +202,12 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT etcd-peer-unclear cp-2=https://10.0.0.12:2379: curl: (60) as the rule says; "}},
 
 		// health
-		{role: "control-plane", name: "kubelet", wrong: never("no-kubelet"),
-			want: []string{"FAULT kubelet-unhealthy http://127.0.0.1:10248/healthz: curl: (7) refused; "}},
+		{role: "control-plane", name: "kubelet", wrong: tell("no-kubelet", "active"),
+			want: []string{"FAULT kubelet-unhealthy kubelet.service: curl: (7) refused; sh /etc/kiln/boot report"}},
+		{role: "control-plane", name: "kubelet crashes", wrong: func(m *aMachine) {
+			m.know("no-kubelet", "activating\n")
+			m.know("journal", `E1121 08:00:00 run.go:72] "command failed" err="unknown flag: --x"`+"\n")
+		}, want: []string{"FAULT kubelet-crash kubelet.service: curl: (7) refused; E1121 08:00:00 run.go:72] 'command failed' err='unknown flag: --x'; sh"}},
 		{role: "control-plane", name: "etcd", wrong: answer("GET", "http://127.0.0.1:2381/readyz", 503, 0, "[+]a ok\n[-]data_corruption failed"),
 			want: []string{"FAULT etcd-unhealthy http://127.0.0.1:2381/readyz: HTTP 503 [-]data_corruption failed; "}},
 		{role: "control-plane", name: "API server", wrong: answer("GET", "https://*/readyz", 500, 0, "[+]ping ok\n[-]etcd failed: reason withheld\n[-]x failed\nreadyz check failed"),
@@ -228,11 +232,13 @@ func TestBootStops(t *testing.T) {
 
 		// node
 		{name: "not registered", wrong: answer("GET", "*/nodes/*", 404, 0, `{"message":"nodes cp-1 not found","reason":"NotFound"}`),
-			want: []string{"FAULT node-not-registered https://10.0.0.11:6443: HTTP 404: nodes cp-1 not found; "}},
+			want: []string{"FAULT node-not-registered https://10.0.0.11:6443/api/v1/nodes/cp-1: HTTP 404: nodes cp-1 not found; "}},
 		{name: "endpoint silent", wrong: answer("GET", "*/nodes/*", 0, 7, ""),
-			want: []string{"FAULT api-endpoint https://10.0.0.11:6443: curl: (7) as the rule says; "}},
+			want: []string{"FAULT api-endpoint https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: (7) as the rule says; "}},
 		{name: "endpoint of another cluster", wrong: answer("GET", "*/nodes/*", 0, 60, ""),
-			want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443: curl: (60) as the rule says; "}},
+			want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: (60) as the rule says; "}},
+		{name: "name taken", wrong: answer("GET", "*/nodes/*", 200, 0, `{"status":{"nodeInfo":{"machineID":"ec2d5a","bootID":"b"}}}`),
+			want: []string{"FAULT name-taken https://10.0.0.11:6443/api/v1/nodes/cp-1: the Node of machine ec2d5a; another machine has this name: turn it off"}},
 
 		// the hook itself
 		{name: "unknown step", wrong: func(m *aMachine) { m.data["steps"] = "files dance" },
@@ -253,7 +259,12 @@ func TestBootStops(t *testing.T) {
 				if row.later != nil {
 					row.later(m)
 				}
+				before := m.kept()
 				m.wantFaults(row.want...)
+				_, started := os.Stat(m.world + "/running")
+				if after := m.kept(); started != nil && after != before {
+					t.Errorf("it changed the machine:\n%s", diff(before, after))
+				}
 				if _, err := os.Lstat(m.root + "/run/kiln/lock"); err == nil {
 					t.Error("the lock is still there")
 				}

@@ -80,6 +80,8 @@ func TestBootSpeaksHTTP(t *testing.T) {
 					fmt.Fprint(w, `{"kind":"Status","message":"the object has been \"modified\"","reason":"Conflict","code":409}`)
 				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/kiln"):
 					w.WriteHeader(http.StatusNotFound)
+				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/cp-1"):
+					fmt.Fprint(w, `{"status":{"nodeInfo":{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
 				}
 			}))
 			s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -144,7 +146,7 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			m.at("/var/lib/kubelet/pki/kubelet-client-current.pem", cert+key)
 			m.data["steps"], m.data["api"], m.data["step_timeout"] = "files node", url, "1"
 			m.document()
-			m.wantFaults("FAULT api-wrong-cluster " + url + ": curl: (60) ")
+			m.wantFaults("FAULT api-wrong-cluster " + url + "/api/v1/nodes/cp-1: curl: (60) ")
 		}
 	})
 }

@@ -97,6 +97,7 @@ uname)
 	esac
 	;;
 kubelet) known kubelet-version ;;
+journalctl) known journal ;;
 timeout)
 	shift
 	exec "$@"
@@ -130,6 +131,7 @@ systemctl)
 		[ -e "$WORLD/no-module" ] || mkdir -p "$KILN_ROOT/sys/module/br_netfilter"
 		;;
 	'stop *.swap') [ -e "$WORLD/no-swapoff" ] || echo Filename >"$KILN_ROOT/proc/swaps" ;;
+	'is-active kubelet.service') if [ -e "$WORLD/no-kubelet" ]; then known no-kubelet; else echo active; fi ;;
 	*' kubelet.service')
 		[ -e "$KILN_ROOT/var/lib/kiln/kubelet-allowed" ] || exit 0
 		[ ! -e "$WORLD/no-kubelet" ] || exit 0
@@ -191,7 +193,10 @@ curl)
 		echo "$name" >>"$WORLD/applied"
 		printf 200
 		;;
-	*/nodes/*) printf 200 ;;
+	*/nodes/*)
+		printf '{"status":{"nodeInfo":{"machineID":"%s"}}}' "$(cat "$KILN_ROOT/etc/machine-id")" >"$out"
+		printf 200
+		;;
 	*/api/v1/* | */apis/*)
 		if [ -e "$WORLD/api/$name" ]; then printf 200; else printf 404; fi
 		;;
@@ -248,7 +253,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	must(t, os.Truncate(m.world+"/curl", 0))
 	must(t, os.Truncate(m.world+"/systemctl", 0))
 	write(t, m.bin+"/fake", fake, 0o755)
-	for _, name := range strings.Fields("sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run curl") {
+	for _, name := range strings.Fields("sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run journalctl curl") {
 		must(t, os.Symlink("fake", m.bin+"/"+name))
 	}
 
@@ -536,6 +541,22 @@ func (m *aMachine) outcome() string {
 	applied := strings.Fields(m.read(m.world + "/applied"))
 	sort.Strings(applied)
 	fmt.Fprintln(&b, slices.Compact(applied))
+	return b.String()
+}
+
+// kept is the part of outcome that belongs to the document, to Kubernetes and to etcd: a hook that stops before the kubelet's
+// start leaves these files alone. Folders and links it may have made, as the document wants them.
+func (m *aMachine) kept() string {
+	m.t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(m.outcome()) {
+		_, name, _ := strings.Cut(line, " ")
+		for _, path := range []string{"/etc/kiln", "/etc/kubernetes", "/etc/with", "/var/lib/etcd", "/var/lib/kubelet", "/api"} {
+			if strings.HasPrefix(line, "-") && strings.HasPrefix(name, path) {
+				b.WriteString(line)
+			}
+		}
+	}
 	return b.String()
 }
 

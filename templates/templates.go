@@ -123,12 +123,14 @@ var FaultCodes = []string{
 	"etcd-peer-unclear", // a peer answers, but not with its members
 	"etcd-unhealthy",    // after step_timeout; so are the next four
 	"kubelet-unhealthy",
+	"kubelet-crash", // it exits again and again
 	"kube-apiserver-unhealthy",
 	"kube-controller-manager-unhealthy",
 	"kube-scheduler-unhealthy",
 	"object",              // the API server refuses an object, or did not take it in time
 	"api-endpoint",        // no answer
 	"api-wrong-cluster",   // the certificate there is not of this cluster's CA
+	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
 	"kubelet-credential",  // the kubelet got no certificate
 }

@@ -18,6 +18,7 @@
 #
 # KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines; KILN_BOOT_CACHE
 # (~/.cache/kiln-boot) is where the image and the machines are; SMP (2) is the processors of a machine that is started.
+# QEMU_OPTIONS are more words for QEMU's command line, for this power-on only.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -64,7 +65,7 @@ switch_on() {
 }
 
 power_on() { # power_on NAME
-  local name=$1 mac append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet) document=()
+  local name=$1 mac options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=1 quiet) document=()
   load "$name"
   ! running "$name" || die "$name is already running"
   switch_on
@@ -75,6 +76,8 @@ power_on() { # power_on NAME
   else
     document=(-drive "file=$dir/seed.iso,if=virtio,format=raw,readonly=on")
   fi
+  read -ra options <<<"${QEMU_OPTIONS:-}"
+  # panic=1: once in many boots, emulation lets a kernel die within its first seconds; it starts again.
   # Emulation, because KVM is rarely there in a CI machine, and times should compare. cmpxchg16b is off: emulated with
   # threads it corrupts the guest. Disk cache "unsafe" ignores the guest's flushes but loses nothing when this process is
   # killed, only if the computer itself fails: a power cut is what it is on a real disk.
@@ -85,7 +88,7 @@ power_on() { # power_on NAME
     -netdev "user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443" \
     -device "virtio-net-pci,netdev=eth0,mac=52:54:00:00:00:$mac" \
     -netdev "vde,id=eth1,sock=$vms/switch" -device "virtio-net-pci,netdev=eth1,mac=52:54:00:00:01:$mac" \
-    -device virtio-rng-pci -daemonize -pidfile "$dir/pid"
+    "${options[@]}" -device virtio-rng-pci -daemonize -pidfile "$dir/pid"
 }
 
 empty_disk() { # empty_disk DIR

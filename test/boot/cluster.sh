@@ -1,0 +1,112 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# What run.sh and faults.sh share: the machines of a rendered case, waiting for them, and what to show when they fail. Sourced
+# after lib.sh, by a script that sets $tmp (a folder), $case (what the records call it), $dir (where the case is rendered) and $power_on
+# ($SECONDS at the last power-on).
+
+# Seconds that a machine may take. Emulation is some ten times slower than hardware, and CI machines differ.
+form_limit=900
+step_limit=300
+control_plane_memory=3072
+worker_memory=1536
+
+vm() { "$here/vm.sh" "$@"; }
+
+# render_case NAME renders clusters/NAME into $dir, and leaves the names of its machines in two arrays.
+render_case() {
+  local machine
+  declare -gA old_boots=()
+  mkdir "$dir"
+  cp -r "$here/clusters/$1/." "$dir/"
+  "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes"
+
+  machines=() control_planes=()
+  for machine in "$dir"/nodes/*/; do
+    machine=$(basename "$machine")
+    [[ -f $dir/nodes/$machine/user-data || -f $dir/nodes/$machine/config.ign ]] || continue
+    machines+=("$machine")
+    [[ $machine != cp-* ]] || control_planes+=("$machine")
+  done
+}
+
+# record prints and keeps a line of the summary: the seconds since power-on, and what was reached.
+record() {
+  printf '%-11s %5d s  %s\n' "$case" $((SECONDS - power_on)) "$1" | tee -a "$tmp/summary"
+}
+
+# within LIMIT WHAT COMMAND... tries COMMAND every few seconds until it succeeds, and fails the case after LIMIT seconds.
+# Each minute it asks the machines whether their hook has given up, so that nobody waits for what will not come.
+within() {
+  local limit=$1 what=$2 begun=$SECONDS asked=$SECONDS machine
+  shift 2
+  until "$@" >"$tmp/attempt" 2>&1; do
+    ((SECONDS - begun < limit)) || fail "$what: not reached in $limit seconds"
+    if ((SECONDS - asked >= 60)); then
+      asked=$SECONDS
+      for machine in "${machines[@]}"; do
+        ! has_phase stopped "$machine" 2>/dev/null || fail "$what: the hook on $machine stopped"
+      done
+    fi
+    sleep 3
+  done
+  record "$what"
+}
+
+# fail ends the case, after showing what somebody needs who was not there.
+fail() {
+  local machine
+  say "FAILED: $case: $1"
+  show "the last attempt" cat "$tmp/attempt"
+  for machine in "${machines[@]}"; do
+    show "$machine: console" tail -n 30 "$vms/$machine/console.log"
+    show "$machine" vm ssh "$machine" '
+      cat /var/lib/kiln/status.json; echo
+      systemctl --failed --no-legend
+      journalctl --no-pager -o short-monotonic -u kiln | tail -n 40
+      journalctl --no-pager -o short-monotonic -u kubelet | tail -n 30
+      ctr -n k8s.io tasks list
+      ctr -n k8s.io containers list'
+  done
+  record "FAILED: $1"
+  exit 1
+}
+show() { # show TITLE COMMAND...
+  printf '\n--- %s\n' "$1"
+  "${@:2}" || true
+} >&2
+
+# kubectl talks to the first control plane as the operator, through the port that QEMU forwards. The server is verified by a
+# name that every API server's certificate has.
+kubectl() {
+  "$cache/kubectl" --kubeconfig "$dir/nodes/admin.conf" --cache-dir "$tmp/kube" --request-timeout 30s \
+    --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
+}
+
+# Every machine's node is Ready, with a boot id other than the one that forget_boots noted: a kubelet that is gone leaves its
+# node Ready for a while.
+nodes_are_ready() {
+  local nodes machine boot ready
+  nodes=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return
+  echo "$nodes"
+  for machine in "${machines[@]}"; do
+    read -r boot ready < <(sed -n "s/^$machine //p" <<<"$nodes") || return
+    [[ $ready == True && $boot != "${old_boots[$machine]:-}" ]] || return
+  done
+}
+forget_boots() { # forget_boots MACHINE...
+  local machine
+  for machine in "$@"; do
+    old_boots[$machine]=$(kubectl get node "$machine" -o jsonpath='{.status.nodeInfo.bootID}')
+  done
+}
+
+has_phase() { # has_phase PHASE MACHINE
+  vm ssh "$2" cat /var/lib/kiln/status.json | grep -E "\"phase\": *\"$1\""
+}
+hooks_are_done() {
+  local machine
+  for machine in "${machines[@]}"; do has_phase "done" "$machine" || return; done
+}
+
+coredns_is_available() {
+  [[ $(kubectl -n kube-system get deployment coredns -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
+}

@@ -1,0 +1,273 @@
+#!/usr/bin/env bash
+# Harms machines during their first boot, and checks that they come up all the same or say why not.
+#
+#   faults.sh [--cuts COUNT] [SCENARIO...]
+#
+# SCENARIO is one of those that scenario_... functions stand for below; without one, all run, in this order:
+#
+#   cuts           COUNT (10) first boots, each with a power cut at a random moment: every one ends done and Ready
+#   again          reboot after success: a no-op of less than a second; nothing secret in journal, report, argv, environment;
+#                  then its disk in another machine: cloned, and no kubelet
+#   clock-behind   a clock one year behind: waits, and goes on when it is set
+#   clock-ahead    a clock one year ahead: stops with cert-expired
+#   byte           one byte of one file flipped: stops with file-damaged, and goes on when it is flipped back
+#   disk           little room in /var/lib: stops with disk; goes on with room
+#   no-room        not a byte left: stops, and the console says why
+#   image          an image is absent and no registry answers: waits, naming it; goes on when it is there
+#   port           port 6443 is taken: stops with port-6443
+#   script         a preBoot script fails: stops with pre-boot, its output in the report
+#   late-endpoint  a worker, and its control plane two minutes later: both done and Ready
+#
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2016,SC2317 # what runs on a machine expands there; scenarios and checks are called by their names
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+
+every=(cuts again clock-behind clock-ahead byte disk no-room image port script late-endpoint)
+cuts=10 scenarios=()
+while (($#)); do
+  case $1 in
+  --cuts)
+    cuts=${2:-}
+    [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
+    shift
+    ;;
+  -h | --help)
+    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+  *)
+    [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
+    scenarios+=("$1")
+    ;;
+  esac
+  shift
+done
+((${#scenarios[@]})) || scenarios=("${every[@]}")
+
+tmp=$(mktemp -d)
+trap 'vm off; rm -rf "$tmp"' EXIT
+
+# first_boot [HARM]: powers cp-1 on with an empty disk. HARM is a line of sh that runs on the machine before the hook, at its
+# first start only.
+first_boot() {
+  local seed=$dir/harmed
+  rm -rf "$seed"
+  cp -r "$dir/nodes/cp-1" "$seed"
+  if [[ -n ${1:-} ]]; then
+    # The hook's sandbox is not the harm's (+). The document's bootcmd, its first, is where cloud-init begins.
+    cat >"$dir/harm" <<END_OF_HARM
+mkdir -p /etc/systemd/system/kiln.service.d
+cat >/root/harm <<'END'
+[ -e /run/harmed ] && exit
+: >/run/harmed
+$1
+END
+printf '[Service]\nExecStartPre=+/bin/sh /root/harm\n' >/etc/systemd/system/kiln.service.d/harm.conf
+END_OF_HARM
+    sed -i "s|^bootcmd:\$|&\n  - [sh, -c, \"echo $(base64 -w 0 "$dir/harm") \| base64 -d \| sh\"]|" "$seed/user-data"
+  fi
+  vm off
+  power_on=$SECONDS
+  vm start cp-1 "$seed" "$control_plane_memory"
+}
+
+# seen CODE: the hook has stopped with this fault, and says so in all four places.
+seen() {
+  local line
+  has_phase stopped cp-1 && line=$(vm ssh cp-1 cat /etc/issue.d/kiln.issue) || return
+  echo "$line"
+  [[ $line == "FAULT $1 "* ]] &&
+    vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F "\"code\":\"$1\"" &&
+    vm ssh cp-1 journalctl -u kiln -o cat | grep -F "FAULT $1 " &&
+    on_console "FAULT $1 "
+}
+on_console() { grep -aF "$1" "$vms/cp-1/console.log"; }
+
+# faulted CODE waits for that, and shows the line.
+faulted() {
+  begun=$SECONDS
+  until seen "$1" >"$tmp/attempt" 2>&1; do
+    ((SECONDS - begun < step_limit)) || fail "fault $1: not seen in $step_limit seconds"
+    sleep 3
+  done
+  record "$(grep -m 1 "^FAULT" "$tmp/attempt")"
+}
+
+# waits TEXT: the hook waits, and names this.
+waits() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F '"phase":"waiting"' | grep -F "$1"; }
+
+# mended COMMAND: what a person does who has read the fault. The hook goes on, past the step where it stopped.
+mended() {
+  vm ssh cp-1 "$1; systemctl restart kiln"
+  within "$step_limit" "goes on, once mended" past_preflight
+}
+past_preflight() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F '"preflight":'; }
+
+node_is_ready_and_hook_done() { hooks_are_done && nodes_are_ready && install_credential_is_gone; }
+
+# The scenarios.
+
+scenario_cuts() {
+  local i moment
+  for ((i = 1; i <= cuts; i++)); do
+    moment=$((15 + RANDOM % 110))
+    first_boot
+    sleep "$moment"
+    vm kill cp-1
+    record "power cut; the state was: $(state_before_cut)"
+    power_on=$SECONDS
+    vm again cp-1
+    within "$form_limit" "power cut $i of $cuts, after $moment s: done and Ready" node_is_ready_and_hook_done
+    within "$step_limit" "CoreDNS Available" coredns_is_available
+    vm ssh cp-1 'journalctl --no-pager -u kiln -o cat | grep -c FAULT' | grep -qx 0 || fail "a fault was said on the way"
+  done
+}
+# What the console last said; the disk is not looked into.
+state_before_cut() { tail -n 1 "$vms/cp-1/console.log" | tr -cd ' -~' | cut -c 1-60; }
+
+scenario_again() {
+  local took
+  first_boot
+  within "$form_limit" "done and Ready" node_is_ready_and_hook_done
+  scripts_ran_once
+  forget_boots cp-1
+  vm stop cp-1
+  power_on=$SECONDS
+  vm again cp-1
+  within "$form_limit" "Ready after a reboot" nodes_are_ready
+  within "$step_limit" "hook ended" hook_ended
+  took=$(cat "$tmp/attempt")
+  ((took < 1000000)) || fail "the hook took $took microseconds after a reboot"
+  record "the hook took $((took / 1000)) ms after a reboot"
+  scripts_ran_once
+  nothing_leaks
+
+  vm stop cp-1
+  power_on=$SECONDS
+  QEMU_OPTIONS='-uuid 0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99' vm again cp-1
+  faulted cloned
+  within "$step_limit" "its kubelet does not run" kubelet_is_down
+}
+hook_ended() {
+  vm ssh cp-1 systemctl show kiln -p ExecMainStartTimestampMonotonic -p ExecMainExitTimestampMonotonic >"$dir/times" || return
+  local from to
+  from=$(sed -n 's/^ExecMainStart.*=//p' "$dir/times") to=$(sed -n 's/^ExecMainExit.*=//p' "$dir/times")
+  ((to > from)) && echo $((to - from))
+}
+scripts_ran_once() {
+  vm ssh cp-1 'wc -l </var/lib/before; wc -l </var/lib/after' | tr '\n' ' ' | grep -qx '1 1 ' || fail "the scripts did not run once"
+  vm ssh cp-1 'cat /var/lib/kiln/pre-boot-before.log /var/lib/kiln/post-boot-after.log' | grep -c . >"$tmp/attempt" || fail "the scripts' output is gone"
+  record "the user's scripts ran once"
+}
+
+# Every secret word of bundle and document: private keys line by line, tokens, the key of the encryption at rest.
+nothing_leaks() {
+  local words=$dir/words
+  {
+    sed -n '/PRIVATE KEY/,/PRIVATE KEY/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data" | grep -oE '[A-Za-z0-9+/=]{22,}'
+    sed -nE 's/^ *(encryptionKey|leafSeed|secret): (.{16,})$/\2/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data"
+  } | sort -u >"$words"
+  (($(wc -l <"$words") >= 10)) || fail "only $(wc -l <"$words") secret words found in the bundle"
+  vm ssh cp-1 'journalctl --no-pager -o verbose; sh /etc/kiln/boot report; cat /proc/*/cmdline /proc/*/environ | tr "\0" "\n"
+    cat /var/log/cloud-init*.log /var/lib/kiln/* /etc/issue.d/*; dmesg' >"$dir/said" 2>/dev/null || true
+  (($(wc -c <"$dir/said") > 100000)) || fail "the machine said too little to look through"
+  if grep -aFo -f "$words" "$dir/said" >"$tmp/attempt"; then fail "$(wc -l <"$tmp/attempt") secret words in what the machine says"; fi
+  record "none of $(wc -l <"$words") secret words in $(wc -c <"$dir/said") bytes of journal, report, argv, environment, logs"
+}
+
+kubelet_is_down() {
+  vm ssh cp-1 'systemctl start kubelet; ! systemctl is-active kubelet && ! pgrep -x kubelet && ! pgrep -x etcd'
+}
+
+scenario_clock-behind() {
+  QEMU_OPTIONS="-rtc base=$(date -u -d '1 year ago' +%FT%T)" first_boot
+  within "$form_limit" "waits: clock-behind" waits clock-behind
+  vm ssh cp-1 "date -s @$(date +%s)"
+  within "$step_limit" "goes on, once the clock is set" past_preflight
+}
+
+scenario_clock-ahead() {
+  QEMU_OPTIONS="-rtc base=$(date -u -d '1 year' +%FT%T)" first_boot
+  faulted cert-expired
+}
+
+flip='printf "\\$(printf %o $(($(od -An -tu1 -j100 -N1 /etc/kubernetes/pki/ca.crt) ^ 1)))" | dd of=/etc/kubernetes/pki/ca.crt bs=1 seek=100 conv=notrunc'
+scenario_byte() {
+  first_boot "$flip"
+  faulted file-damaged
+  mended "$flip"
+}
+
+scenario_disk() {
+  first_boot 'avail=$(df --output=avail -B1M /var/lib | tail -n 1); fallocate -l $((avail - 300))M /var/full'
+  faulted disk
+  mended 'rm /var/full'
+}
+
+scenario_no-room() {
+  first_boot 'dd if=/dev/zero of=/var/full bs=1M; dd if=/dev/zero of=/var/fuller bs=1; sync'
+  within "$step_limit" "the console says that there is no room" on_console "FAULT "
+  record "$(grep -am 1 -o 'FAULT.*' "$vms/cp-1/console.log" | tr -d '\r')"
+  mended 'rm /var/full /var/fuller'
+}
+
+scenario_image() {
+  local image
+  image=$(sed -n 's/.*\(registry.k8s.io\/etcd:[0-9.-]*\).*/\1/p' "$dir/nodes/cp-1/user-data" | head -n 1)
+  first_boot "ctr -n k8s.io images export /root/image.tar $image; ctr -n k8s.io images rm --sync $image"
+  within "$form_limit" "waits: images" waits "images: $image is not here"
+  vm ssh cp-1 'ctr -n k8s.io images import /root/image.tar'
+  within "$step_limit" "goes on, once the image is there" past_preflight
+}
+
+scenario_port() {
+  first_boot 'systemd-run -q socat TCP-LISTEN:6443,fork,reuseaddr PIPE || systemd-run -q python3 -m http.server 6443; sleep 3'
+  faulted port-6443
+}
+
+scenario_script() {
+  first_boot 'mkdir -p /var/lib/before'
+  faulted pre-boot
+  vm ssh cp-1 sh /etc/kiln/boot report >"$tmp/attempt"
+  grep -q 'irectory' "$tmp/attempt" || fail "the script's output is not in the report"
+  vm ssh cp-1 'systemctl is-active kubelet' >"$tmp/attempt" && fail "the kubelet runs"
+  mended 'rmdir /var/lib/before'
+}
+
+scenario_late-endpoint() {
+  dir=$dir-late
+  render_case cloud-init
+  vm off
+  power_on=$SECONDS
+  vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
+  sleep 120
+  vm ssh worker-1 cat /var/lib/kiln/status.json >"$tmp/attempt" || fail "the worker has no status"
+  record "the worker: $(grep -oE '"(phase|waiting)":"[^"]*"' "$tmp/attempt" | tr '\n' ' ')"
+  vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+  within "$form_limit" "both Ready" nodes_are_ready
+  within "$step_limit" "both hooks done" hooks_are_done
+}
+
+: >"$tmp/summary"
+"$here/image.sh"
+go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
+
+failed=0
+for case in "${scenarios[@]}"; do
+  set +e
+  (
+    set -e
+    power_on=$SECONDS dir=$tmp/$case
+    render_case single
+    "scenario_$case"
+  ) || failed=1
+  set -e
+done
+
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
+exit $failed
