@@ -110,3 +110,11 @@ hooks_are_done() {
 coredns_is_available() {
   [[ $(kubectl -n kube-system get deployment coredns -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
 }
+
+# admin.conf stays, without a credential.
+install_credential_is_gone() {
+  local machine
+  for machine in "${control_planes[@]}"; do
+    vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
+  done
+}

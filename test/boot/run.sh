@@ -92,14 +92,6 @@ kubelets_are_verified() {
   done
 }
 
-# admin.conf stays, without a credential.
-install_credential_is_gone() {
-  local machine
-  for machine in "${control_planes[@]}"; do
-    vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
-  done
-}
-
 # What the profile cis promises, and that it costs no function.
 
 port_forward_works() {
