@@ -32,6 +32,7 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 		names = append(names, "objects/coredns.yaml")
 		patches = append(patches, coreDNS(p)...)
 	}
+	names = append(names, "objects/marker.yaml")
 	src := Source{Base: base(names...), Patches: patches}
 	for _, t := range tokens {
 		src.Base = Join(src.Base, tokenSecret(t))

@@ -169,7 +169,10 @@ func TestCheckRefuses(t *testing.T) {
 			m.reissue("etcd-server", func(s *pki.Spec) { s.Names.IPs = []netip.Addr{netip.MustParseAddr("10.0.0.11")} })
 		}, want: "static pod kube-apiserver: --etcd-servers: clients dial 127.0.0.1, and /etc/etcd/pki/server.crt is not for it"},
 		{name: "etcd peer of another address", breaks: func(m *machine) { m.pod("etcd", "cp-2=https://10.0.0.12", "cp-2=https://10.0.0.22") }, want: "static pod etcd: --initial-cluster: cp-2=https://10.0.0.22:2380: no control plane has a certificate of etcd's"},
-		{name: "etcd peer of the hook", breaks: func(m *machine) { m.edit(hookMachine, "cp-3=", "cp-4=") }, want: "file /etc/kiln/machine: etcd_peers: cp-4=https://10.0.0.13:2379: no control plane has a certificate of etcd's"},
+		{name: "etcd peer of the hook", breaks: func(m *machine) { m.edit(hookMachine, "cp-3=", "cp-4=") }, want: "file /etc/kiln/machine: etcd_peers: cp-4=https://10.0.0.13:2380: no control plane has a certificate of etcd's"},
+		{name: "etcd URL of the hook", breaks: func(m *machine) {
+			m.edit(hookMachine, "etcd_url='https://10.0.0.11:2380'", "etcd_url='https://10.0.0.9:2380'")
+		}, want: "file /etc/kiln/machine: etcd_url is https://10.0.0.9:2380, but static pod etcd"},
 		{name: "kubelet of another address", machine: "worker-1", breaks: func(m *machine) { m.edit(dropIn, "--node-ip=10.0.0.21", "--node-ip=10.0.0.99") }, want: "kubelet.service: --node-ip: clients dial 10.0.0.99, and /var/lib/kubelet/pki/kubelet.crt is not for it"},
 
 		// who trusts whom

@@ -203,7 +203,18 @@ func (c *checker) etcdTrust() {
 		}
 	}
 	c.members("static pod etcd: --initial-cluster", list(etcd.flag("initial-cluster")), "etcd-peer")
-	c.members("file "+plan.KilnDir+"/machine: etcd_peers", strings.Fields(c.hookData("etcd_peers")), "etcd-server")
+	// The hook knows two URLs of each: where it answers members, and where clients.
+	for _, peer := range strings.Fields(c.hookData("etcd_peers")) {
+		name, urls, _ := strings.Cut(peer, "=")
+		peerURL, clientURL, _ := strings.Cut(urls, ",")
+		by := "file " + plan.KilnDir + "/machine: etcd_peers"
+		c.members(by, []string{name + "=" + peerURL}, "etcd-peer")
+		c.members(by, []string{name + "=" + clientURL}, "etcd-server")
+	}
+	if etcd != nil && c.hookData("etcd_url") != etcd.flag("initial-advertise-peer-urls") {
+		c.fail("file %s/machine: etcd_url is %s, but static pod etcd: --initial-advertise-peer-urls is %s: the hook would not find this member among the others; leave the flag out",
+			plan.KilnDir, c.hookData("etcd_url"), etcd.flag("initial-advertise-peer-urls"))
+	}
 }
 
 // members holds a list of etcd members, each with its URL, to the names in their certificates.

@@ -88,9 +88,12 @@ func (t *tree) machineData() string {
 	set("formation_deadline", epoch(t.Bundle.FormationDeadline))
 	set("api", p.APIURL(m))
 	set("etcd_member", t.etcdMember())
+	if t.etcdMember() != "" {
+		set("etcd_url", m.EtcdPeerURL())
+	}
 	var peers []string
 	for _, peer := range t.etcdPeers() {
-		peers = append(peers, peer.Name+"="+peer.EtcdClientURL())
+		peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdClientURL())
 	}
 	set("etcd_peers", peers...)
 	pre, post := t.userHooks()
@@ -124,6 +127,9 @@ func (t *tree) steps() []string {
 		s = append(s, "etcd")
 	}
 	s = append(s, "kubelet")
+	if t.etcdMember() != "" && len(t.etcdPeers()) > 0 {
+		s = append(s, "member")
+	}
 	if t.m.ControlPlane() {
 		s = append(s, "control-plane", "objects")
 	}

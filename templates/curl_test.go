@@ -72,8 +72,11 @@ func TestBootSpeaksHTTP(t *testing.T) {
 				body, _ := io.ReadAll(r.Body)
 				requests = append(requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
 				switch {
+				case r.URL.Path == "/members":
+					w.Header().Set("X-Etcd-Cluster-ID", "1f")
+					fmt.Fprint(w, `[{"id":1,"peerURLs":["p"],"name":"cp-2","clientURLs":["c"]},{"id":2,"peerURLs":["o"],"name":"cp-1"}]`)
 				case r.URL.Path == "/v3/cluster/member/list":
-					fmt.Fprint(w, `{"header":{"cluster_id":"1"},"members":[{"ID":"1","name":"cp-2","peerURLs":["p"],"clientURLs":["c"]},{"ID":"2","name":"cp-1","peerURLs":["p"]}]}`)
+					fmt.Fprint(w, `{"header":{"cluster_id":"1"},"members":[{"ID":"1","name":"cp-2","peerURLs":["p"],"clientURLs":["c"]},{"ID":"2","name":"cp-1","peerURLs":["o"]}]}`)
 				case r.Method == http.MethodPatch && refused[r.URL.Path] == 0:
 					refused[r.URL.Path]++
 					w.WriteHeader(http.StatusConflict)
@@ -106,11 +109,13 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			m.at("/etc/kubernetes/pki/ca.crt", caCert)
 			m.at("/etc/kubernetes/pki/install.crt", cert)
 			m.at("/etc/kubernetes/pki/install.key", key)
+			m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", cert+key)
 			m.at("/etc/kubernetes/pki/etcd/ca.crt", caCert)
 			m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", cert)
 			m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", key)
 			m.data["steps"] = "files etcd objects node retire"
-			m.data["api"], m.data["etcd_peers"] = url, "cp-2="+url+" cp-3=https://127.0.0.1:1"
+			m.data["api"], m.data["etcd_peers"] = url, "cp-2="+url+","+url+" cp-3=https://127.0.0.1:1,https://127.0.0.1:1"
+			m.data["etcd_url"] = "o"
 			m.document()
 			lock.Lock()
 			requests, refused = nil, map[string]int{}
@@ -118,7 +123,9 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			out := m.wantDone()
 			const object, apply = "/apis/apps/v1/namespaces/kube-system/deployments/coredns", "?fieldManager=kiln&force=true application/apply-patch+yaml "
 			want := []string{
-				`POST /v3/cluster/member/list application/x-www-form-urlencoded {"linearizable":false}`,
+				"GET /members  ",
+				`POST /v3/cluster/member/list application/x-www-form-urlencoded {"linearizable":true}`,
+				"GET " + kubeSystem + "/configmaps/kiln  ", // as the kubelet
 				"GET " + kubeSystem + "/configmaps/kiln  ",
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,

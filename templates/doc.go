@@ -21,7 +21,8 @@
 //	formation_deadline  seconds since 1970 after which an empty etcd member does not start
 //	api                 URL of the API server, no slash at its end: a control plane's own, a worker's endpoint
 //	etcd_member         this member's name, empty without local etcd
-//	etcd_peers          name=https://address:2379 of each other member
+//	etcd_url            where this member answers the others: https://address:2380
+//	etcd_peers          name=https://address:2380,https://address:2379 of each other member: where it answers members, where clients
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start: systemd-modules-load.service and
 //	                    systemd-sysctl.service (which set modules, sysctls and kernel.hostname from the files under

@@ -147,13 +147,14 @@ systemctl)
 	;;
 curl)
 	echo "$*" >>"$WORLD/curl"
-	method=GET out='' body='' url=''
+	method=GET out='' body='' url='' head=/dev/null
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-o) out=$2 && shift ;;
 		-X) method=$2 && shift ;;
 		-d) method=POST && shift ;;
 		--data-binary) body=${2#@} && shift ;;
+		-D) head=$2 && shift ;;
 		-w | -H | -A | -m | --noproxy | --cacert) shift ;;
 		--cert | --key) [ -r "$2" ] || { echo 'curl: (58) no certificate' >&2; printf 000; exit 58; }; shift ;;
 		-*) ;;
@@ -172,6 +173,7 @@ curl)
 		*) continue ;;
 		esac
 		tail -n +6 "$rule" >"$out"
+		printf 'HTTP/1.1 200 OK\r\nX-Etcd-Cluster-Id: %s\r\n' "$(cat "$WORLD/etcd-id" 2>/dev/null)" >"$head"
 		if [ "$times" = 1 ]; then
 			rm "$rule"
 		else
@@ -183,7 +185,7 @@ curl)
 		exit "$status"
 	done
 	case $method$url in
-	*/v3/cluster/member/list) echo 'curl: (7) refused' >&2 && printf 000 && exit 7 ;;
+	*/v3/cluster/member/* | *:2380/members) echo 'curl: (7) refused' >&2 && printf 000 && exit 7 ;;
 	esac
 	[ -e "$WORLD/running" ] || { echo 'curl: (7) refused' >&2; printf 000; exit 7; }
 	name=$(printf %s "${rest%%\?*}" | tr / _)
@@ -260,13 +262,13 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/boot", templates.Boot)
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
-		strings.Fields("pre-boot machine preflight etcd kubelet control-plane objects node post-boot retire"), templates.CheckKinds()))
+		strings.Fields("pre-boot machine preflight etcd kubelet member control-plane objects node post-boot retire"), templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
 	m.data = map[string]string{
 		"node": "cp-1", "role": role, "cluster": "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11", "step_timeout": "600",
-		"formation_deadline": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "", "etcd_peers": "",
+		"formation_deadline": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "", "etcd_peers": "", "etcd_url": "",
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "", "steps": "files machine preflight kubelet node retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
 		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
@@ -316,9 +318,11 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kiln/objects/coredns.yaml", "kind: Deployment")
 		m.at("/etc/kiln/objects/marker.yaml", "kind: ConfigMap")
 		m.at("/etc/kiln/node.yaml", "kind: Node")
-		m.data["steps"] = "files machine preflight etcd kubelet control-plane objects node retire"
+		m.at("/etc/kubernetes/manifests/etcd.yaml", "    - --initial-cluster=cp-1=https://10.0.0.11:2380,cp-2=https://10.0.0.12:2380,cp-3=https://10.0.0.13:2380\n    - --initial-cluster-state=new\n    - --initial-cluster-token=t\n")
+		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects node retire"
 		m.data["etcd_member"] = "cp-1"
-		m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2379 cp-3=https://10.0.0.13:2379"
+		m.data["etcd_url"] = "https://10.0.0.11:2380"
+		m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2379 cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
 	} else {

@@ -11,11 +11,14 @@ import (
 //go:embed boot/steps
 var stepsSource string
 
+//go:embed boot/etcd
+var etcdSource string
+
 //go:embed boot/checks
 var checksSource string
 
 // functions are the shell functions that /etc/kiln/steps may hold, by name, each without comments and indentation.
-var functions = parse(stepsSource + checksSource)
+var functions = parse(stepsSource + etcdSource + checksSource)
 
 // Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for checks of these
 // kinds ("port-free"), and what those call. It panics on a step or kind that there is not.

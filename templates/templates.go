@@ -119,8 +119,12 @@ var FaultCodes = []string{
 	"unwritable", // /run/kiln or /var/lib/kiln cannot be written
 	"hook",       // the hook ended without a verdict
 	"etcd-empty-after-formation",
-	"etcd-replaced",     // a peer has seen this member run, its disk is empty
+	"etcd-foreign",      // the data directory is another's
+	"etcd-kept",         // the data outlived the machine, and the cluster runs without it
+	"etcd-no-quorum",    // the members that are left cannot take this one in
+	"etcd-learner",      // it was added, and gets no vote
 	"etcd-peer-unclear", // a peer answers, but not with its members
+	"etcd-split",        // two peers answer from two clusters
 	"etcd-unhealthy",    // after step_timeout; so are the next four
 	"kubelet-unhealthy",
 	"kubelet-crash", // it exits again and again

@@ -144,20 +144,24 @@ func (p *Plan) SchedulerFlags() []config.Arg {
 
 // EtcdFlags is the command line of the etcd member on m (kubeadm.md §3.6). All members are known, so every one gets the
 // whole initial cluster; token ties them to this cluster, so that two clusters with equal addresses never mix.
+//
+// Beyond kubeadm's: 8 GiB, the most that etcd advises (etcd.io: system limits), because at the default 2 GiB a cluster turns
+// read-only; time enough for a heartbeat on disks and networks that are shared, as a leader that is lost every minute hurts more than
+// one that is missed for two seconds (etcd.io: tuning); members compare their data at every compaction.
 func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 	own := m.Addresses[0]
 	var members []string
 	for _, i := range p.ControlPlanes {
 		peer := &p.Machines[i]
-		members = append(members, peer.Name+"="+url(peer.Addresses[0].String(), EtcdPeerPort))
+		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
 	}
 	return flags{
 		"name":                           m.Name,
 		"data-dir":                       EtcdData,
 		"listen-client-urls":             url(loopback(own).String(), EtcdClientPort) + "," + m.EtcdClientURL(),
 		"advertise-client-urls":          m.EtcdClientURL(),
-		"listen-peer-urls":               url(own.String(), EtcdPeerPort),
-		"initial-advertise-peer-urls":    url(own.String(), EtcdPeerPort),
+		"listen-peer-urls":               m.EtcdPeerURL(),
+		"initial-advertise-peer-urls":    m.EtcdPeerURL(),
 		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort)), // whatever the family: the hook asks there
 		"initial-cluster":                strings.Join(members, ","),
 		"initial-cluster-state":          "new",
@@ -171,7 +175,10 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 		"peer-trusted-ca-file":           EtcdOwnCA,
 		"peer-client-cert-auth":          "true",
 		"snapshot-count":                 "10000",
-		"feature-gates":                  "InitialCorruptCheck=true",
+		"feature-gates":                  "CompactHashCheck=true,InitialCorruptCheck=true",
+		"quota-backend-bytes":            "8589934592",
+		"heartbeat-interval":             "250",
+		"election-timeout":               "2500",
 		"watch-progress-notify-interval": "5s",
 		"tls-min-version":                "TLS1.2",
 		"cipher-suites":                  strings.Join(CipherSuites, ","),
@@ -180,6 +187,9 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 
 // EtcdClientURL is where m's etcd member answers other machines.
 func (m *Machine) EtcdClientURL() string { return url(m.Addresses[0].String(), EtcdClientPort) }
+
+// EtcdPeerURL is where m's etcd member answers the other members.
+func (m *Machine) EtcdPeerURL() string { return url(m.Addresses[0].String(), EtcdPeerPort) }
 
 // etcdServers are the members that the API server on m uses: its own alone, as kubeadm does, or the external ones.
 func (p *Plan) etcdServers(m *Machine) []string {

@@ -130,7 +130,7 @@ scenario_cuts() {
 state_before_cut() { tail -n 1 "$vms/cp-1/console.log" | tr -cd ' -~' | cut -c 1-60; }
 
 scenario_again() {
-  local took
+  local took passed
   first_boot
   within "$form_limit" "done and Ready" node_is_ready_and_hook_done
   scripts_ran_once
@@ -140,9 +140,9 @@ scenario_again() {
   vm again cp-1
   within "$form_limit" "Ready after a reboot" nodes_are_ready
   within "$step_limit" "hook ended" hook_ended
-  took=$(cat "$tmp/attempt")
-  ((took < 1000000)) || fail "the hook took $took microseconds after a reboot"
-  record "the hook took $((took / 1000)) ms after a reboot"
+  read -r took passed <"$tmp/attempt"
+  record "the hook after a reboot: $((took / 1000)) ms of a processor, $((passed / 1000)) ms of the clock"
+  ((took < 1000000)) || fail "the hook did too much"
   scripts_ran_once
   nothing_leaks
 
@@ -152,11 +152,12 @@ scenario_again() {
   faulted cloned
   within "$step_limit" "its kubelet does not run" kubelet_is_down
 }
+# hook_ended prints the microseconds that the hook and its programs ran on a processor, and those that passed.
 hook_ended() {
-  vm ssh cp-1 systemctl show kiln -p ExecMainStartTimestampMonotonic -p ExecMainExitTimestampMonotonic >"$dir/times" || return
   local from to
+  vm ssh cp-1 systemctl show kiln -p ExecMainStartTimestampMonotonic -p ExecMainExitTimestampMonotonic -p CPUUsageNSec >"$dir/times" || return
   from=$(sed -n 's/^ExecMainStart.*=//p' "$dir/times") to=$(sed -n 's/^ExecMainExit.*=//p' "$dir/times")
-  ((to > from)) && echo $((to - from))
+  ((to > from)) && echo $(($(sed -n 's/^CPU.*=//p' "$dir/times") / 1000)) $((to - from))
 }
 scripts_ran_once() {
   vm ssh cp-1 'wc -l </var/lib/before; wc -l </var/lib/after' | tr '\n' ' ' | grep -qx '1 1 ' || fail "the scripts did not run once"

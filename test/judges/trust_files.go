@@ -203,9 +203,10 @@ func (t *trust) hook() {
 		var peers []string
 		for _, m := range t.controlPlanes {
 			if m != t.at {
-				peers = append(peers, t.option(m, "etcd", "name")+"="+t.option(m, "etcd", "advertise-client-urls"))
+				peers = append(peers, t.option(m, "etcd", "name")+"="+t.option(m, "etcd", "initial-advertise-peer-urls")+","+t.option(m, "etcd", "advertise-client-urls"))
 			}
 		}
+		want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")
 		want["etcd_member"], want["etcd_peers"] = t.option(t.at, "etcd", "name"), strings.Join(peers, " ")
 	}
 	for name, value := range want {
