@@ -4,9 +4,10 @@
 # make bench      prints the times and memory that the design promises
 # make fuzz       runs every fuzz target for FUZZTIME
 # make judges     holds rendered machines against Kubernetes' own validators, kubeadm and the CIS benchmark
+# make etcd       holds control planes to what docs/etcd.md promises, with real etcd processes (root)
 # make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
-# make boot-test  boots real machines in QEMU from rendered documents (root, about half an hour)
+# make boot-test  boots real machines in QEMU from rendered documents (root, about two hours)
 
 FUZZTIME ?= 60s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -17,7 +18,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,boot checks etcd keep-routes report steps)
 
-.PHONY: all build test golden judges bench fuzz lint vuln boot-test clean
+.PHONY: all build test golden judges etcd bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -35,6 +36,9 @@ golden:
 judges:
 	test/judges/run.sh $(JUDGES)
 
+etcd:
+	cd test/etcd && go test -count=1 -timeout 20m .
+
 bench:
 	go test ./cmd/kiln -run '^$$' -bench ColdProcess -benchtime 3x -timeout 30m
 
@@ -46,8 +50,10 @@ lint:
 	go vet ./...
 	cd test/boot && go vet ./...
 	cd test/judges && go vet ./...
+	cd test/etcd && go vet ./...
 	go run $(STATICCHECK) ./...
 	cd test/judges && go run $(STATICCHECK) ./...
+	cd test/etcd && go run $(STATICCHECK) ./...
 	@# G304, files named by a variable: reading the files that people name is what a command line does.
 	go run $(GOSEC) -quiet -exclude=G304 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
@@ -60,6 +66,7 @@ vuln:
 
 boot-test:
 	test/boot/run.sh
+	test/boot/faults.sh
 
 clean:
 	rm -rf bin
