@@ -123,12 +123,16 @@ ip)
 systemctl)
 	echo "$*" >>"$WORLD/systemctl"
 	case $* in
-	'restart systemd-sysctl.service')
-		[ -e "$WORLD/no-sysctl" ] || echo 1 >"$KILN_ROOT/proc/sys/net/ipv4/ip_forward"
-		known hostname >"$KILN_ROOT/proc/sys/kernel/hostname"
-		;;
-	'restart systemd-modules-load.service')
-		[ -e "$WORLD/no-module" ] || mkdir -p "$KILN_ROOT/sys/module/br_netfilter"
+	'restart '*)
+		case $* in
+		*systemd-sysctl.service*)
+			[ -e "$WORLD/no-sysctl" ] || echo 1 >"$KILN_ROOT/proc/sys/net/ipv4/ip_forward"
+			known hostname >"$KILN_ROOT/proc/sys/kernel/hostname"
+			;;
+		esac
+		case $* in
+		*systemd-modules-load.service*) [ -e "$WORLD/no-module" ] || mkdir -p "$KILN_ROOT/sys/module/br_netfilter" ;;
+		esac
 		;;
 	'stop *.swap') [ -e "$WORLD/no-swapoff" ] || echo Filename >"$KILN_ROOT/proc/swaps" ;;
 	'is-active kubelet.service') if [ -e "$WORLD/no-kubelet" ]; then known no-kubelet; else echo active; fi ;;
