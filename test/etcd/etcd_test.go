@@ -320,16 +320,15 @@ func TestIsolation(t *testing.T) {
 				m.startEtcd()
 			}
 		}
-		for range 2 {
-			for _, m := range l.members {
-				if m.hook == nil {
-					continue
-				}
+		for _, m := range l.members {
+			for start := 1; m.hook != nil; start++ {
 				l.settle(m)
-				if _, phase := m.step(); phase == "stopped" && wiped < 2 {
-					m.hook.Wait()
-					m.powerOn()
+				_, phase := m.step()
+				if phase == "done" || wiped > 1 || start == 5 {
+					break
 				}
+				m.hook.Wait()
+				m.powerOn()
 			}
 		}
 		seen("in the end")

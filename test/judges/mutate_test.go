@@ -411,7 +411,7 @@ var mutations = map[string]mutation{
 	"hook of a control plane":                  {"trust", edit("worker-1", "/etc/kiln/machine", "role='worker'", "role='control-plane'")},
 	"hook of another cluster":                  {"trust", edit("worker-1", "/etc/kiln/machine", "cluster='", "cluster='x")},
 	"hook that asks another API server":        {"trust", edit("worker-1", "/etc/kiln/machine", "api='https://api.ha", "api='https://api.hb")},
-	"hook that asks one peer of two":           {"trust", edit("cp-1", "/etc/kiln/machine", " cp-3=https://10.0.0.13:2379", "")},
+	"hook that asks one peer of two":           {"trust", edit("cp-1", "/etc/kiln/machine", " cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379", "")},
 	"machine of another name":                  {"trust", edit("worker-1", "/etc/hostname", "worker-1", "worker-2")},
 	"kubelet's unit not enabled":               {"trust", onMachine("worker-1", func(m *Machine) { m.Units[slices.IndexFunc(m.Units, isUnit("kubelet.service"))].Enabled = false })},
 	"hook not enabled":                         {"trust", onMachine("worker-1", func(m *Machine) { m.Units[slices.IndexFunc(m.Units, isUnit("kiln.service"))].Enabled = false })},
