@@ -21,6 +21,10 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["protectKernelDefaults"] = true
 		own["seccompDefault"] = true
 	}
+	if !setsShutdown(m.Settings.Kubelet) {
+		own["shutdownGracePeriod"] = "60s"
+		own["shutdownGracePeriodCriticalPods"] = "20s"
+	}
 	if m.ControlPlane() {
 		own["staticPodPath"] = plan.ManifestsDir
 	}
@@ -47,6 +51,16 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		src.Patches = append(src.Patches, kubeletPatch(m.Settings.Kubelet))
 	}
 	return src
+}
+
+// setsShutdown says that the user has an order of his own for pods on a machine that is shut down: the fields exclude each other.
+func setsShutdown(fields map[string]any) bool {
+	for _, name := range []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"} {
+		if _, ok := fields[name]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).

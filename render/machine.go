@@ -184,6 +184,9 @@ func (t *tree) kubelet() error {
 		return err
 	}
 	t.file(plan.KubeletConfig, 0o600, string(conf), "the kubelet's configuration")
+	if err := t.logind(conf); err != nil {
+		return err
+	}
 	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.unit("kubelet.service", true, false)
 	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line")

@@ -8,6 +8,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"kiln/render/config"
 	"kiln/render/node"
@@ -34,6 +38,26 @@ func (t *tree) system() error {
 	}
 	if t.m.System.Extensions {
 		t.file(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
+	}
+	return nil
+}
+
+// logind adds the time that logind lets the kubelet hold up a shutdown, for its pods to end. The kubelet would otherwise write such a
+// file itself, where nobody reviews it; with cloud-init, whose files come after logind has started, it does so until the next boot.
+func (t *tree) logind(kubelet []byte) error {
+	var c struct {
+		ShutdownGracePeriod              metav1.Duration                              `json:"shutdownGracePeriod"`
+		ShutdownGracePeriodByPodPriority []struct{ ShutdownGracePeriodSeconds int64 } `json:"shutdownGracePeriodByPodPriority"`
+	}
+	if err := yaml.Unmarshal(kubelet, &c); err != nil {
+		return fmt.Errorf("%s: %w", plan.KubeletConfig, err)
+	}
+	period := c.ShutdownGracePeriod.Duration
+	for _, class := range c.ShutdownGracePeriodByPodPriority {
+		period += time.Duration(class.ShutdownGracePeriodSeconds) * time.Second
+	}
+	if period > 0 {
+		t.file("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644, fmt.Sprintf("[Login]\nInhibitDelayMaxSec=%s\n", seconds(period)), "time for pods to end at shutdown")
 	}
 	return nil
 }
