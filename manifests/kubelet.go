@@ -21,7 +21,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["protectKernelDefaults"] = true
 		own["seccompDefault"] = true
 	}
-	if m.ControlPlane() {
+	if p.StaticPods(m) {
 		own["staticPodPath"] = plan.ManifestsDir
 	}
 	if !m.Token {
