@@ -171,9 +171,7 @@ func (c *checker) dials() {
 	if balancer := c.component(plan.HAProxy); balancer != nil {
 		c.dial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
 		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-			if path != plan.ProxyConf { // which nothing reads
-				c.dial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
-			}
+			c.dial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {

@@ -148,12 +148,9 @@ func (c *checker) component(name string) *program {
 	return nil
 }
 
-// known says that p is a component of ours, whose flags mean what Check thinks. kube-vip is its image's program.
+// known says that p is a component of ours, whose flags mean what Check thinks.
 func (p *program) known() bool {
-	if p.Name == plan.KubeVIP {
-		return p.Name == p.pod.Name && len(p.Command) == 0 && slices.Equal(p.Args, []string{"manager"})
-	}
-	ours := p.Name == plan.Etcd || p.Name == plan.HAProxy || securePorts[p.Name] != ""
+	ours := slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name) || securePorts[p.Name] != ""
 	return ours && p.Name == p.pod.Name && len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
 

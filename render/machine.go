@@ -136,7 +136,11 @@ func (t *tree) kubeconfigs() error {
 	}
 	if p.Hardened() && p.Config.Spec.Network.Proxy != "none" {
 		// Nothing reads it, but CIS 4.1.3 and 4.1.4 warn on machines that have none.
-		conf := manifests.Kubeconfig(p.Name, "none", p.ProxyURL(), manifests.Credentials{CAFile: plan.CACert})
+		server := p.ProxyURL()
+		if p.Balanced(m) {
+			server = p.BalancerURL()
+		}
+		conf := manifests.Kubeconfig(p.Name, "none", server, manifests.Credentials{CAFile: plan.CACert})
 		t.file(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
 	}
 	return nil
