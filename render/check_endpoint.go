@@ -17,10 +17,10 @@ import (
 // endpoint: what leads to the API servers does. Which ports it opens is the business of ports, which credential it shows that
 // of trust.
 func (c *checker) endpoint() {
-	if p := c.component(plan.KubeVIP); p != nil {
+	if p := c.component(plan.KubeVIP); p != nil && c.cluster.Plan.HasVIP(c.machine) {
 		c.vip(p)
 	}
-	if p := c.component(plan.HAProxy); p != nil {
+	if p := c.component(plan.HAProxy); p != nil && c.cluster.Plan.Balanced(c.machine) {
 		c.balancer(p)
 	}
 	if c.cluster.Plan.VIP.IsValid() {
@@ -43,6 +43,11 @@ func (c *checker) vip(p *program) {
 		c.fail("%skubernetes_addr is %q, another machine's API server or one behind the address that is to be carried; remove the patch that changes it", by, server)
 	} else if api := c.component(plan.APIServer); api != nil {
 		c.dial(by+"kubernetes_addr", api, server)
+	}
+	for _, port := range p.Ports {
+		if at := net.JoinHostPort(port.HostIP, number(port.ContainerPort)); at != p.env("prometheus_server") {
+			c.fail("%ssays that it listens at %s, and prometheus_server is %q; remove the patch that changes it", by, at, p.env("prometheus_server"))
+		}
 	}
 	conf := p.at(kubeVIPConf)
 	if c.kubeconfigs[conf.path] == nil {

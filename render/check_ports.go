@@ -61,8 +61,9 @@ func (c *checker) ports() {
 			}
 		}
 	}
+	ours := c.components()
 	for _, p := range c.programs {
-		if p.known() {
+		if p.known() && slices.Contains(ours, p.Name) {
 			c.probes(p)
 		}
 	}
@@ -168,7 +169,7 @@ func (c *checker) dials() {
 			c.dial("file "+path+": server", api, c.kubeconfigs[path].Clusters[0].Cluster.Server)
 		}
 	}
-	if balancer := c.component(plan.HAProxy); balancer != nil {
+	if balancer := c.component(plan.HAProxy); balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
 		c.dial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
 		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 			c.dial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
