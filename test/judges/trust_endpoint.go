@@ -78,7 +78,7 @@ func (t *trust) balancer() {
 			t.find("there is a balancer on some workers, and none on %s", m.Name)
 		}
 	}
-	if !pod {
+	if !pod || t.at.File(balancerConf) == nil {
 		return
 	}
 	binds, servers := balancerOf(t.at)
