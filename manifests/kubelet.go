@@ -25,7 +25,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["shutdownGracePeriod"] = "60s"
 		own["shutdownGracePeriodCriticalPods"] = "20s"
 	}
-	if m.ControlPlane() {
+	if p.StaticPods(m) {
 		own["staticPodPath"] = plan.ManifestsDir
 	}
 	if !m.Token {

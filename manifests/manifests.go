@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml apiserver/*.yaml objects/*.yaml
+//go:embed *.yaml apiserver/*.yaml objects/*.yaml haproxy.cfg
 var files embed.FS
 
 // Source is a stream of YAML documents and the strategic merge patches that put the cluster's own values into it.

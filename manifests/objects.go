@@ -21,6 +21,9 @@ const tokenGroup = "system:bootstrappers:kiln"
 func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	names := []string{"objects/access.yaml"}
 	var patches []string
+	if p.VIP.IsValid() {
+		names = append(names, "objects/kube-vip.yaml")
+	}
 	if p.Tokens {
 		names = append(names, "objects/tokens.yaml")
 	}
@@ -113,7 +116,7 @@ func kubeProxy(p *plan.Plan) []string {
 		"apiVersion":      "v1",
 		"kind":            "Config",
 		"current-context": "default",
-		"clusters":        list{object{"name": "default", "cluster": object{"certificate-authority": account + "ca.crt", "server": p.EndpointURL()}}},
+		"clusters":        list{object{"name": "default", "cluster": object{"certificate-authority": account + "ca.crt", "server": p.ProxyURL()}}},
 		"users":           list{object{"name": "default", "user": object{"tokenFile": account + "token"}}},
 		"contexts":        list{object{"name": "default", "context": object{"cluster": "default", "namespace": "default", "user": "default"}}},
 	}

@@ -13,12 +13,19 @@ import (
 // system is the namespace of everything that belongs to the cluster itself.
 const system = "kube-system"
 
-// StaticPods returns the static pods of m, a control plane. token is the etcd cluster's: the cluster's UUID.
+// StaticPods returns the static pods of m, which has some. token is the etcd cluster's: the cluster's UUID.
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
+	if !m.ControlPlane() {
+		return Source{Base: base("haproxy.yaml"), Patches: []string{balancer(p)}}
+	}
 	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
 	if p.LocalEtcd() {
 		src.Base = Join(src.Base, base("etcd.yaml"))
 		src.Patches = append(src.Patches, etcd(p, m, token))
+	}
+	if p.HasVIP(m) {
+		src.Base = Join(src.Base, base("kube-vip.yaml"))
+		src.Patches = append(src.Patches, kubeVIP(p, m))
 	}
 	src.Patches = append(src.Patches, apiServer(p, m), controllerManager(p, m), scheduler(p, m))
 	return src
@@ -75,8 +82,15 @@ func setProxy(c object, p *plan.Plan, proxy *config.Proxy) {
 // container is what every static pod's container gets: image, command, and as long to start as the hook waits for it. With
 // kubeadm's four minutes the kubelet kills, again and again, an API server whose machine or etcd is merely slow.
 func container(p *plan.Plan, name string, flags []config.Arg) object {
+	c := image(p, name)
+	c["command"] = plan.Command(name, flags)
+	return c
+}
+
+// image is a container without a command.
+func image(p *plan.Plan, name string) object {
 	return object{
-		"name": name, "image": p.Images[name], "command": plan.Command(name, flags),
+		"name": name, "image": p.Images[name],
 		"startupProbe": object{"failureThreshold": max(minStartFailures, int(time.Duration(p.Config.Spec.Boot.StepTimeout)/probePeriod))},
 	}
 }

@@ -71,6 +71,9 @@ var table = []row{
 	{base: "front-proxy-client", signer: FrontProxyCA, cn: "front-proxy-client", usages: client, who: controlPlane},
 	{base: "controller-manager", signer: CA, cn: "system:kube-controller-manager", usages: client, who: controlPlane},
 	{base: "scheduler", signer: CA, cn: "system:kube-scheduler", usages: client, who: controlPlane},
+	// Its rights are two verbs on one Lease and the making of it (manifests/objects/kube-vip.yaml). With a credential of its own
+	// it needs neither admin.conf, which the first boot ends, nor a super-admin.conf until there is RBAC (kube-vip#684).
+	{base: "kube-vip", signer: CA, cn: "kube-vip", usages: client, who: vipCarrier},
 	{base: "install", signer: CA, cn: "kiln:install", org: []string{"system:masters"}, usages: client, who: controlPlane, install: true},
 	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember, path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
 		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.EtcdNames() }},
@@ -86,6 +89,8 @@ const node = "{node}"
 func controlPlane(_ *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() }
 
 func etcdMember(p *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() && p.LocalEtcd() }
+
+func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 
 // certified machines have the certificates of their kubelet in their document.
 func certified(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }

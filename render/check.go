@@ -22,7 +22,7 @@ func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 		cluster: r, facts: r.facts(), machine: m, node: n, files: make(map[string]*node.File, len(n.Files)), dirs: map[string]node.Dir{},
 		links: map[string]string{}, parsed: map[string][]*x509.Certificate{}, verified: map[signature]error{},
 	}
-	for _, subject := range []func(){c.tree, c.secrets, c.read, c.trust, c.references, c.ports, c.networks, c.images, c.objects} {
+	for _, subject := range []func(){c.tree, c.secrets, c.read, c.trust, c.references, c.ports, c.endpoint, c.networks, c.images, c.objects} {
 		subject()
 	}
 	return errors.Join(c.errs...)

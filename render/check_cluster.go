@@ -66,6 +66,7 @@ func (r *Cluster) readFacts() *facts {
 		}
 	}
 	f.rights()
+	f.vipRights()
 	f.networks()
 	return f
 }

@@ -42,6 +42,9 @@ var securePorts = map[string]string{
 	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
 }
 
+// schemes are what is spoken on the ports of a balancer and kube-vip, by their names. The balancer passes on what it gets.
+var schemes = map[string]corev1.URIScheme{"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP}
+
 // ports: every port is opened once, and whoever asks a program of the machine asks where that listens.
 func (c *checker) ports() {
 	c.kubeletPorts()
@@ -58,8 +61,9 @@ func (c *checker) ports() {
 			}
 		}
 	}
+	ours := c.components()
 	for _, p := range c.programs {
-		if p.known() {
+		if p.known() && slices.Contains(ours, p.Name) {
 			c.probes(p)
 		}
 	}
@@ -112,12 +116,12 @@ func (c *checker) programPorts(p *program) {
 				c.opens(p.String()+": --"+flag, p, scheme, host, port)
 			}
 		}
-	case p.known():
+	case p.known() && securePorts[p.Name] != "":
 		c.opens(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), cmp.Or(p.flag("secure-port"), securePorts[p.Name]))
 	default:
 		for _, port := range p.Ports {
 			if cmp.Or(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
-				c.opens(p.String()+": containerPort", p, "", port.HostIP, number(port.ContainerPort))
+				c.opens(p.String()+": containerPort", p, schemes[port.Name], port.HostIP, number(port.ContainerPort))
 			}
 		}
 	}
@@ -139,7 +143,11 @@ func (c *checker) probes(p *program) {
 				port = number(named.ContainerPort)
 			}
 		}
-		c.asks(p.String()+": "+probe.name, p, cmp.Or(get.Scheme, schemeHTTP), cmp.Or(get.Host, c.machine.Addresses[0].String()), port)
+		host := get.Host
+		if host == "" && len(c.machine.Addresses) > 0 { // the pod's address, which is the machine's
+			host = c.machine.Addresses[0].String()
+		}
+		c.asks(p.String()+": "+probe.name, p, cmp.Or(get.Scheme, schemeHTTP), host, port)
 	}
 }
 
@@ -159,6 +167,12 @@ func (c *checker) dials() {
 		c.dial("file "+plan.KilnDir+"/machine: api", api, c.hookData("api"))
 		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 			c.dial("file "+path+": server", api, c.kubeconfigs[path].Clusters[0].Cluster.Server)
+		}
+	}
+	if balancer := c.component(plan.HAProxy); balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
+		c.dial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
+		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
+			c.dial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {

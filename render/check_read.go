@@ -89,21 +89,31 @@ func (c *checker) read() {
 	}
 	for _, name := range c.components() {
 		if !slices.ContainsFunc(c.programs, func(p *program) bool { return p.Name == name }) {
-			c.fail("static pod %s: a control plane needs a container of this name; remove the patch that takes it away", name)
+			role := map[bool]string{true: "control plane", false: "worker with a balancer"}[c.machine.ControlPlane()]
+			c.fail("static pod %s: a %s needs a container of this name; remove the patch that takes it away", name, role)
 		}
 	}
 }
 
 // components are the programs that the machine runs as static pods.
-func (c *checker) components() []string {
-	switch {
-	case !c.machine.ControlPlane():
-		return nil
-	case c.cluster.Plan.LocalEtcd():
-		return []string{plan.APIServer, plan.ControllerManager, plan.Scheduler, plan.Etcd}
-	default:
-		return []string{plan.APIServer, plan.ControllerManager, plan.Scheduler}
+func (c *checker) components() (names []string) {
+	p := c.cluster.Plan
+	for _, program := range []struct {
+		name string
+		runs bool
+	}{
+		{plan.APIServer, c.machine.ControlPlane()},
+		{plan.ControllerManager, c.machine.ControlPlane()},
+		{plan.Scheduler, c.machine.ControlPlane()},
+		{plan.Etcd, c.machine.ControlPlane() && p.LocalEtcd()},
+		{plan.KubeVIP, p.HasVIP(c.machine)},
+		{plan.HAProxy, p.Balanced(c.machine)},
+	} {
+		if program.runs {
+			names = append(names, program.name)
+		}
 	}
+	return names
 }
 
 func (c *checker) readPod(f *node.File) {
@@ -140,7 +150,7 @@ func (c *checker) component(name string) *program {
 
 // known says that p is a component of ours, whose flags mean what Check thinks.
 func (p *program) known() bool {
-	ours := p.Name == plan.Etcd || securePorts[p.Name] != ""
+	ours := slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name) || securePorts[p.Name] != ""
 	return ours && p.Name == p.pod.Name && len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
 

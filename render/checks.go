@@ -38,6 +38,12 @@ func (t *tree) preflight() *preflight.Facts {
 	if t.etcdMember() != "" {
 		f.Images = append(f.Images, t.Plan.Images[plan.Etcd])
 	}
+	if t.Plan.HasVIP(t.m) {
+		f.Images = append(f.Images, t.Plan.Images[plan.KubeVIP])
+	}
+	if t.Plan.Balanced(t.m) {
+		f.Images = append(f.Images, t.Plan.Images[plan.HAProxy])
+	}
 	for _, peer := range t.etcdPeers() {
 		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
 	}

@@ -130,9 +130,17 @@ func (t *tree) kubeconfigs() error {
 			add(c.path, c.user, m.LocalURL(), crt, key)
 		}
 	}
+	if p.HasVIP(m) {
+		crt, key := plan.Cert("kube-vip")
+		add(plan.VIPConf, "kube-vip", m.LocalURL(), crt, key)
+	}
 	if p.Hardened() && p.Config.Spec.Network.Proxy != "none" {
 		// Nothing reads it, but CIS 4.1.3 and 4.1.4 warn on machines that have none.
-		conf := manifests.Kubeconfig(p.Name, "none", p.EndpointURL(), manifests.Credentials{CAFile: plan.CACert})
+		server := p.ProxyURL()
+		if p.Balanced(m) {
+			server = p.BalancerURL()
+		}
+		conf := manifests.Kubeconfig(p.Name, "none", server, manifests.Credentials{CAFile: plan.CACert})
 		t.file(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
 	}
 	return nil
@@ -160,10 +168,13 @@ func (t *tree) apiServer() error {
 	return nil
 }
 
-// pods adds the static pods.
+// pods adds the static pods, and what a worker's balancer reads.
 func (t *tree) pods() error {
-	if !t.m.ControlPlane() {
+	if !t.Plan.StaticPods(t.m) {
 		return nil
+	}
+	if t.Plan.Balanced(t.m) {
+		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it")
 	}
 	t.dir(plan.ManifestsDir, 0o700, "")
 	pods, err := t.staticPods(t.m)

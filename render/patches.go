@@ -134,10 +134,12 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			}
 			seen[key] = true
 		}
-		if m.ControlPlane() {
+		if r.Plan.StaticPods(m) {
 			if _, err := r.staticPods(m); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
+		}
+		if m.ControlPlane() {
 			if _, err := r.apiServerSettings(m); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}

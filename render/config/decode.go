@@ -62,7 +62,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *where) {
 		}
 	case t.Kind() == reflect.Bool:
 		d.bool(n, v, at)
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint32:
 		d.int(n, v, at)
 	}
 }
@@ -394,6 +394,15 @@ func (d decoder) int(n *yaml.Node, v reflect.Value, at *where) {
 	}
 	if n.Style != 0 || !decimalInt.MatchString(n.Value) {
 		d.breakAt(n, at, "%s is not a whole number; write decimal digits without quotes, leading zeros, _ or 0x", shown(n))
+		return
+	}
+	if v.Kind() == reflect.Uint32 {
+		i, err := strconv.ParseUint(n.Value, 10, 32)
+		if err != nil {
+			d.breakAt(n, at, "%s is out of range; 0 to 4294967295 fits", n.Value)
+			return
+		}
+		v.SetUint(i)
 		return
 	}
 	i, err := strconv.ParseInt(n.Value, 10, 32)

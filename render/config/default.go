@@ -33,6 +33,19 @@ func setDefaults(c *Cluster) {
 	sec.PodSecurity.Enforce = cmp.Or(sec.PodSecurity.Enforce, level)
 	sec.MetadataService = cmp.Or(sec.MetadataService, metadata)
 
+	if vip := c.Spec.ControlPlane.VIP; vip != nil {
+		if c.Spec.Endpoint == "" {
+			c.Spec.Endpoint = vip.Address
+		} else if host, _, err := SplitEndpoint(c.Spec.Endpoint); err == nil && vip.Address == "" {
+			if _, err := netip.ParseAddr(host); err == nil {
+				vip.Address = host
+			}
+		}
+		if vip.Mode == "bgp" {
+			vip.Interface = cmp.Or(vip.Interface, "lo")
+		}
+		return // no control plane's own address may stand in for it
+	}
 	if c.Spec.Endpoint == "" {
 		var only *Node
 		for i := range c.Spec.Nodes {

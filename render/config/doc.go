@@ -158,7 +158,7 @@ func typeName(t reflect.Type) string {
 		return "text"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint32:
 		return "number"
 	}
 	return "mapping"

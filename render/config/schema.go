@@ -128,7 +128,7 @@ func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
 		return &schemaNode{Ref: "#/$defs/" + t.Name()}
 	case t.Kind() == reflect.Bool:
 		return &schemaNode{Type: "boolean"}
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint32:
 		return &schemaNode{Type: "integer"}
 	}
 	return &schemaNode{Type: "string"}

@@ -38,9 +38,9 @@ type Spec struct {
 	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3"`
 	// ImageRepository is where the images of Kubernetes, etcd, CoreDNS and pause come from.
 	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
-	// Images overrides single images by the component's name (etcd, coredns, pause, kube-proxy, kube-apiserver, kube-controller-manager, kube-scheduler); a value is a whole image reference and may carry a digest.
+	// Images overrides single images by the component's name (etcd, coredns, pause, kube-proxy, kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy); a value is a whole image reference and may carry a digest. Those of kube-vip and haproxy do not come from imageRepository.
 	Images map[string]string `json:"images,omitempty"`
-	// Endpoint is where everything outside the control plane finds the API server: a host name or an IP address, with an optional port (6443). With one control plane it defaults to that machine's first address.
+	// Endpoint is where everything outside the control plane finds the API server: a host name or an IP address, with an optional port (6443). With controlPlane.vip it defaults to that address, else with one control plane to that machine's first address. docs/endpoint.md compares the ways to have one.
 	Endpoint string `json:"endpoint,omitempty"`
 
 	Network      Network      `json:"network,omitempty"`
@@ -199,6 +199,8 @@ type ControlPlane struct {
 	ControllerManager Component `json:"controllerManager,omitempty"`
 	Scheduler         Component `json:"scheduler,omitempty"`
 	Etcd              Etcd      `json:"etcd,omitempty"`
+	// VIP lets kube-vip carry the endpoint's address, on one control plane at a time. {} is enough if the endpoint is an address.
+	VIP *VIP `json:"vip,omitempty"`
 	// Patches are applied to the static pods and kubelet configurations of control planes and to the API objects, after spec.patches.
 	Patches []Patch `json:"patches,omitempty"`
 }
@@ -207,8 +209,48 @@ type ControlPlane struct {
 type Workers struct {
 	// Machines are the settings of the worker machines.
 	Machines Machine `json:"machines,omitempty"`
-	// Patches are applied to the kubelet configurations of workers, after spec.patches.
+	// LocalBalancer gives every worker, also those of pools, a balancer of its own before the API servers: kubelet, kube-proxy and first boot then need no endpoint. {} is enough. The endpoint remains what admin.conf and everything outside the cluster use.
+	LocalBalancer *LocalBalancer `json:"localBalancer,omitempty"`
+	// Patches are applied to the static pods and kubelet configurations of workers, after spec.patches.
 	Patches []Patch `json:"patches,omitempty"`
+}
+
+// LocalBalancer is a static pod on every worker that listens on its loopback address and passes connections on to the control planes that were known when the document was rendered.
+type LocalBalancer struct {
+	// Type is the program. Its image is haproxy in spec.images.
+	Type string `json:"type,omitempty" enum:"haproxy" default:"haproxy"`
+	// Port is the port on the loopback address. kube-proxy, which has one configuration for all machines, uses the balancer with the API servers' own port only, and the endpoint with any other.
+	Port int `json:"port,omitempty" default:"6443"`
+}
+
+// VIP is the address of the endpoint that moves between the control planes, carried by a static pod of kube-vip on each.
+type VIP struct {
+	// Address is the address that is carried: the host of the endpoint, or what that name resolves to. It is no machine's own.
+	Address string `json:"address,omitempty" example:"10.0.0.10"`
+	// Interface is the control planes' network interface that gets the address. By default it is the one with the default route, and lo with mode bgp.
+	Interface string `json:"interface,omitempty" example:"eth0"`
+	// Mode is how others learn where the address is. arp: gratuitous ARP and neighbour advertisements, for control planes on one network segment. bgp: a route to the routers in bgp.peers.
+	Mode string `json:"mode,omitempty" enum:"arp,bgp" default:"arp"`
+	// BGP names the routers for mode bgp.
+	BGP *BGP `json:"bgp,omitempty"`
+}
+
+// BGP is how the control planes talk to routers. Each one's router id follows from its own address. Sessions have no passwords: they would stand in the clear in the pod's environment.
+type BGP struct {
+	// LocalAS is the autonomous system of the control planes.
+	LocalAS uint32 `json:"localAS" example:"65000"`
+	// Peers are the routers; every control plane connects to each.
+	Peers []BGPPeer `json:"peers" example:"[{address: 10.0.0.1, as: 65001}]"`
+}
+
+// BGPPeer is one router.
+type BGPPeer struct {
+	// Address is the router's address.
+	Address string `json:"address" example:"10.0.0.1"`
+	// AS is the router's autonomous system.
+	AS uint32 `json:"as" example:"65001"`
+	// MultiHop is for a router that is not on the control planes' own network segment.
+	MultiHop bool `json:"multiHop,omitempty"`
 }
 
 // Component holds the settings of a control-plane component.

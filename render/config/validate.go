@@ -42,6 +42,8 @@ func validate(c *Cluster, r *reporter) {
 	v.certificates()
 	v.dns()
 	v.controlPlane()
+	v.vip()
+	v.localBalancer()
 	v.patches(c.Spec.Patches, spec.key("patches"))
 	v.patches(c.Spec.Workers.Patches, spec.key("workers").key("patches"))
 	v.addons()

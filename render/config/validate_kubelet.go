@@ -31,7 +31,7 @@ var ownKubeletFields = map[string]string{
 	"registerWithTaints":       "write taints",
 	"rotateCertificates":       "it follows from certificates.signing",
 	"serverTLSBootstrap":       "it follows from identity",
-	"staticPodPath":            "control planes read /etc/kubernetes/manifests, workers nothing",
+	"staticPodPath":            "machines with static pods read /etc/kubernetes/manifests, others nothing",
 	"tlsCertFile":              "the machine's certificate is in its document",
 	"tlsPrivateKeyFile":        "the machine's key is in its document",
 }

@@ -219,8 +219,8 @@ func SplitEndpoint(endpoint string) (host string, port int, err error) {
 func (v *checker) endpoint() {
 	at, text := v.spec.key("endpoint"), v.c.Spec.Endpoint
 	if !v.has(at) {
-		if len(v.controlPlanes) > 1 {
-			v.report(at, "missing; with %d control planes write the name or address of the load balancer in front of them", len(v.controlPlanes))
+		if len(v.controlPlanes) > 1 && v.c.Spec.ControlPlane.VIP == nil {
+			v.report(at, "missing; with %d control planes write the name or address of the load balancer in front of them, or an address for controlPlane.vip", len(v.controlPlanes))
 		}
 		return
 	}
@@ -246,6 +246,9 @@ func (v *checker) endpoint() {
 		return
 	}
 	v.outside(a, at)
+	if v.c.Spec.ControlPlane.VIP != nil {
+		return // vip holds the two to each other
+	}
 	for _, i := range v.controlPlanes {
 		n := &v.c.Spec.Nodes[i]
 		if !hasAddress(n, a) {
@@ -254,7 +257,7 @@ func (v *checker) endpoint() {
 		if port != defaultPort {
 			v.report(at, "%s is the address of %s, whose API server listens on port %d; write that port, or the address of what forwards to it", a, n.Name, defaultPort)
 		} else if len(v.controlPlanes) > 1 {
-			v.report(at, "%s is the address of %s alone; with %d control planes write that of the load balancer in front of them", a, n.Name, len(v.controlPlanes))
+			v.report(at, "%s is the address of %s alone; with %d control planes write that of the load balancer in front of them, a name that stands for all of them, or an address of its own with controlPlane.vip: {}", a, n.Name, len(v.controlPlanes))
 		}
 		return
 	}

@@ -82,7 +82,7 @@ var (
 )
 
 // imageNames are the components whose image can be set.
-var imageNames = []string{"etcd", "coredns", "pause", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+var imageNames = []string{"etcd", "coredns", "pause", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-vip", "haproxy"}
 
 // images checks where images come from.
 func (v *checker) images() {

@@ -17,7 +17,7 @@ var (
 	loopback6 = netip.IPv6Loopback()
 )
 
-// APIServerNames are the names of every API server, by which any client may reach it: the endpoint, every control
+// APIServerNames are the names of every API server, by which any client may reach it: the endpoint and its VIP, every control
 // plane's name and addresses, the Service "kubernetes", loopback and what the user adds. All control planes have the
 // same, so that a client that follows a moving address is never refused.
 func (p *Plan) APIServerNames() Names {
@@ -25,6 +25,9 @@ func (p *Plan) APIServerNames() Names {
 	service := "kubernetes.default.svc"
 	n.add("kubernetes", "kubernetes.default", service, service+"."+p.DNSDomain, "localhost", p.EndpointHost)
 	n.add(p.Config.Spec.ControlPlane.APIServer.CertSANs...)
+	if p.VIP.IsValid() {
+		n.IPs = append(n.IPs, p.VIP)
+	}
 	for _, i := range p.ControlPlanes {
 		m := &p.Machines[i]
 		n.add(m.Name)

@@ -26,6 +26,8 @@ const (
 	SchedulerConf  = KubernetesDir + "/scheduler.conf"
 	AdminConf      = KubernetesDir + "/admin.conf"
 	ProxyConf      = KubernetesDir + "/proxy.conf"
+	VIPConf        = KubernetesDir + "/kube-vip.conf"
+	BalancerConf   = KubernetesDir + "/haproxy.cfg"
 	KubeletPKI     = KubeletDir + "/pki"
 	KubeletCurrent = KubeletPKI + "/kubelet-client-current.pem"
 	CRISocket      = "/run/containerd/containerd.sock"

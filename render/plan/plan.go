@@ -40,6 +40,8 @@ type Plan struct {
 
 	EndpointHost string // where everything outside the control plane finds the API server
 	EndpointPort int
+	VIP          netip.Addr // that kube-vip carries on the control planes; not valid if there is none
+	BalancerPort int        // of each worker's own balancer; 0 if they have none
 
 	PodSubnets     []netip.Prefix
 	ServiceSubnets []netip.Prefix
@@ -142,6 +144,14 @@ func New(c *config.Cluster) (*Plan, error) {
 	if p.EndpointHost, p.EndpointPort, err = config.SplitEndpoint(spec.Endpoint); err != nil {
 		return nil, fmt.Errorf("endpoint: %w", err)
 	}
+	if vip := spec.ControlPlane.VIP; vip != nil {
+		if p.VIP, err = netip.ParseAddr(vip.Address); err != nil {
+			return nil, fmt.Errorf("vip: %w", err)
+		}
+	}
+	if balancer := spec.Workers.LocalBalancer; balancer != nil {
+		p.BalancerPort = balancer.Port
+	}
 	if p.direct, err = p.inside(); err != nil {
 		return nil, err
 	}
@@ -214,10 +224,13 @@ func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort)
 // that none ever talks to an API server older than itself during an upgrade (KEP-4471).
 func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), APIServerPort) }
 
-// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else the endpoint.
+// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else its balancer or the endpoint.
 func (p *Plan) APIURL(m *Machine) string {
-	if m.ControlPlane() {
+	switch {
+	case m.ControlPlane():
 		return m.LocalURL()
+	case p.Balanced(m):
+		return p.BalancerURL()
 	}
 	return p.EndpointURL()
 }

@@ -34,6 +34,9 @@ func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 // each new worker.
 func (p *Plan) inside() ([]string, error) {
 	out := []string{"localhost", "127.0.0.1", "::1", "169.254.0.0/16", ".svc", "." + p.DNSDomain, p.EndpointHost}
+	if p.VIP.IsValid() && p.VIP.String() != p.EndpointHost {
+		out = append(out, p.VIP.String())
+	}
 	if external := p.Config.Spec.ControlPlane.Etcd.External; external != nil {
 		for _, endpoint := range external.Endpoints {
 			host, _, err := config.SplitEndpoint(strings.TrimPrefix(endpoint, "https://"))

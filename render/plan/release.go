@@ -61,6 +61,15 @@ const (
 	CoreDNS           = "coredns"
 	KubeProxy         = "kube-proxy"
 	Pause             = "pause"
+	KubeVIP           = "kube-vip"
+	HAProxy           = "haproxy"
+)
+
+// What does not come from Kubernetes' own registry. kube-vip 1.2 (to 1.2.3) stays silent when it loses its Lease, so that
+// nobody carries the address (kube-vip#1747). HAProxy 3.2 has long-term support until 2030.
+const (
+	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:v1.1.2"
+	haproxyImage = "docker.io/library/haproxy:3.2.23-alpine"
 )
 
 // images returns every component's image reference.
@@ -79,6 +88,8 @@ func images(repository, version string, r Release, overrides map[string]string) 
 		Etcd:              repository + "/etcd:" + r.Etcd,
 		CoreDNS:           repository + "/" + coredns + ":" + r.CoreDNS,
 		Pause:             repository + "/pause:" + r.Pause,
+		KubeVIP:           kubeVIPImage,
+		HAProxy:           haproxyImage,
 	}
 	for name, ref := range overrides {
 		refs[name] = ref
@@ -99,6 +110,12 @@ func (p *Plan) UsedImages() map[string]string {
 	}
 	if p.Config.Spec.DNS.Provider == "none" {
 		delete(used, CoreDNS)
+	}
+	if !p.VIP.IsValid() {
+		delete(used, KubeVIP)
+	}
+	if p.BalancerPort == 0 {
+		delete(used, HAProxy)
 	}
 	return used
 }

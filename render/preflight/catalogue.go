@@ -161,18 +161,16 @@ var Catalogue = []Entry{
 		Kubeadm: []string{"Port-…"}, Source: "kubeadm",
 		calls: func(f *Facts) []call { return each("port-free", ports(f)) },
 	}, {
-		ID: "endpoint-name", Reads: "`getent hosts`", Wants: "the endpoint's name has an address, on workers", Severity: Wait,
+		ID: "endpoint-name", Reads: "`getent hosts`", Wants: "the endpoint's name has an address, on workers without a balancer", Severity: Wait,
 		Remedy: "look at the name server, or correct endpoint", Source: "the kubelet finds the API server by it",
 		calls: func(f *Facts) []call {
 			_, err := netip.ParseAddr(f.Plan.EndpointHost)
-			return when(!f.Machine.ControlPlane() && err != nil, "resolves "+f.Plan.EndpointHost)
+			return when(!f.Machine.ControlPlane() && !f.Plan.Balanced(f.Machine) && err != nil, "resolves "+f.Plan.EndpointHost)
 		},
 	}, {
-		ID: "endpoint-certificate", Reads: "a TLS handshake", Wants: "what answers at the endpoint has a certificate of this cluster, on workers", Severity: Stop,
+		ID: "endpoint-certificate", Reads: "a TLS handshake", Wants: "what answers at the endpoint, or behind the balancer at each control plane, has a certificate of this cluster, on workers", Severity: Stop,
 		Remedy: "another cluster answers: correct endpoint, or use documents of one bundle", Source: "kubeadm join fails late",
-		calls: func(f *Facts) []call {
-			return when(!f.Machine.ControlPlane(), trusted(f, f.Plan.EndpointURL(), plan.CACert))
-		},
+		calls: endpointCertificate,
 	}, {
 		ID: "peer-…", Reads: "a TLS handshake", Wants: "what answers at each other etcd member has a certificate of this cluster", Severity: Stop,
 		Remedy: "another cluster answers: correct the node's addresses, or use documents of one bundle", Source: "two clusters with equal addresses must not mix",
@@ -304,6 +302,19 @@ func texts(addresses []netip.Addr) []string {
 
 func nftables(f *Facts) bool { return f.Plan.Config.Spec.Network.Proxy == "nftables" }
 
+// endpointCertificate asks what a worker's kubelet will: the endpoint, or the control planes themselves, since the balancer is
+// one of the kubelet's own pods.
+func endpointCertificate(f *Facts) []call {
+	if !f.Plan.Balanced(f.Machine) {
+		return when(!f.Machine.ControlPlane(), trusted(f, f.Plan.EndpointURL(), plan.CACert))
+	}
+	var out []call
+	for _, i := range f.Plan.ControlPlanes {
+		out = append(out, call{text: trusted(f, f.Plan.Machines[i].LocalURL(), plan.CACert)})
+	}
+	return out
+}
+
 func trusted(f *Facts, url, ca string) string {
 	return fmt.Sprintf("trusted %s %s %s", url, ca, seconds(f.From))
 }
@@ -339,9 +350,15 @@ func ports(f *Facts) []string {
 	numbers := []int{plan.KubeletPort, plan.KubeletHealthPort}
 	if f.Machine.ControlPlane() {
 		numbers = append(numbers, plan.APIServerPort, plan.ManagerPort, plan.SchedulerPort)
+		if f.Plan.HasVIP(f.Machine) {
+			numbers = append(numbers, plan.VIPMetricsPort)
+		}
 		if f.Plan.LocalEtcd() {
 			numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
 		}
+	}
+	if f.Plan.Balanced(f.Machine) {
+		numbers = append(numbers, f.Plan.BalancerPort, plan.BalancerHealthPort)
 	}
 	out := make([]string, len(numbers))
 	for i, n := range numbers {

@@ -124,6 +124,23 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestBalanced: a worker with a balancer asks the control planes themselves, and keeps the balancer's ports free.
+func TestBalanced(t *testing.T) {
+	t.Parallel()
+	const spec = debian + "  workers: {localBalancer: {port: 7443}}\n"
+	worker, cp := lines(machine(t, "worker-1", spec)), lines(machine(t, "cp-1", spec))
+	require.NotContains(t, worker, "endpoint-name")
+	require.Equal(t, "stop|trusted https://10.0.0.11:6443 /etc/kubernetes/pki/ca.crt 100\n", worker["endpoint-certificate"])
+	require.Equal(t, "stop|port-free 7443\n", worker["port-7443"])
+	require.Equal(t, "stop|port-free 6444\n", worker["port-6444"])
+	require.NotContains(t, cp, "port-7443")
+	require.NotContains(t, cp, "endpoint-certificate")
+
+	carrier := lines(machine(t, "cp-1", debian+"  controlPlane: {vip: {address: 10.0.0.10}}\n"))
+	require.Equal(t, "stop|port-free 2112\n", carrier["port-2112"])
+	require.NotContains(t, cp, "port-2112")
+}
+
 // TestImages: each image is looked for under the name that containerd gives it, and where containerd asks for it.
 func TestImages(t *testing.T) {
 	t.Parallel()

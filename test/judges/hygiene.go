@@ -156,6 +156,8 @@ var hostPaths = map[string][]string{
 	"kube-controller-manager": append([]string{"/etc/kubernetes/pki", "/etc/kubernetes/controller-manager.conf", "/var/lib/kubelet/volumeplugins"}, caCertificates...),
 	"kube-scheduler":          {"/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/scheduler.crt", "/etc/kubernetes/pki/scheduler.key"},
 	"kube-proxy":              {"/run/xtables.lock", "/lib/modules"},
+	"kube-vip":                {"/etc/kubernetes/kube-vip.conf", "/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/kube-vip.crt", "/etc/kubernetes/pki/kube-vip.key"},
+	"haproxy":                 {"/etc/kubernetes/haproxy.cfg", "/etc/kubernetes/pki/ca.crt"},
 }
 
 // caCertificates are where systems keep the world's CA certificates, and no keys.
@@ -203,13 +205,14 @@ var hygieneExceptions = []struct {
 	workloads string
 	why       string
 }{
-	{"host-network", "etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy", "they are the network's foundation"},
+	{"host-network", "etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kube-vip haproxy", "they are the network's foundation"},
 	{"memory-limit", "etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy", "what they need grows with the cluster; the node's last resort is not to kill them"},
 	{"memory-request", "kube-apiserver kube-controller-manager kube-scheduler", "kubeadm gives none; their priority keeps them from eviction"},
 	{"readiness-probe", "kube-controller-manager", "it has no /readyz"},
 	{"non-root", "kube-apiserver kube-controller-manager kube-scheduler", "their keys are root's, 0600, as CIS 1.1.19 has it"},
 	{"non-root", "coredns", "its image names a user that is not root; which one is the image's matter"},
 	{"add-capabilities", "coredns", "it serves port 53"},
+	{"add-capabilities non-root", "kube-vip", "it sets an address of the machine and says so by ARP, with capabilities that only root's processes are given"},
 	{"liveness-probe readiness-probe", "kube-proxy", "kubeadm gives none; nothing is routed by its readiness"},
 	{"privileged seccomp no-escalation drop-capabilities read-only-root non-root", "kube-proxy", "it sets up the host's network"},
 }

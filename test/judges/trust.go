@@ -42,12 +42,12 @@ var (
 	machineChecks = []func(*trust){
 		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel, (*trust).runtime, (*trust).hook,
 		(*trust).credentials, (*trust).privateKeys, (*trust).shared,
-		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports, (*trust).images,
+		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports, (*trust).images, (*trust).balancer,
 	}
 	controlPlaneChecks = []func(*trust){
 		(*trust).readable, (*trust).authorities, (*trust).serviceAccountKey,
 		(*trust).rights, (*trust).audit, (*trust).anonymous, (*trust).admission,
-		(*trust).node, (*trust).etcdMembers, (*trust).proxy, (*trust).probes,
+		(*trust).node, (*trust).etcdMembers, (*trust).proxy, (*trust).probes, (*trust).vip,
 	}
 )
 
@@ -75,4 +75,4 @@ func (t *trust) option(m *Machine, component, name string) string {
 }
 
 // components are the programs whose command lines are read.
-var components = []string{"kubelet", "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
+var components = []string{"kubelet", "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kube-vip", "haproxy"}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// asking is a request to the API server: a user and groups, a verb, and a resource as group/resource/subresource, cluster-wide.
+// asking is a request to the API server: a user and groups, a verb, and a resource as group/resource/subresource, cluster-wide
+// or, after a space, of a namespace/name.
 type asking struct{ who, verb, what string }
 
 // Who makes requests; groups follow the name.
@@ -30,15 +31,18 @@ const (
 	kubeletClient = "kube-apiserver-kubelet-client system:authenticated"
 	administrator = "somebody kubeadm:cluster-admins system:authenticated"
 	theManager    = "system:kube-controller-manager system:authenticated"
+	kubeVIP       = "kube-vip system:authenticated"
 	theScheduler  = "system:kube-scheduler system:authenticated"
 )
 
 // attributes returns the request as authorizers see it.
 func (r asking) attributes() authorizer.AttributesRecord {
-	who, what := strings.Fields(r.who), append(strings.Split(r.what, "/"), "")
+	resource, where, _ := strings.Cut(r.what, " ")
+	namespace, name, _ := strings.Cut(where, "/")
+	who, what := strings.Fields(r.who), append(strings.Split(resource, "/"), "")
 	return authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: who[0], Groups: who[1:]}, Verb: r.verb,
-		APIGroup: what[0], APIVersion: "*", Resource: what[1], Subresource: what[2], ResourceRequest: true,
+		APIGroup: what[0], APIVersion: "*", Resource: what[1], Subresource: what[2], Namespace: namespace, Name: name, ResourceRequest: true,
 	}
 }
 
@@ -57,6 +61,9 @@ var granted, refused = []asking{
 	{theManager, "create", "authentication.k8s.io/tokenreviews"},
 	{theScheduler, "create", "/pods/binding"},
 	{administrator, "delete", "/secrets"},
+	{kubeVIP, "create", "coordination.k8s.io/leases kube-system/"},
+	{kubeVIP, "get", "coordination.k8s.io/leases kube-system/plndr-cp-lock"},
+	{kubeVIP, "update", "coordination.k8s.io/leases kube-system/plndr-cp-lock"},
 }, []asking{
 	{anonymous, "list", "/pods"},
 	{anonymous, "get list watch", "/secrets"},
@@ -74,6 +81,9 @@ var granted, refused = []asking{
 	{aNode, "get list watch", "/secrets"},
 	{aNode, "create", "certificates.k8s.io/certificatesigningrequests/nodeclient"},
 	{kubeletClient, "get list watch", "/secrets"},
+	{kubeVIP, "get list watch", "/secrets kube-system/"},
+	{kubeVIP, "update", "coordination.k8s.io/leases kube-system/kube-controller-manager"},
+	{kubeVIP, "create", "coordination.k8s.io/leases kube-node-lease/"},
 }
 
 // rights: Kubernetes' own RBAC authorizer, given its own roles and the cluster's, allows what is needed and no more.
@@ -93,6 +103,9 @@ func (t *trust) rights() {
 	for _, r := range granted {
 		name, _, _ := strings.Cut(r.who, " ")
 		if strings.HasPrefix(name, "system:serviceaccount:") && !accounts[name] {
+			continue
+		}
+		if r.who == kubeVIP && t.commands[t.at]["kube-vip"] == nil {
 			continue
 		}
 		if r.what == "certificates.k8s.io/certificatesigningrequests/selfnodeclient" && t.option(t.at, "kube-controller-manager", "cluster-signing-key-file") == "" {

@@ -94,6 +94,7 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 		"/etc/kubernetes/controller-manager.conf": {name: "system:kube-controller-manager"},
 		"/etc/kubernetes/scheduler.conf":          {name: "system:kube-scheduler"},
 		"/etc/kubernetes/admin.conf":              {group: "system:masters"},
+		"/etc/kubernetes/kube-vip.conf":           {name: "kube-vip"},
 	} {
 		if f := m.File(file); f != nil {
 			user := readKubeconfig(f)
@@ -359,8 +360,13 @@ func (t *trust) kubeconfigs() {
 	}
 }
 
-// checkServer holds a URL to be that of a control plane's own address, or the one endpoint that all machines have.
+// checkServer holds a URL to be that of a control plane's own address, that of the machine's own balancer, or the one endpoint
+// that all other machines have.
 func (t *trust) checkServer(by, server string) {
+	if loopback(server) {
+		t.checkLoopback(by, server)
+		return
+	}
 	for _, m := range t.controlPlanes {
 		if !t.leadsTo(m, server) {
 			continue
@@ -397,9 +403,9 @@ func (t *trust) apiServers() (out []string) {
 	return slices.Compact(out)
 }
 
-// endpoints returns those of them that are no control plane's own address.
+// endpoints returns those of them that are no control plane's own address and no machine's own balancer.
 func (t *trust) endpoints() []string {
 	return slices.DeleteFunc(slices.Clone(t.servers), func(server string) bool {
-		return slices.ContainsFunc(t.controlPlanes, func(m *Machine) bool { return t.leadsTo(m, server) })
+		return loopback(server) || slices.ContainsFunc(t.controlPlanes, func(m *Machine) bool { return t.leadsTo(m, server) })
 	})
 }

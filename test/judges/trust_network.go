@@ -155,7 +155,9 @@ func (t *trust) proxy() {
 			t.find("%s: metricsBindAddress is %s", f.Path, config.MetricsBindAddress)
 		}
 		server := readKubeconfig(&File{Content: []byte(object.Data["kubeconfig.conf"])}).server
-		if !slices.Contains(t.servers, server) {
+		if loopback(server) {
+			t.checkLoopback(f.Path, server)
+		} else if !slices.Contains(t.servers, server) {
 			t.find("%s: the server %s is in no machine's kubeconfig", f.Path, server)
 		}
 	}
@@ -184,6 +186,13 @@ func (t *trust) listeners(m *Machine) map[string][]string {
 		for text := range strings.SplitSeq(t.option(m, "etcd", flag), ",") {
 			if u, err := url.Parse(text); err == nil && u.Port() != "" {
 				etcd = append(etcd, flag+" "+u.Port())
+			}
+		}
+	}
+	for _, w := range m.workloads() {
+		if w.name == "kube-vip" || w.name == "haproxy" {
+			for _, p := range w.spec.Containers[0].Ports {
+				out[w.name] = append(out[w.name], fmt.Sprint(p.ContainerPort))
 			}
 		}
 	}
@@ -251,6 +260,7 @@ func (t *trust) images() {
 			t.find("%s: the image %s is not pinned", name, image)
 		case first[name] != "" && image != first[name]:
 			t.find("%s: the image is %s, on %s it is %s", name, image, t.first().Name, first[name])
+		case name == "kube-vip" || name == "haproxy": // theirs are other people's
 		case strings.HasPrefix(name, "kube-") && tag != t.at.Kubernetes:
 			t.find("%s: the image %s is not of %s", name, image, t.at.Kubernetes)
 		case name != "pause" && path.Dir(image) != repository && path.Dir(image) != repository+"/coredns":

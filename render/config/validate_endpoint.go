@@ -1,0 +1,151 @@
+package config
+
+import (
+	"math"
+	"net/netip"
+	"regexp"
+	"slices"
+)
+
+// Bounds of the port of a balancer on a worker.
+const (
+	// BalancerHealthPort is where the balancer says on loopback whether it is well.
+	BalancerHealthPort = 6444
+
+	firstPort     = 1024 // below it only root may listen
+	firstNodePort = 30000
+	lastNodePort  = 32767
+)
+
+// taken are the ports of a worker's other programs.
+var taken = map[int]string{
+	BalancerHealthPort: "the balancer's own health", 10248: "the kubelet's health", 10249: "kube-proxy's metrics", 10250: "the kubelet",
+	10255: "the kubelet's read-only server", 10256: "kube-proxy's health",
+}
+
+// interfaceName is a network interface's name as people give them; the kernel takes at most 15 characters.
+var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,14}$`)
+
+// vip checks the address that kube-vip carries, and the endpoint against it.
+func (v *checker) vip() {
+	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.key("controlPlane").key("vip")
+	if vip == nil {
+		return
+	}
+	v.carried(vip, at.key("address"))
+	if vip.Interface != "" && !interfaceName.MatchString(vip.Interface) {
+		v.report(at.key("interface"), "%s is not a network interface; write its name, such as eth0", quote(vip.Interface))
+	}
+	switch {
+	case vip.Mode == "bgp" && vip.BGP == nil:
+		v.report(at.key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, peers: [{address: 10.0.0.1, as: 65001}]}")
+	case vip.BGP != nil && vip.Mode == "arp":
+		v.report(at.key("bgp"), "has no effect with mode arp; remove it, or set mode: bgp")
+	case vip.BGP != nil:
+		v.bgp(vip.BGP, at.key("bgp"))
+	}
+}
+
+// carried checks the address itself.
+func (v *checker) carried(vip *VIP, at *where) {
+	endpoint := v.spec.key("endpoint")
+	host, port, err := SplitEndpoint(v.c.Spec.Endpoint)
+	if vip.Address == "" {
+		switch {
+		case v.c.Spec.Endpoint == "":
+			v.report(at, "missing; write the address that kube-vip carries, here or as endpoint")
+		case err == nil:
+			v.report(at, "missing; endpoint is the name %s, so write the address that it resolves to", quote(host))
+		}
+		return
+	}
+	a, parseErr := netip.ParseAddr(vip.Address)
+	if parseErr != nil {
+		v.report(at, "%s %s", quote(vip.Address), notAddress(vip.Address))
+		return
+	}
+	if v.has(at) { // an address that comes from the endpoint has been checked there
+		if problem := addressProblem(a); problem != "" {
+			v.report(at, "%s %s", quote(vip.Address), problem)
+			return
+		}
+		v.outside(a, at)
+	} else {
+		at = endpoint
+	}
+	if v.has(endpoint) && err == nil {
+		if e, err := netip.ParseAddr(host); err == nil && e != a {
+			v.report(at, "%s is not the endpoint's address %s; kube-vip carries the endpoint: write one of the two", a, e)
+		}
+		if port != defaultPort {
+			v.report(endpoint, "has the port %d; kube-vip carries an address, behind which the API servers listen on %d: write that port or none", port, defaultPort)
+		}
+	}
+	for i := range v.c.Spec.Nodes {
+		if n := &v.c.Spec.Nodes[i]; hasAddress(n, a) {
+			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own", a, n.Name)
+		}
+	}
+	if fits := slices.ContainsFunc(v.pods, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4() == a.Is4() }); len(v.pods) > 0 && !fits {
+		v.report(at, "%s is %s, and the cluster is %s; write an address of that family", a, family(a.Is4()), families(v.pods))
+	}
+}
+
+// bgp checks the routers.
+func (v *checker) bgp(b *BGP, at *where) {
+	v.system(b.LocalAS, at.key("localAS"))
+	if len(b.Peers) == 0 {
+		v.report(at.key("peers"), "is empty; write the routers that are to know where the address is")
+	}
+	seen := map[netip.Addr]int{}
+	for i, p := range b.Peers {
+		here := at.key("peers").at(i)
+		v.system(p.AS, here.key("as"))
+		a, err := netip.ParseAddr(p.Address)
+		if err != nil {
+			v.report(here.key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
+			continue
+		}
+		if problem := addressProblem(a); problem != "" {
+			v.report(here.key("address"), "%s %s", quote(p.Address), problem)
+			continue
+		}
+		if first, ok := seen[a]; ok {
+			v.report(here.key("address"), "%s is already peers[%d]; remove one", a, first)
+		}
+		seen[a] = i
+		for j := range v.c.Spec.Nodes {
+			if n := &v.c.Spec.Nodes[j]; hasAddress(n, a) {
+				v.report(here.key("address"), "%s is the address of %s; kube-vip accepts no connections: write the routers", a, n.Name)
+			}
+		}
+	}
+	if vip, err := netip.ParseAddr(v.c.Spec.ControlPlane.VIP.Address); err == nil {
+		if i, ok := seen[vip]; ok {
+			v.report(at.key("peers").at(i).key("address"), "%s is the address that kube-vip carries; write that of a router", vip)
+		}
+	}
+}
+
+// system checks the number of an autonomous system (RFC 6793; RFC 7607 keeps 0 for itself).
+func (v *checker) system(number uint32, at *where) {
+	if number == 0 && v.has(at) {
+		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
+	}
+}
+
+// localBalancer checks where the balancers on the workers listen.
+func (v *checker) localBalancer() {
+	b, at := v.c.Spec.Workers.LocalBalancer, v.spec.key("workers").key("localBalancer").key("port")
+	if b == nil {
+		return
+	}
+	switch {
+	case b.Port < firstPort || b.Port > math.MaxUint16:
+		v.report(at, "%d is out of range; write %d to %d: the balancer does not run as root", b.Port, firstPort, math.MaxUint16)
+	case b.Port >= firstNodePort && b.Port <= lastNodePort:
+		v.report(at, "%d is one of the ports of Services (%d-%d); write another", b.Port, firstNodePort, lastNodePort)
+	case taken[b.Port] != "":
+		v.report(at, "%d is the port of %s; write another", b.Port, taken[b.Port])
+	}
+}
