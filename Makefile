@@ -37,7 +37,8 @@ judges:
 	test/judges/run.sh $(JUDGES)
 
 etcd:
-	cd test/etcd && go test -count=1 -timeout 20m .
+	@# They wait more than they work.
+	cd test/etcd && go test -count=1 -timeout 20m -parallel 8 .
 
 bench:
 	go test ./cmd/kiln -run '^$$' -bench ColdProcess -benchtime 3x -timeout 30m

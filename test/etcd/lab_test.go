@@ -270,7 +270,9 @@ func (m *member) command(name string, arguments ...string) *exec.Cmd {
 func (m *member) powerOn() {
 	t := m.lab.t
 	t.Helper()
-	os.Remove(m.root + "/var/lib/kiln/status.json") // an earlier verdict is none of this start
+	if strings.Contains(m.read("/var/lib/kiln/status.json"), `"phase":"stopped"`) {
+		os.Remove(m.root + "/var/lib/kiln/status.json") // an earlier verdict is none of this start
+	}
 	var err error
 	m.out, err = os.OpenFile(m.root+"/hook.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	m.lab.check(err)
