@@ -278,8 +278,10 @@ for case in "${scenarios[@]}"; do
     power_on=$SECONDS dir=$tmp/$case
     render_case single
     "scenario_$case"
-  ) || failed=1
+  )
+  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
   set -e
+  ((status == 0)) || failed=1
 done
 
 printf '\nSeconds since the last power-on:\n'

@@ -299,8 +299,10 @@ for name in "${cases[@]}"; do
   (
     set -e
     run_case "$name"
-  ) || failed=1
+  )
+  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
   set -e
+  ((status == 0)) || failed=1
 done
 
 printf '\nSeconds since power-on:\n'

@@ -156,7 +156,7 @@ remote() { # remote NAME [COMMAND...]
 each() { # each FUNCTION: call it with the name of every machine
   local settings
   for settings in "$vms"/*/settings; do
-    [[ -f $settings ]] && "$1" "$(basename "$(dirname "$settings")")"
+    [[ ! -f $settings ]] || "$1" "$(basename "$(dirname "$settings")")"
   done
 }
 
