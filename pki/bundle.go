@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,8 +42,10 @@ type Bundle struct {
 	Issued time.Time
 	// FormationDeadline is until when a new etcd cluster may be formed and the install credential is valid.
 	FormationDeadline time.Time
-	// Generations counts the rotations of a derived secret, by its name; absent means 1.
+	// Generations counts the rotations of a derived secret, by its name; absent means 1. EtcdCluster's is that of etcd's data.
 	Generations map[string]int
+	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it; empty if it never was.
+	Restored string
 
 	CA, EtcdCA, FrontProxyCA Authority
 	// ServiceAccountKey signs service account tokens.
@@ -74,6 +77,7 @@ type bundleFile struct {
 	Issued            string         `json:"issued"`
 	FormationDeadline string         `json:"formationDeadline"`
 	Generations       map[string]int `json:"generations,omitempty"`
+	Restored          string         `json:"restored,omitempty"`
 	CA                authorityFile  `json:"ca"`
 	EtcdCA            authorityFile  `json:"etcdCA"`
 	FrontProxyCA      authorityFile  `json:"frontProxyCA"`
@@ -137,6 +141,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		APIVersion: apiVersion, Kind: kindSecrets, Cluster: b.Cluster, Name: b.Name,
 		Issued: b.Issued.Format(time.RFC3339), FormationDeadline: b.FormationDeadline.Format(time.RFC3339),
 		Generations:       b.Generations,
+		Restored:          b.Restored,
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
@@ -183,7 +188,7 @@ func Load(data []byte) (*Bundle, error) {
 	if f.Name == "" {
 		fail("name: the cluster's name is missing")
 	}
-	b := &Bundle{Cluster: f.Cluster, Name: f.Name, Generations: f.Generations}
+	b := &Bundle{Cluster: f.Cluster, Name: f.Name, Generations: f.Generations, Restored: f.Restored}
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
@@ -237,6 +242,31 @@ func (b *Bundle) Generation(name string) int {
 		return g
 	}
 	return 1
+}
+
+// etcdGeneration is the name under which Generations counts how often etcd began anew.
+const etcdGeneration = "etcd-cluster"
+
+// EtcdCluster is the identity of the etcd cluster: the cluster's UUID, with a number once etcd was restored from a snapshot. Members of
+// different identities never talk to each other, so what an old disk holds is not mixed with what was restored.
+func (b *Bundle) EtcdCluster() string {
+	if b.EtcdRestored() {
+		return fmt.Sprintf("%s-%d", b.Cluster, b.Generation(etcdGeneration))
+	}
+	return b.Cluster
+}
+
+// EtcdRestored says that etcd's data comes from a snapshot: no member may begin with nothing ever again.
+func (b *Bundle) EtcdRestored() bool { return b.Generation(etcdGeneration) > 1 }
+
+// Restore gives etcd a new identity, to be restored from snapshot before deadline.
+func (b *Bundle) Restore(snapshot string, deadline time.Time) {
+	generations := maps.Clone(b.Generations)
+	if generations == nil {
+		generations = map[string]int{}
+	}
+	generations[etcdGeneration] = b.Generation(etcdGeneration) + 1
+	b.Generations, b.Restored, b.FormationDeadline = generations, snapshot, deadline
 }
 
 func parseAuthority(f authorityFile) (Authority, error) {

@@ -20,6 +20,7 @@ type Cluster struct {
 	Plan   *plan.Plan
 	Bundle *pki.Bundle
 
+	restore restore
 	objects []manifests.Object
 	routes  []plan.Route
 	patches patchSet

@@ -19,12 +19,25 @@ func (t *tree) unit(name string, enabled, started bool) {
 	if name == "kubelet.service" {
 		mode = 0o600 // CIS 4.1.1
 	}
-	t.file(plan.UnitDir+"/"+name, mode, templates.Unit(name), "systemd unit")
+	t.unitText(name, mode, templates.Unit(name), enabled, started)
+}
+
+// unitText adds a unit that was written for this machine.
+func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool) {
+	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit")
 	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
 	if enabled {
 		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
-		t.n.Links = append(t.n.Links, node.Link{Path: plan.UnitDir + "/multi-user.target.wants/" + name, Target: "../" + name})
+		t.n.Links = append(t.n.Links, node.Link{Path: plan.UnitDir + "/" + wantedBy(name) + ".wants/" + name, Target: "../" + name})
 	}
+}
+
+// wantedBy is the target that starts an enabled unit of ours.
+func wantedBy(name string) string {
+	if strings.HasSuffix(name, ".timer") {
+		return "timers.target"
+	}
+	return "multi-user.target"
 }
 
 // hook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
@@ -90,6 +103,17 @@ func (t *tree) machineData() string {
 	set("etcd_member", t.etcdMember())
 	if t.etcdMember() != "" {
 		set("etcd_url", m.EtcdPeerURL())
+		set("etcd_cluster", t.Bundle.EtcdCluster())
+		set("etcd_deadline", t.etcdDeadline())
+	}
+	if t.backup() != nil {
+		set("backup_directory", t.backup().Directory)
+		set("backup_keep", strconv.Itoa(t.backup().Keep))
+		set("backup_url", m.EtcdClientURL())
+	}
+	if t.restores() {
+		set("etcd_snapshot", t.restore.snapshot)
+		set("etcd_image", p.Images[plan.Etcd])
 	}
 	var peers []string
 	for _, peer := range t.etcdPeers() {
@@ -123,9 +147,7 @@ func (t *tree) steps() []string {
 		s = append(s, "pre-boot")
 	}
 	s = append(s, "machine", "preflight")
-	if t.etcdMember() != "" {
-		s = append(s, "etcd")
-	}
+	s = append(s, t.etcdSteps()...)
 	s = append(s, "kubelet")
 	if t.etcdMember() != "" && len(t.etcdPeers()) > 0 {
 		s = append(s, "member")

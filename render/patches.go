@@ -172,7 +172,7 @@ func (r *Cluster) patched(src manifests.Source, m *plan.Machine) ([]manifests.Ob
 
 // staticPods returns m's static pods as finished documents by name.
 func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
-	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Bundle.Cluster), m)
+	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Bundle.EtcdCluster()), m)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}

@@ -13,15 +13,19 @@
 //	role                control-plane or worker
 //	cluster             the cluster's UUID
 //	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
-//	                    (etcd only with a local member); worker: files machine preflight kubelet node retire;
+//	                    (etcd only with a local member; before it restore or others, while and after etcd is brought back from
+//	                    a snapshot); worker: files machine preflight kubelet node retire;
 //	                    pre-boot after files and post-boot before retire, where there are scripts
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step may wait
-//	formation_deadline  seconds since 1970 after which an empty etcd member does not start
+//	formation_deadline  seconds since 1970 at which the install credential ends
 //	api                 URL of the API server, no slash at its end: a control plane's own, a worker's endpoint
 //	etcd_member         this member's name, empty without local etcd
 //	etcd_url            where this member answers the others: https://address:2380
+//	etcd_cluster        identity of the etcd cluster: the cluster's UUID, and -N after it was restored N-1 times
+//	etcd_deadline       seconds since 1970 after which an empty member does not begin a cluster; 0 for one that never may
+//	etcd_snapshot       file that the member is restored from, and etcd_image what has the program for it; step restore
 //	etcd_peers          name=https://address:2380,https://address:2379 of each other member: where it answers members, where clients
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start: systemd-modules-load.service and

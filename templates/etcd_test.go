@@ -140,9 +140,12 @@ var etcdRows = []struct {
 		m.rule("GET", "*10.0.0.12:2380/members", 99, 200, 0, "["+known2+"]")
 		m.rule("GET", "*10.0.0.13:2380/members", 99, 200, 0, "["+known3+"]")
 		m.rule("POST", "*", 99, 200, 0, "{}")
-		write(m.t, m.bin+"/cat", "#!/bin/sh\ncase $1 in */etcd-id) if [ -e \"$WORLD/asked\" ]; then echo bbbb; else : >\"$WORLD/asked\"; echo aaaa; fi ;; *) exec /bin/cat \"$@\" ;; esac\n", 0o755)
+		write(m.t, m.bin+"/cat", twoClusters, 0o755)
 	}, fault: "etcd-split https://10.0.0.13:2380: it is of cluster bbbb, another one of aaaa; "},
 }
+
+// twoClusters is a program cat that names another cluster at its second call.
+const twoClusters = "#!/bin/sh\ncase $1 in */etcd-id) if [ -e \"$WORLD/asked\" ]; then echo bbbb; else : >\"$WORLD/asked\"; echo aaaa; fi ;; *) exec /bin/cat \"$@\" ;; esac\n"
 
 // hasData gives the machine a disk that etcd has written to, for the member that owner names.
 func (m *aMachine) hasData(owner string) {

@@ -103,16 +103,36 @@ timeout)
 	exec "$@"
 	;;
 systemd-run)
-	while [ "$1" != sh ]; do
+	while [ "$1" != sh ] && [ "$1" != ctr ]; do
 		case $1 in
 		RuntimeMaxSec=*) limit=${1#*=} ;;
 		esac
 		shift
 	done
+	[ "$1" = sh ] || exec "$@"
 	case $(cat "$2") in
 	*forever*) sleep "$limit" && exit 1 ;;
 	esac
 	exec "$@"
+	;;
+ctr)
+	case $* in
+	*'images ls'*) cat "$WORLD/images" ;;
+	*'images pull'*)
+		echo images pull >>"$WORLD/ctr"
+		[ -e "$WORLD/can-pull" ] || { echo 'ctr: no such host' >&2; exit 1; }
+		echo "${*##* }" >"$WORLD/images"
+		;;
+	*'containers rm'*) echo containers rm >>"$WORLD/ctr" ;;
+	*' run '*)
+		echo run >>"$WORLD/ctr"
+		echo "$*" >"$WORLD/ctr-run"
+		[ ! -e "$WORLD/bad-snapshot" ] || { echo 'Error: expected sha256 [1], got [2]' >&2; exit 1; }
+		mkdir "$KILN_ROOT/var/lib/etcd/restore"
+		mkdir -p "$KILN_ROOT/var/lib/etcd/restore/member/snap"
+		echo whole >"$KILN_ROOT/var/lib/etcd/restore/member/snap/db"
+		;;
+	esac
 	;;
 ip)
 	case $* in
@@ -266,7 +286,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/boot", templates.Boot)
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
-		strings.Fields("pre-boot machine preflight etcd kubelet member control-plane objects node post-boot retire"), templates.CheckKinds()))
+		strings.Fields("pre-boot machine preflight restore others etcd kubelet member control-plane objects node post-boot retire"), templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
@@ -325,6 +345,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kubernetes/manifests/etcd.yaml", "    - --initial-cluster=cp-1=https://10.0.0.11:2380,cp-2=https://10.0.0.12:2380,cp-3=https://10.0.0.13:2380\n    - --initial-cluster-state=new\n    - --initial-cluster-token=t\n")
 		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects node retire"
 		m.data["etcd_member"] = "cp-1"
+		m.data["etcd_cluster"] = m.data["cluster"]
+		m.data["etcd_deadline"] = m.data["formation_deadline"]
 		m.data["etcd_url"] = "https://10.0.0.11:2380"
 		m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2379 cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"

@@ -2,7 +2,9 @@ package templates
 
 import (
 	"embed"
+	"fmt"
 	"strings"
+	"time"
 )
 
 // Where the scripts lie on a machine.
@@ -11,6 +13,7 @@ const (
 	StepsPath  = "/etc/kiln/steps"       // Steps
 	ReportPath = "/etc/kiln/report"      // Report
 	RoutesPath = "/etc/kiln/keep-routes" // Routes
+	BackupPath = "/etc/kiln/backup"      // Backup
 )
 
 //go:embed boot/boot
@@ -21,6 +24,9 @@ var reportSource string
 
 //go:embed boot/keep-routes
 var routesSource string
+
+//go:embed boot/backup
+var backupSource string
 
 //go:embed units
 var units embed.FS
@@ -36,11 +42,33 @@ var Report = dropComments(reportSource, true)
 // It is boot/keep-routes without its comments.
 var Routes = strip(routesSource)
 
+// Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes snapshots. It is boot/backup
+// without its comments.
+var Backup = strip(backupSource)
+
+// BackupTimer returns kiln-backup.timer: snapshots at the whole multiples of every, a part of a day from 15 minutes on, in UTC, each
+// machine a little later by an amount of its own. What was missed while the machine was off is made up for.
+func BackupTimer(every time.Duration) string {
+	calendar, delay := fmt.Sprintf("*-*-* *:00/%d:00 UTC", every/time.Minute), time.Minute
+	switch {
+	case every == 24*time.Hour:
+		calendar, delay = "*-*-* 00:00:00 UTC", 10*time.Minute
+	case every >= time.Hour:
+		calendar, delay = fmt.Sprintf("*-*-* 00/%d:00:00 UTC", every/time.Hour), 10*time.Minute
+	}
+	return strings.Join([]string{
+		"[Unit]", "Description=kiln: when snapshots of etcd are taken", "",
+		"[Timer]", "OnCalendar=" + calendar, fmt.Sprintf("RandomizedDelaySec=%d", delay/time.Second), "FixedRandomDelay=yes", "Persistent=yes", "",
+		"[Install]", "WantedBy=timers.target", "",
+	}, "\n")
+}
+
 // Unit returns the text of a unit or drop-in, by its path under /etc/systemd/system:
 //
 //	kiln.service                                 every machine, enabled
 //	kubelet.service                              every machine, enabled; KubeletDropIn gives it its command line
 //	kiln-routes.service                          machines with routes or masquerading, enabled
+//	kiln-backup.service                          members of etcd that take snapshots; BackupTimer starts it
 //	containerd.service.d/10-kiln.conf            Flatcar
 //	multi-user.target.d/10-kubelet-service.conf  Flatcar with the kubernetes system extension
 //
@@ -125,6 +153,10 @@ var FaultCodes = []string{
 	"etcd-learner",      // it was added, and gets no vote
 	"etcd-peer-unclear", // a peer answers, but not with its members
 	"etcd-split",        // two peers answer from two clusters
+	"etcd-nobody",       // empty after a restore, and nobody has the data
+	"etcd-snapshot",     // the snapshot to restore is not there
+	"etcd-restore",      // it cannot be restored
+	"etcd-backup",       // said by Backup: no snapshot was taken
 	"etcd-unhealthy",    // after step_timeout; so are the next four
 	"kubelet-unhealthy",
 	"kubelet-crash", // it exits again and again

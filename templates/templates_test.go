@@ -14,7 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"kiln/render/config"
 	"kiln/templates"
 )
 
@@ -84,16 +86,49 @@ func TestUnits(t *testing.T) {
 		return err
 	}))
 	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
-	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service"} {
+	write(t, dir+"/kiln-backup.timer", templates.BackupTimer(6*time.Hour), 0o600)
+	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service", "kiln-backup.service", "kiln-backup.timer"} {
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
-	for _, unit := range []string{"kiln.service", "kiln-routes.service"} {
+	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-backup.service"} {
 		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", dir+"/"+unit).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
+		}
+	}
+}
+
+// TestBackupTimer: systemd understands every period that a configuration may have, and its events are as far apart.
+func TestBackupTimer(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	for _, every := range config.BackupPeriods {
+		_, calendar, _ := strings.Cut(templates.BackupTimer(every), "OnCalendar=")
+		calendar, _, _ = strings.Cut(calendar, "\n")
+		out, err := exec.Command("systemd-analyze", "calendar", "--iterations=4", calendar).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", calendar, err, out)
+		}
+		var times []time.Time
+		for _, m := range regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`).FindAllString(string(out), -1) {
+			at, err := time.Parse("2006-01-02 15:04:05 UTC", m)
+			must(t, err)
+			if len(times) == 0 || !at.Equal(times[len(times)-1]) {
+				times = append(times, at)
+			}
+		}
+		if len(times) != 4 {
+			t.Fatalf("%s: %d events\n%s", calendar, len(times), out)
+		}
+		for i := range times[1:] {
+			if got := times[i+1].Sub(times[i]); got != every {
+				t.Errorf("%s: %s between two, want %s", calendar, got, every)
+			}
 		}
 	}
 }

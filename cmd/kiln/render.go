@@ -20,8 +20,8 @@ import (
 )
 
 type renderFlags struct {
-	config, out, secrets, output string
-	check                        bool
+	config, out, secrets, restore, output string
+	check                                 bool
 }
 
 func renderCommand() *cobra.Command {
@@ -30,7 +30,8 @@ func renderCommand() *cobra.Command {
 		Use:   "render --config FILE --out DIR",
 		Short: "Render every machine of a cluster into its boot document",
 		Example: `  kiln render --config cluster.yaml --out ./nodes
-  kiln render --config cluster.yaml --out ./nodes --check`,
+  kiln render --config cluster.yaml --out ./nodes --check
+  kiln render --config cluster.yaml --out ./nodes --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(required("config", f.config, "cluster.yaml"), required("out", f.out, "./nodes"), outputFlag(f.output)); err != nil {
@@ -44,6 +45,7 @@ func renderCommand() *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "the folder for the documents (0700; its files 0600, for they hold secrets)")
 	flags.StringVar(&f.secrets, "secrets", "", "the bundle (default: NAME.secrets.yaml beside the configuration, made at the first render)")
 	flags.BoolVar(&f.check, "check", false, "write nothing; exit 3 if the folder is not what would be rendered")
+	flags.StringVar(&f.restore, "restore", "", "bring etcd back from a snapshot on a machine, [MACHINE:]PATH (default machine: the first control plane)")
 	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
 	return cmd
 }
@@ -70,14 +72,26 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	renewed := f.restore != "" && f.renew(bundle, cluster)
 	r, err := render.New(cluster, bundle)
 	if err != nil {
 		return err
 	}
+	if f.restore != "" {
+		if err := r.Restore(f.restore); err != nil {
+			return fmt.Errorf("--restore: %w", err)
+		}
+		if renewed && f.check {
+			return fmt.Errorf("--restore %s: the bundle does not know of it yet; render without --check first", f.restore)
+		}
+	}
 	progress, finish := progressLine(messages, r.Machines())
 	options := render.Options{Check: f.check, Progress: progress}
-	if fresh {
+	switch {
+	case fresh:
 		options.BeforeCommit = func() error { return render.CreateBundle(path, bundle) }
+	case renewed:
+		options.BeforeCommit = func() error { return render.ReplaceBundle(path, bundle) }
 	}
 	result, err := r.Write(f.out, options)
 	finish()
@@ -86,6 +100,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	}
 	if fresh && !f.check {
 		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
+	}
+	if renewed {
+		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
 	}
 	warnDates(messages, bundle, result)
 	if err := f.report(cmd, result); err != nil {
@@ -111,6 +128,9 @@ func (f *renderFlags) bundle(path string, cluster *config.Cluster) (b *pki.Bundl
 	if before != nil {
 		return nil, false, fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", f.out, before.Name, path)
 	}
+	if f.restore != "" {
+		return nil, false, fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
+	}
 	if f.secrets != "" {
 		return nil, false, fmt.Errorf("--secrets %s: no such file; without --secrets the first render makes a bundle", path)
 	}
@@ -120,6 +140,21 @@ func (f *renderFlags) bundle(path string, cluster *config.Cluster) (b *pki.Bundl
 		CALifetime: time.Duration(certs.CALifetime), FormationWindow: time.Duration(cluster.Spec.Boot.FormationWindow),
 	})
 	return b, true, err
+}
+
+// renew gives etcd the identity and the time that a restore needs, and says whether it did: while the time lasts, rendering
+// the same restore again changes nothing.
+func (f *renderFlags) renew(b *pki.Bundle, cluster *config.Cluster) bool {
+	now := time.Now().UTC().Truncate(time.Second)
+	if b.Restored == f.restore && now.Before(b.FormationDeadline) {
+		return false
+	}
+	deadline := now.Add(time.Duration(cluster.Spec.Boot.FormationWindow))
+	if end := b.CA.Certificate.NotAfter; deadline.After(end) {
+		deadline = end
+	}
+	b.Restore(f.restore, deadline)
+	return true
 }
 
 // report lists what was written, or would be.

@@ -283,6 +283,19 @@ type Etcd struct {
 	External *ExternalEtcd `json:"external,omitempty"`
 	// AllowEvenMembers allows two or four members, which tolerate no more failures than one or three.
 	AllowEvenMembers bool `json:"allowEvenMembers,omitempty"`
+	// Backup makes every member take snapshots of its data.
+	Backup *EtcdBackup `json:"backup,omitempty"`
+}
+
+// EtcdBackup says when the members of etcd take snapshots, and where these stay.
+type EtcdBackup struct {
+	// Directory is the folder for the snapshots on the machine, best on a disk of its own; it is made if it is missing. Whoever can
+	// read a snapshot has all of the cluster's objects.
+	Directory string `json:"directory,omitempty" default:"/var/backups/etcd"`
+	// Every is how often: a part of a day that fits whole, from 15m to 24h.
+	Every Duration `json:"every,omitempty" default:"6h"`
+	// Keep is how many snapshots stay; the oldest are removed.
+	Keep int `json:"keep,omitempty" default:"12"`
 }
 
 // ExternalEtcd names an etcd cluster that somebody else runs.

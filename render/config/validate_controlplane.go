@@ -54,9 +54,13 @@ func (v *checker) etcd(e *Etcd, at *where) {
 		if len(e.ExtraArgs) > 0 {
 			v.report(at.key("extraArgs"), "has no effect with etcd.external; remove it")
 		}
+		if e.Backup != nil {
+			v.report(at.key("backup"), "has no effect with etcd.external; remove it, and back up that cluster where it runs")
+		}
 		v.externalEtcd(e.External, at.key("external"))
 		return
 	}
+	v.backup(e.Backup, at.key("backup"))
 	n := len(v.controlPlanes)
 	switch {
 	case n > maxMembers:

@@ -23,6 +23,7 @@ var (
 	}
 	ownFiles = []string{
 		"/etc/systemd/system/kubelet.service", "/etc/systemd/system/kiln.service", "/etc/systemd/system/kiln-routes.service",
+		"/etc/systemd/system/kiln-backup.service", "/etc/systemd/system/kiln-backup.timer",
 		"/etc/containerd/config.toml", "/etc/hostname", "/etc/cni/net.d/10-kiln.conflist",
 		"/etc/modules-load.d/90-kiln.conf", "/etc/sysctl.d/90-kiln.conf",
 		"/etc/systemd/system/containerd.service.d/10-kiln.conf", "/etc/systemd/system/containerd.service.d/20-proxy.conf",

@@ -69,6 +69,7 @@ func run(m *testing.M) int {
 	must(unix.Mount("tmpfs", "/run", "tmpfs", 0, ""))
 	ip("link", "set", "lo", "up")
 	build(".", "etcd", "go.etcd.io/etcd/server/v3")
+	build(".", "etcdutl", "go.etcd.io/etcd/etcdutl/v3")
 	build("../..", "kiln", "./cmd/kiln")
 	return m.Run()
 }
@@ -124,6 +125,7 @@ spec:
   endpoint: api.etcd.test:6443
   network: {podSubnets: [10.244.0.0/16], serviceSubnets: [10.96.0.0/12]}
   machines: {os: flatcar, platform: metal}
+  controlPlane: {etcd: {backup: {keep: 2}}}
   nodes:
 `
 
@@ -147,14 +149,15 @@ func newLab(t *testing.T, members int) *lab {
 }
 
 // render renders the cluster with so many control planes, from the same bundle every time; those that are new get a network.
-func (l *lab) render(members int) {
+func (l *lab) render(members int, arguments ...string) {
 	l.t.Helper()
 	config := clusterYAML
 	for i := range members {
 		config += fmt.Sprintf("  - {name: cp-%d, role: control-plane, addresses: [10.10.0.%d]}\n", i+1, 11+i)
 	}
 	l.check(os.WriteFile(l.dir+"/cluster.yaml", []byte(config), 0o600))
-	cmd := exec.Command(programs+"/kiln", "render", "--config", l.dir+"/cluster.yaml", "--out", fmt.Sprintf("%s/nodes-%d", l.dir, members))
+	arguments = append([]string{"render", "--config", l.dir + "/cluster.yaml", "--out", fmt.Sprintf("%s/nodes-%d", l.dir, members)}, arguments...)
+	cmd := exec.Command(programs+"/kiln", arguments...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		l.t.Fatalf("kiln render: %v\n%s", err, out)
 	}
@@ -234,7 +237,9 @@ func (m *member) wipe(members int) {
 	// The document as it is, but for the steps that need a whole machine, for seconds instead of minutes, and for owners whom this
 	// computer does not know.
 	settings := files["/etc/kiln/machine"]
-	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllString(settings, "steps='files etcd member'")
+	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllStringFunc(settings, func(steps string) string {
+		return "steps='" + strings.Join(regexp.MustCompile(`\b(files|restore|others|etcd|member)\b`).FindAllString(steps, -1), " ") + "'"
+	})
 	settings = regexp.MustCompile(`(?m)^step_timeout=.*$`).ReplaceAllString(settings, "step_timeout='"+fmt.Sprint(int(m.lab.patience.Seconds()))+"'")
 	m.at("/etc/kiln/machine", settings, 0o600)
 	list := strings.ReplaceAll(files["/etc/kiln/files"], " etcd:etcd ", " root:root ")
@@ -245,6 +250,32 @@ func (m *member) wipe(members int) {
 	if m.late {
 		m.at("/late", "", 0o600)
 	}
+	// Nor are systemd and containerd: what they would start in the image runs here.
+	m.at("/bin/systemctl", "#!/bin/sh\n", 0o755)
+	m.at("/bin/systemd-run", "#!/bin/sh\nwhile [ \"$1\" != ctr ]; do shift; done\nexec \"$@\"\n", 0o755)
+	m.at("/bin/ctr", `#!/bin/sh
+case $* in
+*'images ls'*) sed -n "s/^etcd_image='\(.*\)'/\1/p" "$KILN_ROOT/etc/kiln/machine" ;;
+*' run '*)
+	while [ "$1" != kiln-restore ]; do shift; done
+	shift 2
+	exec '`+programs+`/etcdutl' "$@"
+	;;
+esac
+`, 0o755)
+}
+
+// backUp takes a snapshot as the machine's timer does, and returns its path on the machine.
+func (m *member) backUp() string {
+	m.lab.t.Helper()
+	cmd := m.command("sh", m.root+"/etc/kiln/backup")
+	cmd.Env = []string{"KILN_ROOT=" + m.root, "PATH=/usr/bin:/bin:/usr/sbin:/sbin"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.lab.t.Fatalf("%s: backup: %v\n%s", m.name, err, out)
+	}
+	path, _, _ := strings.Cut(string(out), ": ")
+	return path
 }
 
 // sum is how the hook's list of files names a content.

@@ -1,0 +1,28 @@
+package render
+
+import (
+	"time"
+
+	"kiln/render/config"
+	"kiln/templates"
+)
+
+// backup is how this machine's member takes snapshots, or nil.
+func (t *tree) backup() *config.EtcdBackup {
+	if t.etcdMember() == "" {
+		return nil
+	}
+	return t.Plan.Config.Spec.ControlPlane.Etcd.Backup
+}
+
+// backups adds what takes snapshots of this machine's member of etcd.
+func (t *tree) backups() error {
+	b := t.backup()
+	if b == nil {
+		return nil
+	}
+	t.file(templates.BackupPath, 0o600, templates.Backup, "takes a snapshot of etcd")
+	t.unit("kiln-backup.service", false, false)
+	t.unitText("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true)
+	return nil
+}
