@@ -25,6 +25,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["shutdownGracePeriod"] = "60s"
 		own["shutdownGracePeriodCriticalPods"] = "20s"
 	}
+	if m.ControlPlane() && m.KubeletMinor >= shorterBackOff {
+		own["crashLoopBackOff"] = object{"maxContainerRestartPeriod": "20s"}
+	}
 	if p.StaticPods(m) {
 		own["staticPodPath"] = plan.ManifestsDir
 	}
@@ -62,6 +65,11 @@ func setsShutdown(fields map[string]any) bool {
 	}
 	return false
 }
+
+// shorterBackOff is the first minor whose kubelet lets the longest pause between two starts of a container be set (KEP-4603, beta). An API
+// server ends when its etcd has no quorum yet; with the usual pauses, of up to five minutes, it would be the last to notice that the others
+// have come.
+const shorterBackOff = 35
 
 // podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).
 const podPidsLimit = 4096
