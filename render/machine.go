@@ -60,7 +60,7 @@ func (t *tree) trust() error {
 	t.file(plan.CACert, 0o644, string(b.CA.PEM()), "the cluster's CA")
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.secret(plan.CAKey, "", "ca", b.CA.Key.PEM(), "signs certificate requests, in the controller-manager")
+			t.secret(plan.CAKey, "", "ca", b.CAKey.PEM(), "signs certificate requests, in the controller-manager")
 		}
 		t.file(plan.FrontProxyCA, 0o644, string(b.FrontProxyCA.PEM()), "CA of the API aggregation layer")
 		t.secret(plan.ServiceKey, "", "service-account", b.ServiceAccountKey.PEM(), "signs service account tokens")
