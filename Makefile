@@ -4,6 +4,7 @@
 # make bench      prints the times and memory that the design promises
 # make fuzz       runs every fuzz target for FUZZTIME
 # make judges     holds rendered machines against Kubernetes' own validators, kubeadm and the CIS benchmark
+# make gitleaks   holds the review twins of all goldens against gitleaks
 # make etcd       holds control planes to what docs/etcd.md promises, with real etcd processes (root)
 # make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
@@ -18,7 +19,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd keep-routes report steps)
 
-.PHONY: all build test golden judges etcd bench fuzz lint vuln boot-test clean
+.PHONY: all build test golden judges gitleaks etcd bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -36,12 +37,16 @@ golden:
 judges:
 	test/judges/run.sh $(JUDGES)
 
+gitleaks:
+	@# Go does not know that the twins are read, so it would repeat its last verdict.
+	cd test/gitleaks && go test -count=1 ./...
+
 etcd:
 	@# They wait more than they work.
 	cd test/etcd && go test -count=1 -timeout 20m -parallel 8 .
 
 bench:
-	go test ./cmd/kiln -run '^$$' -bench ColdProcess -benchtime 3x -timeout 30m
+	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin' -benchtime 3x -timeout 30m
 
 fuzz:
 	test/fuzz.sh $(FUZZTIME)
@@ -52,6 +57,7 @@ lint:
 	cd test/boot && go vet ./...
 	cd test/judges && go vet ./...
 	cd test/etcd && go vet ./...
+	cd test/gitleaks && go vet ./...
 	go run $(STATICCHECK) ./...
 	cd test/judges && go run $(STATICCHECK) ./...
 	cd test/etcd && go run $(STATICCHECK) ./...

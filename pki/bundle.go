@@ -6,14 +6,11 @@ package pki
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,22 +29,12 @@ const (
 	maxBundle = 1 << 20
 )
 
-// Bundle is the small set of secrets that a cluster is rendered from.
+// Bundle is the small set of secrets that a cluster is rendered from, and its public half.
 type Bundle struct {
-	// Cluster is the cluster's UUID: it names the etcd cluster and salts every derivation.
-	Cluster string
-	// Name is the cluster's name, so that a bundle is never used for another cluster.
-	Name string
-	// Issued is the time from which leaf certificates count.
-	Issued time.Time
-	// FormationDeadline is until when a new etcd cluster may be formed and the install credential is valid.
-	FormationDeadline time.Time
-	// Generations counts the rotations of a derived secret, by its name; absent means 1. EtcdCluster's is that of etcd's data.
-	Generations map[string]int
-	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it; empty if it never was.
-	Restored string
+	Public
 
-	CA, EtcdCA, FrontProxyCA Authority
+	// The keys of the CAs.
+	CAKey, EtcdCAKey, FrontProxyCAKey Key
 	// ServiceAccountKey signs service account tokens.
 	ServiceAccountKey Key
 	// EncryptionKey encrypts Secrets in etcd: 32 bytes.
@@ -70,20 +57,13 @@ func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "REDACTED")
 
 // bundleFile is the bundle as it is stored.
 type bundleFile struct {
-	APIVersion        string         `json:"apiVersion"`
-	Kind              string         `json:"kind"`
-	Cluster           string         `json:"cluster"`
-	Name              string         `json:"name"`
-	Issued            string         `json:"issued"`
-	FormationDeadline string         `json:"formationDeadline"`
-	Generations       map[string]int `json:"generations,omitempty"`
-	Restored          string         `json:"restored,omitempty"`
-	CA                authorityFile  `json:"ca"`
-	EtcdCA            authorityFile  `json:"etcdCA"`
-	FrontProxyCA      authorityFile  `json:"frontProxyCA"`
-	ServiceAccountKey string         `json:"serviceAccountKey"`
-	EncryptionKey     string         `json:"encryptionKey"`
-	LeafSeed          string         `json:"leafSeed"`
+	head
+	CA                authorityFile `json:"ca"`
+	EtcdCA            authorityFile `json:"etcdCA"`
+	FrontProxyCA      authorityFile `json:"frontProxyCA"`
+	ServiceAccountKey string        `json:"serviceAccountKey"`
+	EncryptionKey     string        `json:"encryptionKey"`
+	LeafSeed          string        `json:"leafSeed"`
 }
 
 type authorityFile struct {
@@ -103,7 +83,10 @@ type Options struct {
 // New draws a new bundle. It is the only function here that is not pure: keys and seeds are random.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
-	b := &Bundle{Name: o.Name, Issued: now, FormationDeadline: now.Add(o.FormationWindow), LeafSeed: make(Secret, seedBytes), EncryptionKey: make(Secret, seedBytes)}
+	b := &Bundle{
+		Public:   Public{Name: o.Name, Issued: now, FormationDeadline: now.Add(o.FormationWindow)},
+		LeafSeed: make(Secret, seedBytes), EncryptionKey: make(Secret, seedBytes),
+	}
 	var id [16]byte
 	for _, random := range [][]byte{b.LeafSeed, b.EncryptionKey, id[:]} {
 		if _, err := rand.Read(random); err != nil {
@@ -116,13 +99,13 @@ func New(o Options) (*Bundle, error) {
 
 	for _, a := range []struct {
 		into *Authority
+		key  *Key
 		name string
-	}{{&b.CA, "kubernetes"}, {&b.EtcdCA, "etcd-ca"}, {&b.FrontProxyCA, "front-proxy-ca"}} {
-		authority, err := newAuthority(a.name, o.Algorithm, now.Add(-caBackdate), now.Add(o.CALifetime))
-		if err != nil {
+	}{{&b.CA, &b.CAKey, "kubernetes"}, {&b.EtcdCA, &b.EtcdCAKey, "etcd-ca"}, {&b.FrontProxyCA, &b.FrontProxyCAKey, "front-proxy-ca"}} {
+		var err error
+		if *a.into, *a.key, err = newAuthority(a.name, o.Algorithm, now.Add(-caBackdate), now.Add(o.CALifetime)); err != nil {
 			return nil, fmt.Errorf("make CA %s: %w", a.name, err)
 		}
-		*a.into = authority
 	}
 	key, err := NewKey(o.Algorithm)
 	if err != nil {
@@ -138,10 +121,7 @@ const caBackdate = 24 * time.Hour
 // Marshal returns the bundle as it is stored: YAML, with a comment that says what it is worth.
 func (b *Bundle) Marshal() ([]byte, error) {
 	f := bundleFile{
-		APIVersion: apiVersion, Kind: kindSecrets, Cluster: b.Cluster, Name: b.Name,
-		Issued: b.Issued.Format(time.RFC3339), FormationDeadline: b.FormationDeadline.Format(time.RFC3339),
-		Generations:       b.Generations,
-		Restored:          b.Restored,
+		head:              b.head(kindSecrets),
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
@@ -149,8 +129,9 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	for _, a := range []struct {
 		into *authorityFile
 		from *Authority
-	}{{&f.CA, &b.CA}, {&f.EtcdCA, &b.EtcdCA}, {&f.FrontProxyCA, &b.FrontProxyCA}} {
-		*a.into = authorityFile{Certificate: string(a.from.PEM()), Key: string(a.from.Key.PEM())}
+		key  Key
+	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey}, {&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
+		*a.into = authorityFile{Certificate: string(a.from.PEM()), Key: string(a.key.PEM())}
 	}
 	out, err := yaml.Marshal(f)
 	if err != nil {
@@ -179,31 +160,7 @@ func Load(data []byte) (*Bundle, error) {
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if f.APIVersion != apiVersion || f.Kind != kindSecrets {
-		fail("apiVersion and kind: want %s and %s", apiVersion, kindSecrets)
-	}
-	if !uuid.MatchString(f.Cluster) {
-		fail("cluster: not a UUID in lower case")
-	}
-	if f.Name == "" {
-		fail("name: the cluster's name is missing")
-	}
-	b := &Bundle{Cluster: f.Cluster, Name: f.Name, Generations: f.Generations, Restored: f.Restored}
-	for _, d := range []struct {
-		name, text string
-		into       *time.Time
-	}{{"issued", f.Issued, &b.Issued}, {"formationDeadline", f.FormationDeadline, &b.FormationDeadline}} {
-		t, err := time.Parse(time.RFC3339, d.text)
-		if err != nil {
-			fail("%s: not a time such as 2026-01-31T12:00:00Z", d.name)
-		}
-		*d.into = t.UTC()
-	}
-	for _, name := range sortedKeys(f.Generations) {
-		if f.Generations[name] < 1 {
-			fail("generations: %s: generations count from 1", name)
-		}
-	}
+	b := &Bundle{Public: f.public(kindSecrets, fail)}
 	for _, s := range []struct {
 		name, text string
 		into       *Secret
@@ -218,12 +175,13 @@ func Load(data []byte) (*Bundle, error) {
 		name string
 		from authorityFile
 		into *Authority
-	}{{"ca", f.CA, &b.CA}, {"etcdCA", f.EtcdCA, &b.EtcdCA}, {"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA}} {
-		authority, err := parseAuthority(a.from)
+		key  *Key
+	}{{"ca", f.CA, &b.CA, &b.CAKey}, {"etcdCA", f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey}, {"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
+		authority, key, err := parsePair(a.from)
 		if err != nil {
 			fail("%s: %w", a.name, err)
 		}
-		*a.into = authority
+		*a.into, *a.key = authority, key
 	}
 	key, err := ParseKey([]byte(f.ServiceAccountKey))
 	if err != nil {
@@ -236,63 +194,17 @@ func Load(data []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// Generation returns which rotation of the named secret is in force, counted from 1.
-func (b *Bundle) Generation(name string) int {
-	if g := b.Generations[name]; g > 0 {
-		return g
-	}
-	return 1
-}
-
-// etcdGeneration is the name under which Generations counts how often etcd began anew.
-const etcdGeneration = "etcd-cluster"
-
-// EtcdCluster is the identity of the etcd cluster: the cluster's UUID, with a number once etcd was restored from a snapshot. Members of
-// different identities never talk to each other, so what an old disk holds is not mixed with what was restored.
-func (b *Bundle) EtcdCluster() string {
-	if b.EtcdRestored() {
-		return fmt.Sprintf("%s-%d", b.Cluster, b.Generation(etcdGeneration))
-	}
-	return b.Cluster
-}
-
-// EtcdRestored says that etcd's data comes from a snapshot: no member may begin with nothing ever again.
-func (b *Bundle) EtcdRestored() bool { return b.Generation(etcdGeneration) > 1 }
-
-// Restore gives etcd a new identity, to be restored from snapshot before deadline.
-func (b *Bundle) Restore(snapshot string, deadline time.Time) {
-	generations := maps.Clone(b.Generations)
-	if generations == nil {
-		generations = map[string]int{}
-	}
-	generations[etcdGeneration] = b.Generation(etcdGeneration) + 1
-	b.Generations, b.Restored, b.FormationDeadline = generations, snapshot, deadline
-}
-
-func parseAuthority(f authorityFile) (Authority, error) {
+// parsePair reads a CA that can sign leaves, with its key.
+func parsePair(f authorityFile) (Authority, Key, error) {
 	key, err := ParseKey([]byte(f.Key))
 	if err != nil {
-		return Authority{}, err
+		return Authority{}, Key{}, err
 	}
-	block, rest := pem.Decode([]byte(f.Certificate))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return Authority{}, errors.New("certificate: want exactly one PEM block CERTIFICATE")
+	authority, err := parseAuthority(f.Certificate)
+	if err == nil && !key.fits(authority.Certificate.PublicKey) {
+		err = errors.New("the key does not belong to the certificate")
 	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return Authority{}, errors.New("certificate: not an X.509 certificate")
-	}
-	switch {
-	case !cert.IsCA || !cert.BasicConstraintsValid:
-		return Authority{}, errors.New("certificate: not a CA")
-	case cert.KeyUsage&x509.KeyUsageCertSign == 0:
-		return Authority{}, errors.New("certificate: its key usage does not allow signing certificates")
-	case !key.fits(cert.PublicKey):
-		return Authority{}, errors.New("the key does not belong to the certificate")
-	case cert.SignatureAlgorithm == x509.SHA1WithRSA || cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
-		return Authority{}, errors.New("certificate: signed with SHA-1, which no client accepts")
-	}
-	return Authority{Certificate: cert, Key: key}, nil
+	return authority, key, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

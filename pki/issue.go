@@ -10,32 +10,20 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"net"
 	"time"
 
 	"kiln/render/plan"
 )
 
-// Authority is a CA: its certificate and key.
-type Authority struct {
-	Certificate *x509.Certificate
-	Key         Key
-}
-
-// PEM returns the CA's certificate.
-func (a Authority) PEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
-}
-
 // newAuthority makes a self-signed CA that signs leaves only.
-func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Authority, error) {
+func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Authority, Key, error) {
 	key, err := NewKey(algorithm)
 	if err != nil {
-		return Authority{}, err
+		return Authority{}, Key{}, err
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return Authority{}, err
+		return Authority{}, Key{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial.Add(serial, big.NewInt(1)),
@@ -48,10 +36,10 @@ func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Auth
 	}
 	der, err := x509.CreateCertificate(nil, template, template, key.signer.Public(), key.signer)
 	if err != nil {
-		return Authority{}, err
+		return Authority{}, Key{}, err
 	}
 	cert, err := x509.ParseCertificate(der)
-	return Authority{Certificate: cert, Key: key}, err
+	return Authority{Certificate: cert}, key, err
 }
 
 // keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256 of the key.
@@ -80,42 +68,30 @@ func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.PEM().
 // certificate would outlive its CA.
 func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	ca := b.Authority(spec.Signer)
-	if spec.NotAfter.After(ca.Certificate.NotAfter) {
-		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten certificates.lifetime or make new CAs",
-			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Certificate.Subject.CommonName, ca.Certificate.NotAfter.Format(time.DateOnly))
+	template, err := b.Describe(spec)
+	if err != nil {
+		return nil, err
 	}
 	key := b.leafKey(spec.Name)
-	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: spec.CommonName, Organization: spec.Organizations},
-		NotBefore:             spec.NotBefore,
-		NotAfter:              spec.NotAfter,
-		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           spec.Usages,
-		BasicConstraintsValid: true,
-		SubjectKeyId:          keyID(key),
-		DNSNames:              spec.Names.DNS,
-	}
-	for _, ip := range spec.Names.IPs {
-		template.IPAddresses = append(template.IPAddresses, net.IP(ip.AsSlice()))
-	}
+	template.SubjectKeyId = keyID(key)
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
 	// Without a reader ECDSA signs as RFC 6979 says, so that the same content gives the same bytes.
-	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(), ca.Key.signer)
+	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(), b.authorityKey(spec.Signer).signer)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
 	return &Certificate{Spec: spec, Key: key, DER: der}, nil
 }
 
-// Authority returns the CA that s names.
-func (b *Bundle) Authority(s Signer) *Authority {
+// authorityKey returns the key of the CA that s names.
+func (b *Bundle) authorityKey(s Signer) Key {
 	switch s {
 	case EtcdCA:
-		return &b.EtcdCA
+		return b.EtcdCAKey
 	case FrontProxyCA:
-		return &b.FrontProxyCA
+		return b.FrontProxyCAKey
 	default:
-		return &b.CA
+		return b.CAKey
 	}
 }
 
@@ -145,7 +121,7 @@ const (
 
 // lifetime returns a machine's dates: valid from an hour before the issue time, and until the configured lifetime
 // after it less the machine's part of the stagger.
-func (b *Bundle) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
+func (b *Public) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
 	c := &p.Config.Spec.Certificates
 	until = b.Issued.Add(time.Duration(c.Lifetime))
 	if stagger := time.Duration(c.Stagger); stagger > 0 && machine != "" {

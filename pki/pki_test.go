@@ -248,7 +248,7 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, v := range []any{b.LeafSeed, b.CA.Key, b.ServiceAccountKey} {
+		for _, v := range []any{b.LeafSeed, b.CAKey, b.ServiceAccountKey} {
 			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
 		}
 	}
@@ -275,4 +275,48 @@ func swapKeys(text string) string {
 		keys = append(keys, rest[:j])
 	}
 	return strings.Replace(strings.Replace(strings.Replace(text, keys[0], "\x01", 1), keys[1], keys[0], 1), "\x01", keys[1], 1)
+}
+
+// TestPublicRoundTrip: the stored public half is read as it was written, says what the bundle says, and holds no key.
+func TestPublicRoundTrip(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	b.Generations = map[string]int{"apiserver/cp-1": 3}
+	text, err := b.Public.Marshal()
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "PRIVATE")
+	public, err := pki.LoadPublic(text)
+	require.NoError(t, err)
+	again, err := public.Marshal()
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+	require.Equal(t, 3, public.Generation("apiserver/cp-1"))
+	require.Equal(t, b.Specs(p, &p.Machines[0]), public.Specs(p, &p.Machines[0]))
+	require.Equal(t, b.AdminSpec(p), public.AdminSpec(p))
+}
+
+// TestLoadPublicRefuses: above all a whole bundle, which would not belong where it was found.
+func TestLoadPublicRefuses(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	bundle, err := b.Marshal()
+	require.NoError(t, err)
+	good, err := b.Public.Marshal()
+	require.NoError(t, err)
+	replace := func(old, new string) string {
+		require.Contains(t, string(good), old)
+		return strings.Replace(string(good), old, new, 1)
+	}
+	for name, row := range map[string]struct{ text, want string }{
+		"bundle":      {string(bundle), "holds a private key"},
+		"empty":       {"", "apiVersion and kind: want kiln.dev/v1alpha1 and SecretsPublic"},
+		"not YAML":    {"\t\x00", "not the public half"},
+		"unknown key": {string(good) + "leafSeed: AAAA\n", "not the public half"},
+		"bad uuid":    {replace(b.Cluster, "prod"), "cluster: not a UUID"},
+		"no CA":       {replace("-----BEGIN CERTIFICATE", "-----BEGIN NOTHING"), "want exactly one PEM block CERTIFICATE"},
+		"too large":   {strings.Repeat("#", 2<<20), "larger than"},
+	} {
+		_, err := pki.LoadPublic([]byte(row.text))
+		require.ErrorContains(t, err, row.want, name)
+	}
 }

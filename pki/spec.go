@@ -96,7 +96,7 @@ func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 func certified(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
 
 // Specs returns the leaf certificates of m, in the table's order.
-func (b *Bundle) Specs(p *plan.Plan, m *plan.Machine) []Spec {
+func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 	from, until := b.lifetime(p, m.Name)
 	var specs []Spec
 	for i := range table {
@@ -130,7 +130,7 @@ func (b *Bundle) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 
 // AdminSpec is the operator's client certificate. Its group has its rights from a binding that can be deleted, unlike
 // system:masters. It is on no machine.
-func (b *Bundle) AdminSpec(p *plan.Plan) Spec {
+func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	from, until := b.lifetime(p, "")
 	return Spec{
 		Name: "admin", Base: "admin", Signer: CA, CommonName: "kubernetes-admin", Organizations: []string{AdminGroup},

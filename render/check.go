@@ -16,13 +16,13 @@ import (
 //
 // It reads what was rendered, after the user's flags and patches. What joins two machines is checked on each of them
 // against what both have in common: the plan's names and addresses, the bundle's CAs, the API objects. What the user
-// alone can judge, such as a file that an image brings, is passed over.
+// alone can judge, such as a file that an image brings, is passed over. Without the bundle so are keys, signatures and tokens.
 func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 	c := &checker{
 		cluster: r, facts: r.facts(), machine: m, node: n, files: make(map[string]*node.File, len(n.Files)), dirs: map[string]node.Dir{},
 		links: map[string]string{}, parsed: map[string][]*x509.Certificate{}, verified: map[signature]error{},
 	}
-	for _, subject := range []func(){c.tree, c.secrets, c.read, c.trust, c.references, c.ports, c.endpoint, c.networks, c.images, c.objects} {
+	for _, subject := range []func(){c.tree, c.secrets, c.describe, c.read, c.trust, c.references, c.ports, c.endpoint, c.networks, c.images, c.objects} {
 		subject()
 	}
 	return errors.Join(c.errs...)

@@ -22,12 +22,15 @@ const (
 // certificates: each one that we issued for the machine verifies against its CA for its purposes and names, at the
 // bundle's issue time.
 func (c *checker) certificates() {
-	b := c.cluster.Bundle
+	b := c.cluster.Public
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
 		cert := c.certificate(spec.CertPath)
 		if cert == nil {
 			c.fail("certificate %s: %s is missing or holds none", spec.Name, spec.CertPath)
 			continue
+		}
+		if described, err := b.Describe(spec); err != nil || Describe(described) != Describe(cert) {
+			c.fail("certificate %s: %s is not what the review twin says of it", spec.Name, spec.CertPath)
 		}
 		for _, usage := range spec.Usages {
 			if err := c.verify(spec.CertPath, b.Authority(spec.Signer).Certificate, usage); err != nil {
@@ -63,10 +66,17 @@ func (c *checker) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsa
 	}
 	at := signature{c.resolve(path), ca}
 	err, done := c.verified[at]
-	if !done {
+	switch {
+	case done:
+	case c.cluster.Bundle == nil:
+		// What describes a certificate has no signature.
+		if cert.Issuer.String() != ca.Subject.String() {
+			err = fmt.Errorf("signed by %s", cert.Issuer)
+		}
+	default:
 		roots := x509.NewCertPool()
 		roots.AddCert(ca)
-		_, err = cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: c.cluster.Bundle.Issued})
+		_, err = cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: c.cluster.Public.Issued})
 		c.verified[at] = err
 	}
 	if err == nil && !slices.Contains(cert.ExtKeyUsage, usage) {
@@ -99,7 +109,7 @@ func (c *checker) trusts(file named, ca *pki.Authority) {
 // pair: the key is the certificate's.
 func (c *checker) pair(cert, key named) {
 	certFile, keyFile := c.file(cert.path), c.file(key.path)
-	if certFile == nil || keyFile == nil {
+	if certFile == nil || keyFile == nil || c.unknown(certFile) || c.unknown(keyFile) {
 		return
 	}
 	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
@@ -116,6 +126,23 @@ func (c *checker) serves(cert named, by, server string) {
 	}
 	if own := c.certificate(cert.path); own != nil && own.VerifyHostname(host) != nil {
 		c.fail("%s: clients dial %s, and %s is not for it; correct the node's addresses", by, host, cert.path)
+	}
+}
+
+// unknown says that a file's content is not known, for the cluster is rendered without the secrets.
+func (c *checker) unknown(f *node.File) bool {
+	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
+}
+
+// describe lets the descriptions of the machine's certificates stand for the certificates, which need keys.
+func (c *checker) describe() {
+	if c.cluster.Bundle != nil {
+		return
+	}
+	for _, spec := range c.cluster.Public.Specs(c.cluster.Plan, c.machine) {
+		if cert, err := c.cluster.Public.Describe(spec); err == nil && c.files[spec.CertPath] != nil {
+			c.parsed[spec.CertPath] = []*x509.Certificate{cert}
+		}
 	}
 }
 
@@ -155,7 +182,7 @@ func (c *checker) authorities(path string) []*x509.Certificate {
 
 // authority returns the bundle's CA with that certificate, or nil.
 func (f *facts) authority(der []byte) *x509.Certificate {
-	b := f.cluster.Bundle
+	b := f.cluster.Public
 	for _, ca := range []*pki.Authority{&b.CA, &b.EtcdCA, &b.FrontProxyCA} {
 		if bytes.Equal(ca.Certificate.Raw, der) {
 			return ca.Certificate

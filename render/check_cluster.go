@@ -81,7 +81,7 @@ func (f *facts) readServers() {
 	p := f.cluster.Plan
 	for _, i := range p.ControlPlanes {
 		m := &p.Machines[i]
-		for _, spec := range f.cluster.Bundle.Specs(p, m) {
+		for _, spec := range f.cluster.Public.Specs(p, m) {
 			if !slices.Contains(spec.Usages, x509.ExtKeyUsageServerAuth) {
 				continue
 			}
@@ -169,7 +169,7 @@ func (f *facts) rights() {
 	seen := map[string]bool{}
 	for i := range p.Machines {
 		m := &p.Machines[i]
-		extra := f.tokens[f.cluster.Bundle.Token(m.Name).ID].groups
+		extra := f.tokens[f.cluster.token(m).ID].groups
 		if !m.Token || seen[extra] {
 			continue
 		}

@@ -65,6 +65,9 @@ func (c *checker) read() {
 		case path.Dir(f.Path) == plan.ManifestsDir:
 			c.readPod(f)
 		case path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf":
+			if c.unknown(f) {
+				continue
+			}
 			k, err := readKubeconfig(f.Content)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)

@@ -209,7 +209,7 @@ func TestCheckRefuses(t *testing.T) {
 		// who trusts whom
 		{name: "swapped certificates", breaks: func(m *machine) { m.swap(plan.PKIDir+"/scheduler.crt", plan.PKIDir+"/controller-manager.crt") }, want: "/etc/kubernetes/pki/scheduler.key is not the key of /etc/kubernetes/pki/scheduler.crt"},
 		{name: "key of another machine", machine: "worker-1", breaks: func(m *machine) {
-			m.file(plan.KubeletPKI + "/kubelet.key").Content = m.r.Bundle.CA.Key.PEM()
+			m.file(plan.KubeletPKI + "/kubelet.key").Content = m.r.Bundle.CAKey.PEM()
 		}, want: "file /var/lib/kubelet/config.yaml: tlsPrivateKeyFile: /var/lib/kubelet/pki/kubelet.key is not the key of /var/lib/kubelet/pki/kubelet.crt"},
 		{name: "expired", breaks: func(m *machine) { m.r.Bundle.Issued = m.r.Bundle.Issued.Add(20 * 365 * 24 * time.Hour) }, want: "certificate scheduler/cp-1: x509: certificate has expired"},
 		{name: "no certificate", breaks: func(m *machine) { m.file(plan.PKIDir + "/apiserver.crt").Content = []byte("hello") }, want: "certificate apiserver/cp-1: /etc/kubernetes/pki/apiserver.crt is missing or holds none"},
@@ -241,7 +241,7 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "service account key", breaks: func(m *machine) {
 			m.pod("kube-controller-manager", "private-key-file="+plan.ServiceKey, "private-key-file="+plan.CAKey)
 		}, want: "--service-account-private-key-file: kube-apiserver's --service-account-key-file has not the public key of /etc/kubernetes/pki/ca.key"},
-		{name: "service account public key", breaks: func(m *machine) { m.file(plan.ServicePub).Content = m.r.Bundle.CA.Key.PublicPEM() }, want: "--service-account-signing-key-file: kube-apiserver's --service-account-key-file has not the public key"},
+		{name: "service account public key", breaks: func(m *machine) { m.file(plan.ServicePub).Content = m.r.Bundle.CAKey.PublicPEM() }, want: "--service-account-signing-key-file: kube-apiserver's --service-account-key-file has not the public key"},
 		{name: "another client's kubeconfig", breaks: func(m *machine) { m.swap(plan.SchedulerConf, plan.ManagerConf) }, want: "static pod kube-scheduler: --kubeconfig: /etc/kubernetes/pki/controller-manager.crt is for CN=system:kube-controller-manager, want the name system:kube-scheduler"},
 		{name: "another Node", machine: "worker-1", breaks: func(m *machine) { m.file("/etc/hostname").Content = []byte("worker-7\n") }, want: "want the name system:node:worker-7 in the group system:nodes"},
 		{name: "another Node in the hook", machine: "worker-1", breaks: func(m *machine) { m.edit(hookMachine, "node='worker-1'", "node='worker-7'") }, want: "want the name system:node:worker-7 in the group system:nodes"},
@@ -410,7 +410,7 @@ func TestCheckAccepts(t *testing.T) {
 		{name: "probes of all addresses", breaks: func(m *machine) { m.pod("kube-scheduler", "--bind-address=127.0.0.1", "--bind-address=0.0.0.0") }},
 		{name: "a resolver on each machine", machine: "worker-1", breaks: func(m *machine) { m.edit(plan.KubeletConfig, "10.96.0.10", "169.254.20.10") }},
 		{name: "an old and a new key of service accounts", breaks: func(m *machine) {
-			m.n.Files = append(m.n.Files, node.File{Path: plan.PKIDir + "/old.pub", Mode: 0o600, Content: m.r.Bundle.CA.Key.PublicPEM()})
+			m.n.Files = append(m.n.Files, node.File{Path: plan.PKIDir + "/old.pub", Mode: 0o600, Content: m.r.Bundle.CAKey.PublicPEM()})
 			m.pod("kube-apiserver", "    - --service-account-key-file=", "    - --service-account-key-file=/etc/kubernetes/pki/old.pub\n    - --service-account-key-file=")
 		}},
 		{name: "an old and a new CA", breaks: func(m *machine) {

@@ -44,7 +44,7 @@ func (c *checker) kubeletTrust() {
 			c.fail("%s is not set; remove the patch that takes it away", file.by)
 		}
 	}
-	c.trusts(ca, &c.cluster.Bundle.CA)
+	c.trusts(ca, &c.cluster.Public.CA)
 	if c.machine.Token {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *checker) client(k *kubeconfig) {
 	by := "file " + k.path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
 	c.reaches(by+"server", cluster.Server)
-	c.trusts(named{by + "certificate-authority", cluster.CA}, &c.cluster.Bundle.CA)
+	c.trusts(named{by + "certificate-authority", cluster.CA}, &c.cluster.Public.CA)
 	if user.Token != "" {
 		id, secret, _ := strings.Cut(user.Token, ".")
 		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {
@@ -75,7 +75,7 @@ func (c *checker) client(k *kubeconfig) {
 	c.pair(cert, named{by + "client-key", user.Key})
 	if api := c.component(plan.APIServer); api != nil {
 		c.shown(cert, api.file("client-ca-file"), asClient)
-	} else if err := c.verify(user.Cert, c.cluster.Bundle.CA.Certificate, asClient); err != nil {
+	} else if err := c.verify(user.Cert, c.cluster.Public.CA.Certificate, asClient); err != nil {
 		c.fail("%s: %s: the API servers do not accept it: %w", cert.by, cert.path, err)
 	}
 }
@@ -123,7 +123,7 @@ func ofGroup(group string) string {
 // apiServerTrust: the API server's clients, its own clients and those that it speaks for.
 func (c *checker) apiServerTrust() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
-	ca := &c.cluster.Bundle.CA
+	ca := &c.cluster.Public.CA
 	for _, flag := range []named{
 		c.need(api, "client-ca-file"), api.file("kubelet-certificate-authority"),
 		c.need(manager, "client-ca-file"), manager.file("cluster-signing-cert-file"), c.need(manager, "root-ca-file"),
@@ -188,7 +188,7 @@ func (c *checker) etcdTrust() {
 	} {
 		c.shown(show.cert, show.ca, show.usage)
 	}
-	c.trusts(peers, &c.cluster.Bundle.EtcdCA)
+	c.trusts(peers, &c.cluster.Public.EtcdCA)
 	c.pair(client, c.need(api, "etcd-keyfile"))
 	c.pair(server, c.need(etcd, "key-file"))
 	c.pair(peer, c.need(etcd, "peer-key-file"))

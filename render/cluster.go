@@ -1,6 +1,6 @@
 // Package render is the compiler's driver: it turns a plan and a bundle into the machines of a cluster, checks them, packs
-// each into its boot document and writes the whole set, or nothing. read.go and write.go touch the disk; the
-// rest is pure.
+// each into its boot document and writes the whole set, or nothing. read.go, write.go and folder.go
+// touch the disk; the rest is pure.
 package render
 
 import (
@@ -18,12 +18,17 @@ import (
 // once. Its methods may be called from several goroutines.
 type Cluster struct {
 	Plan   *plan.Plan
+	Public *pki.Public
+	// Bundle holds the secrets; nil if the cluster is rendered from the public half alone. Then no file with a secret has a
+	// content, nor has one that is computed from a secret, and only the review twin can be written.
 	Bundle *pki.Bundle
 
 	restore restore
 	objects []manifests.Object
 	routes  []plan.Route
 	patches patchSet
+	// joining are the machines that join with a token, by the name of the token's Secret.
+	joining map[string]*plan.Machine
 
 	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
 	// configurations.
@@ -39,11 +44,23 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	if b.Name != c.Metadata.Name {
 		return nil, fmt.Errorf("the bundle belongs to cluster %q, the configuration describes %q; name the right one with --secrets", b.Name, c.Metadata.Name)
 	}
+	return newCluster(c, &b.Public, b)
+}
+
+// NewPublic is New without secrets: the cluster can be reviewed, and not written.
+func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
+	if p.Name != c.Metadata.Name {
+		return nil, fmt.Errorf("the public half belongs to cluster %q, the configuration describes %q; name the right one with --public", p.Name, c.Metadata.Name)
+	}
+	return newCluster(c, p, nil)
+}
+
+func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
 	p, err := plan.New(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &Cluster{Plan: p, Bundle: b, routes: p.Routes()}
+	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), joining: map[string]*plan.Machine{}}
 	r.facts = sync.OnceValue(r.readFacts)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{

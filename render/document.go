@@ -3,7 +3,6 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -52,14 +51,25 @@ type Entry struct {
 
 // Document renders, checks and packs the i-th machine of the plan.
 func (r *Cluster) Document(i int) (*Document, error) {
+	n, err := r.checked(i)
+	if err != nil {
+		return nil, err
+	}
+	return r.packed(i, n)
+}
+
+// checked is what the i-th machine of the plan receives, after every check.
+func (r *Cluster) checked(i int) (*node.Node, error) {
 	n, err := r.Node(i)
 	if err != nil {
 		return nil, err
 	}
+	return n, r.Check(&r.Plan.Machines[i], n)
+}
+
+// packed is the document of the i-th machine of the plan, which receives n.
+func (r *Cluster) packed(i int, n *node.Node) (*Document, error) {
 	m := &r.Plan.Machines[i]
-	if err := r.Check(m, n); err != nil {
-		return nil, err
-	}
 	d, err := r.pack(m, n)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
@@ -69,10 +79,7 @@ func (r *Cluster) Document(i int) (*Document, error) {
 
 // pack puts n into its machine's format and holds it to the platform's limit.
 func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
-	d := &Document{Dir: m.Name}
-	if m.Pool {
-		d.Dir = path.Join("pools", m.Name)
-	}
+	d := &Document{Dir: folderOf(m)}
 	limit := m.Platform.Limit
 	switch m.System.Format {
 	case plan.Ignition:
@@ -101,14 +108,10 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		return nil, tooLarge(m, n, len(doc.Data))
 	}
 	sum := sha256.Sum256(doc.Data)
-	_, until := r.validity(m)
-	if m.Token {
-		until = r.tokenExpiry(m)
-	}
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		Document: path.Join(d.Dir, doc.Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc.Data), Limit: limit,
-		Secrets: secrets(n), ValidUntil: until,
+		Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
@@ -116,10 +119,19 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	return d, nil
 }
 
+// validUntil is when the first of m's certificates ends, or the bootstrap token that it joins with.
+func (r *Cluster) validUntil(m *plan.Machine) time.Time {
+	if m.Token {
+		return r.tokenExpiry(m)
+	}
+	_, until := r.validity(m)
+	return until
+}
+
 // instance is cloud-init's instance-id: of this machine in this cluster. It stays the same when the document changes,
 // so that a machine that already runs is never configured a second time.
 func (r *Cluster) instance(m *plan.Machine) string {
-	sum := sha256.Sum256([]byte(r.Bundle.Cluster + "/" + m.Name))
+	sum := sha256.Sum256([]byte(r.Public.Cluster + "/" + m.Name))
 	return "kiln-" + m.Name + "-" + hex.EncodeToString(sum[:4])
 }
 
@@ -151,5 +163,5 @@ func (r *Cluster) Try() error {
 	for i := range errs {
 		_, errs[i] = r.Document(i)
 	}
-	return errors.Join(firstErrors(errs)...)
+	return joined(errs)
 }

@@ -1,8 +1,33 @@
 package render
 
-import "kiln/manifests"
+import (
+	"kiln/manifests"
+	"kiln/render/node"
+)
 
 // EditObjects changes what the API server is to hold. It must be called before any machine is checked.
 func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) {
 	r.objects = edit(r.objects)
 }
+
+// Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
+func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
+	t := newTwin(r)
+	for i := range r.Machines() {
+		n, err := r.Node(i)
+		if err != nil {
+			return nil, err
+		}
+		if edit != nil {
+			edit(n)
+			n.Sort()
+		}
+		if err := t.add(i, n); err != nil {
+			return nil, err
+		}
+	}
+	return t.files()
+}
+
+// Unified compares two texts.
+var Unified = unified

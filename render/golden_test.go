@@ -1,16 +1,13 @@
 package render_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +19,6 @@ import (
 	"kiln/render/cloudinit"
 	"kiln/render/config"
 	"kiln/render/ignition"
-	"kiln/templates"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")
@@ -46,6 +42,15 @@ func cases(t testing.TB) []string {
 // load returns a case ready to be rendered.
 func load(t testing.TB, name string) *render.Cluster {
 	t.Helper()
+	c, b := inputs(t, name)
+	r, err := render.New(c, b)
+	require.NoError(t, err)
+	return r
+}
+
+// inputs returns a case's configuration and bundle.
+func inputs(t testing.TB, name string) (*config.Cluster, *pki.Bundle) {
+	t.Helper()
 	dir := filepath.Join(clusters, name)
 	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
 	require.NoError(t, err)
@@ -57,9 +62,7 @@ func load(t testing.TB, name string) *render.Cluster {
 	require.NoError(t, err)
 	b, err := pki.Load(data)
 	require.NoError(t, err)
-	r, err := render.New(c, b)
-	require.NoError(t, err)
-	return r
+	return c, b
 }
 
 // newFixture draws a bundle for a new case; it is committed with it.
@@ -77,6 +80,7 @@ func newFixture(t testing.TB, path string, c *config.Cluster) []byte {
 	return data
 }
 
+// TestGolden: the review twin of each case is its folder want, byte for byte, as people and CI get it.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	names := cases(t)
@@ -84,43 +88,29 @@ func TestGolden(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			want := filepath.Join(clusters, name, "want")
 			r := load(t, name)
-			got := map[string][]byte{}
-			var certificates []string
-			for i := range r.Machines() {
-				n, err := r.Node(i)
+			if *update {
+				_, err := r.Write("", render.Options{Review: want})
 				require.NoError(t, err)
-				require.NoError(t, r.Check(&r.Plan.Machines[i], n))
-				for path, content := range render.Reviewed(n) {
-					switch {
-					case path == "etc/kiln/files":
-						continue // INDEX says the same without the sums, and TestManifest holds the sums
-					case "/"+path == templates.StepsPath:
-						content = functionNames(content) // their text would drown every diff, as would these scripts'
-					case slices.Contains([]string{templates.Boot, templates.Report, templates.Routes}, string(content)):
-						content = []byte("<as in templates>\n")
-					}
-					got[n.Name+"/"+path] = content
-					if line, ok := bytes.CutPrefix(content, []byte("certificate ")); ok {
-						certificates = append(certificates, n.Name+" /"+path+": "+string(line))
-					}
-				}
+				return
 			}
-			slices.Sort(certificates)
-			got["pki.txt"] = []byte(strings.Join(certificates, ""))
-			compare(t, filepath.Join(clusters, name, "want"), got)
+			requireTwin(t, r, want)
 		})
 	}
 }
 
-// functionNames lists the functions of a shell script, a line each.
-func functionNames(script []byte) (names []byte) {
-	for line := range strings.Lines(string(script)) {
-		if name, found := strings.CutSuffix(line, "() {\n"); found {
-			names = append(names, name+"\n"...)
-		}
+// requireTwin holds a folder to be the review twin of r.
+func requireTwin(t *testing.T, r *render.Cluster, dir string) {
+	t.Helper()
+	result, err := r.Write("", render.Options{Review: dir, Check: true})
+	require.NoError(t, err)
+	for _, d := range result.Review.Diffs {
+		t.Errorf("%s:\n%s", d.Name, strings.Join(d.Lines, "\n"))
 	}
-	return names
+	require.Empty(t, result.Review.Written, "would change; make golden rewrites them")
+	require.Empty(t, result.Review.Removed, "would be removed")
+	require.Positive(t, result.Review.Unchanged)
 }
 
 // TestManifest: the list that the hook verifies names every file, directory and link with its sum, mode and owner.
@@ -144,36 +134,6 @@ func TestManifest(t *testing.T) {
 				require.True(t, lines[line] || f.Path == "/etc/kiln/files", line)
 			}
 		}
-	}
-}
-
-// compare holds a folder of files against what was rendered, or rewrites it.
-func compare(t *testing.T, dir string, got map[string][]byte) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.RemoveAll(dir))
-		for path, content := range got {
-			path = filepath.Join(dir, path)
-			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-			require.NoError(t, os.WriteFile(path, content, 0o644))
-		}
-		return
-	}
-	want := map[string][]byte{}
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		want[filepath.ToSlash(name)], err = os.ReadFile(path)
-		return err
-	}))
-	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)), "the files of the machines; make golden rewrites them")
-	for name := range want {
-		require.Equal(t, string(want[name]), string(got[name]), name)
 	}
 }
 

@@ -61,18 +61,34 @@ func (t *tree) apiObjects() {
 	dir := plan.KilnDir + "/objects"
 	t.dir(dir, 0o700, "")
 	var index strings.Builder
+	var shown []string
 	for i, o := range t.objects {
-		name := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), fileName(o.Name))
+		called, inAPI, secret := t.called(o)
+		name := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), fileName(called))
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
-		path := dir + "/" + name
-		if o.Secret {
-			t.n.Files = append(t.n.Files, node.File{Path: path, Mode: 0o600, Content: o.YAML, Secret: "object " + o.Path, Why: "API object"})
-			continue
-		}
-		t.file(path, 0o600, string(o.YAML), "API object")
+		shown = append(shown, name+" is "+inAPI)
+		t.n.Files = append(t.n.Files, node.File{Path: dir + "/" + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
 	}
-	t.file(dir+"/index", 0o600, index.String(), "the objects in the order in which they are applied: path in the API, file")
+	t.n.Files = append(t.n.Files, node.File{
+		Path: dir + "/index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
+		Why: "the objects in the order in which they are applied: path in the API, file",
+	})
 	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
+}
+
+// called returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
+// is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
+func (t *tree) called(o manifests.Object) (name, path, secret string) {
+	m := t.joining[o.Name]
+	switch {
+	case !o.Secret:
+		return o.Name, o.Path, ""
+	case m == nil || o.Namespace != "kube-system":
+		return o.Name, o.Path, "object " + o.Path
+	}
+	secret = t.generation("token/" + m.Name)
+	const prefix = "bootstrap-token-"
+	return prefix + m.Name, strings.TrimSuffix(o.Path, o.Name) + prefix + "<id of " + secret + ">", secret
 }
 
 // fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number
@@ -95,15 +111,15 @@ func (t *tree) machineData() string {
 	}
 	set("node", nodeName(m))
 	set("role", m.Role)
-	set("cluster", t.Bundle.Cluster)
+	set("cluster", t.Public.Cluster)
 	set("steps", t.steps()...)
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
-	set("formation_deadline", epoch(t.Bundle.FormationDeadline))
+	set("formation_deadline", epoch(t.Public.FormationDeadline))
 	set("api", p.APIURL(m))
 	set("etcd_member", t.etcdMember())
 	if t.etcdMember() != "" {
 		set("etcd_url", m.EtcdPeerURL())
-		set("etcd_cluster", t.Bundle.EtcdCluster())
+		set("etcd_cluster", t.Public.EtcdCluster())
 		set("etcd_deadline", t.etcdDeadline())
 	}
 	if t.backup() != nil {
@@ -226,6 +242,12 @@ const manifestHash = 8
 // anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
 func (t *tree) fileManifest() error {
 	t.n.Sort()
+	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
+	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{"<sums of all files>"}}
+	if t.Bundle == nil {
+		t.n.Files = append(t.n.Files, list)
+		return nil
+	}
 	var b strings.Builder
 	for _, d := range t.n.Dirs {
 		fmt.Fprintf(&b, "dir %04o %s:%s %s\n", d.Mode, node.Owner(d.User), node.Owner(d.Group), d.Path)
@@ -239,6 +261,7 @@ func (t *tree) fileManifest() error {
 	}
 	// The last line shows that the list itself is whole.
 	b.WriteString("end\n")
-	t.file(plan.KilnDir+"/files", 0o600, b.String(), "every file that must be there")
+	list.Content = []byte(b.String())
+	t.n.Files = append(t.n.Files, list)
 	return nil
 }

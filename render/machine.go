@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kiln/manifests"
+	"kiln/pki"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/templates"
@@ -38,12 +39,27 @@ func (t *tree) file(path string, mode uint32, content, why string) {
 	t.n.Files = append(t.n.Files, node.File{Path: path, Mode: mode, Content: []byte(content), Why: why})
 }
 
-// secret adds a file of mode 0600 with a secret: name and generation are all that a reviewer may see of it.
-func (t *tree) secret(path, owner, name string, content []byte, why string) {
+// secret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
+// it. Without the bundle content is not called.
+func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string) {
+	f := node.File{Path: path, Mode: 0o600, User: owner, Group: owner, Why: why, Secret: t.generation(name), Shown: shown}
+	if t.Bundle != nil {
+		f.Content = content(t.Bundle)
+	}
+	t.n.Files = append(t.n.Files, f)
+}
+
+// authority adds the certificate of a CA, whose secret has that name.
+func (t *tree) authority(path, owner, name string, ca *pki.Authority, why string) {
 	t.n.Files = append(t.n.Files, node.File{
-		Path: path, Mode: 0o600, User: owner, Group: owner, Content: content, Why: why,
-		Secret: fmt.Sprintf("%s g%d", name, t.Bundle.Generation(name)),
+		Path: path, Mode: 0o644, User: owner, Group: owner, Content: ca.PEM(), Why: why,
+		Shown: []string{"certificate " + t.generation(name) + ": " + Describe(ca.Certificate)},
 	})
+}
+
+// generation is how a reviewer knows a secret: by its name, and which rotation of it is in force.
+func (r *Cluster) generation(name string) string {
+	return fmt.Sprintf("%s g%d", name, r.Public.Generation(name))
 }
 
 func (t *tree) dir(path string, mode uint32, owner string) {
@@ -52,37 +68,65 @@ func (t *tree) dir(path string, mode uint32, owner string) {
 
 // trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, nothing else.
 func (t *tree) trust() error {
-	b, m := t.Bundle, t.m
+	public, m := t.Public, t.m
 	t.dir(plan.KubernetesDir, 0o755, "")
 	t.dir(plan.PKIDir, 0o755, "")
 	t.dir(plan.KubeletDir, 0o700, "")
 	t.dir(plan.KubeletPKI, 0o700, "")
-	t.file(plan.CACert, 0o644, string(b.CA.PEM()), "the cluster's CA")
+	t.authority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.secret(plan.CAKey, "", "ca", b.CA.Key.PEM(), "signs certificate requests, in the controller-manager")
+			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.PEM() }, "signs certificate requests, in the controller-manager")
 		}
-		t.file(plan.FrontProxyCA, 0o644, string(b.FrontProxyCA.PEM()), "CA of the API aggregation layer")
-		t.secret(plan.ServiceKey, "", "service-account", b.ServiceAccountKey.PEM(), "signs service account tokens")
-		t.file(plan.ServicePub, 0o600, string(b.ServiceAccountKey.PublicPEM()), "verifies service account tokens")
+		t.authority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
+		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.PEM() }, "signs service account tokens")
+		t.servicePublic()
 		if err := t.etcdTrust(); err != nil {
 			return err
 		}
 	}
-	for _, spec := range b.Specs(t.Plan, m) {
-		cert, err := b.Issue(spec)
-		if err != nil {
+	for _, spec := range public.Specs(t.Plan, m) {
+		if err := t.pair(spec); err != nil {
 			return err
 		}
-		if spec.CertPath == spec.KeyPath {
-			t.secret(spec.CertPath, spec.Owner, spec.Name, cert.BothPEM(), "certificate and key of "+spec.Base)
-			// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
-			t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
-			continue
-		}
-		t.n.Files = append(t.n.Files, node.File{Path: spec.CertPath, Mode: 0o644, User: spec.Owner, Group: spec.Owner, Content: cert.CertPEM(), Why: "certificate of " + spec.Base})
-		t.secret(spec.KeyPath, spec.Owner, spec.Name, cert.Key.PEM(), "key of "+spec.Base)
 	}
+	return nil
+}
+
+// servicePublic adds the public half of the key of service accounts, which the public half of the bundle does not hold.
+func (t *tree) servicePublic() {
+	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens", Shown: []string{"<public key of " + t.generation("service-account") + ">"}}
+	if t.Bundle != nil {
+		f.Content = t.Bundle.ServiceAccountKey.PublicPEM()
+	}
+	t.n.Files = append(t.n.Files, f)
+}
+
+// pair adds a certificate with its key.
+func (t *tree) pair(spec pki.Spec) error {
+	described, err := t.Public.Describe(spec)
+	if err != nil {
+		return err
+	}
+	shown := []string{"certificate " + t.generation(spec.Name) + ": " + Describe(described)}
+	var cert *pki.Certificate
+	if t.Bundle != nil {
+		if cert, err = t.Bundle.Issue(spec); err != nil {
+			return err
+		}
+	}
+	if spec.CertPath == spec.KeyPath {
+		t.secret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.BothPEM() }, "certificate and key of "+spec.Base, shown...)
+		// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
+		t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
+		return nil
+	}
+	f := node.File{Path: spec.CertPath, Mode: 0o644, User: spec.Owner, Group: spec.Owner, Why: "certificate of " + spec.Base, Shown: shown}
+	if cert != nil {
+		f.Content = cert.CertPEM()
+	}
+	t.n.Files = append(t.n.Files, f)
+	t.secret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.PEM() }, "key of "+spec.Base)
 	return nil
 }
 
@@ -100,9 +144,8 @@ func (t *tree) etcdTrust() error {
 	t.dir("/etc/etcd", 0o755, "")
 	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
 	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)
-	ca := string(t.Bundle.EtcdCA.PEM())
-	t.file(plan.EtcdCA, 0o644, ca, "CA of etcd, for the API server")
-	t.n.Files = append(t.n.Files, node.File{Path: plan.EtcdOwnCA, Mode: 0o644, User: plan.EtcdUser, Group: plan.EtcdUser, Content: []byte(ca), Why: "CA of etcd, for its members"})
+	t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
+	t.authority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
 	return nil
 }
 
@@ -114,9 +157,9 @@ func (t *tree) kubeconfigs() error {
 			"how "+user+" finds the API server and who it is")
 	}
 	if m.Token {
-		token := t.Bundle.Token(m.Name)
-		conf := manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: token.Bearer()})
-		t.secret(plan.BootstrapConf, "", "token/"+m.Name, conf, "how the kubelet asks for its first certificate")
+		t.secret(plan.BootstrapConf, "", "token/"+m.Name, func(b *pki.Bundle) []byte {
+			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.Token(m.Name).Bearer()})
+		}, "how the kubelet asks for its first certificate")
 	} else {
 		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
 	}
@@ -153,8 +196,9 @@ func (t *tree) apiServer() error {
 	}
 	t.dir(plan.APIServerDir, 0o700, "")
 	const name = "encryption"
-	key := fmt.Sprintf("g%d", t.Bundle.Generation(name))
-	t.secret(plan.Encryption, "", name, manifests.Encryption(t.Plan, key, t.Bundle.EncryptionKey), "how the API server writes Secrets to etcd")
+	key := fmt.Sprintf("g%d", t.Public.Generation(name))
+	t.secret(plan.Encryption, "", name, func(b *pki.Bundle) []byte { return manifests.Encryption(t.Plan, key, b.EncryptionKey) },
+		"how the API server writes Secrets to etcd")
 	if t.Plan.Hardened() {
 		t.dir(plan.AuditDir, 0o700, "")
 	}
@@ -204,30 +248,38 @@ func (t *tree) kubelet() error {
 	return nil
 }
 
+// token returns m's bootstrap token; without the bundle one that only has a name of its own.
+func (r *Cluster) token(m *plan.Machine) pki.Token {
+	if r.Bundle == nil {
+		return pki.Token{ID: m.Name}
+	}
+	return r.Bundle.Token(m.Name)
+}
+
 // tokenExpiry is when m's bootstrap token ends.
 func (r *Cluster) tokenExpiry(m *plan.Machine) time.Time {
 	if m.Pool {
-		return r.Bundle.Issued.Add(time.Duration(m.TokenLifetime))
+		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
 	}
-	return r.Bundle.FormationDeadline
+	return r.Public.FormationDeadline
 }
 
 // Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.
 func (r *Cluster) Admin() ([]byte, error) {
-	cert, err := r.Bundle.Issue(r.Bundle.AdminSpec(r.Plan))
+	cert, err := r.Bundle.Issue(r.Public.AdminSpec(r.Plan))
 	if err != nil {
 		return nil, err
 	}
 	return manifests.Kubeconfig(r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), manifests.Credentials{
-		CA: r.Bundle.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
+		CA: r.Public.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
 	}), nil
 }
 
 // validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
 // install credential, which is meant to end.
 func (r *Cluster) validity(m *plan.Machine) (from, until time.Time) {
-	from, until = r.Bundle.CA.Certificate.NotBefore, r.Bundle.CA.Certificate.NotAfter
-	for _, s := range r.Bundle.Specs(r.Plan, m) {
+	from, until = r.Public.CA.Certificate.NotBefore, r.Public.CA.Certificate.NotAfter
+	for _, s := range r.Public.Specs(r.Plan, m) {
 		if s.Base == "install" {
 			continue
 		}

@@ -172,7 +172,7 @@ func (r *Cluster) patched(src manifests.Source, m *plan.Machine) ([]manifests.Ob
 
 // staticPods returns m's static pods as finished documents by name.
 func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
-	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Bundle.EtcdCluster()), m)
+	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}
@@ -233,8 +233,9 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	var tokens []manifests.BootstrapToken
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			t := r.Bundle.Token(m.Name)
+			t := r.token(m)
 			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
+			r.joining["bootstrap-token-"+t.ID] = m
 		}
 	}
 	stream, err := r.patches.apply(manifests.Objects(r.Plan, tokens), nil)
@@ -259,7 +260,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	if stream, err = r.patches.apply(manifests.Source{Base: stream}, r.patches.objects()); err != nil {
 		return config.Problems{c.Problemf("patches", "%s", err)}
 	}
-	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Bundle.Cluster))
+	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
 	if r.objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{c.Problemf("addons", "%s", err)}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -17,6 +18,15 @@ const maxConfig = 8 << 20
 // Config reads and parses the configuration in the file path. The files that it names are read from the file's own
 // folder and nowhere else: no link leads out of it. What is wrong in the file comes back as config.Problems.
 func Config(path string) (*config.Cluster, error) {
+	return readConfig(path, config.Parse)
+}
+
+// ConfigPublic is Config where the secrets are not: files with secrets that the configuration names may be missing.
+func ConfigPublic(path string) (*config.Cluster, error) {
+	return readConfig(path, config.ParsePublic)
+}
+
+func readConfig(path string, parse func(string, []byte, fs.FS) (*config.Cluster, error)) (*config.Cluster, error) {
 	data, err := regular(path)
 	if err != nil {
 		return nil, err
@@ -26,7 +36,7 @@ func Config(path string) (*config.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return config.Parse(filepath.Base(path), data, root.FS())
+	return parse(filepath.Base(path), data, root.FS())
 }
 
 // BundlePath is where the bundle of a configuration lies unless the command line says otherwise: beside it, named for the
@@ -56,20 +66,58 @@ func Bundle(path string) (*pki.Bundle, error) {
 	return b, nil
 }
 
+// PublicPath is where the public half of a configuration's bundle lies unless the command line says otherwise.
+func PublicPath(configPath, cluster string) string {
+	return filepath.Join(filepath.Dir(configPath), cluster+".public.yaml")
+}
+
+// Public reads and checks the public half of a bundle in the file path. The error wraps fs.ErrNotExist if there is none.
+func Public(path string) (*pki.Public, error) {
+	data, err := regular(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pki.LoadPublic(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// WritePublic writes the public half of a bundle to the file path. A file that is there is replaced, whole, if it is such a half as well.
+func WritePublic(path string, p *pki.Public) error {
+	if _, err := Public(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; it is not replaced", err)
+	}
+	data, err := p.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := create(path+tempSuffix, data, 0o644); err != nil {
+		return err
+	}
+	return replace(path)
+}
+
 // CreateBundle writes a new bundle, mode 0600, and never over an existing file.
 func CreateBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return create(path, data, 0o600)
+}
+
+// create writes a new file and brings it to disk.
+func create(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		_ = os.Remove(path)
-		return fmt.Errorf("write the bundle: %w", err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
@@ -79,6 +127,11 @@ func ReplaceBundle(path string, b *pki.Bundle) error {
 	if err := CreateBundle(path+tempSuffix, b); err != nil {
 		return err
 	}
+	return replace(path)
+}
+
+// replace gives what lies under a temporary name its own.
+func replace(path string) error {
 	if err := os.Rename(path+tempSuffix, path); err != nil {
 		return errors.Join(err, os.Remove(path+tempSuffix))
 	}

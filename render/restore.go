@@ -46,10 +46,10 @@ func (t *tree) restores() bool { return t.m.Name == t.restore.machine && t.etcdM
 
 // etcdDeadline is until when this member may begin a cluster: with what it restores, or with nothing if etcd was never restored.
 func (t *tree) etcdDeadline() string {
-	if t.Bundle.EtcdRestored() && !t.restores() {
+	if t.Public.EtcdRestored() && !t.restores() {
 		return "0"
 	}
-	return epoch(t.Bundle.FormationDeadline)
+	return epoch(t.Public.FormationDeadline)
 }
 
 // etcdSteps are the steps before the kubelet that concern etcd.
@@ -59,7 +59,7 @@ func (t *tree) etcdSteps() []string {
 		return nil
 	case t.restores():
 		return []string{"restore", "etcd"}
-	case t.Bundle.EtcdRestored():
+	case t.Public.EtcdRestored():
 		return []string{"others", "etcd"}
 	}
 	return []string{"etcd"}

@@ -6,52 +6,60 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"kiln/pki"
 	"kiln/render/node"
-	"kiln/render/plan"
 )
 
-// Reviewed returns a machine's files for a reader: secrets are replaced by their names and generations, certificates by
-// one line each, and the hashes of secrets are left out. Nothing in it is computed from a secret. Paths are without
-// their leading slash; INDEX lists the whole machine.
-func Reviewed(n *node.Node) map[string][]byte {
-	out := map[string][]byte{"INDEX": Index(n)}
-	secret := map[string]bool{}
-	for _, f := range n.Files {
-		content := f.Content
-		switch {
-		case f.Secret != "":
-			secret[f.Path] = true
-			content = fmt.Appendf(nil, "<secret %s>\n", f.Secret)
-		case bytes.HasPrefix(content, []byte("-----BEGIN CERTIFICATE-----")):
-			content = describe(content)
-		case f.Path == plan.KilnDir+"/files":
-			content = maskHashes(content, n)
-		}
-		out[strings.TrimPrefix(f.Path, "/")] = content
-	}
-	return out
-}
-
-// describe writes each certificate of a PEM file as one readable line.
-func describe(data []byte) []byte {
-	var b bytes.Buffer
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			b.WriteString("certificate that cannot be read\n")
+// reviewed returns what a reader may see of a machine. Every file has its line; below it stands what is known of a file whose content is
+// not shown, and what certificates say. The file of an entry is nil unless its content is shown. Nothing is computed from a secret.
+func reviewed(n *node.Node) []entry {
+	list := entries(n)
+	for i := range list {
+		e := &list[i]
+		if e.file == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "certificate %s\n", Describe(cert))
+		shown := e.file.Shown
+		if e.file.Secret != "" {
+			e.text = strings.TrimSuffix(e.text, "\n") + " <secret " + e.file.Secret + ">\n"
+		} else if len(shown) == 0 {
+			shown = certificates(e.file.Content)
+		}
+		if len(shown) > 0 {
+			e.text += indented(strings.Join(shown, "\n")) + "\n"
+		}
+		if e.file.Secret != "" || len(e.file.Shown) > 0 {
+			e.file = nil
+		}
 	}
-	return b.Bytes()
+	return list
 }
 
-// Describe writes a certificate as one readable line: subject, issuer, names, usages, dates.
+// certificates describes each certificate of a PEM file.
+func certificates(data []byte) (lines []string) {
+	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
+		return nil
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			lines = append(lines, "certificate that cannot be read")
+			continue
+		}
+		lines = append(lines, "certificate: "+Describe(cert))
+	}
+	return lines
+}
+
+// Describe writes a certificate as one readable line: subject, issuer, usages, dates, kind of key, of a CA its public key's fingerprint,
+// names. Of a leaf nothing is in it that depends on its key.
 func Describe(c *x509.Certificate) string {
 	var usages []string
 	for _, u := range c.ExtKeyUsage {
@@ -68,23 +76,22 @@ func Describe(c *x509.Certificate) string {
 		"subject " + c.Subject.String(), "issuer " + c.Issuer.String(), "for " + strings.Join(usages, ","),
 		"from " + c.NotBefore.UTC().Format(time.RFC3339), "until " + c.NotAfter.UTC().Format(time.RFC3339), c.PublicKeyAlgorithm.String(),
 	}
+	if c.IsCA {
+		parts = append(parts, "fingerprint SHA-256 "+pki.Fingerprint(c))
+	}
 	if len(names) > 0 {
 		parts = append(parts, "names "+strings.Join(names, ","))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// maskHashes leaves out of the manifest of files the hashes of secrets and of what depends on them.
-func maskHashes(manifest []byte, n *node.Node) []byte {
-	var b bytes.Buffer
-	for line := range strings.Lines(string(manifest)) {
-		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
-		if len(fields) == 4 {
-			if f := n.File(fields[3]); f != nil && (f.Secret != "" || path.Ext(f.Path) == ".crt" || path.Ext(f.Path) == ".pub") {
-				fields[0] = "<" + path.Base(f.Path) + ">"
-			}
-		}
-		b.WriteString(strings.Join(fields, " ") + "\n")
+// reviewedAdmin is the line of the operator's kubeconfig, which is on no machine.
+func (r *Cluster) reviewedAdmin() (string, error) {
+	spec := r.Public.AdminSpec(r.Plan)
+	cert, err := r.Public.Describe(spec)
+	if err != nil {
+		return "", err
 	}
-	return b.Bytes()
+	secret := r.generation(spec.Name)
+	return fmt.Sprintf("file %s %s <secret %s>\n%s\n", AdminFile, r.Plan.EndpointURL(), secret, indented("certificate "+secret+": "+Describe(cert))), nil
 }

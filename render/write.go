@@ -1,16 +1,17 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -29,41 +30,51 @@ type Inventory struct {
 const (
 	InventoryFile = "inventory.json"
 	AdminFile     = "admin.conf"
-	tempSuffix    = ".kiln-new"
 )
 
 // Result says what a run did, or would do.
 type Result struct {
+	// Inventory and Changes are of the documents' folder.
 	Inventory Inventory
-	Written   []string // paths below the output folder whose content is new or has changed
-	Removed   []string // documents of machines that the configuration no longer has
-	Unchanged int
+	Changes
+	// Review is of the review twin.
+	Review Changes
 }
 
-// Changed says whether anything is different from what lay there.
-func (r *Result) Changed() bool { return len(r.Written)+len(r.Removed) > 0 }
-
-// Options say how Write works.
+// Options say what Write writes, and how.
 type Options struct {
+	// Review is the folder of the review twin; empty for none.
+	Review string
 	// Check writes nothing: the result says what would change.
 	Check bool
-	// BeforeCommit runs when every document is rendered, checked and on disk under a temporary name, before the first
-	// of them gets its own. An error from it leaves the folder as it was.
+	// BeforeCommit runs when everything is rendered, checked and on disk under a temporary name, before the first
+	// file gets its own. An error from it leaves the folders as they were.
 	BeforeCommit func() error
 	// Progress is called after each machine with how many are done.
 	Progress func(done int)
 }
 
-// ErrPartial is the cause when renaming failed half way: some documents are new, some old, and the inventory does not match.
-var ErrPartial = errors.New("the folder holds old and new documents; run the same render again")
+// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the inventory does not match.
+var ErrPartial = errors.New("the folder holds old and new files; run the same render again")
 
-// ErrForeign is the cause when the output folder belongs to another cluster.
+// ErrForeign is the cause when a folder belongs to another cluster, or to something else.
 var ErrForeign = errors.New("the folder holds the documents of another cluster")
 
-// Write renders every machine of the cluster into the folder out: first all documents under temporary names (mode 0600,
-// synced), then the renames, the inventory last. A run that fails leaves the folder as it was.
+// Write renders every machine of the cluster: its document into the folder out, unless that is empty, and the review twin into
+// another. First all files get temporary names, synced, then come the renames, the inventory last. A run that fails leaves the
+// folders as they were. Without the bundle only the twin can be written.
 func (r *Cluster) Write(out string, o Options) (*Result, error) {
-	w := &writer{cluster: r, dir: out, options: o}
+	if r.Bundle == nil && out != "" {
+		return nil, errors.New("documents hold secrets; only the review twin is made from the public half alone")
+	}
+	w := &writer{cluster: r, out: out, options: o}
+	if out != "" {
+		w.documents = &folder{dir: out, mode: 0o600, check: o.Check, last: InventoryFile}
+	}
+	if o.Review != "" {
+		w.twin = newTwin(r)
+		w.review = &folder{dir: o.Review, mode: 0o644, check: o.Check, last: IndexFile, diff: o.Check}
+	}
 	return w.run()
 }
 
@@ -85,109 +96,123 @@ func ReadInventory(out string) (*Inventory, error) {
 
 // writer is one run of Write.
 type writer struct {
-	cluster *Cluster
-	dir     string
-	options Options
-	root    *os.Root // nil while the folder does not exist
+	cluster           *Cluster
+	out               string
+	options           Options
+	documents, review *folder // nil if they are not wanted
+	twin              *twin   // with review
+	before            *Inventory
 
 	mu     sync.Mutex
-	staged []string // files that lie under their temporary name
-	made   []string // folders that this run made, outermost first
-	result Result
 	done   int
+	result Result
 }
 
 func (w *writer) run() (*Result, error) {
-	if info, err := os.Stat(w.dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s: not a folder", w.dir)
-	}
-	before, err := ReadInventory(w.dir)
-	if err != nil {
-		return nil, err
-	}
-	if before != nil && before.Cluster != w.cluster.Bundle.Cluster {
-		return nil, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.dir, ErrForeign,
-			before.Name, before.Cluster, w.cluster.Plan.Name, w.cluster.Bundle.Cluster)
-	}
-	if err := w.open(); err != nil {
-		return nil, err
-	}
-	if w.root != nil {
-		defer func() { _ = w.root.Close() }()
-		unlock, err := lock(w.dir)
-		if err != nil {
-			return nil, fmt.Errorf("%s: another kiln is writing there: %w", w.dir, err)
+	for _, dir := range []string{w.options.Review, w.out} {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: not a folder", dir)
 		}
-		defer unlock()
 	}
-	defer w.rollBack()
-
-	entries, err := w.documents()
+	var folders []*folder
+	if w.documents != nil {
+		if err := w.openDocuments(); err != nil {
+			return nil, err
+		}
+		folders = append(folders, w.documents)
+		defer w.documents.close()
+	}
+	if w.review != nil {
+		if err := w.openTwin(); err != nil {
+			return nil, err
+		}
+		folders = append(folders, w.review)
+		defer w.review.close()
+	}
+	entries, err := w.machines()
 	if err != nil {
 		return nil, err
 	}
+	if w.documents != nil {
+		if err := w.finishDocuments(entries); err != nil {
+			return nil, err
+		}
+	}
+	if w.review != nil {
+		if err := w.finishTwin(); err != nil {
+			return nil, err
+		}
+	}
+	if !w.options.Check {
+		if err := w.commit(folders); err != nil {
+			return nil, err
+		}
+	}
+	if w.documents != nil {
+		w.result.Changes = w.documents.changes()
+	}
+	if w.review != nil {
+		w.result.Review = w.review.changes()
+	}
+	return &w.result, nil
+}
+
+func (w *writer) commit(folders []*folder) error {
+	for _, f := range folders {
+		if err := f.sync(); err != nil {
+			return err
+		}
+	}
+	if w.options.BeforeCommit != nil {
+		if err := w.options.BeforeCommit(); err != nil {
+			return err
+		}
+	}
+	for _, f := range folders {
+		if err := f.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openDocuments opens the documents' folder, unless it is another cluster's.
+func (w *writer) openDocuments() error {
+	var err error
+	if w.before, err = ReadInventory(w.documents.dir); err != nil {
+		return err
+	}
+	if w.before != nil && w.before.Cluster != w.cluster.Public.Cluster {
+		return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.documents.dir, ErrForeign,
+			w.before.Name, w.before.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+	}
+	return w.documents.open()
+}
+
+// finishDocuments stages what belongs to all machines, and finds what is no longer rendered.
+func (w *writer) finishDocuments(entries []Entry) error {
 	admin, err := w.cluster.Admin()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := w.stage(AdminFile, admin); err != nil {
-		return nil, err
+	if err := w.documents.stage(AdminFile, admin); err != nil {
+		return err
 	}
 	w.result.Inventory = Inventory{
-		APIVersion: "kiln.dev/v1alpha1", Kind: "Inventory", Name: w.cluster.Plan.Name, Cluster: w.cluster.Bundle.Cluster,
+		APIVersion: "kiln.dev/v1alpha1", Kind: "Inventory", Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
 		Kubernetes: w.cluster.Plan.Version, Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {
-		return nil, err
-	}
-	if err := w.stage(InventoryFile, append(inventory, '\n')); err != nil {
-		return nil, err
-	}
-	w.stale(before)
-	slices.Sort(w.result.Written)
-	if w.options.Check {
-		return &w.result, nil
-	}
-	return &w.result, w.commit()
-}
-
-// open makes the output folder, if it has to be made, and opens it.
-func (w *writer) open() error {
-	_, err := os.Stat(w.dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if w.options.Check {
-			return nil
-		}
-		if err := w.makeAll(w.dir); err != nil {
-			return err
-		}
-	case err != nil:
 		return err
 	}
-	w.root, err = os.OpenRoot(w.dir)
-	return err
+	w.stale()
+	return w.documents.stage(InventoryFile, append(inventory, '\n'))
 }
 
-// makeAll makes a folder and those above it, and remembers them.
-func (w *writer) makeAll(dir string) error {
-	parent := filepath.Dir(dir)
-	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		if err := w.makeAll(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	w.made = append(w.made, dir)
-	return nil
-}
-
-// documents renders all machines, as many at a time as there are processors, and stages their files. Its entries are in
+// machines renders all machines, as many at a time as there are processors, and stages their files. Its entries are in
 // the plan's order. The first error in that order is returned.
-func (w *writer) documents() ([]Entry, error) {
+func (w *writer) machines() ([]Entry, error) {
 	n := w.cluster.Machines()
 	entries := make([]Entry, n)
 	errs := make([]error, n)
@@ -196,7 +221,7 @@ func (w *writer) documents() ([]Entry, error) {
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
 			for i := range next {
-				entries[i], errs[i] = w.document(i)
+				entries[i], errs[i] = w.machine(i)
 			}
 		})
 	}
@@ -205,11 +230,13 @@ func (w *writer) documents() ([]Entry, error) {
 	}
 	close(next)
 	group.Wait()
-	return entries, errors.Join(firstErrors(errs)...)
+	return entries, joined(errs)
 }
 
-// firstErrors bounds how many machines' errors are shown: one mistake often repeats on every machine.
-func firstErrors(errs []error) (out []error) {
+// joined makes one error of those of several machines, and bounds how many are shown: one mistake often repeats on every
+// machine.
+func joined(errs []error) error {
+	var out []error
 	more := 0
 	for _, err := range errs {
 		switch {
@@ -223,17 +250,29 @@ func firstErrors(errs []error) (out []error) {
 	if more > 0 {
 		out = append(out, fmt.Errorf("and %d more machines with errors", more))
 	}
-	return out
+	return errors.Join(out...)
 }
 
-func (w *writer) document(i int) (Entry, error) {
-	d, err := w.cluster.Document(i)
+func (w *writer) machine(i int) (entry Entry, err error) {
+	n, err := w.cluster.checked(i)
 	if err != nil {
 		return Entry{}, err
 	}
-	for _, f := range d.Files {
-		if err := w.stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
+	if w.documents != nil {
+		d, err := w.cluster.packed(i, n)
+		if err != nil {
 			return Entry{}, err
+		}
+		for _, f := range d.Files {
+			if err := w.documents.stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
+				return Entry{}, err
+			}
+		}
+		entry = d.Entry
+	}
+	if w.twin != nil {
+		if err := w.twin.add(i, n); err != nil {
+			return Entry{}, fmt.Errorf("%s %s: %w", kindOf(&w.cluster.Plan.Machines[i]), n.Name, err)
 		}
 	}
 	w.mu.Lock()
@@ -242,88 +281,12 @@ func (w *writer) document(i int) (Entry, error) {
 		w.options.Progress(w.done)
 	}
 	w.mu.Unlock()
-	return d.Entry, nil
-}
-
-// stage puts a file under its temporary name, unless what lies there is the same already.
-func (w *writer) stage(name string, data []byte) error {
-	if w.root != nil {
-		if same, err := w.same(name, data); err != nil {
-			return err
-		} else if same {
-			w.mu.Lock()
-			w.result.Unchanged++
-			w.mu.Unlock()
-			return nil
-		}
-	}
-	w.mu.Lock()
-	w.result.Written = append(w.result.Written, name)
-	w.mu.Unlock()
-	if w.options.Check {
-		return nil
-	}
-	if err := w.makeInside(path.Dir(name)); err != nil {
-		return err
-	}
-	// A file of that name can only be left over from a run that was cut off.
-	_ = w.root.Remove(name + tempSuffix)
-	f, err := w.root.OpenFile(name+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.staged = append(w.staged, name)
-	w.mu.Unlock()
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
-
-// makeInside makes a folder below the output folder and remembers it.
-func (w *writer) makeInside(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, err := w.root.Stat(dir); err == nil {
-		return nil
-	}
-	for i := range len(dir) + 1 {
-		if i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		switch err := w.root.Mkdir(dir[:i], 0o700); {
-		case err == nil:
-			w.made = append(w.made, filepath.Join(w.dir, dir[:i]))
-		case !errors.Is(err, fs.ErrExist):
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) same(name string, data []byte) (bool, error) {
-	info, err := w.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("%s: not a regular file; remove it", filepath.Join(w.dir, name))
-	}
-	if info.Size() != int64(len(data)) || info.Mode().Perm() != 0o600 {
-		return false, nil
-	}
-	old, err := w.root.ReadFile(name)
-	return bytes.Equal(old, data), err
+	return entry, nil
 }
 
 // stale finds the documents that the last inventory lists and this one does not.
-func (w *writer) stale(before *Inventory) {
-	if before == nil {
+func (w *writer) stale() {
+	if w.before == nil {
 		return
 	}
 	now := map[string]bool{}
@@ -332,71 +295,87 @@ func (w *writer) stale(before *Inventory) {
 			now[name] = true
 		}
 	}
-	for _, e := range before.Documents {
+	for _, e := range w.before.Documents {
 		for _, name := range append(e.Others, e.Document) {
 			if !now[name] && fs.ValidPath(name) {
-				w.result.Removed = append(w.result.Removed, name)
+				w.documents.removed = append(w.documents.removed, name)
 			}
 		}
 	}
-	slices.Sort(w.result.Removed)
 }
 
-// commit gives every staged file its own name, the inventory last, and removes what is stale.
-func (w *writer) commit() error {
-	if err := syncFolder(w.dir); err != nil {
-		return fmt.Errorf("%s: sync: %w", w.dir, err)
+// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is in the folders of machines and is not
+// rendered will be removed.
+func (w *writer) openTwin() error {
+	dir := w.review.dir
+	there, err := readTwin(dir)
+	switch {
+	case err != nil:
+		return err
+	case there != nil && there.cluster != w.cluster.Public.Cluster:
+		return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --review", dir, ErrForeign,
+			there.name, there.cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+	case there != nil:
+		w.review.own = there.folders
 	}
-	if w.options.BeforeCommit != nil {
-		if err := w.options.BeforeCommit(); err != nil {
-			return err
-		}
-	}
-	w.made = nil
-	slices.SortFunc(w.staged, func(a, b string) int {
-		if (a == InventoryFile) != (b == InventoryFile) {
-			if b == InventoryFile {
-				return -1
-			}
-			return 1
-		}
-		return bytes.Compare([]byte(a), []byte(b))
-	})
-	for len(w.staged) > 0 {
-		name := w.staged[0]
-		if name == InventoryFile {
-			if err := w.removeStale(); err != nil {
-				return fmt.Errorf("%w: %w", ErrPartial, err)
-			}
-		}
-		if err := w.root.Rename(name+tempSuffix, name); err != nil {
-			return fmt.Errorf("%w: %w", ErrPartial, err)
-		}
-		w.staged = w.staged[1:]
-	}
-	return syncFolder(w.dir)
+	return w.review.open()
 }
 
-func (w *writer) removeStale() error {
-	for _, name := range w.result.Removed {
-		if err := w.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// twinThere is what a twin's INDEX says: which cluster it is of, and the folders that are the twin's.
+type twinThere struct {
+	name, cluster string
+	folders       []string
+}
+
+// readTwin returns what lies in a twin's folder; nil if it is empty or not there. A folder of something else is an error.
+func readTwin(dir string) (*twinThere, error) {
+	index, err := os.ReadFile(filepath.Join(dir, IndexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		files, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
+			return nil, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s: not empty and not a review twin: it has no %s; name a new folder with --review", dir, IndexFile)
+		}
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	there, version := &twinThere{}, ""
+	if _, err := fmt.Sscanf(string(index), twinMark, &there.name, &there.cluster, &version); err != nil {
+		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", filepath.Join(dir, IndexFile), IndexFile)
+	}
+	for line := range strings.Lines(string(index)) {
+		switch words := strings.Fields(line); {
+		case len(words) < 2 || !fs.ValidPath(words[1]) || strings.ContainsAny(words[1], "/\\") || words[1][0] == '.':
+		case words[0] == "node":
+			there.folders = append(there.folders, words[1])
+		case words[0] == "pool":
+			there.folders = append(there.folders, path.Join("pools", words[1]))
+		}
+	}
+	return there, nil
+}
+
+// finishTwin stages the twin, and finds what is no longer rendered: all else in the folders of machines.
+func (w *writer) finishTwin() error {
+	files, err := w.twin.files()
+	if err != nil {
+		return err
+	}
+	w.review.own = append(w.review.own, sharedFolder)
+	for i := range w.cluster.Plan.Machines {
+		w.review.own = append(w.review.own, folderOf(&w.cluster.Plan.Machines[i]))
+	}
+	if err := w.review.sweep(func(name string) bool { _, rendered := files[name]; return rendered }); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.review.stage(name, files[name]); err != nil {
 			return err
 		}
-		// The machine's folder goes with its last file; one with other people's files stays.
-		_ = w.root.Remove(path.Dir(name))
 	}
 	return nil
-}
-
-// rollBack removes what lies under temporary names and the folders that this run made, unless all was committed.
-func (w *writer) rollBack() {
-	if w.root == nil {
-		return
-	}
-	for _, name := range w.staged {
-		_ = w.root.Remove(name + tempSuffix)
-	}
-	for _, dir := range slices.Backward(w.made) {
-		_ = os.Remove(dir)
-	}
 }

@@ -31,7 +31,7 @@ const (
 		"--mount type=bind,src=ROOT/var/backups/etcd,dst=ROOT/var/backups/etcd,options=rbind:ro registry.k8s.io/etcd:3.6.8-0 kiln-restore " +
 		"etcdutl snapshot restore ROOT/var/backups/etcd/a.db --data-dir ROOT/var/lib/etcd/restore --name cp-1 " +
 		"--initial-cluster cp-1=https://10.0.0.11:2380 --initial-advertise-peer-urls https://10.0.0.11:2380 " +
-		"--initial-cluster-token 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11-2 --bump-revision 1000000000 --mark-compacted\n"
+		"--initial-cluster-token kiln/0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11-2 --bump-revision 1000000000 --mark-compacted\n"
 )
 
 // restoreRows: a machine of a cluster that is brought back from a snapshot, and what becomes of it.

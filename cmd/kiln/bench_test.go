@@ -15,6 +15,43 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// BenchmarkTwin measures how long the whole program takes to write the review twin of a thousand machines into a new folder, and to
+// check it, from the public half alone. It fails where a promise is not held.
+func BenchmarkTwin(b *testing.B) {
+	kiln := build(b)
+	dir := b.TempDir()
+	configuration := filepath.Join(dir, "cluster.yaml")
+	require.NoError(b, os.WriteFile(configuration, large(997), 0o600))
+	run := func(args ...string) time.Duration {
+		start := time.Now()
+		text, err := exec.Command(kiln, append(args, "--config", configuration)...).CombinedOutput()
+		require.NoError(b, err, "%s", text)
+		return time.Since(start)
+	}
+	run("render", "--out", filepath.Join(dir, "nodes"))
+	text, err := exec.Command(kiln, "secrets", "public", "--secrets", filepath.Join(dir, "bench.secrets.yaml"), "--out", filepath.Join(dir, "bench.public.yaml")).CombinedOutput()
+	require.NoError(b, err, "%s", text)
+	require.NoError(b, os.Remove(filepath.Join(dir, "bench.secrets.yaml")))
+	var written, checked time.Duration
+	for i := 0; b.Loop(); i++ {
+		review := filepath.Join(dir, fmt.Sprint("review", i))
+		if took := run("render", "--review", review); written == 0 || took < written {
+			written = took
+		}
+		if took := run("render", "--review", review, "--check"); checked == 0 || took < checked {
+			checked = took
+		}
+	}
+	const promise = 5 * time.Second
+	b.ReportMetric(written.Seconds(), "s/written")
+	b.ReportMetric(checked.Seconds(), "s/checked")
+	b.ReportMetric(promise.Seconds(), "s/promised")
+	b.ReportMetric(0, "ns/op")
+	if max(written, checked) > promise {
+		b.Errorf("written in %s, checked in %s; promised are %s for each", written, checked, promise)
+	}
+}
+
 // BenchmarkColdProcess measures what the design promises on two cores: how long the whole program takes for clusters of several
 // sizes, from its start to the last synced file, and how much memory at its peak. It fails where a promise is not held.
 func BenchmarkColdProcess(b *testing.B) {

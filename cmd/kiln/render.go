@@ -20,21 +20,24 @@ import (
 )
 
 type renderFlags struct {
-	config, out, secrets, restore, output string
-	check                                 bool
+	config, out, review, secrets, public, restore, output string
+	check                                                 bool
 }
 
 func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
-		Use:   "render --config FILE --out DIR",
-		Short: "Render every machine of a cluster into its boot document",
+		Use:   "render --config FILE [--out DIR] [--review DIR]",
+		Short: "Render every machine of a cluster into its boot document, and into a twin for review",
+		Long: "Render every machine of a cluster into its boot document (--out), into a twin for review that is safe for git (--review), or both.\n" +
+			"The twin alone needs no secret: it is made from the public half of the bundle, which kiln secrets public writes.",
 		Example: `  kiln render --config cluster.yaml --out ./nodes
-  kiln render --config cluster.yaml --out ./nodes --check
+  kiln render --config cluster.yaml --out ./nodes --review ./review
+  kiln render --config cluster.yaml --review ./review --check
   kiln render --config cluster.yaml --out ./nodes --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(required("config", f.config, "cluster.yaml"), required("out", f.out, "./nodes"), outputFlag(f.output)); err != nil {
+			if err := f.wrong(); err != nil {
 				return err
 			}
 			return f.run(cmd)
@@ -43,11 +46,31 @@ func renderCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the cluster's configuration")
 	flags.StringVar(&f.out, "out", "", "the folder for the documents (0700; its files 0600, for they hold secrets)")
-	flags.StringVar(&f.secrets, "secrets", "", "the bundle (default: NAME.secrets.yaml beside the configuration, made at the first render)")
-	flags.BoolVar(&f.check, "check", false, "write nothing; exit 3 if the folder is not what would be rendered")
+	flags.StringVar(&f.review, "review", "", "the folder for the review twin: every machine as files, without a secret")
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle (default: NAME.secrets.yaml beside the configuration, made at the first render with --out)")
+	flags.StringVar(&f.public, "public", "", "the public half of the bundle, for --review alone (default: NAME.public.yaml beside the configuration, if there is no bundle)")
+	flags.BoolVar(&f.check, "check", false, "write nothing; exit 3 if the folders are not what would be rendered, and show how the twin differs")
 	flags.StringVar(&f.restore, "restore", "", "bring etcd back from a snapshot on a machine, [MACHINE:]PATH (default machine: the first control plane)")
 	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
 	return cmd
+}
+
+// wrong returns what is wrong with the flags.
+func (f *renderFlags) wrong() error {
+	if f.review == "" {
+		if err := required("out", f.out, "./nodes"); err != nil {
+			return errors.Join(required("config", f.config, "cluster.yaml"), err)
+		}
+	}
+	switch {
+	case f.public != "" && f.out != "":
+		return usageError{errors.New("--public is for --review alone: documents hold secrets; leave --out or --public out")}
+	case f.public != "" && f.secrets != "":
+		return usageError{errors.New("--public and --secrets: name one of them")}
+	case f.out != "" && f.review != "" && filepath.Clean(f.out) == filepath.Clean(f.review):
+		return usageError{errors.New("--out and --review name one folder; secrets and what goes into git need two")}
+	}
+	return errors.Join(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
 }
 
 // outputFlag checks the value of -o.
@@ -59,6 +82,9 @@ func outputFlag(value string) error {
 }
 
 func (f *renderFlags) run(cmd *cobra.Command) error {
+	if f.out == "" {
+		return f.runReview(cmd)
+	}
 	messages := cmd.ErrOrStderr()
 	cluster, err := render.Config(f.config)
 	if err != nil {
@@ -77,24 +103,17 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.restore != "" {
-		if err := r.Restore(f.restore); err != nil {
-			return fmt.Errorf("--restore: %w", err)
-		}
-		if renewed && f.check {
-			return fmt.Errorf("--restore %s: the bundle does not know of it yet; render without --check first", f.restore)
-		}
+	if err := f.restoreEtcd(r, renewed && f.check); err != nil {
+		return err
 	}
-	progress, finish := progressLine(messages, r.Machines())
-	options := render.Options{Check: f.check, Progress: progress}
+	options := render.Options{}
 	switch {
 	case fresh:
 		options.BeforeCommit = func() error { return render.CreateBundle(path, bundle) }
 	case renewed:
 		options.BeforeCommit = func() error { return render.ReplaceBundle(path, bundle) }
 	}
-	result, err := r.Write(f.out, options)
-	finish()
+	result, err := f.write(messages, r, options)
 	if err != nil {
 		return err
 	}
@@ -104,11 +123,28 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if renewed {
 		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
 	}
-	warnDates(messages, bundle, result)
+	warnDates(messages, &bundle.Public, result)
+	return f.finish(cmd, r, path, result)
+}
+
+// write renders into the folders that the flags name.
+func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options render.Options) (*render.Result, error) {
+	progress, finish := progressLine(messages, r.Machines())
+	defer finish()
+	options.Review, options.Check, options.Progress = f.review, f.check, progress
+	return r.Write(f.out, options)
+}
+
+// finish reports what was done, and tells by the error whether anything differs.
+func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath string, result *render.Result) error {
 	if err := f.report(cmd, result); err != nil {
 		return err
 	}
-	if f.check && result.Changed() {
+	old, err := f.oldPublic(cmd.ErrOrStderr(), r, bundlePath)
+	if err != nil {
+		return err
+	}
+	if f.check && (old || result.Changed() || result.Review.Changed()) {
 		return errDifferent
 	}
 	return nil
@@ -134,6 +170,9 @@ func (f *renderFlags) bundle(path string, cluster *config.Cluster) (b *pki.Bundl
 	if f.secrets != "" {
 		return nil, false, fmt.Errorf("--secrets %s: no such file; without --secrets the first render makes a bundle", path)
 	}
+	if public := render.PublicPath(f.config, cluster.Metadata.Name); !absent(public) {
+		return nil, false, fmt.Errorf("%s is the public half of a bundle, and %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", public, path)
+	}
 	certs := &cluster.Spec.Certificates
 	b, err = pki.New(pki.Options{
 		Name: cluster.Metadata.Name, Now: time.Now(), Algorithm: pki.Algorithm(certs.KeyAlgorithm),
@@ -157,29 +196,47 @@ func (f *renderFlags) renew(b *pki.Bundle, cluster *config.Cluster) bool {
 	return true
 }
 
-// report lists what was written, or would be.
-func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
-	if f.output == "json" {
-		return printJSON(cmd.OutOrStdout(), struct {
-			Written   []string         `json:"written"`
-			Removed   []string         `json:"removed"`
-			Unchanged int              `json:"unchanged"`
-			Inventory render.Inventory `json:"inventory"`
-		}{orEmpty(result.Written), orEmpty(result.Removed), result.Unchanged, result.Inventory})
-	}
-	out := cmd.OutOrStdout()
-	if f.check {
-		for _, name := range result.Written {
-			say(out, "would change  %s\n", name)
-		}
-		for _, name := range result.Removed {
-			say(out, "would remove  %s\n", name)
-		}
-		if !result.Changed() {
-			say(out, "%s is what would be rendered\n", f.out)
-		}
+// restoreEtcd makes r restore etcd, if that was asked for. Unknown says that the bundle as it is stored has no identity for it.
+func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
+	if f.restore == "" {
 		return nil
 	}
+	if err := r.Restore(f.restore); err != nil {
+		return fmt.Errorf("--restore: %w", err)
+	}
+	if unknown {
+		return fmt.Errorf("--restore %s: the bundle does not know of it yet; render with --out and without --check first", f.restore)
+	}
+	return nil
+}
+
+// report lists what was written, or would be.
+func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.output == "json":
+		return f.reportJSON(out, result)
+	case f.check:
+		f.reportCheck(out, result)
+		return nil
+	}
+	if f.out != "" {
+		if err := f.reportDocuments(out, result); err != nil {
+			return err
+		}
+	}
+	if f.review != "" {
+		f.reportReview(out, &result.Review)
+	}
+	if f.out != "" {
+		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
+	}
+	return nil
+}
+
+// reportDocuments lists the documents, and those that are gone.
+func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) error {
 	if docs := result.Inventory.Documents; len(docs) <= maxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
@@ -196,8 +253,6 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 	for _, name := range result.Removed {
 		say(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
 	}
-	say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-		count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
 	return nil
 }
 
@@ -230,7 +285,7 @@ const soon = 30 * 24 * time.Hour
 
 // warnDates tells of what has ended or soon will. It is the only place that compares dates with the clock: what is
 // rendered never depends on it.
-func warnDates(w io.Writer, b *pki.Bundle, result *render.Result) {
+func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 	now := time.Now()
 	if now.After(b.FormationDeadline) {
 		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))

@@ -43,11 +43,12 @@ type loader struct {
 	dir    fs.FS
 	source *source
 	failed map[string]error
+	public bool // files with secrets may be missing
 }
 
 // load reads every file that c names, and reports those that cannot be read.
-func load(c *Cluster, dir fs.FS, r *reporter) {
-	l := &loader{reporter: r, dir: dir, source: c.source, failed: map[string]error{}}
+func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
+	l := &loader{reporter: r, dir: dir, source: c.source, failed: map[string]error{}, public: public}
 	l.source.texts = map[string][]byte{}
 	l.source.folders = map[string]map[string][]byte{}
 	_, spec := top()
@@ -72,7 +73,7 @@ func load(c *Cluster, dir fs.FS, r *reporter) {
 		at := spec.key("controlPlane").key("etcd").key("external")
 		l.text(ext.CAFrom, at.key("caFrom"))
 		l.text(ext.CertFrom, at.key("certFrom"))
-		l.text(ext.KeyFrom, at.key("keyFrom"))
+		l.secret(ext.KeyFrom, true, at.key("keyFrom"))
 	}
 	for i, a := range c.Spec.Addons {
 		l.addon(a.Path, spec.key("addons").at(i).key("path"))
@@ -83,7 +84,7 @@ func load(c *Cluster, dir fs.FS, r *reporter) {
 func (l *loader) machine(m *Machine, at *where) {
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
-			l.text(f.ContentFrom, at.key("files").at(i).key("contentFrom"))
+			l.secret(f.ContentFrom, f.Secret, at.key("files").at(i).key("contentFrom"))
 		}
 	}
 	for i, u := range m.Units {
@@ -99,7 +100,7 @@ func (l *loader) machine(m *Machine, at *where) {
 func (l *loader) scripts(scripts []Script, at *where) {
 	for i, s := range scripts {
 		if s.ContentFrom != "" {
-			l.text(s.ContentFrom, at.at(i).key("contentFrom"))
+			l.secret(s.ContentFrom, s.Secret, at.at(i).key("contentFrom"))
 		}
 	}
 }
@@ -111,6 +112,17 @@ func (l *loader) patches(patches []Patch, at *where) {
 			l.text(p.PatchFrom, at.at(i).key("patchFrom"))
 		}
 	}
+}
+
+// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and nothing is said of its content.
+func (l *loader) secret(name string, secret bool, at *where) {
+	if secret && l.public && checkName(name) == nil && l.dir != nil {
+		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {
+			l.hide(at.String())
+			return
+		}
+	}
+	l.text(name, at)
 }
 
 // text reads one file.

@@ -16,6 +16,16 @@ import (
 //
 // The Cluster must not be changed afterwards: its machines share what they have in common.
 func Parse(name string, data []byte, dir fs.FS) (*Cluster, error) {
+	return parse(name, data, dir, false)
+}
+
+// ParsePublic is Parse where the secrets are not: of the files that cluster.yaml names, those that hold a secret (the sources of files and
+// scripts marked secret, the key of an external etcd) may be missing. Text returns nil for them.
+func ParsePublic(name string, data []byte, dir fs.FS) (*Cluster, error) {
+	return parse(name, data, dir, true)
+}
+
+func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	r := &reporter{file: name}
 	root := readDocument(data, r)
 	if root == nil {
@@ -33,7 +43,7 @@ func Parse(name string, data []byte, dir fs.FS) (*Cluster, error) {
 	}
 	d.value(root, reflect.ValueOf(c).Elem(), nil, at)
 	setDefaults(c)
-	load(c, dir, r)
+	load(c, dir, public, r)
 	c.roles = newRoleLayers(c)
 	validate(c, r)
 	if found := r.problems(); found != nil {

@@ -327,3 +327,31 @@ func TestNoSecretInMessages(t *testing.T) {
 		})
 	}
 }
+
+// TestParsePublic: where the secrets are not, their files may be missing, and only theirs.
+func TestParsePublic(t *testing.T) {
+	t.Parallel()
+	text := []byte(header + onOS + `  controlPlane:
+    etcd: {external: {endpoints: ["https://e:2379"], caFrom: ca.crt, certFrom: client.crt, keyFrom: client.key}}
+  workers:
+    machines:
+      files: [{path: /etc/a, contentFrom: a, secret: true}]
+      preBoot: [{name: b, contentFrom: b, secret: true}]
+` + oneNode)
+	certificate := &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\n")}
+	dir := fstest.MapFS{"ca.crt": certificate, "client.crt": certificate}
+	_, err := config.Parse("cluster.yaml", text, dir)
+	var problems config.Problems
+	require.ErrorAs(t, err, &problems)
+	require.Len(t, problems, 3)
+
+	c, err := config.ParsePublic("cluster.yaml", text, dir)
+	require.NoError(t, err)
+	require.Nil(t, c.Text("client.key"))
+	delete(dir, "client.crt")
+	_, err = config.ParsePublic("cluster.yaml", text, dir)
+	require.ErrorContains(t, err, "certFrom")
+	dir["client.crt"], dir["b"] = certificate, &fstest.MapFile{}
+	_, err = config.ParsePublic("cluster.yaml", text, dir)
+	require.ErrorContains(t, err, "has no text", "what is there is checked")
+}

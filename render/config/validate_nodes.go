@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// reservedNames are taken in the output folder, where every machine has a folder of its name.
-var reservedNames = []string{"pools", "admin.conf", "inventory.json"}
+// reservedNames are taken in the output folder or the review twin, where every machine has a folder of its name.
+var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json"}
 
 // nodes checks the machines known by name, each and against each other.
 func (v *checker) nodes() {

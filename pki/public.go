@@ -1,0 +1,223 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// kindPublic is the kind of a stored public half.
+const kindPublic = "SecretsPublic"
+
+// Public is the half of a bundle that holds no secret, and nothing that is computed from one: everybody may read it. It
+// decides what is valid from when until when, and so all that a reviewer sees of a cluster.
+type Public struct {
+	// Cluster is the cluster's UUID: it names the etcd cluster and salts every derivation.
+	Cluster string
+	// Name is the cluster's name, so that a bundle is never used for another cluster.
+	Name string
+	// Issued is the time from which leaf certificates count.
+	Issued time.Time
+	// FormationDeadline is until when a new etcd cluster may be formed and the install credential is valid.
+	FormationDeadline time.Time
+	// Generations counts the rotations of a derived secret, by its name; absent means 1.
+	Generations map[string]int
+	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it; empty if it never was.
+	Restored string
+
+	CA, EtcdCA, FrontProxyCA Authority
+}
+
+// Authority is a CA: its certificate. Its key is the bundle's.
+type Authority struct {
+	Certificate *x509.Certificate
+}
+
+// PEM returns the CA's certificate.
+func (a Authority) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
+}
+
+// Fingerprint returns the SHA-256 of a certificate's public key (its SubjectPublicKeyInfo) in hex: what kubeadm calls the
+// hash of a CA certificate.
+func Fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
+}
+
+// Generation returns which rotation of the named secret is in force, counted from 1.
+func (p *Public) Generation(name string) int {
+	if g := p.Generations[name]; g > 0 {
+		return g
+	}
+	return 1
+}
+
+// Authority returns the CA that s names.
+func (p *Public) Authority(s Signer) *Authority {
+	switch s {
+	case EtcdCA:
+		return &p.EtcdCA
+	case FrontProxyCA:
+		return &p.FrontProxyCA
+	default:
+		return &p.CA
+	}
+}
+
+// Describe returns what the certificate of spec says, but for what depends on its key: serial number, public key, key identifier and
+// signature, which Issue adds. It fails if the certificate would outlive its CA.
+func (p *Public) Describe(spec Spec) (*x509.Certificate, error) {
+	ca := p.Authority(spec.Signer).Certificate
+	if spec.NotAfter.After(ca.NotAfter) {
+		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten certificates.lifetime or make new CAs",
+			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Subject.CommonName, ca.NotAfter.Format(time.DateOnly))
+	}
+	c := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: spec.CommonName, Organization: spec.Organizations},
+		Issuer:                ca.Subject,
+		NotBefore:             spec.NotBefore,
+		NotAfter:              spec.NotAfter,
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           spec.Usages,
+		BasicConstraintsValid: true,
+		DNSNames:              spec.Names.DNS,
+		PublicKeyAlgorithm:    x509.ECDSA,
+	}
+	for _, ip := range spec.Names.IPs {
+		c.IPAddresses = append(c.IPAddresses, net.IP(ip.AsSlice()))
+	}
+	return c, nil
+}
+
+// head is what a stored bundle and its stored public half have in common.
+type head struct {
+	APIVersion        string         `json:"apiVersion"`
+	Kind              string         `json:"kind"`
+	Cluster           string         `json:"cluster"`
+	Name              string         `json:"name"`
+	Issued            string         `json:"issued"`
+	FormationDeadline string         `json:"formationDeadline"`
+	Generations       map[string]int `json:"generations,omitempty"`
+	Restored          string         `json:"restored,omitempty"`
+}
+
+// publicFile is the public half as it is stored: of each CA its certificate alone.
+type publicFile struct {
+	head
+	CA           string `json:"ca"`
+	EtcdCA       string `json:"etcdCA"`
+	FrontProxyCA string `json:"frontProxyCA"`
+}
+
+func (p *Public) head(kind string) head {
+	return head{
+		APIVersion: apiVersion, Kind: kind, Cluster: p.Cluster, Name: p.Name,
+		Issued: p.Issued.Format(time.RFC3339), FormationDeadline: p.FormationDeadline.Format(time.RFC3339),
+		Generations: p.Generations, Restored: p.Restored,
+	}
+}
+
+// public checks the head of a stored file and returns what it says; fail is called for each thing that is wrong.
+func (h *head) public(kind string, fail func(string, ...any)) Public {
+	if h.APIVersion != apiVersion || h.Kind != kind {
+		fail("apiVersion and kind: want %s and %s", apiVersion, kind)
+	}
+	if !uuid.MatchString(h.Cluster) {
+		fail("cluster: not a UUID in lower case")
+	}
+	if h.Name == "" {
+		fail("name: the cluster's name is missing")
+	}
+	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored}
+	for _, d := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}} {
+		t, err := time.Parse(time.RFC3339, d.text)
+		if err != nil {
+			fail("%s: not a time such as 2026-01-31T12:00:00Z", d.name)
+		}
+		*d.into = t.UTC()
+	}
+	for _, name := range sortedKeys(h.Generations) {
+		if h.Generations[name] < 1 {
+			fail("generations: %s: generations count from 1", name)
+		}
+	}
+	return p
+}
+
+// Marshal returns the public half as it is stored: YAML, with a comment that says what it is for.
+func (p *Public) Marshal() ([]byte, error) {
+	f := publicFile{head: p.head(kindPublic), CA: string(p.CA.PEM()), EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
+	out, err := yaml.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode the public half: %w", err)
+	}
+	text := "# The public half of the bundle of cluster " + p.Name + ": no secret, and nothing that is computed from one. It belongs into git, where\n" +
+		"# kiln render --review works from it. kiln secrets public writes it anew after every change of the bundle.\n"
+	return append([]byte(text), out...), nil
+}
+
+// LoadPublic reads a stored public half and checks it whole. A bundle is refused: it does not belong where a public half is
+// looked for.
+func LoadPublic(data []byte) (*Public, error) {
+	if len(data) > maxBundle {
+		return nil, fmt.Errorf("larger than %d bytes: this is not the public half of a bundle", maxBundle)
+	}
+	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
+		return nil, errors.New("holds a private key: this is not the public half of a bundle; kiln secrets public writes that")
+	}
+	var f publicFile
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return nil, errors.New("not the public half of a bundle: its YAML does not have the form that kiln secrets public writes")
+	}
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	p := f.public(kindPublic, fail)
+	for _, a := range []struct {
+		name, text string
+		into       *Authority
+	}{{"ca", f.CA, &p.CA}, {"etcdCA", f.EtcdCA, &p.EtcdCA}, {"frontProxyCA", f.FrontProxyCA, &p.FrontProxyCA}} {
+		authority, err := parseAuthority(a.text)
+		if err != nil {
+			fail("%s: %w", a.name, err)
+		}
+		*a.into = authority
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// parseAuthority reads the certificate of a CA that can sign leaves.
+func parseAuthority(text string) (Authority, error) {
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return Authority{}, errors.New("certificate: want exactly one PEM block CERTIFICATE")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Authority{}, errors.New("certificate: not an X.509 certificate")
+	}
+	switch {
+	case !cert.IsCA || !cert.BasicConstraintsValid:
+		return Authority{}, errors.New("certificate: not a CA")
+	case cert.KeyUsage&x509.KeyUsageCertSign == 0:
+		return Authority{}, errors.New("certificate: its key usage does not allow signing certificates")
+	case cert.SignatureAlgorithm == x509.SHA1WithRSA || cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
+		return Authority{}, errors.New("certificate: signed with SHA-1, which no client accepts")
+	}
+	return Authority{Certificate: cert}, nil
+}

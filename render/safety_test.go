@@ -1,0 +1,277 @@
+package render_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/node"
+)
+
+// window is how many bytes in common with a secret are a leak.
+const window = 12
+
+// secrets are byte strings that nobody may see, by name.
+type secrets map[string][]byte
+
+func (s secrets) pem(name string, text []byte) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		s[name+" "+block.Type] = block.Bytes
+	}
+}
+
+// secretsOf returns every secret of a cluster, and everything that is computed from one: leaf certificates with their
+// serial numbers, the service accounts' public key, the hashes of secret files.
+func secretsOf(t testing.TB, r *render.Cluster) secrets {
+	t.Helper()
+	b, s := r.Bundle, secrets{}
+	s["leaf seed"], s["encryption key"] = b.LeafSeed, b.EncryptionKey
+	s.pem("ca", b.CAKey.PEM())
+	s.pem("etcd-ca", b.EtcdCAKey.PEM())
+	s.pem("front-proxy-ca", b.FrontProxyCAKey.PEM())
+	s.pem("service-account", slices.Concat(b.ServiceAccountKey.PEM(), b.ServiceAccountKey.PublicPEM()))
+	specs := []pki.Spec{b.AdminSpec(r.Plan)}
+	for i := range r.Plan.Machines {
+		m := &r.Plan.Machines[i]
+		specs = append(specs, b.Specs(r.Plan, m)...)
+		if m.Token {
+			s["token "+m.Name] = []byte(b.Token(m.Name).Secret)
+		}
+		n, err := r.Node(i)
+		require.NoError(t, err)
+		for _, f := range n.Files {
+			if f.Secret != "" {
+				sum := sha256.Sum256(f.Content)
+				s["sum of "+m.Name+f.Path] = sum[:]
+			}
+			if strings.HasPrefix(f.Secret, "file ") || f.Secret == "external-etcd-client" {
+				s[f.Secret] = f.Content
+				s.pem(f.Secret, f.Content)
+			}
+		}
+	}
+	for _, spec := range specs {
+		cert, err := b.Issue(spec)
+		require.NoError(t, err)
+		s.pem(spec.Name, cert.BothPEM())
+	}
+	return s
+}
+
+// windows returns everything of that length in any form in which a secret is written down, and which secret it is of.
+func (s secrets) windows() map[[window]byte]string {
+	out := map[[window]byte]string{}
+	for name, secret := range s {
+		forms := [][]byte{secret, []byte(hex.EncodeToString(secret)), []byte(strings.ToUpper(hex.EncodeToString(secret)))}
+		for shift := range min(3, len(secret)) { // a secret within another text begins anywhere in a group of three bytes
+			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				forms = append(forms, []byte(encoding.EncodeToString(secret[shift:])))
+			}
+		}
+		for _, form := range forms {
+			for i := range len(form) - window + 1 {
+				out[[window]byte(form[i:])] = name
+			}
+		}
+	}
+	return out
+}
+
+// leaks returns what a twin has in common with secrets.
+func leaks(twin map[string][]byte, forbidden map[[window]byte]string) (found []string) {
+	for _, name := range slices.Sorted(maps.Keys(twin)) {
+		text := slices.Concat([]byte(name), []byte("\n"), twin[name])
+		for i := range len(text) - window + 1 {
+			if of, leaked := forbidden[[window]byte(text[i:])]; leaked {
+				found = append(found, fmt.Sprintf("%s has a part of %s", name, of))
+				break
+			}
+		}
+	}
+	return found
+}
+
+// forbidden returns what must not be in the twin of r: the windows of its secrets without those of another cluster's, which are how keys
+// and certificates are written and not what they are, and without those of certificates that everybody may see: leaves repeat
+// the identifier of their CA's key, and a key holds its public half.
+func forbidden(t testing.TB, name string, r *render.Cluster) map[[window]byte]string {
+	t.Helper()
+	all := secretsOf(t, r).windows()
+	c, own := inputs(t, name)
+	algorithm := pki.P256
+	if own.CA.Certificate.PublicKeyAlgorithm.String() == "RSA" {
+		algorithm = pki.RSA2048
+	}
+	b, err := pki.New(pki.Options{Name: own.Name, Now: own.Issued, Algorithm: algorithm, CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Hour})
+	require.NoError(t, err)
+	other, err := render.New(c, b)
+	require.NoError(t, err)
+	public := secretsOf(t, other)
+	for name := range public { // the user's own secrets are the same in both
+		if strings.HasPrefix(name, "file ") || strings.HasPrefix(name, "external-etcd-client") {
+			delete(public, name)
+		}
+	}
+	for _, ca := range []pki.Authority{own.CA, own.EtcdCA, own.FrontProxyCA} {
+		public.pem(ca.Certificate.Subject.String(), ca.PEM())
+	}
+	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
+		public.pem("external etcd CA", c.Text(ext.CAFrom))
+		public.pem("external etcd", c.Text(ext.CertFrom))
+	}
+	for w := range public.windows() {
+		delete(all, w)
+	}
+	return all
+}
+
+// TestTwinHoldsNoSecret: no twin of any case has twelve bytes in common with a secret, however it is written.
+func TestTwinHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			all := forbidden(t, name, r)
+			require.Greater(t, len(all), 5000, "windows of secrets")
+			twin, err := r.Twin(nil)
+			require.NoError(t, err)
+			require.Empty(t, leaks(twin, all))
+			for i := range r.Plan.Machines {
+				if m := &r.Plan.Machines[i]; m.Token {
+					for path, text := range twin {
+						require.NotContains(t, path+string(text), r.Bundle.Token(m.Name).ID, "the token of %s", m.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTwinLeaksAreFound: had a file lost its mark, or a secret got into a file in whatever form, the scan would tell.
+func TestTwinLeaksAreFound(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"pools", "rsa-ca", "extras"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			all := forbidden(t, name, r)
+			marked := map[string]bool{}
+			_, err := r.Twin(func(n *node.Node) {
+				for _, f := range n.Files {
+					marked[n.Name+f.Path] = f.Secret != ""
+				}
+			})
+			require.NoError(t, err)
+			for at, secret := range marked {
+				if !secret || strings.Contains(at, "/objects/") && !strings.Contains(at, "bootstrap-token") {
+					continue // an add-on's Secret is not one of the bundle's
+				}
+				twin, err := r.Twin(func(n *node.Node) {
+					for i := range n.Files {
+						if f := &n.Files[i]; n.Name+f.Path == at {
+							f.Secret, f.Shown = "", nil
+						}
+					}
+				})
+				require.NoError(t, err)
+				require.NotEmpty(t, leaks(twin, all), "%s without its mark", at)
+			}
+			b := r.Bundle
+			for form, text := range map[string]string{
+				"half a seed in hex":                hex.EncodeToString(b.LeafSeed[16:]),
+				"a key within base64":               base64.StdEncoding.EncodeToString(append([]byte("x"), b.EncryptionKey...)),
+				"twelve characters of a key's body": strings.Split(string(b.ServiceAccountKey.PEM()), "\n")[1][30:42],
+				"a raw key":                         string(b.EncryptionKey),
+				"a leaf's certificate":              string(issued(t, r).CertPEM()),
+			} {
+				require.NotEmpty(t, leaks(map[string][]byte{"x": []byte("before " + text + " after")}, all), form)
+				require.NotEmpty(t, leaks(map[string][]byte{"dir/" + text: nil}, all), form+" in a name")
+			}
+		})
+	}
+}
+
+func issued(t testing.TB, r *render.Cluster) *pki.Certificate {
+	t.Helper()
+	cert, err := r.Bundle.Issue(r.Bundle.Specs(r.Plan, &r.Plan.Machines[0])[0])
+	require.NoError(t, err)
+	return cert
+}
+
+// TestTwinNeedsNoSecret: from the public half alone, as it is stored, and without any file that holds a secret, each case has the
+// same twin as from the bundle.
+func TestTwinNeedsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, b := inputs(t, name)
+			text, err := b.Public.Marshal()
+			require.NoError(t, err)
+			public, err := pki.LoadPublic(text)
+			require.NoError(t, err)
+
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, name))))
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, "bundle")))
+			for _, secret := range secretFiles(c) {
+				require.NoError(t, os.Remove(filepath.Join(dir, secret)))
+			}
+			c, err = render.ConfigPublic(filepath.Join(dir, "cluster.yaml"))
+			require.NoError(t, err)
+			r, err := render.NewPublic(c, public)
+			require.NoError(t, err)
+			requireTwin(t, r, filepath.Join(clusters, name, "want"))
+
+			for i := range r.Machines() {
+				n, err := r.Node(i)
+				require.NoError(t, err)
+				for _, f := range n.Files {
+					require.NotContains(t, string(f.Content), "PRIVATE KEY", f.Path)
+				}
+			}
+			_, err = r.Write(filepath.Join(dir, "nodes"), render.Options{})
+			require.ErrorContains(t, err, "only the review twin")
+		})
+	}
+}
+
+// secretFiles are the files beside a case's configuration that hold secrets.
+func secretFiles(c *config.Cluster) (out []string) {
+	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
+		out = append(out, ext.KeyFrom)
+	}
+	machines := []config.Machine{c.Spec.Machines, c.Spec.ControlPlane.Machines, c.Spec.Workers.Machines}
+	for _, n := range c.Spec.Nodes {
+		machines = append(machines, n.Machine)
+	}
+	for _, m := range machines {
+		for _, f := range m.Files {
+			if f.Secret {
+				out = append(out, f.ContentFrom)
+			}
+		}
+		for _, s := range slices.Concat(m.PreBoot, m.PostBoot) {
+			if s.Secret {
+				out = append(out, s.ContentFrom)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,203 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// Names in the review twin.
+const (
+	IndexFile    = "INDEX"
+	sharedFolder = "shared"
+)
+
+// twin is the cluster as a reviewer sees it, safe for git. Each machine has a folder with an INDEX of everything that it has and its files as
+// they will lie on it; secrets are names there, certificates lines.
+//
+// Most of a machine is equal on many. Written a thousand times it would be seen by nobody, and a change of it would fill every
+// list of changed files. So it is written once, INDEX lines included:
+//
+//   - shared/all has what every machine of the cluster has;
+//   - shared/ROLE-OS has what more than half of the machines of that role and system have, but for the above. There is at most one such
+//     thing at a path, so that nothing has to be chosen;
+//   - a machine's own folder has the rest. What it has at a path that shared/ROLE-OS has too, it has instead; what it does not have
+//     at all, its INDEX names ("without").
+//
+// Where a thing lies depends on how many have it and never on the order of machines: one more or one less moves nothing, unless it decides
+// a majority. A group of one machine shares nothing. Hashes are nowhere, or a change of what is shared would show on every machine.
+type twin struct {
+	cluster  *Cluster
+	machines [][]*entry // what each machine of the plan has
+
+	mu    sync.Mutex
+	known map[entryKey]*entry
+}
+
+// entryKey is what makes two things equal.
+type entryKey struct {
+	kind, id, text string
+	content        [sha256.Size]byte
+}
+
+func newTwin(r *Cluster) *twin {
+	return &twin{cluster: r, machines: make([][]*entry, r.Machines()), known: map[entryKey]*entry{}}
+}
+
+// add takes in the i-th machine of the plan. It may be called from several goroutines. Equal things are kept once.
+func (t *twin) add(i int, n *node.Node) error {
+	list := reviewed(n)
+	out := make([]*entry, len(list))
+	keys := make([]entryKey, len(list))
+	for j, e := range list {
+		keys[j] = entryKey{kind: e.kind, id: e.id, text: e.text}
+		if e.file == nil {
+			continue
+		}
+		if e.id == "/"+IndexFile {
+			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; choose another path", e.id)
+		}
+		keys[j].content = sha256.Sum256(e.file.Content)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for j, e := range list {
+		if t.known[keys[j]] == nil {
+			if e.file != nil {
+				// The machine is forgotten but for this file.
+				kept := *e.file
+				e.file = &kept
+			}
+			t.known[keys[j]] = &e
+		}
+		out[j] = t.known[keys[j]]
+	}
+	t.machines[i] = out
+	return nil
+}
+
+// files returns the twin, by paths below its folder.
+func (t *twin) files() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	all := shared(t.machines, len(t.machines))
+	groups := map[string][][]*entry{}
+	for i, list := range t.machines {
+		name := group(&t.cluster.Plan.Machines[i])
+		rest := slices.DeleteFunc(list, func(e *entry) bool { return all[e] })
+		t.machines[i] = rest
+		groups[name] = append(groups[name], rest)
+	}
+	put(out, path.Join(sharedFolder, "all"), "", all)
+	common := map[string]map[*entry]bool{}
+	for name, machines := range groups {
+		common[name] = shared(machines, len(machines)/2+1)
+		put(out, path.Join(sharedFolder, name), "", common[name])
+	}
+	for i, list := range t.machines {
+		m := &t.cluster.Plan.Machines[i]
+		var head strings.Builder
+		for _, base := range []struct {
+			name    string
+			entries map[*entry]bool
+		}{{"all", all}, {group(m), common[group(m)]}} {
+			if len(base.entries) > 0 {
+				fmt.Fprintf(&head, "with %s/%s\n", sharedFolder, base.name)
+			}
+		}
+		own, has := map[*entry]bool{}, map[[2]string]bool{}
+		for _, e := range list {
+			has[[2]string{e.kind, e.id}] = true
+			if !common[group(m)][e] {
+				own[e] = true
+			}
+		}
+		for _, e := range sorted(common[group(m)]) {
+			if !has[[2]string{e.kind, e.id}] {
+				fmt.Fprintf(&head, "without %s %s\n", e.kind, e.id)
+			}
+		}
+		put(out, folderOf(m), head.String(), own)
+	}
+	index, err := t.index()
+	out[IndexFile] = index
+	return out, err
+}
+
+// shared returns what at least so many machines have; nothing if there is only one.
+func shared(machines [][]*entry, enough int) map[*entry]bool {
+	if len(machines) < 2 {
+		return nil
+	}
+	count := map[*entry]int{}
+	for _, list := range machines {
+		for _, e := range list {
+			count[e]++
+		}
+	}
+	out := map[*entry]bool{}
+	for e, n := range count {
+		if n >= enough {
+			out[e] = true
+		}
+	}
+	return out
+}
+
+// group is the name of the machines that share things: those of one role and system.
+func group(m *plan.Machine) string { return m.Role + "-" + m.System.Name }
+
+// folderOf is where a machine lies in the output folder and in the twin.
+func folderOf(m *plan.Machine) string {
+	if m.Pool {
+		return path.Join("pools", m.Name)
+	}
+	return m.Name
+}
+
+// put adds a folder with an INDEX and files; none if there is nothing to say.
+func put(out map[string][]byte, dir, head string, list map[*entry]bool) {
+	if head == "" && len(list) == 0 {
+		return
+	}
+	index := bytes.NewBufferString(head)
+	for _, e := range sorted(list) {
+		index.WriteString(e.text)
+		if e.file != nil {
+			out[dir+e.id] = e.file.Content
+		}
+	}
+	out[path.Join(dir, IndexFile)] = index.Bytes()
+}
+
+func sorted(list map[*entry]bool) []*entry {
+	return slices.SortedFunc(maps.Keys(list), (*entry).compare)
+}
+
+// The first line of the twin's INDEX.
+const twinMark = "kiln review twin of cluster %s %s Kubernetes %s\n"
+
+// index is the twin's own INDEX: the cluster, the operator's kubeconfig, and a line for each machine.
+func (t *twin) index() ([]byte, error) {
+	r := t.cluster
+	var b bytes.Buffer
+	fmt.Fprintf(&b, twinMark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
+	admin, err := r.reviewedAdmin()
+	if err != nil {
+		return nil, err
+	}
+	b.WriteString(admin)
+	for i := range r.Plan.Machines {
+		m := &r.Plan.Machines[i]
+		fmt.Fprintf(&b, "%s %s %s %s %s %s until %s\n", kindOf(m), m.Name, m.Role, m.System.Name, m.Platform.Name, m.System.Format, r.validUntil(m).Format(time.RFC3339))
+	}
+	return b.Bytes(), nil
+}

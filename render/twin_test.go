@@ -1,0 +1,242 @@
+package render_test
+
+import (
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/node"
+)
+
+// cluster returns a small cluster of one control plane and some workers; the lines are added to nodes.
+func cluster(t testing.TB, nodes ...string) *render.Cluster {
+	t.Helper()
+	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: ha}
+spec:
+  kubernetesVersion: v1.36.3
+  network: {cni: none}
+  machines: {os: flatcar}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+`+strings.Join(nodes, "\n")+"\n"), nil)
+	require.NoError(t, err)
+	_, b := inputs(t, "ha")
+	r, err := render.NewPublic(c, &b.Public)
+	require.NoError(t, err)
+	return r
+}
+
+func parsed(t testing.TB, der []byte) *x509.Certificate {
+	t.Helper()
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return cert
+}
+
+func twin(t testing.TB, r *render.Cluster) map[string]string {
+	t.Helper()
+	files, err := r.Twin(nil)
+	require.NoError(t, err)
+	out := map[string]string{}
+	for name, text := range files {
+		out[name] = string(text)
+	}
+	return out
+}
+
+const (
+	workers      = "  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n  - {name: worker-2, role: worker, addresses: [10.0.0.22]}\n  - {name: worker-3, role: worker, addresses: [10.0.0.23]}"
+	conf         = "/var/lib/kubelet/config.yaml"
+	sharedWorker = "shared/worker-flatcar"
+)
+
+// TestTwinSharesOnce: what all machines have, or most of a kind, is written once; who differs has its own, who lacks it says so.
+func TestTwinSharesOnce(t *testing.T) {
+	t.Parallel()
+	got := twin(t, cluster(t, workers))
+	require.Contains(t, got, "shared/all/etc/kiln/boot")
+	require.Contains(t, got, sharedWorker+conf)
+	require.Contains(t, got, "cp-1"+conf, "the only one of its kind shares what all have, and nothing else")
+	require.NotContains(t, got, "shared/control-plane-flatcar/INDEX")
+	for name := range got {
+		require.False(t, strings.HasPrefix(name, "worker") && strings.HasSuffix(name, conf), name)
+	}
+	require.True(t, strings.HasPrefix(got["worker-1/INDEX"], "with shared/all\nwith "+sharedWorker+"\nfile "), got["worker-1/INDEX"])
+
+	different := twin(t, cluster(t, strings.Replace(workers, "worker-2, role", "worker-2, kubelet: {maxPods: 50}, role", 1)))
+	require.Equal(t, got[sharedWorker+conf], different[sharedWorker+conf])
+	require.Contains(t, different["worker-2"+conf], "maxPods: 50")
+	require.Contains(t, different["worker-2/INDEX"], "file 0600 root:root "+conf+"\n")
+
+	files, err := cluster(t, workers).Twin(func(n *node.Node) {
+		if n.Name == "worker-3" {
+			n.Files = slices.DeleteFunc(n.Files, func(f node.File) bool { return f.Path == conf })
+		}
+	})
+	require.NoError(t, err)
+	require.Contains(t, files, sharedWorker+conf)
+	require.Contains(t, string(files["worker-3/INDEX"]), "\nwithout file "+conf+"\n")
+}
+
+// TestTwinStaysPut: one machine more, or the first one less, changes nothing but its own folder and its line.
+func TestTwinStaysPut(t *testing.T) {
+	t.Parallel()
+	before := twin(t, cluster(t, workers))
+	for name, nodes := range map[string]string{
+		"worker-4": workers + "\n  - {name: worker-4, role: worker, addresses: [10.0.0.24]}",
+		"worker-1": workers[strings.Index(workers, "\n")+1:],
+	} {
+		after := twin(t, cluster(t, nodes))
+		for file := range before {
+			if !strings.HasPrefix(file, name+"/") && file != "INDEX" {
+				require.Equal(t, before[file], after[file], "%s: %s", name, file)
+			}
+		}
+		for file := range after {
+			if !strings.HasPrefix(file, name+"/") {
+				require.Contains(t, before, file)
+			}
+		}
+	}
+}
+
+// TestTwinShowsGenerations: a rotated secret is seen where it lies, and nothing else changes.
+func TestTwinShowsGenerations(t *testing.T) {
+	t.Parallel()
+	c, b := inputs(t, "ha")
+	r, err := render.NewPublic(c, &b.Public)
+	require.NoError(t, err)
+	before := twin(t, r)
+	b.Generations = map[string]int{"apiserver/cp-2": 2}
+	r, err = render.NewPublic(c, &b.Public)
+	require.NoError(t, err)
+	after := twin(t, r)
+	for name := range before {
+		if name != "cp-2/INDEX" {
+			require.Equal(t, before[name], after[name], name)
+		}
+	}
+	require.Contains(t, after["cp-2/INDEX"], "/etc/kubernetes/pki/apiserver.key <secret apiserver/cp-2 g2>\n")
+	require.Contains(t, after["cp-2/INDEX"], "     certificate apiserver/cp-2 g2: subject CN=kube-apiserver;")
+}
+
+// TestTwinDescribesCertificates: what the twin says of a certificate from its specification is what the certificate says; of a CA it says
+// which key it has, of a leaf nothing that its key decides.
+func TestTwinDescribesCertificates(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		_, b := inputs(t, name)
+		r := load(t, name)
+		for i := range r.Plan.Machines {
+			for _, spec := range append(b.Specs(r.Plan, &r.Plan.Machines[i]), b.AdminSpec(r.Plan)) {
+				described, err := b.Describe(spec)
+				require.NoError(t, err)
+				cert, err := b.Issue(spec)
+				require.NoError(t, err)
+				require.Equal(t, render.Describe(parsed(t, cert.DER)), render.Describe(described))
+				require.NotContains(t, render.Describe(described), "fingerprint")
+			}
+		}
+		require.Contains(t, render.Describe(b.CA.Certificate), "fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
+	}
+}
+
+// TestTwinKeepsItsIndex: a machine's file cannot stand in the way of the list of files.
+func TestTwinKeepsItsIndex(t *testing.T) {
+	t.Parallel()
+	_, err := cluster(t, workers).Twin(func(n *node.Node) { n.Files = append(n.Files, node.File{Path: "/INDEX", Mode: 0o644}) })
+	require.ErrorContains(t, err, "file /INDEX")
+}
+
+// TestWriteTwin: the twin's folder is brought to what is rendered, and what others put beside the machines stays.
+func TestWriteTwin(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "review")
+	_, err := cluster(t, workers).Write("", render.Options{Review: dir})
+	require.NoError(t, err)
+	put := func(name string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o600))
+	}
+	put("README.md")
+	put(".git/HEAD")
+	put("worker-1/etc/added")
+	put("shared/gone/INDEX")
+	put("cp-1/INDEX.kiln-new")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "INDEX"), 0o600))
+
+	fewer := cluster(t, workers[:strings.LastIndex(workers, "\n")])
+	result, err := fewer.Write("", render.Options{Review: dir, Check: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"INDEX"}, result.Review.Written)
+	require.Subset(t, result.Review.Removed, []string{"worker-1/etc/added", "shared/gone/INDEX", "cp-1/INDEX.kiln-new", "worker-3/INDEX"})
+
+	_, err = fewer.Write("", render.Options{Review: dir})
+	require.NoError(t, err)
+	for _, gone := range []string{"worker-1/etc/added", "shared/gone", "worker-3", "cp-1/INDEX.kiln-new"} {
+		require.NoFileExists(t, filepath.Join(dir, gone))
+		require.NoDirExists(t, filepath.Join(dir, gone))
+	}
+	for _, kept := range []string{"README.md", ".git/HEAD"} {
+		require.FileExists(t, filepath.Join(dir, kept))
+	}
+	result, err = fewer.Write("", render.Options{Review: dir})
+	require.NoError(t, err)
+	require.False(t, result.Review.Changed())
+}
+
+// TestWriteTwinRefuses: a folder that is no twin, or another cluster's, is left alone; and then there are no documents either.
+func TestWriteTwinRefuses(t *testing.T) {
+	t.Parallel()
+	r := load(t, "single")
+	for name, row := range map[string]struct{ index, want string }{
+		"full of other things": {"", "not empty and not a review twin"},
+		"another INDEX":        {"# My index\n", "not the INDEX of a review twin"},
+		"another cluster":      {"kiln review twin of cluster other 00112233-4455-4677-8899-aabbccddeeff Kubernetes v1.36.3\n", render.ErrForeign.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := t.TempDir()
+			review, out := filepath.Join(base, "review"), filepath.Join(base, "nodes")
+			require.NoError(t, os.MkdirAll(review, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(review, "notes"), []byte("mine"), 0o600))
+			if row.index != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(review, "INDEX"), []byte(row.index), 0o600))
+			}
+			before := snapshot(t, base)
+			_, err := r.Write(out, render.Options{Review: review})
+			require.ErrorContains(t, err, row.want)
+			require.Equal(t, before, snapshot(t, base))
+		})
+	}
+}
+
+// TestUnified: differences read as in a unified diff, and are bounded.
+func TestUnified(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 3000)
+	for name, row := range map[string]struct{ old, new, want string }{
+		"equal":     {"a\nb\n", "a\nb\n", ""},
+		"new":       {"", "a\nb\n", "@@ -1 +1 @@\n+a\n+b"},
+		"gone":      {"a\n", "", "@@ -1 +1 @@\n-a"},
+		"changed":   {"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n", "@@ -2 +2 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8"},
+		"two hunks": {"a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n", "@@ -1 +1 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6 +6 @@\n 5\n 6\n 7\n-b\n+B"},
+		"inserted":  {"a\nc\n", "a\nb\nc\n", "@@ -1 +1 @@\n a\n+b\n c"},
+		"binary":    {"\xff", "\xfe", "not text"},
+		"control":   {"", "\x1b[2Jx\n", "@@ -1 +1 @@\n+\uFFFD[2Jx"},
+		"bounded":   {"", strings.Repeat("a\n", 100), "@@ -1 +1 @@\n" + strings.Repeat("+a\n", 19) + "… and 81 more lines"},
+		"huge":      {"x\n" + long + "y\n", "X\n" + strings.ReplaceAll(long, "line", "word") + "Y\n", "@@ -1 +1 @@\n-(too many lines to compare)\n+(too many lines to compare)"},
+	} {
+		require.Equal(t, row.want, strings.Join(render.Unified([]byte(row.old), []byte(row.new)), "\n"), name)
+	}
+}
