@@ -6,6 +6,7 @@
 # Seconds that a machine may take. Emulation is some ten times slower than hardware, and CI machines differ.
 form_limit=900
 step_limit=300
+pause=3 # between two looks
 control_plane_memory=3072
 worker_memory=1536
 
@@ -46,7 +47,7 @@ within() {
         ! has_phase stopped "$machine" 2>/dev/null || fail "$what: the hook on $machine stopped"
       done
     fi
-    sleep 3
+    sleep "$pause"
   done
   record "$what"
 }

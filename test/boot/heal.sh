@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Boots three control planes in a random order, with random delays, and takes them away again: the disk of each in turn, with the same
-# document on the new one; then the power of two at once. Whatever was written must be there afterwards, on each member of etcd.
+# Boots three control planes and a worker in a random order, with random delays, and takes the control planes away again: the disk of
+# each in turn, with the same document on the new one; then the power of two at once. Whatever was written must be there afterwards, on
+# each member of etcd, and the worker must find the API servers all the time.
 #
-#   heal.sh [--keep]
+#   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker finds them
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
@@ -12,27 +13,32 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
 
-keep=''
-case ${1:-} in
-'') ;;
---keep) keep=yes ;;
-*)
-  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-  exit 0
-  ;;
-esac
+keep='' case=balancer
+for word in "$@"; do
+  case $word in
+  --keep) keep=yes ;;
+  balancer | vip) case=$word ;;
+  *)
+    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+  esac
+done
 
-# Three emulated machines share the processors of one computer.
+# Four emulated machines share the processors of one computer. Each has one: with two, a processor that waits for an answer of the other
+# waits until this computer gives that one its turn.
 form_limit=2400 step_limit=900
-case=ha
+export SMP=1
+pause=10
 
-tmp=$(mktemp -d) dir=$tmp/ha
+tmp=$(mktemp -d) dir=$tmp/$case
 trap '[[ -n $keep ]] || { vm off; rm -rf "$tmp"; }' EXIT
 : >"$tmp/summary"
 "$here/image.sh"
 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
 vm off
-render_case ha
+render_case "$case"
+members=("${control_planes[@]}")
 
 etcdctl() { # etcdctl MACHINE ARGUMENT...
   kubectl -n kube-system exec "etcd-$1" -- etcdctl --endpoints https://127.0.0.1:2379 \
@@ -50,16 +56,16 @@ any_server() {
 }
 
 all_vote() {
-  local members
-  members=$(etcdctl "${control_planes[0]}" member list -w fields) || return
-  echo "$members"
-  [[ $(grep -c '"IsLearner" : false' <<<"$members") == 3 && $(grep -c '"Name" : "cp-' <<<"$members") == 3 ]]
+  local list
+  list=$(etcdctl "${control_planes[0]}" member list -w fields) || return
+  echo "$list"
+  [[ $(grep -c '"IsLearner" : false' <<<"$list") == 3 && $(grep -c '"Name" : "cp-' <<<"$list") == 3 ]]
 }
 
 # written WHAT...: each member has these ConfigMaps itself, without asking the others.
 written() {
   local machine what
-  for machine in "${machines[@]}"; do
+  for machine in "${members[@]}"; do
     for what in "$@"; do
       etcdctl "$machine" get "/registry/configmaps/default/$what" --consistency=s --keys-only | grep -x "/registry/configmaps/default/$what" || return
     done
@@ -67,28 +73,50 @@ written() {
 }
 write() { kubectl create configmap "$1"; }
 
+# worker_is_served: the worker reaches an API server where its kubelet looks for it.
+# shellcheck disable=SC2016 # the variables are the machine's
+worker_is_served() { vm ssh worker-1 '. /etc/kiln/machine; curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'; }
+
+# heartbeat_after TIME: the worker's kubelet has told an API server since then (in the cluster's own clock) that it lives.
+heartbeat_after() {
+  local last
+  last=$(kubectl -n kube-node-lease get lease worker-1 -o jsonpath='{.spec.renewTime}') || return
+  echo "$last"
+  [[ $last > $1 ]]
+}
+
+# Machines that start at the same time take from each other what API servers need to be up in time, by limits of their own. So each
+# machine that has power later has less of this computer's processors, until the others need them no more.
 power_on=$SECONDS
-first=''
+first='' NICE=0
+export NICE
 for machine in $(shuf -e "${machines[@]}"); do
   [[ -z $first ]] || sleep $((RANDOM % 60))
   first=${first:-$machine}
-  vm start "$machine" "$dir/nodes/$machine" "$control_plane_memory"
+  memory=$control_plane_memory
+  [[ $machine == cp-* ]] || memory=$worker_memory
+  vm start "$machine" "$dir/nodes/$machine" "$memory"
   record "$machine has power"
+  NICE=$((NICE + 3))
 done
-within "$form_limit" "an API server is ready" any_server "${machines[@]}"
+unset NICE
+within "$form_limit" "an API server is ready" any_server "${members[@]}"
 within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$form_limit" "hook done on every machine" hooks_are_done
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "something is written" write first
 things=(first)
 
-for machine in "${machines[@]}"; do
+for machine in "${members[@]}"; do
   others=()
-  for other in "${machines[@]}"; do [[ $other == "$machine" ]] || others+=("$other"); done
+  for other in "${members[@]}"; do [[ $other == "$machine" ]] || others+=("$other"); done
   within "$step_limit" "another API server is ready" any_server "${others[@]}"
   forget_boots "$machine"
+  now=$(vm ssh worker-1 date -u +%FT%TZ)
   power_on=$SECONDS
   vm wipe "$machine"
+  within "$step_limit" "the worker is served while $machine is away" worker_is_served
+  within "$step_limit" "the worker's kubelet has renewed its lease" heartbeat_after "$now"
   within "$step_limit" "something is written while $machine is away" write "without-$machine"
   things+=("without-$machine")
   within "$form_limit" "$machine Ready with an empty disk" nodes_are_ready
@@ -103,8 +131,9 @@ vm kill cp-2
 power_on=$SECONDS
 vm again cp-1
 vm again cp-2
-within "$step_limit" "an API server is ready" any_server "${machines[@]}"
+within "$step_limit" "an API server is ready" any_server "${members[@]}"
 within "$form_limit" "all nodes Ready after a power cut of two" nodes_are_ready
+within "$step_limit" "the worker is served" worker_is_served
 within "$step_limit" "everything that was written is on each member" written "${things[@]}"
 
 printf '\nSeconds since the last power-on:\n'

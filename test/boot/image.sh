@@ -18,6 +18,8 @@ ETCD=3.6.8
 COREDNS=1.14.2
 CONTAINERD=2.4.2
 PAUSE=3.10.2
+HAPROXY=3.2.23
+KUBE_VIP=1.1.2
 IGNITION=2.26.0
 DEBIAN=trixie
 DISK_SIZE=8G
@@ -141,7 +143,7 @@ flock "$lock" # two runs would step on each other's work
 [[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 # Everything that the disk is made of: if none of it changed, neither did the disk.
-inputs=$(cd "$here" && find image.sh rootfs mkimg pause probe -type f -print0 | sort -z | xargs -0 sha256sum)
+inputs=$(cd "$here" && find image.sh rootfs mkimg pause probe vip -type f -print0 | sort -z | xargs -0 sha256sum)
 if [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs")" ]]; then
   exit 0
 fi
@@ -156,6 +158,7 @@ VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=$major $build.gitMinor
   compile kubernetes $KUBERNETES $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
 compile etcd $ETCD go.etcd.io/etcd/server/v3{,}
 compile etcdctl $ETCD go.etcd.io/etcd/etcdctl/v3{,}
+compile etcdutl $ETCD go.etcd.io/etcd/etcdutl/v3{,}
 compile coredns $COREDNS github.com/coredns/coredns{,}
 compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-v2,ctr}
 # Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
@@ -171,6 +174,11 @@ debian proxy --variant=extract --include=conntrack,coreutils,dash,ipset,iptables
   for family in iptables ip6tables; do
     for program in $family $family-save $family-restore; do ln -s xtables-nft-multi usr/sbin/$program; done
   done'
+# What stands in for the images of HAProxy and kube-vip.
+# shellcheck disable=SC2016 # $1 is the hook's
+debian balancer --variant=extract --include=haproxy,iproute2,iputils-arping,libc-bin --extract-hook='
+  cd "$1"
+  for folder in bin sbin lib lib64; do [ -e $folder ] || ln -s usr/$folder $folder; done'
 debian machine --variant=minbase --include="
   systemd systemd-sysv systemd-resolved udev dbus linux-image-cloud-amd64 zstd cloud-init cloud-guest-utils
   iproute2 iptables nftables conntrack ethtool kmod procps socat netbase ca-certificates curl openssh-server
@@ -178,7 +186,7 @@ debian machine --variant=minbase --include="
 
 rm -rf "$work"
 mkdir -p "$work/images"
-for program in mkimg pause probe; do
+for program in mkimg pause probe vip; do
   go build -C "$here" -trimpath -ldflags '-s -w' -o "$work/$program" "./$program"
 done
 
@@ -188,9 +196,13 @@ for program in kube-apiserver kube-controller-manager kube-scheduler; do
   image $registry/$program:v$KUBERNETES /usr/local/bin/$program="$kubernetes/$program"
 done
 image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy"
-image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl"
+image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
+  /usr/local/bin/etcdutl="$bin/etcdutl-$ETCD/etcdutl"
 image $registry/coredns/coredns:v$COREDNS -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
 image $registry/pause:$PAUSE -entrypoint /pause /pause="$work/pause"
+# The programs of Debian's HAProxy and our own vip, under the names that kiln gives to a machine.
+image docker.io/library/haproxy:$HAPROXY-alpine -base "$cache/balancer.tar" /probe="$work/probe"
+image ghcr.io/kube-vip/kube-vip:v$KUBE_VIP -base "$cache/balancer.tar" /kube-vip="$work/vip"
 image kiln.test/probe:1 -entrypoint "/probe serve" /probe="$work/probe"
 
 say "building the machine's disk"

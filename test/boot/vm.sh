@@ -18,6 +18,7 @@
 #
 # KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines; KILN_BOOT_CACHE
 # (~/.cache/kiln-boot) is where the image and the machines are; SMP (2) is the processors of a machine that is started.
+# NICE (0) is its priority.
 # QEMU_OPTIONS are more words for QEMU's command line, for this power-on only.
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -65,7 +66,7 @@ switch_on() {
 }
 
 power_on() { # power_on NAME
-  local name=$1 mac options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=1 quiet) document=()
+  local name=$1 mac options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
   load "$name"
   ! running "$name" || die "$name is already running"
   switch_on
@@ -81,7 +82,7 @@ power_on() { # power_on NAME
   # Emulation, because KVM is rarely there in a CI machine, and times should compare. cmpxchg16b is off: emulated with
   # threads it corrupts the guest. Disk cache "unsafe" ignores the guest's flushes but loses nothing when this process is
   # killed, only if the computer itself fails: a power cut is what it is on a real disk.
-  qemu-system-x86_64 -name "$name" -accel tcg,thread=multi -cpu max,-cx16 -smp "$smp" -m "$memory" \
+  nice -n "${NICE:-0}" qemu-system-x86_64 -name "$name" -accel tcg,thread=multi -cpu max,-cx16 -smp "$smp" -m "$memory" \
     -display none -serial "file:$dir/console.log" -monitor "unix:$dir/monitor,server,nowait" \
     -kernel "$cache/vmlinuz" -initrd "$cache/initrd" -append "${append[*]}" \
     -drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" "${document[@]}" \

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Boots a control plane, takes a snapshot of etcd as its timer does, takes its disk away, and brings the cluster back from the snapshot
+# with the documents of kiln render --restore: what was written before the snapshot is there, what came after is not.
+#
+#   restore.sh [--keep]
+#
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+
+keep=''
+case ${1:-} in
+'') ;;
+--keep) keep=yes ;;
+*)
+  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+  exit 0
+  ;;
+esac
+
+case=restore tmp=$(mktemp -d)
+dir=$tmp/restore
+trap '[[ -n $keep ]] || { vm off; rm -rf "$tmp"; }' EXIT
+: >"$tmp/summary"
+"$here/image.sh"
+go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
+vm off
+render_case restore
+
+# waits_for CODE: the hook waits for this and has not stopped.
+waits_for() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*\"waiting\":\"[^\"]*$1"; }
+secret() { [[ $(kubectl get secret "$1" -o jsonpath='{.data.word}' | base64 -d) == "$2" ]]; }
+is_gone() { kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"; }
+
+power_on=$SECONDS
+vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+within "$form_limit" "hook done" hooks_are_done
+within "$step_limit" "a Secret is written" kubectl create secret generic before --from-literal=word=kept
+within "$step_limit" "the timer waits" vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
+within "$step_limit" "a snapshot" vm ssh cp-1 systemctl start kiln-backup.service
+vm ssh cp-1 'journalctl -u kiln-backup -o cat --no-pager | tail -n 3; ls -l /var/backups/etcd'
+snapshot=$(vm ssh cp-1 'ls /var/backups/etcd/*.db')
+vm ssh cp-1 cat "$snapshot" >"$tmp/snapshot"
+within "$step_limit" "something is written after it" kubectl create configmap after
+
+forget_boots cp-1
+"$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --restore "cp-1:$snapshot"
+power_on=$SECONDS
+vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+within "$form_limit" "the hook waits for the snapshot" waits_for "$snapshot: missing"
+vm ssh cp-1 "mkdir -p ${snapshot%/*} && cat >$snapshot.new && mv $snapshot.new $snapshot" <"$tmp/snapshot"
+within "$form_limit" "hook done" hooks_are_done
+within "$form_limit" "the node is Ready, on its new disk" nodes_are_ready
+within "$step_limit" "what was written is there, and can be read" secret before kept
+within "$step_limit" "what came after the snapshot is not" is_gone after
+within "$step_limit" "something can be written" kubectl create configmap again
+within "$form_limit" "CoreDNS is Available" coredns_is_available
+vm ssh cp-1 'journalctl -u kiln -o short-monotonic --no-pager; tail -n 3 /var/lib/kiln/restore.log; ls -la /var/lib/etcd; ctr -n k8s.io containers ls | grep restore || echo no container is left'
+
+forget_boots cp-1
+vm kill cp-1
+power_on=$SECONDS
+vm again cp-1
+within "$form_limit" "Ready after a power cut" nodes_are_ready
+within "$step_limit" "what was written is there" secret before kept
+
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
