@@ -19,7 +19,7 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 		return Source{Base: base("haproxy.yaml"), Patches: []string{balancer(p)}}
 	}
 	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
-	if p.LocalEtcd() {
+	if m.EtcdMember {
 		src.Base = Join(src.Base, base("etcd.yaml"))
 		src.Patches = append(src.Patches, etcd(p, m, token))
 	}

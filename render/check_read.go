@@ -105,7 +105,7 @@ func (c *checker) components() (names []string) {
 		{plan.APIServer, c.machine.ControlPlane()},
 		{plan.ControllerManager, c.machine.ControlPlane()},
 		{plan.Scheduler, c.machine.ControlPlane()},
-		{plan.Etcd, c.machine.ControlPlane() && p.LocalEtcd()},
+		{plan.Etcd, c.machine.EtcdMember},
 		{plan.KubeVIP, p.HasVIP(c.machine)},
 		{plan.HAProxy, p.Balanced(c.machine)},
 	} {

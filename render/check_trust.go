@@ -169,7 +169,7 @@ func (c *checker) apiServerTrust() {
 
 // etcdTrust: the member, its peers and the API server know each other. Of an external cluster nothing is known.
 func (c *checker) etcdTrust() {
-	if !c.cluster.Plan.LocalEtcd() {
+	if !c.machine.EtcdMember {
 		return
 	}
 	api, etcd := c.component(plan.APIServer), c.component(plan.Etcd)

@@ -35,7 +35,7 @@ func (t *tree) preflight() *preflight.Facts {
 	if t.m.ControlPlane() {
 		f.Images = append(f.Images, t.Plan.Images[plan.APIServer], t.Plan.Images[plan.ControllerManager], t.Plan.Images[plan.Scheduler])
 	}
-	if t.etcdMember() != "" {
+	if t.m.EtcdMember {
 		f.Images = append(f.Images, t.Plan.Images[plan.Etcd])
 	}
 	if t.Plan.HasVIP(t.m) {

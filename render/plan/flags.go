@@ -151,7 +151,7 @@ func (p *Plan) SchedulerFlags() []config.Arg {
 func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 	own := m.Addresses[0]
 	var members []string
-	for _, i := range p.ControlPlanes {
+	for _, i := range p.EtcdMembers {
 		peer := &p.Machines[i]
 		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
 	}

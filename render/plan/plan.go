@@ -52,6 +52,7 @@ type Plan struct {
 
 	Machines      []Machine // nodes by name, then pools by name
 	ControlPlanes []int     // indices into Machines, by name
+	EtcdMembers   []int     // likewise, of the machines that carry a member of etcd; none if somebody else runs etcd
 
 	direct []string // what is reached without a proxy
 
@@ -77,6 +78,7 @@ type Machine struct {
 	MAC         string // of one of its interfaces, in lower case; empty if the configuration does not say
 	ProductUUID string // of its firmware, likewise
 
+	EtcdMember    bool // carries a member of etcd
 	KubeletMinor  int
 	Token         bool            // joins with a bootstrap token
 	TokenLifetime config.Duration // of a pool's token
@@ -133,9 +135,14 @@ func New(c *config.Cluster) (*Plan, error) {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	for i := range p.Machines {
-		p.Tokens = p.Tokens || p.Machines[i].Token
-		if p.Machines[i].ControlPlane() {
+		m := &p.Machines[i]
+		p.Tokens = p.Tokens || m.Token
+		m.EtcdMember = m.ControlPlane() && spec.ControlPlane.Etcd.External == nil
+		if m.ControlPlane() {
 			p.ControlPlanes = append(p.ControlPlanes, i)
+		}
+		if m.EtcdMember {
+			p.EtcdMembers = append(p.EtcdMembers, i)
 		}
 	}
 	if len(p.ControlPlanes) == 0 {
@@ -238,9 +245,6 @@ func (p *Plan) APIURL(m *Machine) string {
 func url(host string, port int) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
-
-// LocalEtcd says that the control planes carry etcd members.
-func (p *Plan) LocalEtcd() bool { return p.Config.Spec.ControlPlane.Etcd.External == nil }
 
 // DualStack says that the cluster has both families.
 func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }

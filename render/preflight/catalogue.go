@@ -206,7 +206,7 @@ var Catalogue = []Entry{
 		ID: "disk-speed", Reads: "16 small writes to `/var/lib/etcd`, each synced", Wants: "10 ms each, with a member of etcd", Severity: Warn,
 		Remedy: "give the machine a faster disk", Source: "etcd.io/docs: faq, slow disks",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.ControlPlane() && f.Plan.LocalEtcd(), "disk-speed "+plan.EtcdData+" 10")
+			return when(f.Machine.EtcdMember, "disk-speed "+plan.EtcdData+" 10")
 		},
 	},
 
@@ -353,9 +353,9 @@ func ports(f *Facts) []string {
 		if f.Plan.HasVIP(f.Machine) {
 			numbers = append(numbers, plan.VIPMetricsPort)
 		}
-		if f.Plan.LocalEtcd() {
-			numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
-		}
+	}
+	if f.Machine.EtcdMember {
+		numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
 	}
 	if f.Plan.Balanced(f.Machine) {
 		numbers = append(numbers, f.Plan.BalancerPort, plan.BalancerHealthPort)
@@ -372,9 +372,9 @@ func firewalld(f *Facts) []call {
 	open := []string{strconv.Itoa(plan.KubeletPort), "30000-32767"}
 	if f.Machine.ControlPlane() {
 		open = append(open, strconv.Itoa(plan.APIServerPort))
-		if f.Plan.LocalEtcd() {
-			open = append(open, fmt.Sprintf("%d-%d", plan.EtcdClientPort, plan.EtcdPeerPort))
-		}
+	}
+	if f.Machine.EtcdMember {
+		open = append(open, fmt.Sprintf("%d-%d", plan.EtcdClientPort, plan.EtcdPeerPort))
 	}
 	return []call{{strings.Join(open, " "), "inactive firewalld.service"}}
 }
