@@ -307,11 +307,11 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kubernetes/pki/install.key", secret)
 		m.at("/etc/kubernetes/admin.conf", secret)
 		m.at("/etc/kubernetes/kubelet.conf", "conf")
-		m.at("/etc/kubernetes/pki/etcd/ca.crt", "ca")
-		m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", "crt")
+		m.at("/etc/etcd/pki/ca.crt", "ca")
+		m.at("/etc/etcd/pki/server.crt", "crt")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.crt", "crt")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.key", secret)
-		m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", secret)
+		m.at("/etc/etcd/pki/server.key", secret)
 		m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", secret)
 		m.kinds = []string{"link kubelet-client-2026.pem - /var/lib/kubelet/pki/kubelet-client-current.pem",
 			"dir 0700 root:root /etc/kubernetes/manifests"}

@@ -177,7 +177,7 @@ var Catalogue = []Entry{
 		calls: func(f *Facts) []call {
 			var out []call
 			for _, peer := range f.Peers {
-				out = append(out, call{peer.Name, trusted(f, peer.URL, plan.EtcdCA)})
+				out = append(out, call{peer.Name, trusted(f, peer.URL, plan.EtcdOwnCA)})
 			}
 			return out
 		},

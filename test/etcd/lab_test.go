@@ -430,12 +430,12 @@ func (m *member) call(method string, request, response any) error {
 
 // httpClient dials from within the machine's namespace.
 func (m *member) httpClient() (*http.Client, error) {
-	cert, err := tls.LoadX509KeyPair(m.root+"/etc/kubernetes/pki/apiserver-etcd-client.crt", m.root+"/etc/kubernetes/pki/apiserver-etcd-client.key")
+	cert, err := tls.LoadX509KeyPair(m.root+"/etc/etcd/pki/server.crt", m.root+"/etc/etcd/pki/server.key")
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(m.read("/etc/kubernetes/pki/etcd/ca.crt")))
+	pool.AppendCertsFromPEM([]byte(m.read("/etc/etcd/pki/ca.crt")))
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool},
