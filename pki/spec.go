@@ -98,7 +98,7 @@ func etcdClient(p *plan.Plan, m *plan.Machine) bool {
 func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 
 // certified machines have the certificates of their kubelet in their document.
-func certified(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
+func certified(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Token }
 
 // Specs returns the leaf certificates of m, in the table's order.
 func (b *Bundle) Specs(p *plan.Plan, m *plan.Machine) []Spec {

@@ -89,8 +89,8 @@ func (c *checker) read() {
 	}
 	for _, name := range c.components() {
 		if !slices.ContainsFunc(c.programs, func(p *program) bool { return p.Name == name }) {
-			role := map[bool]string{true: "control plane", false: "worker with a balancer"}[c.machine.ControlPlane()]
-			c.fail("static pod %s: a %s needs a container of this name; remove the patch that takes it away", name, role)
+			role := map[string]string{node.ControlPlane: "a control plane", node.Worker: "a worker with a balancer", node.Etcd: "an etcd machine"}[c.machine.Role]
+			c.fail("static pod %s: %s needs a container of this name; remove the patch that takes it away", name, role)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (t *tree) preflight() *preflight.Facts {
 	for _, peer := range t.etcdPeers() {
 		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
 	}
-	if t.Plan.Routed() {
+	if t.m.Joins() && t.Plan.Routed() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
 			f.Plugins = append(f.Plugins, path.Join(cniBinDir, plugin))
 		}

@@ -137,7 +137,11 @@ func (t *tree) steps() []string {
 	if t.m.ControlPlane() {
 		s = append(s, "control-plane", "objects")
 	}
-	s = append(s, "node")
+	if t.m.Joins() {
+		s = append(s, "node")
+	} else {
+		s = append(s, "ready")
+	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")
 	}

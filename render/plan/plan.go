@@ -63,7 +63,7 @@ type Plan struct {
 // Machine is one named machine, or one pool.
 type Machine struct {
 	Name     string
-	Role     string // node.ControlPlane or node.Worker
+	Role     string // node.ControlPlane, node.Worker or node.Etcd
 	Pool     bool   // machines not known by name share the document
 	Path     string // of its entry in the configuration: nodes[2]
 	Settings config.Effective
@@ -86,6 +86,13 @@ type Machine struct {
 
 // ControlPlane says that the machine runs the control plane.
 func (m *Machine) ControlPlane() bool { return m.Role == node.ControlPlane }
+
+// Worker says that the machine is a Node without a control plane.
+func (m *Machine) Worker() bool { return m.Role == node.Worker }
+
+// Joins says that the machine is a Node of the cluster. An etcd machine is none: its kubelet, without an API server, keeps the
+// member running and knows of nothing else.
+func (m *Machine) Joins() bool { return m.Role != node.Etcd }
 
 // New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
 func New(c *config.Cluster) (*Plan, error) {
@@ -134,10 +141,14 @@ func New(c *config.Cluster) (*Plan, error) {
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
+	carriers := node.ControlPlane
+	if slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Role == node.Etcd }) {
+		carriers = node.Etcd
+	}
 	for i := range p.Machines {
 		m := &p.Machines[i]
 		p.Tokens = p.Tokens || m.Token
-		m.EtcdMember = m.ControlPlane() && spec.ControlPlane.Etcd.External == nil
+		m.EtcdMember = m.Role == carriers && spec.ControlPlane.Etcd.External == nil
 		if m.ControlPlane() {
 			p.ControlPlanes = append(p.ControlPlanes, i)
 		}
@@ -171,7 +182,7 @@ func named(c *config.Cluster, i int) (Machine, error) {
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
 	m.MAC, m.ProductUUID = strings.ToLower(n.MAC), strings.ToLower(n.ProductUUID)
-	m.Token = m.Settings.Identity == "token"
+	m.Token = m.Joins() && m.Settings.Identity == "token"
 	for _, a := range n.Addresses {
 		addr, err := netip.ParseAddr(a)
 		if err != nil {
@@ -231,9 +242,12 @@ func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort)
 // that none ever talks to an API server older than itself during an upgrade (KEP-4471).
 func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), APIServerPort) }
 
-// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else its balancer or the endpoint.
+// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else its balancer or the endpoint. An etcd
+// machine does not look for one.
 func (p *Plan) APIURL(m *Machine) string {
 	switch {
+	case !m.Joins():
+		return ""
 	case m.ControlPlane():
 		return m.LocalURL()
 	case p.Balanced(m):
