@@ -93,9 +93,10 @@ func ip(arguments ...string) {
 	}
 }
 
-// lab is a cluster's control planes, each in a network namespace, on one bridge.
+// lab is a cluster's members of etcd, each in a network namespace, on one bridge.
 type lab struct {
 	t       *testing.T
+	role    string // of the members' machines
 	dir     string
 	bridge  string
 	members []*member
@@ -103,7 +104,7 @@ type lab struct {
 	patience time.Duration
 }
 
-// member is one control plane: its document, laid out under root as it lies on the machine, and what runs there.
+// member is one machine with a member: its document, laid out under root as it lies on the machine, and what runs there.
 type member struct {
 	lab     *lab
 	name    string
@@ -135,10 +136,16 @@ var labs struct {
 // newLab renders a cluster of so many control planes and gives each a network.
 func newLab(t *testing.T, members int) *lab {
 	t.Helper()
+	return newLabOf(t, "control-plane", members)
+}
+
+// newLabOf renders a cluster with its etcd on so many machines of that role and gives each a network.
+func newLabOf(t *testing.T, role string, members int) *lab {
+	t.Helper()
 	labs.Lock()
 	defer labs.Unlock()
 	labs.number++
-	l := &lab{t: t, dir: t.TempDir(), bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second}
+	l := &lab{t: t, role: role, dir: t.TempDir(), bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second}
 	ip("link", "add", l.bridge, "type", "bridge")
 	ip("link", "set", l.bridge, "up")
 	t.Cleanup(func() { exec.Command("ip", "link", "del", l.bridge).Run() })
@@ -146,12 +153,22 @@ func newLab(t *testing.T, members int) *lab {
 	return l
 }
 
-// render renders the cluster with so many control planes, from the same bundle every time; those that are new get a network.
+// names are how a lab's machines are called, and steps those of the hook that it can take: the others need a whole machine, or an API
+// server.
+var (
+	names = map[string]string{"control-plane": "cp", "etcd": "etcd"}
+	steps = map[string]string{"control-plane": "files etcd member", "etcd": "files etcd member ready retire"}
+)
+
+// render renders the cluster with so many members, from the same bundle every time; those that are new get a network.
 func (l *lab) render(members int) {
 	l.t.Helper()
 	config := clusterYAML
 	for i := range members {
-		config += fmt.Sprintf("  - {name: cp-%d, role: control-plane, addresses: [10.10.0.%d]}\n", i+1, 11+i)
+		config += fmt.Sprintf("  - {name: %s-%d, role: %s, addresses: [10.10.0.%d]}\n", names[l.role], i+1, l.role, 11+i)
+	}
+	if l.role == "etcd" {
+		config += "  - {name: cp-1, role: control-plane, addresses: [10.10.0.111]}\n"
 	}
 	l.check(os.WriteFile(l.dir+"/cluster.yaml", []byte(config), 0o600))
 	cmd := exec.Command(programs+"/kiln", "render", "--config", l.dir+"/cluster.yaml", "--out", fmt.Sprintf("%s/nodes-%d", l.dir, members))
@@ -159,7 +176,7 @@ func (l *lab) render(members int) {
 		l.t.Fatalf("kiln render: %v\n%s", err, out)
 	}
 	for i := len(l.members); i < members; i++ {
-		m := &member{lab: l, name: fmt.Sprintf("cp-%d", i+1), address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1)}
+		m := &member{lab: l, name: fmt.Sprintf("%s-%d", names[l.role], i+1), address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1)}
 		m.root = l.dir + "/" + m.name
 		ip("netns", "add", m.ns)
 		ip("link", "add", m.ns, "type", "veth", "peer", "name", "eth0", "netns", m.ns)
@@ -189,13 +206,13 @@ func (m *member) plug(in bool) {
 	ip("link", "set", m.ns, map[bool]string{true: "up", false: "down"}[in])
 }
 
-// wipe gives the machine an empty disk and the document of the render with so many control planes.
+// wipe gives the machine an empty disk and the document of the render with so many members.
 func (m *member) wipe(members int) {
 	t := m.lab.t
 	t.Helper()
 	m.cutPower()
 	m.lab.check(os.RemoveAll(m.root))
-	m.at("/etc/machine-id", strings.Repeat("0", 31)+m.name[3:]+"\n", 0o444)
+	m.at("/etc/machine-id", strings.Repeat("0", 31)+m.name[len(m.name)-1:]+"\n", 0o444)
 	m.lab.check(os.Symlink("/proc", m.root+"/proc"))
 	data, err := os.ReadFile(fmt.Sprintf("%s/nodes-%d/%s/config.ign", m.lab.dir, members, m.name))
 	m.lab.check(err)
@@ -231,10 +248,10 @@ func (m *member) wipe(members int) {
 		files[f.Path] = content
 		m.at(f.Path, content, os.FileMode(f.Mode))
 	}
-	// The document as it is, but for the steps that need a whole machine, for seconds instead of minutes, and for owners whom this
+	// The document as it is, but for the steps that cannot be taken here, for seconds instead of minutes, and for owners whom this
 	// computer does not know.
 	settings := files["/etc/kiln/machine"]
-	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllString(settings, "steps='files etcd member'")
+	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllString(settings, "steps='"+steps[m.lab.role]+"'")
 	settings = regexp.MustCompile(`(?m)^step_timeout=.*$`).ReplaceAllString(settings, "step_timeout='"+fmt.Sprint(int(m.lab.patience.Seconds()))+"'")
 	m.at("/etc/kiln/machine", settings, 0o600)
 	list := strings.ReplaceAll(files["/etc/kiln/files"], " etcd:etcd ", " root:root ")
