@@ -9,12 +9,12 @@ import (
 
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
 func Kubelet(p *plan.Plan, m *plan.Machine) Source {
-	own := object{
-		"clusterDNS":      list{p.DNSAddress.String()},
-		"clusterDomain":   p.DNSDomain,
-		"resolvConf":      m.System.ResolvConf,
-		"tlsCipherSuites": plan.KubeletCipherSuites(),
-		"tlsMinVersion":   plan.MinTLS,
+	own := object{"resolvConf": m.System.ResolvConf}
+	if m.Joins() {
+		own["clusterDNS"] = list{p.DNSAddress.String()}
+		own["clusterDomain"] = p.DNSDomain
+		own["tlsCipherSuites"] = plan.KubeletCipherSuites()
+		own["tlsMinVersion"] = plan.MinTLS
 	}
 	if p.Hardened() {
 		own["podPidsLimit"] = podPidsLimit
@@ -25,13 +25,13 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["shutdownGracePeriod"] = "60s"
 		own["shutdownGracePeriodCriticalPods"] = "20s"
 	}
-	if m.ControlPlane() && m.KubeletMinor >= shorterBackOff {
+	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= shorterBackOff {
 		own["crashLoopBackOff"] = object{"maxContainerRestartPeriod": "20s"}
 	}
 	if p.StaticPods(m) {
 		own["staticPodPath"] = plan.ManifestsDir
 	}
-	if !m.Token {
+	if m.Joins() && !m.Token {
 		own["tlsCertFile"] = plan.KubeletPKI + "/kubelet.crt"
 		own["tlsPrivateKeyFile"] = plan.KubeletPKI + "/kubelet.key"
 	}
@@ -42,7 +42,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own["volumePluginDir"] = plan.FlexVolumeDir
 	}
 	// Taints at registration close the window in which a control plane takes anybody's pods (kubeadm#1621).
-	if taints := m.Settings.Taints; taints != nil && len(*taints) > 0 {
+	if taints := m.Settings.Taints; m.Joins() && taints != nil && len(*taints) > 0 {
 		var out list
 		for _, t := range *taints {
 			out = append(out, taint(t))
@@ -53,7 +53,21 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if len(m.Settings.Kubelet) > 0 {
 		src.Patches = append(src.Patches, kubeletPatch(m.Settings.Kubelet))
 	}
+	if !m.Joins() {
+		src.Patches = append(src.Patches, kubeletPatch(standalone))
+	}
 	return src
+}
+
+// standalone is what a kubelet without an API server needs (kubernetes.io: "Running Kubelet in Standalone Mode"). Nobody can be
+// asked who a client is or what it may do, and the only mode left beside Webhook allows all (cmd/kubelet/app/auth.go, read at
+// 1.36): so the server is off, whatever the settings of all machines say. Its health on loopback is another one.
+var standalone = object{
+	"authentication":     object{"webhook": object{"enabled": false}, "x509": object{"clientCAFile": nil}},
+	"authorization":      object{"mode": "AlwaysAllow"},
+	"enableServer":       false,
+	"registerNode":       false,
+	"rotateCertificates": false,
 }
 
 // setsShutdown says that the user has an order of his own for pods on a machine that is shut down: the fields exclude each other.

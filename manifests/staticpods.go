@@ -15,14 +15,17 @@ const system = "kube-system"
 
 // StaticPods returns the static pods of m, which has some. token is the etcd cluster's: the cluster's UUID.
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
+	var src Source
+	if p.Balanced(m) {
+		src = Source{Base: base("haproxy.yaml"), Patches: []string{balancer(p)}}
+	}
+	if m.EtcdMember {
+		src = Source{Base: base("etcd.yaml"), Patches: []string{etcd(p, m, token)}}
+	}
 	if !m.ControlPlane() {
-		return Source{Base: base("haproxy.yaml"), Patches: []string{balancer(p)}}
+		return src
 	}
-	src := Source{Base: base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")}
-	if p.LocalEtcd() {
-		src.Base = Join(src.Base, base("etcd.yaml"))
-		src.Patches = append(src.Patches, etcd(p, m, token))
-	}
+	src.Base = Join(src.Base, base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml"))
 	if p.HasVIP(m) {
 		src.Base = Join(src.Base, base("kube-vip.yaml"))
 		src.Patches = append(src.Patches, kubeVIP(p, m))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +27,14 @@ const fixture = "../testdata/clusters/ha"
 
 func load(t testing.TB) (*pki.Bundle, *plan.Plan) {
 	t.Helper()
-	c, err := render.Config(filepath.Join(fixture, "cluster.yaml"))
+	return loadCase(t, fixture)
+}
+
+func loadCase(t testing.TB, dir string) (*pki.Bundle, *plan.Plan) {
+	t.Helper()
+	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
 	require.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
+	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
 	require.NoError(t, err)
 	b, err := pki.Load(data)
 	require.NoError(t, err)
@@ -154,6 +160,26 @@ func TestWorkerSecrets(t *testing.T) {
 		if !m.ControlPlane() {
 			require.Equal(t, []string{"kubelet-client", "kubelet-server"}, bases)
 		}
+	}
+}
+
+// TestEtcdMachineSecrets: a member's two certificates are all that an etcd machine gets, and nobody else gets them.
+func TestEtcdMachineSecrets(t *testing.T) {
+	t.Parallel()
+	b, p := loadCase(t, filepath.Join(filepath.Dir(fixture), "etcd-machines"))
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		var bases []string
+		for _, s := range b.Specs(p, m) {
+			bases = append(bases, s.Base)
+		}
+		if m.Role == "etcd" {
+			require.Equal(t, []string{"etcd-server", "etcd-peer"}, bases)
+			continue
+		}
+		require.NotContains(t, bases, "etcd-server", m.Name)
+		require.NotContains(t, bases, "etcd-peer", m.Name)
+		require.Equal(t, m.ControlPlane(), slices.Contains(bases, "apiserver-etcd-client"), m.Name)
 	}
 }
 

@@ -67,7 +67,7 @@ var table = []row{
 	{base: "apiserver", signer: CA, cn: "kube-apiserver", usages: server, who: controlPlane,
 		names: func(p *plan.Plan, _ *plan.Machine) plan.Names { return p.APIServerNames() }},
 	{base: "apiserver-kubelet-client", signer: CA, cn: "kube-apiserver-kubelet-client", usages: client, who: controlPlane},
-	{base: "apiserver-etcd-client", signer: EtcdCA, cn: "kube-apiserver-etcd-client", usages: client, who: etcdMember},
+	{base: "apiserver-etcd-client", signer: EtcdCA, cn: "kube-apiserver-etcd-client", usages: client, who: etcdClient},
 	{base: "front-proxy-client", signer: FrontProxyCA, cn: "front-proxy-client", usages: client, who: controlPlane},
 	{base: "controller-manager", signer: CA, cn: "system:kube-controller-manager", usages: client, who: controlPlane},
 	{base: "scheduler", signer: CA, cn: "system:kube-scheduler", usages: client, who: controlPlane},
@@ -88,12 +88,17 @@ const node = "{node}"
 
 func controlPlane(_ *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() }
 
-func etcdMember(p *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() && p.LocalEtcd() }
+func etcdMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
+
+// etcdClient machines have an API server that uses the members.
+func etcdClient(p *plan.Plan, m *plan.Machine) bool {
+	return m.ControlPlane() && len(p.EtcdMembers) > 0
+}
 
 func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 
 // certified machines have the certificates of their kubelet in their document.
-func certified(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
+func certified(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Token }
 
 // Specs returns the leaf certificates of m, in the table's order.
 func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {

@@ -9,7 +9,7 @@ import (
 
 // backup is how this machine's member takes snapshots, or nil.
 func (t *tree) backup() *config.EtcdBackup {
-	if t.etcdMember() == "" {
+	if !t.m.EtcdMember {
 		return nil
 	}
 	return t.Plan.Config.Spec.ControlPlane.Etcd.Backup

@@ -23,8 +23,8 @@ import (
 type facts struct {
 	cluster *Cluster
 
-	// servers are the names in the serving certificates of the control planes, by the certificate's base and the
-	// machine's name.
+	// servers are the names in the serving certificates of API servers and members of etcd, by the certificate's base and
+	// the machine's name.
 	servers map[string]map[string]*x509.Certificate
 	// bound are the ClusterRoles of each subject.
 	bound map[rbacv1.Subject][]string
@@ -75,12 +75,15 @@ func (f *facts) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// readServers takes the names of every serving certificate of the control planes from their specifications. Each
-// machine's own check holds its certificates to them.
+// readServers takes the names of every serving certificate of control planes and members of etcd from their specifications.
+// Each machine's own check holds its certificates to them.
 func (f *facts) readServers() {
 	p := f.cluster.Plan
-	for _, i := range p.ControlPlanes {
+	for i := range p.Machines {
 		m := &p.Machines[i]
+		if !m.ControlPlane() && !m.EtcdMember {
+			continue
+		}
 		for _, spec := range f.cluster.Public.Specs(p, m) {
 			if !slices.Contains(spec.Usages, x509.ExtKeyUsageServerAuth) {
 				continue

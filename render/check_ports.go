@@ -84,17 +84,20 @@ func (c *checker) opens(by string, p *program, scheme corev1.URIScheme, host, po
 func (c *checker) kubeletPorts() {
 	const by = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(plan.KubeletHealthPort)
+	serves := k.EnableServer == nil || *k.EnableServer
 	if k.HealthzPort != nil {
 		health = *k.HealthzPort
 	}
-	c.opens(by+"port", nil, schemeHTTPS, k.Address, number(cmp.Or(k.Port, plan.KubeletPort)))
+	if serves {
+		c.opens(by+"port", nil, schemeHTTPS, k.Address, number(cmp.Or(k.Port, plan.KubeletPort)))
+	}
 	c.opens(by+"readOnlyPort", nil, schemeHTTP, k.Address, number(k.ReadOnlyPort))
 	c.opens(by+"healthzPort", nil, schemeHTTP, cmp.Or(k.HealthzBindAddress, "127.0.0.1"), number(health))
 }
 
 func (c *checker) proxyPorts() {
 	proxy := c.facts.proxy
-	if proxy == nil {
+	if proxy == nil || !c.machine.Joins() {
 		return
 	}
 	for _, bind := range []struct{ field, address string }{

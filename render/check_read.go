@@ -92,8 +92,8 @@ func (c *checker) read() {
 	}
 	for _, name := range c.components() {
 		if !slices.ContainsFunc(c.programs, func(p *program) bool { return p.Name == name }) {
-			role := map[bool]string{true: "control plane", false: "worker with a balancer"}[c.machine.ControlPlane()]
-			c.fail("static pod %s: a %s needs a container of this name; remove the patch that takes it away", name, role)
+			role := map[string]string{node.ControlPlane: "a control plane", node.Worker: "a worker with a balancer", node.Etcd: "an etcd machine"}[c.machine.Role]
+			c.fail("static pod %s: %s needs a container of this name; remove the patch that takes it away", name, role)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (c *checker) components() (names []string) {
 		{plan.APIServer, c.machine.ControlPlane()},
 		{plan.ControllerManager, c.machine.ControlPlane()},
 		{plan.Scheduler, c.machine.ControlPlane()},
-		{plan.Etcd, c.machine.ControlPlane() && p.LocalEtcd()},
+		{plan.Etcd, c.machine.EtcdMember},
 		{plan.KubeVIP, p.HasVIP(c.machine)},
 		{plan.HAProxy, p.Balanced(c.machine)},
 	} {

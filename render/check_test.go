@@ -153,7 +153,29 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "mode", breaks: func(m *machine) { m.file("/etc/hostname").Mode = 0o4755 }, want: "file /etc/hostname: mode 4755 has more than permission bits"},
 		{name: "open secret", breaks: func(m *machine) { m.file(plan.CAKey).Mode = 0o640 }, want: "file /etc/kubernetes/pki/ca.key: a secret that others may read (mode 0640)"},
 		{name: "unmarked key", breaks: func(m *machine) { m.file(plan.CAKey).Secret = "" }, want: "file /etc/kubernetes/pki/ca.key: holds a private key and is not marked as a secret"},
-		{name: "foreign secret on a worker", machine: "worker-1", breaks: func(m *machine) { m.file("/etc/hostname").Secret, m.file("/etc/hostname").Mode = "ca g1", 0o600 }, want: "file /etc/hostname: a worker must not have the secret ca g1"},
+		{name: "foreign secret on a worker", machine: "worker-1", breaks: func(m *machine) { m.file("/etc/hostname").Secret, m.file("/etc/hostname").Mode = "ca g1", 0o600 }, want: "file /etc/hostname: a machine with role worker must not have the secret ca g1"},
+
+		// etcd machines
+		{name: "CA key on an etcd machine", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.file("/etc/hostname").Secret, m.file("/etc/hostname").Mode = "ca g1", 0o600 }, want: "file /etc/hostname: a machine with role etcd must not have the secret ca g1"},
+		{name: "API server's key on an etcd machine", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.file(etcdKey).Secret = "apiserver-etcd-client/cp-1 g1" }, want: "file /etc/etcd/pki/server.key: a machine with role etcd must not have the secret apiserver-etcd-client/cp-1 g1"},
+		{name: "member's key on a control plane without one", cluster: "etcd-machines", breaks: func(m *machine) {
+			m.file("/etc/hostname").Secret, m.file("/etc/hostname").Mode = "etcd-server/cp-1 g1", 0o600
+		}, want: "file /etc/hostname: a machine without a member of etcd must not have the secret etcd-server/cp-1 g1"},
+		{name: "no key of its member", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.remove(etcdKey) }, want: "static pod etcd: --key-file: names /etc/etcd/pki/server.key, which the machine does not have"},
+		{name: "no member", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.remove(plan.ManifestsDir + "/etcd.yaml") }, want: "static pod etcd: an etcd machine needs a container of this name"},
+		{name: "kubelet that serves without an API server", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.edit(plan.KubeletConfig, "enableServer: false", "enableServer: true") }, want: "file /var/lib/kubelet/config.yaml: want enableServer: false and readOnlyPort: 0"},
+		{name: "kubelet that serves by a flag", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) {
+			m.edit(dropIn, "--node-ip", "--enable-server=true \\\n  --node-ip")
+		}, want: "kubelet.service: --enable-server is true"},
+		{name: "kubelet that joins from an etcd machine", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) {
+			m.edit(dropIn, "--node-ip", "--kubeconfig=/etc/kubernetes/kubelet.conf \\\n  --node-ip")
+		}, want: "kubelet.service: --kubeconfig is /etc/kubernetes/kubelet.conf, and an etcd machine is no Node"},
+		{name: "API server without a member", cluster: "etcd-machines", breaks: func(m *machine) { m.pod("kube-apiserver", ",https://10.0.0.33:2379", "") }, want: "static pod kube-apiserver: --etcd-servers is"},
+		{name: "API server that trusts another etcd", cluster: "etcd-machines", breaks: func(m *machine) { m.pod("kube-apiserver", "--etcd-cafile="+plan.EtcdCA, "--etcd-cafile="+plan.CACert) }, want: "static pod kube-apiserver: --etcd-cafile: /etc/kubernetes/pki/ca.crt does not hold the CA"},
+		{name: "API server whom members do not know", cluster: "etcd-machines", breaks: func(m *machine) {
+			m.swap(plan.PKIDir+"/apiserver-etcd-client.crt", plan.PKIDir+"/scheduler.crt")
+		}, want: "static pod kube-apiserver: --etcd-certfile: /etc/kubernetes/pki/apiserver-etcd-client.crt: the members of etcd do not accept it"},
+		{name: "member of another machine", cluster: "etcd-machines", machine: "etcd-1", breaks: func(m *machine) { m.pod("etcd", "etcd-2=https://10.0.0.32", "etcd-2=https://10.0.0.12") }, want: "static pod etcd: --initial-cluster: etcd-2=https://10.0.0.12:2380: no machine has a certificate of etcd's"},
 
 		// what leads to the API servers
 		{name: "vip of another cluster", cluster: "vip", breaks: func(m *machine) { m.pod("kube-vip", "value: 10.0.0.10", "value: 10.0.0.9") }, want: `static pod kube-vip: carries "10.0.0.9", want 10.0.0.10`},
@@ -199,8 +221,8 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "no SAN for etcd's client", breaks: func(m *machine) {
 			m.reissue("etcd-server", func(s *pki.Spec) { s.Names.IPs = []netip.Addr{netip.MustParseAddr("10.0.0.11")} })
 		}, want: "static pod kube-apiserver: --etcd-servers: clients dial 127.0.0.1, and /etc/etcd/pki/server.crt is not for it"},
-		{name: "etcd peer of another address", breaks: func(m *machine) { m.pod("etcd", "cp-2=https://10.0.0.12", "cp-2=https://10.0.0.22") }, want: "static pod etcd: --initial-cluster: cp-2=https://10.0.0.22:2380: no control plane has a certificate of etcd's"},
-		{name: "etcd peer of the hook", breaks: func(m *machine) { m.edit(hookMachine, "cp-3=", "cp-4=") }, want: "file /etc/kiln/machine: etcd_peers: cp-4=https://10.0.0.13:2380: no control plane has a certificate of etcd's"},
+		{name: "etcd peer of another address", breaks: func(m *machine) { m.pod("etcd", "cp-2=https://10.0.0.12", "cp-2=https://10.0.0.22") }, want: "static pod etcd: --initial-cluster: cp-2=https://10.0.0.22:2380: no machine has a certificate of etcd's"},
+		{name: "etcd peer of the hook", breaks: func(m *machine) { m.edit(hookMachine, "cp-3=", "cp-4=") }, want: "file /etc/kiln/machine: etcd_peers: cp-4=https://10.0.0.13:2380: no machine has a certificate of etcd's"},
 		{name: "etcd URL of the hook", breaks: func(m *machine) {
 			m.edit(hookMachine, "etcd_url='https://10.0.0.11:2380'", "etcd_url='https://10.0.0.9:2380'")
 		}, want: "file /etc/kiln/machine: etcd_url is https://10.0.0.9:2380, but static pod etcd"},

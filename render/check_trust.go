@@ -17,16 +17,39 @@ import (
 // every client is who its server takes it for.
 func (c *checker) trust() {
 	c.certificates()
-	c.kubeletTrust()
+	if c.machine.Joins() {
+		c.kubeletTrust()
+		c.reaches("file "+plan.KilnDir+"/machine: api", c.hookData("api"))
+	} else {
+		c.standalone()
+	}
 	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 		c.client(c.kubeconfigs[path])
 	}
 	c.identities()
-	c.reaches("file "+plan.KilnDir+"/machine: api", c.hookData("api"))
 	if c.machine.ControlPlane() {
 		c.apiServerTrust()
 		c.etcdTrust()
 		c.serviceAccounts()
+	}
+	if c.machine.EtcdMember {
+		c.memberTrust()
+	}
+}
+
+// standalone: the kubelet of an etcd machine looks for no API server, and opens no port but that of its health: nobody could be
+// asked what a client may do there.
+func (c *checker) standalone() {
+	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
+		if value := last(c.kubelet.flags[flag]); value != "" {
+			c.fail("kubelet.service: --%s is %s, and an etcd machine is no Node; remove it", flag, value)
+		}
+	}
+	if value := last(c.kubelet.flags["enable-server"]); value != "" && value != "false" {
+		c.fail("kubelet.service: --enable-server is %s: a kubelet without an API server allows everything to everybody; set it to false on etcd machines (controlPlane.etcd.machines.kubeletExtraArgs), or remove it", value)
+	}
+	if on := c.kubelet.EnableServer; on == nil || *on || c.kubelet.ReadOnlyPort != 0 {
+		c.fail("file %s: want enableServer: false and readOnlyPort: 0: a kubelet without an API server allows everything to everybody; remove the patch that changes it", plan.KubeletConfig)
 	}
 }
 
@@ -82,7 +105,7 @@ func (c *checker) client(k *kubeconfig) {
 
 // identities: clients have the names to which the API server's own rules give their rights.
 func (c *checker) identities() {
-	if !c.machine.Token {
+	if c.machine.Joins() && !c.machine.Token {
 		for _, name := range c.hostNames() {
 			c.identity(named{"kubelet.service: --kubeconfig", last(c.kubelet.flags["kubeconfig"])}, "system:node:"+name, "system:nodes")
 		}
@@ -167,39 +190,66 @@ func (c *checker) apiServerTrust() {
 	}
 }
 
-// etcdTrust: the member, its peers and the API server know each other. Of an external cluster nothing is known.
+// etcdTrust: the API server and the members that it uses know each other. Of an external cluster nothing is known.
 func (c *checker) etcdTrust() {
-	if !c.cluster.Plan.LocalEtcd() {
+	p := c.cluster.Plan
+	if len(p.EtcdMembers) == 0 {
 		return
 	}
 	api, etcd := c.component(plan.APIServer), c.component(plan.Etcd)
+	ca, client := c.need(api, "etcd-cafile"), c.need(api, "etcd-certfile")
+	c.pair(client, c.need(api, "etcd-keyfile"))
+	servers := list(api.flag("etcd-servers"))
+	if c.machine.EtcdMember {
+		server := c.need(etcd, "cert-file")
+		c.shown(client, c.need(etcd, "trusted-ca-file"), asClient)
+		c.shown(server, ca, asServer)
+		for _, u := range servers {
+			c.serves(server, api.String()+": --etcd-servers", u)
+		}
+		return
+	}
+	c.trusts(ca, &c.cluster.Public.EtcdCA)
+	if err := c.verify(client.path, c.cluster.Public.EtcdCA.Certificate, asClient); api != nil && err != nil {
+		c.fail("%s: %s: the members of etcd do not accept it: %w", client.by, client.path, err)
+	}
+	var want []string
+	for _, i := range p.EtcdMembers {
+		m := &p.Machines[i]
+		want = append(want, m.EtcdClientURL())
+		c.members("static pod kube-apiserver: --etcd-servers", []string{m.Name + "=" + m.EtcdClientURL()}, "etcd-server")
+	}
+	if api != nil && !slices.Equal(servers, want) {
+		c.fail("%s: --etcd-servers is %q, want the members %q; leave the flag out", api, servers, want)
+	}
+}
+
+// memberTrust: the member and its peers know each other.
+func (c *checker) memberTrust() {
+	etcd := c.component(plan.Etcd)
 	server, peer := c.need(etcd, "cert-file"), c.need(etcd, "peer-cert-file")
 	trusted, peers := c.need(etcd, "trusted-ca-file"), c.need(etcd, "peer-trusted-ca-file")
-	client := c.need(api, "etcd-certfile")
 	for _, show := range []struct {
 		cert, ca named
 		usage    x509.ExtKeyUsage
 	}{
-		{client, trusted, asClient},
-		{server, c.need(api, "etcd-cafile"), asServer},
-		{server, trusted, asClient}, // etcd dials itself with it
+		{server, trusted, asClient}, // etcd dials itself with it, and the hook the others
 		{peer, peers, asServer},
 		{peer, peers, asClient},
 	} {
 		c.shown(show.cert, show.ca, show.usage)
 	}
+	c.trusts(trusted, &c.cluster.Public.EtcdCA)
 	c.trusts(peers, &c.cluster.Public.EtcdCA)
-	c.pair(client, c.need(api, "etcd-keyfile"))
 	c.pair(server, c.need(etcd, "key-file"))
 	c.pair(peer, c.need(etcd, "peer-key-file"))
 
 	for _, flag := range []struct {
-		of   *program
 		name string
 		cert named
-	}{{api, "etcd-servers", server}, {etcd, "advertise-client-urls", server}, {etcd, "initial-advertise-peer-urls", peer}} {
-		for _, u := range list(flag.of.flag(flag.name)) {
-			c.serves(flag.cert, flag.of.String()+": --"+flag.name, u)
+	}{{"advertise-client-urls", server}, {"initial-advertise-peer-urls", peer}} {
+		for _, u := range list(etcd.flag(flag.name)) {
+			c.serves(flag.cert, etcd.String()+": --"+flag.name, u)
 		}
 	}
 	c.members("static pod etcd: --initial-cluster", list(etcd.flag("initial-cluster")), "etcd-peer")
@@ -223,7 +273,7 @@ func (c *checker) members(by string, members []string, base string) {
 		name, u, _ := strings.Cut(member, "=")
 		host, err := hostOf(u)
 		if cert := c.facts.servers[base][name]; err != nil || cert == nil || cert.VerifyHostname(host) != nil {
-			c.fail("%s: %s: no control plane has a certificate of etcd's for this name and address; correct the node's addresses", by, member)
+			c.fail("%s: %s: no machine has a certificate of etcd's for this name and address; correct the node's addresses", by, member)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (t *tree) preflight() *preflight.Facts {
 	if t.m.ControlPlane() {
 		f.Images = append(f.Images, t.Plan.Images[plan.APIServer], t.Plan.Images[plan.ControllerManager], t.Plan.Images[plan.Scheduler])
 	}
-	if t.etcdMember() != "" {
+	if t.m.EtcdMember {
 		f.Images = append(f.Images, t.Plan.Images[plan.Etcd])
 	}
 	if t.Plan.HasVIP(t.m) {
@@ -47,7 +47,7 @@ func (t *tree) preflight() *preflight.Facts {
 	for _, peer := range t.etcdPeers() {
 		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
 	}
-	if t.Plan.Routed() {
+	if t.m.Joins() && t.Plan.Routed() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
 			f.Plugins = append(f.Plugins, path.Join(cniBinDir, plugin))
 		}

@@ -116,8 +116,12 @@ func (t *tree) machineData() string {
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
 	set("formation_deadline", epoch(t.Public.FormationDeadline))
 	set("api", p.APIURL(m))
-	set("etcd_member", t.etcdMember())
-	if t.etcdMember() != "" {
+	member := ""
+	if m.EtcdMember {
+		member = m.Name
+	}
+	set("etcd_member", member)
+	if m.EtcdMember {
 		set("etcd_url", m.EtcdPeerURL())
 		set("etcd_cluster", t.Public.EtcdCluster())
 		set("etcd_deadline", t.etcdDeadline())
@@ -165,32 +169,29 @@ func (t *tree) steps() []string {
 	s = append(s, "machine", "preflight")
 	s = append(s, t.etcdSteps()...)
 	s = append(s, "kubelet")
-	if t.etcdMember() != "" && len(t.etcdPeers()) > 0 {
+	if len(t.etcdPeers()) > 0 {
 		s = append(s, "member")
 	}
 	if t.m.ControlPlane() {
 		s = append(s, "control-plane", "objects")
 	}
-	s = append(s, "node")
+	if t.m.Joins() {
+		s = append(s, "node")
+	} else {
+		s = append(s, "ready")
+	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")
 	}
 	return append(s, "retire")
 }
 
-func (t *tree) etcdMember() string {
-	if t.m.ControlPlane() && t.Plan.LocalEtcd() {
-		return t.m.Name
-	}
-	return ""
-}
-
-// etcdPeers are the machines of the other members.
+// etcdPeers are the machines of the other members, if this one carries a member.
 func (t *tree) etcdPeers() (out []*plan.Machine) {
-	if t.etcdMember() == "" {
+	if !t.m.EtcdMember {
 		return nil
 	}
-	for _, i := range t.Plan.ControlPlanes {
+	for _, i := range t.Plan.EtcdMembers {
 		if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
 			out = append(out, peer)
 		}

@@ -66,14 +66,17 @@ func (t *tree) dir(path string, mode uint32, owner string) {
 	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: owner, Group: owner})
 }
 
-// trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, nothing else.
+// trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
+// certificate and its member's two pairs, nothing else.
 func (t *tree) trust() error {
 	public, m := t.Public, t.m
 	t.dir(plan.KubernetesDir, 0o755, "")
-	t.dir(plan.PKIDir, 0o755, "")
 	t.dir(plan.KubeletDir, 0o700, "")
 	t.dir(plan.KubeletPKI, 0o700, "")
-	t.authority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
+	if m.Joins() {
+		t.dir(plan.PKIDir, 0o755, "")
+		t.authority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
+	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
 			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.PEM() }, "signs certificate requests, in the controller-manager")
@@ -81,9 +84,10 @@ func (t *tree) trust() error {
 		t.authority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
 		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.PEM() }, "signs service account tokens")
 		t.servicePublic()
-		if err := t.etcdTrust(); err != nil {
-			return err
-		}
+		t.etcdTrust()
+	}
+	if m.EtcdMember {
+		t.memberTrust()
 	}
 	for _, spec := range public.Specs(t.Plan, m) {
 		if err := t.pair(spec); err != nil {
@@ -130,28 +134,35 @@ func (t *tree) pair(spec pki.Spec) error {
 	return nil
 }
 
-// etcdTrust adds what a control plane needs for etcd, its own member's or an external cluster's.
-func (t *tree) etcdTrust() error {
+// etcdTrust adds what an API server needs for etcd, ours or an external one.
+func (t *tree) etcdTrust() {
 	c := t.Plan.Config
-	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
-		crt, key := plan.Cert("apiserver-etcd-client")
-		t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd")
-		t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd")
-		t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate"})
-		return nil
+	ext := c.Spec.ControlPlane.Etcd.External
+	if ext == nil {
+		t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
+		return
 	}
+	crt, key := plan.Cert("apiserver-etcd-client")
+	t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd")
+	t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd")
+	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate"})
+}
+
+// memberTrust adds what a member of etcd needs beside its certificates.
+func (t *tree) memberTrust() {
 	t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: plan.EtcdUserID, Home: plan.EtcdData})
 	t.dir("/etc/etcd", 0o755, "")
 	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
 	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)
-	t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
 	t.authority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
-	return nil
 }
 
-// kubeconfigs adds the components' kubeconfigs, which name files.
+// kubeconfigs adds the components' kubeconfigs, which name files. On an etcd machine nothing looks for the API server.
 func (t *tree) kubeconfigs() error {
 	p, m := t.Plan, t.m
+	if !m.Joins() {
+		return nil
+	}
 	add := func(path, user, server, crt, key string) {
 		t.file(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
 			"how "+user+" finds the API server and who it is")
@@ -278,7 +289,11 @@ func (r *Cluster) Admin() ([]byte, error) {
 // validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
 // install credential, which is meant to end.
 func (r *Cluster) validity(m *plan.Machine) (from, until time.Time) {
-	from, until = r.Public.CA.Certificate.NotBefore, r.Public.CA.Certificate.NotAfter
+	ca := r.Public.CA.Certificate
+	if !m.Joins() {
+		ca = r.Public.EtcdCA.Certificate
+	}
+	from, until = ca.NotBefore, ca.NotAfter
 	for _, s := range r.Public.Specs(r.Plan, m) {
 		if s.Base == "install" {
 			continue

@@ -12,8 +12,12 @@ import (
 
 // podNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
 // static route per other machine, and masquerading of what leaves the cluster. No daemon, no image. Whatever the cni, it
-// closes the platform's metadata service to pods, and keeps the machine's network manager off them.
+// closes the platform's metadata service to pods, and keeps the machine's network manager off them. An etcd machine has no
+// pods but the member's, which is on the host's network.
 func (t *tree) podNetwork() error {
+	if !t.m.Joins() {
+		return nil
+	}
 	t.networkManager()
 	forbidden := t.Plan.Forbidden(t.m)
 	if t.Plan.Routed() || len(forbidden) > 0 {

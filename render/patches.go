@@ -75,9 +75,10 @@ func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
 // of returns the patches for m's static pods and kubelet configuration, in the order of their layers.
 func (s *patchSet) of(m *plan.Machine) []*userPatch {
 	out := append([]*userPatch(nil), s.cluster...)
-	if m.Role == node.ControlPlane {
+	switch m.Role {
+	case node.ControlPlane:
 		out = append(out, s.controlPlane...)
-	} else {
+	case node.Worker:
 		out = append(out, s.workers...)
 	}
 	return append(out, s.machines[m.Path]...)

@@ -22,27 +22,27 @@ func (r *Cluster) Restore(snapshot string) error {
 		machine, file = "", snapshot
 	}
 	switch {
-	case !r.Plan.LocalEtcd():
+	case len(r.Plan.EtcdMembers) == 0:
 		return fmt.Errorf("the cluster's etcd is external: restore it there")
 	case !snapshotPath.MatchString(file) || path.Clean(file) != file:
 		return fmt.Errorf("%q is not the path of a file on a machine; write an absolute one of letters, digits, '.', '_', '-' and '/', such as cp-1:/var/backups/etcd/NAME.db", file)
 	case path.Dir(file) == "/":
 		return fmt.Errorf("%s lies in the root folder; a folder of its own is shown to the program that restores it", file)
 	}
-	for _, i := range r.Plan.ControlPlanes {
+	for _, i := range r.Plan.EtcdMembers {
 		if m := &r.Plan.Machines[i]; machine == "" || m.Name == machine {
 			r.restore = restore{machine: m.Name, snapshot: file}
 			return nil
 		}
 	}
-	return fmt.Errorf("%q carries no member of etcd; name a control plane: cp-1:%s", machine, file)
+	return fmt.Errorf("%q carries no member of etcd; name a machine that does, such as %s:%s", machine, r.Plan.Machines[r.Plan.EtcdMembers[0]].Name, file)
 }
 
 // snapshotPath is what goes into the options of containerd's client as it is.
 var snapshotPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 
 // restores says that this machine has the snapshot.
-func (t *tree) restores() bool { return t.m.Name == t.restore.machine && t.etcdMember() != "" }
+func (t *tree) restores() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
 
 // etcdDeadline is until when this member may begin a cluster: with what it restores, or with nothing if etcd was never restored.
 func (t *tree) etcdDeadline() string {
@@ -55,7 +55,7 @@ func (t *tree) etcdDeadline() string {
 // etcdSteps are the steps before the kubelet that concern etcd.
 func (t *tree) etcdSteps() []string {
 	switch {
-	case t.etcdMember() == "":
+	case !t.m.EtcdMember:
 		return nil
 	case t.restores():
 		return []string{"restore", "etcd"}

@@ -62,22 +62,27 @@ func (t *tree) logind(kubelet []byte) error {
 	return nil
 }
 
-// modules are the kernel modules that the machine needs: overlay for containers' file systems, br_netfilter so that
-// Services reach pods on the same bridge, nf_conntrack because kube-proxy sets its limits (kops#17915).
+// modules are the kernel modules that the machine needs: overlay for containers' file systems; for the pods' network
+// br_netfilter, so that Services reach pods on the same bridge, and nf_conntrack, because kube-proxy sets its limits (kops#17915).
 func (t *tree) modules() []string {
-	return slices.Concat([]string{"br_netfilter", "nf_conntrack", "overlay"}, t.m.Settings.KernelModules)
+	own := []string{"overlay"}
+	if t.m.Joins() {
+		own = []string{"br_netfilter", "nf_conntrack", "overlay"}
+	}
+	return slices.Concat(own, t.m.Settings.KernelModules)
 }
 
 func (t *tree) sysctls() map[string]string {
-	s := map[string]string{
-		"net.bridge.bridge-nf-call-ip6tables": "1",
-		"net.bridge.bridge-nf-call-iptables":  "1",
-	}
-	for _, subnet := range t.Plan.PodSubnets {
-		if subnet.Addr().Is4() {
-			s["net.ipv4.ip_forward"] = "1"
-		} else {
-			s["net.ipv6.conf.all.forwarding"] = "1"
+	s := map[string]string{}
+	if t.m.Joins() {
+		s["net.bridge.bridge-nf-call-ip6tables"] = "1"
+		s["net.bridge.bridge-nf-call-iptables"] = "1"
+		for _, subnet := range t.Plan.PodSubnets {
+			if subnet.Addr().Is4() {
+				s["net.ipv4.ip_forward"] = "1"
+			} else {
+				s["net.ipv6.conf.all.forwarding"] = "1"
+			}
 		}
 	}
 	if t.Plan.Config.ProtectKernelDefaults(&t.m.Settings) {

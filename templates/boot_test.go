@@ -94,6 +94,42 @@ func TestBootMakesWorker(t *testing.T) {
 	})
 }
 
+// TestBootMakesEtcdMachine: a machine that carries a member of etcd and nothing else waits for that alone, and asks no API server.
+func TestBootMakesEtcdMachine(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		for name, arrange := range map[string]func(*aMachine){
+			"forms":   func(*aMachine) {},
+			"waits":   func(m *aMachine) { m.rule("GET", "http://127.0.0.1:2381/readyz", 3, 503, 0, "[-]non_learner failed") },
+			"reports": func(m *aMachine) { m.rule("GET", "http://127.0.0.1:2381/readyz?verbose", 1, 200, 0, "ok") },
+		} {
+			m := newMachine(t, shell, "etcd")
+			m.check = slices.DeleteFunc(m.check, func(s string) bool { return strings.HasPrefix(s, "port-6443|") })
+			arrange(m)
+			m.document()
+			m.wantDone()
+			steps := strings.Fields(m.data["steps"])
+			if v := m.status(); len(v.Steps) != len(steps) {
+				t.Errorf("%s: status.json: %+v", name, v)
+			}
+			if out, code := m.start("report"); code != 0 || !strings.Contains(out, "http://127.0.0.1:2381: HTTP 200") {
+				t.Errorf("%s: report: exit status %d\n%s", name, code, out)
+			}
+			asked := m.read(m.world + "/curl")
+			for _, word := range []string{":6443", "/api/", "/etc/kubernetes", "kubelet-client"} {
+				if strings.Contains(asked, word) {
+					t.Errorf("%s: %q in what it asked:\n%s", name, word, asked)
+				}
+			}
+		}
+		m := newMachine(t, shell, "etcd")
+		m.check = m.check[:1]
+		m.data["step_timeout"] = "30"
+		m.rule("GET", "http://127.0.0.1:2381/readyz", 99, 503, 0, "[+]serializable_read ok\n[-]linearizable_read failed: etcdserver: leader changed")
+		m.document()
+		m.wantFaults("FAULT etcd-unhealthy http://127.0.0.1:2381/readyz: HTTP 503 [-]linearizable_read failed: etcdserver: leader changed; ")
+	})
+}
+
 // TestBootStops has one row for everything that stops a machine: what is wrong, and the faults, in order.
 func TestBootStops(t *testing.T) {
 	const missing, differs = "missing; write the document", "not what was rendered; write the document"

@@ -110,9 +110,9 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			m.at("/etc/kubernetes/pki/install.crt", cert)
 			m.at("/etc/kubernetes/pki/install.key", key)
 			m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", cert+key)
-			m.at("/etc/kubernetes/pki/etcd/ca.crt", caCert)
-			m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", cert)
-			m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", key)
+			m.at("/etc/etcd/pki/ca.crt", caCert)
+			m.at("/etc/etcd/pki/server.crt", cert)
+			m.at("/etc/etcd/pki/server.key", key)
 			m.data["steps"] = "files etcd objects node retire"
 			m.data["api"], m.data["etcd_peers"] = url, "cp-2="+url+","+url+" cp-3=https://127.0.0.1:1,https://127.0.0.1:1"
 			m.data["etcd_url"] = "o"

@@ -10,17 +10,18 @@
 // quote. All of these, empty where there is nothing to say:
 //
 //	node                Node name; empty for machines of a pool, which take their host name in lower case
-//	role                control-plane or worker
+//	role                control-plane, worker or etcd
 //	cluster             the cluster's UUID
 //	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
-//	                    (etcd only with a local member; before it restore or others, while and after etcd is brought back from
-//	                    a snapshot); worker: files machine preflight kubelet node retire;
+//	                    (etcd only with a local member, before it restore or others, while and after etcd is brought back from
+//	                    a snapshot, and member after kubelet if there are others); worker: files machine preflight kubelet
+//	                    node retire; etcd: files machine preflight etcd kubelet member ready retire;
 //	                    pre-boot after files and post-boot before retire, where there are scripts
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step may wait
 //	formation_deadline  seconds since 1970 at which the install credential ends
-//	api                 URL of the API server, no slash at its end: a control plane's own, a worker's endpoint
+//	api                 URL of the API server, no slash at its end: a control plane's own, a worker's endpoint; empty with role etcd
 //	etcd_member         this member's name, empty without local etcd
 //	etcd_url            where this member answers the others: https://address:2380
 //	etcd_cluster        identity of the etcd cluster: the cluster's UUID, and -N after it was restored N-1 times

@@ -286,7 +286,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/boot", templates.Boot)
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
-		strings.Fields("pre-boot machine preflight restore others etcd kubelet member control-plane objects node post-boot retire"), templates.CheckKinds()))
+		strings.Fields("pre-boot machine preflight restore others etcd kubelet member control-plane objects node ready post-boot retire"), templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
@@ -322,16 +322,21 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"etcd-dir|stop|empty-dir /var/lib/etcd|empty it",
 	}
 	must(t, os.MkdirAll(m.root+"/var/lib/etcd/lost+found", 0o700))
-	if role == "control-plane" {
+	switch role {
+	case "etcd":
+		must(t, os.Remove(m.root+"/etc/kubernetes/pki/ca.crt"))
+		m.carriesMember()
+		m.data["api"] = ""
+		m.data["steps"] = "files machine preflight etcd kubelet member ready retire"
+		m.data["retire"] = "/run/ignition.json"
+	case "control-plane":
+		m.carriesMember()
 		m.at("/etc/kubernetes/pki/install.crt", "install")
 		m.at("/etc/kubernetes/pki/install.key", secret)
 		m.at("/etc/kubernetes/admin.conf", secret)
 		m.at("/etc/kubernetes/kubelet.conf", "conf")
-		m.at("/etc/kubernetes/pki/etcd/ca.crt", "ca")
-		m.at("/etc/kubernetes/pki/apiserver-etcd-client.crt", "crt")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.crt", "crt")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.key", secret)
-		m.at("/etc/kubernetes/pki/apiserver-etcd-client.key", secret)
 		m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", secret)
 		m.kinds = []string{"link kubelet-client-2026.pem - /var/lib/kubelet/pki/kubelet-client-current.pem",
 			"dir 0700 root:root /etc/kubernetes/manifests"}
@@ -342,19 +347,26 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kiln/objects/coredns.yaml", "kind: Deployment")
 		m.at("/etc/kiln/objects/marker.yaml", "kind: ConfigMap")
 		m.at("/etc/kiln/node.yaml", "kind: Node")
-		m.at("/etc/kubernetes/manifests/etcd.yaml", "    - --initial-cluster=cp-1=https://10.0.0.11:2380,cp-2=https://10.0.0.12:2380,cp-3=https://10.0.0.13:2380\n    - --initial-cluster-state=new\n    - --initial-cluster-token=t\n")
 		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects node retire"
-		m.data["etcd_member"] = "cp-1"
-		m.data["etcd_cluster"] = m.data["cluster"]
-		m.data["etcd_deadline"] = m.data["formation_deadline"]
-		m.data["etcd_url"] = "https://10.0.0.11:2380"
-		m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2379 cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
-	} else {
+	default:
 		m.at("/etc/kubernetes/bootstrap-kubelet.conf", "token: "+secret)
 	}
 	return m
+}
+
+// carriesMember gives the machine a member of etcd, one of three.
+func (m *aMachine) carriesMember() {
+	m.at("/etc/etcd/pki/ca.crt", "ca")
+	m.at("/etc/etcd/pki/server.crt", "crt")
+	m.at("/etc/etcd/pki/server.key", secret)
+	m.at("/etc/kubernetes/manifests/etcd.yaml", "    - --initial-cluster=cp-1=https://10.0.0.11:2380,cp-2=https://10.0.0.12:2380,cp-3=https://10.0.0.13:2380\n    - --initial-cluster-state=new\n    - --initial-cluster-token=t\n")
+	m.data["etcd_member"] = "cp-1"
+	m.data["etcd_cluster"] = m.data["cluster"]
+	m.data["etcd_deadline"] = m.data["formation_deadline"]
+	m.data["etcd_url"] = "https://10.0.0.11:2380"
+	m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2379 cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379"
 }
 
 func must(t *testing.T, err error) {

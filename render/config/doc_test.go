@@ -119,7 +119,7 @@ func TestSchema(t *testing.T) {
 	node := s.Defs["Node"]
 	require.Equal(t, []string{"name", "role", "addresses"}, node.Required)
 	require.Equal(t, false, node.Additional)
-	require.Equal(t, []any{"control-plane", "worker"}, node.Properties["role"]["enum"])
+	require.Equal(t, []any{"control-plane", "worker", "etcd"}, node.Properties["role"]["enum"])
 	require.Contains(t, node.Properties, "os", "the settings of machines are inline")
 	require.Equal(t, "metal", node.Properties["platform"]["default"])
 	require.Equal(t, "string", s.Defs["Certificates"].Properties["lifetime"]["type"])

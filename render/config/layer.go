@@ -11,27 +11,29 @@ import (
 const (
 	roleControlPlane = "control-plane"
 	roleWorker       = "worker"
+	roleEtcd         = "etcd"
 
 	layerDefault      = "default"
 	layerAll          = "machines"
 	layerControlPlane = "controlPlane.machines"
+	layerEtcd         = "controlPlane.etcd.machines"
 	layerWorkers      = "workers.machines"
 )
 
 // fieldSet is a set of fields of Machine, by number.
 type fieldSet uint64
 
-// Effective is what holds for one machine after all layers: default, machines, controlPlane.machines or
-// workers.machines, and the node's or pool's own settings, each over the one before it.
+// Effective is what holds for one machine after all layers: default, machines, those of its role (controlPlane.machines,
+// controlPlane.etcd.machines or workers.machines), and the node's or pool's own settings, each over the one before it.
 type Effective struct {
 	Machine
-	// Source names the layer that set each value ("default", "machines", "controlPlane.machines", "workers.machines",
-	// "nodes[2]", "pools[0]") by the value's path ("os", "kubelet.maxPods", "labels.zone"). Lists are values as a whole.
+	// Source names the layer that set each value ("default", "machines", "controlPlane.machines",
+	// "controlPlane.etcd.machines", "workers.machines", "nodes[2]", "pools[0]") by the value's path ("os", "kubelet.maxPods", "labels.zone"). Lists are values as a whole.
 	Source map[string]string
 }
 
 // roleLayers holds what the machines of a role have in common.
-type roleLayers struct{ controlPlane, worker Effective }
+type roleLayers struct{ controlPlane, etcd, worker Effective }
 
 // controlPlaneTaint keeps pods off control planes unless a layer sets taints.
 var controlPlaneTaint = Taint{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}
@@ -68,8 +70,11 @@ func (c *Cluster) role(role string) *Effective {
 	if roles == nil {
 		roles = newRoleLayers(c)
 	}
-	if role == roleControlPlane {
+	switch role {
+	case roleControlPlane:
 		return &roles.controlPlane
+	case roleEtcd:
+		return &roles.etcd
 	}
 	return &roles.worker
 }
@@ -87,6 +92,7 @@ func newRoleLayers(c *Cluster) *roleLayers {
 	tainted.Taints = &[]Taint{controlPlaneTaint}
 	return &roleLayers{
 		controlPlane: merge(&c.Spec.ControlPlane.Machines, layerControlPlane, tainted),
+		etcd:         merge(&c.Spec.ControlPlane.Etcd.Machines, layerEtcd, machineDefaults),
 		worker:       merge(&c.Spec.Workers.Machines, layerWorkers, machineDefaults),
 	}
 }

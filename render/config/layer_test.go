@@ -119,20 +119,24 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		layers := make([]map[string]any, 6) // machines, control planes, workers, a control plane, a worker, a pool
+		layers := make([]map[string]any, 8) // machines, control planes, workers, a control plane, a worker, a pool, etcd machines, one of them
 		for i := range layers {
 			layers[i] = randomLayer(rnd)
+			if i >= 6 { // they have no Node
+				maps.DeleteFunc(layers[i], func(k string, _ any) bool { return k == "labels" || k == "taints" || k == "identity" })
+			}
 		}
 		layers[0]["os"] = "ubuntu" // every machine needs one
 		spec := map[string]any{
 			"kubernetesVersion": "v1.36.3",
 			"network":           map[string]any{"cni": "none"},
 			"machines":          layers[0],
-			"controlPlane":      map[string]any{"machines": layers[1]},
+			"controlPlane":      map[string]any{"machines": layers[1], "etcd": map[string]any{"machines": layers[6]}},
 			"workers":           map[string]any{"machines": layers[2]},
 			"nodes": []any{
 				withKeys(layers[3], "name", "cp", "role", "control-plane", "addresses", []string{"10.0.0.1"}),
 				withKeys(layers[4], "name", "w", "role", "worker", "addresses", []string{"10.0.0.2"}),
+				withKeys(layers[7], "name", "e", "role", "etcd", "addresses", []string{"10.0.0.3"}),
 			},
 			"pools": []any{withKeys(layers[5], "name", "p")},
 		}
@@ -149,6 +153,7 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 		}{
 			{c.EffectiveNode(0), []map[string]any{withKeys(defaults, "taints", taint), layers[0], layers[1], layers[3]}, []string{"default", "machines", "controlPlane.machines", "nodes[0]"}},
 			{c.EffectiveNode(1), []map[string]any{defaults, layers[0], layers[2], layers[4]}, []string{"default", "machines", "workers.machines", "nodes[1]"}},
+			{c.EffectiveNode(2), []map[string]any{defaults, layers[0], layers[6], layers[7]}, []string{"default", "machines", "controlPlane.etcd.machines", "nodes[2]"}},
 			{c.EffectivePool(0), []map[string]any{defaults, layers[0], layers[2], layers[5]}, []string{"default", "machines", "workers.machines", "pools[0]"}},
 		}
 		for _, m := range machines {

@@ -55,6 +55,7 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 
 	l.machine(&c.Spec.Machines, spec.key("machines"))
 	l.machine(&c.Spec.ControlPlane.Machines, spec.key("controlPlane").key("machines"))
+	l.machine(&c.Spec.ControlPlane.Etcd.Machines, spec.key("controlPlane").key("etcd").key("machines"))
 	l.machine(&c.Spec.Workers.Machines, spec.key("workers").key("machines"))
 	l.patches(c.Spec.Patches, spec.key("patches"))
 	l.patches(c.Spec.ControlPlane.Patches, spec.key("controlPlane").key("patches"))

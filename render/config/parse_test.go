@@ -74,6 +74,8 @@ func TestParseAccepts(t *testing.T) {
 		{"windows line ends", strings.ReplaceAll(header+onOS+oneNode, "\n", "\r\n")},
 		{"document markers", "---\n" + header + onOS + oneNode + "...\n"},
 		{"dual stack, IPv6 first", header + onOS + dual + "  nodes:\n  - {name: cp-1, role: control-plane, addresses: [\"fd00::11\", 10.0.0.11]}\n"},
+		{"etcd machines, and any number of control planes", header + onOS + "  endpoint: api.example.com\n  controlPlane: {etcd: {machines: {arch: arm64}}}\n  nodes:\n  - {name: a, role: control-plane, addresses: [10.0.0.1]}\n  - {name: b, role: control-plane, addresses: [10.0.0.2]}\n  - {name: c, role: etcd, addresses: [10.0.0.3]}\n"},
+		{"two etcd machines on purpose", header + onOS + "  controlPlane: {etcd: {allowEvenMembers: true}}\n  nodes:\n  - {name: a, role: control-plane, addresses: [10.0.0.1]}\n  - {name: b, role: etcd, addresses: [10.0.0.2]}\n  - {name: c, role: etcd, addresses: [10.0.0.3]}\n"},
 		{"two control planes on purpose", header + onOS + "  endpoint: api.example.com\n  controlPlane: {etcd: {allowEvenMembers: true}}\n  nodes:\n  - {name: a, role: control-plane, addresses: [10.0.0.1]}\n  - {name: b, role: control-plane, addresses: [10.0.0.2]}\n"},
 		{"endpoint at the only control plane", header + onOS + "  endpoint: 10.0.0.11:6443\n" + oneNode},
 		{"endpoint of IPv6 with port", header + onOS + "  endpoint: \"[fd00::1]:6443\"\n" + oneNode},

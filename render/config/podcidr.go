@@ -6,10 +6,13 @@ import (
 )
 
 // PodCIDRs returns the i-th node's parts of the pod subnets, in the order of podSubnets: those that it sets itself, or
-// those that follow from its addresses. It fails, in a Cluster that Parse did not make, if the node lacks an address of a
+// those that follow from its addresses. An etcd machine has none. It fails, in a Cluster that Parse did not make, if the node lacks an address of a
 // subnet's family, or if an address, a subnet or a mask is wrong.
 func (c *Cluster) PodCIDRs(i int) ([]netip.Prefix, error) {
 	n := &c.Spec.Nodes[i]
+	if n.Role == roleEtcd {
+		return nil, nil
+	}
 	if len(n.PodCIDRs) > 0 {
 		own := make([]netip.Prefix, len(n.PodCIDRs))
 		for j, text := range n.PodCIDRs {

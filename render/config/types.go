@@ -49,7 +49,7 @@ type Spec struct {
 	DNS          DNS          `json:"dns,omitempty"`
 	Boot         Boot         `json:"boot,omitempty"`
 
-	// Machines are the settings of every machine. controlPlane.machines, workers.machines and each pool or node override them: the narrower layer wins, maps merge key by key, lists and the proxy replace.
+	// Machines are the settings of every machine. controlPlane.machines, controlPlane.etcd.machines, workers.machines and each pool or node override them: the narrower layer wins, maps merge key by key, lists and the proxy replace.
 	Machines     Machine      `json:"machines,omitempty"`
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 	Workers      Workers      `json:"workers,omitempty"`
@@ -138,8 +138,8 @@ type Boot struct {
 	StepTimeout Duration `json:"stepTimeout,omitempty" default:"30m"`
 }
 
-// Machine holds the settings that every layer can make: machines (all), controlPlane.machines and workers.machines
-// (a role), nodes and pools.
+// Machine holds the settings that every layer can make: machines (all), controlPlane.machines, controlPlane.etcd.machines and
+// workers.machines (a role), nodes and pools.
 type Machine struct {
 	// OS is the machine's operating system; it decides the document's format (Ignition for flatcar, fedora-coreos and microos, cloud-init for the others) and paths.
 	OS string `json:"os,omitempty" enum:"flatcar,fedora-coreos,microos,ubuntu,debian,rhel,amazon-linux"`
@@ -181,7 +181,7 @@ type Machine struct {
 	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
 	// PreBoot are scripts that the first boot runs in this order before it looks at the machine or starts anything of Kubernetes: disks and networks are prepared here. One that fails or takes too long stops the first boot with the fault pre-boot; the next start runs all of them again.
 	PreBoot []Script `json:"preBoot,omitempty"`
-	// PostBoot are scripts that the first boot runs in this order when the machine is a healthy Node of the cluster. Those of control planes may still use /etc/kubernetes/admin.conf, which is an administrator's until the first boot ends. One that fails or takes too long stops the first boot with the fault post-boot.
+	// PostBoot are scripts that the first boot runs in this order when the machine is a healthy Node of the cluster, or its member of etcd is healthy. Those of control planes may still use /etc/kubernetes/admin.conf, which is an administrator's until the first boot ends. One that fails or takes too long stops the first boot with the fault post-boot.
 	PostBoot []Script `json:"postBoot,omitempty"`
 	// IgnorePreflight names checks of the first boot whose failure is reported but does not stop it, by their ids or by kubeadm's names; docs/preflight.md lists them.
 	IgnorePreflight []string `json:"ignorePreflight,omitempty"`
@@ -275,9 +275,11 @@ type Arg struct {
 	Value string `json:"value" example:"\"30\""`
 }
 
-// Etcd holds the settings of etcd, either of the members on the control planes or of an external cluster.
+// Etcd holds the settings of etcd: of its members, which are on the control planes or on the nodes with role etcd if there are any, or of an external cluster.
 type Etcd struct {
-	// ExtraArgs are further flags of the members on the control planes.
+	// Machines are the settings of the machines with role etcd, which carry a member of etcd and nothing else of the cluster. They have no Node, so labels, taints and identity are not for them.
+	Machines Machine `json:"machines,omitempty"`
+	// ExtraArgs are further flags of the members.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 	// External names an etcd cluster that somebody else runs; the control planes then have no members.
 	External *ExternalEtcd `json:"external,omitempty"`
@@ -422,11 +424,11 @@ type Addon struct {
 type Node struct {
 	// Name is the machine's host name and the Node's name: an RFC 1123 subdomain of at most 63 characters.
 	Name string `json:"name" example:"worker-1"`
-	// Role is what the machine is.
-	Role string `json:"role" enum:"control-plane,worker"`
+	// Role is what the machine is. etcd: it carries a member of etcd, and no control plane does; see docs/etcd.md.
+	Role string `json:"role" enum:"control-plane,worker,etcd"`
 	// Addresses are the machine's IP addresses, one for each family of the cluster, the main family first.
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
-	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow from the machine's addresses: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
+	// PodCIDRs are the machine's parts of the pod subnets with cni routed; an etcd machine has none. By default they follow from the machine's addresses: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
 	// MAC is the MAC address of one of the machine's interfaces. Where it is given, the first boot stops on another machine.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`

@@ -19,6 +19,7 @@ type checker struct {
 	pods, services []netip.Prefix // those that could be read, else zero, by index
 	version        version        // kubernetesVersion, zero if it could not be read
 	controlPlanes  []int          // indices of the control planes within nodes
+	etcdMachines   []int          // likewise of the machines with role etcd
 
 	kubelets map[string]bool // whether fields fit KubeletConfiguration, by their JSON: many machines have the same
 }
@@ -28,8 +29,11 @@ func validate(c *Cluster, r *reporter) {
 	root, spec := top()
 	v := &checker{reporter: r, c: c, spec: spec, kubelets: map[string]bool{}}
 	for i := range c.Spec.Nodes {
-		if c.Spec.Nodes[i].Role == roleControlPlane {
+		switch c.Spec.Nodes[i].Role {
+		case roleControlPlane:
 			v.controlPlanes = append(v.controlPlanes, i)
+		case roleEtcd:
+			v.etcdMachines = append(v.etcdMachines, i)
 		}
 	}
 
@@ -49,6 +53,7 @@ func validate(c *Cluster, r *reporter) {
 	v.addons()
 	v.machine(&c.Spec.Machines, spec.key("machines"))
 	v.machine(&c.Spec.ControlPlane.Machines, spec.key("controlPlane").key("machines"))
+	v.machine(&c.Spec.ControlPlane.Etcd.Machines, spec.key("controlPlane").key("etcd").key("machines"))
 	v.machine(&c.Spec.Workers.Machines, spec.key("workers").key("machines"))
 	v.nodes()
 	v.pools()

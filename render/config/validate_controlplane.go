@@ -47,10 +47,18 @@ func (v *checker) certSANs(list []string, at *where) {
 	}
 }
 
-// etcd checks the members on the control planes, or the cluster that somebody else runs.
+// etcd checks the members on the control planes or on machines of their own, or the cluster that somebody else runs.
 func (v *checker) etcd(e *Etcd, at *where) {
 	v.args(e.ExtraArgs, ownEtcdFlags, at.key("extraArgs"))
+	machines := at.key("machines")
+	v.withoutNode(&e.Machines, machines)
+	if len(v.etcdMachines) == 0 && v.has(machines) {
+		v.report(machines, "has no effect without a machine with role etcd; give nodes role: etcd, or remove it")
+	}
 	if e.External != nil {
+		if len(v.etcdMachines) > 0 {
+			v.report(at.key("external"), "stands beside machines with role etcd, such as %s; remove it, or give them another role", v.c.Spec.Nodes[v.etcdMachines[0]].Name)
+		}
 		if len(e.ExtraArgs) > 0 {
 			v.report(at.key("extraArgs"), "has no effect with etcd.external; remove it")
 		}
@@ -61,12 +69,40 @@ func (v *checker) etcd(e *Etcd, at *where) {
 		return
 	}
 	v.backup(e.Backup, at.key("backup"))
+	if n := len(v.etcdMachines); n > 0 {
+		switch {
+		case n > maxMembers:
+			v.report(v.spec.key("nodes"), "has %d machines with role etcd, which slow each other down; at most %d", n, maxMembers)
+		case n%2 == 0 && !e.AllowEvenMembers:
+			v.report(v.spec.key("nodes"), "has %d machines with role etcd, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n-1)
+		}
+		return
+	}
 	n := len(v.controlPlanes)
 	switch {
 	case n > maxMembers:
-		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which slow each other down; at most %d, or an etcd cluster of its own (controlPlane.etcd.external)", n, n, maxMembers)
+		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which slow each other down; at most %d, or give etcd machines of its own (role: etcd)", n, n, maxMembers)
 	case n > 0 && n%2 == 0 && !e.AllowEvenMembers:
 		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n, n-1)
+	}
+}
+
+// withoutNode checks that a layer of etcd machines, which have no Node, sets nothing of a Node.
+func (v *checker) withoutNode(m *Machine, at *where) {
+	const why = "has no effect on an etcd machine, which has no Node; remove it"
+	if len(m.Labels) > 0 {
+		v.report(at.key("labels"), why)
+	}
+	if m.Taints != nil {
+		v.report(at.key("taints"), why)
+	}
+	for _, key := range []string{"enableServer", "registerNode"} {
+		if _, ok := m.Kubelet[key]; ok {
+			v.report(at.key("kubelet").key(key), "is set by kiln on an etcd machine; remove it (without an API server its kubelet serves nobody)")
+		}
+	}
+	if m.Identity == "token" {
+		v.report(at.key("identity"), "an etcd machine's kubelet does not join the cluster; remove it")
 	}
 }
 

@@ -33,7 +33,7 @@ func (v *checker) layers() {
 		n := &v.c.Spec.Nodes[i]
 		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.key("nodes").at(i)}
 		check(m)
-		if m.Identity != "token" {
+		if m.Identity != "token" || n.Role == roleEtcd {
 			continue
 		}
 		if v.c.Spec.Certificates.Signing == "offline" {
@@ -77,6 +77,8 @@ func (v *checker) reportLayer(said map[string]bool, m layered, name, format stri
 		at = v.spec.key("machines")
 	case layerControlPlane:
 		at = v.spec.key("controlPlane").key("machines")
+	case layerEtcd:
+		at = v.spec.key("controlPlane").key("etcd").key("machines")
 	case layerWorkers:
 		at = v.spec.key("workers").key("machines")
 	}
@@ -96,7 +98,7 @@ func rank(layer string) int {
 		return 0
 	case layerAll:
 		return 1
-	case layerControlPlane, layerWorkers:
+	case layerControlPlane, layerEtcd, layerWorkers:
 		return 2
 	}
 	return 3

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -10,10 +11,13 @@ import (
 // reservedNames are taken in the output folder or the review twin, where every machine has a folder of its name.
 var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json"}
 
+// roles are the values of a node's role.
+var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
+
 // nodes checks the machines known by name, each and against each other.
 func (v *checker) nodes() {
 	nodes, list := v.c.Spec.Nodes, v.spec.key("nodes")
-	unclear := slices.ContainsFunc(nodes, func(n Node) bool { return n.Role != roleControlPlane && n.Role != roleWorker })
+	unclear := slices.ContainsFunc(nodes, func(n Node) bool { return !slices.Contains(roles, n.Role) })
 	if len(v.controlPlanes) == 0 && !unclear {
 		v.report(list, "has no control plane; give at least one node role: control-plane")
 	}
@@ -37,6 +41,9 @@ func (v *checker) nodes() {
 		v.hardware(i, hardware)
 		v.patches(n.Patches, at.key("patches"))
 		v.machine(&n.Machine, at)
+		if n.Role == roleEtcd {
+			v.withoutNode(&n.Machine, at)
+		}
 	}
 }
 
@@ -152,6 +159,12 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
 	at := list.at(i).key("podCIDRs")
 	own := v.has(at)
+	if n.Role == roleEtcd {
+		if own {
+			v.report(at, "has no effect on an etcd machine, whose only pod is on the host's network; remove it")
+		}
+		return
+	}
 	if v.c.Spec.Network.CNI == "none" {
 		if own {
 			v.report(at, "has no effect with network.cni none, where the controller-manager hands out pod ranges; remove it")

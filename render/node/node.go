@@ -13,6 +13,7 @@ import (
 const (
 	ControlPlane = "control-plane"
 	Worker       = "worker"
+	Etcd         = "etcd" // a member of etcd and nothing else
 )
 
 // Verified is the file that a machine has from the moment when everything in its document has been found on disk as it
@@ -26,7 +27,7 @@ const Root = "root"
 // Files, Dirs, Links and Users are sorted by path or name, Units by name; Sort does that.
 type Node struct {
 	Name string // the machine's or pool's name
-	Role string // ControlPlane or Worker
+	Role string // ControlPlane, Worker or Etcd
 
 	Users []User // system users that own some of the files
 	Dirs  []Dir  // directories whose mode or owner matters; other parents are made 0755 root

@@ -18,10 +18,10 @@ const (
 func (p *Plan) HasVIP(m *Machine) bool { return p.VIP.IsValid() && m.ControlPlane() }
 
 // Balanced says that m has a balancer of its own before the API servers.
-func (p *Plan) Balanced(m *Machine) bool { return p.BalancerPort != 0 && !m.ControlPlane() }
+func (p *Plan) Balanced(m *Machine) bool { return p.BalancerPort != 0 && m.Worker() }
 
 // StaticPods says that the kubelet on m starts pods from files.
-func (p *Plan) StaticPods(m *Machine) bool { return m.ControlPlane() || p.Balanced(m) }
+func (p *Plan) StaticPods(m *Machine) bool { return m.ControlPlane() || m.EtcdMember || p.Balanced(m) }
 
 // Loopback is the loopback address of the cluster's main family.
 func (p *Plan) Loopback() netip.Addr { return loopback(p.PodSubnets[0].Addr()) }

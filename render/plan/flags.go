@@ -151,7 +151,7 @@ func (p *Plan) SchedulerFlags() []config.Arg {
 func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 	own := m.Addresses[0]
 	var members []string
-	for _, i := range p.ControlPlanes {
+	for _, i := range p.EtcdMembers {
 		peer := &p.Machines[i]
 		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
 	}
@@ -191,20 +191,27 @@ func (m *Machine) EtcdClientURL() string { return url(m.Addresses[0].String(), E
 // EtcdPeerURL is where m's etcd member answers the other members.
 func (m *Machine) EtcdPeerURL() string { return url(m.Addresses[0].String(), EtcdPeerPort) }
 
-// etcdServers are the members that the API server on m uses: its own alone, as kubeadm does, or the external ones.
+// etcdServers are the members that the API server on m uses: its own alone, as kubeadm does, or all of those that are elsewhere.
 func (p *Plan) etcdServers(m *Machine) []string {
 	if ext := p.Config.Spec.ControlPlane.Etcd.External; ext != nil {
 		return ext.Endpoints
+	}
+	if !m.EtcdMember {
+		var servers []string
+		for _, i := range p.EtcdMembers {
+			servers = append(servers, p.Machines[i].EtcdClientURL())
+		}
+		return servers
 	}
 	return []string{url(loopback(m.Addresses[0]).String(), EtcdClientPort)}
 }
 
 // KubeletFlags are the kubelet's flags on m: only those that have no field in its configuration. Its name is the
-// machine's host name, which its unit sets (CIS 4.2.7).
+// machine's host name, which its unit sets (CIS 4.2.7). Without a kubeconfig it runs standalone, as on an etcd machine.
 func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
-	args := flags{
-		"config":     KubeletConfig,
-		"kubeconfig": KubeletConf,
+	args := flags{"config": KubeletConfig}
+	if m.Joins() {
+		args["kubeconfig"] = KubeletConf
 	}
 	if !m.Pool {
 		var ips []string
@@ -216,7 +223,7 @@ func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 	if m.Token {
 		args["bootstrap-kubeconfig"] = BootstrapConf
 	}
-	if labels := m.Settings.Labels; len(labels) > 0 {
+	if labels := m.Settings.Labels; m.Joins() && len(labels) > 0 {
 		var pairs []string
 		for k, v := range labels {
 			pairs = append(pairs, k+"="+v)

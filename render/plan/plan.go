@@ -52,6 +52,7 @@ type Plan struct {
 
 	Machines      []Machine // nodes by name, then pools by name
 	ControlPlanes []int     // indices into Machines, by name
+	EtcdMembers   []int     // likewise, of the machines that carry a member of etcd; none if somebody else runs etcd
 
 	direct []string // what is reached without a proxy
 
@@ -62,7 +63,7 @@ type Plan struct {
 // Machine is one named machine, or one pool.
 type Machine struct {
 	Name     string
-	Role     string // node.ControlPlane or node.Worker
+	Role     string // node.ControlPlane, node.Worker or node.Etcd
 	Pool     bool   // machines not known by name share the document
 	Path     string // of its entry in the configuration: nodes[2]
 	Settings config.Effective
@@ -77,6 +78,7 @@ type Machine struct {
 	MAC         string // of one of its interfaces, in lower case; empty if the configuration does not say
 	ProductUUID string // of its firmware, likewise
 
+	EtcdMember    bool // carries a member of etcd
 	KubeletMinor  int
 	Token         bool            // joins with a bootstrap token
 	TokenLifetime config.Duration // of a pool's token
@@ -84,6 +86,13 @@ type Machine struct {
 
 // ControlPlane says that the machine runs the control plane.
 func (m *Machine) ControlPlane() bool { return m.Role == node.ControlPlane }
+
+// Worker says that the machine is a Node without a control plane.
+func (m *Machine) Worker() bool { return m.Role == node.Worker }
+
+// Joins says that the machine is a Node of the cluster. An etcd machine is none: its kubelet, without an API server, keeps the
+// member running and knows of nothing else.
+func (m *Machine) Joins() bool { return m.Role != node.Etcd }
 
 // New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
 func New(c *config.Cluster) (*Plan, error) {
@@ -132,10 +141,19 @@ func New(c *config.Cluster) (*Plan, error) {
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
+	carriers := node.ControlPlane
+	if slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Role == node.Etcd }) {
+		carriers = node.Etcd
+	}
 	for i := range p.Machines {
-		p.Tokens = p.Tokens || p.Machines[i].Token
-		if p.Machines[i].ControlPlane() {
+		m := &p.Machines[i]
+		p.Tokens = p.Tokens || m.Token
+		m.EtcdMember = m.Role == carriers && spec.ControlPlane.Etcd.External == nil
+		if m.ControlPlane() {
 			p.ControlPlanes = append(p.ControlPlanes, i)
+		}
+		if m.EtcdMember {
+			p.EtcdMembers = append(p.EtcdMembers, i)
 		}
 	}
 	if len(p.ControlPlanes) == 0 {
@@ -164,7 +182,7 @@ func named(c *config.Cluster, i int) (Machine, error) {
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
 	m.MAC, m.ProductUUID = strings.ToLower(n.MAC), strings.ToLower(n.ProductUUID)
-	m.Token = m.Settings.Identity == "token"
+	m.Token = m.Joins() && m.Settings.Identity == "token"
 	for _, a := range n.Addresses {
 		addr, err := netip.ParseAddr(a)
 		if err != nil {
@@ -224,9 +242,12 @@ func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort)
 // that none ever talks to an API server older than itself during an upgrade (KEP-4471).
 func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), APIServerPort) }
 
-// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else its balancer or the endpoint.
+// APIURL is where m's kubelet and hook find the API server: its own on a control plane, else its balancer or the endpoint. An etcd
+// machine does not look for one.
 func (p *Plan) APIURL(m *Machine) string {
 	switch {
+	case !m.Joins():
+		return ""
 	case m.ControlPlane():
 		return m.LocalURL()
 	case p.Balanced(m):
@@ -238,9 +259,6 @@ func (p *Plan) APIURL(m *Machine) string {
 func url(host string, port int) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
-
-// LocalEtcd says that the control planes carry etcd members.
-func (p *Plan) LocalEtcd() bool { return p.Config.Spec.ControlPlane.Etcd.External == nil }
 
 // DualStack says that the cluster has both families.
 func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }

@@ -3,12 +3,15 @@ package plan_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
+	"kiln/render/node"
 	"kiln/render/plan"
 )
 
@@ -147,5 +150,53 @@ func TestIdentity(t *testing.T) {
 			require.Equal(t, "52:54:00:ab:cd:ef", m.MAC)
 			require.Equal(t, "4c4c4544-0042-3510-8054-b7c04f4e3232", m.ProductUUID)
 		}
+	}
+}
+
+// TestEtcdMembers: who carries a member, and where the API servers find them.
+func TestEtcdMembers(t *testing.T) {
+	t.Parallel()
+	const (
+		external = "  controlPlane: {etcd: {external: {endpoints: ['https://etcd.example.com:2379'], caFrom: a, certFrom: a, keyFrom: a}}}\n"
+		own      = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
+		second   = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
+	)
+	for name, row := range map[string]struct {
+		spec, nodes string
+		members     []string
+		servers     string
+	}{
+		"on control planes": {"", "", []string{"cp-1"}, "https://127.0.0.1:2379"},
+		"on machines of their own": {"  endpoint: api.example.com\n", second + own + "  - {name: etcd-2, role: etcd, addresses: [10.0.0.32]}\n  - {name: etcd-3, role: etcd, addresses: [10.0.0.33]}\n",
+			[]string{"etcd-1", "etcd-2", "etcd-3"}, "https://10.0.0.31:2379,https://10.0.0.32:2379,https://10.0.0.33:2379"},
+		"one":      {"  workers: {localBalancer: {}}\n", own, []string{"etcd-1"}, "https://10.0.0.31:2379"},
+		"external": {external, "", nil, "https://etcd.example.com:2379"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n" + debian + row.spec +
+				"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + row.nodes
+			c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n")}})
+			require.NoError(t, err)
+			p, err := plan.New(c)
+			require.NoError(t, err)
+			var members []string
+			for _, i := range p.EtcdMembers {
+				members = append(members, p.Machines[i].Name)
+			}
+			require.Equal(t, row.members, members)
+			for i := range p.Machines {
+				m := &p.Machines[i]
+				require.Equal(t, slices.Contains(row.members, m.Name), m.EtcdMember, m.Name)
+				require.Equal(t, m.Role != node.Etcd, m.Joins(), m.Name)
+				if !m.ControlPlane() {
+					require.False(t, p.Balanced(m), m.Name)
+					require.Empty(t, m.PodCIDRs, m.Name)
+					require.Empty(t, p.APIURL(m), m.Name)
+					continue
+				}
+				require.Contains(t, p.APIServerFlags(m), config.Arg{Name: "etcd-servers", Value: row.servers})
+			}
+		})
 	}
 }

@@ -102,7 +102,7 @@ const defaultRepository = "registry.k8s.io"
 // UsedImages returns the references of the images that this cluster's machines run, by component.
 func (p *Plan) UsedImages() map[string]string {
 	used := maps.Clone(p.Images)
-	if !p.LocalEtcd() {
+	if len(p.EtcdMembers) == 0 {
 		delete(used, Etcd)
 	}
 	if p.Config.Spec.Network.Proxy == "none" {

@@ -68,7 +68,7 @@ type Forbidden struct {
 // Forbidden are the ways from pods to the metadata service of m's platform, which would hand them m's document and the
 // platform's credentials; none if the platform has no such service or the configuration lets pods use it.
 func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
-	if p.Config.Spec.Security.MetadataService != "deny" {
+	if !m.Joins() || p.Config.Spec.Security.MetadataService != "deny" {
 		return nil
 	}
 	for _, pods := range p.PodSubnets {

@@ -44,6 +44,11 @@ var Catalogue = []Entry{
 		Remedy:  "give a control plane 1700 MiB of memory",
 		Kubeadm: []string{"Mem"}, Source: "kubeadm",
 		calls: onControlPlanes("memory 1700"),
+	}, {
+		ID: "memory-etcd", Reads: "`/proc/meminfo`", Wants: "900 MiB on etcd machines", Severity: Stop,
+		Remedy:  "give an etcd machine 1 GiB of memory",
+		Kubeadm: []string{"Mem"}, Source: "kubelet, containerd and a member of etcd",
+		calls: func(f *Facts) []call { return when(!f.Machine.Joins(), "memory 900") },
 	},
 
 	// The kernel.
@@ -156,7 +161,7 @@ var Catalogue = []Entry{
 			return when(f.Machine.System.Name == "rhel", "inactive nm-cloud-setup.timer")
 		},
 	}, {
-		ID: "port-…", Reads: "`/proc/net/tcp`, `tcp6`", Wants: "nothing listens on the ports of kubelet and control plane", Severity: Stop,
+		ID: "port-…", Reads: "`/proc/net/tcp`, `tcp6`", Wants: "nothing listens on the ports of kubelet, control plane and etcd", Severity: Stop,
 		Remedy:  "stop the program that listens there: ss -lntp",
 		Kubeadm: []string{"Port-…"}, Source: "kubeadm",
 		calls: func(f *Facts) []call { return each("port-free", ports(f)) },
@@ -165,7 +170,7 @@ var Catalogue = []Entry{
 		Remedy: "look at the name server, or correct endpoint", Source: "the kubelet finds the API server by it",
 		calls: func(f *Facts) []call {
 			_, err := netip.ParseAddr(f.Plan.EndpointHost)
-			return when(!f.Machine.ControlPlane() && !f.Plan.Balanced(f.Machine) && err != nil, "resolves "+f.Plan.EndpointHost)
+			return when(f.Machine.Worker() && !f.Plan.Balanced(f.Machine) && err != nil, "resolves "+f.Plan.EndpointHost)
 		},
 	}, {
 		ID: "endpoint-certificate", Reads: "a TLS handshake", Wants: "what answers at the endpoint, or behind the balancer at each control plane, has a certificate of this cluster, on workers", Severity: Stop,
@@ -177,7 +182,7 @@ var Catalogue = []Entry{
 		calls: func(f *Facts) []call {
 			var out []call
 			for _, peer := range f.Peers {
-				out = append(out, call{peer.Name, trusted(f, peer.URL, plan.EtcdCA)})
+				out = append(out, call{peer.Name, trusted(f, peer.URL, plan.EtcdOwnCA)})
 			}
 			return out
 		},
@@ -206,7 +211,7 @@ var Catalogue = []Entry{
 		ID: "disk-speed", Reads: "16 small writes to `/var/lib/etcd`, each synced", Wants: "10 ms each, with a member of etcd", Severity: Warn,
 		Remedy: "give the machine a faster disk", Source: "etcd.io/docs: faq, slow disks",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.ControlPlane() && f.Plan.LocalEtcd(), "disk-speed "+plan.EtcdData+" 10")
+			return when(f.Machine.EtcdMember, "disk-speed "+plan.EtcdData+" 10")
 		},
 	},
 
@@ -300,13 +305,15 @@ func texts(addresses []netip.Addr) []string {
 	return out
 }
 
-func nftables(f *Facts) bool { return f.Plan.Config.Spec.Network.Proxy == "nftables" }
+func nftables(f *Facts) bool {
+	return f.Machine.Joins() && f.Plan.Config.Spec.Network.Proxy == "nftables"
+}
 
 // endpointCertificate asks what a worker's kubelet will: the endpoint, or the control planes themselves, since the balancer is
 // one of the kubelet's own pods.
 func endpointCertificate(f *Facts) []call {
 	if !f.Plan.Balanced(f.Machine) {
-		return when(!f.Machine.ControlPlane(), trusted(f, f.Plan.EndpointURL(), plan.CACert))
+		return when(f.Machine.Worker(), trusted(f, f.Plan.EndpointURL(), plan.CACert))
 	}
 	var out []call
 	for _, i := range f.Plan.ControlPlanes {
@@ -335,6 +342,9 @@ func sysctls(f *Facts) []call {
 }
 
 func routes(f *Facts) []call {
+	if !f.Machine.Joins() {
+		return nil
+	}
 	out := make([]call, len(f.Plan.PodSubnets))
 	for i, subnet := range f.Plan.PodSubnets {
 		out[i] = call{"ipv6", "route 6"}
@@ -347,15 +357,18 @@ func routes(f *Facts) []call {
 
 // ports are those on which the programs of the machine listen.
 func ports(f *Facts) []string {
-	numbers := []int{plan.KubeletPort, plan.KubeletHealthPort}
+	numbers := []int{plan.KubeletHealthPort}
+	if f.Machine.Joins() {
+		numbers = []int{plan.KubeletPort, plan.KubeletHealthPort}
+	}
 	if f.Machine.ControlPlane() {
 		numbers = append(numbers, plan.APIServerPort, plan.ManagerPort, plan.SchedulerPort)
 		if f.Plan.HasVIP(f.Machine) {
 			numbers = append(numbers, plan.VIPMetricsPort)
 		}
-		if f.Plan.LocalEtcd() {
-			numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
-		}
+	}
+	if f.Machine.EtcdMember {
+		numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
 	}
 	if f.Plan.Balanced(f.Machine) {
 		numbers = append(numbers, f.Plan.BalancerPort, plan.BalancerHealthPort)
@@ -369,12 +382,15 @@ func ports(f *Facts) []string {
 
 // firewalld names the ports that other machines use.
 func firewalld(f *Facts) []call {
-	open := []string{strconv.Itoa(plan.KubeletPort), "30000-32767"}
+	var open []string
+	if f.Machine.Joins() {
+		open = append(open, strconv.Itoa(plan.KubeletPort), "30000-32767")
+	}
 	if f.Machine.ControlPlane() {
 		open = append(open, strconv.Itoa(plan.APIServerPort))
-		if f.Plan.LocalEtcd() {
-			open = append(open, fmt.Sprintf("%d-%d", plan.EtcdClientPort, plan.EtcdPeerPort))
-		}
+	}
+	if f.Machine.EtcdMember {
+		open = append(open, fmt.Sprintf("%d-%d", plan.EtcdClientPort, plan.EtcdPeerPort))
 	}
 	return []call{{strings.Join(open, " "), "inactive firewalld.service"}}
 }

@@ -1,4 +1,4 @@
-// Package etcd holds the control planes that kiln renders to what the design promises of etcd, with real etcd processes, the real hook, and
+// Package etcd holds the machines with a member of etcd that kiln renders to what the design promises of etcd, with real etcd processes, the real hook, and
 // a network that can be cut: they form one cluster whatever starts first, they come back with an empty disk, they grow and shrink, and
 // they never become two.
 package etcd
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +109,27 @@ func TestReplacement(t *testing.T) {
 		keys = l.write(keys, 1)
 		l.wantCluster(keys, l.members...)
 		t.Logf("%s: back after %.1f s", m.name, time.Since(start).Seconds())
+	}
+}
+
+// TestEtcdMachines: members on machines of their own, which have no API server and no other credential than their members', form a
+// cluster and boot to their end; so does one that is replaced, long after.
+func TestEtcdMachines(t *testing.T) {
+	t.Parallel()
+	l := newLabOf(t, "etcd", 3)
+	l.form(1, 2, 0)
+	keys := l.write(nil, 3)
+	l.later()
+	m := l.members[1]
+	m.wipe(3)
+	m.powerOn()
+	l.wantDone(m)
+	keys = l.write(keys, 1)
+	l.wantCluster(keys, l.members...)
+	for _, m := range l.members {
+		if state := m.read("/var/lib/kiln/state"); !strings.Contains(state, `"ready":`) || !strings.Contains(state, `"retire":`) {
+			t.Errorf("%s: the hook has done %s", m.name, state)
+		}
 	}
 }
 

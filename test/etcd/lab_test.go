@@ -94,9 +94,10 @@ func ip(arguments ...string) {
 	}
 }
 
-// lab is a cluster's control planes, each in a network namespace, on one bridge.
+// lab is a cluster's members of etcd, each in a network namespace, on one bridge.
 type lab struct {
 	t       *testing.T
+	role    string // of the members' machines
 	dir     string
 	bridge  string
 	members []*member
@@ -104,7 +105,7 @@ type lab struct {
 	patience time.Duration
 }
 
-// member is one control plane: its document, laid out under root as it lies on the machine, and what runs there.
+// member is one machine with a member: its document, laid out under root as it lies on the machine, and what runs there.
 type member struct {
 	lab     *lab
 	name    string
@@ -137,10 +138,16 @@ var labs struct {
 // newLab renders a cluster of so many control planes and gives each a network.
 func newLab(t *testing.T, members int) *lab {
 	t.Helper()
+	return newLabOf(t, "control-plane", members)
+}
+
+// newLabOf renders a cluster with its etcd on so many machines of that role and gives each a network.
+func newLabOf(t *testing.T, role string, members int) *lab {
+	t.Helper()
 	labs.Lock()
 	defer labs.Unlock()
 	labs.number++
-	l := &lab{t: t, dir: t.TempDir(), bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second}
+	l := &lab{t: t, role: role, dir: t.TempDir(), bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second}
 	ip("link", "add", l.bridge, "type", "bridge")
 	ip("link", "set", l.bridge, "up")
 	t.Cleanup(func() { exec.Command("ip", "link", "del", l.bridge).Run() })
@@ -148,12 +155,22 @@ func newLab(t *testing.T, members int) *lab {
 	return l
 }
 
-// render renders the cluster with so many control planes, from the same bundle every time; those that are new get a network.
+// names are how a lab's machines are called, and steps those of the hook that they can take: the others need a whole machine, or an API
+// server.
+var (
+	names = map[string]string{"control-plane": "cp", "etcd": "etcd"}
+	steps = map[string]string{"control-plane": "files|restore|others|etcd|member", "etcd": "files|restore|others|etcd|member|ready|retire"}
+)
+
+// render renders the cluster with so many members, from the same bundle every time; those that are new get a network.
 func (l *lab) render(members int, arguments ...string) {
 	l.t.Helper()
 	config := clusterYAML
 	for i := range members {
-		config += fmt.Sprintf("  - {name: cp-%d, role: control-plane, addresses: [10.10.0.%d]}\n", i+1, 11+i)
+		config += fmt.Sprintf("  - {name: %s-%d, role: %s, addresses: [10.10.0.%d]}\n", names[l.role], i+1, l.role, 11+i)
+	}
+	if l.role == "etcd" {
+		config += "  - {name: cp-1, role: control-plane, addresses: [10.10.0.111]}\n"
 	}
 	l.check(os.WriteFile(l.dir+"/cluster.yaml", []byte(config), 0o600))
 	arguments = append([]string{"render", "--config", l.dir + "/cluster.yaml", "--out", fmt.Sprintf("%s/nodes-%d", l.dir, members)}, arguments...)
@@ -162,7 +179,7 @@ func (l *lab) render(members int, arguments ...string) {
 		l.t.Fatalf("kiln render: %v\n%s", err, out)
 	}
 	for i := len(l.members); i < members; i++ {
-		m := &member{lab: l, name: fmt.Sprintf("cp-%d", i+1), address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1)}
+		m := &member{lab: l, name: fmt.Sprintf("%s-%d", names[l.role], i+1), address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1)}
 		m.root = l.dir + "/" + m.name
 		ip("netns", "add", m.ns)
 		ip("link", "add", m.ns, "type", "veth", "peer", "name", "eth0", "netns", m.ns)
@@ -192,13 +209,13 @@ func (m *member) plug(in bool) {
 	ip("link", "set", m.ns, map[bool]string{true: "up", false: "down"}[in])
 }
 
-// wipe gives the machine an empty disk and the document of the render with so many control planes.
+// wipe gives the machine an empty disk and the document of the render with so many members.
 func (m *member) wipe(members int) {
 	t := m.lab.t
 	t.Helper()
 	m.cutPower()
 	m.lab.check(os.RemoveAll(m.root))
-	m.at("/etc/machine-id", strings.Repeat("0", 31)+m.name[3:]+"\n", 0o444)
+	m.at("/etc/machine-id", strings.Repeat("0", 31)+m.name[len(m.name)-1:]+"\n", 0o444)
 	m.lab.check(os.Symlink("/proc", m.root+"/proc"))
 	data, err := os.ReadFile(fmt.Sprintf("%s/nodes-%d/%s/config.ign", m.lab.dir, members, m.name))
 	m.lab.check(err)
@@ -234,11 +251,11 @@ func (m *member) wipe(members int) {
 		files[f.Path] = content
 		m.at(f.Path, content, os.FileMode(f.Mode))
 	}
-	// The document as it is, but for the steps that need a whole machine, for seconds instead of minutes, and for owners whom this
+	// The document as it is, but for the steps that cannot be taken here, for seconds instead of minutes, and for owners whom this
 	// computer does not know.
 	settings := files["/etc/kiln/machine"]
-	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllStringFunc(settings, func(steps string) string {
-		return "steps='" + strings.Join(regexp.MustCompile(`\b(files|restore|others|etcd|member)\b`).FindAllString(steps, -1), " ") + "'"
+	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllStringFunc(settings, func(all string) string {
+		return "steps='" + strings.Join(regexp.MustCompile(`\b(`+steps[m.lab.role]+`)\b`).FindAllString(all, -1), " ") + "'"
 	})
 	settings = regexp.MustCompile(`(?m)^step_timeout=.*$`).ReplaceAllString(settings, "step_timeout='"+fmt.Sprint(int(m.lab.patience.Seconds()))+"'")
 	m.at("/etc/kiln/machine", settings, 0o600)
@@ -461,12 +478,12 @@ func (m *member) call(method string, request, response any) error {
 
 // httpClient dials from within the machine's namespace.
 func (m *member) httpClient() (*http.Client, error) {
-	cert, err := tls.LoadX509KeyPair(m.root+"/etc/kubernetes/pki/apiserver-etcd-client.crt", m.root+"/etc/kubernetes/pki/apiserver-etcd-client.key")
+	cert, err := tls.LoadX509KeyPair(m.root+"/etc/etcd/pki/server.crt", m.root+"/etc/etcd/pki/server.key")
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(m.read("/etc/kubernetes/pki/etcd/ca.crt")))
+	pool.AppendCertsFromPEM([]byte(m.read("/etc/etcd/pki/ca.crt")))
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool},
