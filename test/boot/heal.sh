@@ -5,6 +5,11 @@
 #
 #   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker finds them
 #
+# It wants four cores or more. On two, emulated machines starve: everything but the pods took three quarters of the processors, API servers
+# ended for limits of their own (rbac/bootstrap-roles has half a minute) and began anew, and none was ready within half an hour. The settings
+# in clusters/balancer and clusters/vip are what helped: one processor each, weights for the pods and for etcd, less garbage collection, and
+# later machines with a lower priority.
+#
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
