@@ -74,15 +74,19 @@ func (m *Machine) cis() (out []result) {
 }
 
 // appliesTo says whether the tool is run for the check's section on the machine: sections 1 and 3 are for control
-// planes, 2 is for machines with etcd, 4 for all.
+// planes, but for the files of etcd, which are looked at where it runs, 2 is for machines with etcd, 4 for all Nodes: a machine with role etcd is none, and its kubelet serves nobody (standalone
+// in trustJudge).
 func (c *check) appliesTo(m *Machine) bool {
 	switch c.id[0] {
 	case '1', '3':
+		if !m.Joins() {
+			return slices.Contains([]string{"1.1.7", "1.1.8", "1.1.11", "1.1.12"}, c.id)
+		}
 		return m.ControlPlane()
 	case '2':
 		return m.Command("etcd") != nil
 	default:
-		return true
+		return m.Joins()
 	}
 }
 

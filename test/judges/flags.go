@@ -47,6 +47,7 @@ func flagsJudge(cluster []*Machine) (findings []string) {
 var required = map[string][]string{
 	"control-plane": {"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler"},
 	"worker":        {"kubelet"},
+	"etcd":          {"kubelet", "etcd"},
 }
 
 // checkFlags says what is wrong with the flags of a process, and with the files that they name.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ type golden struct {
 			}
 			ControllerManager, Scheduler goldenComponent
 			Etcd                         struct {
+				Machines  goldenSettings
 				ExtraArgs []goldenArg
 				External  *struct{ Endpoints []string }
 			}
@@ -112,7 +114,11 @@ func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error)
 	}
 	spec := &g.Spec
 	endpoint, layer, patches := spec.Endpoint, spec.ControlPlane.Machines, spec.ControlPlane.Patches
-	if n.Role != "control-plane" {
+	switch n.Role {
+	case "etcd":
+		layer, patches = spec.ControlPlane.Etcd.Machines, nil
+		endpoint = cmp.Or(endpoint, g.firstAddress())
+	case "worker":
 		layer, patches = spec.Workers.Machines, spec.Workers.Patches
 		endpoint = cmp.Or(endpoint, g.firstAddress()) // as on the control plane, where it is kubeadm's default
 	}
@@ -134,9 +140,18 @@ func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error)
 		}
 	}
 	etcd := map[string]any{"local": map[string]any{"extraArgs": spec.ControlPlane.Etcd.ExtraArgs}}
+	var endpoints []string
 	if external := spec.ControlPlane.Etcd.External; external != nil {
+		endpoints = external.Endpoints
+	}
+	for _, other := range spec.Nodes {
+		if other.Role == "etcd" && n.Role != "etcd" {
+			endpoints = append(endpoints, "https://"+net.JoinHostPort(other.Addresses[0], "2379"))
+		}
+	}
+	if len(endpoints) > 0 {
 		etcd = map[string]any{"external": map[string]any{
-			"endpoints": external.Endpoints,
+			"endpoints": endpoints,
 			"caFile":    "/etc/kubernetes/pki/etcd/ca.crt",
 			"certFile":  "/etc/kubernetes/pki/apiserver-etcd-client.crt",
 			"keyFile":   "/etc/kubernetes/pki/apiserver-etcd-client.key",

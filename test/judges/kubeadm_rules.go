@@ -69,7 +69,7 @@ func newKubeadmRule(number int, line string) *kubeadmRule {
 			switch {
 			case strings.HasPrefix(word, "v1."):
 				r.minors = append(r.minors, word)
-			case word == "control-plane", word == "worker":
+			case word == "control-plane", word == "worker", word == "etcd":
 				r.roles = append(r.roles, word)
 			default:
 				r.cases = append(r.cases, word)

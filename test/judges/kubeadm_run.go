@@ -91,10 +91,33 @@ func kubeadmInit(release, golden, name string) (*Machine, error) {
 		return nil, fmt.Errorf("kubeadm does not know all of its configuration:\n%s", &stderr)
 	}
 	theirs, err := kubeadmMachine(filepath.Join(dir, "made"), stdout.String())
-	if err == nil && c.node(name).Role != "control-plane" {
-		theirs = asWorker(theirs)
+	if err != nil {
+		return nil, err
 	}
-	return theirs, err
+	switch c.node(name).Role {
+	case "worker":
+		theirs = asWorker(theirs)
+	case "etcd":
+		theirs = asEtcdMachine(theirs)
+	}
+	return theirs, nil
+}
+
+// asEtcdMachine leaves of a machine that kubeadm init made what kubeadm's phases certs etcd-* and etcd local write: kubernetes.io
+// has that for etcd machines (Set up a High Availability etcd Cluster with kubeadm). There the kubelet's settings are written by hand.
+func asEtcdMachine(first *Machine) *Machine {
+	member := &Machine{Role: "etcd"}
+	for _, dir := range first.Dirs {
+		if dir.Path != "/etc/kubernetes/pki" {
+			member.Dirs = append(member.Dirs, dir)
+		}
+	}
+	for _, f := range first.Files {
+		if f.Path == "/etc/kubernetes/manifests/etcd.yaml" || filepath.Dir(f.Path) == "/etc/kubernetes/pki/etcd" && !strings.Contains(f.Path, "healthcheck-client") && f.Path != "/etc/kubernetes/pki/etcd/ca.key" {
+			member.Files = append(member.Files, f)
+		}
+	}
+	return member
 }
 
 // asWorker turns a machine that kubeadm init made into one that joined as a worker: it has the kubelet's files and the CA

@@ -14,7 +14,7 @@ import (
 type Machine struct {
 	Case       string // the golden cluster that it belongs to
 	Format     string // ignition or cloud-init
-	Role       string // control-plane or worker
+	Role       string // control-plane, worker or etcd
 	Kubernetes string // version of the control plane, such as v1.36.3
 	Kubelet    string // version of the kubelet
 	Pool       bool   // machines not known by name share the document
@@ -53,6 +53,9 @@ type User struct {
 
 // ControlPlane says that the machine runs the control plane.
 func (m *Machine) ControlPlane() bool { return m.Role == "control-plane" }
+
+// Joins says that the machine is a Node; one with role etcd is none.
+func (m *Machine) Joins() bool { return m.Role != "etcd" }
 
 // File returns the file at that path, or nil.
 func (m *Machine) File(path string) *File {

@@ -18,6 +18,9 @@ func trustJudge(cluster []*Machine) []string {
 		if m.ControlPlane() {
 			t.controlPlanes = append(t.controlPlanes, m)
 		}
+		if t.commands[m]["etcd"] != nil {
+			t.members = append(t.members, m)
+		}
 	}
 	if len(t.controlPlanes) == 0 {
 		return []string{"the cluster has no control plane"}
@@ -33,11 +36,16 @@ func trustJudge(cluster []*Machine) []string {
 				check(t)
 			}
 		}
+		if !m.Joins() {
+			for _, check := range etcdMachineChecks {
+				check(t)
+			}
+		}
 	}
 	return t.findings
 }
 
-// machineChecks are for every machine, controlPlaneChecks for control planes too.
+// machineChecks are for every machine, controlPlaneChecks for control planes too, etcdMachineChecks for machines with role etcd.
 var (
 	machineChecks = []func(*trust){
 		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel, (*trust).runtime, (*trust).hook,
@@ -47,13 +55,15 @@ var (
 	controlPlaneChecks = []func(*trust){
 		(*trust).readable, (*trust).authorities, (*trust).serviceAccountKey,
 		(*trust).rights, (*trust).audit, (*trust).anonymous, (*trust).admission,
-		(*trust).node, (*trust).etcdMembers, (*trust).proxy, (*trust).probes, (*trust).vip,
+		(*trust).node, (*trust).etcdMembers, (*trust).etcdServers, (*trust).proxy, (*trust).probes, (*trust).vip,
 	}
+	etcdMachineChecks = []func(*trust){(*trust).readable, (*trust).etcdMembers, (*trust).probes, (*trust).standalone}
 )
 
 // trust is what trustJudge knows while it goes from machine to machine.
 type trust struct {
 	cluster, controlPlanes []*Machine
+	members                []*Machine                       // with etcd
 	commands               map[*Machine]map[string][]string // of components
 	servers                []string                         // in all kubeconfigs, sorted
 	now                    time.Time                        // at which the documents were made

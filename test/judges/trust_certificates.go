@@ -83,7 +83,7 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 	clusterCA := m.File("/etc/kubernetes/pki/ca.crt")
 	node := identity{"system:node:" + m.Name, "system:nodes"}
 
-	if !withToken(m) {
+	if m.Joins() && !withToken(m) {
 		config := read[struct{ TLSCertFile, TLSPrivateKeyFile string }](m.File(kubeletConfig))
 		names := append(strings.Split(t.option(m, "kubelet", "node-ip"), ","), m.Name)
 		ca := cmp.Or(ofAPI("kubelet-certificate-authority"), clusterCA) // which nobody looks at without the flag
@@ -101,6 +101,9 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 			out = append(out, credential{file, user.cert, user.key, ofAPI("client-ca-file"), x509.ExtKeyUsageClientAuth, nil, who})
 		}
 	}
+	if t.commands[m]["etcd"] != nil {
+		out = append(out, t.memberCredentials(m)...)
+	}
 	if !m.ControlPlane() {
 		return out
 	}
@@ -114,16 +117,37 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 		credential{"API server to kubelet", api("kubelet-client-certificate"), api("kubelet-client-key"), kubeletCA, x509.ExtKeyUsageClientAuth, nil, identity{name: "kube-apiserver-kubelet-client"}},
 		credential{"API server to extensions", api("proxy-client-cert-file"), api("proxy-client-key-file"), m.File(api("requestheader-client-ca-file")), x509.ExtKeyUsageClientAuth, nil, frontProxy},
 	)
-	if t.commands[m]["etcd"] == nil {
-		return out
+	for _, member := range t.membersOf(m) {
+		serverCA := member.File(t.option(member, "etcd", "trusted-ca-file"))
+		out = append(out, credential{"API server to etcd", api("etcd-certfile"), api("etcd-keyfile"), serverCA, x509.ExtKeyUsageClientAuth, nil, identity{}})
 	}
+	return out
+}
+
+// membersOf returns the members of etcd that the API server on a control plane uses: its own, or those of other machines.
+func (t *trust) membersOf(m *Machine) []*Machine {
+	if t.commands[m]["etcd"] != nil {
+		return []*Machine{m}
+	}
+	return t.members
+}
+
+// memberCredentials lists how the certificates of a member of etcd are used.
+func (t *trust) memberCredentials(m *Machine) (out []credential) {
 	etcd := func(flag string) string { return t.option(m, "etcd", flag) }
-	servers := hosts(api("etcd-servers") + "," + etcd("advertise-client-urls"))
 	peers := hosts(etcd("initial-advertise-peer-urls"))
 	serverCA, peerCA := m.File(etcd("trusted-ca-file")), m.File(etcd("peer-trusted-ca-file"))
+	for _, api := range t.controlPlanes {
+		if slices.Contains(t.membersOf(api), m) {
+			servers := etcd("advertise-client-urls")
+			if api == m {
+				servers += "," + t.option(api, "kube-apiserver", "etcd-servers")
+			}
+			ca := api.File(t.option(api, "kube-apiserver", "etcd-cafile"))
+			out = append(out, credential{"etcd to API server", etcd("cert-file"), etcd("key-file"), ca, x509.ExtKeyUsageServerAuth, hosts(servers), identity{}})
+		}
+	}
 	return append(out,
-		credential{"API server to etcd", api("etcd-certfile"), api("etcd-keyfile"), serverCA, x509.ExtKeyUsageClientAuth, nil, identity{}},
-		credential{"etcd to API server", etcd("cert-file"), etcd("key-file"), m.File(api("etcd-cafile")), x509.ExtKeyUsageServerAuth, servers, identity{}},
 		credential{"etcd to itself", etcd("cert-file"), etcd("key-file"), serverCA, x509.ExtKeyUsageClientAuth, nil, identity{}},
 		credential{"etcd as a peer's server", etcd("peer-cert-file"), etcd("peer-key-file"), peerCA, x509.ExtKeyUsageServerAuth, peers, identity{}},
 		credential{"etcd as a peer's client", etcd("peer-cert-file"), etcd("peer-key-file"), peerCA, x509.ExtKeyUsageClientAuth, nil, identity{}},
@@ -180,7 +204,8 @@ func (t *trust) content(file string) []byte {
 // sharedKeys are the keys that all control planes have; every other is on one machine.
 var sharedKeys = []string{"/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/sa.key"}
 
-// privateKeys: every private key on a machine is used there, and is on no other; a worker has none but its kubelet's.
+// privateKeys: every private key on a machine is used there, and is on no other; a worker has none but its kubelet's, an etcd
+// machine none but its member's.
 func (t *trust) privateKeys() {
 	var used []string
 	for _, c := range t.credentialsOf(t.at) {
@@ -189,7 +214,7 @@ func (t *trust) privateKeys() {
 	own := slices.Clone(sharedKeys)
 	if t.at.ControlPlane() {
 		used = append(used, own...)
-		if t.commands[t.at]["etcd"] == nil {
+		if len(t.members) == 0 {
 			external := t.option(t.at, "kube-apiserver", "etcd-keyfile")
 			used, own = append(used, external), append(own, external)
 		}
@@ -214,7 +239,7 @@ func (t *trust) privateKeys() {
 // shared: what makes the machines one cluster is the same on all of them, and on no worker but the CA.
 func (t *trust) shared() {
 	for _, f := range t.first().Files {
-		every := f.Path == "/etc/kubernetes/pki/ca.crt"
+		every := f.Path == "/etc/kubernetes/pki/ca.crt" && t.at.Joins()
 		if !every && (!t.at.ControlPlane() || !isShared(f.Path)) {
 			continue
 		}
@@ -225,6 +250,10 @@ func (t *trust) shared() {
 	for _, f := range t.at.Files {
 		switch {
 		case !isShared(f.Path):
+		case f.Path == ownEtcdCA && t.commands[t.at]["etcd"] != nil:
+			if etcd := t.first().File("/etc/kubernetes/pki/etcd/ca.crt"); etcd == nil || !bytes.Equal(etcd.Content, f.Content) {
+				t.find("%s: it is not the one of the API servers", f.Path)
+			}
 		case t.first().File(f.Path) == nil:
 			t.find("%s: %s has none", f.Path, t.first().Name)
 		case !t.at.ControlPlane() && f.Path != "/etc/kubernetes/pki/ca.crt":
@@ -232,6 +261,9 @@ func (t *trust) shared() {
 		}
 	}
 }
+
+// ownEtcdCA is the CA of etcd on the machines of its members.
+const ownEtcdCA = "/etc/etcd/pki/ca.crt"
 
 // isShared finds what all control planes have alike.
 func isShared(file string) bool {

@@ -25,7 +25,7 @@ func loopback(server string) bool {
 func (t *trust) checkLoopback(by, server string) {
 	ofAll := t.at.ControlPlane()
 	for _, m := range t.cluster {
-		if m != t.at && !ofAll {
+		if m != t.at && !ofAll || !m.Joins() {
 			continue
 		}
 		port := t.option(m, "kube-apiserver", "secure-port")
@@ -67,14 +67,14 @@ func (t *trust) balancer() {
 	if conf := t.at.File(balancerConf) != nil; conf != pod {
 		t.find("%s: pod and configuration of the balancer are not both there", balancerConf)
 	}
-	if t.at.ControlPlane() {
+	if t.at.Role != "worker" {
 		if pod {
-			t.find("%s: a control plane has its own API server", balancerConf)
+			t.find("%s: it is for workers", balancerConf)
 		}
 		return
 	}
 	for _, m := range t.cluster {
-		if !m.ControlPlane() && (t.commands[m]["haproxy"] != nil) != pod {
+		if m.Role == "worker" && (t.commands[m]["haproxy"] != nil) != pod {
 			t.find("there is a balancer on some workers, and none on %s", m.Name)
 		}
 	}

@@ -150,7 +150,8 @@ func (t *trust) kernel() {
 		}
 	}
 	needed := map[string]string{}
-	if strings.Contains(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"), ".") {
+	if !t.at.Joins() { // no pods' network
+	} else if strings.Contains(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"), ".") {
 		needed["net.ipv4.ip_forward"] = "1"
 	} else {
 		needed["net.ipv6.conf.all.forwarding"] = "1"
@@ -164,7 +165,7 @@ func (t *trust) kernel() {
 		}
 	}
 	for _, name := range []string{"br_netfilter", "overlay"} {
-		if !modules[name] {
+		if !modules[name] && (t.at.Joins() || name == "overlay") {
 			t.find("/etc/modules-load.d: %s is not loaded", name)
 		}
 	}
@@ -201,7 +202,7 @@ func (t *trust) hook() {
 	}
 	if t.commands[t.at]["etcd"] != nil {
 		var peers []string
-		for _, m := range t.controlPlanes {
+		for _, m := range t.members {
 			if m != t.at {
 				peers = append(peers, t.option(m, "etcd", "name")+"="+t.option(m, "etcd", "initial-advertise-peer-urls")+","+t.option(m, "etcd", "advertise-client-urls"))
 			}

@@ -27,6 +27,9 @@ func prefixes(list string) (out []netip.Prefix) {
 
 // dns: pods ask the addresses that the Service kube-dns has, in the subnets of Services.
 func (t *trust) dns() {
+	if !t.at.Joins() {
+		return
+	}
 	asked := read[struct{ ClusterDNS []string }](t.at.File(kubeletConfig)).ClusterDNS
 	services := prefixes(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"))
 	for _, f := range t.first().Under(objectsDir) {
@@ -306,17 +309,61 @@ func (t *trust) etcdMembers() {
 		return
 	}
 	for _, flag := range []string{"initial-cluster", "initial-cluster-token", "initial-cluster-state"} {
-		if own, first := t.option(t.at, "etcd", flag), t.option(t.first(), "etcd", flag); own != first {
-			t.find("etcd --%s is %s, on %s it is %s", flag, own, t.first().Name, first)
+		if own, first := t.option(t.at, "etcd", flag), t.option(t.members[0], "etcd", flag); own != first {
+			t.find("etcd --%s is %s, on %s it is %s", flag, own, t.members[0].Name, first)
 		}
 	}
 	own := t.option(t.at, "etcd", "name") + "=" + t.option(t.at, "etcd", "initial-advertise-peer-urls")
-	if members := strings.Split(t.option(t.at, "etcd", "initial-cluster"), ","); !slices.Contains(members, own) || len(members) != len(t.controlPlanes) {
-		t.find("etcd --initial-cluster is %v, want %d members and %s among them", members, len(t.controlPlanes), own)
+	if members := strings.Split(t.option(t.at, "etcd", "initial-cluster"), ","); !slices.Contains(members, own) || len(members) != len(t.members) {
+		t.find("etcd --initial-cluster is %v, want %d members and %s among them", members, len(t.members), own)
 	}
 	for _, flag := range []string{"client", "peer"} {
 		if listen := t.option(t.at, "etcd", "listen-"+flag+"-urls"); !strings.Contains(listen, t.option(t.at, "etcd", map[string]string{"client": "advertise-client-urls", "peer": "initial-advertise-peer-urls"}[flag])) {
 			t.find("etcd --listen-%s-urls is %s, which others do not reach", flag, listen)
+		}
+	}
+}
+
+// etcdServers: an API server without a member beside it uses all members, and all members are on machines of one role.
+func (t *trust) etcdServers() {
+	for _, m := range t.members {
+		if m.Role != t.members[0].Role {
+			t.find("etcd is on %s and on %s, whose roles differ", t.members[0].Name, m.Name)
+		}
+	}
+	if len(t.members) == 0 || t.commands[t.at]["etcd"] != nil {
+		return
+	}
+	var want []string
+	for _, m := range t.members {
+		want = append(want, t.option(m, "etcd", "advertise-client-urls"))
+	}
+	if got := strings.Split(t.option(t.at, "kube-apiserver", "etcd-servers"), ","); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.find("kube-apiserver --etcd-servers is %v, want %v", got, want)
+	}
+}
+
+// standalone: a machine with role etcd runs its member alone. Its kubelet finds no API server, and serves nobody, since it could
+// not tell who may do what; the machine has nothing of the cluster's own trust.
+func (t *trust) standalone() {
+	for _, w := range t.at.workloads() {
+		if w.name != "etcd" {
+			t.find("%s: it is not etcd", w.file)
+		}
+	}
+	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
+		if conf := t.option(t.at, "kubelet", flag); conf != "" {
+			t.find("kubelet --%s is %s, but the machine is no Node", flag, conf)
+		}
+	}
+	for field, want := range map[string]string{"enableServer": "false", "readOnlyPort": "0", "staticPodPath": "/etc/kubernetes/manifests"} {
+		if got, _ := t.kubelet(field); got != want {
+			t.find("%s: %s is %q, want %s", kubeletConfig, field, got, want)
+		}
+	}
+	for _, f := range t.at.Files {
+		if strings.HasPrefix(f.Path, "/etc/kubernetes/") && path.Dir(f.Path) != "/etc/kubernetes/manifests" {
+			t.find("%s: it is for machines that are Nodes", f.Path)
 		}
 	}
 }
