@@ -30,7 +30,7 @@ var versions = []string{"v1.36.3", "v1.34.4", "v1.35.4", "v1.37.1"}
 type Machine struct {
 	Case       string
 	Format     string // ignition or cloud-init
-	Role       string // control-plane or worker
+	Role       string // control-plane, worker or etcd
 	Kubernetes string // version of the control plane
 	Kubelet    string // version of the kubelet
 	Pool       bool
