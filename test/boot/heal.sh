@@ -34,7 +34,7 @@ done
 # waits until this computer gives that one its turn.
 form_limit=2400 step_limit=900
 export SMP=1
-pause=10
+pause=20
 
 tmp=$(mktemp -d) dir=$tmp/$case
 trap '[[ -n $keep ]] || { vm off; rm -rf "$tmp"; }' EXIT
