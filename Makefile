@@ -30,7 +30,7 @@ test:
 	go test ./...
 
 golden:
-	go test ./render -run TestGolden -update
+	go test ./render -run 'TestGolden|TestChanges' -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./render/config -run TestInvalid -update
 
@@ -46,7 +46,7 @@ etcd:
 	cd test/etcd && go test -count=1 -timeout 20m -parallel 8 .
 
 bench:
-	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin' -benchtime 3x -timeout 30m
+	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff' -benchtime 3x -timeout 30m
 
 fuzz:
 	test/fuzz.sh $(FUZZTIME)

@@ -2,18 +2,15 @@ package render
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"kiln/render/change"
 )
 
 // Limits of what is shown of differences: they tell where to look, git shows the whole.
 const (
 	maxDiffs     = 20 // files
 	maxDiffLines = 20 // of one file
-	// maxCells bounds the work of a comparison: lines of one file times lines of the other.
-	maxCells = 4 << 20
 )
 
 // Diff is how one file differs.
@@ -27,101 +24,9 @@ func unified(old, new []byte) []string {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
 		return []string{"not text"}
 	}
-	lines := hunks(compared(textLines(old), textLines(new)))
+	lines := change.Unified(old, new)
 	if more := len(lines) - maxDiffLines; more > 0 {
 		lines = append(lines[:maxDiffLines:maxDiffLines], fmt.Sprintf("… and %d more lines", more))
 	}
 	return lines
-}
-
-// textLines returns the lines of a text. What a terminal would obey is not shown to it.
-func textLines(text []byte) []string {
-	var out []string
-	for line := range strings.Lines(string(text)) {
-		out = append(out, strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\t' {
-				return unicode.ReplacementChar
-			}
-			return r
-		}, strings.TrimSuffix(line, "\n")))
-	}
-	return out
-}
-
-// compared returns the lines of both texts, each behind ' ', '-' or '+', with the fewest changes.
-func compared(a, b []string) (out []string) {
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		out = append(out, " "+a[start])
-		start++
-	}
-	var tail []string
-	for len(a) > start && len(b) > start && a[len(a)-1] == b[len(b)-1] {
-		tail = append(tail, " "+a[len(a)-1])
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	a, b = a[start:], b[start:]
-	slices.Reverse(tail)
-
-	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
-	common := make([][]int, len(a)+1)
-	if len(a)*len(b) > maxCells {
-		a, b, common = nil, nil, common[:1]
-		out = append(out, "-(too many lines to compare)", "+(too many lines to compare)")
-	}
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, " "+a[i])
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			out = append(out, "-"+a[i])
-			i++
-		default:
-			out = append(out, "+"+b[j])
-			j++
-		}
-	}
-	return append(out, tail...)
-}
-
-// hunks leaves out what is far from any change, and says where each hunk begins.
-func hunks(lines []string) (out []string) {
-	const around = 3
-	near := make([]bool, len(lines))
-	for i, line := range lines {
-		if line[0] != ' ' {
-			for j := max(0, i-around); j < min(len(lines), i+around+1); j++ {
-				near[j] = true
-			}
-		}
-	}
-	oldLine, newLine := 1, 1
-	for i, line := range lines {
-		if near[i] {
-			if i == 0 || !near[i-1] {
-				out = append(out, fmt.Sprintf("@@ -%d +%d @@", oldLine, newLine))
-			}
-			out = append(out, line)
-		}
-		if line[0] != '+' {
-			oldLine++
-		}
-		if line[0] != '-' {
-			newLine++
-		}
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"kiln/pki"
+	"kiln/render/change"
 	"kiln/render/config"
 )
 
@@ -164,4 +165,24 @@ func openRegular(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	return os.Open(path)
+}
+
+// TwinState reads the review twin in the folder dir.
+func TwinState(dir string) (*change.Cluster, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	c, err := change.Read(func(name string) ([]byte, error) { return root.ReadFile(filepath.FromSlash(name)) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return c, nil
+}
+
+// IsTwin says that a folder holds a review twin.
+func IsTwin(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, IndexFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }

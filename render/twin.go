@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -11,14 +12,15 @@ import (
 	"sync"
 	"time"
 
+	"kiln/render/change"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
 
 // Names in the review twin.
 const (
-	IndexFile    = "INDEX"
-	sharedFolder = "shared"
+	IndexFile    = change.Index
+	sharedFolder = change.Shared
 )
 
 // twin is the cluster as a reviewer sees it, safe for git. Each machine has a folder with an INDEX of everything that it has and its files as
@@ -182,14 +184,22 @@ func sorted(list map[*entry]bool) []*entry {
 	return slices.SortedFunc(maps.Keys(list), (*entry).compare)
 }
 
-// The first line of the twin's INDEX.
-const twinMark = "kiln review twin of cluster %s %s Kubernetes %s\n"
-
-// index is the twin's own INDEX: the cluster, the operator's kubeconfig, and a line for each machine.
+// index is the twin's own INDEX: the cluster and what all its machines follow from, the operator's kubeconfig, and a line for each machine.
 func (t *twin) index() ([]byte, error) {
 	r := t.cluster
 	var b bytes.Buffer
-	fmt.Fprintf(&b, twinMark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
+	fmt.Fprintf(&b, change.Mark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
+	network := &r.Plan.Config.Spec.Network
+	for _, fact := range []struct{ name, value string }{
+		{"endpoint", r.Plan.EndpointURL()},
+		{"pod subnets", strings.Join(network.PodSubnets, ",")},
+		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
+		{"dns domain", r.Plan.DNSDomain},
+		{"pod network", network.CNI},
+		{"proxy", network.Proxy},
+	} {
+		fmt.Fprintf(&b, "cluster %s: %s\n", fact.name, fact.value)
+	}
 	admin, err := r.reviewedAdmin()
 	if err != nil {
 		return nil, err
@@ -197,7 +207,21 @@ func (t *twin) index() ([]byte, error) {
 	b.WriteString(admin)
 	for i := range r.Plan.Machines {
 		m := &r.Plan.Machines[i]
-		fmt.Fprintf(&b, "%s %s %s %s %s %s until %s\n", kindOf(m), m.Name, m.Role, m.System.Name, m.Platform.Name, m.System.Format, r.validUntil(m).Format(time.RFC3339))
+		fmt.Fprintf(&b, "%s %s %s %s %s %s kubelet %s", kindOf(m), m.Name, m.Role, m.System.Name, m.Platform.Name, m.System.Format,
+			cmp.Or(m.Settings.KubeletVersion, r.Plan.Version))
+		if len(m.Addresses) > 0 {
+			fmt.Fprintf(&b, " addresses %s", joinedAddresses(m))
+		}
+		fmt.Fprintf(&b, " until %s\n", r.validUntil(m).Format(time.RFC3339))
 	}
 	return b.Bytes(), nil
+}
+
+// joinedAddresses are a machine's addresses, main family first.
+func joinedAddresses(m *plan.Machine) string {
+	out := make([]string, len(m.Addresses))
+	for i, a := range m.Addresses {
+		out[i] = a.String()
+	}
+	return strings.Join(out, ",")
 }

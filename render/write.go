@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"kiln/render/change"
 )
 
 // Inventory is inventory.json: what the output folder holds. It is written last, so that a run cut off between
@@ -344,7 +346,7 @@ func readTwin(dir string) (*twinThere, error) {
 		return nil, err
 	}
 	there, version := &twinThere{}, ""
-	if _, err := fmt.Sscanf(string(index), twinMark, &there.name, &there.cluster, &version); err != nil {
+	if _, err := fmt.Sscanf(string(index), change.Mark, &there.name, &there.cluster, &version); err != nil {
 		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", filepath.Join(dir, IndexFile), IndexFile)
 	}
 	for line := range strings.Lines(string(index)) {

@@ -1,0 +1,232 @@
+package change
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shownFields writes fields, a line each.
+func shownFields(list []Field) string {
+	var b strings.Builder
+	for _, f := range list {
+		old, new := "-", "-"
+		if f.Old != nil {
+			old = "[" + *f.Old + "]"
+		}
+		if f.New != nil {
+			new = "[" + *f.New + "]"
+		}
+		fmt.Fprintf(&b, "%s: %s %s\n", f.Name, old, new)
+	}
+	return b.String()
+}
+
+// TestContents: files are compared as what they are.
+func TestContents(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ path, old, new, want string }{
+		"a value":                   {"/a.yaml", "a: 1\nb: 2\n", "a: 1\nb: 3\n", "b: [2] [3]\n"},
+		"a key that came":           {"/a.yaml", "a: {}\n", "a: {b.c: true}\n", "a[b.c]: - [true]\n"},
+		"a key that went":           {"/a.yaml", "a: {b: {c: 1}}\n", "a: {}\n", "a.b: [{\"c\":1}] -\n"},
+		"null":                      {"/a.yaml", "a: null\n", "a: \"\"\n", "a: [null] [\"\"]\n"},
+		"a flag":                    {"/a.yaml", "command: [x, --a=1, --b=2]\n", "command: [x, --b=3, --c]\n", "command --a: [1] -\ncommand --b: [2] [3]\ncommand --c: - [set]\n"},
+		"a list in a flag":          {"/a.yaml", "command: [x, '--a=1,2']\n", "command: [x, '--a=2,3']\n", "command --a: [1] -\ncommand --a: - [3]\n"},
+		"a repeated flag":           {"/a.yaml", "command: [--a=1, --a=2]\n", "command: [--a=2, --a=1]\n", "command --a: [1 2] [2 1]\n"},
+		"a word of a command":       {"/a.yaml", "command: [x, --a=1]\n", "command: [z, --a=1]\n", "command argument 0: [x] [z]\n"},
+		"objects by name":           {"/a.yaml", "l: [{name: a, v: 1}, {name: b}]\n", "l: [{name: b}, {name: a, v: 2}]\n", "l[a].v: [1] [2]\n"},
+		"objects by place":          {"/a.yaml", "l: [{v: 1}]\n", "l: [{v: 2}, {v: 3}]\n", "l[0].v: [1] [2]\nl[1]: - [{\"v\":3}]\n"},
+		"the order of a list":       {"/a.yaml", "l: [a, b]\n", "l: [b, a]\n", "l: [a b] [b a]\n"},
+		"YAML in YAML":              {"/a.yaml", "data:\n  c: |\n    a: 1\n    b: 2\n", "data:\n  c: |\n    a: 1\n    b: 3\n", "data.c.b: [2] [3]\n"},
+		"text in YAML":              {"/a.yaml", "data:\n  c: |\n    a {\n    b\n", "data:\n  c: |\n    a {\n    d\n", "data.c: [b] -\ndata.c: - [d]\n"},
+		"form alone":                {"/a.yaml", "{a: 1}\n", "a: 1\n", ": [{a: 1}] -\n: - [a: 1]\n"},
+		"no YAML":                   {"/a.yaml", "a: [\n", "a: ]\n", ": [a: [] -\n: - [a: ]]\n"},
+		"several documents":         {"/a.yaml", "a: 1\n---\nb: 1\n", "a: 1\n---\nb: 2\n", ": [b: 1] -\n: - [b: 2]\n"},
+		"JSON":                      {"/a.conflist", `{"a":[1,2]}`, `{"a":[1,3]}`, "a: [2] -\na: - [3]\n"},
+		"a unit":                    {"/u.service", "[Service]\nA=1\nB=2\n", "[Service]\nA=1\nB=3\n", "[Service] B: [2] [3]\n"},
+		"a repeated directive":      {"/u.service", "[Service]\nA=1\n", "[Service]\nA=1\nA=2\n", "[Service] A: - [2]\n"},
+		"a command of a unit":       {"/u.service", "[Service]\nExecStart=/x --a=1 \\\n  --b=2\n", "[Service]\nExecStart=/x --a=1 \\\n  --b=3\n", "[Service] ExecStart --b: [2] [3]\n"},
+		"sysctls":                   {"/etc/sysctl.d/90-kiln.conf", "a.b = 1\n", "a.b = 2\nc=1\n", "a.b: [1] [2]\nc: - [1]\n"},
+		"the hook's data":           {"/etc/kiln/machine", "a='x y'\nb=''\n", "a='y z'\nb='1'\n", "a: [x] -\na: - [z]\nb: [\"\"] [1]\n"},
+		"a check":                   {"/etc/kiln/checks", "a|stop|x 1|do\n", "a|warn|x 2|do\nb|stop|y|go\n", "a: [1] -\na: - [2]\nb: - [y]\na level: [stop] [warn]\n"},
+		"a route":                   {"/etc/kiln/routes", "10.0.1.0/24 192.0.2.1 2\n", "10.0.1.0/24 192.0.2.1 3\n", ": - [10.0.3.0/24 via 192.0.2.3]\n"},
+		"a route over an octet":     {"/etc/kiln/routes", "10.0.255.0/24 192.0.2.1 1\n", "10.0.255.0/24 192.0.2.1 2\n", ": - [10.1.0.0/24 via 192.0.2.2]\n"},
+		"a route of IPv6":           {"/etc/kiln/routes", "fd00:1::/64 fd00::1 1\n", "fd00:1::/64 fd00::1 2\n", ": - [fd00:1:0:1::/64 via fd00::2]\n"},
+		"routes that are none":      {"/etc/kiln/routes", "x\n", "y\n", ": [x] -\n: - [y]\n"},
+		"more routes than compared": {"/etc/kiln/routes", "10.0.0.0/24 192.0.2.1 99999\n", "10.0.0.0/24 192.0.2.1 99998\n", ": [10.0.0.0/24 192.0.2.1 99999] -\n: - [10.0.0.0/24 192.0.2.1 99998]\n"},
+		"text":                      {"/etc/motd", "a\nb\n", "a\nc\n", ": [b] -\n: - [c]\n"},
+		"the end of a text":         {"/etc/motd", "a", "a\n", ": [(the same in another order or form)] []\n"},
+		"not text":                  {"/x", "\xff", "\xff\xff", "content: [1 bytes, not text] [2 bytes, not text]\n"},
+		"a program of the hook":     {"/etc/kiln/boot", "a\n", "b\nc\n", "program: [1 lines] [2 others]\n"},
+		"an escape":                 {"/etc/motd", "a\n", "\x1b[31m\n", ": [a] -\n: - [\ufffd[31m]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := differences(key{"file", row.path}, &thing{content: []byte(row.old)}, &thing{content: []byte(row.new)})
+			require.Equal(t, row.want, shownFields(got))
+		})
+	}
+}
+
+// TestShown: what stands in place of contents is compared by its parts.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	const cert = "certificate apiserver/cp-1 g1: subject CN=a; issuer CN=k; for server; from 2026; until 2027; ECDSA; names a,b"
+	for name, row := range map[string]struct{ old, new, want string }{
+		"names":       {cert, strings.Replace(cert, "a,b", "b,c", 1), "certificate names: [a] -\ncertificate names: - [c]\n"},
+		"generation":  {cert, strings.Replace(cert, "g1", "g2", 1), "certificate: [apiserver g1] [apiserver g2]\n"},
+		"another CA":  {cert, strings.Replace(cert, "CN=k", "CN=l", 1), "certificate issuer: [CN=k] [CN=l]\n"},
+		"kind of key": {cert, strings.Replace(cert, "ECDSA", "RSA", 1), "certificate key: [ECDSA] [RSA]\n"},
+		"other lines": {"<a>", "<b>", ": [<a>] -\n: - [<b>]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := differences(key{"file", "/x"}, &thing{shown: []string{row.old}}, &thing{shown: []string{row.new}})
+			require.Equal(t, row.want, shownFields(got))
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for want, row := range map[string][2][]string{
+		"":                                    {},
+		"a-1":                                 {{"a-1"}},
+		"a-1, a-2":                            {{"a-1", "a-2"}},
+		"a-1 … a-3":                           {{"a-1", "a-2", "a-3"}},
+		"4 machines: a-1, a-3, b-3, x":        {{"a-1", "a-3", "b-3", "x"}},
+		"5 machines: a-8 … a-10, b-1, b-2":    {{"a-8", "a-9", "a-10", "b-1", "b-2"}},
+		"a-1, pool p":                         {{"a-1"}, {"p"}},
+		"a-1, a-99999999999999999999, pool p": {{"a-1", "a-99999999999999999999"}, {"p"}},
+	} {
+		require.Equal(t, want, Names(row[0], row[1]))
+	}
+}
+
+// files is a twin of one machine with these files of its own.
+func files(own map[string]string) map[string]string {
+	out := map[string]string{
+		"INDEX":      "kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 Kubernetes v1.36.3\nnode a worker flatcar metal ignition kubelet v1.36.3 until 2027\n",
+		"a/INDEX":    "file 0644 root:root /etc/motd\n",
+		"a/etc/motd": "hello\n",
+	}
+	for name, text := range own {
+		out[name] = text
+		if text == "" {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+func read(own map[string]string) (*Cluster, error) {
+	all := files(own)
+	return Read(func(name string) ([]byte, error) {
+		if text, ok := all[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	})
+}
+
+// TestRead: whatever is no twin is an error that names the file.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	c, err := read(nil)
+	require.NoError(t, err)
+	require.Len(t, c.Machines, 1)
+	require.Equal(t, "hello\n", string(c.Machines[0].things[key{"file", "/etc/motd"}].content))
+	for name, row := range map[string]struct {
+		own  map[string]string
+		want string
+	}{
+		"no INDEX":            {map[string]string{"INDEX": ""}, "INDEX"},
+		"another INDEX":       {map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin"},
+		"no machine's INDEX":  {map[string]string{"a/INDEX": ""}, "a/INDEX"},
+		"a line of nothing":   {map[string]string{"a/INDEX": "what is this\n"}, `a/INDEX: "what is this" is no line of a review twin`},
+		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},
+		"a file that is gone": {map[string]string{"a/etc/motd": ""}, "a/INDEX names /etc/motd"},
+		"shared that is gone": {map[string]string{"a/INDEX": "with shared/all\n"}, "shared/all/INDEX"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := read(row.own)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+// FuzzRead: no twin makes it panic, compare or plan included.
+func FuzzRead(f *testing.F) {
+	f.Add(files(nil)["INDEX"], "with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n")
+	f.Add(files(nil)["INDEX"], "file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\nunit a enabled\nuser a 1 /\n", "")
+	f.Add(files(nil)["INDEX"], "file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n")
+	f.Fuzz(func(t *testing.T, index, machine, text string) {
+		c, err := Read(func(name string) ([]byte, error) {
+			switch {
+			case name == Index:
+				return []byte(index), nil
+			case name == Shared+"/all/INDEX":
+				return []byte("unit b masked\n"), nil
+			case strings.HasSuffix(name, "/"+Index):
+				return []byte(machine), nil
+			}
+			return []byte(text), nil
+		})
+		if err != nil {
+			return
+		}
+		other, err := read(nil)
+		require.NoError(t, err)
+		for _, d := range []*Diff{Compare(c, other), Compare(other, c), Compare(c, c)} {
+			_ = d.Text(Form{Markdown: true})
+			p, err := New(d, Options{MaxUnavailable: "1"})
+			require.NoError(t, err)
+			_ = p.Text(Form{})
+		}
+		require.False(t, Compare(c, c).Changed())
+	})
+}
+
+// TestForce: refusals are overridden by name, and only those that are there.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	a, err := read(nil)
+	require.NoError(t, err)
+	b, err := read(map[string]string{"INDEX": strings.Replace(files(nil)["INDEX"], "v1.36.3\nnode", "v1.38.0\nnode", 1)})
+	require.NoError(t, err)
+	d := Compare(a, b)
+	p, err := New(d, Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	require.Len(t, p.Refused, 1)
+	require.Equal(t, "version", p.Refused[0].Name)
+	require.Empty(t, p.Steps)
+	p, err = New(d, Options{MaxUnavailable: "1", Force: []string{"version"}})
+	require.NoError(t, err)
+	require.Empty(t, p.Refused)
+	require.Len(t, p.Forced, 1)
+	_, err = New(d, Options{MaxUnavailable: "1", Force: []string{"role"}})
+	require.ErrorContains(t, err, "not refused for it")
+	_, err = New(d, Options{MaxUnavailable: "1", Force: []string{"everything"}})
+	require.ErrorContains(t, err, "no such refusal")
+	for _, wrong := range []string{"", "0", "-1", "101%", "x", "10 %"} {
+		_, err = New(d, Options{MaxUnavailable: wrong})
+		require.ErrorContains(t, err, "--max-unavailable")
+	}
+}
+
+// TestShare: at least one machine at a time, and never more than the share.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text        string
+		total, want int
+	}{{"10%", 3, 1}, {"10%", 30, 3}, {"25%", 39, 9}, {"100%", 7, 7}, {"2", 100, 2}} {
+		of, err := share(row.text)
+		require.NoError(t, err)
+		require.Equal(t, row.want, of(row.total), "%s of %d", row.text, row.total)
+	}
+}

@@ -1,0 +1,282 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What happened to a machine, or to a thing on it.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// Diff is how two states of a cluster differ.
+type Diff struct {
+	// Cluster holds what differs once for the whole cluster.
+	Cluster []Field `json:"cluster,omitempty"`
+	// Groups hold every other difference once, with all the machines that have it: groups of many machines first.
+	Groups []Group `json:"groups,omitempty"`
+
+	old, new *Cluster
+	machines []*pair // by name, in the order of the newer state, removed ones last
+}
+
+// Group is some machines and what is the same change on all of them.
+type Group struct {
+	Machines []string `json:"machines"`
+	Pools    []string `json:"pools,omitempty"`
+	// What is Added or Removed if the machines themselves are, or else Changed.
+	What string `json:"what"`
+	// Is tells what was added or removed: role, operating system, platform.
+	Is      string   `json:"is,omitempty"`
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// Change is what happened to one thing on a machine.
+type Change struct {
+	Kind   string  `json:"kind"`
+	Name   string  `json:"name"`
+	What   string  `json:"what"`
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// pair is a machine in both states.
+type pair struct {
+	old, new *Machine // one is nil if the machine was added or removed
+	changes  []*Change
+}
+
+// machine is the newer of both.
+func (p *pair) machine() *Machine { return cmp.Or(p.new, p.old) }
+
+func (p *pair) what() string {
+	switch {
+	case p.old == nil:
+		return Added
+	case p.new == nil:
+		return Removed
+	}
+	return Changed
+}
+
+// Changed says whether anything differs.
+func (d *Diff) Changed() bool { return len(d.Cluster)+len(d.Groups) > 0 }
+
+// Compare says how two states of a cluster differ.
+func Compare(old, new *Cluster) *Diff {
+	d := &Diff{old: old, new: new, machines: paired(old, new)}
+	var f fields
+	f.value("name", old.Name, new.Name)
+	f.value("UUID", old.UUID, new.UUID)
+	f.value("Kubernetes", old.Version, new.Version)
+	for _, name := range slices.Sorted(maps.Keys(merged(old.Facts, new.Facts))) {
+		f.value(name, old.Facts[name], new.Facts[name])
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(merged(old.things, new.things)), key.compare) {
+		a, b := cmp.Or(old.things[k], &thing{}), cmp.Or(new.things[k], &thing{})
+		for _, field := range differences(k, a, b) {
+			f.add(strings.TrimSpace(k.id+" "+field.Name), field.Old, field.New)
+		}
+	}
+	d.Cluster = f
+
+	c := comparer{known: map[[2]*thing]*Change{}, equal: map[string]*Change{}}
+	for _, p := range d.machines {
+		if p.what() == Changed {
+			p.changes = c.machine(p)
+		}
+	}
+	d.Groups = grouped(d.machines)
+	return d
+}
+
+// paired brings the machines of both states together, by name.
+func paired(old, new *Cluster) (out []*pair) {
+	type id struct {
+		pool bool
+		name string
+	}
+	before := map[id]*Machine{}
+	for _, m := range old.Machines {
+		before[id{m.Pool, m.Name}] = m
+	}
+	for _, m := range new.Machines {
+		at := id{m.Pool, m.Name}
+		out = append(out, &pair{old: before[at], new: m})
+		delete(before, at)
+	}
+	for _, m := range old.Machines {
+		if before[id{m.Pool, m.Name}] != nil {
+			out = append(out, &pair{old: m})
+		}
+	}
+	return out
+}
+
+// comparer compares machines. What many share is compared once, and equal changes are one.
+type comparer struct {
+	known map[[2]*thing]*Change
+	equal map[string]*Change
+}
+
+// machine returns the changes of a machine that both states have.
+func (c *comparer) machine(p *pair) (out []*Change) {
+	var f fields
+	f.value("role", p.old.Role, p.new.Role)
+	f.value("operating system", p.old.OS, p.new.OS)
+	f.value("platform", p.old.Platform, p.new.Platform)
+	f.value("format", p.old.Format, p.new.Format)
+	for _, name := range slices.Sorted(maps.Keys(merged(p.old.Facts, p.new.Facts))) {
+		f.value(name, p.old.Facts[name], p.new.Facts[name])
+	}
+	if len(f) > 0 {
+		out = append(out, c.one(&Change{Kind: "machine", What: Changed, Fields: f}))
+	}
+	before := map[key]key{} // by place
+	for k := range p.old.things {
+		before[k.place()] = k
+	}
+	var keys []key
+	pairs := map[key][2]*thing{}
+	for k, b := range p.new.things {
+		a := p.old.things[before[k.place()]]
+		delete(before, k.place())
+		if a != b {
+			keys = append(keys, k)
+			pairs[k] = [2]*thing{a, b}
+		}
+	}
+	for _, k := range before {
+		keys = append(keys, k)
+		pairs[k] = [2]*thing{p.old.things[k]}
+	}
+	slices.SortFunc(keys, key.compare)
+	for _, k := range keys {
+		if change := c.thing(k, pairs[k]); change != nil {
+			out = append(out, change)
+		}
+	}
+	return out
+}
+
+// thing returns how one thing changed; nil if it did not.
+func (c *comparer) thing(k key, both [2]*thing) *Change {
+	if change, ok := c.known[both]; ok {
+		return change
+	}
+	var change *Change
+	name := k.place().id
+	switch old, new := both[0], both[1]; {
+	case old == nil:
+		change = c.one(&Change{Kind: k.kind, Name: name, What: Added, Fields: described(new)})
+	case new == nil:
+		change = c.one(&Change{Kind: k.kind, Name: name, What: Removed})
+	default:
+		if f := differences(k, old, new); len(f) > 0 {
+			change = c.one(&Change{Kind: k.kind, Name: name, What: Changed, Fields: f})
+		}
+	}
+	c.known[both] = change
+	return change
+}
+
+// described tells what is said of a thing that is new.
+func described(t *thing) []Field {
+	var f fields
+	for _, name := range slices.Sorted(maps.Keys(t.traits)) {
+		f.value(name, "", t.traits[name])
+	}
+	f.value("secret", "", generationOf(t.secret))
+	return f
+}
+
+// one returns the change itself, or the equal one that was there before.
+func (c *comparer) one(change *Change) *Change {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\x00%s\x00%s", change.Kind, change.Name, change.What)
+	for _, f := range change.Fields {
+		for _, s := range []*string{&f.Name, f.Old, f.New} {
+			b.WriteByte(0)
+			if s != nil {
+				b.WriteString("=" + *s)
+			}
+		}
+	}
+	if there := c.equal[b.String()]; there != nil {
+		return there
+	}
+	c.equal[b.String()] = change
+	return change
+}
+
+// grouped folds the machines' changes: what the same machines have in common is one group.
+func grouped(machines []*pair) []Group {
+	// The machines that have each change, by their indices.
+	has := map[*Change][]int{}
+	var changes []*Change
+	// Machines that came or went, by what they are.
+	whole := map[string][]int{}
+	var kinds []string
+	for i, p := range machines {
+		if what := p.what(); what != Changed {
+			m := p.machine()
+			kind := fmt.Sprintf("%s\x00%s %s %s", what, m.Role, m.OS, m.Platform)
+			if whole[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			whole[kind] = append(whole[kind], i)
+		}
+		for _, c := range p.changes {
+			if has[c] == nil {
+				changes = append(changes, c)
+			}
+			has[c] = append(has[c], i)
+		}
+	}
+	type group struct {
+		Group
+		members []int
+	}
+	var list []*group
+	start := func(members []int) *group {
+		g := &group{members: members}
+		g.What = Changed
+		for _, i := range members {
+			if m := machines[i].machine(); m.Pool {
+				g.Pools = append(g.Pools, m.Name)
+			} else {
+				g.Machines = append(g.Machines, m.Name)
+			}
+		}
+		list = append(list, g)
+		return g
+	}
+	by := map[string]*group{}
+	for _, c := range changes {
+		members := fmt.Sprint(has[c])
+		if by[members] == nil {
+			by[members] = start(has[c])
+		}
+		by[members].Changes = append(by[members].Changes, *c)
+	}
+	slices.SortStableFunc(list, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.members), len(a.members)), cmp.Compare(a.members[0], b.members[0]))
+	})
+	for _, kind := range kinds {
+		g := start(whole[kind])
+		g.What, g.Is, _ = strings.Cut(kind, "\x00")
+	}
+	out := make([]Group, len(list))
+	for i, g := range list {
+		slices.SortStableFunc(g.Changes, func(a, b Change) int {
+			return key{a.Kind, a.Name}.compare(key{b.Kind, b.Name})
+		})
+		out[i] = g.Group
+	}
+	return out
+}

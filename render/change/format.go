@@ -1,0 +1,206 @@
+package change
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Form is how a report is written.
+type Form struct {
+	// Colour uses a terminal's colours.
+	Colour bool
+	// Markdown is for a comment on a pull request.
+	Markdown bool
+}
+
+// maxWidth is how many characters a value may have to stand beside the other one.
+const maxWidth = 100
+
+// Signs of what happened to a thing.
+var signs = map[string]string{Added: "+", Removed: "-", Changed: "~"}
+
+// Text writes a difference for people.
+func (d *Diff) Text(form Form) string {
+	w := &writer{form: form}
+	if !d.Changed() {
+		w.line("nothing differs")
+		return w.String()
+	}
+	if len(d.Cluster) > 0 {
+		w.section("cluster " + d.new.Name)
+		w.fields("  ", d.Cluster)
+		w.end()
+	}
+	for _, g := range d.Groups {
+		w.group(&g)
+	}
+	return w.String()
+}
+
+func (w *writer) group(g *Group) {
+	title := g.title()
+	if g.What != Changed {
+		w.section(fmt.Sprintf("%s %s: %s, %s", signs[g.What], title, g.What, g.Is))
+		w.end()
+		return
+	}
+	w.section(title)
+	for _, c := range g.Changes {
+		w.change(&c)
+	}
+	w.end()
+}
+
+// title names the machines, and counts them if they are many.
+func (g *Group) title() string {
+	return Names(g.Machines, g.Pools)
+}
+
+// Names lists machines and pools; three or more with numbers in a row are one span.
+func Names(machines, pools []string) string {
+	var parts []string
+	if len(machines) > 0 {
+		text := spans(machines)
+		if len(machines) > 3 {
+			text = fmt.Sprintf("%d machines: %s", len(machines), text)
+		}
+		parts = append(parts, text)
+	}
+	for _, name := range pools {
+		parts = append(parts, "pool "+name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+var numbered = regexp.MustCompile(`^(.*?)([0-9]+)$`)
+
+// spans writes names; a row of three or more that only count up is "first … last".
+func spans(names []string) string {
+	var out []string
+	for i := 0; i < len(names); {
+		j := i + 1
+		for j < len(names) && follows(names[j-1], names[j]) {
+			j++
+		}
+		if j-i > 2 {
+			out = append(out, names[i]+" … "+names[j-1])
+		} else {
+			out = append(out, names[i:j]...)
+		}
+		i = j
+	}
+	return strings.Join(out, ", ")
+}
+
+// follows says that b is a with the next number.
+func follows(a, b string) bool {
+	x, y := numbered.FindStringSubmatch(a), numbered.FindStringSubmatch(b)
+	if x == nil || y == nil || x[1] != y[1] {
+		return false
+	}
+	m, err := strconv.Atoi(x[2])
+	n, err2 := strconv.Atoi(y[2])
+	return err == nil && err2 == nil && n == m+1
+}
+
+// change writes what happened to one thing.
+func (w *writer) change(c *Change) {
+	name := strings.TrimSpace(c.Kind + " " + c.Name)
+	switch {
+	case c.Kind == "machine":
+		name = "the machine itself"
+	case c.Kind == "file":
+		name = c.Name
+	}
+	if c.What == Added {
+		// What is new is told on its own line.
+		for _, f := range c.Fields {
+			if f.New != nil {
+				name += ", " + f.Name + " " + *f.New
+			}
+		}
+		w.coloured(Added, "  + "+name)
+		return
+	}
+	w.coloured(c.What, "  "+signs[c.What]+" "+name)
+	if c.What == Changed {
+		w.fields("      ", c.Fields)
+	}
+}
+
+// fields writes values: both in a line, or each in its own.
+func (w *writer) fields(indent string, list []Field) {
+	for _, f := range list {
+		name := f.Name
+		if name != "" {
+			name += ": "
+		}
+		switch {
+		case f.Old == nil && f.New == nil:
+			w.line(indent + name)
+		case f.Old == nil:
+			w.coloured(Added, indent+name+"+ "+*f.New)
+		case f.New == nil:
+			w.coloured(Removed, indent+name+"- "+*f.Old)
+		case utf8.RuneCountInString(*f.Old)+utf8.RuneCountInString(*f.New) <= maxWidth:
+			w.line(indent + name + *f.Old + " → " + *f.New)
+		default:
+			w.line(indent + strings.TrimSuffix(name, " "))
+			w.coloured(Removed, indent+"  - "+*f.Old)
+			w.coloured(Added, indent+"  + "+*f.New)
+		}
+	}
+}
+
+// writer writes a report in one form. A markdown section is a block in which signs have colours (diff).
+type writer struct {
+	strings.Builder
+	form Form
+	open bool // a block of markdown
+}
+
+// section begins a part of the report.
+func (w *writer) section(title string) {
+	switch {
+	case w.form.Markdown:
+		fmt.Fprintf(w, "**%s**\n\n```diff\n", title)
+		w.open = true
+	case w.form.Colour:
+		fmt.Fprintf(w, "\x1b[1m%s\x1b[0m\n", title)
+	default:
+		fmt.Fprintf(w, "%s\n", title)
+	}
+}
+
+// end ends a part.
+func (w *writer) end() {
+	if w.open {
+		w.WriteString("```\n")
+		w.open = false
+	}
+	w.WriteString("\n")
+}
+
+func (w *writer) line(text string) {
+	if w.open {
+		// A run of backquotes would end the block.
+		text = strings.ReplaceAll(text, "```", "`` `")
+	}
+	w.WriteString(text + "\n")
+}
+
+var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}
+
+// coloured writes a line of something that came or went. In a block of markdown its sign has to be the line's first character.
+func (w *writer) coloured(what, text string) {
+	switch {
+	case w.form.Colour && colours[what] != "":
+		text = colours[what] + text + "\x1b[0m"
+	case w.open && what != Changed:
+		text = signs[what] + strings.Replace(strings.TrimPrefix(text, " "), signs[what]+" ", "", 1)
+	}
+	w.line(text)
+}

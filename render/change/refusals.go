@@ -1,0 +1,288 @@
+package change
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Refusal is a change that would break the running cluster.
+type Refusal struct {
+	Name    string `json:"name"` // by which it is forced
+	Why     string `json:"why"`
+	Instead string `json:"instead"`
+}
+
+// refusal is a rule by which a change is refused.
+type refusal struct {
+	name    string
+	why     func(d *Diff, fates []*fate) string // empty if it is not refused
+	instead string
+}
+
+// refusalTable holds everything that is refused.
+var refusalTable = []refusal{
+	{"cluster", otherCluster, "compare two states of one cluster; a new one takes its machines all at once, with empty disks"},
+	{"authority", otherAuthority, "keep the CAs of the bundle: machines with the old and machines with the new one do not trust each other"},
+	{"encryption", rotated("encryption", "the Secrets in etcd were written with the old key, and the new documents do not have it"), "keep the generation of encryption; API servers need both keys while Secrets are written again"},
+	{"service-account", rotated("service-account", "every token of a service account ends at once, and API servers refuse each other's while they are replaced"), "keep the generation of service-account"},
+	{"service-subnets", fact("service subnets", "Services keep their addresses, and DNS and the API server's own address move away under running pods"), "keep the subnets, or make a new cluster"},
+	{"pod-subnets", fact("pod subnets", "running pods keep addresses that the other machines no longer route or masquerade"), "keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
+	{"pod-ranges", movedRanges, "set podCIDRs of the nodes to the ranges that they have"},
+	{"dns-domain", fact("dns domain", "running pods look names up under the old one"), "keep the domain"},
+	{"pod-network", fact("pod network", "pods of machines with the old and with the new one do not reach each other"), "make a new cluster, or plan an interruption of all pods"},
+	{"endpoint", lostEndpoint, "add the old endpoint to controlPlane.apiServer.certSANs until every worker has the new one"},
+	{"version", versionJump, "go one minor at a time, and never back: API servers of two minors share the objects in etcd"},
+	{"kubelet-skew", kubeletSkew, "replace those workers first, with a kubelet that is at most three minors older than the new API servers"},
+	{"renamed", renamed, "remove the machine first, with a plan of its own, then add it by its new name: a Node's name is who it is"},
+	{"role", otherRole, "remove the machine first, with a plan of its own, then add it with its new role"},
+	{"restore", restored, "follow docs/etcd.md: all members get these documents at once, with empty disks, and the data that they have is given up"},
+	{"quorum", lostQuorum, "keep members of etcd while others come: add first, remove in a second plan"},
+	{"single-member", singleMember, "take a snapshot and render with --restore (docs/etcd.md), or grow to three members first"},
+}
+
+// Refusals are the names by which a refusal can be overridden.
+func Refusals() []string {
+	out := make([]string, len(refusalTable))
+	for i, r := range refusalTable {
+		out[i] = r.name
+	}
+	return out
+}
+
+func refusals(d *Diff, fates []*fate) (out []Refusal) {
+	for _, r := range refusalTable {
+		if why := r.why(d, fates); why != "" {
+			out = append(out, Refusal{r.name, why, r.instead})
+			if r.name == "cluster" {
+				// Nothing else means anything.
+				break
+			}
+		}
+	}
+	return out
+}
+
+func otherCluster(d *Diff, _ []*fate) string {
+	if d.old.UUID == d.new.UUID && d.old.Name == d.new.Name {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s) and %s (%s) are two clusters", d.old.Name, d.old.UUID, d.new.Name, d.new.UUID)
+}
+
+// fact refuses that a fact of the cluster changes.
+func fact(name, why string) func(*Diff, []*fate) string {
+	return func(d *Diff, _ []*fate) string {
+		if d.old.Facts[name] == d.new.Facts[name] {
+			return ""
+		}
+		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts[name], d.new.Facts[name], why)
+	}
+}
+
+// otherAuthority: a CA that both states have has another key.
+func otherAuthority(d *Diff, fates []*fate) string {
+	for _, f := range fates {
+		for _, c := range f.changes {
+			for _, field := range c.Fields {
+				if field.Name == "certificate fingerprint" && field.Old != nil && field.New != nil {
+					return fmt.Sprintf("%s has another key", c.Name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// rotated refuses another generation of a secret that all control planes share.
+func rotated(name, why string) func(*Diff, []*fate) string {
+	return func(_ *Diff, fates []*fate) string {
+		for _, f := range fates {
+			for _, c := range f.changes {
+				for _, field := range c.Fields {
+					if field.Name == "secret" && field.Old != nil && field.New != nil && strings.HasPrefix(*field.Old, name+" g") {
+						return fmt.Sprintf("%s → %s: %s", *field.Old, *field.New, why)
+					}
+				}
+			}
+		}
+		return ""
+	}
+}
+
+// movedRanges: a running machine's pods get other addresses.
+func movedRanges(d *Diff, fates []*fate) string {
+	if d.old.Facts["pod subnets"] != d.new.Facts["pod subnets"] || d.old.Facts["pod network"] != d.new.Facts["pod network"] {
+		return "" // said already
+	}
+	var names []string
+	for _, f := range fates {
+		if slices.ContainsFunc(f.changes, func(c *Change) bool { return c.Name == "/etc/kiln/masquerade" && c.What == Changed }) {
+			names = append(names, f.new.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the pods of %s move to another range, to which the other machines have no route yet", spans(names))
+}
+
+// lostEndpoint: the workers that run look for the API servers under a name that the new certificates lack.
+func lostEndpoint(d *Diff, _ []*fate) string {
+	old := d.old.Facts["endpoint"]
+	if old == d.new.Facts["endpoint"] || old == "" {
+		return ""
+	}
+	host := old
+	if u, err := url.Parse(old); err == nil && u.Host != "" {
+		host = u.Hostname()
+	}
+	for _, m := range d.new.Machines {
+		t := m.things[key{"file", "/etc/kubernetes/pki/apiserver.crt"}]
+		if t == nil {
+			continue
+		}
+		certs, _ := certificates(t.shown)
+		for _, c := range certs {
+			if !covers(commas(c.parts["names"]), host) {
+				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, which is no name of the new API servers' certificates", old, d.new.Facts["endpoint"], host)
+			}
+		}
+	}
+	return ""
+}
+
+// covers says that a certificate with these names is good for host.
+func covers(names []string, host string) bool {
+	addr, err := netip.ParseAddr(host)
+	for _, name := range names {
+		a, err2 := netip.ParseAddr(name)
+		switch {
+		case err == nil && err2 == nil && a == addr, err != nil && strings.EqualFold(name, host):
+			return true
+		case err != nil && strings.HasPrefix(name, "*."):
+			if _, parent, ok := strings.Cut(host, "."); ok && strings.EqualFold(parent, name[2:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// minor returns the minor of a version such as v1.36.3; -1 if it is none.
+func minor(version string) int {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return -1
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func versionJump(d *Diff, _ []*fate) string {
+	old, new := minor(d.old.Version), minor(d.new.Version)
+	switch {
+	case new < old:
+		return fmt.Sprintf("Kubernetes %s → %s goes back", d.old.Version, d.new.Version)
+	case new > old+1:
+		return fmt.Sprintf("Kubernetes %s → %s skips %d", d.old.Version, d.new.Version, new-old-1) + plural(new-old-1, " minor")
+	}
+	return ""
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return thing
+	}
+	return thing + "s"
+}
+
+// kubeletSkew: kubelets that run while control planes are replaced are older than the new API servers allow.
+func kubeletSkew(d *Diff, _ []*fate) string {
+	var names []string
+	for _, m := range d.old.Machines {
+		if k := minor(m.Facts["kubelet"]); m.Role == worker && k >= 0 && minor(d.new.Version)-k > 3 {
+			names = append(names, m.title())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s", spans(names), d.new.Version)
+}
+
+// renamed: a machine went, and another came with one of its addresses.
+func renamed(_ *Diff, fates []*fate) string {
+	var names []string
+	for _, gone := range fates {
+		if gone.what() != Removed {
+			continue
+		}
+		for _, came := range fates {
+			if came.what() == Added && slices.ContainsFunc(came.new.addresses(), func(a string) bool { return slices.Contains(gone.old.addresses(), a) }) {
+				names = append(names, gone.old.Name+" → "+came.new.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "same address, another name: " + strings.Join(names, ", ")
+}
+
+func otherRole(_ *Diff, fates []*fate) string {
+	var names []string
+	for _, f := range fates {
+		if f.what() == Changed && f.old.Role != f.new.Role {
+			names = append(names, fmt.Sprintf("%s: %s → %s", f.new.Name, f.old.Role, f.new.Role))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// restored: the documents bring etcd back from a snapshot.
+func restored(d *Diff, _ []*fate) string {
+	for _, m := range d.new.Machines {
+		if t := m.things[key{"file", "/etc/kiln/machine"}]; t != nil {
+			for _, s := range assignments(t.content) {
+				if s.name == "etcd_snapshot" && s.values[0] != "" {
+					return "the new documents bring etcd back from a snapshot: no order keeps what runs"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// lostQuorum: no member of etcd stays.
+func lostQuorum(d *Diff, _ []*fate) string {
+	old, new := d.old.members(), d.new.members()
+	if len(old) == 0 {
+		return ""
+	}
+	for _, m := range old {
+		if slices.ContainsFunc(new, func(n *Machine) bool { return n.Name == m.Name }) {
+			return ""
+		}
+	}
+	return "no member of etcd stays, and its data with it"
+}
+
+// singleMember: the only member of etcd would be replaced.
+func singleMember(d *Diff, fates []*fate) string {
+	if len(d.old.members()) != 1 {
+		return ""
+	}
+	for _, f := range fates {
+		if f.verdict == Replace && f.old.member() && f.new.member() {
+			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data", f.new.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package render_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"kiln/patches"
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/change"
+	"kiln/render/config"
+)
+
+const changes = "../testdata/changes"
+
+// changeCase is a row of testdata/changes/cases.yaml.
+type changeCase struct {
+	Name        string         `json:"name"`
+	About       string         `json:"about"`
+	Of          string         `json:"of"` // the configuration, if it is not cluster.yaml
+	Edit        []any          `json:"edit"`
+	Generations map[string]int `json:"generations"`
+	Issued      time.Time      `json:"issued"`
+	Restore     string         `json:"restore"`
+}
+
+// TestChanges: what kiln diff and kiln plan say of every case is what lies beside it.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join(changes, "cases.yaml"))
+	require.NoError(t, err)
+	var list []changeCase
+	require.NoError(t, yaml.UnmarshalStrict(data, &list))
+	require.GreaterOrEqual(t, len(list), 25)
+
+	path := filepath.Join(changes, "secrets.yaml")
+	bundle, err := os.ReadFile(path)
+	if os.IsNotExist(err) && *update {
+		text, err2 := os.ReadFile(filepath.Join(changes, "cluster.yaml"))
+		require.NoError(t, err2)
+		c, err2 := config.Parse("cluster.yaml", text, nil)
+		require.NoError(t, err2)
+		bundle, err = newFixture(t, path, c), nil
+	}
+	require.NoError(t, err)
+
+	names := map[string]bool{}
+	for _, row := range list {
+		require.False(t, names[row.Name], row.Name)
+		names[row.Name] = true
+		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
+			d := change.Compare(state(t, bundle, &changeCase{Of: row.Of}), state(t, bundle, &row))
+			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
+			require.NoError(t, err)
+			for name, got := range map[string]string{"diff.txt": d.Text(change.Form{}), "plan.txt": p.Text(change.Form{})} {
+				path := filepath.Join(changes, row.Name, name)
+				if *update {
+					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+					require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+					continue
+				}
+				want, err := os.ReadFile(path)
+				require.NoError(t, err, "make golden")
+				require.Equal(t, string(want), got, "%s; make golden rewrites it", path)
+			}
+		})
+	}
+	dirs, err := os.ReadDir(changes)
+	require.NoError(t, err)
+	for _, d := range dirs {
+		require.True(t, !d.IsDir() || names[d.Name()], "%s is no case", d.Name())
+	}
+}
+
+// state is the cluster of a case.
+func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(changes, cmp.Or(row.Of, "cluster.yaml")))
+	require.NoError(t, err)
+	if len(row.Edit) > 0 {
+		edit, err := yaml.Marshal(row.Edit)
+		require.NoError(t, err)
+		patch, err := patches.New(row.Name, string(edit), &patches.Target{Kind: "Cluster"})
+		require.NoError(t, err)
+		text, err = patches.Apply(text, patch)
+		require.NoError(t, err)
+	}
+	c, err := config.Parse("cluster.yaml", text, nil)
+	require.NoError(t, err)
+	b, err := pki.Load(bundle)
+	require.NoError(t, err)
+	b.Generations = row.Generations
+	if !row.Issued.IsZero() {
+		b.Issued = row.Issued
+	}
+	if row.Restore != "" {
+		b.Restore(row.Restore, b.FormationDeadline)
+	}
+	r, err := render.NewPublic(c, &b.Public)
+	require.NoError(t, err)
+	if row.Restore != "" {
+		require.NoError(t, r.Restore(row.Restore))
+	}
+	out, err := r.State(nil)
+	require.NoError(t, err)
+	return out
+}
