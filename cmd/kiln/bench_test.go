@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,6 +50,48 @@ func BenchmarkTwin(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	if max(written, checked) > promise {
 		b.Errorf("written in %s, checked in %s; promised are %s for each", written, checked, promise)
+	}
+}
+
+// BenchmarkDiff measures how long the whole program takes to compare two twins of a thousand machines between which everything changed that
+// can: each machine's certificates, and what all share. It fails where a promise is not held.
+func BenchmarkDiff(b *testing.B) {
+	kiln := build(b)
+	dir := b.TempDir()
+	configuration := filepath.Join(dir, "cluster.yaml")
+	run := func(args ...string) {
+		text, err := exec.Command(kiln, args...).CombinedOutput()
+		require.NoError(b, err, "%s", text)
+	}
+	require.NoError(b, os.WriteFile(configuration, large(997), 0o600))
+	run("render", "--config", configuration, "--out", filepath.Join(dir, "nodes"), "--review", filepath.Join(dir, "old"))
+	require.NoError(b, os.WriteFile(configuration, bytes.Replace(large(998), []byte("machines: {os: flatcar}"), []byte("machines: {os: flatcar, kubelet: {maxPods: 64}, labels: {zone: a}}"), 1), 0o600))
+	run("render", "--config", configuration, "--review", filepath.Join(dir, "new"))
+	for _, verb := range []string{"diff", "plan"} {
+		b.Run(verb, func(b *testing.B) {
+			var best time.Duration
+			for b.Loop() {
+				start := time.Now()
+				text, err := exec.Command(kiln, verb, filepath.Join(dir, "old"), filepath.Join(dir, "new")).Output()
+				took := time.Since(start)
+				var exit *exec.ExitError
+				if verb == "diff" && errors.As(err, &exit) && exit.ExitCode() == exitDifferent {
+					err = nil
+				}
+				require.NoError(b, err)
+				require.Contains(b, string(text), "1000 machines")
+				if best == 0 || took < best {
+					best = took
+				}
+			}
+			const promise = 3 * time.Second
+			b.ReportMetric(best.Seconds(), "s/best")
+			b.ReportMetric(promise.Seconds(), "s/promised")
+			b.ReportMetric(0, "ns/op")
+			if best > promise {
+				b.Errorf("%s; promised are %s", best, promise)
+			}
+		})
 	}
 }
 

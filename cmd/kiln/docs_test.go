@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/change"
 )
 
 // TestExamples: the examples for CI and pre-commit are YAML, and what they call is a command line of this program.
@@ -67,4 +69,21 @@ func requireCommand(t *testing.T, command string) {
 		}
 	}
 	require.Equal(t, exitWrong, run(words[1:], nil, io.Discard, io.Discard), command)
+}
+
+// TestChangesDoc: docs/changes.md shows the plan that the program makes, and names every refusal.
+func TestChangesDoc(t *testing.T) {
+	t.Parallel()
+	doc := read(t, "../../docs/changes.md")
+	var shown strings.Builder
+	for line := range strings.Lines(read(t, "../../testdata/changes/upgrade/plan.txt")) {
+		if line != "\n" {
+			line = "    " + line
+		}
+		shown.WriteString(line)
+	}
+	require.Contains(t, doc, strings.TrimRight(shown.String(), "\n"))
+	for _, name := range change.Refusals() {
+		require.Contains(t, doc, "`"+name+"`")
+	}
 }

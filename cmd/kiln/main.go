@@ -29,6 +29,9 @@ type usageError struct{ error }
 // errDifferent makes the command end with exitDifferent; its message has been printed.
 var errDifferent = errors.New("different")
 
+// errRefused makes the command end with exitWrong; why has been printed.
+var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
+
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -48,6 +51,9 @@ func run(args []string, in io.Reader, out, messages io.Writer) int {
 		return exitDone
 	case errors.Is(err, errDifferent):
 		return exitDifferent
+	case errors.Is(err, errRefused):
+		say(messages, "kiln: %s\n", err)
+		return exitWrong
 	case errors.As(err, &problems):
 		say(messages, "%s\n%s\n", problems, problems.Summary())
 		return exitWrong
@@ -84,7 +90,7 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), unpackCommand(), imagesCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), unpackCommand(), imagesCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
 	return cmd
 }
 

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kiln/render"
+	"kiln/render/change"
+)
+
+// What diff and plan compare.
+const states = `A and B are each
+  a review twin           review
+  a revision of a twin    main:review, as git show understands it
+  a configuration         cluster.yaml, with the bundle or its public half beside it
+  a folder of documents   nodes`
+
+// compareFlags are what diff and plan have in common.
+type compareFlags struct {
+	public, output string
+}
+
+func (f *compareFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.public, "public", "", "the public half of the bundle, for configurations (default: the bundle, or NAME.public.yaml, beside each)")
+	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text, json or markdown")
+}
+
+func (f *compareFlags) wrong() error {
+	switch f.output {
+	case "text", "json", "markdown":
+		return nil
+	}
+	return usageError{fmt.Errorf("-o %s: want text, json or markdown", f.output)}
+}
+
+// form is how the report is written: in colours on a terminal, unless NO_COLOR (no-color.org) is set.
+func (f *compareFlags) form() change.Form {
+	terminal := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	return change.Form{Colour: terminal && f.output == "text", Markdown: f.output == "markdown"}
+}
+
+// compare reads two states and says how they differ.
+func (f *compareFlags) compare(a, b string) (*change.Diff, error) {
+	old, err := f.state(a)
+	if err != nil {
+		return nil, err
+	}
+	now, err := f.state(b)
+	if err != nil {
+		return nil, err
+	}
+	return change.Compare(old, now), nil
+}
+
+// state reads one of them.
+func (f *compareFlags) state(arg string) (*change.Cluster, error) {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir() && render.IsTwin(arg):
+		return render.TwinState(arg)
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s: not a review twin: it has no %s", arg, render.IndexFile)
+	case err == nil:
+		return f.configured(arg)
+	case strings.Contains(arg, ":"):
+		return gitState(arg)
+	}
+	return nil, err
+}
+
+// configured is what a configuration would be rendered to.
+func (f *compareFlags) configured(path string) (*change.Cluster, error) {
+	cluster, err := render.ConfigPublic(path)
+	if err != nil {
+		return nil, err
+	}
+	inputs := renderFlags{config: path, public: f.public}
+	public, _, err := inputs.half(cluster.Metadata.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := render.NewPublic(cluster, public)
+	if err != nil {
+		return nil, err
+	}
+	progress, finish := progressLine(os.Stderr, r.Machines())
+	defer finish()
+	return r.State(progress)
+}
+
+func diffCommand() *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Show what differs between two states of a cluster, machine by machine",
+		Long: "Show what differs between two states of a cluster, machine by machine: YAML by its keys, command lines by their flags, certificates and units by\n" +
+			"their parts. What is the same change on several machines is shown once. Exit 3 if anything differs.\n\n" + states,
+		Example: `  kiln diff review cluster.yaml
+  kiln diff main:review review
+  kiln diff main:review review -o markdown`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := f.wrong(); err != nil {
+				return err
+			}
+			d, err := f.compare(list[0], list[1])
+			if err != nil {
+				return err
+			}
+			if f.output == "json" {
+				err = printJSON(cmd.OutOrStdout(), d)
+			} else {
+				say(cmd.OutOrStdout(), "%s", d.Text(f.form()))
+			}
+			if err == nil && d.Changed() {
+				err = errDifferent
+			}
+			return err
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func planCommand() *cobra.Command {
+	var f compareFlags
+	var o change.Options
+	cmd := &cobra.Command{
+		Use:   "plan A B",
+		Short: "Show which machines a change asks to replace, in which order, and why",
+		Long: "Show which machines a change asks to replace, and why, and the steps in an order that keeps etcd's quorum, Kubernetes' version skew and as many\n" +
+			"workers as you want. A change that would break the running cluster is refused (exit 1), unless it is forced by name.\n\n" + states,
+		Example: `  kiln plan main:review review
+  kiln plan review cluster.yaml --max-unavailable 2
+  kiln plan review cluster.yaml --force single-member`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := f.wrong(); err != nil {
+				return err
+			}
+			d, err := f.compare(list[0], list[1])
+			if err != nil {
+				return err
+			}
+			p, err := change.New(d, o)
+			if err != nil {
+				return usageError{err}
+			}
+			if f.output == "json" {
+				err = printJSON(cmd.OutOrStdout(), p)
+			} else {
+				say(cmd.OutOrStdout(), "%s", p.Text(f.form()))
+			}
+			if err == nil && len(p.Refused) > 0 {
+				err = errRefused
+			}
+			return err
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringSliceVar(&o.Force, "force", nil, "override these refusals, by name: "+strings.Join(change.Refusals(), ", "))
+	cmd.Flags().StringVar(&o.MaxUnavailable, "max-unavailable", "10%", "how many workers may be away together: a number, or a share of them (at least one)")
+	return cmd
+}
