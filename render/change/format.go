@@ -27,7 +27,7 @@ func (d *Diff) Text(form Form) string {
 	w := &writer{form: form}
 	if !d.Changed() {
 		w.line("nothing differs")
-		return w.String()
+		return w.text.String()
 	}
 	if len(d.Cluster) > 0 {
 		w.section("cluster " + d.new.Name)
@@ -37,7 +37,7 @@ func (d *Diff) Text(form Form) string {
 	for _, g := range d.Groups {
 		w.group(&g)
 	}
-	return w.String()
+	return w.text.String()
 }
 
 func (w *writer) group(g *Group) {
@@ -157,31 +157,33 @@ func (w *writer) fields(indent string, list []Field) {
 
 // writer writes a report in one form. A markdown section is a block in which signs have colours (diff).
 type writer struct {
-	strings.Builder
+	text strings.Builder
 	form Form
 	open bool // a block of markdown
 }
 
 // section begins a part of the report.
 func (w *writer) section(title string) {
+	if w.text.Len() > 0 {
+		w.text.WriteString("\n")
+	}
 	switch {
 	case w.form.Markdown:
-		fmt.Fprintf(w, "**%s**\n\n```diff\n", title)
+		fmt.Fprintf(&w.text, "**%s**\n\n```diff\n", title)
 		w.open = true
 	case w.form.Colour:
-		fmt.Fprintf(w, "\x1b[1m%s\x1b[0m\n", title)
+		fmt.Fprintf(&w.text, "\x1b[1m%s\x1b[0m\n", title)
 	default:
-		fmt.Fprintf(w, "%s\n", title)
+		fmt.Fprintf(&w.text, "%s\n", title)
 	}
 }
 
 // end ends a part.
 func (w *writer) end() {
 	if w.open {
-		w.WriteString("```\n")
+		w.text.WriteString("```\n")
 		w.open = false
 	}
-	w.WriteString("\n")
 }
 
 func (w *writer) line(text string) {
@@ -189,7 +191,7 @@ func (w *writer) line(text string) {
 		// A run of backquotes would end the block.
 		text = strings.ReplaceAll(text, "```", "`` `")
 	}
-	w.WriteString(text + "\n")
+	w.text.WriteString(text + "\n")
 }
 
 var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}

@@ -342,13 +342,12 @@ func (p *Plan) Text(form Form) string {
 	}
 	w.end()
 	if slices.ContainsFunc(p.Steps, func(s Step) bool { return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ") }) {
-		w.line("etcdctl below is " + p.etcdctl)
-		w.line("")
+		w.line("\netcdctl below is " + p.etcdctl)
 	}
 	for i, s := range p.Steps {
 		w.step(i+1, &s)
 	}
-	return w.String()
+	return w.text.String()
 }
 
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
