@@ -5,6 +5,7 @@
 # make fuzz       runs every fuzz target for FUZZTIME
 # make judges     holds rendered machines against Kubernetes' own validators, kubeadm and the CIS benchmark
 # make gitleaks   holds the review twins of all goldens against gitleaks
+# make page       looks at the page of kiln report with headless Chromium and axe-core
 # make etcd       holds control planes to what docs/etcd.md promises, with real etcd processes (root)
 # make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
@@ -19,7 +20,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd keep-routes report steps)
 
-.PHONY: all build test golden judges gitleaks etcd bench fuzz lint vuln boot-test clean
+.PHONY: all build test golden judges gitleaks page etcd bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -41,6 +42,9 @@ gitleaks:
 	@# Go does not know that the twins are read, so it would repeat its last verdict.
 	cd test/gitleaks && go test -count=1 ./...
 
+page:
+	cd test/page && go test -count=1 ./...
+
 etcd:
 	@# They wait more than they work.
 	cd test/etcd && go test -count=1 -timeout 20m -parallel 8 .
@@ -58,6 +62,7 @@ lint:
 	cd test/judges && go vet ./...
 	cd test/etcd && go vet ./...
 	cd test/gitleaks && go vet ./...
+	cd test/page && go vet ./...
 	go run $(STATICCHECK) ./...
 	cd test/judges && go run $(STATICCHECK) ./...
 	cd test/etcd && go run $(STATICCHECK) ./...

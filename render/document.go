@@ -148,13 +148,57 @@ func secrets(n *node.Node) []string {
 
 // tooLarge says by how much a document is over its platform's limit, what is largest in it and what would help.
 func tooLarge(m *plan.Machine, n *node.Node, size int) error {
-	files := slices.Clone(n.Files)
-	slices.SortStableFunc(files, func(a, b node.File) int { return len(b.Content) - len(a.Content) })
+	files := bySize(n)
 	text := fmt.Sprintf("the document has %d bytes, %s takes %d; largest before compression:", size, m.Platform.Name, m.Platform.Limit)
 	for _, f := range files[:min(5, len(files))] {
 		text += fmt.Sprintf(" %s %d,", f.Path, len(f.Content))
 	}
 	return fmt.Errorf("%s shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text[:len(text)-1]+";")
+}
+
+// Size is how large a document is, and what makes it so.
+type Size struct {
+	Entry   Entry
+	Largest []FileSize // the largest first
+}
+
+// FileSize is a file's size before compression.
+type FileSize struct {
+	Path  string
+	Bytes int
+}
+
+// Sizes are those of all documents, in the plan's order; none without the bundle. So many of the largest files are named.
+func (r *Cluster) Sizes(largest int) ([]Size, error) {
+	if r.Bundle == nil {
+		return nil, nil
+	}
+	out := make([]Size, r.Machines())
+	errs := make([]error, r.Machines())
+	for i := range out {
+		n, err := r.checked(i)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		d, err := r.packed(i, n)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		out[i].Entry = d.Entry
+		for _, f := range bySize(n)[:min(largest, len(n.Files))] {
+			out[i].Largest = append(out[i].Largest, FileSize{f.Path, len(f.Content)})
+		}
+	}
+	return out, joined(errs)
+}
+
+// bySize are a machine's files, the largest first.
+func bySize(n *node.Node) []node.File {
+	files := slices.Clone(n.Files)
+	slices.SortStableFunc(files, func(a, b node.File) int { return len(b.Content) - len(a.Content) })
+	return files
 }
 
 // Try renders, checks and packs every machine and keeps nothing.

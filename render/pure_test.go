@@ -38,7 +38,7 @@ func packages(t *testing.T) map[string]listed {
 func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
-		"kiln/cmd/kiln":         {"kiln/pki", "kiln/render", "kiln/render/change", "kiln/render/config", "kiln/render/plan"},
+		"kiln/cmd/kiln":         {"kiln/pki", "kiln/render", "kiln/render/change", "kiln/render/config", "kiln/render/plan", "kiln/render/report"},
 		"kiln/render":           {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/change", "kiln/render/cloudinit", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/render/preflight", "kiln/templates"},
 		"kiln/render/preflight": {"kiln/render/config", "kiln/render/plan"},
 		"kiln/render/ignition":  {"kiln/render/compress", "kiln/render/node"},
@@ -48,6 +48,7 @@ func TestImports(t *testing.T) {
 		"kiln/pki":              {"kiln/render/plan"},
 		"kiln/manifests":        {"kiln/render/config", "kiln/render/plan"},
 		"kiln/render/change":    nil,
+		"kiln/render/report":    {"kiln/render/change"},
 		"kiln/render/config":    nil,
 		"kiln/render/node":      nil,
 		"kiln/patches":          nil,

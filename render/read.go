@@ -123,6 +123,14 @@ func create(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
+// WritePage writes a page over the file path, for everybody to read: an old one stays whole until the new one is on disk.
+func WritePage(path string, page []byte) error {
+	if err := create(path+tempSuffix, page, 0o644); err != nil {
+		return err
+	}
+	return replace(path)
+}
+
 // ReplaceBundle writes b over the bundle in the file path: the old one stays whole until the new one is on disk.
 func ReplaceBundle(path string, b *pki.Bundle) error {
 	if err := CreateBundle(path+tempSuffix, b); err != nil {

@@ -75,16 +75,7 @@ func (f *compareFlags) state(arg string) (*change.Cluster, error) {
 
 // configured is what a configuration would be rendered to.
 func (f *compareFlags) configured(path string) (*change.Cluster, error) {
-	cluster, err := render.ConfigPublic(path)
-	if err != nil {
-		return nil, err
-	}
-	inputs := renderFlags{config: path, public: f.public}
-	public, _, err := inputs.half(cluster.Metadata.Name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := render.NewPublic(cluster, public)
+	r, err := f.cluster(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +83,23 @@ func (f *compareFlags) configured(path string) (*change.Cluster, error) {
 	defer finish()
 	return r.State(progress)
 }
+
+// cluster is a configuration's, with the bundle if it is beside it and its public half was not named, or without secrets.
+func (f *compareFlags) cluster(path string) (*render.Cluster, error) {
+	c, err := render.ConfigPublic(path)
+	if err != nil {
+		return nil, err
+	}
+	inputs := renderFlags{config: path, public: f.public}
+	public, _, err := inputs.half(c.Metadata.Name)
+	if err != nil {
+		return nil, err
+	}
+	return render.NewPublic(c, public)
+}
+
+// maxUnavailable is how many workers may be away together unless the command line says otherwise.
+const maxUnavailable = "10%"
 
 func diffCommand() *cobra.Command {
 	var f compareFlags
@@ -164,6 +172,6 @@ func planCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringSliceVar(&o.Force, "force", nil, "override these refusals, by name: "+strings.Join(change.Refusals(), ", "))
-	cmd.Flags().StringVar(&o.MaxUnavailable, "max-unavailable", "10%", "how many workers may be away together: a number, or a share of them (at least one)")
+	cmd.Flags().StringVar(&o.MaxUnavailable, "max-unavailable", maxUnavailable, "how many workers may be away together: a number, or a share of them (at least one)")
 	return cmd
 }

@@ -1,0 +1,203 @@
+// Package report turns a state of a cluster into one HTML page for people: the machines and how they find each other, who trusts whom, what
+// lies on each machine, how large the documents are, what ends when, and, beside an older state, what differs and what has to be done. The page
+// needs no network and holds no secret: it is made from what the review twin shows.
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"kiln/render/change"
+)
+
+// Input is what a page is made from.
+type Input struct {
+	Cluster *change.Cluster
+	// Sizes are those of the documents, by machine; none if they are not known.
+	Sizes []Size
+	// Diff and Plan are against an older state; nil if there is none.
+	Diff *change.Diff
+	Plan *change.Plan
+}
+
+// Size is how large a document is.
+type Size struct {
+	Machine  string
+	Platform string
+	Bytes    int
+	Limit    int // of the platform; 0 if there is none or none is known
+	Largest  []File
+}
+
+// File is a file's size before compression.
+type File struct {
+	Path  string
+	Bytes int
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed page.css
+var styleText string
+
+//go:embed page.js
+var scriptText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"join": strings.Join, "percent": percent, "lines": marked, "date": date, "count": counted,
+}).Parse(pageText))
+
+// Page writes the page. It fails only if the templates do not fit the data.
+func Page(in Input) ([]byte, error) {
+	var out bytes.Buffer
+	err := page.Execute(&out, view{
+		Input: in, Style: template.CSS(styleText), Script: template.JS(scriptText), // #nosec G203 -- they are this package's own
+		Map: mapOf(in.Cluster), Trust: trustOf(in.Cluster), Ends: endsOf(in.Cluster), Paths: pathsOf(in.Cluster),
+	})
+	return out.Bytes(), err
+}
+
+// view is what the template sees.
+type view struct {
+	Input
+	Style  template.CSS
+	Script template.JS
+	Map    clusterMap
+	Trust  []authority
+	Ends   timeline
+	Paths  []pathView
+}
+
+// Machines are the cluster's machines with what lies on them.
+func (v view) Machines() []machineView {
+	var out []machineView
+	for _, m := range v.Cluster.Machines {
+		out = append(out, machineView{m, anchorsOf(v.Paths, m)})
+	}
+	return out
+}
+
+// Form is how reports are written in the page: plain, it colours them itself.
+func (v view) Form() change.Form { return change.Form{} }
+
+// machineView is a machine and where on the page each of its things is shown.
+type machineView struct {
+	*change.Machine
+	Entries []entry
+}
+
+type entry struct {
+	change.Item
+	Anchor string
+}
+
+// pathView is a place on machines and what lies there, once for all machines that have the same.
+type pathView struct {
+	Kind, Name string
+	Variants   []variant
+}
+
+type variant struct {
+	change.Item
+	Anchor   string
+	Machines []string
+	Pools    []string
+	key      string
+}
+
+// Who names the machines that have it.
+func (v variant) Who() string { return change.Names(v.Machines, v.Pools) }
+
+// Text is what is shown of it.
+func (v variant) Text() string {
+	if v.Content == nil {
+		return strings.Join(v.Shown, "\n")
+	}
+	return strings.ToValidUTF8(string(v.Content), "\ufffd")
+}
+
+// pathsOf sorts what all machines have by place.
+func pathsOf(c *change.Cluster) (out []pathView) {
+	index := map[string]int{}
+	for _, m := range c.Machines {
+		for _, item := range m.Items() {
+			place := item.Kind + " " + item.Name
+			i, ok := index[place]
+			if !ok {
+				i = len(out)
+				index[place] = i
+				out = append(out, pathView{Kind: item.Kind, Name: item.Name})
+			}
+			p := &out[i]
+			key := keyOf(&item)
+			j := slices.IndexFunc(p.Variants, func(v variant) bool { return v.key == key })
+			if j < 0 {
+				j = len(p.Variants)
+				p.Variants = append(p.Variants, variant{Item: item, Anchor: fmt.Sprintf("f%d-%d", i, j), key: key})
+			}
+			v := &p.Variants[j]
+			if m.Pool {
+				v.Pools = append(v.Pools, m.Name)
+			} else {
+				v.Machines = append(v.Machines, m.Name)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b pathView) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func keyOf(item *change.Item) string {
+	return item.Traits + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") + "\x00" + string(item.Content)
+}
+
+// anchorsOf are the things of one machine, with the places where the page shows them.
+func anchorsOf(paths []pathView, m *change.Machine) (out []entry) {
+	for _, item := range m.Items() {
+		key := keyOf(&item)
+		i := slices.IndexFunc(paths, func(p pathView) bool { return p.Kind == item.Kind && p.Name == item.Name })
+		j := slices.IndexFunc(paths[i].Variants, func(v variant) bool { return v.key == key })
+		out = append(out, entry{item, paths[i].Variants[j].Anchor})
+	}
+	return out
+}
+
+// line is one of a report's lines, with what its sign says.
+type line struct{ Class, Text string }
+
+// marked gives each line of a report its class.
+func marked(text string) (out []line) {
+	for l := range strings.Lines(text) {
+		l = strings.TrimSuffix(l, "\n")
+		class := ""
+		switch rest := strings.TrimSpace(l); {
+		case strings.HasPrefix(rest, "+ ") || strings.Contains(l, ": + "):
+			class = "new"
+		case strings.HasPrefix(rest, "- ") || strings.Contains(l, ": - "):
+			class = "gone"
+		case l != "" && l[0] != ' ':
+			class = "head"
+		}
+		out = append(out, line{class, l})
+	}
+	return out
+}
+
+func percent(n, of int) int {
+	if of == 0 {
+		return 0
+	}
+	return min(100, 100*n/of)
+}
+
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

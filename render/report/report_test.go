@@ -1,0 +1,66 @@
+package report_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+	"kiln/render/report"
+)
+
+// state reads the twin of a golden case.
+func state(t *testing.T, dir string) *change.Cluster {
+	t.Helper()
+	c, err := change.Read(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	require.NoError(t, err)
+	return c
+}
+
+var (
+	ids   = regexp.MustCompile(` id="([^"]*)"`)
+	links = regexp.MustCompile(` href="([^"]*)"`)
+)
+
+// TestPage: the page of every golden case names each machine, and every link on it leads to one place on it.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	twins, err := filepath.Glob("../../testdata/clusters/*/want")
+	require.NoError(t, err)
+	require.Greater(t, len(twins), 12)
+	for _, dir := range twins {
+		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+			t.Parallel()
+			c := state(t, dir)
+			d := change.Compare(c, state(t, "../../testdata/clusters/single/want"))
+			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
+			require.NoError(t, err)
+			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000, Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}
+			page, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Plan: p})
+			require.NoError(t, err)
+			there := map[string]bool{}
+			for _, m := range ids.FindAllSubmatch(page, -1) {
+				require.False(t, there[string(m[1])], "%s twice", m[1])
+				there[string(m[1])] = true
+			}
+			for _, m := range links.FindAllSubmatch(page, -1) {
+				require.True(t, m[1][0] == '#' && there[string(m[1][1:])], "%s leads nowhere", m[1])
+			}
+			for _, m := range c.Machines {
+				name := "node-" + m.Name
+				if m.Pool {
+					name = "pool-" + m.Name
+				}
+				require.True(t, there[name], name)
+			}
+			require.Contains(t, string(page), "91 %")
+			require.Contains(t, string(page), "/etc/&lt;x&gt; 1")
+			again, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Plan: p})
+			require.NoError(t, err)
+			require.Equal(t, page, again)
+		})
+	}
+}

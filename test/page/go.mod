@@ -1,0 +1,3 @@
+module kiln/test/page
+
+go 1.26.0

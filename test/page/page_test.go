@@ -1,0 +1,204 @@
+// Package page looks at kiln report's page as a browser does: headless Chromium loads it from disk, in light and in dark, and axe-core looks for
+// what keeps people out of it. It is a module of its own because it needs a browser, and axe-core from its npm package.
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// axeVersion is the release of axe-core.
+const axeVersion = "4.10.3"
+
+// mebibytes is how large the page of a hundred machines may be.
+const mebibytes = 2
+
+// TestPage: the page of a hundred machines is small, has no secret, fetches nothing, says nothing on the console, and axe-core finds no problem
+// that is serious. All of it is looked at: folded parts are opened.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	page := render(t, dir)
+	if n := len(page); n > mebibytes<<20 {
+		t.Errorf("the page has %d bytes, want %d MiB at most", n, mebibytes)
+	}
+	for _, word := range []string{"PRIVATE KEY", "http-equiv=\"refresh\"", "src=", "@import", "url("} {
+		if bytes.Contains(page, []byte(word)) {
+			t.Errorf("the page has %q", word)
+		}
+	}
+	axe := axeCore(t, dir)
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			dom, console := load(t, dir, scheme, page, axe)
+			if console != "" {
+				t.Errorf("console:\n%s", console)
+			}
+			result := find(t, dom, `<pre id="axe-result">([^<]*)</pre>`)
+			var found struct {
+				Scheme     string
+				Passes     int
+				Opened     int
+				Shown      string
+				Violations []struct{ ID, Impact, Help string }
+				Error      string
+			}
+			if err := json.Unmarshal([]byte(html.UnescapeString(result)), &found); err != nil || found.Error != "" {
+				t.Fatalf("axe: %v %s: %s", err, found.Error, result)
+			}
+			for _, v := range found.Violations {
+				if v.Impact == "serious" || v.Impact == "critical" {
+					t.Errorf("%s (%s): %s", v.ID, v.Impact, v.Help)
+				}
+			}
+			if found.Scheme != scheme || found.Passes < 15 || found.Opened < 100 {
+				t.Errorf("scheme %s, %d rules held, %d parts opened: the page was not looked at", found.Scheme, found.Passes, found.Opened)
+			}
+			if found.Shown != "1 of 100" {
+				t.Errorf("the filter shows %q", found.Shown)
+			}
+		})
+	}
+	t.Run("a page that is wrong", func(t *testing.T) {
+		wrong := bytes.Replace(page, []byte(`<main id="main">`), []byte(`<main id="main"><button></button><script>nothing.there()</script>`), 1)
+		dom, console := load(t, dir, "light", wrong, axe)
+		if !strings.Contains(find(t, dom, `<pre id="axe-result">([^<]*)</pre>`), "button-name") || !strings.Contains(console, "nothing is not defined") {
+			t.Error("nothing was found in it: the test does not test")
+		}
+	})
+}
+
+// render makes a cluster of a hundred machines, changes it, and returns its page.
+func render(t *testing.T, dir string) []byte {
+	t.Helper()
+	kiln := filepath.Join(dir, "kiln")
+	run(t, "go", "build", "-C", "../..", "-o", kiln, "./cmd/kiln")
+	config := filepath.Join(dir, "cluster.yaml")
+	write(t, config, cluster("v1.35.7"))
+	run(t, kiln, "render", "--config", config, "--out", filepath.Join(dir, "nodes"), "--review", filepath.Join(dir, "review"))
+	write(t, config, cluster("v1.36.3"))
+	out := filepath.Join(dir, "report.html")
+	run(t, kiln, "report", "--config", config, "--since", filepath.Join(dir, "review"), "--out", out)
+	page, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+func cluster(version string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: page}
+spec:
+  kubernetesVersion: %s
+  endpoint: api.page.example.com
+  machines: {os: flatcar, platform: openstack}
+  nodes:
+`, version)
+	for i := range 3 {
+		fmt.Fprintf(&b, "  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, 201+i)
+	}
+	for i := range 97 {
+		fmt.Fprintf(&b, "  - {name: worker-%d, role: worker, addresses: [10.0.1.%d]}\n", i+1, i+1)
+	}
+	return b.Bytes()
+}
+
+// axeCore returns the program, from its npm package.
+func axeCore(t *testing.T, dir string) []byte {
+	t.Helper()
+	cmd := exec.Command("npm", "pack", "--silent", "axe-core@"+axeVersion)
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("npm pack: %v\n%s", err, text)
+	}
+	run(t, "tar", "-C", dir, "-xzf", filepath.Join(dir, "axe-core-"+axeVersion+".tgz"), "package/axe.min.js")
+	axe, err := os.ReadFile(filepath.Join(dir, "package", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return axe
+}
+
+// look opens everything, types into the filter, runs axe-core, and leaves what was found in the page.
+const look = `
+addEventListener('load', async () => {
+  const result = document.createElement('pre');
+  result.id = 'axe-result';
+  try {
+    const parts = [...document.querySelectorAll('details')];
+    for (const part of parts.slice(0, 120)) part.open = true;
+    const filter = document.getElementById('filter');
+    filter.value = 'worker-96';
+    filter.dispatchEvent(new Event('input'));
+    const shown = document.getElementById('filtered').textContent;
+    filter.value = '';
+    filter.dispatchEvent(new Event('input'));
+    const found = await axe.run(document, {resultTypes: ['violations', 'passes']});
+    result.textContent = JSON.stringify({
+      Scheme: matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light', Passes: found.passes.length, Shown: shown,
+      Opened: parts.filter((p) => p.open).length,
+      Violations: found.violations.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help + ': ' + v.nodes[0].html.slice(0, 200)})),
+    });
+  } catch (e) {
+    result.textContent = JSON.stringify({Error: String(e)});
+  }
+  document.body.append(result);
+});`
+
+// load opens a page with axe-core in it, and returns what became of it and what the console said.
+func load(t *testing.T, dir, scheme string, page, axe []byte) (dom, console string) {
+	t.Helper()
+	scripts := "<script>" + string(axe) + "</script><script>" + look + "</script></body>"
+	path := filepath.Join(dir, "looked-at.html")
+	end := bytes.LastIndex(page, []byte("</body>"))
+	write(t, path, bytes.Join([][]byte{page[:end], []byte(scripts), page[end+len("</body>"):]}, nil))
+	// In Blink's settings 0 is dark and 1 light.
+	preferred := map[string]string{"dark": "0", "light": "1"}[scheme]
+	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile-"+scheme),
+		"--blink-settings=preferredColorScheme="+preferred, "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--timeout=120000", "--virtual-time-budget=60000", "--dump-dom", "file://"+path)
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("chromium: %v\n%s", err, messages.String())
+	}
+	for line := range strings.Lines(messages.String()) {
+		if strings.Contains(line, "CONSOLE") {
+			console += line
+		}
+	}
+	return out.String(), console
+}
+
+// find returns what the expression's group matches.
+func find(t *testing.T, text, expression string) string {
+	t.Helper()
+	m := regexp.MustCompile(expression).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s is not in the page of %d bytes", expression, len(text))
+	}
+	return m[1]
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)
+	}
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
