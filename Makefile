@@ -30,7 +30,7 @@ test:
 	go test ./...
 
 golden:
-	go test ./render -run TestGolden -update
+	go test ./render -run 'TestGolden|TestSecretsDoc' -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./render/config -run TestInvalid -update
 
