@@ -25,6 +25,7 @@ func (c *checker) secrets() {
 		}
 		c.confined(f)
 	}
+	c.derived()
 }
 
 // holds compares the marks of the machine's files with the table.
@@ -80,21 +81,58 @@ func places(kinds []SecretKind, mark string) string {
 // confined: what a file holds is what its mark says. No private key, token or key of the bundle stands in a file that is not marked as such, be
 // it one of the user's.
 func (c *checker) confined(f *node.File) {
-	isKey := bytes.Contains(f.Content, []byte(" PRIVATE KEY-----"))
-	if f.Secret == "" && isKey {
+	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
+	switch own := base(f.Secret); {
+	case keys > 0 && f.Secret == "":
 		c.fail("file %s: holds a private key and is not marked as a secret", f.Path)
+	case keys > 1 && own != "file" && own != "object":
+		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
 	for _, s := range c.facts.bundled {
-		if (isKey || !s.isKey) && base(f.Secret) != s.name && bytes.Contains(f.Content, s.text) {
+		own := base(f.Secret) == s.name
+		if !own && s.isKey && keys == 0 {
+			continue
+		}
+		switch has := bytes.Contains(f.Content, s.text); {
+		case own && !has:
+			c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
+		case has && !own:
 			c.fail("file %s: holds the secret %s: %s; remove it", f.Path, s.name, places(SecretKinds, s.name))
 		}
 	}
-	if len(c.facts.tokenOf) == 0 || base(f.Secret) == "token" {
+	c.tokens(f)
+}
+
+// tokens: a file holds the bootstrap token with which it is marked, and no other.
+func (c *checker) tokens(f *node.File) {
+	if len(c.facts.tokenOf) == 0 {
 		return
 	}
+	found := base(f.Secret) != "token"
 	for run := range runs(f.Content, tokenSecretLen) {
-		if name, known := c.facts.tokenOf[string(run)]; known {
+		name, known := c.facts.tokenOf[string(run)]
+		switch {
+		case !known:
+		case f.Secret == c.cluster.generation("token/"+name):
+			found = true
+		default:
 			c.fail("file %s: holds the secret token/%s: %s; remove it", f.Path, name, places(SecretKinds, "token"))
+		}
+	}
+	if !found {
+		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
+	}
+}
+
+// derived: each key that is derived for the machine is the one in its file; the certificates of two control planes say the same.
+func (c *checker) derived() {
+	b := c.cluster.Bundle
+	if b == nil {
+		return
+	}
+	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
+		if f := c.files[spec.KeyPath]; f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).PEM()) {
+			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,26 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "token that is not marked", cluster: "pools", machine: "large", breaks: func(m *machine) {
 			m.file(hookMachine).Content = append(m.file(hookMachine).Content, "join='"+m.r.Bundle.Token("small").Bearer()+"'\n"...)
 		}, want: "file /etc/kiln/machine: holds the secret token/small: it is for workers with identity: token, or of a pool in /etc/kubernetes/bootstrap-kubelet.conf"},
+		{name: "token of another pool in its own place", cluster: "pools", machine: "large", breaks: func(m *machine) {
+			m.edit(plan.BootstrapConf, m.r.Bundle.Token("large").Bearer(), m.r.Bundle.Token("small").Bearer())
+		}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: holds the secret token/small"},
+		{name: "no token in its place", cluster: "pools", machine: "large", breaks: func(m *machine) {
+			m.edit(plan.BootstrapConf, m.r.Bundle.Token("large").Bearer(), "abcdef.0123456789abcdef")
+		}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: does not hold the secret token/large g1, with which it is marked"},
+		{name: "key and certificate of another control plane", breaks: func(m *machine) {
+			other := rendered(m.t, m.r, "cp-2")
+			for _, path := range []string{plan.PKIDir + "/apiserver.crt", plan.PKIDir + "/apiserver.key"} {
+				m.file(path).Content = other.file(path).Content
+			}
+		}, want: "file /etc/kubernetes/pki/apiserver.key: does not hold the key apiserver/cp-1 of this machine"},
+		{name: "a second key", machine: "worker-1", breaks: func(m *machine) {
+			f := m.file(plan.KubeletPKI + "/kubelet.key")
+			f.Content = slices.Concat(f.Content, rendered(m.t, m.r, "worker-2").file(f.Path).Content)
+		}, want: "file /var/lib/kubelet/pki/kubelet.key: holds 2 private keys, want the one of kubelet-server/worker-1 g1"},
+		{name: "another key of service accounts", breaks: func(m *machine) {
+			m.file(plan.ServiceKey).Content = m.r.Bundle.FrontProxyCAKey.PEM()
+			m.file(plan.ServicePub).Content = m.r.Bundle.FrontProxyCAKey.PublicPEM()
+		}, want: "file /etc/kubernetes/pki/sa.key: does not hold the secret service-account g1, with which it is marked"},
 		{name: "token of another pool", cluster: "pools", machine: "large", breaks: func(m *machine) { m.file(plan.BootstrapConf).Secret = "token/small g1" }, want: "file /etc/kubernetes/bootstrap-kubelet.conf: must not hold the secret token/small g1"},
 
 		// etcd machines
