@@ -31,7 +31,7 @@ test:
 	go test ./...
 
 golden:
-	go test ./render -run 'TestGolden|TestChanges' -update
+	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc' -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./render/config -run TestInvalid -update
 

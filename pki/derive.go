@@ -32,8 +32,8 @@ func (b *Bundle) derive(purpose, name string, generation, n int) []byte {
 	return out
 }
 
-// leafKey returns the P-256 key of the named leaf in its generation.
-func (b *Bundle) leafKey(name string) Key {
+// LeafKey returns the P-256 key of the named leaf in its generation.
+func (b *Bundle) LeafKey(name string) Key {
 	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(b.derive("key", name, b.Generation(name), seedBytes))
 	if err != nil {
 		panic("pki: DeriveKeyPair fails with a probability of 2^-8160: " + err.Error())

@@ -72,7 +72,7 @@ func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := b.leafKey(spec.Name)
+	key := b.LeafKey(spec.Name)
 	template.SubjectKeyId = keyID(key)
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
 	// Without a reader ECDSA signs as RFC 6979 says, so that the same content gives the same bytes.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
-	"strings"
 
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -95,34 +93,6 @@ func (c *checker) tree() {
 			if _, known := c.dirs[parent]; !known {
 				c.dirs[parent] = node.Dir{Path: parent, Mode: 0o755}
 			}
-		}
-	}
-}
-
-// ownSecrets are how the names begin of the secrets that a machine of a role has; control planes have what they need.
-var ownSecrets = map[string][]string{
-	node.Worker: {"kubelet-", "token/"},
-	node.Etcd:   {"etcd-server/", "etcd-peer/"},
-}
-
-// secrets: only their owner may read them, a private key is always marked as one, workers and etcd machines have none but their
-// own, and etcd's are where a member is.
-func (c *checker) secrets() {
-	for _, f := range c.node.Files {
-		if f.Secret == "" && strings.Contains(string(f.Content), " PRIVATE KEY-----") {
-			c.fail("file %s: holds a private key and is not marked as a secret", f.Path)
-		}
-		if f.Secret != "" && f.Mode&0o077 != 0 && !strings.HasPrefix(f.Secret, "file ") {
-			c.fail("file %s: a secret that others may read (mode %04o)", f.Path, f.Mode)
-		}
-		if f.Secret == "" || strings.HasPrefix(f.Secret, "file ") {
-			continue
-		}
-		has := func(prefix string) bool { return strings.HasPrefix(f.Secret, prefix) }
-		if own := ownSecrets[c.machine.Role]; own != nil && !slices.ContainsFunc(own, has) {
-			c.fail("file %s: a machine with role %s must not have the secret %s", f.Path, c.machine.Role, f.Secret)
-		} else if !c.machine.EtcdMember && slices.ContainsFunc(ownSecrets[node.Etcd], has) {
-			c.fail("file %s: a machine without a member of etcd must not have the secret %s", f.Path, f.Secret)
 		}
 	}
 }

@@ -35,6 +35,10 @@ type facts struct {
 	proxy *proxyConfig // nil without kube-proxy
 	// images are what kiln images prints.
 	images map[string]string
+	// bundled are the secrets of the bundle that files are searched for, tokenOf the machines and pools by the secret half of their bootstrap
+	// token.
+	bundled []bundled
+	tokenOf map[string]string
 
 	// errs is what does not hold of the cluster as a whole.
 	errs []error
@@ -60,6 +64,7 @@ func (r *Cluster) readFacts() *facts {
 		tokens: map[string]bootstrapToken{}, images: r.Plan.UsedImages(),
 	}
 	f.readServers()
+	f.readSecrets()
 	for _, o := range r.objects {
 		if err := f.readObject(o); err != nil {
 			f.fail("%s %s: %w", o.Kind, o.Name, err)

@@ -1,8 +1,11 @@
 package render
 
 import (
+	"errors"
+
 	"kiln/manifests"
 	"kiln/render/node"
+	"kiln/render/plan"
 )
 
 // EditObjects changes what the API server is to hold. It must be called before any machine is checked.
@@ -27,6 +30,13 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 		}
 	}
 	return t.files()
+}
+
+// CheckHolds holds the marks of a machine's files to a table of secrets.
+func (r *Cluster) CheckHolds(kinds []SecretKind, m *plan.Machine, n *node.Node) error {
+	c := &checker{cluster: r, machine: m, node: n}
+	c.holds(kinds)
+	return errors.Join(c.errs...)
 }
 
 // Unified compares two texts.

@@ -39,7 +39,7 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"kiln/cmd/kiln":         {"kiln/pki", "kiln/render", "kiln/render/change", "kiln/render/config", "kiln/render/plan", "kiln/render/report"},
-		"kiln/render":           {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/change", "kiln/render/cloudinit", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/render/preflight", "kiln/templates"},
+		"kiln/render":           {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/change", "kiln/render/cloudinit", "kiln/render/compress", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/render/preflight", "kiln/templates"},
 		"kiln/render/preflight": {"kiln/render/config", "kiln/render/plan"},
 		"kiln/render/ignition":  {"kiln/render/compress", "kiln/render/node"},
 		"kiln/render/cloudinit": {"kiln/render/compress", "kiln/render/node"},

@@ -10,6 +10,7 @@ import (
 
 	"kiln/pki"
 	"kiln/render/change"
+	"kiln/render/compress"
 	"kiln/render/config"
 )
 
@@ -100,6 +101,64 @@ func WritePublic(path string, p *pki.Public) error {
 	return replace(path)
 }
 
+// Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
+// beside the document, or from in if path is "-".
+func Unpack(path string, in io.Reader) (*Unpacked, error) {
+	if path == "-" {
+		data, err := readUpTo("standard input", in, compress.MaxDocument)
+		if err != nil {
+			return nil, err
+		}
+		return parseDocument("standard input", data)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return unpackFolder(path)
+	}
+	data, err := regularUpTo(path, compress.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	return parseDocument(path, data)
+}
+
+func parseDocument(name string, data []byte) (*Unpacked, error) {
+	u, err := ParseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return u, nil
+}
+
+// maxBeside bounds what is delivered beside a document.
+const maxBeside = 1 << 20
+
+func unpackFolder(dir string) (*Unpacked, error) {
+	for _, name := range []string{"config.ign", "user-data"} {
+		data, err := regularUpTo(filepath.Join(dir, name), compress.MaxDocument)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		u, err := parseDocument(filepath.Join(dir, name), data)
+		if err != nil {
+			return nil, err
+		}
+		for name, into := range map[string]*[]byte{"network-config": &u.node.NetworkConfig, "meta-data": &u.metaData} {
+			if *into, err = regularUpTo(filepath.Join(dir, name), maxBeside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		return u, nil
+	}
+	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
+}
+
 // CreateBundle writes a new bundle, mode 0600, and never over an existing file.
 func CreateBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
@@ -149,17 +208,26 @@ func replace(path string) error {
 
 // regular reads a regular file of a reasonable size: a pipe or a device would never end.
 func regular(path string) ([]byte, error) {
+	return regularUpTo(path, maxConfig)
+}
+
+func regularUpTo(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	return readUpTo(path, f, limit)
+}
+
+// readUpTo reads what is called name.
+func readUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(data) > maxConfig {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxConfig>>20)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: larger than %d MiB", name, limit>>20)
 	}
 	return data, nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
 	"kiln/render"
@@ -61,6 +62,15 @@ func secretsOf(t testing.TB, r *render.Cluster) secrets {
 			if strings.HasPrefix(f.Secret, "file ") || f.Secret == "external-etcd-client" {
 				s[f.Secret] = f.Content
 				s.pem(f.Secret, f.Content)
+			}
+			if strings.HasPrefix(f.Secret, "object ") {
+				var o struct {
+					StringData map[string]string `json:"stringData"`
+				}
+				require.NoError(t, yaml.Unmarshal(f.Content, &o))
+				for key, value := range o.StringData {
+					s[f.Secret+" "+key] = []byte(value)
+				}
 			}
 		}
 	}
@@ -122,7 +132,7 @@ func forbidden(t testing.TB, name string, r *render.Cluster) map[[window]byte]st
 	require.NoError(t, err)
 	public := secretsOf(t, other)
 	for name := range public { // the user's own secrets are the same in both
-		if strings.HasPrefix(name, "file ") || strings.HasPrefix(name, "external-etcd-client") {
+		if strings.HasPrefix(name, "file ") || strings.HasPrefix(name, "object ") || strings.HasPrefix(name, "external-etcd-client") {
 			delete(public, name)
 		}
 	}

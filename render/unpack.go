@@ -2,26 +2,373 @@ package render
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"kiln/render/cloudinit"
+	"kiln/render/compress"
 	"kiln/render/ignition"
 	"kiln/render/node"
 )
 
-// Unpack reads a boot document, Ignition or cloud-init, packed or plain, and returns what it puts on its machine.
-func Unpack(path string) (*node.Node, error) {
-	data, err := regular(path)
-	if err != nil {
-		return nil, err
+// Unpacked is the machine of a boot document, as people may look at it. A document does not say which of its files are secrets: concealed
+// decides it.
+type Unpacked struct {
+	node     *node.Node // as the document has it; files that are concealed are marked
+	metaData []byte     // what cloud-init got beside it
+	shown    bool       // secrets too
+}
+
+// ShowSecrets ends the concealment.
+func (u *Unpacked) ShowSecrets() { u.shown = true }
+
+// maxLayers is how often a document may be packed: a cloud's JSON around base64 around gzip, and once more.
+const maxLayers = 4
+
+// ParseDocument reads a boot document in any form in which it is delivered or shown: Ignition or cloud-init, plain, compressed, in base64, or
+// in the JSON that a cloud's command line prints. It fails on anything else, on what is damaged or cut off, and on what takes more than 64 MiB
+// in any layer. No error quotes what may be a secret.
+func ParseDocument(doc []byte) (*Unpacked, error) {
+	for range maxLayers + 1 {
+		inner, packed, err := unwrap(doc)
+		switch {
+		case err != nil:
+			return nil, err
+		case packed && len(inner) > compress.MaxDocument:
+			return nil, errTooLarge
+		case packed:
+			doc = inner
+			continue
+		}
+		n, err := unpack(doc)
+		if err != nil {
+			return nil, errors.New(visible(err.Error(), "\n"))
+		}
+		for i := range n.Files {
+			if f := &n.Files[i]; concealed(f) {
+				f.Secret = redacted
+			}
+		}
+		return &Unpacked{node: n}, nil
 	}
-	unpack := cloudinit.Unpack
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		unpack = ignition.Unpack
+	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
+}
+
+var errTooLarge = fmt.Errorf("larger than %d MiB: this is no boot document", compress.MaxDocument>>20)
+
+func unpack(doc []byte) (*node.Node, error) {
+	var n node.Node
+	var err error
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")):
+		n, err = ignition.Unpack(doc)
+	case bytes.HasPrefix(doc, []byte("#cloud-config")):
+		n, err = cloudinit.Unpack(doc)
+	case isMIME(doc):
+		err = errors.New("a MIME message, which kiln does not make; give its part text/cloud-config")
+	default:
+		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, or a machine's folder")
 	}
-	n, err := unpack(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	return &n, err
+}
+
+func isMIME(doc []byte) bool {
+	head := bytes.ToLower(doc[:min(len(doc), 256)])
+	return bytes.HasPrefix(head, []byte("content-type:")) || bytes.HasPrefix(head, []byte("mime-version:"))
+}
+
+// unwrap takes one layer of packing off a document, if it has one.
+func unwrap(doc []byte) (inner []byte, packed bool, err error) {
+	text := bytes.TrimSpace(doc)
+	switch {
+	case bytes.HasPrefix(doc, []byte{0x1f, 0x8b}):
+		inner, err = compress.Gunzip(doc)
+		return inner, true, err
+	case bytes.HasPrefix(text, []byte(`"`)):
+		var value string
+		if json.Unmarshal(text, &value) != nil {
+			return nil, false, errors.New("begins like a string of JSON and is none: it is damaged or cut off")
+		}
+		return []byte(value), true, nil
+	case bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"UserData"`)):
+		// What aws ec2 describe-instance-attribute --attribute userData prints. An Ignition config has no such field, and escapes the quotes in
+		// its files.
+		var answer struct{ UserData struct{ Value string } }
+		if json.Unmarshal(text, &answer) != nil || answer.UserData.Value == "" {
+			return nil, false, errors.New("JSON with a field UserData that holds no document; ask for it with: aws ec2 describe-instance-attribute --attribute userData")
+		}
+		return []byte(answer.UserData.Value), true, nil
+	case len(text) > 0 && !slices.ContainsFunc(text, notBase64):
+		inner, err = base64.StdEncoding.DecodeString(string(text))
+		if err != nil {
+			err = errors.New("base64 that is damaged or cut off")
+		}
+		return inner, true, err
 	}
-	return &n, nil
+	return nil, false, nil
+}
+
+// notBase64 says that a byte is in no base64, whatever lines it is broken into.
+func notBase64(b byte) bool {
+	return !(b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || strings.IndexByte("+/=\r\n", b) >= 0)
+}
+
+// reviewed returns what may be shown of the machine, in the order of an INDEX: each thing's line, and below it what certificates say. Names that
+// would move a terminal's cursor, or look like a line of their own, are made harmless.
+func (u *Unpacked) reviewed() []entry {
+	n := *u.node
+	n.Users, n.Dirs, n.Files, n.Links = slices.Clone(n.Users), slices.Clone(n.Dirs), slices.Clone(n.Files), slices.Clone(n.Links)
+	n.Units, n.AuthorizedKeys = slices.Clone(n.Units), slices.Clone(n.AuthorizedKeys)
+	n.NetworkConfig, n.Extra = []byte(u.readable(n.NetworkConfig)), []byte(u.readable(n.Extra))
+	harmless := func(texts ...*string) {
+		for _, text := range texts {
+			*text = visible(*text, "")
+		}
+	}
+	for i := range n.Files {
+		harmless(&n.Files[i].Path, &n.Files[i].User, &n.Files[i].Group)
+	}
+	for i := range n.Dirs {
+		harmless(&n.Dirs[i].Path, &n.Dirs[i].User, &n.Dirs[i].Group)
+	}
+	for i := range n.Links {
+		harmless(&n.Links[i].Path, &n.Links[i].Target)
+	}
+	for i := range n.Units {
+		harmless(&n.Units[i].Name)
+	}
+	for i := range n.Users {
+		harmless(&n.Users[i].Name, &n.Users[i].Home)
+	}
+	for i := range n.AuthorizedKeys {
+		harmless(&n.AuthorizedKeys[i])
+	}
+	list := entries(&n)
+	for i := range list {
+		e := &list[i]
+		if e.file == nil {
+			continue
+		}
+		if e.file.Secret != "" {
+			e.text = strings.TrimSuffix(e.text, "\n") + " " + e.file.Secret + "\n"
+		}
+		if lines := certificates(e.file.Content); len(lines) > 0 {
+			e.text += indented(visible(strings.Join(lines, "\n"), "\n")) + "\n"
+		}
+	}
+	if len(u.metaData) > 0 {
+		list = append(list, entry{kind: "meta-data", text: "meta-data\n" + indented(u.readable(u.metaData)) + "\n"})
+	}
+	return list
+}
+
+// List lists the machine as INDEX does in the review twin.
+func (u *Unpacked) List() []byte {
+	var b bytes.Buffer
+	for _, e := range u.reviewed() {
+		b.WriteString(e.text)
+	}
+	return b.Bytes()
+}
+
+// Tree is List with directories, files and links as a tree.
+func (u *Unpacked) Tree() []byte {
+	var tree []entry
+	var before, after bytes.Buffer
+	for _, e := range u.reviewed() {
+		switch {
+		case e.kind == "dir" || e.kind == "file" || e.kind == "link":
+			tree = append(tree, e)
+		case len(tree) == 0:
+			before.WriteString(e.text)
+		default:
+			after.WriteString(e.text)
+		}
+	}
+	// A folder's things stand below it, whatever else has a name that begins like the folder's.
+	slices.SortStableFunc(tree, func(a, b entry) int { return slices.Compare(strings.Split(a.id, "/"), strings.Split(b.id, "/")) })
+	var above []string
+	for _, e := range tree {
+		parts := strings.Split(strings.TrimPrefix(e.id, "/"), "/")
+		for i := range parts[:len(parts)-1] {
+			if i >= len(above) || !slices.Equal(parts[:i+1], above[:i+1]) {
+				fmt.Fprintf(&before, "%s%s/\n", strings.Repeat("  ", i), parts[i])
+			}
+		}
+		above = parts
+		indent, name := strings.Repeat("  ", len(parts)-1), parts[len(parts)-1]
+		if e.kind == "dir" {
+			name += "/"
+		}
+		// The line of an INDEX is the kind in four columns, what is known of it and, before a link's target, its path.
+		line, below, _ := strings.Cut(e.text, "\n")
+		fmt.Fprintf(&before, "%s%s%s\n", indent, name, strings.Replace(line[4:], " "+e.id, "", 1))
+		for text := range strings.Lines(below) {
+			before.WriteString(indent + text)
+		}
+	}
+	return slices.Concat(before.Bytes(), after.Bytes())
+}
+
+// UnpackedMachine is an unpacked machine for programs.
+type UnpackedMachine struct {
+	Name           string          `json:"name,omitempty"`
+	Users          []UnpackedUser  `json:"users"`
+	Directories    []UnpackedFile  `json:"directories"`
+	Files          []UnpackedFile  `json:"files"`
+	Links          []UnpackedLink  `json:"links"`
+	Units          []UnpackedUnit  `json:"units"`
+	Login          string          `json:"login,omitempty"`
+	AuthorizedKeys []string        `json:"authorizedKeys"`
+	NetworkConfig  string          `json:"networkConfig,omitempty"`
+	MetaData       string          `json:"metaData,omitempty"`
+	Ignition       json.RawMessage `json:"ignition,omitempty"`
+}
+
+// UnpackedUser is a system user.
+type UnpackedUser struct {
+	Name string `json:"name"`
+	ID   int    `json:"id"`
+	Home string `json:"home,omitempty"`
+}
+
+// UnpackedFile is a file or directory.
+type UnpackedFile struct {
+	Path  string `json:"path"`
+	Mode  string `json:"mode"`  // octal
+	Owner string `json:"owner"` // user:group
+	// Secret says that the content is one, or may be.
+	Secret       bool     `json:"secret,omitempty"`
+	Certificates []string `json:"certificates,omitempty"` // what the certificates in it say
+	// Content is the file's text, or its bytes in the encoding base64; absent unless it was asked for and may be shown.
+	Content  *string `json:"content,omitempty"`
+	Encoding string  `json:"encoding,omitempty"`
+}
+
+// UnpackedLink is a symbolic link.
+type UnpackedLink struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
+// UnpackedUnit is the state of a systemd unit.
+type UnpackedUnit struct {
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+	Masked  bool   `json:"masked"`
+}
+
+// Machine returns everything that List does.
+func (u *Unpacked) Machine() *UnpackedMachine {
+	n := u.node
+	m := &UnpackedMachine{
+		Name: n.Name, Login: n.Login, AuthorizedKeys: append([]string{}, n.AuthorizedKeys...),
+		Users: []UnpackedUser{}, Directories: []UnpackedFile{}, Files: []UnpackedFile{}, Links: []UnpackedLink{}, Units: []UnpackedUnit{},
+		NetworkConfig: string(u.settings(n.NetworkConfig)), MetaData: string(u.settings(u.metaData)), Ignition: u.settings(n.Extra),
+	}
+	for _, user := range n.Users {
+		m.Users = append(m.Users, UnpackedUser(user))
+	}
+	for _, d := range n.Dirs {
+		m.Directories = append(m.Directories, UnpackedFile{Path: d.Path, Mode: octal(d.Mode), Owner: d.User + ":" + d.Group})
+	}
+	for i := range n.Files {
+		m.Files = append(m.Files, u.file(&n.Files[i]))
+	}
+	for _, l := range n.Links {
+		m.Links = append(m.Links, UnpackedLink(l))
+	}
+	for _, unit := range n.Units {
+		m.Units = append(m.Units, UnpackedUnit{unit.Name, unit.Enabled, unit.Masked})
+	}
+	return m
+}
+
+func (u *Unpacked) file(f *node.File) UnpackedFile {
+	return UnpackedFile{Path: f.Path, Mode: octal(f.Mode), Owner: f.User + ":" + f.Group, Secret: f.Secret != "", Certificates: certificates(f.Content)}
+}
+
+func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+
+// Files returns files with their contents, for programs.
+func (u *Unpacked) Files(paths []string) ([]UnpackedFile, error) {
+	files, err := u.find(paths)
+	out := []UnpackedFile{}
+	for _, f := range files {
+		file := u.file(f)
+		if u.shown || !file.Secret {
+			text := string(f.Content)
+			if !utf8.Valid(f.Content) {
+				file.Encoding, text = "base64", base64.StdEncoding.EncodeToString(f.Content)
+			}
+			file.Content = &text
+		}
+		out = append(out, file)
+	}
+	return out, err
+}
+
+// Contents returns the contents of files, one after the other, with a line in place of each secret, and how many of them are secrets.
+func (u *Unpacked) Contents(paths []string) (text []byte, secrets int, err error) {
+	files, err := u.find(paths)
+	for _, f := range files {
+		content, secret := u.content(f)
+		text = append(text, content...)
+		if secret {
+			secrets++
+		}
+	}
+	return text, secrets, err
+}
+
+// find returns the files at paths.
+func (u *Unpacked) find(paths []string) (files []*node.File, err error) {
+	var missing []error
+	for _, p := range paths {
+		f := u.node.File(p)
+		if f == nil {
+			missing = append(missing, fmt.Errorf("the document has no file %s", visible(p, "")))
+			continue
+		}
+		files = append(files, f)
+	}
+	if len(missing) > 0 {
+		return nil, errors.Join(append(missing, errors.New("kiln unpack without a path lists what there is"))...)
+	}
+	return files, nil
+}
+
+// content returns a file's content, or what stands in its place, and whether it is a secret.
+func (u *Unpacked) content(f *node.File) (content []byte, secret bool) {
+	if f.Secret != "" && !u.shown {
+		return []byte(f.Secret + "\n"), true
+	}
+	return f.Content, f.Secret != ""
+}
+
+// settings returns settings in YAML or JSON with their secrets redacted.
+func (u *Unpacked) settings(text []byte) []byte {
+	if u.shown || len(text) == 0 {
+		return text
+	}
+	return withoutSecrets(text)
+}
+
+// readable returns settings as they may be listed.
+func (u *Unpacked) readable(text []byte) string { return visible(string(u.settings(text)), "\n\t") }
+
+// visible returns text without what a terminal would not show as a character, but for what is kept.
+func visible(text, keep string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !strings.ContainsRune(keep, r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }

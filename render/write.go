@@ -381,3 +381,43 @@ func (w *writer) finishTwin() error {
 	}
 	return nil
 }
+
+// Write writes the machine's files below a new folder, its owner's alone, and an INDEX that tells modes, owners, links and units. It returns how many of
+// them are secrets. A document with paths that lead elsewhere, or that no folder can hold, is refused, and nothing of it stays.
+func (u *Unpacked) Write(dir string) (secrets int, err error) {
+	taken := map[string]bool{"/" + IndexFile: true}
+	for _, f := range u.node.Files {
+		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
+			return 0, fmt.Errorf("file %q: not an absolute, clean path: this is no document of kiln's; list it without --out", f.Path)
+		}
+		if taken[f.Path] {
+			return 0, fmt.Errorf("file %q: the path is used twice, or is that of the list of files; list the document without --out", f.Path)
+		}
+		taken[f.Path] = true
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return 0, fmt.Errorf("%w; name a new folder", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }()
+	write := func(name string, content []byte) error {
+		return errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, content, 0o600))
+	}
+	for i := range u.node.Files {
+		f := &u.node.Files[i]
+		content, secret := u.content(f)
+		if secret {
+			secrets++
+		}
+		if err := write(strings.TrimPrefix(f.Path, "/"), content); err != nil {
+			return 0, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	if err := write(IndexFile, u.List()); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(dir))
+	}
+	return secrets, nil
+}

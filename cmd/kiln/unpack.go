@@ -2,48 +2,131 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"kiln/render"
 )
 
+type unpackFlags struct {
+	out, output       string
+	tree, showSecrets bool
+}
+
 func unpackCommand() *cobra.Command {
-	var out string
+	var f unpackFlags
 	cmd := &cobra.Command{
-		Use:   "unpack DOCUMENT",
-		Short: "Show what a boot document puts on its machine",
+		Use:   "unpack DOCUMENT [FILE...]",
+		Short: "Show what a boot document puts on its machine, without its secrets",
+		Long: "Show what a boot document puts on its machine: a list, or the contents of files. DOCUMENT is a config.ign or user-data as kiln wrote it or as a\n" +
+			"cloud gives it back (compressed, in base64, in the JSON of aws ec2 describe-instance-attribute), a machine's folder, or - for standard input.\n" +
+			"A document does not say what is secret in it: private keys, tokens, what kiln keeps secrets in, and what others may not read on the machine count.",
 		Example: `  kiln unpack nodes/cp-1/config.ign
-  kiln unpack nodes/worker-1/user-data --out ./worker-1`,
-		Args: args(cobra.ExactArgs(1)),
+  kiln unpack nodes/cp-1 /etc/kubernetes/manifests/etcd.yaml
+  kiln unpack nodes/worker-1/user-data --tree
+  kiln unpack nodes/worker-1 --out ./worker-1
+  aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData | kiln unpack -`,
+		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			n, err := render.Unpack(list[0])
+			if err := f.wrong(list[1:]); err != nil {
+				return err
+			}
+			u, err := render.Unpack(list[0], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				say(cmd.OutOrStdout(), "%s", render.Index(n))
-				return nil
-			}
-			if err := os.Mkdir(out, 0o700); err != nil {
-				return fmt.Errorf("%w; name a new folder", err)
-			}
-			for _, f := range n.Files {
-				path := filepath.Join(out, filepath.FromSlash(f.Path))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, f.Content, 0o600)); err != nil {
-					return err
-				}
-			}
-			if err := os.WriteFile(filepath.Join(out, "INDEX"), render.Index(n), 0o600); err != nil {
-				return err
-			}
-			say(cmd.OutOrStdout(), "%d files in %s, secrets included; INDEX tells modes, owners and units\n", len(n.Files), out)
-			return nil
+			return f.run(cmd, u, list[1:])
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "a new folder for the files, with their secrets")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.tree, "tree", false, "list directories, files and links as a tree")
+	flags.StringVar(&f.out, "out", "", "a new folder for the files and an INDEX of them")
+	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
+	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
 	return cmd
+}
+
+// wrong returns what is wrong with the flags.
+func (f *unpackFlags) wrong(paths []string) error {
+	switch {
+	case f.out != "" && (f.tree || len(paths) > 0):
+		return usageError{errors.New("--out writes every file; leave --tree and the names of files out")}
+	case f.tree && (f.output == "json" || len(paths) > 0):
+		return usageError{errors.New("--tree is a list for people; leave -o json and the names of files out")}
+	}
+	return outputFlag(f.output)
+}
+
+func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
+	out, messages := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if f.showSecrets {
+		u.ShowSecrets()
+	}
+	switch {
+	case f.out != "":
+		return f.write(cmd, u)
+	case len(paths) > 0:
+		return f.contents(cmd, u, paths)
+	case f.output == "json":
+		return printJSON(out, u.Machine())
+	}
+	text := u.List()
+	if f.tree {
+		text = u.Tree()
+	}
+	if f.showSecrets {
+		say(messages, "kiln: secrets in the machine's settings are shown; the contents of its files are not: name them, or --out\n")
+	}
+	_, err := out.Write(text)
+	return err
+}
+
+// contents prints files.
+func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
+	text, secrets, err := u.Contents(paths)
+	if err != nil {
+		return err
+	}
+	f.warn(cmd.ErrOrStderr(), secrets)
+	if f.output == "json" {
+		files, err := u.Files(paths)
+		if err != nil {
+			return err
+		}
+		return printJSON(cmd.OutOrStdout(), files)
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+// write writes all files.
+func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
+	secrets, err := u.Write(f.out)
+	if err != nil {
+		return err
+	}
+	f.warn(cmd.ErrOrStderr(), secrets)
+	files := len(u.Machine().Files)
+	if f.output == "json" {
+		return printJSON(cmd.OutOrStdout(), struct {
+			Folder  string `json:"folder"`
+			Files   int    `json:"files"`
+			Secrets int    `json:"secrets"`
+			Shown   bool   `json:"shown"`
+		}{f.out, files, secrets, f.showSecrets})
+	}
+	say(cmd.OutOrStdout(), "%s in %s; INDEX tells modes, owners and units\n", count(files, "file"), f.out)
+	return nil
+}
+
+// warn says of how many files the secrets are shown, or not.
+func (f *unpackFlags) warn(messages io.Writer, secrets int) {
+	switch {
+	case secrets == 0:
+	case f.showSecrets:
+		say(messages, "kiln: %s with secrets of the machine: keep them like the machine itself, and out of git and logs\n", count(secrets, "file"))
+	default:
+		say(messages, "kiln: %s with secrets, or what may be some, without the content; --show-secrets shows it\n", count(secrets, "file"))
+	}
 }

@@ -255,6 +255,7 @@ func TestUnpackErrors(t *testing.T) {
 		require.NoError(t, w.Close())
 		return b.String()
 	}
+	aliases := "bootcmd: [&a [" + strings.Repeat("x,", 1000) + "x]" + strings.Repeat(", *a", 1000) + "]\n"
 	entry := func(lines string) string { return "#cloud-config\nwrite_files:\n- path: /a\n" + lines }
 	for _, c := range []struct{ name, doc, want string }{
 		{"nothing", "", "does not begin with the line #cloud-config"},
@@ -263,11 +264,16 @@ func TestUnpackErrors(t *testing.T) {
 		{"cut off", zip([]byte("#cloud-config\n"))[:20], "decompress: "},
 		{"too large", zip(make([]byte, 64<<20+1)), "larger than 67108864 bytes"},
 		{"unknown key", "#cloud-config\npackages: [x]\n", "field packages not found"},
-		{"unknown first-boot command", "#cloud-config\nruncmd: [[reboot]]\n", `runcmd: unknown command ["reboot"]`},
-		{"empty command", "#cloud-config\nruncmd: [[]]\n", "runcmd: unknown command []"},
-		{"unknown command of every boot", "#cloud-config\nbootcmd: [[reboot]]\n", `bootcmd: unknown command ["reboot"]`},
+		{"unknown first-boot command", "#cloud-config\nruncmd: [[reboot]]\n", `runcmd: unknown command "reboot"`},
+		{"empty command", "#cloud-config\nruncmd: [[]]\n", "runcmd: an empty command"},
+		{"unknown command of every boot", "#cloud-config\nbootcmd: [[reboot]]\n", `bootcmd: unknown command "reboot"`},
 		{"changed install", "#cloud-config\nbootcmd: [[install, -d, -m, '0700', -o, a, -g, b, '++', /c]]\n", "bootcmd: unknown command"},
 		{"only one user", "#cloud-config\nusers: [{name: a, ssh_authorized_keys: [b]}]\n", "users: not the default user and one other"},
+		{"secret argument", "#cloud-config\nruncmd: [[login, hunter2]]\n", `runcmd: unknown command "login"`},
+		{"secret value", "#cloud-config\nruncmd: hunter2\n", "line 2: cannot unmarshal !!str into []cloudinit.argv"},
+		{"too many values", "#cloud-config\nruncmd: [" + strings.Repeat(",", 1<<20) + "]\n", "more than 1048576 lines and values"},
+		{"too many aliases", "#cloud-config\n" + aliases, "yaml: document contains excessive aliasing"},
+		{"too deep", "#cloud-config\nruncmd: " + strings.Repeat("[", 20000) + "\n", "exceeded max depth of 10000"},
 		{"owner", entry("  owner: root\n  permissions: '0644'\n"), `file /a: owner "root" is not user:group`},
 		{"mode", entry("  owner: a:b\n  permissions: '0888'\n"), `file /a: "0888" is not a mode in octal`},
 		{"encoding", entry("  owner: a:b\n  permissions: '0644'\n  encoding: gz\n  content: x\n"), `file /a: unknown encoding "gz"`},
@@ -277,6 +283,7 @@ func TestUnpackErrors(t *testing.T) {
 			t.Parallel()
 			_, err := cloudinit.Unpack([]byte(c.doc))
 			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "hunter2")
 		})
 	}
 }

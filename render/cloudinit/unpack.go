@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,17 +34,43 @@ func Unpack(doc []byte) (node.Node, error) {
 	if !bytes.HasPrefix(doc, []byte(header)) {
 		return node.Node{}, errors.New("the document does not begin with the line #cloud-config")
 	}
+	if values(doc) > maxValues {
+		return node.Node{}, fmt.Errorf("the document has more than %d lines and values", maxValues)
+	}
 	d := yaml.NewDecoder(bytes.NewReader(doc))
 	d.KnownFields(true)
 	var c config
 	if err := d.Decode(&c); err != nil {
-		return node.Node{}, err
+		return node.Node{}, withoutValues(err)
 	}
 	n, err := machine(c)
 	if err != nil {
 		return node.Node{}, err
 	}
 	return n.Delivered(), nil
+}
+
+// quotedValue is how the decoder quotes the beginning of a value that it cannot use, which may be that of a secret.
+var quotedValue = regexp.MustCompile("!!(\\w+) `[^`\n]*`")
+
+func withoutValues(err error) error {
+	return errors.New(quotedValue.ReplaceAllString(err.Error(), "!!$1"))
+}
+
+// maxValues bounds what a document may consist of. The parser takes some hundred bytes for each value, so a document of
+// commas alone would take a hundred times its size; that of a control plane has ten thousand.
+const maxValues = 1 << 20
+
+// values returns at least as many as there are values in a document of YAML: each is begun or ended by one of these, of which there are more in
+// texts.
+func values(doc []byte) (n int) {
+	for _, c := range doc {
+		switch c {
+		case '\n', ',', ':', '-', '?', '[', '{':
+			n++
+		}
+	}
+	return n
 }
 
 // machine is the inverse of userData.
@@ -109,7 +136,15 @@ func readBootCommand(command argv, n *node.Node) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown command %q", []string(command))
+	return unknown(command)
+}
+
+// unknown is the error of a command that is not ours. Its arguments may be anybody's secrets.
+func unknown(command argv) error {
+	if len(command) == 0 {
+		return errors.New("an empty command")
+	}
+	return fmt.Errorf("unknown command %.40q", command[0])
 }
 
 // readRunCommand adds the link that command makes, or the state that it gives to a unit, to n.
@@ -130,7 +165,7 @@ func readRunCommand(command argv, n *node.Node) error {
 	case is("systemctl", "start", "--no-block", "--", last):
 		unit(n, last).Started = true
 	default:
-		return fmt.Errorf("unknown command %q", []string(command))
+		return unknown(command)
 	}
 	return nil
 }

@@ -337,7 +337,7 @@ func TestParsePublic(t *testing.T) {
     etcd: {external: {endpoints: ["https://e:2379"], caFrom: ca.crt, certFrom: client.crt, keyFrom: client.key}}
   workers:
     machines:
-      files: [{path: /etc/a, contentFrom: a, secret: true}]
+      files: [{path: /etc/a, contentFrom: a, mode: "0600", secret: true}]
       preBoot: [{name: b, contentFrom: b, secret: true}]
 ` + oneNode)
 	certificate := &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\n")}

@@ -24,9 +24,13 @@ func holdsPrivateKey(s string) bool {
 	return strings.Contains(s, "KEY") && privateKey.MatchString(s) || strings.Contains(s, "PuTTY") && privateKey.MatchString(s)
 }
 
+// HoldsCredential says whether a text holds what lets somebody in by itself and can be told by its form: a private key, a bootstrap token, a
+// token of a cloud or forge.
+func HoldsCredential(s string) bool { return holdsPrivateKey(s) || tokenLike.MatchString(s) }
+
 // looksSecret says whether a value might be a secret, so that no message may repeat it. It errs on the side of silence.
 func looksSecret(s string) bool {
-	if holdsPrivateKey(s) || tokenLike.MatchString(s) || credential.MatchString(s) {
+	if HoldsCredential(s) || credential.MatchString(s) {
 		return true
 	}
 	for _, run := range longRun.FindAllString(s, -1) {

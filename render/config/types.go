@@ -334,7 +334,7 @@ type File struct {
 	Content string `json:"content,omitempty"`
 	// ContentFrom is the file beside cluster.yaml whose bytes become the content.
 	ContentFrom string `json:"contentFrom,omitempty"`
-	// Secret keeps the content out of the review twin.
+	// Secret keeps the content out of the review twin and of what kiln unpack shows. The mode must keep it from everybody but owner and group.
 	Secret bool `json:"secret,omitempty"`
 }
 
@@ -390,7 +390,7 @@ type Script struct {
 	ContentFrom string `json:"contentFrom,omitempty"`
 	// Timeout is how long the script may run; boot.stepTimeout does not count for it.
 	Timeout Duration `json:"timeout,omitempty" default:"5m"`
-	// Secret keeps the content out of the review twin.
+	// Secret keeps the content out of the review twin and of what kiln unpack shows.
 	Secret bool `json:"secret,omitempty"`
 }
 

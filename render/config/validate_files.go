@@ -52,6 +52,9 @@ func (v *checker) files(files []File, at *where) {
 		}
 		switch {
 		case fileMode.MatchString(f.Mode):
+			if f.Secret && f.Mode[3] >= '4' {
+				v.report(here.key("mode"), "%s lets everybody on the machine read a secret; write \"0600\", or \"0640\" for the group of owner", quote(f.Mode))
+			}
 		case len(f.Mode) == 4 && f.Mode[0] != '0' && fileMode.MatchString("0"+f.Mode[1:]):
 			v.report(here.key("mode"), "%s has setuid, setgid or sticky bits; write at most \"0777\"", quote(f.Mode))
 		default:

@@ -256,6 +256,8 @@ func TestUnpackErrors(t *testing.T) {
 	}
 	bomb, err := encode(stub(bytes.Repeat([]byte{' '}, compress.MaxDocument+1)))
 	require.NoError(t, err)
+	many, err := encode(stub([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`)))
+	require.NoError(t, err)
 	whole := *stub([]byte(`{"ignition":{"version":"3.4.0"}}`)).Ignition.Config.Replace.Source
 	for _, c := range []struct{ name, doc, want string }{
 		{"nothing", "", "not a config (empty)"},
@@ -267,6 +269,9 @@ func TestUnpackErrors(t *testing.T) {
 		{"other hash", replaced("data:,x", `,"verification":{"hash":"sha256-`+strings.Repeat("0", 64)+`"}`), "its hash is sha256-2d71"},
 		{"stub in a stub", replaced("data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""), "replaced once more"},
 		{"too large", string(bomb), "it is larger than 67108864 bytes"},
+		{"too many values", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`, "more than 65536 values"},
+		{"too many values inside", string(many), "more than 65536 values"},
+		{"too deep", `{"ignition":` + strings.Repeat("[", 20000), "exceeded max depth"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

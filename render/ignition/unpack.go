@@ -23,14 +23,14 @@ import (
 // It fails if Ignition's validation has anything to say about doc or about the config inside it, and if a stub's
 // content is not there, does not decompress, is larger than 64 MiB, has another hash, or is a stub again.
 func Unpack(doc []byte) (node.Node, error) {
-	cfg, err := parse(doc)
+	cfg, err := parseBounded(doc)
 	if err != nil {
 		return node.Node{}, err
 	}
 	if outer := cfg.Ignition.Config.Replace; outer.Source != nil {
 		inner, err := embedded(outer)
 		if err == nil {
-			cfg, err = parse(inner)
+			cfg, err = parseBounded(inner)
 		}
 		if err == nil && cfg.Ignition.Config.Replace.Source != nil {
 			err = errors.New("it is replaced once more")
@@ -45,6 +45,34 @@ func Unpack(doc []byte) (node.Node, error) {
 		return node.Node{}, err
 	}
 	return n.Delivered(), nil
+}
+
+// maxValues bounds what a config may consist of. Parsing and validation take some kilobytes for each value, so a config of commas alone would
+// take thousands of times its size; that of a control plane has a thousand.
+const maxValues = 1 << 16
+
+// parseBounded is parse of a config that anybody may have written.
+func parseBounded(doc []byte) (types.Config, error) {
+	if values(doc) > maxValues {
+		return types.Config{}, fmt.Errorf("the config has more than %d values", maxValues)
+	}
+	return parse(doc)
+}
+
+// values returns at least as many as there are values in a document of JSON: each begins after one of these, outside of strings.
+func values(doc []byte) (n int) {
+	text := false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case c == '"':
+			text = !text
+		case text && c == '\\':
+			i++
+		case !text && (c == ',' || c == ':' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n
 }
 
 // embedded returns the config that a stub holds, decompressed and verified.

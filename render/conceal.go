@@ -1,0 +1,143 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/manifests"
+	"kiln/render/config"
+	"kiln/render/node"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// redacted stands in the place of a secret.
+const redacted = "<secret>"
+
+// openFiles are kiln's own files that others may not read, though they hold no secret: what is not for everybody on a machine is still for whoever
+// reviews it. All of them are made from cluster.yaml, which holds none. The list of hashes, plan.KilnDir/files, is not one of them: it has those of
+// secrets.
+var openFiles = []string{
+	templates.BootPath, templates.ReportPath, templates.StepsPath, templates.RoutesPath, templates.BackupPath,
+	plan.KilnDir + "/machine", plan.KilnDir + "/checks", plan.KilnDir + "/node.yaml", objectsDir + "index",
+	plan.KubeletConf, plan.ManagerConf, plan.SchedulerConf, plan.AdminConf, plan.VIPConf, plan.ProxyConf,
+	plan.Admission, plan.Authentication, plan.AuditPolicy,
+	manifests.ManifestPath(plan.APIServer), manifests.ManifestPath(plan.ControllerManager), manifests.ManifestPath(plan.Scheduler),
+	manifests.ManifestPath(plan.Etcd), manifests.ManifestPath(plan.KubeVIP), manifests.ManifestPath(plan.HAProxy),
+	plan.KubeletConfig, plan.UnitDir + "/kubelet.service", kubeletDropIn, cniConfDir + "/10-kiln.conflist",
+}
+
+// concealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
+// object that is a Secret, what holds a private key or a token wherever it lies, and everything that others may not read, unless it
+// is one of kiln's own open files or nothing but certificates. So a secret of people's own is concealed if its mode protects it.
+func concealed(f *node.File) bool {
+	switch {
+	case holdsCredential(f.Content):
+		return true
+	case slices.ContainsFunc(SecretKinds, func(k SecretKind) bool { return k.Path == f.Path }):
+		return !isPublic(f.Content)
+	case slices.Contains(openFiles, f.Path):
+		return false
+	case path.Dir(f.Path)+"/" == objectsDir:
+		objects, err := manifests.Read(f.Content)
+		return err != nil || slices.ContainsFunc(objects, func(o manifests.Object) bool { return o.Secret })
+	}
+	return f.Mode&0o004 == 0 && !isPublic(f.Content)
+}
+
+// isPublic says that a file holds certificates and public keys and nothing else.
+func isPublic(content []byte) bool {
+	var again []byte
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" && block.Type != "PUBLIC KEY" || len(block.Headers) > 0 {
+			return false
+		}
+		again = append(again, pem.EncodeToMemory(block)...)
+	}
+	return len(again) > 0 && bytes.Equal(again, content)
+}
+
+// keyInBase64 are the words "PRIVATE KEY" as they stand in base64, depending on what is before them.
+var keyInBase64 = func() (out [][]byte) {
+	const words = " PRIVATE KEY-----"
+	for shift := range 3 {
+		text := base64.RawStdEncoding.EncodeToString([]byte("--"[:shift] + words))
+		// The first characters have bits of what is before, the last ones of what follows.
+		out = append(out, []byte(text[shift+min(shift, 1):len(text)-2]))
+	}
+	return out
+}()
+
+// holdsCredential says whether a file holds what lets somebody in: a private key, or a token that can be told by its form.
+func holdsCredential(content []byte) bool {
+	return config.HoldsCredential(string(content)) ||
+		slices.ContainsFunc(keyInBase64, func(key []byte) bool { return bytes.Contains(content, key) })
+}
+
+// secretField matches the fields of cloud-init's network configuration and meta-data, and of Ignition's config, below which secrets stand.
+var secretField = regexp.MustCompile(`(?i)password|passwd.|pass(phrase)?$|psk|secret|token|private|shared|keyfile|^key$|^httpheaders$|^clevis$`)
+
+// withoutSecrets returns settings in YAML or JSON with what may be a secret redacted; the same text if there is none.
+func withoutSecrets(text []byte) []byte {
+	var settings any
+	if yaml.Unmarshal(text, &settings) != nil {
+		return []byte(redacted)
+	}
+	found := false
+	settings = redact(settings, false, &found)
+	if !found {
+		return text
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(settings) != nil {
+		return []byte(redacted)
+	}
+	if json.Valid(text) {
+		return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	}
+	readable, err := yaml.JSONToYAML(out.Bytes())
+	if err != nil {
+		return []byte(redacted)
+	}
+	return readable
+}
+
+// redact returns settings without the values below fields with secrets, without the contents of data URLs, and without the user in other URLs.
+func redact(settings any, secret bool, found *bool) any {
+	switch v := settings.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = redact(v[key], secret || secretField.MatchString(key), found)
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = redact(v[i], secret, found)
+		}
+		return v
+	case string:
+		if !secret && !strings.HasPrefix(v, "data:") && !userInURL.MatchString(v) && !holdsCredential([]byte(v)) {
+			return v
+		}
+	case nil:
+		return nil
+	default:
+		if !secret {
+			return v
+		}
+	}
+	*found = true
+	return redacted
+}
+
+var userInURL = regexp.MustCompile(`//[^/@\s]+@`)

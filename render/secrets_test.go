@@ -1,0 +1,165 @@
+package render_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+const secretsPage = "../docs/secrets.md"
+
+// TestSecretsDoc holds the table of docs/secrets.md to the table in Go; what stands before and after it is written by hand.
+func TestSecretsDoc(t *testing.T) {
+	t.Parallel()
+	page := read(t, secretsPage)
+	begin, end := strings.Index(page, "\n| secret |")+1, strings.LastIndex(page, "|\n")+2
+	require.True(t, 0 < begin && begin < end, "no table")
+	if *update {
+		require.NoError(t, os.WriteFile(secretsPage, []byte(page[:begin]+render.SecretsPage()+page[end:]), 0o644))
+		return
+	}
+	require.Equal(t, render.SecretsPage(), page[begin:end], "make golden rewrites it")
+}
+
+// TestSecretKinds: every row says everything.
+func TestSecretKinds(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, k := range render.SecretKinds {
+		require.NotContains(t, seen, k.Name)
+		seen[k.Name] = true
+		for _, text := range []string{k.Name, k.Is, k.User, k.Until} {
+			require.Regexp(t, `^[!-~][ -{}~]+$`, text, k.Name)
+		}
+		require.True(t, len(k.Roles) > 0 || k.Path == "" && k.When == "", "%s: no machine holds it, and it lies somewhere", k.Name)
+	}
+}
+
+// each calls visit with every machine of every golden case.
+func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.Node)) {
+	t.Helper()
+	for _, name := range cases(t) {
+		r := load(t, name)
+		for i := range r.Plan.Machines {
+			n, err := r.Node(i)
+			require.NoError(t, err)
+			visit(r, &r.Plan.Machines[i], n)
+		}
+	}
+}
+
+// TestLeastSecrets says without the table what it promises: a worker and an etcd machine hold their own two private keys; who joins
+// with a token holds that alone.
+func TestLeastSecrets(t *testing.T) {
+	t.Parallel()
+	each(t, func(_ *render.Cluster, m *plan.Machine, n *node.Node) {
+		if m.ControlPlane() {
+			return
+		}
+		want := []string{"kubelet-client/" + m.Name + " g1", "kubelet-server/" + m.Name + " g1"}
+		keys := 2
+		switch {
+		case m.Role == node.Etcd:
+			want = []string{"etcd-peer/" + m.Name + " g1", "etcd-server/" + m.Name + " g1"}
+		case m.Token:
+			want, keys = []string{"token/" + m.Name + " g1"}, 0
+		}
+		var got []string
+		for _, f := range n.Files {
+			keys -= bytes.Count(f.Content, []byte("PRIVATE KEY-----\n")) / 2
+			if f.Secret != "" && !strings.HasPrefix(f.Secret, "file ") {
+				got = append(got, f.Secret)
+			}
+		}
+		slices.Sort(got)
+		require.Equal(t, want, got, m.Name)
+		require.Zero(t, keys, "%s: private keys", m.Name)
+	})
+}
+
+// TestSecretsWithoutARow: each row is needed; without it what it allows is found on some machine, and nothing else is.
+func TestSecretsWithoutARow(t *testing.T) {
+	t.Parallel()
+	found := map[string]int{}
+	each(t, func(r *render.Cluster, m *plan.Machine, n *node.Node) {
+		require.NoError(t, r.CheckHolds(render.SecretKinds, m, n))
+		for i, k := range render.SecretKinds {
+			err := r.CheckHolds(slices.Delete(slices.Clone(render.SecretKinds), i, i+1), m, n)
+			if err == nil {
+				continue
+			}
+			found[k.Name]++
+			prefix, _, _ := strings.Cut(k.Name, "{")
+			for line := range strings.Lines(err.Error()) {
+				require.Contains(t, line, ": must not hold the secret "+prefix)
+			}
+		}
+	})
+	for _, k := range render.SecretKinds {
+		require.Equal(t, len(k.Roles) > 0, found[k.Name] > 0, k.Name)
+	}
+}
+
+// TestSecretsElsewhere: every secret of every machine is found on every other machine of another role, and on those of its own role if it is
+// not theirs as well, marked or not. And it is missed where it belongs.
+func TestSecretsElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"addons", "etcd-machines", "external-etcd", "extras", "ha", "offline-signing", "pools", "systems", "vip"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			var machines []*machine
+			for i := range r.Plan.Machines {
+				machines = append(machines, rendered(t, r, r.Plan.Machines[i].Name))
+			}
+			for _, from := range machines {
+				for i, f := range from.n.Files {
+					if f.Secret == "" {
+						continue
+					}
+					from.n.Files[i] = node.File{Path: "/etc/nothing"}
+					require.ErrorContains(t, from.check(), "secret "+f.Secret+": missing from ", "%s: %s", from.m.Name, f.Path)
+					from.n.Files[i] = f
+					for _, to := range others(machines, from, f.Secret) {
+						requireFound(t, to, f, ": must not hold the secret "+f.Secret+": it is for ")
+						f := f
+						if f.Secret = ""; !bytes.Contains(f.Content, []byte("PRIVATE KEY")) && !strings.Contains(f.Path, "token") && f.Path != plan.Encryption && f.Path != plan.BootstrapConf {
+							continue // only its owner can tell that it is a secret
+						}
+						requireFound(t, to, f, "file /etc/copy: holds ")
+					}
+				}
+			}
+		})
+	}
+}
+
+// others are the first machine of each role beside from, without those that have the secret as well.
+func others(machines []*machine, from *machine, secret string) (out []*machine) {
+	seen := map[string]bool{}
+	for _, m := range machines {
+		if m == from || seen[m.m.Role] || slices.ContainsFunc(m.n.Files, func(f node.File) bool { return f.Secret == secret }) {
+			continue
+		}
+		seen[m.m.Role] = true
+		out = append(out, m)
+	}
+	return out
+}
+
+// requireFound: Check finds the file on a machine that has one more.
+func requireFound(t *testing.T, m *machine, f node.File, want string) {
+	t.Helper()
+	f.Path = "/etc/copy"
+	m.n.Files = append(m.n.Files, f)
+	require.ErrorContains(t, m.check(), want, "%s of %s", f.Secret, m.m.Name)
+	m.n.Files = m.n.Files[:len(m.n.Files)-1]
+}
