@@ -112,3 +112,28 @@ func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
 	require.NoError(t, err)
 	return out
 }
+
+// TestDocumentsState: documents say what the twin says. What they cannot tell, the generation of a CA's key that no machine has and the operator's
+// kubeconfig, is no difference.
+func TestDocumentsState(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			out := filepath.Join(t.TempDir(), "out")
+			_, err := r.Write(out, render.Options{})
+			if err != nil {
+				require.ErrorContains(t, err, "aws takes 16384")
+				t.Skip("its documents do not fit their platform")
+			}
+			documents, err := render.DocumentsState(out)
+			require.NoError(t, err)
+			twin, err := r.State(nil)
+			require.NoError(t, err)
+			for _, d := range []*change.Diff{change.Compare(documents, twin), change.Compare(twin, documents)} {
+				require.False(t, d.Changed(), d.Text(change.Form{}))
+			}
+		})
+	}
+}

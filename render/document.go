@@ -41,6 +41,9 @@ type Entry struct {
 	Bytes    int    `json:"bytes"`
 	// Limit is the platform's limit in bytes; absent if there is none or none is known.
 	Limit int `json:"limit,omitempty"`
+	// Kubelet is the version of the kubelet that the machine's image has to have.
+	Kubelet   string   `json:"kubeletVersion"`
+	Addresses []string `json:"addresses,omitempty"`
 	// Secrets are the names and generations of the secrets in the document.
 	Secrets []string `json:"secrets"`
 	// ValidUntil is when the first of the machine's certificates ends, or the bootstrap token that it joins with.
@@ -79,7 +82,8 @@ func (r *Cluster) packed(i int, n *node.Node) (*Document, error) {
 
 // pack puts n into its machine's format and holds it to the platform's limit.
 func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
-	d := &Document{Dir: folderOf(m)}
+	head := r.head(m)
+	d := &Document{Dir: head.folder()}
 	limit := m.Platform.Limit
 	switch m.System.Format {
 	case plan.Ignition:
@@ -100,7 +104,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		d.Files = []Output{{"user-data", doc}}
 		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(n, r.instance(m))})
 		if len(n.NetworkConfig) > 0 {
-			d.Files = append(d.Files, Output{"network-config", n.NetworkConfig})
+			d.Files = append(d.Files, Output{networkConfigFile, n.NetworkConfig})
 		}
 	}
 	doc := d.Files[0]
@@ -111,7 +115,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		Document: path.Join(d.Dir, doc.Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc.Data), Limit: limit,
-		Secrets: secrets(n), ValidUntil: r.validUntil(m),
+		Kubelet: head.kubelet, Addresses: addresses(m), Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))

@@ -15,7 +15,10 @@ func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) 
 
 // Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
 func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
-	t := newTwin(r)
+	t, err := r.twin()
+	if err != nil {
+		return nil, err
+	}
 	for i := range r.Machines() {
 		n, err := r.Node(i)
 		if err != nil {
@@ -29,7 +32,7 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	return t.files()
+	return t.files(), nil
 }
 
 // CheckHolds holds the marks of a machine's files to a table of secrets.

@@ -56,6 +56,9 @@ func (t *tree) hook() error {
 	return nil
 }
 
+// sumsShown stands for the list of hashes, which follows from the rest.
+const sumsShown = "<sums of all files>"
+
 // apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
 func (t *tree) apiObjects() {
 	dir := plan.KilnDir + "/objects"
@@ -244,7 +247,7 @@ const manifestHash = 8
 func (t *tree) fileManifest() error {
 	t.n.Sort()
 	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
-	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{"<sums of all files>"}}
+	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{sumsShown}}
 	if t.Bundle == nil {
 		t.n.Files = append(t.n.Files, list)
 		return nil

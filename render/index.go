@@ -62,6 +62,9 @@ func entries(n *node.Node) (out []entry) {
 		if u.Masked {
 			state = append(state, "masked")
 		}
+		if len(state) == 0 {
+			continue // its file is all that there is
+		}
 		add("unit", u.Name, " %s %s", u.Name, strings.Join(state, " "))
 	}
 	for _, key := range n.AuthorizedKeys {

@@ -262,3 +262,24 @@ func IsTwin(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, IndexFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }
+
+// DocumentsState reads the documents in the output folder dir. It shows no secret.
+func DocumentsState(dir string) (*change.Cluster, error) {
+	inv, err := ReadInventory(dir)
+	if err != nil {
+		return nil, err
+	}
+	if inv == nil {
+		return nil, fmt.Errorf("%s: no folder of documents: it has no %s", dir, InventoryFile)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	files, err := documentsTwin(inv, func(name string) ([]byte, error) { return root.ReadFile(filepath.FromSlash(name)) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return FilesState(files)
+}

@@ -8,15 +8,15 @@ import (
 
 // State returns the cluster as it would be rendered, to be compared. It needs no secret.
 func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
-	w := &writer{cluster: r, twin: newTwin(r), options: Options{Progress: progress}}
-	if _, err := w.machines(); err != nil {
-		return nil, err
-	}
-	files, err := w.twin.files()
+	t, err := r.twin()
 	if err != nil {
 		return nil, err
 	}
-	return FilesState(files)
+	w := &writer{cluster: r, twin: t, options: Options{Progress: progress}}
+	if _, err := w.machines(); err != nil {
+		return nil, err
+	}
+	return FilesState(t.files())
 }
 
 // FilesState reads the review twin that consists of these files, by their paths below its folder.

@@ -38,8 +38,9 @@ const (
 // Where a thing lies depends on how many have it and never on the order of machines: one more or one less moves nothing, unless it decides
 // a majority. A group of one machine shares nothing. Hashes are nowhere, or a change of what is shared would show on every machine.
 type twin struct {
-	cluster  *Cluster
-	machines [][]*entry // what each machine of the plan has
+	head     string     // of its INDEX, without the machines' lines
+	heads    []twinHead // of the machines
+	machines [][]*entry // what each of them has
 
 	mu    sync.Mutex
 	known map[entryKey]*entry
@@ -51,8 +52,77 @@ type entryKey struct {
 	content        [sha256.Size]byte
 }
 
-func newTwin(r *Cluster) *twin {
-	return &twin{cluster: r, machines: make([][]*entry, r.Machines()), known: map[entryKey]*entry{}}
+// twinHead is what the twin's INDEX says of a machine.
+type twinHead struct {
+	pool                             bool
+	name, role, os, platform, format string
+	kubelet, addresses               string
+	until                            time.Time
+}
+
+// folder is where the machine lies in the output folder and in the twin.
+func (h *twinHead) folder() string {
+	if h.pool {
+		return path.Join("pools", h.name)
+	}
+	return h.name
+}
+
+// group is the name of the machines that share things: those of one role and system.
+func (h *twinHead) group() string { return h.role + "-" + h.os }
+
+func newTwin(head string, heads []twinHead) *twin {
+	return &twin{head: head, heads: heads, machines: make([][]*entry, len(heads)), known: map[entryKey]*entry{}}
+}
+
+// twin returns the cluster's review twin, without the machines' things.
+func (r *Cluster) twin() (*twin, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, change.Mark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
+	b.WriteString(factLines(r.overview()))
+	admin, err := r.reviewedAdmin()
+	if err != nil {
+		return nil, err
+	}
+	b.WriteString(admin)
+	heads := make([]twinHead, r.Machines())
+	for i := range heads {
+		heads[i] = r.head(&r.Plan.Machines[i])
+	}
+	return newTwin(b.String(), heads), nil
+}
+
+func (r *Cluster) head(m *plan.Machine) twinHead {
+	return twinHead{
+		pool: m.Pool, name: m.Name, role: m.Role, os: m.System.Name, platform: m.Platform.Name, format: string(m.System.Format),
+		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(addresses(m), ","), until: r.validUntil(m),
+	}
+}
+
+// Fact is something that machines' files follow from.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func (r *Cluster) overview() []Fact {
+	network := &r.Plan.Config.Spec.Network
+	return []Fact{
+		{"endpoint", r.Plan.EndpointURL()},
+		{"pod subnets", strings.Join(network.PodSubnets, ",")},
+		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
+		{"dns domain", r.Plan.DNSDomain},
+		{"pod network", network.CNI},
+		{"proxy", network.Proxy},
+	}
+}
+
+func factLines(facts []Fact) string {
+	var b strings.Builder
+	for _, f := range facts {
+		fmt.Fprintf(&b, "cluster %s: %s\n", f.Name, f.Value)
+	}
+	return b.String()
 }
 
 // add takes in the i-th machine of the plan. It may be called from several goroutines. Equal things are kept once.
@@ -88,12 +158,12 @@ func (t *twin) add(i int, n *node.Node) error {
 }
 
 // files returns the twin, by paths below its folder.
-func (t *twin) files() (map[string][]byte, error) {
+func (t *twin) files() map[string][]byte {
 	out := map[string][]byte{}
 	all := shared(t.machines, len(t.machines))
 	groups := map[string][][]*entry{}
 	for i, list := range t.machines {
-		name := group(&t.cluster.Plan.Machines[i])
+		name := t.heads[i].group()
 		rest := slices.DeleteFunc(list, func(e *entry) bool { return all[e] })
 		t.machines[i] = rest
 		groups[name] = append(groups[name], rest)
@@ -105,12 +175,12 @@ func (t *twin) files() (map[string][]byte, error) {
 		put(out, path.Join(sharedFolder, name), "", common[name])
 	}
 	for i, list := range t.machines {
-		m := &t.cluster.Plan.Machines[i]
+		m := &t.heads[i]
 		var head strings.Builder
 		for _, base := range []struct {
 			name    string
 			entries map[*entry]bool
-		}{{"all", all}, {group(m), common[group(m)]}} {
+		}{{"all", all}, {m.group(), common[m.group()]}} {
 			if len(base.entries) > 0 {
 				fmt.Fprintf(&head, "with %s/%s\n", sharedFolder, base.name)
 			}
@@ -118,20 +188,19 @@ func (t *twin) files() (map[string][]byte, error) {
 		own, has := map[*entry]bool{}, map[[2]string]bool{}
 		for _, e := range list {
 			has[[2]string{e.kind, e.id}] = true
-			if !common[group(m)][e] {
+			if !common[m.group()][e] {
 				own[e] = true
 			}
 		}
-		for _, e := range sorted(common[group(m)]) {
+		for _, e := range sorted(common[m.group()]) {
 			if !has[[2]string{e.kind, e.id}] {
 				fmt.Fprintf(&head, "without %s %s\n", e.kind, e.id)
 			}
 		}
-		put(out, folderOf(m), head.String(), own)
+		put(out, m.folder(), head.String(), own)
 	}
-	index, err := t.index()
-	out[IndexFile] = index
-	return out, err
+	out[IndexFile] = t.index()
+	return out
 }
 
 // shared returns what at least so many machines have; nothing if there is only one.
@@ -154,17 +223,6 @@ func shared(machines [][]*entry, enough int) map[*entry]bool {
 	return out
 }
 
-// group is the name of the machines that share things: those of one role and system.
-func group(m *plan.Machine) string { return m.Role + "-" + m.System.Name }
-
-// folderOf is where a machine lies in the output folder and in the twin.
-func folderOf(m *plan.Machine) string {
-	if m.Pool {
-		return path.Join("pools", m.Name)
-	}
-	return m.Name
-}
-
 // put adds a folder with an INDEX and files; none if there is nothing to say.
 func put(out map[string][]byte, dir, head string, list map[*entry]bool) {
 	if head == "" && len(list) == 0 {
@@ -185,43 +243,27 @@ func sorted(list map[*entry]bool) []*entry {
 }
 
 // index is the twin's own INDEX: the cluster and what all its machines follow from, the operator's kubeconfig, and a line for each machine.
-func (t *twin) index() ([]byte, error) {
-	r := t.cluster
-	var b bytes.Buffer
-	fmt.Fprintf(&b, change.Mark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
-	network := &r.Plan.Config.Spec.Network
-	for _, fact := range []struct{ name, value string }{
-		{"endpoint", r.Plan.EndpointURL()},
-		{"pod subnets", strings.Join(network.PodSubnets, ",")},
-		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
-		{"dns domain", r.Plan.DNSDomain},
-		{"pod network", network.CNI},
-		{"proxy", network.Proxy},
-	} {
-		fmt.Fprintf(&b, "cluster %s: %s\n", fact.name, fact.value)
-	}
-	admin, err := r.reviewedAdmin()
-	if err != nil {
-		return nil, err
-	}
-	b.WriteString(admin)
-	for i := range r.Plan.Machines {
-		m := &r.Plan.Machines[i]
-		fmt.Fprintf(&b, "%s %s %s %s %s %s kubelet %s", kindOf(m), m.Name, m.Role, m.System.Name, m.Platform.Name, m.System.Format,
-			cmp.Or(m.Settings.KubeletVersion, r.Plan.Version))
-		if len(m.Addresses) > 0 {
-			fmt.Fprintf(&b, " addresses %s", joinedAddresses(m))
+func (t *twin) index() []byte {
+	b := bytes.NewBufferString(t.head)
+	for _, h := range t.heads {
+		kind := "node"
+		if h.pool {
+			kind = "pool"
 		}
-		fmt.Fprintf(&b, " until %s\n", r.validUntil(m).Format(time.RFC3339))
+		fmt.Fprintf(b, "%s %s %s %s %s %s kubelet %s", kind, h.name, h.role, h.os, h.platform, h.format, h.kubelet)
+		if h.addresses != "" {
+			fmt.Fprintf(b, " addresses %s", h.addresses)
+		}
+		fmt.Fprintf(b, " until %s\n", h.until.Format(time.RFC3339))
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
-// joinedAddresses are a machine's addresses, main family first.
-func joinedAddresses(m *plan.Machine) string {
+// addresses are a machine's, main family first.
+func addresses(m *plan.Machine) []string {
 	out := make([]string, len(m.Addresses))
 	for i, a := range m.Addresses {
 		out[i] = a.String()
 	}
-	return strings.Join(out, ",")
+	return out
 }

@@ -25,6 +25,7 @@ type Inventory struct {
 	Name       string  `json:"name"`
 	Cluster    string  `json:"cluster"` // the bundle's UUID
 	Kubernetes string  `json:"kubernetesVersion"`
+	Facts      []Fact  `json:"facts"`
 	Documents  []Entry `json:"documents"`
 }
 
@@ -74,7 +75,10 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 		w.documents = &folder{dir: out, mode: 0o600, check: o.Check, last: InventoryFile}
 	}
 	if o.Review != "" {
-		w.twin = newTwin(r)
+		var err error
+		if w.twin, err = r.twin(); err != nil {
+			return nil, err
+		}
 		w.review = &folder{dir: o.Review, mode: 0o644, check: o.Check, last: IndexFile, diff: o.Check}
 	}
 	return w.run()
@@ -202,7 +206,7 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	}
 	w.result.Inventory = Inventory{
 		APIVersion: "kiln.dev/v1alpha1", Kind: "Inventory", Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
-		Kubernetes: w.cluster.Plan.Version, Documents: entries,
+		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.overview(), Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {
@@ -363,13 +367,10 @@ func readTwin(dir string) (*twinThere, error) {
 
 // finishTwin stages the twin, and finds what is no longer rendered: all else in the folders of machines.
 func (w *writer) finishTwin() error {
-	files, err := w.twin.files()
-	if err != nil {
-		return err
-	}
+	files := w.twin.files()
 	w.review.own = append(w.review.own, sharedFolder)
-	for i := range w.cluster.Plan.Machines {
-		w.review.own = append(w.review.own, folderOf(&w.cluster.Plan.Machines[i]))
+	for i := range w.twin.heads {
+		w.review.own = append(w.review.own, w.twin.heads[i].folder())
 	}
 	if err := w.review.sweep(func(name string) bool { _, rendered := files[name]; return rendered }); err != nil {
 		return err

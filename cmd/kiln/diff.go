@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,8 +64,10 @@ func (f *compareFlags) state(arg string) (*change.Cluster, error) {
 	switch {
 	case err == nil && info.IsDir() && render.IsTwin(arg):
 		return render.TwinState(arg)
+	case err == nil && info.IsDir() && !absent(filepath.Join(arg, render.InventoryFile)):
+		return render.DocumentsState(arg)
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s: not a review twin: it has no %s", arg, render.IndexFile)
+		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s)", arg, render.IndexFile, render.InventoryFile)
 	case err == nil:
 		return f.configured(arg)
 	case strings.Contains(arg, ":"):

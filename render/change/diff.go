@@ -77,9 +77,12 @@ func Compare(old, new *Cluster) *Diff {
 	for _, name := range slices.Sorted(maps.Keys(merged(old.Facts, new.Facts))) {
 		f.value(name, old.Facts[name], new.Facts[name])
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(merged(old.things, new.things)), key.compare) {
-		a, b := cmp.Or(old.things[k], &thing{}), cmp.Or(new.things[k], &thing{})
-		for _, field := range differences(k, a, b) {
+	for _, k := range slices.SortedFunc(maps.Keys(old.things), key.compare) {
+		b := new.things[k]
+		if b == nil {
+			continue // a folder of documents does not tell
+		}
+		for _, field := range differences(k, old.things[k], b) {
 			f.add(strings.TrimSpace(k.id+" "+field.Name), field.Old, field.New)
 		}
 	}

@@ -71,7 +71,9 @@ func differences(k key, old, new *thing) []Field {
 	for _, name := range slices.Sorted(maps.Keys(merged(old.traits, new.traits))) {
 		f.value(name, old.traits[name], new.traits[name])
 	}
-	f.value("secret", generationOf(old.secret), generationOf(new.secret))
+	if a, b := generationOf(old.secret), generationOf(new.secret); told(a, b) {
+		f.value("secret", a, b)
+	}
 	f.shown(k, old.shown, new.shown)
 	if old.content != nil && new.content != nil && !bytes.Equal(old.content, new.content) {
 		f.content(k, old.content, new.content)
@@ -88,6 +90,21 @@ func generationOf(secret string) string {
 	base, _, _ := strings.Cut(name, "/")
 	return base + " " + generation
 }
+
+// Unknown is a secret of which a state has no name: documents do not carry them.
+const Unknown = "unknown"
+
+// told says that both states tell what a secret is, or that one has none.
+func told(old, new string) bool {
+	for _, s := range []string{old, new} {
+		if s == Unknown || s != "" && !generation.MatchString(s) && old != "" && new != "" && (generation.MatchString(old) || generation.MatchString(new)) {
+			return false
+		}
+	}
+	return true
+}
+
+var generation = regexp.MustCompile(` g[0-9]+$`)
 
 // ObjectsDir is where the objects lie that the API server is to hold. Their files are numbered in the order in which they are applied, so
 // that a new one moves those behind it: the number is no part of what they are.
@@ -159,7 +176,9 @@ func certificates(list []string) (certs []certificate, rest []string) {
 }
 
 func (f *fields) certificate(old, new certificate) {
-	f.value("certificate", old.generation, new.generation)
+	if told(old.generation, new.generation) {
+		f.value("certificate", old.generation, new.generation)
+	}
 	for _, part := range append(certificateParts, "key") {
 		a, b := old.parts[part], new.parts[part]
 		switch {

@@ -1,0 +1,191 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"kiln/render/change"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// documentsTwin is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
+// names of its secrets; the inventory has them, and the table of secrets where each lies. What cannot be told from both is not said: the
+// generation of a CA whose key is on no machine, and the operator's kubeconfig.
+func documentsTwin(inv *Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
+	heads := make([]twinHead, len(inv.Documents))
+	known := map[string]bool{} // all secrets of the cluster
+	for i, e := range inv.Documents {
+		heads[i] = twinHead{
+			pool: e.Pool, name: e.Node, role: e.Role, os: e.OS, platform: e.Platform, format: e.Format,
+			kubelet: e.Kubelet, addresses: strings.Join(e.Addresses, ","), until: e.ValidUntil,
+		}
+		for _, name := range e.Secrets {
+			known[name] = true
+		}
+	}
+	t := newTwin(fmt.Sprintf(change.Mark, inv.Name, inv.Cluster, inv.Kubernetes)+factLines(inv.Facts), heads)
+	for i, e := range inv.Documents {
+		data, err := open(e.Document)
+		if err != nil {
+			return nil, err
+		}
+		u, err := ParseDocument(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Document, err)
+		}
+		for _, name := range e.Others {
+			if path.Base(name) == networkConfigFile {
+				if u.node.NetworkConfig, err = open(name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		m := &marks{machine: e.Node, own: map[string]bool{}, known: known}
+		for _, name := range e.Secrets {
+			m.own[name] = true
+		}
+		m.restore(u.node)
+		if err := t.add(i, u.node); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Document, err)
+		}
+	}
+	return t.files(), nil
+}
+
+// networkConfigFile is delivered beside a user-data.
+const networkConfigFile = "network-config"
+
+// marks gives the files of an unpacked machine the marks that they had when it was rendered.
+type marks struct {
+	machine    string
+	own, known map[string]bool // names and generations of secrets: the machine's, the cluster's
+	objects    map[string]string
+}
+
+func (m *marks) restore(n *node.Node) {
+	m.objects = map[string]string{}
+	index := n.File(objectsDir + "index")
+	if index != nil {
+		for line := range strings.Lines(string(index.Content)) {
+			in, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			m.objects[name] = in
+		}
+	}
+	for i := range n.Files {
+		f := &n.Files[i]
+		f.Secret = m.secret(f)
+		f.Shown = m.shown(f)
+	}
+	if index != nil {
+		for line := range strings.Lines(string(index.Content)) {
+			_, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			index.Shown = append(index.Shown, name+" is "+m.called(name))
+		}
+	}
+}
+
+// secret is the mark of a file; empty if it is none.
+func (m *marks) secret(f *node.File) string {
+	if dir, name := path.Split(f.Path); dir == objectsDir {
+		if token := m.token(name); token != "" {
+			return token
+		}
+		if mark := "object " + m.objects[name]; m.own[mark] {
+			return mark
+		}
+	}
+	for _, k := range SecretKinds {
+		if k.Path != f.Path {
+			continue
+		}
+		if mark := generationOf(m.own, strings.ReplaceAll(k.Name, ofMachine, m.machine)); mark != "" {
+			return mark
+		}
+	}
+	switch mark := "file " + f.Path; {
+	case m.own[mark]:
+		return mark
+	case holdsCredential(f.Content):
+		return change.Unknown
+	}
+	return ""
+}
+
+// token is the mark of a bootstrap token's Secret, by its file's name: no other object has such a path.
+func (m *marks) token(name string) string {
+	_, machine, ok := strings.Cut(name, "-secret-bootstrap-token-")
+	if !ok || !strings.Contains(m.objects[name], "/namespaces/kube-system/secrets/bootstrap-token-") {
+		return ""
+	}
+	return generationOf(m.own, "token/"+strings.TrimSuffix(machine, ".yaml"))
+}
+
+// called is an object's path in the API, as everybody may know it.
+func (m *marks) called(name string) string {
+	in := m.objects[name]
+	if token := m.token(name); token != "" {
+		return path.Dir(in) + "/bootstrap-token-<id of " + token + ">"
+	}
+	return in
+}
+
+// generationOf is the name as it is among these, with its generation if it has one; empty if it is not.
+func generationOf(names map[string]bool, name string) string {
+	if names[name] {
+		return name
+	}
+	for have := range names {
+		if base, _, ok := strings.Cut(have, " g"); ok && base == name {
+			return have
+		}
+	}
+	return ""
+}
+
+// shown is what is said in place of a file's content, or of a certificate.
+func (m *marks) shown(f *node.File) (lines []string) {
+	switch f.Path {
+	case plan.KilnDir + "/files":
+		return []string{sumsShown}
+	case plan.ServicePub:
+		return []string{"<public key of " + generationOf(m.known, "service-account") + ">"}
+	}
+	name := m.certificate(f)
+	if name == "" && f.Secret == "" {
+		return nil
+	}
+	for _, line := range certificates(f.Content) {
+		lines = append(lines, strings.TrimSpace("certificate "+name)+strings.TrimPrefix(line, "certificate"))
+	}
+	return lines
+}
+
+var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
+
+// authorities are the places of CAs' certificates and the names of their secrets.
+var authorities = map[string]string{plan.CACert: "ca", plan.EtcdCA: "etcd-ca", plan.EtcdOwnCA: "etcd-ca", plan.FrontProxyCA: "front-proxy-ca"}
+
+// certificate is the name of the secret that belongs to a file with a certificate, if it is one of kiln's own. What an etcd of somebody else's is
+// reached with is not.
+func (m *marks) certificate(f *node.File) string {
+	if m.own["external-etcd-client"] && (f.Path == plan.EtcdCA || f.Path == etcdClientCert) {
+		return ""
+	}
+	if name, ok := authorities[f.Path]; ok {
+		if mark := generationOf(m.known, name); mark != "" {
+			return mark
+		}
+		return name
+	}
+	stem := strings.TrimSuffix(f.Path, ".crt")
+	for _, k := range SecretKinds {
+		if k.Path == f.Path || stem != f.Path && k.Path == stem+".key" {
+			if mark := generationOf(m.own, strings.ReplaceAll(k.Name, ofMachine, m.machine)); mark != "" {
+				return mark
+			}
+		}
+	}
+	return ""
+}
