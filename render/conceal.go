@@ -47,11 +47,17 @@ func concealed(f *node.File) bool {
 	case slices.Contains(openFiles, f.Path):
 		return false
 	case path.Dir(f.Path)+"/" == objectsDir:
+		if len(f.Content) > maxObject {
+			return true
+		}
 		objects, err := manifests.Read(f.Content)
 		return err != nil || slices.ContainsFunc(objects, func(o manifests.Object) bool { return o.Secret })
 	}
 	return f.Mode&0o004 == 0 && !isPublic(f.Content)
 }
+
+// maxObject is how large an object is read: no API server takes a larger one.
+const maxObject = 1 << 20
 
 // isPublic says that a file holds certificates and public keys and nothing else.
 func isPublic(content []byte) bool {

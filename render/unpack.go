@@ -35,15 +35,16 @@ const maxLayers = 4
 // in the JSON that a cloud's command line prints. It fails on anything else, on what is damaged or cut off, and on what takes more than 64 MiB
 // in any layer. No error quotes what may be a secret.
 func ParseDocument(doc []byte) (*Unpacked, error) {
+	if len(doc) > compress.MaxDocument {
+		return nil, fmt.Errorf("larger than %d MiB: this is no boot document", compress.MaxDocument>>20)
+	}
 	for range maxLayers + 1 {
 		inner, packed, err := unwrap(doc)
 		switch {
 		case err != nil:
 			return nil, err
-		case packed && len(inner) > compress.MaxDocument:
-			return nil, errTooLarge
 		case packed:
-			doc = inner
+			doc = inner // no larger than the document, or than Gunzip lets through
 			continue
 		}
 		n, err := unpack(doc)
@@ -59,8 +60,6 @@ func ParseDocument(doc []byte) (*Unpacked, error) {
 	}
 	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
 }
-
-var errTooLarge = fmt.Errorf("larger than %d MiB: this is no boot document", compress.MaxDocument>>20)
 
 func unpack(doc []byte) (*node.Node, error) {
 	var n node.Node
