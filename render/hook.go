@@ -23,8 +23,8 @@ func (t *tree) unit(name string, enabled, started bool) {
 }
 
 // unitText adds a unit that was written for this machine.
-func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool) {
-	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit")
+func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool, from ...string) {
+	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
 	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
 	if enabled {
 		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
