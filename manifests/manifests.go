@@ -15,12 +15,6 @@ import (
 //go:embed *.yaml apiserver/*.yaml objects/*.yaml haproxy.cfg
 var files embed.FS
 
-// Source is a stream of YAML documents and the strategic merge patches that put the cluster's own values into it.
-type Source struct {
-	Base    []byte
-	Patches []string
-}
-
 // base returns the embedded manifests of that name, joined.
 func base(names ...string) []byte {
 	var parts [][]byte
@@ -45,25 +39,6 @@ type object = map[string]any
 
 // list is a list in an object.
 type list = []any
-
-// patch returns value as a strategic merge patch for the object of that kind and name.
-func patch(apiVersion, kind, namespace, name string, value object) string {
-	metadata := object{"name": name}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
-	if more, ok := value["metadata"].(object); ok {
-		for k, v := range more {
-			metadata[k] = v
-		}
-	}
-	p := object{"apiVersion": apiVersion, "kind": kind}
-	for k, v := range value {
-		p[k] = v
-	}
-	p["metadata"] = metadata
-	return string(marshal(p))
-}
 
 // marshal writes a value of our own making, which cannot fail.
 func marshal(v any) []byte {

@@ -214,7 +214,7 @@ func (t *tree) apiServer() error {
 	if t.Plan.Hardened() {
 		t.dir(plan.AuditDir, 0o700, "")
 	}
-	settings, err := t.apiServerSettings(t.m)
+	settings, err := t.apiServerSettings(t.m, nil)
 	if err != nil {
 		return err
 	}
@@ -233,12 +233,12 @@ func (t *tree) pods() error {
 		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
 	}
 	t.dir(plan.ManifestsDir, 0o700, "")
-	pods, err := t.staticPods(t.m)
+	pods, err := t.staticPods(t.m, nil)
 	if err != nil {
 		return err
 	}
-	for name, doc := range pods {
-		t.file(manifests.ManifestPath(name), 0o600, string(doc), "static pod")
+	for path, doc := range pods {
+		t.file(path, 0o600, string(doc), "static pod")
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (t *tree) pods() error {
 // kubelet adds the kubelet's configuration and unit. The unit has a condition: before the hook has allowed it, the
 // kubelet does not start, whoever starts it.
 func (t *tree) kubelet() error {
-	conf, err := t.kubeletConfig(t.m)
+	conf, err := t.kubeletConfig(t.m, nil)
 	if err != nil {
 		return err
 	}
