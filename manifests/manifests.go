@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -27,6 +30,35 @@ func base(names ...string) []byte {
 	}
 	return Join(parts...)
 }
+
+// File returns the name and the text of the embedded file whose manifests have an object of that kind and name; empty ones if it
+// comes from no file.
+func File(kind, name string) (file string, text []byte) {
+	path, ok := fileOf()[[2]string{kind, name}]
+	if !ok {
+		return "", nil
+	}
+	return "manifests/" + path, base(path)
+}
+
+// fileOf holds the files of the objects, by kind and name.
+var fileOf = sync.OnceValue(func() map[[2]string]string {
+	found := map[[2]string]string{}
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		objects, err := Read(base(path))
+		for _, o := range objects {
+			found[[2]string{o.Kind, o.Name}] = path
+		}
+		return err
+	})
+	if err != nil {
+		panic("manifests: " + err.Error())
+	}
+	return found
+})
 
 // Join makes one stream of documents and streams; empty ones are left out.
 func Join(parts ...[]byte) []byte {
