@@ -13,30 +13,26 @@ import (
 
 // kubeVIP puts the address and this machine's API server into the pod that carries the address. It has the machine's
 // kube-vip.conf where kube-vip 1.1 looks for a kubeconfig, whatever its settings say (kube-vip#1627).
-func kubeVIP(p *plan.Plan, m *plan.Machine) string {
-	c := image(p, plan.KubeVIP)
-	var env list
-	for _, v := range p.VIPVariables(m) {
-		env = append(env, object{"name": v.Name, "value": v.Value})
-	}
-	c["env"] = env
-	return staticPod(plan.KubeVIP, c, nil)
+func kubeVIP(p *plan.Plan, m *plan.Machine) *Patch {
+	pod := newPod(p, plan.KubeVIP)
+	pod.container(plan.Origin{Field: "controlPlane.vip"}, object{"env": variables(p.VIPVariables(m))})
+	return pod.Patch
 }
 
 // balancer puts the balancer's port into its pod. The sum of its configuration makes another pod of another configuration:
 // the kubelet looks at the manifest alone.
-func balancer(p *plan.Plan) string {
-	c := image(p, plan.HAProxy)
+func balancer(p *plan.Plan) *Patch {
+	pod := newPod(p, plan.HAProxy)
 	host := p.Loopback().String()
-	c["ports"] = list{
+	pod.probeAt(plan.Origin{Field: "network.podSubnets"}, host)
+	pod.container(plan.Origin{Field: "workers.localBalancer.port"}, object{"ports": list{
 		object{"name": "api", "containerPort": p.BalancerPort, "hostIP": host, "protocol": "TCP"},
+	}})
+	pod.container(plan.Kiln, object{"ports": list{
 		object{"name": "health", "containerPort": plan.BalancerHealthPort, "hostIP": host, "protocol": "TCP"},
-	}
-	probeAt(c, host)
-	return patch("v1", "Pod", system, plan.HAProxy, object{
-		"metadata": object{"annotations": object{"kiln.dev/config-sha256": BalancerSum(Balancer(p))}},
-		"spec":     object{"containers": list{c}},
-	})
+	}})
+	pod.set(plan.Kiln, object{"metadata": object{"annotations": object{"kiln.dev/config-sha256": BalancerSum(Balancer(p))}}})
+	return pod.Patch
 }
 
 // BalancerSum is what the balancer's pod says of its configuration.

@@ -9,54 +9,79 @@ import (
 
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
 func Kubelet(p *plan.Plan, m *plan.Machine) Source {
-	own := object{"resolvConf": m.System.ResolvConf}
+	own := kubeletPatch()
+	own.set(m.BySystem(), object{"resolvConf": m.System.ResolvConf})
 	if m.Joins() {
-		own["clusterDNS"] = list{p.DNSAddress.String()}
-		own["clusterDomain"] = p.DNSDomain
-		own["tlsCipherSuites"] = plan.KubeletCipherSuites()
-		own["tlsMinVersion"] = plan.MinTLS
+		own.set(plan.Kiln, object{"tlsCipherSuites": plan.KubeletCipherSuites(), "tlsMinVersion": plan.MinTLS})
+		own.set(plan.Origin{Field: "network.serviceSubnets"}, object{"clusterDNS": list{p.DNSAddress.String()}})
+		own.set(plan.Origin{Field: "network.dnsDomain"}, object{"clusterDomain": p.DNSDomain})
 	}
 	if p.Hardened() {
-		own["podPidsLimit"] = podPidsLimit
-		own["protectKernelDefaults"] = true
-		own["seccompDefault"] = true
+		own.set(p.ByProfile(), object{"podPidsLimit": podPidsLimit, "protectKernelDefaults": true, "seccompDefault": true})
 	}
 	if !setsShutdown(m.Settings.Kubelet) {
-		own["shutdownGracePeriod"] = "60s"
-		own["shutdownGracePeriodCriticalPods"] = "20s"
+		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s", "shutdownGracePeriodCriticalPods": "20s"})
 	}
 	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= shorterBackOff {
-		own["crashLoopBackOff"] = object{"maxContainerRestartPeriod": "20s"}
+		own.set(plan.Kiln, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "20s"}})
 	}
 	if p.StaticPods(m) {
-		own["staticPodPath"] = plan.ManifestsDir
+		own.set(plan.Kiln, object{"staticPodPath": plan.ManifestsDir})
 	}
 	if m.Joins() && !m.Token {
-		own["tlsCertFile"] = plan.KubeletPKI + "/kubelet.crt"
-		own["tlsPrivateKeyFile"] = plan.KubeletPKI + "/kubelet.key"
+		own.set(plan.Kiln, object{"tlsCertFile": plan.KubeletPKI + "/kubelet.crt", "tlsPrivateKeyFile": plan.KubeletPKI + "/kubelet.key"})
 	}
 	if !p.OnlineSigning {
-		own["rotateCertificates"] = false
+		own.set(plan.Origin{Field: "certificates.signing"}, object{"rotateCertificates": false})
 	}
-	if m.System.ReadOnlyUsr || p.Release.FlexVolume { // where the controller-manager looks, too
-		own["volumePluginDir"] = plan.FlexVolumeDir
+	if p.Release.FlexVolume { // where the controller-manager looks, too
+		own.set(p.ByRelease(), object{"volumePluginDir": plan.FlexVolumeDir})
 	}
-	// Taints at registration close the window in which a control plane takes anybody's pods (kubeadm#1621).
-	if taints := m.Settings.Taints; m.Joins() && taints != nil && len(*taints) > 0 {
-		var out list
-		for _, t := range *taints {
-			out = append(out, taint(t))
-		}
-		own["registerWithTaints"] = out
+	if m.System.ReadOnlyUsr {
+		own.set(m.BySystem(), object{"volumePluginDir": plan.FlexVolumeDir})
 	}
-	src := Source{Base: base("kubelet.yaml"), Patches: []string{kubeletPatch(own)}}
+	if m.Joins() {
+		registerTaints(own, m.Settings.Layers())
+	}
+	src := Source{Base: base("kubelet.yaml"), Patches: []*Patch{own}}
 	if len(m.Settings.Kubelet) > 0 {
-		src.Patches = append(src.Patches, kubeletPatch(m.Settings.Kubelet))
+		user := kubeletPatch()
+		for _, layer := range m.Settings.Layers() {
+			if layer.Sets("kubelet") {
+				user.replace(plan.Origin{Field: layer.At("kubelet")}, layer.Kubelet)
+			}
+		}
+		src.Patches = append(src.Patches, user)
 	}
 	if !m.Joins() {
-		src.Patches = append(src.Patches, kubeletPatch(standalone))
+		alone := kubeletPatch()
+		alone.set(plan.Origin{Field: m.Path + ".role", By: "a kubelet without an API server"}, standalone)
+		src.Patches = append(src.Patches, alone)
 	}
 	return src
+}
+
+// registerTaints sets the taints of each layer over those of the wider ones. Taints at registration close the window in which a
+// control plane takes anybody's pods (kubeadm#1621).
+func registerTaints(own *Patch, layers []*config.Effective) {
+	set := false
+	for _, layer := range layers {
+		if !layer.Sets("taints") {
+			continue
+		}
+		var out any // nothing, in a patch, takes away what a wider layer set
+		if taints := *layer.Taints; len(taints) > 0 {
+			var all list
+			for _, t := range taints {
+				all = append(all, taint(t))
+			}
+			out = all
+		} else if !set {
+			continue
+		}
+		set = true
+		own.set(plan.Origin{Field: layer.At("taints")}, object{"registerWithTaints": out})
+	}
 }
 
 // standalone is what a kubelet without an API server needs (kubernetes.io: "Running Kubelet in Standalone Mode"). Nobody can be
@@ -88,8 +113,8 @@ const shorterBackOff = 35
 // podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).
 const podPidsLimit = 4096
 
-func kubeletPatch(fields object) string {
-	return patch("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "", "kubelet", fields)
+func kubeletPatch() *Patch {
+	return newPatch("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "", "kubelet")
 }
 
 func taint(t config.Taint) object {

@@ -7,19 +7,16 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml apiserver/*.yaml objects/*.yaml haproxy.cfg
 var files embed.FS
-
-// Source is a stream of YAML documents and the strategic merge patches that put the cluster's own values into it.
-type Source struct {
-	Base    []byte
-	Patches []string
-}
 
 // base returns the embedded manifests of that name, joined.
 func base(names ...string) []byte {
@@ -34,6 +31,35 @@ func base(names ...string) []byte {
 	return Join(parts...)
 }
 
+// File returns the name and the text of the embedded file whose manifests have an object of that kind and name; empty ones if it
+// comes from no file.
+func File(kind, name string) (file string, text []byte) {
+	path, ok := fileOf()[[2]string{kind, name}]
+	if !ok {
+		return "", nil
+	}
+	return "manifests/" + path, base(path)
+}
+
+// fileOf holds the files of the objects, by kind and name.
+var fileOf = sync.OnceValue(func() map[[2]string]string {
+	found := map[[2]string]string{}
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		objects, err := Read(base(path))
+		for _, o := range objects {
+			found[[2]string{o.Kind, o.Name}] = path
+		}
+		return err
+	})
+	if err != nil {
+		panic("manifests: " + err.Error())
+	}
+	return found
+})
+
 // Join makes one stream of documents and streams; empty ones are left out.
 func Join(parts ...[]byte) []byte {
 	parts = slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 })
@@ -45,25 +71,6 @@ type object = map[string]any
 
 // list is a list in an object.
 type list = []any
-
-// patch returns value as a strategic merge patch for the object of that kind and name.
-func patch(apiVersion, kind, namespace, name string, value object) string {
-	metadata := object{"name": name}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
-	if more, ok := value["metadata"].(object); ok {
-		for k, v := range more {
-			metadata[k] = v
-		}
-	}
-	p := object{"apiVersion": apiVersion, "kind": kind}
-	for k, v := range value {
-		p[k] = v
-	}
-	p["metadata"] = metadata
-	return string(marshal(p))
-}
 
 // marshal writes a value of our own making, which cannot fail.
 func marshal(v any) []byte {

@@ -20,7 +20,7 @@ const tokenGroup = "system:bootstrappers:kiln"
 // Objects returns what the API server is to hold before add-ons, in the order in which it is applied.
 func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	names := []string{"objects/access.yaml"}
-	var patches []string
+	var patches []*Patch
 	if p.VIP.IsValid() {
 		names = append(names, "objects/kube-vip.yaml")
 	}
@@ -72,15 +72,22 @@ const markerName = "kiln"
 // MarkerPath is the marker's path in the API.
 const MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
 
-func coreDNS(p *plan.Plan) []string {
-	return []string{
-		patch("v1", "ConfigMap", system, "coredns", object{"data": object{"Corefile": corefile(p.DNSDomain)}}),
-		patch("v1", "Service", system, "kube-dns", object{"spec": object{"clusterIP": p.DNSAddress.String()}}),
-		patch("apps/v1", "Deployment", system, "coredns", object{"spec": object{
-			"replicas": p.Config.Spec.DNS.Replicas,
-			"template": object{"spec": object{"containers": list{object{"name": "coredns", "image": p.Images[plan.CoreDNS]}}}},
-		}}),
+func coreDNS(p *plan.Plan) []*Patch {
+	corefiles := newPatch("v1", "ConfigMap", system, "coredns")
+	corefiles.set(plan.Origin{Field: "network.dnsDomain"}, object{"data": object{"Corefile": corefile(p.DNSDomain)}})
+	service := newPatch("v1", "Service", system, "kube-dns")
+	service.set(plan.Origin{Field: "network.serviceSubnets"}, object{"spec": object{"clusterIP": p.DNSAddress.String()}})
+	deployment := newPatch("apps/v1", "Deployment", system, "coredns")
+	deployment.set(plan.Origin{Field: "dns.replicas"}, object{"spec": object{"replicas": p.Config.Spec.DNS.Replicas}})
+	for _, step := range p.ImageSteps(plan.CoreDNS) {
+		deployment.set(step.From, podTemplate(object{"name": "coredns", "image": step.Ref}))
 	}
+	return []*Patch{corefiles, service, deployment}
+}
+
+// podTemplate is a workload whose pods have that container.
+func podTemplate(container object) object {
+	return object{"spec": object{"template": object{"spec": object{"containers": list{container}}}}}
 }
 
 // corefile is the base manifest's Corefile for another cluster domain.
@@ -94,7 +101,7 @@ func corefile(domain string) string {
 	return strings.ReplaceAll(strings.Join(lines, ""), "cluster.local", domain)
 }
 
-func kubeProxy(p *plan.Plan) []string {
+func kubeProxy(p *plan.Plan) []*Patch {
 	var cidrs []string
 	for _, s := range p.PodSubnets {
 		cidrs = append(cidrs, s.String())
@@ -120,15 +127,16 @@ func kubeProxy(p *plan.Plan) []string {
 		"users":           list{object{"name": "default", "user": object{"tokenFile": account + "token"}}},
 		"contexts":        list{object{"name": "default", "context": object{"cluster": "default", "namespace": "default", "user": "default"}}},
 	}
-	// One DaemonSet is for all machines, so the proxy that it knows is theirs in common.
-	c := object{"name": "kube-proxy", "image": p.Images[plan.KubeProxy]}
-	setProxy(c, p, &p.Config.Spec.Machines.Proxy)
-	return []string{
-		patch("v1", "ConfigMap", system, "kube-proxy", object{"data": object{
-			"config.conf": string(marshal(conf)), "kubeconfig.conf": string(marshal(kubeconfig)),
-		}}),
-		patch("apps/v1", "DaemonSet", system, "kube-proxy", object{"spec": object{"template": object{"spec": object{
-			"containers": list{c},
-		}}}}),
+	settings := newPatch("v1", "ConfigMap", system, "kube-proxy")
+	settings.set(plan.Origin{Field: "network"}, object{"data": object{"config.conf": string(marshal(conf))}})
+	settings.set(plan.Kiln, object{"data": object{"kubeconfig.conf": string(marshal(kubeconfig))}})
+	daemons := newPatch("apps/v1", "DaemonSet", system, "kube-proxy")
+	for _, step := range p.ImageSteps(plan.KubeProxy) {
+		daemons.set(step.From, podTemplate(object{"name": "kube-proxy", "image": step.Ref}))
 	}
+	// One DaemonSet is for all machines, so the proxy that it knows is theirs in common.
+	if env := variables(p.ProxyVariables(&p.Config.Spec.Machines.Proxy)); len(env) > 0 {
+		daemons.set(plan.Origin{Field: "machines.proxy"}, podTemplate(object{"name": "kube-proxy", "env": env}))
+	}
+	return []*Patch{settings, daemons}
 }

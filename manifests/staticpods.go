@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/config"
 	"kiln/render/plan"
 )
 
@@ -17,10 +16,10 @@ const system = "kube-system"
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	var src Source
 	if p.Balanced(m) {
-		src = Source{Base: base("haproxy.yaml"), Patches: []string{balancer(p)}}
+		src = Source{Base: base("haproxy.yaml"), Patches: []*Patch{balancer(p)}}
 	}
 	if m.EtcdMember {
-		src = Source{Base: base("etcd.yaml"), Patches: []string{etcd(p, m, token)}}
+		src = Source{Base: base("etcd.yaml"), Patches: []*Patch{etcd(p, m, token)}}
 	}
 	if !m.ControlPlane() {
 		return src
@@ -34,68 +33,75 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	return src
 }
 
-func apiServer(p *plan.Plan, m *plan.Machine) string {
-	c := component(p, m, plan.APIServer, p.APIServerFlags(m))
-	probeAt(c, m.Addresses[0].String())
-	volumes := caVolumes(m)
+func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
+	pod := component(p, m, plan.APIServer, p.APIServerFlags(m))
+	pod.probeAt(m.ByAddresses(), m.Addresses[0].String())
+	pod.volumes(m.BySystem(), caVolumes(m))
 	if p.Hardened() {
-		volumes.add("audit-log", plan.AuditDir, "Directory", false)
+		var audit hostPaths
+		audit.add("audit-log", plan.AuditDir, "Directory", false)
+		pod.volumes(p.ByProfile(), audit)
 	}
-	c["volumeMounts"] = volumes.mounts
-	return staticPod(plan.APIServer, c, volumes.volumes)
+	return pod.Patch
 }
 
-func controllerManager(p *plan.Plan, m *plan.Machine) string {
-	c := component(p, m, plan.ControllerManager, p.ControllerManagerFlags())
-	volumes := caVolumes(m)
+func controllerManager(p *plan.Plan, m *plan.Machine) *Patch {
+	pod := component(p, m, plan.ControllerManager, p.ControllerManagerFlags())
+	pod.volumes(m.BySystem(), caVolumes(m))
 	if p.Release.FlexVolume {
-		volumes.add("flexvolume-dir", plan.FlexVolumeDir, "DirectoryOrCreate", false)
+		var flex hostPaths
+		flex.add("flexvolume-dir", plan.FlexVolumeDir, "DirectoryOrCreate", false)
+		pod.volumes(p.ByRelease(), flex)
 	}
-	c["volumeMounts"] = volumes.mounts
-	return staticPod(plan.ControllerManager, c, volumes.volumes)
+	return pod.Patch
 }
 
-func scheduler(p *plan.Plan, m *plan.Machine) string {
-	return staticPod(plan.Scheduler, component(p, m, plan.Scheduler, p.SchedulerFlags()), nil)
+func scheduler(p *plan.Plan, m *plan.Machine) *Patch {
+	return component(p, m, plan.Scheduler, p.SchedulerFlags()).Patch
 }
 
-func etcd(p *plan.Plan, m *plan.Machine, token string) string {
-	return staticPod(plan.Etcd, container(p, plan.Etcd, p.EtcdFlags(m, token)), nil)
+func etcd(p *plan.Plan, m *plan.Machine, token string) *Patch {
+	pod := newPod(p, plan.Etcd)
+	pod.command(p.EtcdFlags(m, token))
+	return pod.Patch
 }
 
-// component is the container of a program of Kubernetes itself. It knows the machine's proxy, as with kubeadm (kubeadm.md
+// component is the pod of a program of Kubernetes itself. It knows the machine's proxy, as with kubeadm (kubeadm.md
 // §3.9); etcd talks to its members alone.
-func component(p *plan.Plan, m *plan.Machine, name string, flags []config.Arg) object {
-	c := container(p, name, flags)
-	setProxy(c, p, &m.Settings.Proxy)
-	return c
+func component(p *plan.Plan, m *plan.Machine, name string, commands plan.Commands) pod {
+	pod := newPod(p, name)
+	pod.command(commands)
+	if env := variables(p.ProxyVariables(&m.Settings.Proxy)); len(env) > 0 {
+		pod.container(plan.Origin{Field: m.Settings.Path("proxy")}, object{"env": env})
+	}
+	return pod
 }
 
-// setProxy adds the variables of a proxy to a container.
-func setProxy(c object, p *plan.Plan, proxy *config.Proxy) {
-	var env list
-	for _, v := range p.ProxyVariables(proxy) {
+// variables are environment variables as a container has them.
+func variables(vars []plan.Variable) (env list) {
+	for _, v := range vars {
 		env = append(env, object{"name": v.Name, "value": v.Value})
 	}
-	if len(env) > 0 {
-		c["env"] = env
-	}
+	return env
 }
 
-// container is what every static pod's container gets: image, command, and as long to start as the hook waits for it. With
-// kubeadm's four minutes the kubelet kills, again and again, an API server whose machine or etcd is merely slow.
-func container(p *plan.Plan, name string, flags []config.Arg) object {
-	c := image(p, name)
-	c["command"] = plan.Command(name, flags)
-	return c
+// pod is the patch of a static pod with one container, which has the pod's name.
+type pod struct {
+	*Patch
+	name string
 }
 
-// image is a container without a command.
-func image(p *plan.Plan, name string) object {
-	return object{
-		"name": name, "image": p.Images[name],
-		"startupProbe": object{"failureThreshold": max(minStartFailures, int(time.Duration(p.Config.Spec.Boot.StepTimeout)/probePeriod))},
+// newPod is what every static pod gets: its image, and as long to start as the hook waits for it. With kubeadm's four minutes the
+// kubelet kills, again and again, an API server whose machine or etcd is merely slow.
+func newPod(p *plan.Plan, name string) pod {
+	pod := pod{newPatch("v1", "Pod", system, name), name}
+	for _, step := range p.ImageSteps(name) {
+		pod.container(step.From, object{"image": step.Ref})
 	}
+	pod.container(plan.Origin{Field: "boot.stepTimeout"}, object{"startupProbe": object{
+		"failureThreshold": max(minStartFailures, int(time.Duration(p.Config.Spec.Boot.StepTimeout)/probePeriod)),
+	}})
+	return pod
 }
 
 const (
@@ -103,24 +109,28 @@ const (
 	minStartFailures = 24               // kubeadm's
 )
 
-// probeAt sets the host that the container's probes ask.
-func probeAt(c object, host string) {
-	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		settings, ok := c[probe].(object)
-		if !ok {
-			settings = object{}
-			c[probe] = settings
-		}
-		settings["httpGet"] = object{"host": host}
+// container adds fields to the container.
+func (p pod) container(from plan.Origin, fields object) {
+	fields["name"] = p.name
+	p.set(from, object{"spec": object{"containers": list{fields}}})
+}
+
+func (p pod) command(steps plan.Commands) {
+	for _, step := range steps {
+		p.container(step.From, object{"command": step.CommandLine})
 	}
 }
 
-func staticPod(name string, c object, volumes list) string {
-	spec := object{"containers": list{c}}
-	if len(volumes) > 0 {
-		spec["volumes"] = volumes
-	}
-	return patch("v1", "Pod", system, name, object{"spec": spec})
+// probeAt sets the host that the container's probes ask.
+func (p pod) probeAt(from plan.Origin, host string) {
+	at := object{"httpGet": object{"host": host}}
+	p.container(from, object{"livenessProbe": at, "readinessProbe": at, "startupProbe": at})
+}
+
+// volumes adds volumes from the host.
+func (p pod) volumes(from plan.Origin, paths hostPaths) {
+	p.container(from, object{"volumeMounts": paths.mounts})
+	p.set(from, object{"spec": object{"volumes": paths.volumes}})
 }
 
 // hostPaths are volumes from the host with their mounts.

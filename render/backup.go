@@ -23,6 +23,6 @@ func (t *tree) backups() error {
 	}
 	t.file(templates.BackupPath, 0o600, templates.Backup, "takes a snapshot of etcd")
 	t.unit("kiln-backup.service", false, false)
-	t.unitText("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true)
+	t.unitText("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true, "controlPlane.etcd.backup")
 	return nil
 }

@@ -2,8 +2,10 @@ package render
 
 import (
 	"errors"
+	"path"
 
 	"kiln/manifests"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -40,6 +42,28 @@ func (r *Cluster) CheckHolds(kinds []SecretKind, m *plan.Machine, n *node.Node) 
 	c := &checker{cluster: r, machine: m, node: n}
 	c.holds(kinds)
 	return errors.Join(c.errs...)
+}
+
+// Explainer returns what explains the values in the files of the i-th machine as Explain does; each pipeline runs but once. It returns nil for a
+// file that goes through none.
+func (r *Cluster) Explainer(i int) func(f *node.File) (func(key string) (*config.Setting, error), error) {
+	m := &r.Plan.Machines[i]
+	ran := map[string][]version{}
+	return func(f *node.File) (func(key string) (*config.Setting, error), error) {
+		p := r.pipeline(m, f.Path)
+		if p == nil {
+			return nil, nil
+		}
+		dir := path.Dir(f.Path)
+		if ran[dir] == nil {
+			var err error
+			if ran[dir], err = p.versions(); err != nil {
+				return nil, err
+			}
+		}
+		stages, err := r.stages(p, ran[dir])
+		return func(key string) (*config.Setting, error) { return valueAt(f, key, stages) }, err
+	}
 }
 
 // Unified compares two texts.

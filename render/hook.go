@@ -3,6 +3,7 @@ package render
 import (
 	"crypto/sha256"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +24,8 @@ func (t *tree) unit(name string, enabled, started bool) {
 }
 
 // unitText adds a unit that was written for this machine.
-func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool) {
-	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit")
+func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool, from ...string) {
+	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
 	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
 	if enabled {
 		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
@@ -59,21 +60,26 @@ func (t *tree) hook() error {
 // sumsShown stands for the list of hashes, which follows from the rest.
 const sumsShown = "<sums of all files>"
 
+// objectFile is the name of the i-th object's file.
+func (r *Cluster) objectFile(i int) string {
+	called, _, _ := r.called(r.objects[i])
+	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.objects[i].Kind), fileName(called))
+}
+
 // apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
 func (t *tree) apiObjects() {
-	dir := plan.KilnDir + "/objects"
-	t.dir(dir, 0o700, "")
+	t.dir(path.Clean(objectsDir), 0o700, "")
 	var index strings.Builder
 	var shown []string
 	for i, o := range t.objects {
-		called, inAPI, secret := t.called(o)
-		name := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), fileName(called))
+		_, inAPI, secret := t.called(o)
+		name := t.objectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
 		shown = append(shown, name+" is "+inAPI)
-		t.n.Files = append(t.n.Files, node.File{Path: dir + "/" + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
+		t.n.Files = append(t.n.Files, node.File{Path: objectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
 	}
 	t.n.Files = append(t.n.Files, node.File{
-		Path: dir + "/index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
+		Path: objectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
 	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
@@ -81,15 +87,15 @@ func (t *tree) apiObjects() {
 
 // called returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
 // is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
-func (t *tree) called(o manifests.Object) (name, path, secret string) {
-	m := t.joining[o.Name]
+func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
+	m := r.joining[o.Name]
 	switch {
 	case !o.Secret:
 		return o.Name, o.Path, ""
 	case m == nil || o.Namespace != "kube-system":
 		return o.Name, o.Path, "object " + o.Path
 	}
-	secret = t.generation("token/" + m.Name)
+	secret = r.generation("token/" + m.Name)
 	const prefix = "bootstrap-token-"
 	return prefix + m.Name, strings.TrimSuffix(o.Path, o.Name) + prefix + "<id of " + secret + ">", secret
 }

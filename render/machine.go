@@ -34,9 +34,9 @@ func (r *Cluster) machine(m *plan.Machine) (*node.Node, error) {
 	return t.n, nil
 }
 
-// file adds a file of root's that is not secret.
-func (t *tree) file(path string, mode uint32, content, why string) {
-	t.n.Files = append(t.n.Files, node.File{Path: path, Mode: mode, Content: []byte(content), Why: why})
+// file adds a file of root's that is not secret. from are the fields of the configuration that it is made from.
+func (t *tree) file(path string, mode uint32, content, why string, from ...string) {
+	t.n.Files = append(t.n.Files, node.File{Path: path, Mode: mode, Content: []byte(content), Why: why, From: from})
 }
 
 // secret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
@@ -142,10 +142,11 @@ func (t *tree) etcdTrust() {
 		t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
 		return
 	}
+	const external = "controlPlane.etcd.external"
 	crt, key := plan.Cert("apiserver-etcd-client")
-	t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd")
-	t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd")
-	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate"})
+	t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd", external+".caFrom")
+	t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd", external+".certFrom")
+	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate", From: []string{external + ".keyFrom"}})
 }
 
 // memberTrust adds what a member of etcd needs beside its certificates.
@@ -213,7 +214,7 @@ func (t *tree) apiServer() error {
 	if t.Plan.Hardened() {
 		t.dir(plan.AuditDir, 0o700, "")
 	}
-	settings, err := t.apiServerSettings(t.m)
+	settings, err := t.apiServerSettings(t.m, nil)
 	if err != nil {
 		return err
 	}
@@ -229,15 +230,15 @@ func (t *tree) pods() error {
 		return nil
 	}
 	if t.Plan.Balanced(t.m) {
-		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it")
+		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
 	}
 	t.dir(plan.ManifestsDir, 0o700, "")
-	pods, err := t.staticPods(t.m)
+	pods, err := t.staticPods(t.m, nil)
 	if err != nil {
 		return err
 	}
-	for name, doc := range pods {
-		t.file(manifests.ManifestPath(name), 0o600, string(doc), "static pod")
+	for path, doc := range pods {
+		t.file(path, 0o600, string(doc), "static pod")
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (t *tree) pods() error {
 // kubelet adds the kubelet's configuration and unit. The unit has a condition: before the hook has allowed it, the
 // kubelet does not start, whoever starts it.
 func (t *tree) kubelet() error {
-	conf, err := t.kubeletConfig(t.m)
+	conf, err := t.kubeletConfig(t.m, nil)
 	if err != nil {
 		return err
 	}
@@ -255,7 +256,8 @@ func (t *tree) kubelet() error {
 	}
 	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.unit("kubelet.service", true, false)
-	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line")
+	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line",
+		append(t.m.Settings.Paths("labels"), t.m.Path+".addresses", t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))...)
 	return nil
 }
 

@@ -29,7 +29,8 @@ func (t *tree) podNetwork() error {
 		for _, f := range forbidden {
 			fmt.Fprintf(&lines, "%s %s %s\n", map[bool]string{true: "-4", false: "-6"}[f.To.Is4()], f.Pods, f.To)
 		}
-		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the metadata service that is closed to them")
+		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the metadata service that is closed to them",
+			"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
 	}
 	if !t.Plan.Routed() {
 		return nil
@@ -40,13 +41,13 @@ func (t *tree) podNetwork() error {
 	}
 	// Made before kiln-routes.service starts, which would not see it in its sandbox if it came later.
 	t.dir("/var/lib/cni", 0o700, "")
-	t.file(cniConfDir+"/10-kiln.conflist", 0o600, conf, "the pods' network on this machine")
+	t.file(cniConfDir+"/10-kiln.conflist", 0o600, conf, "the pods' network on this machine", "network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
 
 	var routes strings.Builder
 	for _, r := range plan.Others(t.routes, t.m) {
 		fmt.Fprintf(&routes, "%s %s %d\n", r.Pods, r.Via, r.Count)
 	}
-	t.file(plan.KilnDir+"/routes", 0o644, routes.String(), "first pod CIDR, its machine, how many follow one by one")
+	t.file(plan.KilnDir+"/routes", 0o644, routes.String(), "first pod CIDR, its machine, how many follow one by one", "nodes")
 	var masquerade strings.Builder
 	for i, cidr := range t.m.PodCIDRs {
 		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -89,20 +90,33 @@ func (s *patchSet) objects() []*userPatch {
 	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
 }
 
+// watch is told of a stream after each stage that it goes through, and who is behind the stage. It is nil unless somebody wants to know:
+// then our own values go in one after the other, with the same result as at once.
+type watch func(from plan.Origin, stream []byte)
+
+// tell tells a watch, if there is one.
+func (w watch) tell(from plan.Origin, stream []byte) {
+	if w != nil {
+		w(from, stream)
+	}
+}
+
 // apply puts our own values and then the user's patches into a source. It notes for each patch whether it matched and changed
 // anything.
-func (s *patchSet) apply(src manifests.Source, user []*userPatch) ([]byte, error) {
-	var own []*patches.Patch
-	for i, text := range src.Patches {
-		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), text, nil)
-		if err != nil {
+func (s *patchSet) apply(src manifests.Source, user []*userPatch, seen watch) ([]byte, error) {
+	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
+	last := len(from) - 1
+	n := last
+	if seen != nil {
+		n = 0
+	}
+	var out []byte
+	for ; n <= last; n++ {
+		var err error
+		if out, err = applyOwn(src, n); err != nil {
 			return nil, err
 		}
-		own = append(own, p)
-	}
-	out, err := patches.Apply(src.Base, own...)
-	if err != nil {
-		return nil, err
+		seen.tell(from[n], out)
 	}
 	for _, u := range user {
 		if !u.Matches(out) {
@@ -116,8 +130,22 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch) ([]byte, error
 		u.matched, u.changed = true, u.changed || !bytes.Equal(next, out)
 		s.mu.Unlock()
 		out = next
+		seen.tell(plan.Origin{Field: u.path}, out)
 	}
 	return out, nil
+}
+
+// applyOwn puts the first n steps of our own values into a source.
+func applyOwn(src manifests.Source, n int) ([]byte, error) {
+	var own []*patches.Patch
+	for i, text := range src.First(n) {
+		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), text, nil)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, p)
+	}
+	return patches.Apply(src.Base, own...)
 }
 
 // tryPatches applies every patch once, before any machine is rendered, so that a patch in vain is found whatever
@@ -136,16 +164,16 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			seen[key] = true
 		}
 		if r.Plan.StaticPods(m) {
-			if _, err := r.staticPods(m); err != nil {
+			if _, err := r.staticPods(m, nil); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
 		}
 		if m.ControlPlane() {
-			if _, err := r.apiServerSettings(m); err != nil {
+			if _, err := r.apiServerSettings(m, nil); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
 		}
-		if _, err := r.kubeletConfig(m); err != nil {
+		if _, err := r.kubeletConfig(m, nil); err != nil {
 			return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 		}
 	}
@@ -163,34 +191,34 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 func quote(name string) string { return fmt.Sprintf("patch %q", name) }
 
 // patched returns the objects of a source with the values of kiln and the patches for m.
-func (r *Cluster) patched(src manifests.Source, m *plan.Machine) ([]manifests.Object, error) {
-	out, err := r.patches.apply(src, r.patches.of(m))
+func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen watch) ([]manifests.Object, error) {
+	out, err := r.patches.apply(src, r.patches.of(m), seen)
 	if err != nil {
 		return nil, err
 	}
 	return manifests.Read(out)
 }
 
-// staticPods returns m's static pods as finished documents by name.
-func (r *Cluster) staticPods(m *plan.Machine) (map[string][]byte, error) {
-	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m)
+// staticPods returns m's static pods as finished documents by their paths.
+func (r *Cluster) staticPods(m *plan.Machine, seen watch) (map[string][]byte, error) {
+	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m, seen)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}
 	pods := map[string][]byte{}
 	for _, o := range objects {
-		pods[o.Name] = o.YAML
+		pods[manifests.ManifestPath(o.Name)] = o.YAML
 	}
 	return pods, nil
 }
 
 // apiServerSettings returns the settings of m's API server that hold no secret, by their paths.
-func (r *Cluster) apiServerSettings(m *plan.Machine) (map[string][]byte, error) {
+func (r *Cluster) apiServerSettings(m *plan.Machine, seen watch) (map[string][]byte, error) {
 	src := manifests.APIServer(r.Plan)
 	if len(src.Base) == 0 {
 		return nil, nil
 	}
-	objects, err := r.patched(src, m)
+	objects, err := r.patched(src, m, seen)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the API server: %w", err)
 	}
@@ -203,21 +231,21 @@ func (r *Cluster) apiServerSettings(m *plan.Machine) (map[string][]byte, error) 
 	return settings, nil
 }
 
-// kubeletConfig returns m's kubelet configuration.
-func (r *Cluster) kubeletConfig(m *plan.Machine) ([]byte, error) {
+// kubeletConfig returns m's kubelet configuration. One that is watched is made again.
+func (r *Cluster) kubeletConfig(m *plan.Machine, seen watch) ([]byte, error) {
 	src := manifests.Kubelet(r.Plan, m)
 	user := r.patches.of(m)
 	var key strings.Builder
-	for _, text := range src.Patches {
+	for _, text := range src.Texts() {
 		fmt.Fprintf(&key, "%q", text)
 	}
 	for _, u := range user {
 		fmt.Fprintf(&key, " %s", u.path)
 	}
-	if done, ok := r.kubelets.Load(key.String()); ok {
+	if done, ok := r.kubelets.Load(key.String()); ok && seen == nil {
 		return done.([]byte), nil
 	}
-	out, err := r.patches.apply(src, user)
+	out, err := r.patches.apply(src, user, seen)
 	if err == nil {
 		out, err = manifests.WithoutMetadata(out)
 	}
@@ -228,44 +256,66 @@ func (r *Cluster) kubeletConfig(m *plan.Machine) ([]byte, error) {
 	return out, nil
 }
 
-// readObjects makes what the API server is to hold: ours, then the add-ons, then the marker.
+// readObjects makes what the API server is to hold, and checks it.
 func (r *Cluster) readObjects() (problems config.Problems) {
-	c := r.Plan.Config
-	var tokens []manifests.BootstrapToken
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			r.joining["bootstrap-token-"+r.token(m).ID] = m
+		}
+	}
+	from := map[string]int{} // the add-on that an object comes from, by the object's path
+	stream, problems := r.objectStream(from, nil)
+	if len(problems) > 0 {
+		return problems
+	}
+	var err error
+	if r.objects, err = manifests.Read(stream); err != nil {
+		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
+	}
+	return append(r.namespaces(from), r.podSecurity(from)...)
+}
+
+// tokens are the bootstrap tokens that the API server is to know.
+func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
 			t := r.token(m)
 			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
-			r.joining["bootstrap-token-"+t.ID] = m
 		}
 	}
-	stream, err := r.patches.apply(manifests.Objects(r.Plan, tokens), nil)
+	return tokens
+}
+
+// objectStream returns what the API server is to hold: ours, then the add-ons, then the marker. It notes for each object of an add-on
+// from which one it comes.
+func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, problems config.Problems) {
+	c := r.Plan.Config
+	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, seen)
 	if err != nil {
-		return config.Problems{c.Problemf("", "objects: %s", err)}
+		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
 	}
-	from := map[string]int{} // the add-on that an object comes from, by the object's path
 	for i, a := range c.Spec.Addons {
+		path := addonField(i)
 		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
-			problems = append(problems, c.Problemf(fmt.Sprintf("addons[%d].path", i), "%s", err))
+			problems = append(problems, c.Problemf(path, "%s", err))
 			continue
 		}
 		for _, o := range objects {
 			from[o.Path] = i
 		}
 		stream = manifests.Join(stream, addon)
+		seen.tell(plan.Origin{Field: path}, stream)
 	}
 	if len(problems) > 0 {
-		return problems
+		return nil, problems
 	}
-	if stream, err = r.patches.apply(manifests.Source{Base: stream}, r.patches.objects()); err != nil {
-		return config.Problems{c.Problemf("patches", "%s", err)}
+	if stream, err = r.patches.apply(manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}, r.patches.objects(), seen); err != nil {
+		return nil, config.Problems{c.Problemf("patches", "%s", err)}
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
-	if r.objects, err = manifests.Read(stream); err != nil {
-		return config.Problems{c.Problemf("addons", "%s", err)}
-	}
-	return append(r.namespaces(from), r.podSecurity(from)...)
+	seen.tell(plan.Kiln, stream)
+	return stream, nil
 }
 
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.

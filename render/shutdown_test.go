@@ -13,22 +13,18 @@ import (
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	const file = "/etc/systemd/logind.conf.d/90-kiln.conf"
-	class := func(priority, seconds int) any {
-		return map[string]any{"priority": priority, "shutdownGracePeriodSeconds": seconds}
-	}
 	for _, row := range []struct {
-		kubelet map[string]any
+		kubelet string
 		want    string // seconds; none: logind is left as it is
 	}{
-		{nil, "60"},
-		{map[string]any{"shutdownGracePeriod": "90s", "shutdownGracePeriodCriticalPods": "30s"}, "90"},
-		{map[string]any{"shutdownGracePeriod": "0s"}, ""},
-		{map[string]any{"shutdownGracePeriodByPodPriority": []any{class(0, 30), class(2000000000, 15)}}, "45"},
+		{"", "60"},
+		{"shutdownGracePeriod: 90s, shutdownGracePeriodCriticalPods: 30s", "90"},
+		{"shutdownGracePeriod: 0s", ""},
+		{"shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 30}, {priority: 2000000000, shutdownGracePeriodSeconds: 15}]", "45"},
 	} {
-		r := load(t, "ha")
-		r.Plan.Machines[0].Settings.Kubelet = row.kubelet
-		m := rendered(t, r, "cp-1")
-		require.Equal(t, row.kubelet == nil, strings.Contains(string(m.file(plan.KubeletConfig).Content), "shutdownGracePeriod: 60s"))
+		r := cluster(t, "  - {name: worker-1, role: worker, addresses: [10.0.0.21], kubelet: {"+row.kubelet+"}}")
+		m := rendered(t, r, "worker-1")
+		require.Equal(t, row.kubelet == "", strings.Contains(string(m.file(plan.KubeletConfig).Content), "shutdownGracePeriod: 60s"))
 		if row.want == "" {
 			require.Nil(t, m.n.File(file))
 			continue

@@ -23,15 +23,15 @@ import (
 // container runtime's configuration. The hook applies them at first boot; systemd does at every later one.
 func (t *tree) system() error {
 	if !t.m.Pool {
-		t.file("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name")
+		t.file("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name", t.m.Path+".name")
 	}
-	t.file("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules")
+	t.file("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules", t.m.Settings.Path("kernelModules"))
 	var lines strings.Builder
 	settings := t.sysctls()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&lines, "%s = %s\n", key, settings[key])
 	}
-	t.file("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings")
+	t.file("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings", t.m.Settings.Paths("sysctls")...)
 	t.containerd()
 	if !t.swapAllowed() {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
@@ -57,7 +57,7 @@ func (t *tree) logind(kubelet []byte) error {
 		period += time.Duration(class.ShutdownGracePeriodSeconds) * time.Second
 	}
 	if period > 0 {
-		t.file("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644, fmt.Sprintf("[Login]\nInhibitDelayMaxSec=%s\n", seconds(period)), "time for pods to end at shutdown")
+		t.file("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644, fmt.Sprintf("[Login]\nInhibitDelayMaxSec=%s\n", seconds(period)), "time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
 	}
 	return nil
 }
@@ -121,13 +121,13 @@ func (t *tree) containerd() {
 		`runtime_type = "io.containerd.runc.v2"`,
 		`[` + runc + `.options]`,
 		`SystemdCgroup = true`,
-	}, "\n")+"\n", "the container runtime's configuration")
+	}, "\n")+"\n", "the container runtime's configuration", "images."+plan.Pause, "imageRepository")
 	for _, r := range t.m.Settings.Registries {
 		var lines strings.Builder
 		for _, mirror := range r.Mirrors {
 			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
 		}
-		t.file(path.Join(certsDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host)
+		t.file(path.Join(certsDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
 	if t.m.System.ContainerdEnv {
 		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
@@ -137,7 +137,7 @@ func (t *tree) containerd() {
 		for _, v := range variables {
 			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
 		}
-		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images")
+		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
 	}
 }
 

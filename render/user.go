@@ -18,31 +18,32 @@ import (
 // configuration.
 func (t *tree) user() error {
 	s := &t.m.Settings
+	files, units := s.Path("files"), s.Path("units")
 	for i, f := range s.Files {
 		mode, err := strconv.ParseUint(f.Mode, 8, 32)
 		if err != nil {
 			return fmt.Errorf("files[%d].mode: %w", i, err)
 		}
 		owner, group, _ := strings.Cut(f.Owner, ":")
-		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: "from cluster.yaml"}
+		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: whyUser, From: []string{at(files, i)}}
 		if f.Secret {
 			file.Secret = "file " + f.Path
 		}
 		t.n.Files = append(t.n.Files, file)
 	}
-	for _, u := range s.Units {
+	for i, u := range s.Units {
 		if text := t.text(u.Content, u.ContentFrom); len(text) > 0 {
-			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), "from cluster.yaml")
+			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), whyUser, at(units, i))
 		}
-		for _, d := range u.DropIns {
-			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, "from cluster.yaml")
+		for j, d := range u.DropIns {
+			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, whyUser, at(at(units, i)+".dropIns", j))
 		}
 		if u.Enabled || u.Masked {
 			t.n.Units = append(t.n.Units, node.Unit{Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked})
 		}
 	}
-	t.scripts("pre-boot", s.PreBoot)
-	t.scripts("post-boot", s.PostBoot)
+	t.scripts("pre-boot", s.PreBoot, s.Path("preBoot"))
+	t.scripts("post-boot", s.PostBoot, s.Path("postBoot"))
 	if len(s.NetworkConfig) > 0 {
 		text, err := yaml.Marshal(s.NetworkConfig)
 		if err != nil {
@@ -53,10 +54,16 @@ func (t *tree) user() error {
 	return t.butane(s.Butane)
 }
 
-// scripts adds the user's scripts of one phase of the first boot. The hook gives them to sh, so none is a program.
-func (t *tree) scripts(phase string, scripts []config.Script) {
-	for _, s := range scripts {
-		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: "from cluster.yaml"}
+// whyUser is why a file of the user's is there.
+const whyUser = "from cluster.yaml"
+
+// at is the i-th element of a list in the configuration.
+func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// scripts adds the user's scripts of one phase of the first boot, the list at path in the configuration. The hook gives them to sh, so none is a program.
+func (t *tree) scripts(phase string, scripts []config.Script, path string) {
+	for i, s := range scripts {
+		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: whyUser, From: []string{at(path, i)}}
 		if s.Secret {
 			file.Secret = "file " + file.Path
 		}
@@ -99,7 +106,10 @@ func (t *tree) butane(snippet string) error {
 			return fmt.Errorf("butane: %s is written by kiln or by files already; change it there", path)
 		}
 	}
-	t.n.Files = append(t.n.Files, extra.Files...)
+	for _, f := range extra.Files {
+		f.Why, f.From = whyUser, []string{t.m.Settings.Path("butane")}
+		t.n.Files = append(t.n.Files, f)
+	}
 	t.n.Dirs = append(t.n.Dirs, extra.Dirs...)
 	t.n.Links = append(t.n.Links, extra.Links...)
 	t.n.Units = append(t.n.Units, extra.Units...)

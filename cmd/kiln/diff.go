@@ -93,8 +93,7 @@ func (f *compareFlags) cluster(path string) (*render.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	inputs := renderFlags{config: path, public: f.public}
-	public, _, err := inputs.half(c.Metadata.Name)
+	public, _, err := half(path, "", f.public, c.Metadata.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	public, bundlePath, err := f.half(cluster.Metadata.Name)
+	public, bundlePath, err := half(f.config, f.secrets, f.public, cluster.Metadata.Name)
 	if err != nil {
 		return err
 	}
@@ -39,14 +39,15 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	return f.finish(cmd, r, bundlePath, result)
 }
 
-// half returns the public half of the bundle: the bundle's own, and bundlePath, or the one that is stored.
-func (f *renderFlags) half(cluster string) (public *pki.Public, bundlePath string, err error) {
-	secrets, stored := render.BundlePath(f.config, cluster), render.PublicPath(f.config, cluster)
+// half returns the public half of the bundle of a configuration: the bundle's own, and bundlePath, or the one that is stored. The flags
+// --secrets and --public name either, if they are given.
+func half(config, secretsFlag, publicFlag, cluster string) (public *pki.Public, bundlePath string, err error) {
+	secrets, stored := render.BundlePath(config, cluster), render.PublicPath(config, cluster)
 	switch {
-	case f.secrets != "":
-		secrets = f.secrets
-	case f.public != "":
-		public, err = render.Public(f.public)
+	case secretsFlag != "":
+		secrets = secretsFlag
+	case publicFlag != "":
+		public, err = render.Public(publicFlag)
 		return public, "", err
 	case absent(secrets) && absent(stored):
 		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; kiln render --out makes a bundle, kiln secrets public writes its public half", secrets, stored)

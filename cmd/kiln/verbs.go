@@ -66,23 +66,6 @@ func schemaCommand() *cobra.Command {
 	}
 }
 
-func explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain FIELD",
-		Short:   "Document a field of cluster.yaml",
-		Example: "  kiln explain network.cni",
-		Args:    args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			doc, ok := config.Field(list[0])
-			if !ok {
-				return usageError{fmt.Errorf("%q is no field of cluster.yaml; for example: kiln explain network.cni", list[0])}
-			}
-			say(cmd.OutOrStdout(), "%s", doc)
-			return nil
-		},
-	}
-}
-
 func imagesCommand() *cobra.Command {
 	var path, output string
 	cmd := &cobra.Command{

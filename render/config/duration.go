@@ -25,5 +25,5 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the duration as UnmarshalJSON reads it.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Duration(d).String())
+	return json.Marshal(spell(d))
 }

@@ -30,6 +30,52 @@ type Effective struct {
 	// Source names the layer that set each value ("default", "machines", "controlPlane.machines",
 	// "controlPlane.etcd.machines", "workers.machines", "nodes[2]", "pools[0]") by the value's path ("os", "kubelet.maxPods", "labels.zone"). Lists are values as a whole.
 	Source map[string]string
+	// Layer is the narrowest layer that is in it.
+	Layer string
+
+	own   *Machine   // what that layer says
+	wider *Effective // what it was put over; nil below the defaults
+}
+
+// Layers returns the settings after each layer, the widest first; the last one is e.
+func (e *Effective) Layers() []*Effective {
+	if e.own == nil {
+		return nil
+	}
+	return append(e.wider.Layers(), e)
+}
+
+// Sets says that the narrowest layer says something of a field, such as kubelet.
+func (e *Effective) Sets(name string) bool {
+	return e.own.says()&(1<<structs[machineType].byName[name].machine) != 0
+}
+
+// At is the path of a field in the narrowest layer; for a default it is the field's name.
+func (e *Effective) At(name string) string {
+	if e.Layer == layerDefault {
+		return name
+	}
+	return e.Layer + "." + name
+}
+
+// Path is the path of a field in the narrowest layer that sets it; for one that has its default, or none, it is the field's name.
+func (e *Effective) Path(name string) string {
+	for ; e.own != nil; e = e.wider {
+		if e.Sets(name) {
+			return e.At(name)
+		}
+	}
+	return name
+}
+
+// Paths returns the paths of a mapping in all layers that set it, the widest first.
+func (e *Effective) Paths(name string) (paths []string) {
+	for _, layer := range e.Layers() {
+		if layer.Sets(name) {
+			paths = append(paths, layer.At(name))
+		}
+	}
+	return paths
 }
 
 // roleLayers holds what the machines of a role have in common.
@@ -82,11 +128,8 @@ func (c *Cluster) role(role string) *Effective {
 // newRoleLayers merges the layers above the single machines.
 func newRoleLayers(c *Cluster) *roleLayers {
 	merge := func(role *Machine, name string, base Machine) Effective {
-		e := Effective{Source: map[string]string{}}
-		e.apply(&base, layerDefault)
-		e.apply(&c.Spec.Machines, layerAll)
-		e.apply(role, name)
-		return e
+		none := &Effective{Source: map[string]string{}}
+		return *none.with(&base, layerDefault).with(&c.Spec.Machines, layerAll).with(role, name)
 	}
 	tainted := machineDefaults
 	tainted.Taints = &[]Taint{controlPlaneTaint}
@@ -102,9 +145,14 @@ func (e *Effective) over(m *Machine, list string, i int) Effective {
 	if m.says() == 0 {
 		return *e
 	}
-	own := Effective{Machine: e.Machine, Source: maps.Clone(e.Source)}
-	own.apply(m, fmt.Sprintf("%s[%d]", list, i))
-	return own
+	return *e.with(m, fmt.Sprintf("%s[%d]", list, i))
+}
+
+// with returns e with a narrower layer on top.
+func (e *Effective) with(m *Machine, layer string) *Effective {
+	next := &Effective{Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer, own: m, wider: e}
+	next.apply(m)
+	return next
 }
 
 // says returns the fields that a layer sets: those that stand in the file, and those that are not zero.
@@ -121,8 +169,8 @@ func (m *Machine) says() fieldSet {
 
 // apply puts a narrower layer over e: maps merge key by key, everything else is replaced. Maps that came from a
 // wider layer are copied before they change.
-func (e *Effective) apply(m *Machine, layer string) {
-	says := m.says()
+func (e *Effective) apply(m *Machine) {
+	says, layer := m.says(), e.Layer
 	src, dst := reflect.ValueOf(m).Elem(), reflect.ValueOf(&e.Machine).Elem()
 	for i := range structs[machineType].list {
 		f := &structs[machineType].list[i]

@@ -55,8 +55,9 @@ type File struct {
 	Group   string // empty means Root
 	Content []byte
 
-	Secret string // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret
-	Why    string // one line for people: what the file is for
+	Secret string   // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret
+	Why    string   // one line for people: what the file is for
+	From   []string // the fields of the configuration that it is made from, as far as that is certain
 
 	// Shown is what a reviewer sees in place of the content, a line for each thing in it: what certificates say, what is known of a
 	// secret. Nothing in it may be computed from a secret. Empty means the content itself, or nothing if the file is a secret.
@@ -129,7 +130,7 @@ func (n *Node) Delivered() Node {
 	}
 	for i := range d.Files {
 		f := &d.Files[i]
-		f.User, f.Group, f.Secret, f.Why, f.Shown = Owner(f.User), Owner(f.Group), "", "", nil
+		f.User, f.Group, f.Secret, f.Why, f.From, f.Shown = Owner(f.User), Owner(f.Group), "", "", nil, nil
 		if len(f.Content) == 0 {
 			f.Content = nil
 		}

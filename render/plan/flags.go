@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -13,16 +10,15 @@ import (
 	"kiln/render/config"
 )
 
-// APIServerFlags is the command line of kube-apiserver on m (kubeadm.md §3.3), sorted by name, the user's flags last.
-func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
-	plugins := []string{"NodeRestriction"}
-	args := flags{
-		"advertise-address":                  m.Addresses[0].String(),
+// APIServerFlags is the command line of kube-apiserver on m (kubeadm.md §3.3).
+func (p *Plan) APIServerFlags(m *Machine) Commands {
+	spec := &p.Config.Spec
+	c := commands(APIServer, flags{
 		"allow-privileged":                   "true",
 		"authorization-mode":                 "Node,RBAC",
 		"client-ca-file":                     CACert,
+		"enable-admission-plugins":           "NodeRestriction",
 		"encryption-provider-config":         Encryption,
-		"etcd-servers":                       strings.Join(p.etcdServers(m), ","),
 		"etcd-cafile":                        EtcdCA,
 		"etcd-certfile":                      PKIDir + "/apiserver-etcd-client.crt",
 		"etcd-keyfile":                       PKIDir + "/apiserver-etcd-client.key",
@@ -38,77 +34,91 @@ func (p *Plan) APIServerFlags(m *Machine) []config.Arg {
 		"requestheader-group-headers":        "X-Remote-Group",
 		"requestheader-username-headers":     "X-Remote-User",
 		"secure-port":                        strconv.Itoa(APIServerPort),
-		"service-account-issuer":             "https://kubernetes.default.svc." + p.DNSDomain,
 		"service-account-key-file":           ServicePub,
 		"service-account-signing-key-file":   ServiceKey,
-		"service-cluster-ip-range":           join(p.ServiceSubnets),
 		"tls-cert-file":                      PKIDir + "/apiserver.crt",
 		"tls-private-key-file":               PKIDir + "/apiserver.key",
-	}
+	})
+	c.set(Kiln, componentTLS)
+	c.set(m.ByAddresses(), flags{"advertise-address": m.Addresses[0].String()})
+	c.set(p.byEtcd(m), flags{"etcd-servers": strings.Join(p.etcdServers(m), ",")})
+	c.set(Origin{Field: "network.dnsDomain"}, flags{"service-account-issuer": "https://kubernetes.default.svc." + p.DNSDomain})
+	c.set(Origin{Field: "network.serviceSubnets"}, flags{"service-cluster-ip-range": join(p.ServiceSubnets)})
 	if p.Tokens {
-		args["enable-bootstrap-token-auth"] = "true"
+		c.set(Kiln, flags{"enable-bootstrap-token-auth": "true"})
 	} else {
 		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise (kubeadm#1223).
 		// A machine that joined with a token made its own, and verification would cut off its logs.
-		args["kubelet-certificate-authority"] = CACert
+		c.set(Kiln, flags{"kubelet-certificate-authority": CACert})
 	}
+	plugins := "NodeRestriction"
 	if p.Hardened() {
-		plugins = append(plugins, "DenyServiceExternalIPs", "EventRateLimit")
-		maps.Copy(args, flags{
+		plugins += ",DenyServiceExternalIPs,EventRateLimit"
+		c.set(p.ByProfile(), flags{
 			"audit-log-maxage":                        "30",
 			"audit-log-maxbackup":                     strconv.Itoa(AuditFiles),
 			"audit-log-maxsize":                       strconv.Itoa(AuditMiB),
 			"audit-log-path":                          AuditLog,
 			"audit-policy-file":                       AuditPolicy,
 			"authentication-config":                   Authentication,
+			"enable-admission-plugins":                plugins,
 			"service-account-extend-token-expiration": "false",
 		})
 	}
 	if p.AdmissionControl() {
-		args["admission-control-config-file"] = Admission
+		c.set(Origin{Field: "security.podSecurity.enforce"}, flags{"admission-control-config-file": Admission})
 	}
-	if p.Config.Spec.Security.AlwaysPullImages {
-		plugins = append(plugins, "AlwaysPullImages")
+	if spec.Security.AlwaysPullImages {
+		c.set(Origin{Field: "security.alwaysPullImages"}, flags{"enable-admission-plugins": plugins + ",AlwaysPullImages"})
 	}
-	args["enable-admission-plugins"] = strings.Join(plugins, ",")
-	maps.Copy(args, componentTLS)
-	return args.with(p.Config.Spec.ControlPlane.APIServer.ExtraArgs)
+	c.extra("controlPlane.apiServer.extraArgs", spec.ControlPlane.APIServer.ExtraArgs)
+	return c
+}
+
+// byEtcd is who decides which members of etcd the API server on m uses.
+func (p *Plan) byEtcd(m *Machine) Origin {
+	switch {
+	case p.Config.Spec.ControlPlane.Etcd.External != nil:
+		return Origin{Field: "controlPlane.etcd.external.endpoints"}
+	case m.EtcdMember:
+		return Kiln
+	}
+	return Origin{Field: "nodes"}
 }
 
 // ControllerManagerFlags is the command line of kube-controller-manager (kubeadm.md §3.4). With cni routed every
 // machine's pod CIDR is in its document, so that nothing is left to allocate.
-func (p *Plan) ControllerManagerFlags() []config.Arg {
-	args := flags{
+func (p *Plan) ControllerManagerFlags() Commands {
+	spec := &p.Config.Spec
+	c := commands(ControllerManager, flags{
 		"authentication-kubeconfig":        ManagerConf,
 		"authorization-kubeconfig":         ManagerConf,
 		"kubeconfig":                       ManagerConf,
 		"bind-address":                     "127.0.0.1",
 		"client-ca-file":                   CACert,
 		"root-ca-file":                     CACert,
-		"cluster-name":                     p.Name,
 		"controllers":                      "*",
 		"leader-elect":                     "true",
 		"profiling":                        "false",
 		"requestheader-client-ca-file":     FrontProxyCA,
 		"service-account-private-key-file": ServiceKey,
 		"use-service-account-credentials":  "true",
-		"service-cluster-ip-range":         join(p.ServiceSubnets),
-		"cluster-cidr":                     join(p.PodSubnets),
-		"allocate-node-cidrs":              strconv.FormatBool(!p.Routed()),
-	}
-	maps.Copy(args, componentTLS)
+	})
+	c.set(Kiln, componentTLS)
+	c.set(Origin{Field: "metadata.name"}, flags{"cluster-name": p.Name})
+	c.set(Origin{Field: "network.serviceSubnets"}, flags{"service-cluster-ip-range": join(p.ServiceSubnets)})
+	c.set(Origin{Field: "network.podSubnets"}, flags{"cluster-cidr": join(p.PodSubnets)})
+	c.set(Origin{Field: "network.cni"}, flags{"allocate-node-cidrs": strconv.FormatBool(!p.Routed())})
 	if p.Hardened() {
-		args["terminated-pod-gc-threshold"] = "12500" // the default, but CIS 1.3.1 wants it said
+		c.set(p.ByProfile(), flags{"terminated-pod-gc-threshold": "12500"}) // the default, but CIS 1.3.1 wants it said
 	}
+	signing := flags{"cluster-signing-cert-file": "", "cluster-signing-key-file": ""}
 	if p.OnlineSigning {
-		args["cluster-signing-cert-file"] = CACert
-		args["cluster-signing-key-file"] = CAKey
-	} else {
-		args["cluster-signing-cert-file"] = ""
-		args["cluster-signing-key-file"] = ""
+		signing = flags{"cluster-signing-cert-file": CACert, "cluster-signing-key-file": CAKey}
 	}
+	c.set(Origin{Field: "certificates.signing"}, signing)
 	if p.Tokens {
-		args["controllers"] = "*,token-cleaner-controller"
+		c.set(Kiln, flags{"controllers": "*,token-cleaner-controller"})
 	}
 	if !p.Routed() {
 		for i, s := range p.PodSubnets {
@@ -116,30 +126,32 @@ func (p *Plan) ControllerManagerFlags() []config.Arg {
 			if p.DualStack() {
 				name += map[bool]string{true: "-ipv4", false: "-ipv6"}[s.Addr().Is4()]
 			}
-			args[name] = strconv.Itoa(p.NodeMasks[i])
+			c.set(Origin{Field: "network.nodeMaskSizes"}, flags{name: strconv.Itoa(p.NodeMasks[i])})
 		}
 	}
 	if p.Release.FlexVolume {
-		args["flex-volume-plugin-dir"] = FlexVolumeDir
+		c.set(p.ByRelease(), flags{"flex-volume-plugin-dir": FlexVolumeDir})
 	}
-	return args.with(p.Config.Spec.ControlPlane.ControllerManager.ExtraArgs)
+	c.extra("controlPlane.controllerManager.extraArgs", spec.ControlPlane.ControllerManager.ExtraArgs)
+	return c
 }
 
 // FlexVolumeDir replaces the default folder under /usr, which immutable systems cannot create.
 const FlexVolumeDir = KubeletDir + "/volumeplugins"
 
 // SchedulerFlags is the command line of kube-scheduler (kubeadm.md §3.5).
-func (p *Plan) SchedulerFlags() []config.Arg {
-	args := flags{
+func (p *Plan) SchedulerFlags() Commands {
+	c := commands(Scheduler, flags{
 		"authentication-kubeconfig": SchedulerConf,
 		"authorization-kubeconfig":  SchedulerConf,
 		"kubeconfig":                SchedulerConf,
 		"bind-address":              "127.0.0.1",
 		"leader-elect":              "true",
 		"profiling":                 "false",
-	}
-	maps.Copy(args, componentTLS)
-	return args.with(p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
+	})
+	c.set(Kiln, componentTLS)
+	c.extra("controlPlane.scheduler.extraArgs", p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
+	return c
 }
 
 // EtcdFlags is the command line of the etcd member on m (kubeadm.md §3.6). All members are known, so every one gets the
@@ -148,22 +160,16 @@ func (p *Plan) SchedulerFlags() []config.Arg {
 // Beyond kubeadm's: 8 GiB, the most that etcd advises (etcd.io: system limits), because at the default 2 GiB a cluster turns
 // read-only; time enough for a heartbeat on disks and networks that are shared, as a leader that is lost every minute hurts more than
 // one that is missed for two seconds (etcd.io: tuning); members compare their data at every compaction.
-func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
+func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 	own := m.Addresses[0]
 	var members []string
 	for _, i := range p.EtcdMembers {
 		peer := &p.Machines[i]
 		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
 	}
-	return flags{
-		"name":                           m.Name,
+	c := commands(Etcd, flags{
 		"data-dir":                       EtcdData,
-		"listen-client-urls":             url(loopback(own).String(), EtcdClientPort) + "," + m.EtcdClientURL(),
-		"advertise-client-urls":          m.EtcdClientURL(),
-		"listen-peer-urls":               m.EtcdPeerURL(),
-		"initial-advertise-peer-urls":    m.EtcdPeerURL(),
 		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort)), // whatever the family: the hook asks there
-		"initial-cluster":                strings.Join(members, ","),
 		"initial-cluster-state":          "new",
 		"initial-cluster-token":          "kiln/" + token, // behind "token=" scanners such as gitleaks take a UUID alone for a secret
 		"cert-file":                      EtcdPKIDir + "/server.crt",
@@ -182,7 +188,17 @@ func (p *Plan) EtcdFlags(m *Machine, token string) []config.Arg {
 		"watch-progress-notify-interval": "5s",
 		"tls-min-version":                "TLS1.2",
 		"cipher-suites":                  strings.Join(CipherSuites, ","),
-	}.with(p.Config.Spec.ControlPlane.Etcd.ExtraArgs)
+	})
+	c.set(Origin{Field: m.Path + ".name"}, flags{"name": m.Name})
+	c.set(m.ByAddresses(), flags{
+		"listen-client-urls":          url(loopback(own).String(), EtcdClientPort) + "," + m.EtcdClientURL(),
+		"advertise-client-urls":       m.EtcdClientURL(),
+		"listen-peer-urls":            m.EtcdPeerURL(),
+		"initial-advertise-peer-urls": m.EtcdPeerURL(),
+	})
+	c.set(Origin{Field: "nodes"}, flags{"initial-cluster": strings.Join(members, ",")})
+	c.extra("controlPlane.etcd.extraArgs", p.Config.Spec.ControlPlane.Etcd.ExtraArgs)
+	return c
 }
 
 // EtcdClientURL is where m's etcd member answers other machines.
@@ -232,31 +248,6 @@ func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 		args["node-labels"] = strings.Join(pairs, ",")
 	}
 	return args.with(m.Settings.KubeletExtraArgs)
-}
-
-// flags are our values by name.
-type flags map[string]string
-
-// with returns the flags sorted by name, then the user's in their order. A name that the user gives replaces ours; one
-// that the user repeats stays repeated.
-func (f flags) with(extra []config.Arg) []config.Arg {
-	args := make([]config.Arg, 0, len(f)+len(extra))
-	for name, value := range f {
-		if !slices.ContainsFunc(extra, func(a config.Arg) bool { return a.Name == name }) {
-			args = append(args, config.Arg{Name: name, Value: value})
-		}
-	}
-	slices.SortFunc(args, func(a, b config.Arg) int { return cmp.Compare(a.Name, b.Name) })
-	return append(args, extra...)
-}
-
-// Command returns the whole command of a program with its flags, each as --name=value.
-func Command(program string, args []config.Arg) []string {
-	out := []string{program}
-	for _, a := range args {
-		out = append(out, fmt.Sprintf("--%s=%s", a.Name, a.Value))
-	}
-	return out
 }
 
 func loopback(a netip.Addr) netip.Addr {

@@ -54,7 +54,8 @@ type Plan struct {
 	ControlPlanes []int     // indices into Machines, by name
 	EtcdMembers   []int     // likewise, of the machines that carry a member of etcd; none if somebody else runs etcd
 
-	direct []string // what is reached without a proxy
+	direct     []string            // what is reached without a proxy
+	imageSteps []map[string]string // Images with the defaults alone, from another repository, and with single ones replaced
 
 	OnlineSigning bool // the cluster's CA key is on the control planes
 	Tokens        bool // some machines join with a bootstrap token
@@ -106,10 +107,13 @@ func New(c *config.Cluster) (*Plan, error) {
 		Name:          c.Metadata.Name,
 		Version:       spec.KubernetesVersion,
 		Release:       rel,
-		Images:        images(spec.ImageRepository, spec.KubernetesVersion, rel, spec.Images),
 		DNSDomain:     spec.Network.DNSDomain,
 		OnlineSigning: spec.Certificates.Signing == "online",
 	}
+	p.imageSteps = []map[string]string{
+		images(defaultRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, spec.Images),
+	}
+	p.Images = p.imageSteps[len(p.imageSteps)-1]
 	if p.PodSubnets, err = prefixes(spec.Network.PodSubnets); err != nil {
 		return nil, fmt.Errorf("pod subnets: %w", err)
 	}

@@ -79,7 +79,7 @@ func value(args []config.Arg, name string) []string {
 func TestExtraArgs(t *testing.T) {
 	t.Parallel()
 	p := parse(t, debian+"  controlPlane:\n    apiServer:\n      extraArgs:\n      - {name: authorization-mode, value: RBAC}\n      - {name: v, value: '2'}\n      - {name: v, value: '3'}\n", "")
-	args := p.APIServerFlags(&p.Machines[0])
+	args := p.APIServerFlags(&p.Machines[0]).Args()
 	require.Equal(t, []string{"RBAC"}, value(args, "authorization-mode"))
 	require.Equal(t, []string{"2", "3"}, value(args, "v"))
 	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
@@ -195,7 +195,7 @@ func TestEtcdMembers(t *testing.T) {
 					require.Empty(t, p.APIURL(m), m.Name)
 					continue
 				}
-				require.Contains(t, p.APIServerFlags(m), config.Arg{Name: "etcd-servers", Value: row.servers})
+				require.Contains(t, p.APIServerFlags(m).Args(), config.Arg{Name: "etcd-servers", Value: row.servers})
 			}
 		})
 	}

@@ -97,6 +97,30 @@ func images(repository, version string, r Release, overrides map[string]string) 
 	return refs
 }
 
+// ImageStep is an image reference as one of those who decide about it leaves it.
+type ImageStep struct {
+	From Origin
+	Ref  string
+}
+
+// ImageSteps returns the references of a component's image in the steps that lead to it; the last is the one in Images.
+func (p *Plan) ImageSteps(name string) []ImageStep {
+	from := Origin{Field: "kubernetesVersion"}
+	switch name {
+	case Etcd, CoreDNS, Pause:
+		from = p.ByRelease()
+	case KubeVIP, HAProxy:
+		from = Kiln
+	}
+	var steps []ImageStep
+	for i, refs := range p.imageSteps {
+		if ref := refs[name]; i == 0 || ref != steps[len(steps)-1].Ref {
+			steps = append(steps, ImageStep{[]Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}[i], ref})
+		}
+	}
+	return steps
+}
+
 const defaultRepository = "registry.k8s.io"
 
 // UsedImages returns the references of the images that this cluster's machines run, by component.

@@ -1,0 +1,105 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render"
+	"kiln/render/config"
+)
+
+// TestExplainEveryValue: of every static pod, setting of the API server, kubelet configuration and object of every case, each value is explained,
+// and the stage that is named as the last has given exactly the value that the file holds.
+func TestExplainEveryValue(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, b := inputs(t, name)
+			c, err := render.ConfigPublic(clusters + "/" + name + "/cluster.yaml")
+			require.NoError(t, err)
+			r, err := render.NewPublic(c, &b.Public)
+			require.NoError(t, err)
+			values, seen := 0, map[string]bool{}
+			for i := range r.Machines() {
+				n, err := r.Node(i)
+				require.NoError(t, err)
+				explainer := r.Explainer(i)
+				for j := range n.Files {
+					f := &n.Files[j]
+					for _, field := range f.From {
+						requireField(t, field)
+					}
+					id := f.Path + string(f.Content)
+					if seen[id] || f.Secret != "" || len(f.Shown) > 0 {
+						continue
+					}
+					seen[id] = true
+					value, err := explainer(f)
+					require.NoError(t, err, f.Path)
+					if value == nil {
+						continue
+					}
+					var doc any
+					require.NoError(t, yaml.Unmarshal(f.Content, &doc), f.Path)
+					values += requireExplained(t, "", doc, func(key string) *config.Setting {
+						s, err := value(key)
+						require.NoError(t, err, "%s %s:%s", n.Name, f.Path, key)
+						return s
+					})
+				}
+			}
+			require.Greater(t, values, 100)
+		})
+	}
+}
+
+// requireExplained holds the explanation of every scalar below a path to its value, and returns how many there are.
+func requireExplained(t *testing.T, at string, value any, explain func(key string) *config.Setting) (count int) {
+	t.Helper()
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			count += requireExplained(t, strings.TrimPrefix(at+"."+key, "."), below, explain)
+		}
+	case []any:
+		for i, below := range v {
+			count += requireExplained(t, fmt.Sprintf("%s[%d]", at, i), below, explain)
+		}
+	default:
+		given := explain(at).Given
+		require.NotEmpty(t, given, at)
+		require.False(t, given[0].Absent, at)
+		require.Equal(t, asJSON(t, value), asJSON(t, given[0].Value), at)
+		require.NotEmpty(t, given[0].Place.String(), at)
+		requireField(t, given[0].Place.Field)
+		return 1
+	}
+	return count
+}
+
+// requireField holds a path to be a field of cluster.yaml, an entry of one, or a setting without a layer.
+func requireField(t *testing.T, path string) {
+	t.Helper()
+	if path == "" {
+		return
+	}
+	for _, field := range []string{path, "machines." + path, path[:max(0, strings.LastIndexByte(path, '.'))]} {
+		if _, ok := config.Field(field); ok && field != "" {
+			return
+		}
+	}
+	require.Fail(t, "no field of cluster.yaml", path)
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(out)
+}
