@@ -239,7 +239,7 @@ func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	failed := 0
 	for format, doc := range packed(t, n) {
-		for at := 0; at < len(doc); at += 1 + len(doc)/20 {
+		for at := 0; at < len(doc); at += 1 + len(doc)/8 {
 			for damage, text := range map[string][]byte{
 				"cut off": doc[:at], "a byte more": slices.Insert(slices.Clone(doc), at, '['), "a line less": append(slices.Clone(doc[:at]), after(doc[at:], '\n')...),
 				"a quote more": slices.Insert(slices.Clone(doc), at, '"'), "a tab more": slices.Insert(slices.Clone(doc), at, '\n', '\t'),
@@ -251,7 +251,7 @@ func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, failed, 100)
+	require.Greater(t, failed, 40)
 }
 
 func after(text []byte, mark byte) []byte {
