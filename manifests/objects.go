@@ -19,8 +19,13 @@ const tokenGroup = "system:bootstrappers:kiln"
 
 // Objects returns what the API server is to hold before add-ons, in the order in which it is applied.
 func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
-	names := []string{"objects/access.yaml"}
+	var names []string
 	var patches []*Patch
+	if p.Roles {
+		// First: a Node that is written to before the policy is there has to wait for its roles.
+		names = append(names, "objects/worker-roles.yaml")
+	}
+	names = append(names, "objects/access.yaml")
 	if p.VIP.IsValid() {
 		names = append(names, "objects/kube-vip.yaml")
 	}

@@ -157,6 +157,9 @@ func (t *tree) machineData() string {
 	set("restart", t.restarts()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.retired()...)
+	if roles := m.Roles(); len(roles) > 0 {
+		set("roles", roles...)
+	}
 	return b.String()
 }
 
@@ -188,6 +191,9 @@ func (t *tree) steps() []string {
 		s = append(s, "node")
 	} else {
 		s = append(s, "ready")
+	}
+	if len(t.m.Roles()) > 0 {
+		s = append(s, "role")
 	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")

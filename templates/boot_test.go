@@ -94,6 +94,65 @@ func TestBootMakesWorker(t *testing.T) {
 	})
 }
 
+// TestBootWaitsForRoles: a worker is not done before its Node has the roles that the API server gives it, and gives the controller-manager
+// a reason to write to the Node. Roles that do not come stop nothing.
+func TestBootWaitsForRoles(t *testing.T) {
+	const (
+		node   = `{"metadata":{"labels":{%s},"managedFields":[{"f:labels":{"f:node-role.kubernetes.io/ingress":{},"f:role.kiln.dev/ingress":{}}}]},"status":{"nodeInfo":{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`
+		asked  = `"role.kiln.dev/ingress":"","role.kiln.dev/disk":"ssd"`
+		remedy = ": kubectl label node cp-1 node-role.kubernetes.io/disk=ssd node-role.kubernetes.io/ingress=\n"
+	)
+	all := asked + `,"node-role.kubernetes.io/ingress":"","node-role.kubernetes.io/disk":"ssd"`
+	for _, row := range []struct {
+		name          string
+		first, later  string // labels of the Node, and once it has been written to
+		wrote, become int    // requests to write to it, and how many of them it takes until later
+		patch         int    // what the API server answers to them
+		says, silent  string
+	}{
+		{name: "there", first: all, silent: "waiting for the roles of cp-1: "},
+		{name: "come", first: asked, later: all, wrote: 3, become: 3, patch: 200,
+			says: "role: waiting for the roles of cp-1: the Node has no label node-role.kubernetes.io/disk yet, HTTP 200\n", silent: "warning"},
+		{name: "come later than the API server", first: asked, later: all, wrote: 1, become: 1, patch: 503, silent: "warning"},
+		{name: "one is missing", first: strings.Replace(all, `"node-role.kubernetes.io/ingress":"",`, "", 1), later: all, wrote: 1, become: 1, patch: 200,
+			says: "no label node-role.kubernetes.io/ingress yet"},
+		{name: "never come", first: asked, wrote: 7, become: 99, patch: 200,
+			says: "role: warning: the Node has no label node-role.kubernetes.io/disk yet, HTTP 200" + remedy},
+		{name: "Node of an earlier machine", first: `"a":"b"`, says: "role: warning: the Node was registered without the role disk" + remedy,
+			silent: "waiting for the roles of cp-1: "},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underEachShell(t, func(t *testing.T, shell []string) {
+				m := newMachine(t, shell, "worker")
+				m.data["steps"] = "files machine preflight kubelet node role retire"
+				m.data["roles"] = "disk=ssd ingress="
+				m.data["step_timeout"] = "30"
+				// The step before asks once; then every request to write follows one to read.
+				m.rule("GET", "*/api/v1/nodes/cp-1", 1+max(row.become, 1), 200, 0, fmt.Sprintf(node, row.first))
+				m.rule("GET", "*/api/v1/nodes/cp-1", 99, 200, 0, fmt.Sprintf(node, row.later))
+				m.rule("PATCH", "*/api/v1/nodes/cp-1", 99, row.patch, 0, "{}")
+				m.document()
+				out := m.wantDone()
+				if !strings.Contains(out, row.says) || row.silent != "" && strings.Contains(out, row.silent) {
+					t.Errorf("want %q, and not %q\n%s", row.says, row.silent, out)
+				}
+				wrote := 0
+				for line := range strings.Lines(m.read(m.world + "/curl")) {
+					if strings.Contains(line, "-X PATCH") {
+						wrote++
+						if !strings.Contains(line, "kubelet-client-current.pem") || !strings.Contains(line, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":null}}}`) {
+							t.Errorf("curl %s", line)
+						}
+					}
+				}
+				if wrote != row.wrote {
+					t.Errorf("%d requests to write, want %d\n%s", wrote, row.wrote, out)
+				}
+			})
+		})
+	}
+}
+
 // TestBootMakesEtcdMachine: a machine that carries a member of etcd and nothing else waits for that alone, and asks no API server.
 func TestBootMakesEtcdMachine(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {

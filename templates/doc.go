@@ -15,7 +15,7 @@
 //	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
 //	                    (etcd only with a local member, before it restore or others, while and after etcd is brought back from
 //	                    a snapshot, and member after kubelet if there are others); worker: files machine preflight kubelet
-//	                    node retire; etcd: files machine preflight etcd kubelet member ready retire;
+//	                    node retire, and role after node with roles; etcd: files machine preflight etcd kubelet member ready retire;
 //	                    pre-boot after files and post-boot before retire, where there are scripts
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
@@ -33,6 +33,7 @@
 //	                    systemd-sysctl.service (which set modules, sysctls and kernel.hostname from the files under
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime, kiln-routes.service
 //	marker              REST path of the object that says that objects were applied; control planes
+//	roles               name=value of each node-role.kubernetes.io/name that the Node is to have; step role
 //	retire              paths removed at the end: install.crt, install.key, bootstrap-kubelet.conf, …
 //
 // Others are allowed and not looked at.

@@ -157,7 +157,7 @@ type Machine struct {
 	Kubelet map[string]any `json:"kubelet,omitempty"`
 	// KubeletExtraArgs are further flags of the kubelet, for the few that have no configuration field.
 	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
-	// Labels are the Node's labels. Keys under kubernetes.io are limited to those that a kubelet may set itself.
+	// Labels are the Node's labels. Keys under kubernetes.io are limited to those that a kubelet may set itself, and to roles of workers, node-role.kubernetes.io/NAME, from kubernetesVersion v1.36 on; docs/security.md says how a Node gets those.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints are the Node's taints at registration. Control planes have node-role.kubernetes.io/control-plane:NoSchedule unless a layer sets taints; an empty list means none.
 	Taints *[]Taint `json:"taints,omitempty"`

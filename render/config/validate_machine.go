@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -12,9 +13,9 @@ import (
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 )
 
-// machine checks the settings of one layer, each by itself. What follows from several layers together is checked
-// by layers.
-func (v *checker) machine(m *Machine, at *where) {
+// machine checks the settings of one layer, each by itself: of the machines with that role, or of all (layerAll). What follows from
+// several layers together is checked by layers.
+func (v *checker) machine(m *Machine, role string, at *where) {
 	if m.says() == 0 {
 		return
 	}
@@ -31,7 +32,7 @@ func (v *checker) machine(m *Machine, at *where) {
 	}
 	v.kubelet(m.Kubelet, at.key("kubelet"))
 	v.args(m.KubeletExtraArgs, ownKubeletFlags, at.key("kubeletExtraArgs"))
-	v.labels(m.Labels, at.key("labels"))
+	v.labels(m.Labels, role, at.key("labels"))
 	if m.Taints != nil {
 		v.taints(*m.Taints, at.key("taints"))
 	}
@@ -65,16 +66,25 @@ var (
 	hostPort    = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
 )
 
+// RoleLabel is in front of a role in the label that gives it to a Node. No kubelet may set it, so a worker's registers with OwnRoleLabel
+// instead, and the API server, by a policy, does the rest.
+const (
+	RoleLabel    = "node-role.kubernetes.io/"
+	OwnRoleLabel = "role.kiln.dev/"
+)
+
 // labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the NodeRestriction admission.
-func (v *checker) labels(labels map[string]string, at *where) {
+func (v *checker) labels(labels map[string]string, role string, at *where) {
 	for key, value := range labels {
 		here := at.key(key)
 		domain, _, _ := strings.Cut(key, "/")
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
 			v.report(here, "%s is not a label key; write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends", quote(key))
-		case within(domain, "node-role.kubernetes.io"):
-			v.report(here, "a kubelet must not give itself a role (NodeRestriction); control planes get theirs from kiln, label others with kubectl or choose a key of your own domain")
+		case strings.HasPrefix(key, RoleLabel):
+			v.roleLabel(key, value, role, here)
+		case strings.HasPrefix(key, OwnRoleLabel):
+			v.report(here, "is how kiln asks for a role; write %s%s", RoleLabel, strings.TrimPrefix(key, OwnRoleLabel))
 		case within(domain, "node-restriction.kubernetes.io"):
 			v.report(here, "NodeRestriction keeps kubelets from setting labels below node-restriction.kubernetes.io; set it with kubectl")
 		case strings.Contains(key, "/") && (within(domain, "kubernetes.io") || within(domain, "k8s.io")) && !kubeletapis.IsKubeletLabel(key):
@@ -83,6 +93,26 @@ func (v *checker) labels(labels map[string]string, at *where) {
 		if len(validation.IsValidLabelValue(value)) > 0 {
 			v.report(here, "%s is not a label value; write at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends, or nothing", quote(value))
 		}
+	}
+}
+
+// mutatingPolicies is the first minor with MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, and on.
+const mutatingPolicies = 36
+
+// roleLabel checks a label that gives Nodes a role, in a layer of machines with that role.
+func (v *checker) roleLabel(key, value, role string, at *where) {
+	controlPlane := strings.TrimPrefix(key, RoleLabel) == roleControlPlane
+	switch {
+	case role == layerAll:
+		v.report(at, "is for workers alone, and this layer is of all machines; move it to workers.machines, a node or a pool")
+	case !slices.Contains(roles, role): // its own problem has been reported
+	case role == roleControlPlane && controlPlane && value == "": // it has that one
+	case role != roleWorker:
+		v.report(at, "a kubelet must not give itself a role (NodeRestriction); control planes get theirs from kiln, and other roles are for workers: remove it, or set it with kubectl label")
+	case controlPlane || key == RoleLabel+"master":
+		v.report(at, "would make a worker pass for a control plane; remove it, or write role: control-plane")
+	case v.version != version{} && v.version.minor < mutatingPolicies:
+		v.report(at, "a kubelet must not give itself a role (NodeRestriction), and the policy through which kiln has the API server do it needs kubernetesVersion v1.%d or later; remove it, and once the Node is there: kubectl label node NAME %s=VALUE", mutatingPolicies, key)
 	}
 }
 

@@ -40,7 +40,7 @@ func (v *checker) nodes() {
 		}
 		v.hardware(i, hardware)
 		v.patches(n.Patches, at.key("patches"))
-		v.machine(&n.Machine, at)
+		v.machine(&n.Machine, n.Role, at)
 		if n.Role == roleEtcd {
 			v.withoutNode(&n.Machine, at)
 		}
@@ -245,6 +245,6 @@ func (v *checker) pools() {
 		}
 		v.span(p.TokenLifetime, at.key("tokenLifetime"))
 		v.patches(p.Patches, at.key("patches"))
-		v.machine(&p.Machine, at)
+		v.machine(&p.Machine, roleWorker, at)
 	}
 }

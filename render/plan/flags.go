@@ -239,15 +239,29 @@ func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 	if m.Token {
 		args["bootstrap-kubeconfig"] = BootstrapConf
 	}
-	if labels := m.Settings.Labels; m.Joins() && len(labels) > 0 {
-		var pairs []string
-		for k, v := range labels {
-			pairs = append(pairs, k+"="+v)
-		}
-		slices.Sort(pairs)
-		args["node-labels"] = strings.Join(pairs, ",")
+	if labels := m.registeredLabels(); len(labels) > 0 {
+		args["node-labels"] = strings.Join(labels, ",")
 	}
 	return args.with(m.Settings.KubeletExtraArgs)
+}
+
+// registeredLabels are the labels, key=value and sorted, that m's kubelet gives to its Node: those of the configuration, but a worker's
+// roles in a spelling that a kubelet may use. A control plane's it gets from the hook.
+func (m *Machine) registeredLabels() (pairs []string) {
+	if !m.Joins() {
+		return nil
+	}
+	for key, value := range m.Settings.Labels {
+		if role, ok := strings.CutPrefix(key, config.RoleLabel); ok {
+			if m.ControlPlane() {
+				continue
+			}
+			key = config.OwnRoleLabel + role
+		}
+		pairs = append(pairs, key+"="+value)
+	}
+	slices.Sort(pairs)
+	return pairs
 }
 
 func loopback(a netip.Addr) netip.Addr {

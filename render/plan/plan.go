@@ -59,6 +59,7 @@ type Plan struct {
 
 	OnlineSigning bool // the cluster's CA key is on the control planes
 	Tokens        bool // some machines join with a bootstrap token
+	Roles         bool // some workers have roles
 }
 
 // Machine is one named machine, or one pool.
@@ -94,6 +95,18 @@ func (m *Machine) Worker() bool { return m.Role == node.Worker }
 // Joins says that the machine is a Node of the cluster. An etcd machine is none: its kubelet, without an API server, keeps the
 // member running and knows of nothing else.
 func (m *Machine) Joins() bool { return m.Role != node.Etcd }
+
+// Roles are the roles, name=value and sorted, that a worker's Node is to have beside being one: what follows node-role.kubernetes.io/ in
+// its labels.
+func (m *Machine) Roles() (roles []string) {
+	for key, value := range m.Settings.Labels {
+		if role, ok := strings.CutPrefix(key, config.RoleLabel); ok && m.Worker() {
+			roles = append(roles, role+"="+value)
+		}
+	}
+	slices.Sort(roles)
+	return roles
+}
 
 // New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
 func New(c *config.Cluster) (*Plan, error) {
@@ -152,6 +165,7 @@ func New(c *config.Cluster) (*Plan, error) {
 	for i := range p.Machines {
 		m := &p.Machines[i]
 		p.Tokens = p.Tokens || m.Token
+		p.Roles = p.Roles || len(m.Roles()) > 0
 		m.EtcdMember = m.Role == carriers && spec.ControlPlane.Etcd.External == nil
 		if m.ControlPlane() {
 			p.ControlPlanes = append(p.ControlPlanes, i)

@@ -85,6 +85,26 @@ func TestExtraArgs(t *testing.T) {
 	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
 }
 
+// TestRoles: what a kubelet registers with. A control plane's role it has from the hook, and a worker's kubelet may not write its own down
+// as it is.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	p := parse(t, debian+"  network: {cni: none}\n  controlPlane: {machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n"+
+		"  workers: {machines: {labels: {node-role.kubernetes.io/worker: '', zone: a}}}\n"+
+		"  pools: [{name: disks, labels: {node-role.kubernetes.io/disk: ssd}}]\n", "  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n")
+	require.True(t, p.Roles)
+	for name, want := range map[string]struct{ labels, roles []string }{
+		"cp-1":  {},
+		"w-1":   {[]string{"role.kiln.dev/worker=,zone=a"}, []string{"worker="}},
+		"disks": {[]string{"role.kiln.dev/disk=ssd,role.kiln.dev/worker=,zone=a"}, []string{"disk=ssd", "worker="}},
+	} {
+		i := slices.IndexFunc(p.Machines, func(m plan.Machine) bool { return m.Name == name })
+		require.Equal(t, want.labels, value(p.KubeletFlags(&p.Machines[i]), "node-labels"), name)
+		require.Equal(t, want.roles, p.Machines[i].Roles(), name)
+	}
+	require.False(t, parse(t, debian+"  controlPlane: {machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n", "").Roles)
+}
+
 // TestRoutes: numbered machines fold into one line, and every machine gets the routes of all others and not its own.
 func TestRoutes(t *testing.T) {
 	t.Parallel()

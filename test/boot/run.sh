@@ -92,6 +92,32 @@ kubelets_are_verified() {
   done
 }
 
+# roles_of MACHINE prints the roles, NAME=VALUE, that the machine's document gives it.
+# shellcheck disable=SC2016 # the machine's shell expands it
+roles_of() { vm ssh "$1" '. /etc/kiln/machine; echo "${roles-}"'; }
+workers_have_roles() {
+  local machine role found='' roles
+  for machine in "${machines[@]}"; do
+    roles=$(roles_of "$machine") || return
+    for role in $roles; do
+      found=$(kubectl get nodes -l "node-role.kubernetes.io/$role" -o name) || return
+      echo "$role: $found"
+      grep -qx "node/$machine" <<<"$found" || return
+    done
+  done
+  [[ -n $found ]]
+}
+# What a kubelet that somebody has taken over would try.
+# shellcheck disable=SC2016 # the machine's shell expands it
+kubelet_cannot_take_a_role() {
+  local answer
+  answer=$(vm ssh "${machines[-1]}" '. /etc/kiln/machine
+    curl -s -m 20 --cacert /etc/kubernetes/pki/ca.crt --cert /var/lib/kubelet/pki/kubelet-client-current.pem -X PATCH \
+      -H "Content-Type: application/merge-patch+json" -d "{\"metadata\":{\"labels\":{\"role.kiln.dev/other\":\"\"}}}" "$api/api/v1/nodes/$node"') || return
+  echo "$answer"
+  [[ $answer == *'"code": 403'* || $answer == *'"code":403'* ]]
+}
+
 # What the profile cis promises, and that it costs no function.
 
 port_forward_works() {
@@ -268,6 +294,10 @@ run_case() {
   within $step_limit "kubelets' certificates are verified" kubelets_are_verified
   within $step_limit "hook done on every machine" hooks_are_done
   within $step_limit "install credential gone" install_credential_is_gone
+  if grep -q node-role.kubernetes.io/ "$dir/cluster.yaml"; then
+    within $step_limit "workers have their roles" workers_have_roles
+    within $step_limit "kubelet cannot take a role" kubelet_cannot_take_a_role
+  fi
 
   forget_boots "${machines[@]}"
   for machine in "${machines[@]}"; do vm kill "$machine"; done

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
+	admissionregistrationinstall "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	appsinstall "k8s.io/kubernetes/pkg/apis/apps/install"
 	"k8s.io/kubernetes/pkg/apis/core"
 	coreinstall "k8s.io/kubernetes/pkg/apis/core/install"
@@ -38,6 +39,10 @@ import (
 	schedulinginstall "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	storageinstall "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/capabilities"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -264,6 +269,12 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	{Kind: "Service"}:        service.Strategy,
 	{Kind: "ServiceAccount"}: serviceaccount.Strategy,
 
+	// Who may create them is asked about parameters alone.
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          mutatingadmissionpolicy.NewStrategy(nil, nil),
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        validatingadmissionpolicy.NewStrategy(nil, nil),
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: validatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+
 	{Group: "apps", Kind: "DaemonSet"}:   daemonset.Strategy,
 	{Group: "apps", Kind: "Deployment"}:  deployment.Strategy,
 	{Group: "apps", Kind: "StatefulSet"}: statefulset.Strategy,
@@ -284,7 +295,7 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 
 // apiScheme knows the kinds that strategies has, in all their versions.
 var apiScheme = schemeOf(
-	coreinstall.Install, appsinstall.Install, apiextensionsinstall.Install, networkinginstall.Install,
+	coreinstall.Install, admissionregistrationinstall.Install, appsinstall.Install, apiextensionsinstall.Install, networkinginstall.Install,
 	policyinstall.Install, rbacinstall.Install, schedulinginstall.Install, storageinstall.Install,
 )
 

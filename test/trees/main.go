@@ -26,6 +26,10 @@ const clusters = "testdata/clusters"
 // versions are the releases that the judges are built from; a case that asks for the first is also rendered as the others.
 var versions = []string{"v1.36.3", "v1.34.4", "v1.35.4", "v1.37.1"}
 
+// needs has the minor before which a case is not valid: it asks for what older releases do not have. All minors have two digits, so they
+// compare as texts.
+var needs = map[string]string{"worker-roles": "v1.36"}
+
 // Machine is one machine as its document leaves it.
 type Machine struct {
 	Case       string
@@ -64,6 +68,9 @@ func run(out string) error {
 		}
 		for i, version := range versions {
 			if i > 0 && !strings.Contains(string(text), "kubernetesVersion: "+versions[0]+"\n") {
+				continue
+			}
+			if version < needs[e.Name()] {
 				continue
 			}
 			if err := one(dir, string(text), version, out); err != nil {

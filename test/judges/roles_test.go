@@ -1,0 +1,309 @@
+package judges
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/openapi/openapitest"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/controller/ttl"
+	apiserveroptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
+)
+
+// rolesCase is the golden cluster whose workers have roles; releases without the policy that it takes do not have it.
+const rolesCase = "worker-roles"
+
+// TestWorkerRoles: the API server's own admission, with the policies of the golden cluster, gives a worker the roles that its kubelet asks
+// for when it registers, and nobody what the kubelet must not have.
+func TestWorkerRoles(t *testing.T) {
+	t.Parallel()
+	if minor < "v1.36" {
+		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
+	}
+	machines := cluster(t, rolesCase, "ignition")
+	worker := machines[slices.IndexFunc(machines, func(m *Machine) bool { return m.Name == "worker-1" })]
+	registers := labels{}
+	for pair := range strings.SplitSeq(flagValues(worker.KubeletCommand())["--node-labels"], ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		registers[key] = value
+	}
+	roles := labels{"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/disk": "ssd"}
+	complete := registers.and(roles)
+	fewer := maps.Clone(complete)
+	maps.DeleteFunc(fewer, func(key, _ string) bool { return strings.HasSuffix(key, "/disk") })
+
+	kubelet := &user.DefaultInfo{Name: "system:node:worker-1", Groups: []string{user.NodesGroup, user.AllAuthenticated}}
+	administrator := &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"kubeadm:cluster-admins", user.AllAuthenticated}}
+	const refused = "a kubelet must not add or change the labels role.kiln.dev/*"
+	asked := newNodeAdmission(t, machines[0], "", "")
+	for name, tt := range map[string]struct {
+		by            user.Info
+		subresource   string
+		before, after labels // before is nil for a Node that is created
+		want          labels // nil if the request is refused
+		err           string
+	}{
+		"kubelet registers":                 {by: kubelet, after: registers, want: registers},
+		"controller writes":                 {by: controller, before: registers, after: registers, want: complete},
+		"controller writes again":           {by: controller, before: complete, after: complete, want: complete},
+		"kubelet writes":                    {by: kubelet, before: complete, after: complete, want: complete},
+		"kubelet writes before":             {by: kubelet, before: registers, after: registers, want: registers},
+		"kubelet writes status":             {by: kubelet, subresource: "status", before: complete, after: complete, want: complete},
+		"a label is taken away":             {by: controller, before: complete, after: registers, want: complete},
+		"a role is taken away":              {by: administrator, before: complete, after: fewer, want: fewer},
+		"a role is given":                   {by: administrator, before: labels{"a": "b"}, after: labels{"a": "b", "role.kiln.dev/x": ""}, want: labels{"a": "b", "role.kiln.dev/x": "", "node-role.kubernetes.io/x": ""}},
+		"Node without roles":                {by: controller, before: labels{"a": "b"}, after: labels{"a": "b"}, want: labels{"a": "b"}},
+		"Node without labels":               {by: controller, before: labels{}, after: labels{}, want: labels{}},
+		"kubelet of a Node without labels":  {by: kubelet, before: labels{}, after: labels{}, want: labels{}},
+		"kubelet registers a control plane": {by: kubelet, after: masquerade, want: masquerade},
+		"that control plane":                {by: controller, before: masquerade, after: masquerade, want: masquerade.and(labels{"node-role.kubernetes.io/x": ""})},
+		"kubelet takes a role at once":      {by: kubelet, after: complete, err: "is not allowed to set the following labels: node-role.kubernetes.io/disk, node-role.kubernetes.io/worker"},
+		"kubelet takes a role":              {by: kubelet, before: registers, after: complete, err: "is not allowed to modify labels: node-role.kubernetes.io/disk"},
+		"kubelet adds a role":               {by: kubelet, before: complete, after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused},
+		"kubelet adds its first":            {by: kubelet, before: labels{}, after: labels{"role.kiln.dev/ingress": ""}, err: refused},
+		"kubelet adds a role by its status": {by: kubelet, subresource: "status", before: complete, after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused},
+		"kubelet changes a role":            {by: kubelet, before: complete, after: complete.and(labels{"role.kiln.dev/disk": "nvme"}), err: refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := asked.node(t, tt.by, tt.subresource, tt.before, tt.after)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got)
+		})
+	}
+
+	// The policy's first condition is not there for nothing.
+	t.Run("policy that is for kubelets too", func(t *testing.T) {
+		t.Parallel()
+		open := newNodeAdmission(t, machines[0], "'!request.userInfo.username.startsWith(''system:node:'')'", `"true"`)
+		_, err := open.node(t, kubelet, "", nil, registers)
+		require.NoError(t, err, "only updates are its business")
+		_, err = open.node(t, kubelet, "", registers, registers)
+		require.ErrorContains(t, err, "is not allowed to modify labels: node-role.kubernetes.io/disk, node-role.kubernetes.io/worker")
+	})
+}
+
+// TestWorkerRolesBroken: the judge of objects finds what is wrong with a policy.
+func TestWorkerRolesBroken(t *testing.T) {
+	t.Parallel()
+	if minor < "v1.36" {
+		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
+	}
+	for name, tt := range map[string]struct{ kind, old, new, want string }{
+		"expression": {"mutatingadmissionpolicy", "escapeKey", "escape", "undeclared reference to 'escape'"},
+		"patch":      {"mutatingadmissionpolicy", "op: 'add'", "operation: 'add'", "expected type of field 'operation'"},
+		"deletion":   {"mutatingadmissionpolicy", "- UPDATE", "- DELETE", "spec.matchConstraints.resourceRules.operations"},
+		"condition":  {"validatingadmissionpolicy", "variables.after.all", "variables.later.all", "undefined field 'later'"},
+		"binding":    {"validatingadmissionpolicybinding", "- Deny", "- Refuse", "spec.validationActions"},
+		"policy":     {"mutatingadmissionpolicybinding", "policyName: worker-roles.kiln.dev", `policyName: ""`, "spec.policyName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			machines := cluster(t, rolesCase, "ignition")
+			i := slices.IndexFunc(machines[0].Files, func(f File) bool { return strings.HasSuffix(f.Path, "-"+tt.kind+"-worker-roles.kiln.dev.yaml") })
+			require.GreaterOrEqual(t, i, 0)
+			f := &machines[0].Files[i]
+			require.Contains(t, string(f.Content), tt.old)
+			f.Content = []byte(strings.Replace(string(f.Content), tt.old, tt.new, 1))
+			assert.Contains(t, strings.Join(objectsJudge(machines), "\n"), tt.want)
+		})
+	}
+}
+
+// TestTTLControllerWritesAgain: what the hook of a worker writes to its Node has the controller-manager write there too.
+func TestTTLControllerWritesAgain(t *testing.T) {
+	t.Parallel()
+	if minor < "v1.36" {
+		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
+	}
+	machines := cluster(t, rolesCase, "ignition")
+	worker := machines[slices.IndexFunc(machines, func(m *Machine) bool { return m.Role == "worker" })]
+	patch := regexp.MustCompile(`--data-binary '(.*)'`).FindSubmatch(worker.File("/etc/kiln/steps").Content)
+	require.NotNil(t, patch)
+
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name, Annotations: map[string]string{corev1.ObjectTTLAnnotationKey: "0"}}})
+	known := informers.NewSharedInformerFactory(client, 0)
+	keeper := ttl.NewTTLController(t.Context(), known.Core().V1().Nodes(), client)
+	known.Start(t.Context().Done())
+	known.WaitForCacheSync(t.Context().Done())
+	go keeper.Run(t.Context(), 1)
+
+	nodes := client.CoreV1().Nodes()
+	// Again and again, as the hook does: the fake server forgets what happens before somebody watches.
+	for end := time.Now().Add(time.Minute); ; {
+		node, err := nodes.Patch(t.Context(), worker.Name, types.MergePatchType, patch[1], metav1.PatchOptions{})
+		require.NoError(t, err)
+		require.Empty(t, node.Annotations)
+		time.Sleep(100 * time.Millisecond)
+		node, err = nodes.Get(t.Context(), worker.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		if node.Annotations[corev1.ObjectTTLAnnotationKey] == "0" {
+			return
+		}
+		require.True(t, time.Now().Before(end), "nobody wrote the annotation again")
+	}
+}
+
+// masquerade is how a worker would ask to be a control plane.
+var masquerade = labels{"role.kiln.dev/control-plane": "", "role.kiln.dev/master": "", "role.kiln.dev/x": ""}
+
+// controller is the first to write to a Node that has registered.
+var controller = &user.DefaultInfo{Name: "system:serviceaccount:kube-system:ttl-controller", Groups: []string{"system:serviceaccounts", user.AllAuthenticated}}
+
+// labels are a Node's.
+type labels map[string]string
+
+func (l labels) and(others labels) labels {
+	all := maps.Clone(l)
+	maps.Copy(all, others)
+	return all
+}
+
+// nodeAdmission is what an API server asks about a request that writes a Node.
+type nodeAdmission struct{ chain admission.Interface }
+
+// newNodeAdmission makes the API server's plugins that look at Nodes, in its own order, and gives them the policies among the objects of a
+// control plane, with another text for one in them if that is not empty.
+func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmission {
+	t.Helper()
+	var policies []runtime.Object
+	replaced := 0
+	for _, f := range m.Under(objectsDir) {
+		if !strings.Contains(f.Path, "admissionpolicy") {
+			continue
+		}
+		text := string(f.Content)
+		if one != "" {
+			replaced += strings.Count(text, one)
+			text = strings.ReplaceAll(text, one, another)
+		}
+		object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode([]byte(text), nil, nil)
+		require.NoError(t, err, f.Path)
+		legacyscheme.Scheme.Default(object)
+		policies = append(policies, object)
+	}
+	require.Equal(t, one != "", replaced == 1, one)
+	require.Len(t, policies, 4)
+
+	client := fake.NewClientset(policies...)
+	known := informers.NewSharedInformerFactory(client, 0)
+	all := apiserveroptions.NewAdmissionOptions().GenericAdmission
+	var names []string
+	for _, name := range all.RecommendedPluginOrder {
+		switch name {
+		case "NodeRestriction", "TaintNodesByCondition", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy":
+			names = append(names, name)
+		}
+	}
+	require.Len(t, names, 4)
+	chain, err := all.Plugins.NewFromPlugins(names, noConfiguration{}, setters{
+		{"SetDrainedNotification", t.Context().Done()},
+		{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
+		{"SetExternalKubeClientSet", schemas(t)},
+		{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(legacyscheme.Scheme)},
+		{"SetExternalKubeInformerFactory", known},
+		{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+		{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+		{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
+	}, nil)
+	require.NoError(t, err)
+	known.Start(t.Context().Done())
+	a := nodeAdmission{chain}
+	require.Eventually(t, func() bool {
+		_, err := a.node(t, controller, "", masquerade, masquerade)
+		return !apierrors.IsServiceUnavailable(err) // it does not know yet what a Node looks like
+	}, time.Minute, 10*time.Millisecond)
+	return a
+}
+
+// node returns the labels that a Node has after a request that wants it to have these, or why the request is refused.
+func (a nodeAdmission) node(t *testing.T, by user.Info, subresource string, before, after labels) (labels, error) {
+	t.Helper()
+	object := &core.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Labels: maps.Clone(after)}}
+	operation, old, options := admission.Create, runtime.Object(nil), runtime.Object(&metav1.CreateOptions{})
+	if before != nil {
+		operation, options = admission.Update, &metav1.UpdateOptions{}
+		old = &core.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Labels: before}}
+	}
+	attributes := admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("Node"), "", "worker-1",
+		corev1.SchemeGroupVersion.WithResource("nodes"), subresource, operation, options, false, by)
+	interfaces := admission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
+	if err := a.chain.(admission.MutationInterface).Admit(context.Background(), attributes, interfaces); err != nil {
+		return nil, err
+	}
+	if err := a.chain.(admission.ValidationInterface).Validate(context.Background(), attributes, interfaces); err != nil {
+		return nil, err
+	}
+	return object.Labels, nil
+}
+
+// setters give plugins what they need, each by the method of that name. The API server's own initializer does the same; its
+// constructor has other parameters in other releases.
+type setters []struct {
+	method string
+	value  any
+}
+
+func (s setters) Initialize(plugin admission.Interface) {
+	for _, set := range s {
+		if method := reflect.ValueOf(plugin).MethodByName(set.method); method.IsValid() {
+			method.Call([]reflect.Value{reflect.ValueOf(set.value)})
+		}
+	}
+}
+
+type noConfiguration struct{}
+
+func (noConfiguration) ConfigFor(string) (io.Reader, error) { return nil, nil }
+
+// schemas returns a client of a server that describes the objects of Kubernetes' core and knows nothing else, which is more than the fake
+// one can.
+func schemas(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	known, err := openapitest.NewEmbeddedFileClient().Paths()
+	require.NoError(t, err)
+	core, err := known["api/v1"].Schema(runtime.ContentTypeJSON)
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/openapi/v3", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}}`)
+	})
+	mux.HandleFunc("/openapi/v3/api/v1", func(w http.ResponseWriter, _ *http.Request) { w.Write(core) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	return client
+}
