@@ -93,11 +93,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		}
 		d.Files = []Output{{"config.ign", doc}}
 	default:
-		compressAbove := limit
-		if m.Platform.TextOnly {
-			compressAbove = 0
-		}
-		doc, err := cloudinit.Pack(n, compressAbove)
+		doc, err := cloudinit.Pack(n, limit, m.Platform.TextOnly)
 		if err != nil {
 			return nil, err
 		}

@@ -157,11 +157,13 @@ func TestFormats(t *testing.T) {
 					if len(n.Extra) > 0 {
 						continue
 					}
-					doc, err = cloudinit.Pack(n, limit)
-					require.NoError(t, err)
-					got, err = cloudinit.Unpack(doc)
-					require.NoError(t, err)
-					require.Equal(t, want, got, "%s as cloud-init, limit %d", n.Name, limit)
+					for _, text := range []bool{false, true} {
+						doc, err = cloudinit.Pack(n, limit, text)
+						require.NoError(t, err)
+						got, err = cloudinit.Unpack(doc)
+						require.NoError(t, err)
+						require.Equal(t, want, got, "%s as cloud-init, limit %d, text %v", n.Name, limit, text)
+					}
 				}
 			}
 		})

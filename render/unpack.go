@@ -67,19 +67,12 @@ func unpack(doc []byte) (*node.Node, error) {
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")):
 		n, err = ignition.Unpack(doc)
-	case bytes.HasPrefix(doc, []byte("#cloud-config")):
+	case bytes.HasPrefix(doc, []byte("#cloud-config")), cloudinit.IsMessage(doc):
 		n, err = cloudinit.Unpack(doc)
-	case isMIME(doc):
-		err = errors.New("a MIME message, which kiln does not make; give its part text/cloud-config")
 	default:
 		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, or a machine's folder")
 	}
 	return &n, err
-}
-
-func isMIME(doc []byte) bool {
-	head := bytes.ToLower(doc[:min(len(doc), 256)])
-	return bytes.HasPrefix(head, []byte("content-type:")) || bytes.HasPrefix(head, []byte("mime-version:"))
 }
 
 // unwrap takes one layer of packing off a document, if it has one.

@@ -36,7 +36,7 @@ func packed(t testing.TB, n *node.Node) map[string][]byte {
 		if len(n.Extra) > 0 {
 			continue
 		}
-		doc, err = cloudinit.Pack(n, limit)
+		doc, err = cloudinit.Pack(n, limit, false)
 		require.NoError(t, err)
 		out[fmt.Sprintf("cloud-init, limit %d", limit)] = doc
 	}
@@ -300,7 +300,7 @@ func TestConcealed(t *testing.T) {
 		{"no object", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o644, "hello", true},
 	} {
 		n := &node.Node{Files: []node.File{{Path: row.path, Mode: row.mode, Content: []byte(row.content)}}}
-		doc, err := cloudinit.Pack(n, 0)
+		doc, err := cloudinit.Pack(n, 0, false)
 		require.NoError(t, err, row.name)
 		u, err := render.ParseDocument(doc)
 		require.NoError(t, err, row.name)
@@ -350,7 +350,7 @@ func TestUnpackTree(t *testing.T) {
 		Links: []node.Link{{Path: "/etc/a/b/l", Target: "c"}},
 		Units: []node.Unit{{Name: "x.service", Enabled: true}},
 	}
-	doc, err := cloudinit.Pack(n, 0)
+	doc, err := cloudinit.Pack(n, 0, false)
 	require.NoError(t, err)
 	u, err := render.ParseDocument(doc)
 	require.NoError(t, err)

@@ -74,7 +74,7 @@ func sized(files int) *node.Node {
 
 func TestPack(t *testing.T) {
 	t.Parallel()
-	got, err := cloudinit.Pack(full(), 0)
+	got, err := cloudinit.Pack(full(), 0, false)
 	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/full.yaml")
 	require.NoError(t, err)
@@ -167,10 +167,14 @@ func adversarial() *node.Node {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range machines {
-		for _, limit := range []int{0, 1} {
-			t.Run(fmt.Sprintf("%s, limit %d", c.name, limit), func(t *testing.T) {
+		for _, form := range []struct {
+			limit int
+			text  bool
+		}{{0, false}, {1, false}, {1, true}} {
+			limit := form.limit
+			t.Run(fmt.Sprintf("%s, limit %d, text %v", c.name, limit, form.text), func(t *testing.T) {
 				t.Parallel()
-				doc, err := cloudinit.Pack(c.n, limit)
+				doc, err := cloudinit.Pack(c.n, limit, form.text)
 				require.NoError(t, err)
 				got, err := cloudinit.Unpack(doc)
 				require.NoError(t, err)
@@ -189,20 +193,40 @@ func TestRoundTrip(t *testing.T) {
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	n := sized(50)
-	plain, err := cloudinit.Pack(n, 0)
+	plain, err := cloudinit.Pack(n, 0, false)
 	require.NoError(t, err)
 
-	same, err := cloudinit.Pack(n, len(plain))
+	same, err := cloudinit.Pack(n, len(plain), false)
 	require.NoError(t, err)
 	assert.Equal(t, string(plain), string(same), "a document that fits is not compressed")
 
-	doc, err := cloudinit.Pack(n, len(plain)-1)
+	doc, err := cloudinit.Pack(n, len(plain)-1, false)
 	require.NoError(t, err)
-	again, err := cloudinit.Pack(n, len(plain)-1)
+	again, err := cloudinit.Pack(n, len(plain)-1, false)
 	require.NoError(t, err)
 	assert.Equal(t, doc, again)
 	assert.Equal(t, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0}, doc[:8], "no name, no time")
 	assert.Less(t, len(doc), len(plain))
+
+	text, err := cloudinit.Pack(n, len(plain)-1, true)
+	require.NoError(t, err)
+	assert.NotContains(t, strings.Map(func(r rune) rune {
+		if r == '\n' || r >= ' ' && r <= '~' {
+			return -1
+		}
+		return '?'
+	}, string(text)), "?", "text alone")
+	assert.Less(t, len(text), len(doc)*4/3+250)
+	for name, wrong := range map[string]string{
+		"another's":  "MIME-Version: 1.0\n\n#cloud-config\n",
+		"cut off":    string(text[:len(text)-20]),
+		"damaged":    strings.Replace(string(text), "H4sI", "H4s!", 1),
+		"no gzip":    strings.Replace(string(text), "H4sI", "AAAA", 1),
+		"more of it": string(text) + "more",
+	} {
+		_, err = cloudinit.Unpack([]byte(wrong))
+		assert.Error(t, err, name)
+	}
 }
 
 func TestPackErrors(t *testing.T) {
@@ -238,7 +262,7 @@ func TestPackErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(&c.n, 0)
+			doc, err := cloudinit.Pack(&c.n, 0, false)
 			require.ErrorContains(t, err, c.want)
 			assert.Nil(t, doc)
 		})
@@ -325,7 +349,7 @@ json.dump({"files": files, "runcmd": doc["runcmd"], "bootcmd": doc.get("bootcmd"
 	}{"random texts", random}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(c.n, 0)
+			doc, err := cloudinit.Pack(c.n, 0, false)
 			require.NoError(t, err)
 			cmd := exec.Command(python, "-c", script)
 			cmd.Stdin = bytes.NewReader(doc)
@@ -360,7 +384,7 @@ json.dump({"files": files, "runcmd": doc["runcmd"], "bootcmd": doc.get("bootcmd"
 // commands returns the lists of words in the given part of n's document.
 func commands(t *testing.T, n *node.Node, part string) [][]string {
 	t.Helper()
-	doc, err := cloudinit.Pack(n, 0)
+	doc, err := cloudinit.Pack(n, 0, false)
 	require.NoError(t, err)
 	var c map[string]any
 	require.NoError(t, yaml.Unmarshal(doc, &c))
@@ -441,7 +465,7 @@ func TestSchema(t *testing.T) {
 	for _, c := range machines {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(c.n, 0)
+			doc, err := cloudinit.Pack(c.n, 0, false)
 			require.NoError(t, err)
 			name := filepath.Join(t.TempDir(), "user-data")
 			require.NoError(t, os.WriteFile(name, doc, 0o600))
@@ -464,7 +488,7 @@ func FuzzRoundTrip(f *testing.F) {
 			Dirs:  []node.Dir{{Path: p + ".d", Mode: mode, User: user, Group: group}},
 			Links: []node.Link{{Path: p + ".l", Target: p}},
 		}
-		doc, err := cloudinit.Pack(n, len(content)%2)
+		doc, err := cloudinit.Pack(n, len(content)%2, len(content)%4 == 1)
 		valid := utf8.ValidString(p) && !strings.Contains(p, "\x00") && path.IsAbs(p) && path.Clean(p) == p && path.Clean(p+".d") == p+".d" &&
 			mode <= 0o777 && isAccount(user) && isAccount(group) && !strings.Contains(strings.ToLower(p), "mime-version:")
 		if !valid {
@@ -495,11 +519,11 @@ func BenchmarkPack(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			n := sized(c.files)
-			doc, err := cloudinit.Pack(n, c.limit)
+			doc, err := cloudinit.Pack(n, c.limit, false)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := cloudinit.Pack(n, c.limit); err != nil {
+				if _, err := cloudinit.Pack(n, c.limit, false); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -41,13 +41,13 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // without waiting for them. A link is not made where something is already. The host's name and /etc/hosts are left alone.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, which may
-// still be longer than limit, and which only a platform that delivers bytes, not text, can carry.
+// still be longer than limit. Where only text is carried, that is the one part of a MIME message, in base64.
 //
 // It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a mode beyond the
 // permission bits, a name that is not one, text that is not UTF-8, a path, user or unit that stands there twice, a unit
 // that is masked and also started, enabled or among the files. All such mistakes are in the error, with their paths,
 // never with a content.
-func Pack(n *node.Node, limit int) ([]byte, error) {
+func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if err := check(n); err != nil {
 		return nil, err
 	}
@@ -66,6 +66,9 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	}
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
+	}
+	if textOnly {
+		return message(compress.Gzip(doc.Bytes())), nil
 	}
 	return compress.Gzip(doc.Bytes()), nil
 }

@@ -18,10 +18,17 @@ import (
 // Unpack returns the machine that doc, user-data made by Pack, describes: for every n, Unpack(Pack(n)) is
 // n.Delivered(). Name is what /etc/hostname holds without its newline, or empty.
 //
-// It fails if doc is not #cloud-config, plain or compressed, or larger than 64 MiB, and at the first key or command that Pack
+// It fails if doc is not #cloud-config, plain, compressed or compressed in a MIME message, or larger than 64 MiB, and at the first key or command that Pack
 // does not write, since what it means for the machine is unknown.
 func Unpack(doc []byte) (node.Node, error) {
-	if bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) {
+	if !isGzip(doc) && IsMessage(doc) {
+		zipped, err := unmessage(doc)
+		if err != nil {
+			return node.Node{}, err
+		}
+		doc = zipped
+	}
+	if isGzip(doc) {
 		plain, err := compress.Gunzip(doc)
 		if err != nil {
 			return node.Node{}, err
@@ -49,6 +56,8 @@ func Unpack(doc []byte) (node.Node, error) {
 	}
 	return n.Delivered(), nil
 }
+
+func isGzip(doc []byte) bool { return bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) }
 
 // quotedValue is how the decoder quotes the beginning of a value that it cannot use, which may be that of a secret.
 var quotedValue = regexp.MustCompile("!!(\\w+) `[^`\n]*`")

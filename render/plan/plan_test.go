@@ -220,3 +220,22 @@ func TestEtcdMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestPlatforms: the table is in the order of names, has every platform that the configuration knows, and says everything of each.
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	field, ok := config.Field("machines.platform")
+	require.True(t, ok)
+	var last string
+	for _, p := range plan.Platforms {
+		require.Less(t, last, p.Name)
+		last = p.Name
+		require.Contains(t, fmt.Sprint(field), p.Name)
+		for _, text := range []string{p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Source} {
+			require.NotEmpty(t, text, p.Name)
+		}
+		require.False(t, p.Unknown && p.Limit > 0, p.Name)
+		require.False(t, p.NoCloud && (p.Limit > 0 || p.Unknown), "%s: a file has no limit", p.Name)
+	}
+	require.Len(t, plan.Platforms, 19)
+}

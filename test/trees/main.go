@@ -162,7 +162,7 @@ func asIgnition(n *node.Node) (node.Node, error) {
 }
 
 func asCloudInit(n *node.Node) (node.Node, error) {
-	doc, err := cloudinit.Pack(n, 0)
+	doc, err := cloudinit.Pack(n, 0, false)
 	if err != nil {
 		return node.Node{}, err
 	}

@@ -1,0 +1,91 @@
+package plan
+
+import "slices"
+
+// Platform is what the place where a machine runs decides about its document, and what people should know who give it one there.
+type Platform struct {
+	Name string `json:"name"`
+	// Limit is the largest document in bytes, as kiln writes it; 0 means that there is none, or that it is not known.
+	Limit int `json:"limit,omitempty"`
+	// Unknown says that the platform may well have a limit, but nobody says which.
+	Unknown bool `json:"unknown,omitempty"`
+	// Counted is what the vendor counts, and its own figure.
+	Counted string `json:"counted"`
+	// TextOnly says that the document must be text: compressed, it is the part of a MIME message for cloud-init. Ignition's is always text.
+	TextOnly bool `json:"textOnly,omitempty"`
+	// NoCloud says that meta-data and network-config are delivered beside the user-data.
+	NoCloud bool `json:"noCloud,omitempty"`
+	// Ignition and CloudInit are where each reads the document.
+	Ignition  string `json:"ignition"`
+	CloudInit string `json:"cloudInit"`
+	// Exposure is who can read the document later, with its secrets.
+	Exposure string `json:"exposure"`
+	// Trap is what else goes wrong there; empty if nothing is known to.
+	Trap string `json:"trap,omitempty"`
+	// Source is where the limit was read, in August 2026.
+	Source string `json:"source"`
+	// Metadata are the addresses at which any process on the machine can read the document; none if it arrives otherwise.
+	// Link-local IPv6 addresses are left out: nothing forwards to them.
+	Metadata []string `json:"metadata,omitempty"`
+}
+
+// linkLocal is where nearly all platforms have their metadata service.
+const linkLocal = "169.254.169.254"
+
+// What several rows say.
+const (
+	inside      = "every process on the machine, over HTTP without credentials; kiln closes it to pods"
+	onMedium    = "root on the machine, and whoever has the medium"
+	byHost      = "root on the machine, and whoever administers the host"
+	seedDisk    = "a file on the disk with the label cidata"
+	vendorDocs  = "the vendor's API documentation"
+	ignitionDoc = "Ignition's source (internal/providers)"
+)
+
+// Platforms is the table of platforms, by name. Limits are on the document before the platform's own base64: where the vendor counts
+// base64, Limit is three quarters of it. An Ignition document is never compressed as a whole, since nearly nobody unpacks it; its stub holds a compressed
+// one. cloud-init unpacks everywhere.
+var Platforms = []Platform{
+	{Name: "akamai", Unknown: true, Counted: "not said", Ignition: "metadata service, user-data in base64", CloudInit: "metadata service",
+		Exposure: inside, Source: ignitionDoc, Metadata: []string{linkLocal}},
+	{Name: "aws", Limit: 16384, Counted: "16 KiB, before base64", Ignition: "IMDS user-data", CloudInit: "IMDS user-data",
+		Exposure: inside + "; whoever may call ec2:DescribeInstanceAttribute", Trap: "launch configurations take 16,383; set the hop limit of IMDS to 1",
+		Source: "EC2 user guide", Metadata: []string{linkLocal, "fd00:ec2::254"}},
+	{Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64", Ignition: "IMDS userData, or CustomData.bin on the provisioning disk", CloudInit: "the provisioning disk, or IMDS userData",
+		Exposure: "customData: root on the machine; userData: " + inside, Trap: "customData is not in IMDS, userData is", Source: "Azure custom data page, ARM property text", Metadata: []string{linkLocal}},
+	{Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text", Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: vendorDocs, Metadata: []string{linkLocal}},
+	{Name: "exoscale", Unknown: true, Counted: "not said", Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: ignitionDoc, Metadata: []string{linkLocal}},
+	{Name: "gcp", Limit: 262144, TextOnly: true, Counted: "256 KiB a value, text; 512 KB of all", Ignition: "metadata attribute user-data", CloudInit: "metadata attribute user-data",
+		Exposure: "every process on the machine that sends Metadata-Flavor: Google; viewers of the project; kiln closes it to pods", Source: "Compute REST reference", Metadata: []string{linkLocal, "fd20:ce::254"}},
+	{Name: "hetzner", Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API", Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: vendorDocs, Metadata: []string{linkLocal}},
+	{Name: "hyperv", Unknown: true, Counted: "about 1 KiB a value of the key-value pool; Ignition reads several", Ignition: "KVP pool 0, ignition.config.0, .1, …", CloudInit: seedDisk,
+		Exposure: byHost, Trap: "the document has to be split over values (kvpctl)", Source: "Ignition's documentation"},
+	{Name: "kubevirt", Limit: 1 << 20, Counted: "2,048 bytes in the VirtualMachine itself; a Secret that it names takes 1 MiB", Ignition: "the disk cidata or config-2", CloudInit: seedDisk,
+		Exposure: "whoever may read the Secret or the VirtualMachineInstance; root on the machine", Trap: "name a Secret; the document is not in the VirtualMachine", Source: "KubeVirt's webhook"},
+	{Name: "libvirt", NoCloud: true, Counted: "a file", Ignition: "QEMU's fw_cfg opt/com.coreos/config", CloudInit: seedDisk, Exposure: byHost, Source: ignitionDoc},
+	{Name: "metal", NoCloud: true, Counted: "a file", Ignition: "the installed disk, or ignition.config.url", CloudInit: seedDisk, Exposure: onMedium + "; over HTTP, whoever reaches the URL", Source: ignitionDoc},
+	{Name: "nocloud", NoCloud: true, Counted: "a file", Ignition: "the disk cidata or config-2 where the image's platform says so", CloudInit: seedDisk, Exposure: onMedium, Source: "cloud-init's documentation"},
+	{Name: "openstack", Limit: 49149, Counted: "65,535 characters of base64", Ignition: "config drive and metadata service", CloudInit: "config drive or metadata service",
+		Exposure: inside + "; a config drive: root on the machine", Source: "Nova's request schema", Metadata: []string{linkLocal}},
+	{Name: "oracle", Limit: 23500, Counted: "32,000 bytes of all metadata in base64, with the ssh keys", Ignition: "metadata service, user_data in base64", CloudInit: "metadata service",
+		Exposure: "every process on the machine that sends Authorization: Bearer Oracle; kiln closes it to pods", Trap: "about 500 bytes are left for ssh keys", Source: "OCI SDK", Metadata: []string{linkLocal, "fd00:c1::a9fe:a9fe"}},
+	{Name: "proxmox", NoCloud: true, Counted: "a file", Ignition: "the disk cidata", CloudInit: seedDisk, Exposure: byHost, Source: ignitionDoc},
+	{Name: "qemu", NoCloud: true, Counted: "a file", Ignition: "fw_cfg opt/com.coreos/config", CloudInit: seedDisk, Exposure: byHost, Trap: "reading fw_cfg takes time with the square of the size", Source: ignitionDoc},
+	{Name: "scaleway", Unknown: true, Counted: "not said", Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: "root on the machine: the service answers ports below 1024 alone", Source: ignitionDoc, Metadata: []string{"169.254.42.42", "fd00:42::42"}},
+	{Name: "vsphere", Limit: 49152, Counted: "64 KiB of guestinfo, in base64", Ignition: "guestinfo.ignition.config.data with .encoding base64", CloudInit: "guestinfo.userdata with .encoding base64 or gzip+base64",
+		Exposure: "any process in the guest over the hypervisor's backdoor, until it is cleared; administrators of vSphere", Trap: "govc takes 128 KiB on a command line; vm.change -f reads a file",
+		Source: "VMware vm-operator issue 138, Broadcom's guest SDK guide"},
+	{Name: "vultr", Unknown: true, Counted: "not said", Ignition: "metadata service", CloudInit: "metadata service", Exposure: inside, Source: ignitionDoc, Metadata: []string{linkLocal}},
+}
+
+func platform(name string) Platform {
+	i := slices.IndexFunc(Platforms, func(p Platform) bool { return p.Name == name })
+	if i < 0 {
+		return Platform{Name: name}
+	}
+	return Platforms[i]
+}
