@@ -28,11 +28,12 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/kiln ./cmd/kiln
 
 test:
-	go test ./...
+	go test -timeout 20m ./...
 
 golden:
 	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc' -update
 	go test ./render/preflight -run TestDoc -update
+	go test ./cmd/kiln -run TestPlatformsDoc -update
 	go test ./render/config -run TestInvalid -update
 
 judges:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/change"
+	"kiln/render/plan"
 )
 
 // TestExamples: the examples for CI and pre-commit are YAML, and what they call is a command line of this program.
@@ -87,3 +90,22 @@ func TestChangesDoc(t *testing.T) {
 		require.Contains(t, doc, "`"+name+"`")
 	}
 }
+
+// TestPlatformsDoc holds the table of docs/platforms.md to the table in Go.
+func TestPlatformsDoc(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, p := range plan.Platforms {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p), p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Trap, p.Source)
+	}
+	const path = "../../docs/platforms.md"
+	page := read(t, path)
+	rows := strings.Index(page, "|---|\n") + len("|---|\n")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page[:rows]+b.String()), 0o644))
+		return
+	}
+	require.Equal(t, b.String(), page[rows:], "make golden rewrites it")
+}
+
+var update = flag.Bool("update", false, "rewrite what is generated in docs/")

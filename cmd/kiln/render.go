@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/plan"
 )
 
 type renderFlags struct {
@@ -124,6 +126,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
 	}
 	warnDates(messages, &bundle.Public, result)
+	warnSizes(messages, result)
 	return f.finish(cmd, r, path, result)
 }
 
@@ -240,11 +243,7 @@ func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) erro
 	if docs := result.Inventory.Documents; len(docs) <= maxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
-			limit := "no limit"
-			if e.Limit > 0 {
-				limit = fmt.Sprintf("of %d", e.Limit)
-			}
-			say(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, limit, e.ValidUntil.Format(time.DateOnly))
+			say(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, used(&e), e.ValidUntil.Format(time.DateOnly))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -254,6 +253,17 @@ func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) erro
 		say(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
 	}
 	return nil
+}
+
+// used is how much of its platform's limit a document uses.
+func used(e *render.Entry) string {
+	if e.Limit > 0 {
+		return fmt.Sprintf("of %d, %d %%", e.Limit, 100*e.Bytes/e.Limit)
+	}
+	if slices.ContainsFunc(plan.Platforms, func(p plan.Platform) bool { return p.Name == e.Platform && p.Unknown }) {
+		return "limit unknown"
+	}
+	return "no limit"
 }
 
 // count writes a number of things.

@@ -7,8 +7,8 @@
 #
 # It wants four cores or more. On two, emulated machines starve: everything but the pods took three quarters of the processors, API servers
 # ended for limits of their own (rbac/bootstrap-roles has half a minute) and began anew, and none was ready within half an hour. The settings
-# in clusters/balancer and clusters/vip are what helped: one processor each, weights for the pods and for etcd, less garbage collection, and
-# later machines with a lower priority.
+# in clusters/balancer and clusters/vip are what helped: weights for the pods and for etcd, less garbage collection, longer periods of everything that
+# happens again and again, API servers that wait for etcd, and later machines with a lower priority.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
@@ -30,10 +30,8 @@ for word in "$@"; do
   esac
 done
 
-# Four emulated machines share the processors of one computer. Each has one: with two, a processor that waits for an answer of the other
-# waits until this computer gives that one its turn.
+# Four emulated machines share the processors of one computer.
 form_limit=2400 step_limit=900
-export SMP=1
 pause=20
 
 tmp=$(mktemp -d) dir=$tmp/$case

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kiln/render"
+	"kiln/render/plan"
+)
+
+func platformsCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "platforms",
+		Short:   "List the platforms, and what a document may weigh there",
+		Example: "  kiln platforms",
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := outputFlag(output); err != nil {
+				return err
+			}
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), plan.Platforms)
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			say(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
+			for _, p := range plan.Platforms {
+				say(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
+			}
+			return table.Flush()
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "the list's form: text or json")
+	return cmd
+}
+
+// limit is how large a document may be, in words.
+func limit(p *plan.Platform) string {
+	switch {
+	case p.Limit > 0:
+		return fmt.Sprint(p.Limit)
+	case p.Unknown:
+		return "unknown"
+	}
+	return "no limit"
+}
+
+// largeForm is how a cloud-init document is packed that is larger than the limit as plain text.
+func largeForm(p *plan.Platform) string {
+	switch {
+	case p.Limit == 0:
+		return "plain"
+	case p.TextOnly:
+		return "gzip in a MIME message"
+	}
+	return "gzip"
+}
+
+// nearLimit is from how many hundredths of its platform's limit on a document is warned of: leaf certificates and what people add differ by some bytes.
+const nearLimit = 95
+
+// warnSizes tells of documents that will soon be too large.
+func warnSizes(w io.Writer, result *render.Result) {
+	told := 0
+	for _, e := range result.Inventory.Documents {
+		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
+			continue
+		}
+		if told++; told <= maxListed {
+			say(w, "kiln: %s: its document has %d of the %d bytes that %s takes\n", e.Node, e.Bytes, e.Limit, e.Platform)
+		}
+	}
+	if more := told - maxListed; more > 0 {
+		say(w, "kiln: and so it is for %d more machines; inventory.json has the sizes\n", more)
+	}
+}
