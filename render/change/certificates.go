@@ -1,0 +1,60 @@
+package change
+
+import (
+	"slices"
+	"strings"
+)
+
+// certificate is what a twin says of one.
+type certificate struct {
+	generation string
+	parts      map[string]string
+}
+
+// certificateParts are the parts of a certificate's line, by their first word; the one without is the kind of key.
+var certificateParts = []string{"subject", "issuer", "for", "from", "until", "fingerprint", "names"}
+
+// certificates separates the lines of certificates from the others.
+func certificates(list []string) (certs []certificate, rest []string) {
+	for _, line := range list {
+		text, ok := strings.CutPrefix(line, "certificate")
+		name, parts, found := strings.Cut(text, ": ")
+		if !ok || !found {
+			rest = append(rest, line)
+			continue
+		}
+		c := certificate{generation: generationOf(strings.TrimSpace(name)), parts: map[string]string{}}
+		for part := range strings.SplitSeq(parts, "; ") {
+			word, value, _ := strings.Cut(part, " ")
+			if !slices.Contains(certificateParts, word) {
+				word, value = "key", part
+			}
+			c.parts[word] = value
+		}
+		certs = append(certs, c)
+	}
+	return certs, rest
+}
+
+func (f *fields) certificate(old, new certificate) {
+	if told(old.generation, new.generation) {
+		f.value("certificate", old.generation, new.generation)
+	}
+	for _, part := range append(certificateParts, "key") {
+		a, b := old.parts[part], new.parts[part]
+		switch {
+		case a == b:
+		case part == "names" || part == "for":
+			f.set("certificate "+part, commas(a), commas(b))
+		default:
+			f.value("certificate "+part, a, b)
+		}
+	}
+}
+
+func commas(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

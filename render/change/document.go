@@ -1,0 +1,167 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// values compares two values of a YAML document, at path.
+func (f *fields) values(at string, old, new any) {
+	switch a := old.(type) {
+	case map[string]any:
+		if b, ok := new.(map[string]any); ok {
+			for _, name := range slices.Sorted(maps.Keys(merged(a, b))) {
+				f.member(joined(at, name), a, b, name)
+			}
+			return
+		}
+	case []any:
+		if b, ok := new.([]any); ok {
+			f.lists(at, a, b)
+			return
+		}
+	case string:
+		if b, ok := new.(string); ok && strings.Contains(a+b, "\n") {
+			f.texts(at, a, b)
+			return
+		}
+	}
+	f.value(at, written(old), written(new))
+}
+
+func (f *fields) member(at string, old, new map[string]any, name string) {
+	a, had := old[name]
+	b, has := new[name]
+	switch {
+	case had && has:
+		f.values(at, a, b)
+	case had && listed(a):
+		f.lists(at, a.([]any), []any{})
+	case has && listed(b):
+		f.lists(at, []any{}, b.([]any))
+	case had:
+		f.add(at, pointer(written(a)), nil)
+	default:
+		f.add(at, nil, pointer(written(b)))
+	}
+}
+
+// listed says that v is a list whose members are told one by one.
+func listed(v any) bool {
+	list, ok := v.([]any)
+	return ok && len(list) > 0
+}
+
+// joined is the path of a key below another.
+func joined(at, name string) string {
+	if at == "" {
+		return name
+	}
+	if strings.ContainsAny(name, ". ") {
+		return at + "[" + name + "]"
+	}
+	return at + "." + name
+}
+
+// identities are the keys by which the objects of a list are known, the first that all of them have, each another.
+var identities = []string{"name", "mountPath", "key", "containerPort", "path", "type"}
+
+// lists compares two lists: command lines by their flags, objects by what they are known by, values as a set.
+func (f *fields) lists(at string, old, new []any) {
+	a, aTexts := texts(old)
+	b, bTexts := texts(new)
+	if aTexts && bTexts {
+		if isCommand(a) || isCommand(b) {
+			f.settings(flags(at, a), flags(at, b))
+			return
+		}
+		f.set(at, a, b)
+		if slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+			f.value(at, strings.Join(a, " "), strings.Join(b, " "))
+		}
+		return
+	}
+	for _, id := range identities {
+		x, xOK := byIdentity(old, id)
+		y, yOK := byIdentity(new, id)
+		if !xOK || !yOK {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(merged(x, y))) {
+			f.member(at+"["+name+"]", x, y, name)
+		}
+		return
+	}
+	for i := range max(len(old), len(new)) {
+		x, y := map[string]any{}, map[string]any{}
+		if i < len(old) {
+			x[""] = old[i]
+		}
+		if i < len(new) {
+			y[""] = new[i]
+		}
+		f.member(fmt.Sprintf("%s[%d]", at, i), x, y, "")
+	}
+}
+
+// texts returns a list's members if all are plain values.
+func texts(list []any) ([]string, bool) {
+	out := make([]string, len(list))
+	for i, v := range list {
+		if structured(v) {
+			return nil, false
+		}
+		out[i] = written(v)
+	}
+	return out, true
+}
+
+func byIdentity(list []any, id string) (map[string]any, bool) {
+	out := map[string]any{}
+	for _, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok || m[id] == nil {
+			return nil, false
+		}
+		name := written(m[id])
+		if out[name] != nil {
+			return nil, false
+		}
+		out[name] = m
+	}
+	return out, true
+}
+
+// texts compares two long texts inside a document: those that are YAML themselves by their keys.
+func (f *fields) texts(at, old, new string) {
+	var a, b any
+	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil && structured(a) && structured(b) {
+		f.values(at, a, b)
+		return
+	}
+	f.set(at, lines([]byte(old)), lines([]byte(new)))
+}
+
+// written is a value on one line.
+func written(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" || strings.Contains(v, "\n") {
+			return strconv.Quote(v)
+		}
+		return v
+	case nil:
+		return "null"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

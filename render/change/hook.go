@@ -1,0 +1,75 @@
+package change
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY: level and remedy of those that both sides have.
+func (f *fields) checks(old, new []byte) {
+	read := func(text []byte) (list []setting, others map[string][2]string) {
+		others = map[string][2]string{}
+		for _, line := range lines(text) {
+			name, rest, _ := strings.Cut(line, "|")
+			level, rest, _ := strings.Cut(rest, "|")
+			check, remedy, _ := strings.Cut(rest, "|")
+			list = append(list, setting{name, []string{check}})
+			others[name] = [2]string{level, remedy}
+		}
+		return list, others
+	}
+	a, before := read(old)
+	b, after := read(new)
+	f.settings(a, b)
+	for _, s := range b {
+		if was, ok := before[s.name]; ok {
+			f.value(s.name+" level", was[0], after[s.name][0])
+			f.value(s.name+" remedy", was[1], after[s.name][1])
+		}
+	}
+}
+
+// maxRoutes bounds how many routes of a machine are compared one by one.
+const maxRoutes = 1 << 14
+
+// routes compares routes to machines: a line stands for as many in a row as its last word says, and another machine's pods make it
+// longer. Too many are left to be compared as lines.
+func (f *fields) routes(old, new []byte) {
+	a, aOK := expanded(old)
+	b, bOK := expanded(new)
+	if aOK && bOK {
+		f.set("", a, b)
+	}
+}
+
+func expanded(text []byte) (out []string, ok bool) {
+	for _, line := range lines(text) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			return nil, false
+		}
+		pods, err := netip.ParsePrefix(words[0])
+		via, err2 := netip.ParseAddr(words[1])
+		n, err3 := strconv.Atoi(words[2])
+		if err != nil || err2 != nil || err3 != nil || n > maxRoutes-len(out) {
+			return nil, false
+		}
+		for range n {
+			out = append(out, pods.String()+" via "+via.String())
+			pods, via = following(pods), via.Next()
+		}
+	}
+	return out, true
+}
+
+// following is the prefix after p, of the same length.
+func following(p netip.Prefix) netip.Prefix {
+	addr := p.Addr().AsSlice()
+	for i, carry := (p.Bits()-1)/8, 1<<(7-(p.Bits()-1)%8); i >= 0 && carry > 0; i-- {
+		sum := int(addr[i]) + carry
+		addr[i], carry = byte(sum), sum>>8 // #nosec G115 -- what is over eight bits is carried
+	}
+	next, _ := netip.AddrFromSlice(addr)
+	return netip.PrefixFrom(next, p.Bits())
+}

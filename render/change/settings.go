@@ -1,0 +1,132 @@
+package change
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// setting is one flag, directive or assignment. A name may repeat.
+type setting struct {
+	name   string
+	values []string
+}
+
+// settings compares values by name. Where both sides have a list of several members, its members are compared.
+func (f *fields) settings(old, new []setting) {
+	a, order := collected(old, nil)
+	b, order := collected(new, order)
+	for _, name := range order {
+		x, y := a[name], b[name]
+		if len(x) == 1 && len(y) == 1 {
+			if sep := separator(x[0], y[0]); sep != "" {
+				x, y = strings.Split(x[0], sep), strings.Split(y[0], sep)
+			} else {
+				f.value(name, quoted(x[0]), quoted(y[0]))
+				continue
+			}
+		}
+		f.set(name, x, y)
+		if len(x) == len(y) && !slices.Equal(x, y) && slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))) {
+			f.value(name, strings.Join(x, " "), strings.Join(y, " "))
+		}
+	}
+}
+
+func collected(list []setting, order []string) (map[string][]string, []string) {
+	out := map[string][]string{}
+	for _, s := range list {
+		if !slices.Contains(order, s.name) {
+			order = append(order, s.name)
+		}
+		out[s.name] = append(out[s.name], s.values...)
+	}
+	return out, order
+}
+
+// quoted shows an empty value, which is not an absent one.
+func quoted(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+// separator is what separates the members of two lists that share at least one; empty if they are no lists.
+func separator(old, new string) string {
+	for _, sep := range []string{" ", ","} {
+		a, b := strings.Split(old, sep), strings.Split(new, sep)
+		if len(a)+len(b) > 2 && slices.ContainsFunc(a, func(s string) bool { return s != "" && slices.Contains(b, s) }) {
+			return sep
+		}
+	}
+	return ""
+}
+
+func isCommand(list []string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, "--") })
+}
+
+// flags reads a command line.
+func flags(at string, words []string) (out []setting) {
+	for i, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		switch {
+		case !strings.HasPrefix(word, "-"):
+			out = append(out, setting{strings.TrimSpace(at + " argument " + strconv.Itoa(i)), []string{word}})
+		case !ok:
+			out = append(out, setting{strings.TrimSpace(at + " " + name), []string{"set"}})
+		default:
+			out = append(out, setting{strings.TrimSpace(at + " " + name), []string{value}})
+		}
+	}
+	return out
+}
+
+// directives reads a unit or another file of systemd's. A command line is one by its flags.
+func directives(text []byte) (out []setting) {
+	section := ""
+	for _, line := range lines(bytes.ReplaceAll(text, []byte("\\\n"), []byte(" "))) {
+		line = strings.TrimSpace(line)
+		name, value, ok := strings.Cut(line, "=")
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
+			section = line
+		case !ok:
+			out = append(out, setting{section, []string{line}})
+		default:
+			at := section + " " + strings.TrimSpace(name)
+			if words := strings.Fields(value); isCommand(words) {
+				out = append(out, flags(at, words)...)
+				continue
+			}
+			out = append(out, setting{at, []string{strings.TrimSpace(value)}})
+		}
+	}
+	return out
+}
+
+var assignment = regexp.MustCompile(`^([A-Za-z_][\w./-]*)\s*=\s*(.*)$`)
+
+// assignments reads lines of NAME=VALUE, quoted or not; nil if the text has other lines.
+func assignments(text []byte) []setting {
+	out := []setting{}
+	for _, line := range lines(text) {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		m := assignment.FindStringSubmatch(line)
+		if m == nil {
+			return nil
+		}
+		value := m[2]
+		if n := len(value); n > 1 && value[0] == '\'' && value[n-1] == '\'' {
+			value = value[1 : n-1]
+		}
+		out = append(out, setting{m[1], []string{value}})
+	}
+	return out
+}
