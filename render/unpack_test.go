@@ -202,7 +202,7 @@ func TestUnpackRefuses(t *testing.T) {
 		{"space", " \n", "neither Ignition (JSON) nor cloud-init"},
 		{"a script", "#!/bin/sh\n", "neither Ignition (JSON) nor cloud-init"},
 		{"a word", "hello", "base64 that is damaged or cut off"},
-		{"MIME", "Content-Type: multipart/mixed\n", "a MIME message"},
+		{"MIME", "Content-Type: multipart/mixed\nMIME-Version: 1.0\n", "a MIME message"},
 		{"gzip that is cut off", string(compress.Gzip([]byte("#cloud-config\n"))[:20]), "decompress: unexpected EOF"},
 		{"JSON that is cut off", `{"ignition":`, "unexpected end of JSON input"},
 		{"a string that is cut off", `"I2Nsb3Vk`, "damaged or cut off"},
