@@ -50,6 +50,14 @@ func (m *Machine) title() string {
 	return m.Name
 }
 
+// AddTo puts the machine's name where it belongs: to the machines, or to the pools.
+func (m *Machine) AddTo(machines, pools *[]string) {
+	if m.Pool {
+		machines = pools
+	}
+	*machines = append(*machines, m.Name)
+}
+
 // key is what no two things of a machine have in common.
 type key struct{ kind, id string }
 

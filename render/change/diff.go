@@ -250,11 +250,7 @@ func grouped(machines []*pair) []Group {
 		g := &group{members: members}
 		g.What = Changed
 		for _, i := range members {
-			if m := machines[i].machine(); m.Pool {
-				g.Pools = append(g.Pools, m.Name)
-			} else {
-				g.Machines = append(g.Machines, m.Name)
-			}
+			machines[i].machine().AddTo(&g.Machines, &g.Pools)
 		}
 		list = append(list, g)
 		return g

@@ -108,12 +108,9 @@ func follows(a, b string) bool {
 
 // change writes what happened to one thing.
 func (w *writer) change(c *Change) {
-	name := strings.TrimSpace(c.Kind + " " + c.Name)
-	switch {
-	case c.Kind == "machine":
-		name = "the machine itself"
-	case c.Kind == "file":
-		name = c.Name
+	name := c.title()
+	if c.Kind == "machine" {
+		name += " itself"
 	}
 	if c.What == Added {
 		// What is new is told on its own line.

@@ -292,7 +292,6 @@ func (p *Plan) verdicts(fates []*fate) {
 	order := []string{Add, Replace, Remove, Live, NextReplacement, Nothing}
 	by := map[string]int{}
 	for _, f := range fates {
-		m := f.machine()
 		id := f.verdict + "\x00" + strings.Join(f.why, "\x00")
 		i, ok := by[id]
 		if !ok {
@@ -300,12 +299,7 @@ func (p *Plan) verdicts(fates []*fate) {
 			by[id] = i
 			p.Machines = append(p.Machines, Verdict{Verdict: f.verdict, Why: f.why})
 		}
-		v := &p.Machines[i]
-		if m.Pool {
-			v.Pools = append(v.Pools, m.Name)
-		} else {
-			v.Machines = append(v.Machines, m.Name)
-		}
+		f.machine().AddTo(&p.Machines[i].Machines, &p.Machines[i].Pools)
 	}
 	slices.SortStableFunc(p.Machines, func(a, b Verdict) int {
 		return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict))

@@ -79,11 +79,7 @@ func (s *steps) of(verdict, role string) (out []*fate) {
 
 func named(list []*fate) (machines, pools []string) {
 	for _, f := range list {
-		if m := f.machine(); m.Pool {
-			pools = append(pools, m.Name)
-		} else {
-			machines = append(machines, m.Name)
-		}
+		f.machine().AddTo(&machines, &pools)
 	}
 	return machines, pools
 }

@@ -153,11 +153,7 @@ func trustOf(c *change.Cluster) (out []authority) {
 			l.Subject = "one for each machine"
 			fallthrough
 		default:
-			if m.Pool {
-				l.Pools = append(l.Pools, m.Name)
-			} else {
-				l.Machines = append(l.Machines, m.Name)
-			}
+			m.AddTo(&l.Machines, &l.Pools)
 		}
 	})
 	return out
@@ -182,19 +178,16 @@ func each(c *change.Cluster, do func(m *change.Machine, cert *change.Certificate
 type timeline struct {
 	From, Until time.Time
 	Bars        []bar
-	Height      int
 }
 
 type bar struct {
-	Y, X, W int // W and X in thousandths of the whole
-	Name    string
-	Until   time.Time
+	X, W  int // in thousandths of the whole
+	Name  string
+	Until time.Time
 }
 
 // Span is the whole in seconds, for the mark of today.
 func (t timeline) Span() int64 { return int64(t.Until.Sub(t.From) / time.Second) }
-
-const barHeight = 26
 
 // endsOf draws each kind of certificate from its beginning to its end, the earliest end first.
 func endsOf(c *change.Cluster) (t timeline) {
@@ -219,11 +212,10 @@ func endsOf(c *change.Cluster) (t timeline) {
 	})
 	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.name, b.name)) })
 	whole := t.Until.Sub(t.From)
-	for i, k := range kinds {
+	for _, k := range kinds {
 		at := func(when time.Time) int { return int(1000 * when.Sub(t.From).Seconds() / max(whole.Seconds(), 1)) }
-		t.Bars = append(t.Bars, bar{Y: i * barHeight, X: at(k.from), W: max(2, at(k.until)-at(k.from)), Name: k.name, Until: k.until})
+		t.Bars = append(t.Bars, bar{X: at(k.from), W: max(2, at(k.until)-at(k.from)), Name: k.name, Until: k.until})
 	}
-	t.Height = len(kinds) * barHeight
 	return t
 }
 

@@ -49,15 +49,16 @@ var styleText string
 var scriptText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"join": strings.Join, "percent": percent, "lines": marked, "date": date, "count": counted,
+	"percent": percent, "lines": marked, "date": date, "count": counted,
 }).Parse(pageText))
 
 // Page writes the page. It fails only if the templates do not fit the data.
 func Page(in Input) ([]byte, error) {
 	var out bytes.Buffer
+	paths, machines := contentsOf(in.Cluster)
 	err := page.Execute(&out, view{
 		Input: in, Style: template.CSS(styleText), Script: template.JS(scriptText), // #nosec G203 -- they are this package's own
-		Map: mapOf(in.Cluster), Trust: trustOf(in.Cluster), Ends: endsOf(in.Cluster), Paths: pathsOf(in.Cluster),
+		Map: mapOf(in.Cluster), Trust: trustOf(in.Cluster), Ends: endsOf(in.Cluster), Paths: paths, Machines: machines,
 	})
 	return out.Bytes(), err
 }
@@ -71,15 +72,8 @@ type view struct {
 	Trust  []authority
 	Ends   timeline
 	Paths  []pathView
-}
-
-// Machines are the cluster's machines with what lies on them.
-func (v view) Machines() []machineView {
-	var out []machineView
-	for _, m := range v.Cluster.Machines {
-		out = append(out, machineView{m, anchorsOf(v.Paths, m)})
-	}
-	return out
+	// Machines are the cluster's machines with what lies on them.
+	Machines []machineView
 }
 
 // Form is how reports are written in the page: plain, it colours them itself.
@@ -107,7 +101,6 @@ type variant struct {
 	Anchor   string
 	Machines []string
 	Pools    []string
-	key      string
 }
 
 // Who names the machines that have it.
@@ -121,50 +114,40 @@ func (v variant) Text() string {
 	return strings.ToValidUTF8(string(v.Content), "\ufffd")
 }
 
-// pathsOf sorts what all machines have by place.
-func pathsOf(c *change.Cluster) (out []pathView) {
-	index := map[string]int{}
+// contentsOf sorts what all machines have by place, and tells of each machine where its things are shown.
+func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
+	places := map[string]int{}
+	variants := map[string]int{}
 	for _, m := range c.Machines {
+		view := machineView{Machine: m}
 		for _, item := range m.Items() {
 			place := item.Kind + " " + item.Name
-			i, ok := index[place]
+			i, ok := places[place]
 			if !ok {
-				i = len(out)
-				index[place] = i
-				out = append(out, pathView{Kind: item.Kind, Name: item.Name})
+				i = len(paths)
+				places[place] = i
+				paths = append(paths, pathView{Kind: item.Kind, Name: item.Name})
 			}
-			p := &out[i]
-			key := keyOf(&item)
-			j := slices.IndexFunc(p.Variants, func(v variant) bool { return v.key == key })
-			if j < 0 {
+			p := &paths[i]
+			key := place + "\x00" + keyOf(&item)
+			j, ok := variants[key]
+			if !ok {
 				j = len(p.Variants)
-				p.Variants = append(p.Variants, variant{Item: item, Anchor: fmt.Sprintf("f%d-%d", i, j), key: key})
+				variants[key] = j
+				p.Variants = append(p.Variants, variant{Item: item, Anchor: fmt.Sprintf("f%d-%d", i, j)})
 			}
 			v := &p.Variants[j]
-			if m.Pool {
-				v.Pools = append(v.Pools, m.Name)
-			} else {
-				v.Machines = append(v.Machines, m.Name)
-			}
+			m.AddTo(&v.Machines, &v.Pools)
+			view.Entries = append(view.Entries, entry{item, v.Anchor})
 		}
+		machines = append(machines, view)
 	}
-	slices.SortStableFunc(out, func(a, b pathView) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	slices.SortStableFunc(paths, func(a, b pathView) int { return strings.Compare(a.Name, b.Name) })
+	return paths, machines
 }
 
 func keyOf(item *change.Item) string {
 	return item.Traits + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") + "\x00" + string(item.Content)
-}
-
-// anchorsOf are the things of one machine, with the places where the page shows them.
-func anchorsOf(paths []pathView, m *change.Machine) (out []entry) {
-	for _, item := range m.Items() {
-		key := keyOf(&item)
-		i := slices.IndexFunc(paths, func(p pathView) bool { return p.Kind == item.Kind && p.Name == item.Name })
-		j := slices.IndexFunc(paths[i].Variants, func(v variant) bool { return v.key == key })
-		out = append(out, entry{item, paths[i].Variants[j].Anchor})
-	}
-	return out
 }
 
 // line is one of a report's lines, with what its sign says.
