@@ -67,10 +67,12 @@ type marks struct {
 func (m *marks) restore(n *node.Node) {
 	m.objects = map[string]string{}
 	index := n.File(objectsDir + "index")
+	var called []string
 	if index != nil {
 		for line := range strings.Lines(string(index.Content)) {
 			in, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			m.objects[name] = in
+			called = append(called, name+" is "+m.called(name))
 		}
 	}
 	for i := range n.Files {
@@ -79,10 +81,7 @@ func (m *marks) restore(n *node.Node) {
 		f.Shown = m.shown(f)
 	}
 	if index != nil {
-		for line := range strings.Lines(string(index.Content)) {
-			_, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			index.Shown = append(index.Shown, name+" is "+m.called(name))
-		}
+		index.Shown = called
 	}
 }
 
