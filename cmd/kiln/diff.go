@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,18 +32,19 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text, json or markdown")
 }
 
-func (f *compareFlags) wrong() error {
-	switch f.output {
-	case "text", "json", "markdown":
-		return nil
-	}
-	return usageError{fmt.Errorf("-o %s: want text, json or markdown", f.output)}
-}
-
 // form is how the report is written: in colours on a terminal, unless NO_COLOR (no-color.org) is set.
 func (f *compareFlags) form() change.Form {
 	terminal := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 	return change.Form{Colour: terminal && f.output == "text", Markdown: f.output == "markdown"}
+}
+
+// print writes a report in the form that was asked for.
+func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
+	if f.output == "json" {
+		return printJSON(out, report)
+	}
+	say(out, "%s", report.Text(f.form()))
+	return nil
 }
 
 // compare reads two states and says how they differ.
@@ -115,19 +117,14 @@ func diffCommand() *cobra.Command {
   kiln diff main:review review -o markdown`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.wrong(); err != nil {
+			if err := outputFlag(f.output, "markdown"); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])
 			if err != nil {
 				return err
 			}
-			if f.output == "json" {
-				err = printJSON(cmd.OutOrStdout(), d)
-			} else {
-				say(cmd.OutOrStdout(), "%s", d.Text(f.form()))
-			}
-			if err == nil && d.Changed() {
+			if err = f.print(cmd.OutOrStdout(), d); err == nil && d.Changed() {
 				err = errDifferent
 			}
 			return err
@@ -150,7 +147,7 @@ func planCommand() *cobra.Command {
   kiln plan review cluster.yaml --force single-member`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.wrong(); err != nil {
+			if err := outputFlag(f.output, "markdown"); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])
@@ -161,12 +158,7 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			if f.output == "json" {
-				err = printJSON(cmd.OutOrStdout(), p)
-			} else {
-				say(cmd.OutOrStdout(), "%s", p.Text(f.form()))
-			}
-			if err == nil && len(p.Refused) > 0 {
+			if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
 				err = errRefused
 			}
 			return err

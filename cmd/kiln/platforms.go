@@ -64,16 +64,10 @@ const nearLimit = 95
 
 // warnSizes tells of documents that will soon be too large.
 func warnSizes(w io.Writer, result *render.Result) {
-	told := 0
-	for _, e := range result.Inventory.Documents {
+	warnEach(w, result, "sizes", func(e *render.Entry) string {
 		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
-			continue
+			return ""
 		}
-		if told++; told <= maxListed {
-			say(w, "kiln: %s: its document has %d of the %d bytes that %s takes\n", e.Node, e.Bytes, e.Limit, e.Platform)
-		}
-	}
-	if more := told - maxListed; more > 0 {
-		say(w, "kiln: and so it is for %d more machines; inventory.json has the sizes\n", more)
-	}
+		return fmt.Sprintf("its document has %d of the %d bytes that %s takes", e.Bytes, e.Limit, e.Platform)
+	})
 }

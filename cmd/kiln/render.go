@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -75,12 +76,14 @@ func (f *renderFlags) wrong() error {
 	return errors.Join(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
 }
 
-// outputFlag checks the value of -o.
-func outputFlag(value string) error {
-	if value == "text" || value == "json" {
+// outputFlag checks the value of -o: text, json or one of the others.
+func outputFlag(value string, others ...string) error {
+	forms := append([]string{"text", "json"}, others...)
+	if slices.Contains(forms, value) {
 		return nil
 	}
-	return usageError{fmt.Errorf("-o %s: want text or json", value)}
+	last := len(forms) - 1
+	return usageError{fmt.Errorf("-o %s: want %s or %s", value, strings.Join(forms[:last], ", "), forms[last])}
 }
 
 func (f *renderFlags) run(cmd *cobra.Command) error {
@@ -300,22 +303,32 @@ func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 	if now.After(b.FormationDeadline) {
 		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))
 	}
-	told := 0
-	for _, e := range result.Inventory.Documents {
+	warnEach(w, result, "dates", func(e *render.Entry) string {
 		if now.Add(soon).Before(e.ValidUntil) {
-			continue
-		}
-		if told++; told > maxListed {
-			continue
+			return ""
 		}
 		verb := "end"
 		if now.After(e.ValidUntil) {
 			verb = "ended"
 		}
-		say(w, "kiln: %s: its certificates or token %s on %s\n", e.Node, verb, e.ValidUntil.Format(time.DateOnly))
+		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
+	})
+}
+
+// warnEach tells what is said of each document, if anything is: of many only how many more there are, and what inventory.json has of them.
+func warnEach(w io.Writer, result *render.Result, has string, about func(*render.Entry) string) {
+	told := 0
+	for _, e := range result.Inventory.Documents {
+		text := about(&e)
+		if text == "" {
+			continue
+		}
+		if told++; told <= maxListed {
+			say(w, "kiln: %s: %s\n", e.Node, text)
+		}
 	}
 	if more := told - maxListed; more > 0 {
-		say(w, "kiln: and so it is for %d more machines; inventory.json has the dates\n", more)
+		say(w, "kiln: and so it is for %d more machines; inventory.json has the %s\n", more, has)
 	}
 }
 
