@@ -18,6 +18,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
 
+export MACHINES=${MACHINES:-uml}
 keep='' case=balancer
 for word in "$@"; do
   case $word in

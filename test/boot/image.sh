@@ -135,7 +135,7 @@ EOF
   rm -rf "$state"
 }
 
-packages qemu-system-x86 qemu-utils genisoimage vde2 socat openssh-client
+packages qemu-system-x86 qemu-utils user-mode-linux genisoimage vde2 socat openssh-client
 mkdir -p "$bin"
 chmod 700 "$cache"
 exec {lock}>"$cache/lock"
@@ -143,7 +143,7 @@ flock "$lock" # two runs would step on each other's work
 [[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 # Everything that the disk is made of: if none of it changed, neither did the disk.
-inputs=$(cd "$here" && find image.sh rootfs mkimg pause probe vip -type f -print0 | sort -z | xargs -0 sha256sum)
+inputs=$(cd "$here" && find image.sh iptables rootfs mkimg pause probe vip -type f -print0 | sort -z | xargs -0 sha256sum)
 if [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs")" ]]; then
   exit 0
 fi
@@ -170,10 +170,7 @@ VARIABLES="$ignition/internal/distro.selinuxRelabel=false $ignition/internal/ver
 # shellcheck disable=SC2016 # $1 is the hook's
 debian proxy --variant=extract --include=conntrack,coreutils,dash,ipset,iptables,kmod,libc-bin,nftables --extract-hook='
   cd "$1"
-  for folder in bin sbin lib lib64; do [ -e $folder ] || ln -s usr/$folder $folder; done
-  for family in iptables ip6tables; do
-    for program in $family $family-save $family-restore; do ln -s xtables-nft-multi usr/sbin/$program; done
-  done'
+  for folder in bin sbin lib lib64; do [ -e $folder ] || ln -s usr/$folder $folder; done'
 # What stands in for the images of HAProxy and kube-vip.
 # shellcheck disable=SC2016 # $1 is the hook's
 debian balancer --variant=extract --include=haproxy,iproute2,iputils-arping,libc-bin --extract-hook='
@@ -195,7 +192,9 @@ registry=registry.k8s.io
 for program in kube-apiserver kube-controller-manager kube-scheduler; do
   image $registry/$program:v$KUBERNETES /usr/local/bin/$program="$kubernetes/$program"
 done
-image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy"
+tables=()
+for program in {iptables,ip6tables}{,-save,-restore}; do tables+=("/usr/sbin/$program=$here/iptables"); done
+image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy" "${tables[@]}"
 image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
   /usr/local/bin/etcdutl="$bin/etcdutl-$ETCD/etcdutl"
 image $registry/coredns/coredns:v$COREDNS -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
@@ -214,6 +213,7 @@ install -d "$tree/opt/cni/bin" "$tree/var/lib/containerd"
 install -t "$tree/usr/local/bin" "$kubernetes"/{kubelet,kubectl,kubeadm} \
   "$bin/containerd-$CONTAINERD"/{containerd,containerd-shim-runc-v2,ctr} "$bin/ignition-$IGNITION/ignition"
 cp -a "$tree"/usr/lib/cni/* "$tree/opt/cni/bin/"
+cp -r /usr/lib/uml/modules/* "$tree/usr/lib/modules/"
 
 # Every machine has the same host key, and root the same authorized key: nothing secret ever runs here, and ssh can check
 # what it talks to from the first second.
@@ -228,7 +228,7 @@ install -m 600 "$cache/id.pub" "$tree/root/.ssh/authorized_keys"
 # shellcheck disable=SC2016 # $1 is the inner shell's
 unshare --mount sh -euc '
   mount -t proc proc "$1/proc"
-  chroot "$1" systemctl --quiet enable containerd systemd-networkd systemd-resolved ssh
+  chroot "$1" systemctl --quiet enable containerd cpuinfo systemd-networkd systemd-resolved ssh
   chroot "$1" update-initramfs -u >/dev/null' sh "$tree"
 load "$work"/images/*.tar
 

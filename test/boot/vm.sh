@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Boots machines from the image that image.sh built, in QEMU.
+# Boots machines from the image that image.sh built: emulated ones in QEMU, or with User Mode Linux.
 #
 #   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document in the folder SEED:
 #                                  user-data, meta-data and network-config (a NoCloud disk) or config.ign (for Ignition)
@@ -20,6 +20,10 @@
 # (~/.cache/kiln-boot) is where the image and the machines are; SMP (2) is the processors of a machine that is started.
 # NICE (0) is its priority.
 # QEMU_OPTIONS are more words for QEMU's command line, for this power-on only.
+#
+# MACHINES (qemu) is what a machine that is started is made of. With uml it is Linux as a process of this computer: a kernel of its own (6.1,
+# without nftables for IP), one processor, and programs that run at the computer's own speed, where QEMU translates each instruction. Three
+# control planes need that, on two processors. It reads NoCloud disks only.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -29,9 +33,9 @@ usage() {
   exit 2
 }
 
-# load NAME reads the machine's settings: index, memory, smp.
+# load NAME reads the machine's settings: index, memory, smp, kind.
 load() {
-  dir=$vms/$1 index='' smp=''
+  dir=$vms/$1 index='' smp='' kind=''
   [[ -f $dir/settings ]] || die "there is no machine $1"
   # shellcheck source=/dev/null
   source "$dir/settings"
@@ -51,26 +55,59 @@ cut_power() { # cut_power NAME
   pid=$(cat "$vms/$1/pid")
   kill -KILL "$pid"
   while running "$1"; do sleep 0.1; done
+  pkill -KILL -f "ubd0=$vms/$1/" || true # User Mode Linux runs each program in a process of its own
 }
 
-# switch_on starts the Ethernet switch, a process that hands frames between the machines over a socket.
+# switch_on PATH starts an Ethernet switch, a process that hands frames between machines over a socket, unless it runs.
 switch_on() {
-  alive "$vms/switch.pid" "$vms/switch" && return
-  rm -rf "$vms/switch"
-  vde_switch --sock "$vms/switch" --daemon --pidfile "$vms/switch.pid" </dev/null >/dev/null
+  alive "$1.pid" "$1" && return
+  rm -rf "$1"
+  vde_switch --sock "$1" --daemon --pidfile "$1.pid" </dev/null >/dev/null
   for _ in {1..50}; do
-    [[ -S $vms/switch/ctl ]] && return
+    [[ -S $1/ctl ]] && return
     sleep 0.1
   done
   die "the Ethernet switch does not start"
 }
+switch_off() { # switch_off PATH
+  if alive "$1.pid" "$1"; then kill "$(cat "$1.pid")"; fi
+}
 
 power_on() { # power_on NAME
-  local name=$1 mac options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
+  local name=$1 mac
   load "$name"
   ! running "$name" || die "$name is already running"
-  switch_on
+  switch_on "$vms/switch"
   mac=$(printf %02x "$index")
+  # QEMU's user network, and the ports that lead to the machine.
+  user="user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443"
+  "power_on_$kind"
+}
+
+power_on_uml() {
+  local i
+  # The user network is QEMU's here too: a QEMU without a machine, which joins it to a switch of the machine's own.
+  if ! alive "$dir/user.pid" "$dir/eth0"; then
+    switch_on "$dir/eth0"
+    qemu-system-x86_64 -machine none -nodefaults -display none -daemonize -pidfile "$dir/user.pid" \
+      -netdev "$user" -netdev hubport,id=a,hubid=0,netdev=eth0 \
+      -netdev "vde,id=switch,sock=$dir/eth0" -netdev hubport,id=b,hubid=0,netdev=switch
+  fi
+  TMPDIR=/dev/shm setsid nice -n "${NICE:-0}" linux.uml "umid=kiln-$net-$name" "uml_dir=$vms" "mem=${memory}M" \
+    "ubd0=$dir/disk.cow,$cache/node.img" "ubd1r=$dir/seed.iso" \
+    "eth0=vde,$dir/eth0,52:54:00:00:00:$mac" "eth1=vde,$vms/switch,52:54:00:00:01:$mac" \
+    root=/dev/ubda rw con=null con0=null,fd:1 net.ifnames=0 quiet </dev/null >"$dir/console.log" 2>&1 &
+  echo $! >"$dir/pid"
+  disown
+  for ((i = 0; i < 50; i++)); do
+    running "$name" && return
+    sleep 0.1
+  done
+  die "$name does not start: $(tail -n 1 "$dir/console.log")"
+}
+
+power_on_qemu() {
+  local options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
   if [[ -f $dir/seed/config.ign ]]; then
     document=(-fw_cfg "name=opt/com.coreos/config,file=$dir/seed/config.ign")
     append+=(cloud-init=disabled)
@@ -86,15 +123,15 @@ power_on() { # power_on NAME
     -display none -serial "file:$dir/console.log" -monitor "unix:$dir/monitor,server,nowait" \
     -kernel "$cache/vmlinuz" -initrd "$cache/initrd" -append "${append[*]}" \
     -drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" "${document[@]}" \
-    -netdev "user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443" \
+    -netdev "$user" \
     -device "virtio-net-pci,netdev=eth0,mac=52:54:00:00:00:$mac" \
     -netdev "vde,id=eth1,sock=$vms/switch" -device "virtio-net-pci,netdev=eth1,mac=52:54:00:00:01:$mac" \
     "${options[@]}" -device virtio-rng-pci -daemonize -pidfile "$dir/pid"
 }
 
-empty_disk() { # empty_disk DIR
-  rm -f "$1/disk.qcow2"
-  qemu-img create -q -f qcow2 -F raw -b "$cache/node.img" "$1/disk.qcow2"
+empty_disk() { # empty_disk DIR KIND
+  rm -f "$1"/disk.*
+  [[ $2 == uml ]] || qemu-img create -q -f qcow2 -F raw -b "$cache/node.img" "$1/disk.qcow2"
 }
 
 # free_index prints the smallest machine number that is not taken.
@@ -111,34 +148,41 @@ free_index() {
 
 start() { # start NAME SEED MEMORY
   local name=$1 seed=$2 memory=$3 dir=$vms/$1
+  local kind=${MACHINES:-qemu}
   [[ $name =~ ^[a-z0-9][a-z0-9-]*$ ]] || die "$name is no name for a machine"
+  [[ $kind =~ ^(qemu|uml)$ ]] || die "MACHINES is qemu or uml, not $kind"
+  [[ $kind == qemu || -f $seed/user-data ]] || die "a machine of User Mode Linux reads no config.ign"
   [[ -f $seed/config.ign || -f $seed/user-data ]] || die "$seed has neither config.ign nor user-data"
   [[ -f $cache/node.img ]] || die "there is no machine image; run image.sh"
   cut_power "$name"
   rm -rf "$dir"
   mkdir -p "$vms"
-  printf 'index=%s\nmemory=%s\nsmp=%s\n' "$(free_index)" "$memory" "${SMP:-2}" >"$vms/settings"
+  printf 'index=%s\nmemory=%s\nsmp=%s\nkind=%s\n' "$(free_index)" "$memory" "${SMP:-2}" "$kind" >"$vms/settings"
   mkdir -p "$dir/seed"
   mv "$vms/settings" "$dir/"
   cp "$seed"/* "$dir/seed/"
   if [[ ! -f $dir/seed/config.ign ]]; then
     genisoimage -quiet -output "$dir/seed.iso" -volid cidata -joliet -rock "$dir/seed"
   fi
-  empty_disk "$dir"
+  empty_disk "$dir" "$kind"
   power_on "$name"
 }
 
 wipe() { # wipe NAME
   load "$1"
   cut_power "$1"
-  empty_disk "$dir"
+  empty_disk "$dir" "$kind"
   power_on "$1"
 }
 
 stop() { # stop NAME
   load "$1"
   running "$1" || return 0
-  echo system_powerdown | socat -t 2 - "unix:$dir/monitor" >/dev/null || true
+  if [[ $kind == uml ]]; then
+    remote "$1" systemctl poweroff || true
+  else
+    echo system_powerdown | socat -t 2 - "unix:$dir/monitor" >/dev/null || true
+  fi
   for _ in {1..120}; do
     running "$1" || return 0
     sleep 1
@@ -167,9 +211,19 @@ line() { # line NAME
   if running "$1"; then echo "pid $(cat "$dir/pid")"; else echo off; fi
 }
 
+unplug() { # unplug NAME
+  local pid
+  cut_power "$1"
+  switch_off "$vms/$1/eth0"
+  if alive "$vms/$1/user.pid" "$vms/$1/eth0"; then
+    pid=$(cat "$vms/$1/user.pid")
+    kill "$pid"
+  fi
+}
+
 off() {
-  each cut_power
-  if alive "$vms/switch.pid" "$vms/switch"; then kill "$(cat "$vms/switch.pid")"; fi
+  each unplug
+  switch_off "$vms/switch"
   rm -rf "$vms"
 }
 
