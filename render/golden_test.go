@@ -148,22 +148,14 @@ func TestFormats(t *testing.T) {
 				n, err := r.Node(i)
 				require.NoError(t, err)
 				want := n.Delivered()
-				for _, limit := range []int{0, 1} {
-					doc, err := ignition.Pack(n, limit)
-					require.NoError(t, err)
-					got, err := ignition.Unpack(doc)
-					require.NoError(t, err)
-					require.Equal(t, want, got, "%s as Ignition, limit %d", n.Name, limit)
-					if len(n.Extra) > 0 {
-						continue
+				for form, doc := range packed(t, n) {
+					unpack := cloudinit.Unpack
+					if strings.HasPrefix(form, "Ignition") {
+						unpack = ignition.Unpack
 					}
-					for _, text := range []bool{false, true} {
-						doc, err = cloudinit.Pack(n, limit, text)
-						require.NoError(t, err)
-						got, err = cloudinit.Unpack(doc)
-						require.NoError(t, err)
-						require.Equal(t, want, got, "%s as cloud-init, limit %d, text %v", n.Name, limit, text)
-					}
+					got, err := unpack(doc)
+					require.NoError(t, err)
+					require.Equal(t, want, got, "%s as %s", n.Name, form)
 				}
 			}
 		})

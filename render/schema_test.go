@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,16 +73,14 @@ func TestCloudInitReads(t *testing.T) {
 			if len(n.Extra) > 0 {
 				continue // only Ignition can express it
 			}
-			for form, pack := range map[string]struct {
-				limit int
-				text  bool
-			}{"plain": {0, false}, "gzip": {1, false}, "text": {1, true}} {
-				doc, err := cloudinit.Pack(n, pack.limit, pack.text)
-				require.NoError(t, err)
-				path := filepath.Join(dir, name+"-"+n.Name+"-"+form)
+			docs := packed(t, n)
+			for form, doc := range docs {
+				if strings.HasPrefix(form, "Ignition") {
+					continue
+				}
+				path := filepath.Join(dir, name+" "+n.Name+" "+form)
 				require.NoError(t, os.WriteFile(path, doc, 0o600))
-				want[path], err = cloudinit.Pack(n, 0, false)
-				require.NoError(t, err)
+				want[path] = docs["cloud-init"]
 			}
 		}
 	}

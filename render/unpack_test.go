@@ -29,17 +29,21 @@ import (
 func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	for _, limit := range []int{0, 1} {
-		doc, err := ignition.Pack(n, limit)
-		require.NoError(t, err)
-		out[fmt.Sprintf("Ignition, limit %d", limit)] = doc
-		if len(n.Extra) > 0 {
-			continue
-		}
-		doc, err = cloudinit.Pack(n, limit, false)
-		require.NoError(t, err)
-		out[fmt.Sprintf("cloud-init, limit %d", limit)] = doc
+	plain, err := ignition.Pack(n, 0)
+	require.NoError(t, err)
+	out["Ignition"] = plain
+	out["Ignition, compressed"], err = ignition.Pack(n, len(plain)-1)
+	require.NoError(t, err)
+	if len(n.Extra) > 0 {
+		return out // only Ignition can express it
 	}
+	plain, err = cloudinit.Pack(n, 0, false)
+	require.NoError(t, err)
+	out["cloud-init"] = plain
+	out["cloud-init, compressed"], err = cloudinit.Pack(n, len(plain)-1, false)
+	require.NoError(t, err)
+	out["cloud-init, compressed as text"], err = cloudinit.Pack(n, len(plain)-1, true)
+	require.NoError(t, err)
 	return out
 }
 

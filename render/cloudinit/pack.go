@@ -40,7 +40,7 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // happens at the first boot only: files, then links, then units: masked, enabled, and those with Started started
 // without waiting for them. A link is not made where something is already. The host's name and /etc/hosts are left alone.
 //
-// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, which may
+// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, as densely as it takes, which may
 // still be longer than limit. Where only text is carried, that is the one part of a MIME message, in base64.
 //
 // It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a mode beyond the
@@ -67,10 +67,12 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
 	}
-	if textOnly {
-		return message(compress.Gzip(doc.Bytes())), nil
-	}
-	return compress.Gzip(doc.Bytes()), nil
+	return compress.Fit(doc.Bytes(), limit, func(zipped []byte) ([]byte, error) {
+		if textOnly {
+			zipped = message(zipped)
+		}
+		return zipped, nil
+	})
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as

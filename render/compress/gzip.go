@@ -31,6 +31,15 @@ func Gzip(doc []byte) []byte {
 	return out.Bytes()
 }
 
+// Fit returns what wrap makes of doc compressed: with Gzip if that is at most limit bytes long, else with Dense, which may still be longer.
+func Fit(doc []byte, limit int, wrap func(zipped []byte) ([]byte, error)) ([]byte, error) {
+	out, err := wrap(Gzip(doc))
+	if err != nil || len(out) <= limit {
+		return out, err
+	}
+	return wrap(Dense(doc))
+}
+
 // MaxDocument bounds what is unpacked, in bytes: no boot document is near it, and a bomb ends there.
 const MaxDocument = 64 << 20
 

@@ -254,11 +254,11 @@ func TestUnpackErrors(t *testing.T) {
 	replaced := func(source, more string) string {
 		return `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"` + source + `"` + more + `}}}}`
 	}
-	bomb, err := encode(stub(bytes.Repeat([]byte{' '}, compress.MaxDocument+1)))
+	bomb, err := encode(stub(compress.Gzip(bytes.Repeat([]byte{' '}, compress.MaxDocument+1))))
 	require.NoError(t, err)
-	many, err := encode(stub([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`)))
+	many, err := encode(stub(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`))))
 	require.NoError(t, err)
-	whole := *stub([]byte(`{"ignition":{"version":"3.4.0"}}`)).Ignition.Config.Replace.Source
+	whole := *stub(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"}}`))).Ignition.Config.Replace.Source
 	for _, c := range []struct{ name, doc, want string }{
 		{"nothing", "", "not a config (empty)"},
 		{"not JSON", "x", "invalid character"},

@@ -4,9 +4,7 @@ package ignition
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,7 +34,7 @@ const (
 // n.Extra is merged in as Ignition itself merges configs.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns a stub in its place: a config that is
-// replaced by the document inside it, compressed, with its SHA-256. The stub may still be longer than limit.
+// replaced by the document inside it, compressed, as densely as it takes. The stub may still be longer than limit.
 //
 // It fails if Ignition's own validation has anything to say, a warning included; if text that must be UTF-8 is not; if
 // a unit is masked and also enabled or among the files; and if n.Extra says something about a path or unit that
@@ -60,7 +58,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if err != nil || limit <= 0 || len(doc) <= limit {
 		return doc, err
 	}
-	return document(stub(doc))
+	return compress.Fit(doc, limit, func(zipped []byte) ([]byte, error) { return document(stub(zipped)) })
 }
 
 // config returns the config of n without n.Extra.
@@ -156,14 +154,12 @@ func systemUser(u node.User) types.PasswdUser {
 	return user
 }
 
-// stub returns a config that Ignition replaces by doc, which is inside it.
-func stub(doc []byte) types.Config {
-	sum := sha256.Sum256(doc)
+// stub returns a config that Ignition replaces by the compressed document inside it, whose own checksum tells damage.
+func stub(zipped []byte) types.Config {
 	cfg := empty()
 	cfg.Ignition.Config.Replace = types.Resource{
-		Source:       util.StrToPtr(base64URL + base64.StdEncoding.EncodeToString(compress.Gzip(doc))),
-		Compression:  util.StrToPtr("gzip"),
-		Verification: types.Verification{Hash: util.StrToPtr("sha256-" + hex.EncodeToString(sum[:]))},
+		Source:      util.StrToPtr(base64URL + base64.StdEncoding.EncodeToString(zipped)),
+		Compression: util.StrToPtr("gzip"),
 	}
 	return cfg
 }
