@@ -61,7 +61,7 @@ func (c *Certificate) CertPEM() []byte {
 }
 
 // BothPEM returns certificate and key in one, as the kubelet's certificate store keeps them.
-func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.PEM()...) }
+func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.BarePEM()...) }
 
 // Issue returns the certificate that spec describes, with the key that the bundle's leaf seed gives it. Its serial
 // number is a function of everything that is signed, so that equal serials mean equal certificates. It fails if the

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -98,6 +99,40 @@ func (k Key) PEM() []byte {
 		panic("pki: the zero key has no PEM form")
 	}
 }
+
+// BarePEM returns the key as PEM does, but an ECDSA key without the public key that SEC 1 lets stand beside it: 64 random bytes that the
+// certificate of the key has too. Go and OpenSSL, and so all that runs on a machine of kiln's, compute it; ring, of Rust, does not.
+func (k Key) BarePEM() []byte {
+	s, ok := k.signer.(*ecdsa.PrivateKey)
+	if !ok {
+		return k.PEM()
+	}
+	curve := oidP256
+	if s.Curve == elliptic.P384() {
+		curve = oidP384
+	}
+	scalar, err := s.Bytes()
+	if err != nil {
+		panic("pki: a P-256 or P-384 key has no bytes: " + err.Error())
+	}
+	der, err := asn1.Marshal(bareKey{Version: 1, PrivateKey: scalar, Curve: curve})
+	if err != nil {
+		panic("pki: a P-256 or P-384 key cannot be encoded: " + err.Error())
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+}
+
+// bareKey is ECPrivateKey of RFC 5915 without its optional public key.
+type bareKey struct {
+	Version    int
+	PrivateKey []byte
+	Curve      asn1.ObjectIdentifier `asn1:"optional,explicit,tag:0"`
+}
+
+var (
+	oidP256 = asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}
+	oidP384 = asn1.ObjectIdentifier{1, 3, 132, 0, 34}
+)
 
 // PublicPEM returns the public key in PKIX form.
 func (k Key) PublicPEM() []byte {

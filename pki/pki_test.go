@@ -1,10 +1,14 @@
 package pki_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
 	"net/netip"
 	"os"
@@ -65,6 +69,35 @@ func TestDerivationVectors(t *testing.T) {
 		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
 	}
 	require.Equal(t, tokenVector, b.Token("small").Bearer())
+}
+
+// TestBarePEM: Go and OpenSSL find the public key that is not there.
+func TestBarePEM(t *testing.T) {
+	t.Parallel()
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.MarshalECPrivateKey(p384)
+	require.NoError(t, err)
+	given, err := pki.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
+	require.NoError(t, err)
+	made, err := pki.NewKey(pki.P256)
+	require.NoError(t, err)
+	for _, key := range []pki.Key{made, given} {
+		bare := key.BarePEM()
+		same, err := pki.ParseKey(bare)
+		require.NoError(t, err)
+		require.Equal(t, key.PEM(), same.PEM())
+		require.Less(t, len(bare), len(key.PEM())-80)
+		openssl, err := exec.LookPath("openssl")
+		if err != nil {
+			t.Skip("there is no openssl")
+		}
+		cmd := exec.Command(openssl, "pkey", "-pubout") // #nosec G204 -- found above
+		cmd.Stdin = bytes.NewReader(bare)
+		public, err := cmd.Output()
+		require.NoError(t, err)
+		require.Equal(t, string(key.PublicPEM()), string(public))
+	}
 }
 
 func TestSerialIsFunctionOfContent(t *testing.T) {

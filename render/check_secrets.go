@@ -131,7 +131,7 @@ func (c *checker) derived() {
 		return
 	}
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
-		if f := c.files[spec.KeyPath]; f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).PEM()) {
+		if f := c.files[spec.KeyPath]; f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}
@@ -153,10 +153,11 @@ func (f *facts) readSecrets() {
 	for _, k := range []struct {
 		name string
 		pem  []byte
-	}{{"ca", b.CAKey.PEM()}, {"etcd-ca", b.EtcdCAKey.PEM()}, {"front-proxy-ca", b.FrontProxyCAKey.PEM()}, {"service-account", b.ServiceAccountKey.PEM()}} {
-		// Its first bytes are in no public form of the key, and stand in one line however the text is indented.
+	}{{"ca", b.CAKey.BarePEM()}, {"etcd-ca", b.EtcdCAKey.BarePEM()}, {"front-proxy-ca", b.FrontProxyCAKey.BarePEM()}, {"service-account", b.ServiceAccountKey.BarePEM()}} {
+		// Its first bytes are in no public form of the key, and stand in one line however the text is indented. Those before the fourth tell how long
+		// the rest is, in which an ECDSA key may have its public half or not.
 		block, _ := pem.Decode(k.pem)
-		f.bundled = append(f.bundled, bundled{k.name, []byte(base64.StdEncoding.EncodeToString(block.Bytes[:36])), true})
+		f.bundled = append(f.bundled, bundled{k.name, []byte(base64.StdEncoding.EncodeToString(block.Bytes[3:36])), true})
 	}
 	for _, s := range []struct {
 		name   string

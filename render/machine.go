@@ -79,10 +79,10 @@ func (t *tree) trust() error {
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.PEM() }, "signs certificate requests, in the controller-manager")
+			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.BarePEM() }, "signs certificate requests, in the controller-manager")
 		}
 		t.authority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
-		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.PEM() }, "signs service account tokens")
+		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.BarePEM() }, "signs service account tokens")
 		t.servicePublic()
 		t.etcdTrust()
 	}
@@ -130,7 +130,7 @@ func (t *tree) pair(spec pki.Spec) error {
 		f.Content = cert.CertPEM()
 	}
 	t.n.Files = append(t.n.Files, f)
-	t.secret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.PEM() }, "key of "+spec.Base)
+	t.secret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.BarePEM() }, "key of "+spec.Base)
 	return nil
 }
 
