@@ -1,0 +1,183 @@
+package render_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/cloudinit"
+	"kiln/render/ignition"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// sizesFile has the bytes of documents on each platform with a limit, so that a change that costs bytes is seen in review.
+const sizesFile = "../testdata/sizes"
+
+// slack is how far a size may be from the golden one: keys are random, and two releases of Go may compress a little differently.
+const slack = 0.02
+
+// carried is a document and what it must unpack to.
+type carried struct {
+	doc    []byte
+	unpack func([]byte) (node.Node, error)
+}
+
+// carriedBy returns the documents of a machine on a platform, by format.
+func carriedBy(t testing.TB, n *node.Node, p *plan.Platform) map[string]carried {
+	t.Helper()
+	doc, err := ignition.Pack(n, p.Limit)
+	require.NoError(t, err)
+	out := map[string]carried{"ignition": {doc, ignition.Unpack}}
+	if len(n.Extra) > 0 {
+		return out // only Ignition can express it
+	}
+	doc, err = cloudinit.Pack(n, p.Limit, p.TextOnly)
+	require.NoError(t, err)
+	out["cloud-init"] = carried{doc, cloudinit.Unpack}
+	return out
+}
+
+// reading is cloud-init's own way from the bytes of a user-data to the text that its modules read: each file of a folder is replaced by it.
+const reading = `
+import os, sys
+from cloudinit import helpers, user_data
+for name in sorted(os.listdir(sys.argv[1])):
+    path = os.path.join(sys.argv[1], name)
+    with open(path, "rb") as f:
+        message = user_data.UserDataProcessor(helpers.Paths({})).process(f.read())
+    parts = [p for p in message.walk() if p.get_content_maintype() != "multipart"]
+    assert len(parts) == 1 and parts[0].get_content_type() == "text/cloud-config", [p.get_content_type() for p in parts]
+    with open(path, "wb") as f:
+        f.write(parts[0].get_payload(decode=True))
+`
+
+// TestPlatforms: the first and the last machine of every case, as every platform carries them in both formats, are taken by Ignition's own parser
+// and unpack to the same tree, cloud-init itself finds the same text in them, and they take as many bytes as they took.
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	// Platforms that count alike carry alike.
+	var platforms []*plan.Platform
+	for i := range plan.Platforms {
+		p := &plan.Platforms[i]
+		if !slices.ContainsFunc(platforms, func(o *plan.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
+			platforms = append(platforms, p)
+		}
+	}
+	header := []string{"case", "machine", "format"}
+	for _, p := range platforms {
+		header = append(header, p.Name)
+	}
+
+	dir, names := t.TempDir(), cases(t)
+	texts, rows := sync.Map{}, make([][][]string, len(names))
+	t.Run("cases", func(t *testing.T) {
+		for at, name := range names {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := load(t, name)
+				for _, i := range slices.Compact([]int{0, r.Machines() - 1}) {
+					n, err := r.Node(i)
+					require.NoError(t, err)
+					sizes := map[string][]string{}
+					for _, p := range platforms {
+						for format, c := range carriedBy(t, n, p) {
+							got, err := c.unpack(c.doc)
+							require.NoError(t, err)
+							require.Equal(t, n.Delivered(), got, "%s as %s on %s", n.Name, format, p.Name)
+							size := strconv.Itoa(len(c.doc))
+							if p.Limit > 0 && len(c.doc) > p.Limit {
+								size += "!"
+							}
+							sizes[format] = append(sizes[format], size)
+							if format == "cloud-init" {
+								path := filepath.Join(dir, name+" "+n.Name+" "+p.Name)
+								require.NoError(t, os.WriteFile(path, c.doc, 0o600))
+								plain, err := cloudinit.Pack(n, 0, false)
+								require.NoError(t, err)
+								texts.Store(path, plain)
+							}
+						}
+					}
+					for _, format := range []string{"ignition", "cloud-init"} {
+						if len(sizes[format]) > 0 {
+							rows[at] = append(rows[at], append([]string{name, n.Name, format}, sizes[format]...))
+						}
+					}
+				}
+			})
+		}
+	})
+	t.Run("sizes", func(t *testing.T) { checkSizes(t, append([][]string{header}, slices.Concat(rows...)...)) })
+	t.Run("cloud-init reads", func(t *testing.T) {
+		if _, err := exec.LookPath("cloud-init"); err != nil {
+			t.Skip("cloud-init is not installed; what it reads is not checked")
+		}
+		out, err := exec.Command("/usr/bin/python3", "-c", reading, dir).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		texts.Range(func(path, text any) bool {
+			got, err := os.ReadFile(path.(string))
+			require.NoError(t, err)
+			require.Equal(t, string(text.([]byte)), string(got), filepath.Base(path.(string)))
+			return true
+		})
+	})
+}
+
+// checkSizes compares the table with the golden one.
+func checkSizes(t *testing.T, table [][]string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(sizesFile, []byte(aligned(table)), 0o600))
+	}
+	text, err := os.ReadFile(sizesFile)
+	require.NoError(t, err)
+	var golden [][]string
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
+			golden = append(golden, fields)
+		}
+	}
+	require.Len(t, golden, len(table), "documents in testdata/sizes; run make golden")
+	for i, row := range table {
+		require.Len(t, golden[i], len(row), "platforms in testdata/sizes; run make golden")
+		for j, field := range row {
+			was, err := strconv.ParseFloat(strings.TrimSuffix(golden[i][j], "!"), 64)
+			if err != nil {
+				require.Equal(t, golden[i][j], field)
+				continue
+			}
+			is, err := strconv.ParseFloat(strings.TrimSuffix(field, "!"), 64)
+			require.NoError(t, err)
+			require.InEpsilon(t, was, is, slack, "%s on %s has %s bytes and had %s; if that is meant, run make golden",
+				strings.Join(row[:3], " "), table[0][j], field, golden[i][j])
+		}
+	}
+}
+
+// aligned writes a table in columns.
+func aligned(table [][]string) string {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for i, field := range row {
+			widths[i] = max(widths[i], len(field))
+		}
+	}
+	out := "# Bytes of documents as each platform carries them, of those that count alike the first; !: over the limit, refused.\n"
+	for _, row := range table {
+		line := ""
+		for i, field := range row {
+			line += fmt.Sprintf("%-*s  ", widths[i], field)
+		}
+		out += strings.TrimRight(line, " ") + "\n"
+	}
+	return out
+}
