@@ -85,38 +85,41 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	head := r.head(m)
 	d := &Document{Dir: head.folder()}
 	limit := m.Platform.Limit
+	doc, err := pack(m, n, limit)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 && len(doc) > limit {
+		return nil, tooLarge(m, n, len(doc))
+	}
 	switch m.System.Format {
 	case plan.Ignition:
-		doc, err := ignition.Pack(n, limit)
-		if err != nil {
-			return nil, err
-		}
 		d.Files = []Output{{"config.ign", doc}}
 	default:
-		doc, err := cloudinit.Pack(n, limit, m.Platform.TextOnly)
-		if err != nil {
-			return nil, err
-		}
 		d.Files = []Output{{"user-data", doc}}
 		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(n, r.instance(m))})
 		if len(n.NetworkConfig) > 0 {
 			d.Files = append(d.Files, Output{networkConfigFile, n.NetworkConfig})
 		}
 	}
-	doc := d.Files[0]
-	if limit > 0 && len(doc.Data) > limit {
-		return nil, tooLarge(m, n, len(doc.Data))
-	}
-	sum := sha256.Sum256(doc.Data)
+	sum := sha256.Sum256(doc)
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
-		Document: path.Join(d.Dir, doc.Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc.Data), Limit: limit,
+		Document: path.Join(d.Dir, d.Files[0].Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc), Limit: limit,
 		Kubelet: head.kubelet, Addresses: addresses(m), Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
 	}
 	return d, nil
+}
+
+// pack returns n in m's format, as small as limit needs it.
+func pack(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
+	if m.System.Format == plan.Ignition {
+		return ignition.Pack(n, limit)
+	}
+	return cloudinit.Pack(n, limit, m.Platform.TextOnly)
 }
 
 // validUntil is when the first of m's certificates ends, or the bootstrap token that it joins with.
@@ -144,16 +147,6 @@ func secrets(n *node.Node) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// tooLarge says by how much a document is over its platform's limit, what is largest in it and what would help.
-func tooLarge(m *plan.Machine, n *node.Node, size int) error {
-	files := bySize(n)
-	text := fmt.Sprintf("the document has %d bytes, %s takes %d; largest before compression:", size, m.Platform.Name, m.Platform.Limit)
-	for _, f := range files[:min(5, len(files))] {
-		text += fmt.Sprintf(" %s %d,", f.Path, len(f.Content))
-	}
-	return fmt.Errorf("%s shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text[:len(text)-1]+";")
 }
 
 // Size is how large a document is, and what makes it so.
