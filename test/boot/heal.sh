@@ -5,10 +5,9 @@
 #
 #   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker finds them
 #
-# It wants four cores or more. On two, emulated machines starve: everything but the pods took three quarters of the processors, API servers
-# ended for limits of their own (rbac/bootstrap-roles has half a minute) and began anew, and none was ready within half an hour. The settings
-# in clusters/balancer and clusters/vip are what helped: weights for the pods and for etcd, less garbage collection, longer periods of everything that
-# happens again and again, API servers that wait for etcd, and later machines with a lower priority.
+# The machines are of User Mode Linux: four emulated ones starve on two processors (vm.sh says more). Even so the settings in clusters/balancer and
+# clusters/vip spare them what they can: weights for the pods and for etcd, less garbage collection, longer periods of everything that happens
+# again and again, API servers that wait for etcd, and later machines with a lower priority.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
@@ -31,7 +30,7 @@ for word in "$@"; do
   esac
 done
 
-# Four emulated machines share the processors of one computer.
+# Four machines share the processors of one computer.
 form_limit=2400 step_limit=900
 pause=20
 

@@ -2,7 +2,8 @@
 # Boots machines from the image that image.sh built: emulated ones in QEMU, or with User Mode Linux.
 #
 #   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document in the folder SEED:
-#                                  user-data, meta-data and network-config (a NoCloud disk) or config.ign (for Ignition)
+#                                  user-data, meta-data and network-config (a NoCloud disk), seed.iso (one that is ready),
+#                                  config.ign (for Ignition), or bootfile, a URL that the firmware boots from
 #   vm.sh again NAME               power on, with the disk as it is
 #   vm.sh kill NAME                cut the power
 #   vm.sh stop NAME                shut down; after two minutes, cut the power
@@ -108,12 +109,17 @@ power_on_uml() {
 
 power_on_qemu() {
   local options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
-  if [[ -f $dir/seed/config.ign ]]; then
+  local kernel=(-kernel "$cache/vmlinuz" -initrd "$cache/initrd")
+  if [[ -f $dir/seed/bootfile ]]; then
+    kernel=(-boot n) append=()
+    user+=",bootfile=$(<"$dir/seed/bootfile")"
+  elif [[ -f $dir/seed/config.ign ]]; then
     document=(-fw_cfg "name=opt/com.coreos/config,file=$dir/seed/config.ign")
     append+=(cloud-init=disabled)
   else
     document=(-drive "file=$dir/seed.iso,if=virtio,format=raw,readonly=on")
   fi
+  ((${#append[@]} == 0)) || kernel+=(-append "${append[*]}")
   read -ra options <<<"${QEMU_OPTIONS:-}"
   # panic=1: once in many boots, emulation lets a kernel die within its first seconds; it starts again.
   # Emulation, because KVM is rarely there in a CI machine, and times should compare. cmpxchg16b is off: emulated with
@@ -121,7 +127,7 @@ power_on_qemu() {
   # killed, only if the computer itself fails: a power cut is what it is on a real disk.
   nice -n "${NICE:-0}" qemu-system-x86_64 -name "$name" -accel tcg,thread=multi -cpu max,-cx16 -smp "$smp" -m "$memory" \
     -display none -serial "file:$dir/console.log" -monitor "unix:$dir/monitor,server,nowait" \
-    -kernel "$cache/vmlinuz" -initrd "$cache/initrd" -append "${append[*]}" \
+    "${kernel[@]}" \
     -drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" "${document[@]}" \
     -netdev "$user" \
     -device "virtio-net-pci,netdev=eth0,mac=52:54:00:00:00:$mac" \
@@ -151,8 +157,8 @@ start() { # start NAME SEED MEMORY
   local kind=${MACHINES:-qemu}
   [[ $name =~ ^[a-z0-9][a-z0-9-]*$ ]] || die "$name is no name for a machine"
   [[ $kind =~ ^(qemu|uml)$ ]] || die "MACHINES is qemu or uml, not $kind"
-  [[ $kind == qemu || -f $seed/user-data ]] || die "a machine of User Mode Linux reads no config.ign"
-  [[ -f $seed/config.ign || -f $seed/user-data ]] || die "$seed has neither config.ign nor user-data"
+  [[ $kind == qemu || -f $seed/user-data || -f $seed/seed.iso ]] || die "a machine of User Mode Linux reads a NoCloud disk only"
+  [[ -f $seed/config.ign || -f $seed/user-data || -f $seed/seed.iso || -f $seed/bootfile ]] || die "$seed has no document"
   [[ -f $cache/node.img ]] || die "there is no machine image; run image.sh"
   cut_power "$name"
   rm -rf "$dir"
@@ -161,7 +167,9 @@ start() { # start NAME SEED MEMORY
   mkdir -p "$dir/seed"
   mv "$vms/settings" "$dir/"
   cp "$seed"/* "$dir/seed/"
-  if [[ ! -f $dir/seed/config.ign ]]; then
+  if [[ -f $dir/seed/seed.iso ]]; then
+    mv "$dir/seed/seed.iso" "$dir/"
+  elif [[ -f $dir/seed/user-data ]]; then
     genisoimage -quiet -output "$dir/seed.iso" -volid cidata -joliet -rock "$dir/seed"
   fi
   empty_disk "$dir" "$kind"
