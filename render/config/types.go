@@ -430,9 +430,9 @@ type Node struct {
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
 	// PodCIDRs are the machine's parts of the pod subnets with cni routed; an etcd machine has none. By default they follow from the machine's addresses: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
-	// MAC is the MAC address of one of the machine's interfaces. Where it is given, the first boot stops on another machine.
+	// MAC is the MAC address of one of the machine's interfaces, in any of the usual spellings; a machine that boots from the network is told by it which document is its own. Where it is given, the first boot stops on another machine.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
-	// ProductUUID is the UUID that the machine's firmware gives it (/sys/class/dmi/id/product_uuid). Where it is given, the first boot stops on another machine.
+	// ProductUUID is the UUID that the machine's firmware gives it (SMBIOS system UUID, /sys/class/dmi/id/product_uuid). Where it is given, the first boot stops on another machine.
 	ProductUUID string `json:"productUUID,omitempty" example:"8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"`
 	// Patches are applied to this machine's static pods and kubelet configuration, last.
 	Patches []Patch `json:"patches,omitempty"`
