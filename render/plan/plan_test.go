@@ -175,6 +175,16 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestInterfacesReachTheMachine: a node may have interfaces wherever the platform's medium has room for them.
+func TestInterfacesReachTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, platform := range plan.Platforms {
+		if platform.NoCloud {
+			parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], platform: "+platform.Name+", interfaces: [{mac: 5254.0012.3456, dhcp4: true}]}\n")
+		}
+	}
+}
+
 // TestEtcdMembers: who carries a member, and where the API servers find them.
 func TestEtcdMembers(t *testing.T) {
 	t.Parallel()
