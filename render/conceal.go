@@ -44,7 +44,7 @@ func concealed(f *node.File) bool {
 		return true
 	case slices.ContainsFunc(SecretKinds, func(k SecretKind) bool { return k.Path == f.Path }):
 		return !isPublic(f.Content)
-	case slices.Contains(openFiles, f.Path):
+	case slices.Contains(openFiles, f.Path), strings.HasPrefix(f.Path, config.KeyfilePrefix):
 		return false
 	case path.Dir(f.Path)+"/" == objectsDir:
 		if len(f.Content) > maxObject {

@@ -24,7 +24,7 @@ type tree struct {
 func (r *Cluster) machine(m *plan.Machine) (*node.Node, error) {
 	t := &tree{Cluster: r, m: m, n: &node.Node{Name: m.Name, Role: m.Role, Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys}}
 	for _, step := range []func() error{
-		t.trust, t.kubeconfigs, t.apiServer, t.pods, t.kubelet, t.system, t.podNetwork, t.hook, t.backups, t.user, t.fileManifest,
+		t.trust, t.kubeconfigs, t.apiServer, t.pods, t.kubelet, t.system, t.podNetwork, t.interfaces, t.hook, t.backups, t.user, t.fileManifest,
 	} {
 		if err := step(); err != nil {
 			return nil, err

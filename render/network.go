@@ -56,23 +56,11 @@ func (t *tree) podNetwork() error {
 	return nil
 }
 
-// Interfaces of pods on a machine, as globs: those of cni routed, and those that the usual CNIs make (rancher/rke2#786,
-// kubekey.md §3.2).
-var (
-	routedInterfaces = []string{"cni0", "veth*"}
-	otherInterfaces  = []string{
-		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico", "wg-v6.cali", "wireguard.cali",
-	}
-)
-
 // networkManager tells the program that configures the machine's interfaces that those of pods are not its business: it
 // would ask for their addresses by DHCP, or take them down. networkd is also told to leave routes and rules that are not
 // its own; it would remove them whenever it configures an interface again (networkd.conf(5)).
 func (t *tree) networkManager() {
-	names := otherInterfaces
-	if t.Plan.Routed() {
-		names = routedInterfaces
-	}
+	names := t.Plan.Config.PodInterfaces()
 	const why = "keeps the network manager off pods"
 	switch t.m.System.Network {
 	case plan.Networkd:

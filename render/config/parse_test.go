@@ -301,7 +301,8 @@ func TestNoSecretInMessages(t *testing.T) {
 		"machines: {networkConfig: {version: %s}}", "machines: {ignorePreflight: [%s]}", "machines: {files: [{path: /a, contentFrom: %s}]}",
 		"controlPlane: {apiServer: {certSANs: [%s], extraArgs: [{name: %s, value: a}]}}", "controlPlane: {etcd: {external: {endpoints: [%s], caFrom: %s, certFrom: %s, keyFrom: %s}}}",
 		"controlPlane: {etcd: {allowEvenMembers: %s}}", "addons: [{path: %s}]", "patches: [{patchFrom: %s}]", "pools: [{name: %s, tokenLifetime: %s}]", "token: %s",
-		"nodes: [{name: %s, role: %s, addresses: [%s], podCIDRs: [%s]}]",
+		"nodes: [{name: %s, role: %s, addresses: [%s], podCIDRs: [%s], mac: %s, productUUID: %s}]",
+		"nodes: [{interfaces: [{name: %s, mac: %s, addresses: [%s], gateways: [%s], nameservers: [%s], searchDomains: [%s], routes: [{to: %s, via: %s}], bond: {members: [%s], mode: %s, primary: %s}, vlan: {id: 1, link: %s}}]}]",
 	}
 	for name, secret := range secrets {
 		t.Run(name, func(t *testing.T) {

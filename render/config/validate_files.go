@@ -31,6 +31,12 @@ var (
 	}
 )
 
+// Beginnings of the paths of files about interfaces, whose names follow.
+const (
+	NetworkdPrefix = "/etc/systemd/network/10-kiln-"
+	KeyfilePrefix  = "/etc/NetworkManager/system-connections/kiln-"
+)
+
 var (
 	fileMode  = regexp.MustCompile(`^0[0-7]{3}$`)
 	fileOwner = regexp.MustCompile(`^([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10}):([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10})$`)
@@ -121,5 +127,5 @@ func ownPath(name string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
 }

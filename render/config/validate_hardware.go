@@ -1,10 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"regexp"
 	"strings"
 )
+
+var bareMAC = regexp.MustCompile(`^[0-9A-Fa-f]{12}$`)
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
@@ -13,7 +16,7 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 func (v *checker) hardware(i int, owners map[string]int) {
 	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
 	for _, id := range []struct{ key, text, problem string }{
-		{"mac", n.MAC, macProblem(strings.ToLower(n.MAC))},
+		{"mac", n.MAC, macProblem(n.MAC)},
 		{"productUUID", n.ProductUUID, uuidProblem(strings.ToLower(n.ProductUUID))},
 	} {
 		at := list.at(i).key(id.key)
@@ -24,21 +27,37 @@ func (v *checker) hardware(i int, owners map[string]int) {
 			v.report(at, "%s %s", quote(id.text), id.problem)
 			continue
 		}
-		if first, ok := owners[strings.ToLower(id.text)]; ok {
+		own := cmp.Or(PlainMAC(id.text), strings.ToLower(id.text))
+		if first, ok := owners[own]; ok {
 			v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", quote(id.text), v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key(id.key)))
 			continue
 		}
-		owners[strings.ToLower(id.text)] = i
+		owners[own] = i
 	}
 }
 
-// macProblem returns what keeps a text in lower case from being an interface's address, "" if nothing does.
-func macProblem(text string) string {
+// PlainMAC is a MAC address as the kernel writes it, 52:54:00:12:34:56, whatever way people write it: in upper case, with dashes, in
+// three parts with dots, without anything between its digits. It is empty if the text is none.
+func PlainMAC(text string) string {
+	if bareMAC.MatchString(text) {
+		text = text[:4] + "." + text[4:8] + "." + text[8:]
+	}
 	mac, err := net.ParseMAC(text)
+	if err != nil || len(mac) != 6 {
+		return ""
+	}
+	return mac.String()
+}
+
+// macProblem returns what keeps a text from being an interface's address, "" if nothing does.
+func macProblem(text string) string {
+	mac := PlainMAC(text)
 	switch {
-	case err != nil || mac.String() != text || len(mac) != 6:
+	case mac == "":
 		return "is not a MAC address; write it like 52:54:00:12:34:56"
-	case mac[0]&1 == 1 || text == "00:00:00:00:00:00":
+	case strings.ContainsRune("13579bdf", rune(mac[1])):
+		return "is a group's address (multicast), and no interface's; write one that ip link shows on the machine"
+	case mac == "00:00:00:00:00:00":
 		return "is no interface's address; write one that ip link shows on the machine"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,9 @@ func (v *checker) layers() {
 		n := &v.c.Spec.Nodes[i]
 		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.key("nodes").at(i)}
 		check(m)
+		if len(n.Interfaces) > 0 {
+			v.delivered(m, n.Interfaces)
+		}
 		if m.Identity != "token" || n.Role == roleEtcd {
 			continue
 		}
@@ -66,6 +70,31 @@ func (v *checker) format(m layered, said map[string]bool) {
 	}
 	if len(m.NetworkConfig) > 0 && ignitionSystems[m.OS] {
 		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+	}
+}
+
+// seedPlatforms are the platforms where cloud-init reads a network-config beside the user-data; on the others the platform's own
+// description of the interfaces holds.
+var seedPlatforms = []string{"hyperv", "kubevirt", "libvirt", "metal", "nocloud", "proxmox", "qemu", "vsphere"}
+
+// delivered checks that a node's interfaces reach it as they are, and that nothing else configures them.
+func (v *checker) delivered(m layered, list []Interface) {
+	at := m.at.key("interfaces")
+	if len(m.NetworkConfig) > 0 {
+		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the two; move networkConfig to the layers of other machines, or say here what it says", layerOf(m, "networkConfig"))
+	}
+	if m.OS != "" && !ignitionSystems[m.OS] && !slices.Contains(seedPlatforms, m.Platform) {
+		v.report(at, "cloud-init takes the interfaces of %s from what %s says of them, and not from a document; remove it, or correct the platform", m.name, m.Platform)
+	}
+	if m.OS == "" || ignitionSystems[m.OS] || Netplan(m.OS) {
+		return
+	}
+	for i, n := range list {
+		for j, r := range n.Routes {
+			if r.Metric != 0 {
+				v.report(at.at(i).key("routes").at(j).key("metric"), "%s has %s, whose cloud-init knows no metrics; remove it, and keep one route to each network", m.name, m.OS)
+			}
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (v *checker) network() {
 		v.report(at.key("dnsDomain"), "%s %s", quote(domain), problem)
 	}
 
-	const lowest, highest = 1280, 65535 // IPv6 needs 1280: RFC 8200, section 5
+	const lowest, highest = lowestMTU, highestMTU
 	switch {
 	case net.MTU == 0:
 	case net.MTU < lowest || net.MTU > highest:
@@ -263,8 +263,15 @@ func (v *checker) endpoint() {
 	}
 }
 
-// hasAddress says whether a is one of a node's addresses.
+// hasAddress says whether a is one of a node's addresses, or of one of its interfaces'.
 func hasAddress(n *Node, a netip.Addr) bool {
+	for _, nic := range n.Interfaces {
+		for _, text := range nic.Addresses {
+			if p, err := netip.ParsePrefix(text); err == nil && a == p.Addr() {
+				return true
+			}
+		}
+	}
 	for _, text := range n.Addresses {
 		if b, err := netip.ParseAddr(text); err == nil && a == b {
 			return true

@@ -45,6 +45,7 @@ func (v *checker) nodes() {
 			v.withoutNode(&n.Machine, at)
 		}
 	}
+	v.allInterfaces(owners, hardware)
 }
 
 // line returns " (line 12)" for a place, "" if it has no line.

@@ -77,8 +77,10 @@ type Machine struct {
 	Addresses []netip.Addr   // main family first; none for a pool
 	PodCIDRs  []netip.Prefix // with cni routed
 
-	MAC         string // of one of its interfaces, in lower case; empty if the configuration does not say
-	ProductUUID string // of its firmware, likewise
+	Interfaces []Interface // in the configuration's order; none where the platform configures them
+
+	MAC         string // of one of its interfaces, as the kernel writes it; empty if the configuration does not say
+	ProductUUID string // of its firmware, in lower case, likewise
 
 	EtcdMember    bool // carries a member of etcd
 	KubeletMinor  int
@@ -199,17 +201,16 @@ func named(c *config.Cluster, i int) (Machine, error) {
 	m := machine(n.Name, n.Role, c.EffectiveNode(i))
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
-	m.MAC, m.ProductUUID = strings.ToLower(n.MAC), strings.ToLower(n.ProductUUID)
+	m.MAC, m.ProductUUID = config.PlainMAC(n.MAC), strings.ToLower(n.ProductUUID)
 	m.Token = m.Joins() && m.Settings.Identity == "token"
-	for _, a := range n.Addresses {
-		addr, err := netip.ParseAddr(a)
-		if err != nil {
-			return Machine{}, err
-		}
-		m.Addresses = append(m.Addresses, addr)
+	var err error
+	if m.Addresses, err = addrs(n.Addresses); err != nil {
+		return Machine{}, err
+	}
+	if m.Interfaces, err = interfaces(n.Interfaces); err != nil {
+		return Machine{}, err
 	}
 	if c.Spec.Network.CNI == "routed" {
-		var err error
 		if m.PodCIDRs, err = c.PodCIDRs(i); err != nil {
 			return Machine{}, err
 		}

@@ -164,11 +164,23 @@ func TestReleases(t *testing.T) {
 // TestIdentity: what the user told of a machine's hardware is spelt as the machine spells it.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	p := parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], mac: '52:54:00:AB:CD:EF', productUUID: 4C4C4544-0042-3510-8054-B7C04F4E3232}\n")
-	for _, m := range p.Machines {
-		if m.Name == "w-1" {
-			require.Equal(t, "52:54:00:ab:cd:ef", m.MAC)
-			require.Equal(t, "4c4c4544-0042-3510-8054-b7c04f4e3232", m.ProductUUID)
+	for _, mac := range []string{"52:54:00:AB:CD:EF", "52-54-00-ab-cd-ef", "5254.00AB.cdef", "525400abcdef"} {
+		p := parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], mac: '"+mac+"', productUUID: 4C4C4544-0042-3510-8054-B7C04F4E3232}\n")
+		for _, m := range p.Machines {
+			if m.Name == "w-1" {
+				require.Equal(t, "52:54:00:ab:cd:ef", m.MAC)
+				require.Equal(t, "4c4c4544-0042-3510-8054-b7c04f4e3232", m.ProductUUID)
+			}
+		}
+	}
+}
+
+// TestInterfacesReachTheMachine: a node may have interfaces wherever the platform's medium has room for them.
+func TestInterfacesReachTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, platform := range plan.Platforms {
+		if platform.NoCloud {
+			parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], platform: "+platform.Name+", interfaces: [{mac: 5254.0012.3456, dhcp4: true}]}\n")
 		}
 	}
 }

@@ -1,0 +1,427 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// withInterfaces calls do with each machine of the case interfaces of one format.
+func withInterfaces(t *testing.T, format plan.Format, do func(t *testing.T, m *plan.Machine, n *node.Node)) {
+	t.Helper()
+	r := load(t, "interfaces")
+	for i := range r.Machines() {
+		m := &r.Plan.Machines[i]
+		if m.System.Format != format {
+			continue
+		}
+		n, err := r.Node(i)
+		require.NoError(t, err)
+		t.Run(m.Name, func(t *testing.T) { do(t, m, n) })
+	}
+}
+
+// line is one line KEY=VALUE of a file of sections.
+type line struct{ section, key, value string }
+
+// readINI reads what systemd and NetworkManager read, strictly: sections, lines KEY=VALUE, nothing else, each of the known ones.
+func readINI(t *testing.T, f *node.File, known map[string]string) (out []line) {
+	t.Helper()
+	section := ""
+	for text := range strings.Lines(string(f.Content)) {
+		text, ended := strings.CutSuffix(text, "\n")
+		require.True(t, ended, f.Path)
+		if strings.HasPrefix(text, "[") {
+			section = strings.Trim(text, "[]")
+			require.Equal(t, "["+section+"]", text)
+			require.Contains(t, known, section, f.Path)
+			out = append(out, line{section, "", ""})
+			continue
+		}
+		key, value, ok := strings.Cut(text, "=")
+		require.True(t, ok && value != "" && strings.TrimSpace(value) == value, "%s: %s", f.Path, text)
+		require.Contains(t, strings.Fields(known[section]), strings.TrimRight(key, "0123456789"), "%s: [%s]", f.Path, section)
+		out = append(out, line{section, key, value})
+	}
+	return out
+}
+
+// The keys of systemd.link(5), systemd.netdev(5) and systemd.network(5), read at 252 and 257, and of nm-settings-keyfile(5), read at 1.48, that kiln
+// writes; a key of several values ends in its number.
+var (
+	linkKeys    = map[string]string{"Match": "PermanentMACAddress", "Link": "Name"}
+	netdevKeys  = map[string]string{"NetDev": "Name Kind", "Bond": "Mode MIIMonitorSec LACPTransmitRate TransmitHashPolicy", "VLAN": "Id"}
+	networkKeys = map[string]string{
+		"Match": "Name", "Link": "MTUBytes", "Network": "Bond PrimarySlave DHCP IPv6AcceptRA Address DNS Domains VLAN", "Route": "Destination Gateway Metric",
+	}
+	keyfileKeys = map[string]string{
+		"connection": "id type interface-name master slave-type", "ethernet": "mac-address mtu", "bond": "mode miimon lacp_rate xmit_hash_policy primary",
+		"vlan": "id parent", "ipv4": "method address gateway route dns dns-search", "ipv6": "method address gateway route dns dns-search",
+	}
+)
+
+// TestInterfaceFiles: what networkd and NetworkManager are told, read again, is what the plan says.
+func TestInterfaceFiles(t *testing.T) {
+	t.Parallel()
+	withInterfaces(t, plan.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
+		got := map[string]*plan.Interface{}
+		of := func(name string) *plan.Interface {
+			if got[name] == nil {
+				got[name] = &plan.Interface{Name: name}
+			}
+			return got[name]
+		}
+		for i := range n.Files {
+			f := &n.Files[i]
+			base, own := strings.CutPrefix(f.Path, config.NetworkdPrefix)
+			switch suffix := filepath.Ext(f.Path); {
+			case own && suffix == ".link":
+				readLink(t, readINI(t, f, linkKeys), of(strings.TrimSuffix(base, suffix)))
+			case own && suffix == ".netdev":
+				readNetdev(t, readINI(t, f, netdevKeys), of(strings.TrimSuffix(base, suffix)))
+			case own && suffix == ".network":
+				readNetwork(t, readINI(t, f, networkKeys), of(strings.TrimSuffix(base, suffix)))
+			case suffix == ".nmconnection":
+				require.EqualValues(t, 0o600, f.Mode, "NetworkManager ignores it otherwise")
+				readKeyfile(t, readINI(t, f, keyfileKeys), of(strings.TrimPrefix(strings.TrimSuffix(f.Path, suffix), config.KeyfilePrefix)))
+			default:
+				continue
+			}
+			require.NotEmpty(t, f.From)
+		}
+		require.Len(t, got, len(m.Interfaces))
+		for _, want := range m.Interfaces {
+			// What is said on the other side alone: members on the bond in one language, on the member in the other.
+			if want.Bond != nil {
+				bond := *want.Bond
+				bond.Members = nil
+				want.Bond = &bond
+				if m.System.Network == plan.Networkd {
+					want.Bond.Primary = ""
+				}
+			}
+			if want.VLAN != nil && m.System.Network == plan.Networkd {
+				want.VLAN = &config.VLAN{ID: want.VLAN.ID}
+			}
+			if m.System.Network == plan.NetworkManager {
+				want.VLANs, want.Primary = nil, false
+			}
+			for _, list := range []*plan.Interface{&want, got[want.Name]} {
+				slices.SortFunc(list.Routes, func(a, b plan.Hop) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			}
+			said := func(n plan.Interface) string {
+				bond, vlan := n.Bond, n.VLAN
+				n.Bond, n.VLAN = nil, nil
+				return fmt.Sprintf("%+v %+v %+v", n, bond, vlan)
+			}
+			require.Equal(t, said(want), said(*got[want.Name]))
+		}
+	})
+}
+
+func readLink(t *testing.T, lines []line, n *plan.Interface) {
+	for _, l := range lines {
+		switch l.key {
+		case "PermanentMACAddress":
+			require.Contains(t, []string{"", l.value}, n.MAC)
+			n.MAC = l.value
+		case "Name":
+			require.Equal(t, n.Name, l.value)
+		}
+	}
+}
+
+func readNetdev(t *testing.T, lines []line, n *plan.Interface) {
+	for _, l := range lines {
+		switch l.section + " " + l.key {
+		case "NetDev Name":
+			require.Equal(t, n.Name, l.value)
+		case "Bond ":
+			n.Bond = &config.Bond{}
+		case "Bond Mode":
+			n.Bond.Mode = l.value
+		case "Bond MIIMonitorSec":
+			n.Bond.MIIMon = whole(t, strings.TrimSuffix(l.value, "ms"))
+		case "Bond LACPTransmitRate":
+			n.Bond.LACPRate = l.value
+		case "Bond TransmitHashPolicy":
+			n.Bond.TransmitHashPolicy = l.value
+		case "VLAN Id":
+			n.VLAN = &config.VLAN{ID: whole(t, l.value)}
+		}
+	}
+}
+
+func readNetwork(t *testing.T, lines []line, n *plan.Interface) {
+	n.Addresses, n.DNS = []netip.Prefix{}, []netip.Addr{}
+	for _, l := range lines {
+		last := len(n.Routes) - 1
+		switch l.section + " " + l.key {
+		case "Match Name":
+			require.Equal(t, n.Name, l.value)
+		case "Link MTUBytes":
+			n.MTU = whole(t, l.value)
+		case "Network Bond":
+			n.Master = l.value
+		case "Network PrimarySlave":
+			n.Primary = l.value == "true"
+		case "Network DHCP":
+			n.DHCP4, n.DHCP6 = l.value == "yes" || l.value == "ipv4", l.value == "yes" || l.value == "ipv6"
+		case "Network IPv6AcceptRA":
+			require.Equal(t, n.DHCP6, l.value == "yes")
+		case "Network Address":
+			n.Addresses = append(n.Addresses, netip.MustParsePrefix(l.value))
+		case "Network DNS":
+			n.DNS = append(n.DNS, netip.MustParseAddr(l.value))
+		case "Network Domains":
+			n.Search = strings.Fields(l.value)
+		case "Network VLAN":
+			n.VLANs = append(n.VLANs, l.value)
+		case "Route ":
+			n.Routes = append(n.Routes, plan.Hop{})
+		case "Route Destination":
+			n.Routes[last].To = netip.MustParsePrefix(l.value)
+		case "Route Gateway":
+			n.Routes[last].Via = netip.MustParseAddr(l.value)
+		case "Route Metric":
+			n.Routes[last].Metric = whole(t, l.value)
+		}
+	}
+}
+
+func readKeyfile(t *testing.T, lines []line, n *plan.Interface) {
+	n.Addresses, n.DNS = []netip.Prefix{}, []netip.Addr{}
+	for _, l := range lines {
+		everything := netip.MustParsePrefix(map[bool]string{true: "0.0.0.0/0", false: "::/0"}[l.section == "ipv4"])
+		switch key := strings.TrimRight(l.key, "0123456789"); l.section[:2] + " " + key {
+		case "co id", "co interface-name":
+			require.Equal(t, n.Name, l.value)
+		case "co master":
+			n.Master = l.value
+		case "et mac-address":
+			n.MAC = l.value // the link file, which comes later, says the same
+		case "et mtu":
+			n.MTU = whole(t, l.value)
+		case "bo ":
+			n.Bond = &config.Bond{}
+		case "bo mode":
+			n.Bond.Mode = l.value
+		case "bo miimon":
+			n.Bond.MIIMon = whole(t, l.value)
+		case "bo lacp_rate":
+			n.Bond.LACPRate = l.value
+		case "bo xmit_hash_policy":
+			n.Bond.TransmitHashPolicy = l.value
+		case "bo primary":
+			n.Bond.Primary = l.value
+		case "vl ":
+			n.VLAN = &config.VLAN{}
+		case "vl id":
+			n.VLAN.ID = whole(t, l.value)
+		case "vl parent":
+			n.VLAN.Link = l.value
+		case "ip method":
+			if l.section == "ipv4" {
+				n.DHCP4 = l.value == "auto"
+			} else {
+				n.DHCP6 = l.value == "auto"
+			}
+		case "ip address":
+			n.Addresses = append(n.Addresses, netip.MustParsePrefix(l.value))
+		case "ip gateway":
+			n.Routes = append(n.Routes, plan.Hop{To: everything, Via: netip.MustParseAddr(l.value)})
+		case "ip route":
+			parts := append(strings.Split(l.value, ","), "0")
+			n.Routes = append(n.Routes, plan.Hop{To: netip.MustParsePrefix(parts[0]), Via: netip.MustParseAddr(parts[1]), Metric: whole(t, parts[2])})
+		case "ip dns":
+			for a := range strings.SplitSeq(strings.TrimSuffix(l.value, ";"), ";") {
+				n.DNS = append(n.DNS, netip.MustParseAddr(a))
+			}
+		case "ip dns-search":
+			n.Search = strings.Split(strings.TrimSuffix(l.value, ";"), ";")
+		}
+	}
+}
+
+func whole(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// TestNetworkdReads: systemd-networkd itself, in a network and a view of the files of its own, has nothing to say against its files, and
+// knows the bonds and VLANs in them.
+func TestNetworkdReads(t *testing.T) {
+	t.Parallel()
+	const networkd = "/usr/lib/systemd/systemd-networkd"
+	if _, err := os.Stat(networkd); err != nil {
+		t.Skip("systemd-networkd is not here")
+	}
+	const apart = `mount -t tmpfs none /run && mkdir -p /run/systemd/netif /etc/systemd/network && mount --bind "$1" /etc/systemd/network && exec ` + networkd
+	if err := exec.Command("unshare", "--net", "--mount", "sh", "-c", "mount -t tmpfs none /run && test -d /etc/systemd/network").Run(); err != nil {
+		t.Skip("only root can start it apart from the machine's network")
+	}
+	withInterfaces(t, plan.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
+		if m.System.Network != plan.Networkd {
+			return
+		}
+		dir := t.TempDir()
+		require.NoError(t, os.Chmod(dir, 0o755))
+		want := []string{}
+		for _, f := range n.Files {
+			if strings.HasPrefix(f.Path, "/etc/systemd/network/") {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(f.Path)), f.Content, 0o644))
+			}
+		}
+		for i := range m.Interfaces {
+			if nic := &m.Interfaces[i]; nic.Bond != nil {
+				want = append(want, nic.Name+`: loaded "bond"`)
+			} else if nic.VLAN != nil {
+				want = append(want, nic.Name+`: loaded "vlan"`)
+			}
+		}
+		var out bytes.Buffer
+		cmd := exec.Command("unshare", "--net", "--mount", "sh", "-c", apart, "--", dir)
+		cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=debug", "SYSTEMD_LOG_TARGET=console")
+		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		require.NoError(t, err)
+		defer log.Close()
+		cmd.Stdout, cmd.Stderr = log, log
+		require.NoError(t, cmd.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		// It looks at links when it has read all files.
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && len(ended) == 0 && !strings.Contains(out.String(), "\nlo: "); time.Sleep(50 * time.Millisecond) {
+			text, err := os.ReadFile(log.Name())
+			require.NoError(t, err)
+			out.Reset()
+			out.Write(text)
+		}
+		_ = cmd.Process.Kill()
+		<-ended
+		if !strings.Contains(out.String(), "\nlo: ") {
+			t.Skipf("it does not run here:\n%s", out.String())
+		}
+		require.NotContains(t, out.String(), "/etc/systemd/network/", out.String())
+		for _, text := range want {
+			require.Contains(t, out.String(), text)
+		}
+	})
+}
+
+// understood has cloud-init read a network-config, and write it for every program behind it that it knows, and prints what it has read.
+const understood = `
+import json, sys, tempfile, yaml
+from cloudinit.net import network_state, renderers, sysconfig
+from cloudinit.distros import rhel
+def read(renderer=None):
+    with open(sys.argv[1]) as f:
+        return network_state.parse_net_config_data(yaml.safe_load(f), renderer=renderer, skip_broken=False)
+for name, module in sorted(renderers.NAME_TO_RENDERER.items()):
+    settings = {"netplan": {"postcmds": False}, "sysconfig": rhel.Distro.renderer_configs["sysconfig"]}.get(name, {})
+    if name in sys.argv[2:]:
+        renderer = module.Renderer(settings)
+        renderer.render_network_state(read(renderer), target=tempfile.mkdtemp(dir=sys.argv[1] + ".d"))
+print(json.dumps({i["name"]: i for i in read().iter_interfaces()}))
+`
+
+// TestNetworkConfigUnderstood: cloud-init's own reader finds in the network-config what the plan says, and can pass it on.
+func TestNetworkConfigUnderstood(t *testing.T) {
+	t.Parallel()
+	if err := exec.Command("/usr/bin/python3", "-c", "import yaml, cloudinit.net.renderers").Run(); err != nil {
+		t.Skip("cloud-init is not installed; what it makes of interfaces is not checked")
+	}
+	withInterfaces(t, plan.CloudInit, func(t *testing.T, m *plan.Machine, n *node.Node) {
+		path := filepath.Join(t.TempDir(), "network-config")
+		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
+		require.NoError(t, os.Mkdir(path+".d", 0o700))
+		out, err := exec.Command("/usr/bin/python3", "-c", understood, path, "netplan", "networkd", "sysconfig", "network-manager").Output()
+		require.NoError(t, err)
+		type route struct {
+			Gateway string `json:"gateway"`
+			Network string `json:"network"`
+			Prefix  int    `json:"prefix"`
+		}
+		var got map[string]struct {
+			Type    string `json:"type"`
+			MAC     string `json:"mac_address"`
+			MTU     int    `json:"mtu"`
+			Mode    string `json:"bond-mode"`
+			MIIMon  string `json:"bond-miimon"`
+			Master  string `json:"bond-master"`
+			VLAN    int    `json:"vlan_id"`
+			Link    string `json:"vlan-raw-device"`
+			Subnets []struct {
+				Type    string   `json:"type"`
+				Address string   `json:"address"`
+				Prefix  int      `json:"prefix"`
+				Gateway string   `json:"gateway"`
+				DNS     []string `json:"dns_nameservers"`
+				Routes  []route  `json:"routes"`
+			} `json:"subnets"`
+		}
+		require.NoError(t, json.Unmarshal(out, &got))
+		require.Len(t, got, len(m.Interfaces), "%v", slices.Collect(maps.Keys(got)))
+		for i := range m.Interfaces {
+			want, has := &m.Interfaces[i], got[m.Interfaces[i].Name]
+			require.Equal(t, want.MAC, has.MAC)
+			require.Equal(t, want.MTU, has.MTU)
+			require.Equal(t, want.Master, has.Master)
+			if want.Bond != nil {
+				require.Equal(t, []any{"bond", want.Bond.Mode, strconv.Itoa(want.Bond.MIIMon)}, []any{has.Type, has.Mode, has.MIIMon})
+			}
+			if want.VLAN != nil {
+				require.Equal(t, []any{"vlan", want.VLAN.ID, want.VLAN.Link}, []any{has.Type, has.VLAN, has.Link})
+			}
+			addresses, routes, dns := []string{}, 0, []string{}
+			for _, s := range has.Subnets {
+				if s.Type == "static" {
+					addresses = append(addresses, fmt.Sprintf("%s/%d", s.Address, s.Prefix))
+				}
+				dns = append(dns, s.DNS...)
+				routes += len(s.Routes)
+				if s.Gateway != "" {
+					routes++
+				}
+			}
+			require.Equal(t, fmt.Sprint(want.Addresses), fmt.Sprint(addresses))
+			require.Equal(t, fmt.Sprint(want.DNS), fmt.Sprint(dns))
+			require.Equal(t, len(want.Routes), routes)
+		}
+	})
+}
+
+// TestNetworkConfigSchema holds the network-config to cloud-init's own schema, where the cloud-init that is here has one.
+func TestNetworkConfigSchema(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("cloud-init")
+	if err != nil {
+		t.Skip("cloud-init is not installed; its schema is not checked")
+	}
+	if _, err := os.Stat("/usr/lib/python3/dist-packages/cloudinit/config/schemas/schema-network-config-v2.json"); err != nil {
+		t.Skip("this cloud-init is older than its schema of network configurations (24.2)")
+	}
+	withInterfaces(t, plan.CloudInit, func(t *testing.T, _ *plan.Machine, n *node.Node) {
+		path := filepath.Join(t.TempDir(), "network-config")
+		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
+		out, err := exec.Command(program, "schema", "--schema-type", "network-config", "--config-file", path).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+}
