@@ -44,6 +44,9 @@ type Entry struct {
 	// Kubelet is the version of the kubelet that the machine's image has to have.
 	Kubelet   string   `json:"kubeletVersion"`
 	Addresses []string `json:"addresses,omitempty"`
+	// MAC and UUID are what the configuration knows of the machine's hardware, in lower case: by them a network boot tells machines apart.
+	MAC  string `json:"mac,omitempty"`
+	UUID string `json:"uuid,omitempty"`
 	// Secrets are the names and generations of the secrets in the document.
 	Secrets []string `json:"secrets"`
 	// ValidUntil is when the first of the machine's certificates ends, or the bootstrap token that it joins with.
@@ -111,7 +114,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		Document: path.Join(d.Dir, doc.Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc.Data), Limit: limit,
-		Kubelet: head.kubelet, Addresses: addresses(m), Secrets: secrets(n), ValidUntil: r.validUntil(m),
+		Kubelet: head.kubelet, Addresses: addresses(m), MAC: m.MAC, UUID: m.ProductUUID, Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
