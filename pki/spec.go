@@ -143,6 +143,14 @@ func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	}
 }
 
+// ServeSpec is the certificate of kiln serve, which hands out documents under these names until then. Its key exists in that process alone.
+func (b *Public) ServeSpec(names plan.Names, until time.Time) Spec {
+	return Spec{
+		Name: "serve", Base: "serve", Signer: CA, CommonName: "kiln-serve", Usages: server, Names: names,
+		NotBefore: b.Issued.Add(-leafBackdate), NotAfter: until,
+	}
+}
+
 // AdminGroup is the group of the operator's certificate, bound to cluster-admin by an object.
 const AdminGroup = "kubeadm:cluster-admins"
 

@@ -88,6 +88,7 @@ var SecretKinds = []SecretKind{
 	{Name: "install/{machine}", Is: "client key of an administrator (`system:masters`)", Path: plan.PKIDir + "/install.key", Roles: onControlPlanes,
 		User: "the first boot, which applies the API objects and then removes it", Until: "the first boot is done, at the latest the formation deadline"},
 	{Name: "admin", Is: "the operator's kubeconfig, `admin.conf` in the output folder", User: "people", Until: untilExpired},
+	{Name: "serve", Is: "serving key of `kiln serve`, in its memory alone", User: "`kiln serve`", Until: "a day after its window"},
 
 	// etcd's members.
 	{Name: "etcd-server/{machine}", Is: "serving key of the member, and its client key for itself and the others", Path: plan.EtcdPKIDir + "/server.key", Roles: onMembers, When: "a member of etcd",

@@ -89,7 +89,7 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), netbootCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), netbootCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), serveCommand(), versionCommand())
 	return cmd
 }
 

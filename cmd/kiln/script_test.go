@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "mode": mode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged},
 	})
 }
 

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/render"
+	"kiln/serve"
+)
+
+type serveFlags struct {
+	listen, secrets, state, log string
+	names, again                []string
+	window                      time.Duration
+	plain                       bool
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve DIR...",
+		Short: "Hand each machine its document over HTTP, once and for a bounded time",
+		Long: "Hand each machine its document over HTTP, once and for a bounded time. DIR is a folder that kiln render wrote, and one that kiln netboot wrote.\n" +
+			"A document counts as fetched when all of it arrived; one that was cut off may be fetched again. Whatever else is asked for is not there (404).\n" +
+			"With --secrets the server speaks TLS, with a certificate of the cluster's CA; without it, it answers on loopback alone. docs/delivery.md says more.",
+		Example: `  kiln serve ./nodes
+  kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml --tls-name boot.example.com
+  kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --window 20m --log audit.log
+  kiln serve ./nodes --again worker-3`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if err := f.wrong(); err != nil {
+				return err
+			}
+			return f.run(cmd, dirs)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to answer on")
+	flags.DurationVar(&f.window, "window", time.Hour, "how long, from now on, documents may be fetched")
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle, for a TLS certificate of the cluster's CA")
+	flags.StringSliceVar(&f.names, "tls-name", nil, "names and addresses by which machines reach the server (default: the address of --listen)")
+	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS beyond loopback: whoever listens on the network reads every secret of the machines")
+	flags.StringVar(&f.state, "state", "", "the file that remembers what was fetched (default: served.json in the first DIR)")
+	flags.StringSliceVar(&f.again, "again", nil, "machines and pools that may fetch their documents once more")
+	flags.StringVar(&f.log, "log", "", "the file to which a line of JSON is added for each request (default: standard error)")
+	return cmd
+}
+
+// dnsName is what a certificate can have for a name.
+var dnsName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
+
+// wrong returns what is wrong with the flags, and completes them.
+func (f *serveFlags) wrong() error {
+	host, port, err := net.SplitHostPort(f.listen)
+	if err != nil || port == "" {
+		return usageError{fmt.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443", f.listen)}
+	}
+	switch {
+	case f.window <= 0:
+		return usageError{fmt.Errorf("--window %s: want a time ahead, such as 1h", f.window)}
+	case f.secrets == "" && len(f.names) > 0:
+		return usageError{errors.New("--tls-name: a certificate needs the cluster's CA; name the bundle with --secrets")}
+	case f.secrets != "" && f.plain:
+		return usageError{errors.New("--secrets and --plain-http: the one is for TLS, the other for none; name one of them")}
+	case f.secrets == "" && !f.plain && !loopback(host):
+		return usageError{fmt.Errorf("--listen %s: documents hold secrets, and this address is not loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that network", f.listen)}
+	case f.secrets != "" && len(f.names) == 0:
+		if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+			return usageError{fmt.Errorf("--listen %s: says no address by which machines reach it; name it with --tls-name boot.example.com", f.listen)}
+		}
+		f.names = []string{host}
+	}
+	for _, name := range f.names {
+		if _, err := netip.ParseAddr(name); err != nil && !dnsName.MatchString(name) {
+			return usageError{fmt.Errorf("--tls-name %s: neither a host name nor an IP address", name)}
+		}
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
+	out, lines, closeLog, err := f.streams(cmd)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	s, err := serve.New(dirs, serve.Options{State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")), Again: f.again, Window: f.window, Log: lines})
+	if err != nil {
+		return err
+	}
+	settings, err := f.tls(s)
+	if err != nil {
+		return err
+	}
+	// From here on a signal ends the server, and not the program.
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if addr, ok := l.Addr().(*net.TCPAddr); settings == nil && !f.plain && (!ok || !addr.IP.IsLoopback()) {
+		return errors.Join(fmt.Errorf("--listen %s: is not loopback here (%s)", f.listen, l.Addr()), l.Close())
+	}
+	if settings != nil {
+		scheme, l = "https", tls.NewListener(l, settings)
+	}
+	name, _ := s.Cluster()
+	say(out, "%s://%s: the documents of %s for %s, until %s\n", scheme, l.Addr(), name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
+	if err := s.Serve(ctx, l); err != nil {
+		return err
+	}
+	f.report(out, s)
+	return nil
+}
+
+// streams are where messages go, and the log.
+func (f *serveFlags) streams(cmd *cobra.Command) (out, lines io.Writer, closeLog func(), err error) {
+	if f.log == "" {
+		return cmd.OutOrStdout(), cmd.ErrOrStderr(), func() {}, nil
+	}
+	file, err := os.OpenFile(f.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--log: %w", err)
+	}
+	return cmd.OutOrStdout(), file, func() { _ = file.Close() }, nil
+}
+
+// tls returns the server's certificate, or nil if it speaks plain HTTP.
+func (f *serveFlags) tls(s *serve.Server) (*tls.Config, error) {
+	if f.secrets == "" {
+		return nil, nil
+	}
+	b, err := render.Bundle(f.secrets)
+	if err != nil {
+		return nil, err
+	}
+	if name, id := s.Cluster(); b.Cluster != id {
+		return nil, fmt.Errorf("%s: the bundle of %s (%s), and the documents are of %s (%s); machines would not trust its certificate", f.secrets, b.Name, b.Cluster, name, id)
+	}
+	return serve.TLS(b, f.names, time.Now().Add(f.window))
+}
+
+// report says what is left when the server has ended.
+func (f *serveFlags) report(out io.Writer, s *serve.Server) {
+	left := s.Left()
+	say(out, "%d of %s fetched a document\n", s.Machines()-len(left), count(s.Machines(), "machine"))
+	if more := len(left) - maxListed; more > 0 {
+		left = append(left[:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	if len(left) > 0 {
+		say(out, "not fetched: %s\n", strings.Join(left, ", "))
+	}
+}

@@ -1,0 +1,258 @@
+package serve
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kiln/render"
+)
+
+// catalogue is everything that is served, by the path of its URL.
+type catalogue struct {
+	cluster, id string // name and UUID
+	nodes       map[string]bool
+	items       map[string]*item
+	owners      map[identity]string // the machine that an identity is of
+	folders     map[string]string   // of a machine, by its name
+}
+
+// identity is by what a request says which machine it comes from.
+type identity struct{ kind, value string } // mac or uuid
+
+// item is one thing that is served.
+type item struct {
+	path string // of its URL
+	node string // whose it is; empty if it is nobody's
+
+	dir, file string // where it lies; a file without a name is empty
+	sum       string // its SHA-256, if the inventory has it
+	once      bool   // it holds secrets
+	pool      bool   // for many machines
+	closes    *item  // the document with which it closes
+}
+
+// static are the files beside documents that hold no secret, as kiln netboot writes them.
+var static = []string{"boot.ipxe", "ipxe/*.ipxe"}
+
+// initrds are the files, one a machine, that hold its document.
+const initrds = "initrd/*.cpio.gz"
+
+// readFolders lists what there is in some folders.
+func readFolders(dirs []string) (*catalogue, error) {
+	c := &catalogue{nodes: map[string]bool{}, items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{}}
+	var errs []error
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			errs = append(errs, cmp.Or(err, fmt.Errorf("%s: not a folder", dir)))
+			continue
+		}
+		inv, err := render.ReadInventory(dir)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case inv == nil:
+		case c.id != "" && c.id != inv.Cluster:
+			errs = append(errs, fmt.Errorf("%s: the documents of %s, and %s is of %s; serve one cluster at a time", dir, inv.Name, dirs[0], c.cluster))
+		default:
+			c.cluster, c.id = inv.Name, inv.Cluster
+			for i := range inv.Documents {
+				errs = append(errs, c.document(dir, &inv.Documents[i]))
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if c.id == "" {
+		return nil, fmt.Errorf("%s: no folder of documents: it has no %s; kiln render --out writes one", strings.Join(dirs, ", "), render.InventoryFile)
+	}
+	for _, dir := range dirs {
+		errs = append(errs, c.beside(dir))
+	}
+	return c, errors.Join(errs...)
+}
+
+// document adds a machine's document and what cloud-init reads with it.
+func (c *catalogue) document(dir string, e *render.Entry) error {
+	if !fs.ValidPath(e.Document) {
+		return fmt.Errorf("%s: document %q: not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Document)
+	}
+	doc := &item{path: "/" + e.Document, node: e.Node, dir: dir, file: e.Document, sum: e.SHA256, once: true, pool: e.Pool}
+	c.nodes[e.Node] = true
+	c.folders[e.Node] = path.Dir(e.Document)
+	for _, id := range []identity{{"mac", normal("mac", e.MAC)}, {"uuid", normal("uuid", e.UUID)}} {
+		if id.value != "" {
+			c.owners[id] = e.Node
+		}
+	}
+	errs := []error{c.add(doc)}
+	if _, err := doc.read(); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Document), err))
+	}
+	if path.Base(e.Document) == "user-data" {
+		errs = append(errs, c.seed(dir, e, doc))
+	}
+	return errors.Join(errs...)
+}
+
+// seed adds what cloud-init's NoCloud reads beside the user-data (cloudinit/util.py, read_seeded, 22.4 to 26.2): network-config, meta-data, then
+// user-data and vendor-data. One that is missing costs it ten seconds of asking again, so all are there, empty if need be. meta-data is read again
+// at later boots; network-config may hold passwords, and nobody asks for it after the user-data.
+func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
+	var errs []error
+	folder := path.Dir(e.Document)
+	for _, name := range []string{"meta-data", "network-config", "vendor-data"} {
+		it := &item{path: path.Join("/", folder, name), node: e.Node, dir: dir, pool: e.Pool}
+		if at := path.Join(folder, name); slices.Contains(e.Others, at) {
+			it.file = at
+		}
+		if name == "network-config" && !e.Pool {
+			it.closes = doc
+		}
+		errs = append(errs, c.add(it))
+	}
+	return errors.Join(errs...)
+}
+
+// beside adds the files of kiln netboot that lie in a folder.
+func (c *catalogue) beside(dir string) error {
+	var errs []error
+	root := os.DirFS(dir)
+	for _, pattern := range append(slices.Clone(static), initrds) {
+		names, err := fs.Glob(root, pattern)
+		errs = append(errs, err)
+		for _, name := range names {
+			it := &item{path: "/" + name, dir: dir, file: name}
+			if pattern == initrds {
+				// It holds the document of a machine. One of no machine is not for machines.
+				it.node, it.once = strings.TrimSuffix(path.Base(name), ".cpio.gz"), true
+				if !c.nodes[it.node] {
+					continue
+				}
+			}
+			errs = append(errs, c.add(it))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *catalogue) add(it *item) error {
+	if other := c.items[it.path]; other != nil {
+		return fmt.Errorf("%s: is in %s and in %s, and one URL cannot be both", strings.TrimPrefix(it.path, "/"), other.dir, it.dir)
+	}
+	c.items[it.path] = it
+	return nil
+}
+
+// item returns what a URL's path names: an item's own path, or /mac/MAC/NAME and /uuid/UUID/NAME for a file of the machine that has it, for who
+// knows no name of its own: NoCloud's seed may be /uuid/__dmi.system-uuid__/.
+func (c *catalogue) item(p string) *item {
+	if it := c.items[p]; it != nil {
+		return it
+	}
+	parts := strings.Split(p, "/")
+	if len(parts) != 4 || parts[1] != "mac" && parts[1] != "uuid" {
+		return nil
+	}
+	node := c.owners[identity{parts[1], normal(parts[1], parts[2])}]
+	if node == "" {
+		return nil
+	}
+	return c.items["/"+c.folders[node]+"/"+parts[3]]
+}
+
+// stranger says why a request that names a machine's MAC address or UUID is not from the machine whose item it wants; nothing if it may be. An
+// identity that no machine is known by says nothing of a machine that has none.
+func (c *catalogue) stranger(it *item, query url.Values) string {
+	for _, kind := range []string{"mac", "uuid"} {
+		for _, text := range query[kind] {
+			id := identity{kind, normal(kind, text)}
+			owner, known := c.owners[id]
+			switch {
+			case it.node == "":
+			case known && owner != it.node:
+				return "its " + kind + " is that of another machine"
+			case !known && c.has(kind, it.node):
+				return "its " + kind + " is not that of the machine"
+			}
+		}
+	}
+	return ""
+}
+
+// has says whether a machine's MAC address or UUID is known.
+func (c *catalogue) has(kind, node string) bool {
+	for id, owner := range c.owners {
+		if id.kind == kind && owner == node {
+			return true
+		}
+	}
+	return false
+}
+
+// normal returns a MAC address or UUID in lower case and, whatever stands between its bytes, one form. iPXE writes ${mac:hexhyp}.
+func normal(kind, text string) string {
+	if kind == "mac" {
+		if mac, err := net.ParseMAC(text); err == nil {
+			return mac.String()
+		}
+	}
+	return strings.ToLower(text)
+}
+
+// machine tells those apart who fetch one item: a machine is known by its name already, one of a pool by what it says of itself or by where it is.
+func (it *item) machine(r *http.Request) string {
+	if !it.pool {
+		return ""
+	}
+	query := r.URL.Query()
+	for _, kind := range []string{"uuid", "mac"} {
+		if text := query.Get(kind); text != "" && len(text) <= 64 {
+			return kind + " " + normal(kind, text)
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait.
+func (it *item) read() ([]byte, error) {
+	if it.file == "" {
+		return nil, nil
+	}
+	f, err := os.OpenInRoot(it.dir, filepath.FromSlash(it.file))
+	if err != nil {
+		return nil, errors.New("it cannot be read")
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxServed+1))
+	switch {
+	case err != nil:
+		return nil, errors.New("it cannot be read")
+	case len(data) > maxServed:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
+	}
+	if sum := sha256.Sum256(data); it.sum != "" && hex.EncodeToString(sum[:]) != it.sum {
+		return nil, errors.New("it is not what inventory.json lists: end the render that writes the folder, and start kiln serve again")
+	}
+	return data, nil
+}

@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"crypto/tls"
+	"net/netip"
+	"slices"
+	"time"
+
+	"kiln/pki"
+	"kiln/render/plan"
+)
+
+// spare is how much longer than the window a certificate is valid: a machine's clock may be ahead. How far one may be behind is up to pki.
+const spare = 24 * time.Hour
+
+// TLS returns the configuration of a server that is known to machines by some names and addresses. Its certificate is of the cluster's own CA, valid until
+// shortly after the window, and derived from the bundle, so that it is stored nowhere.
+func TLS(b *pki.Bundle, names []string, until time.Time) (*tls.Config, error) {
+	var known plan.Names
+	for _, name := range names {
+		if addr, err := netip.ParseAddr(name); err == nil {
+			known.IPs = append(known.IPs, addr)
+		} else {
+			known.DNS = append(known.DNS, name)
+		}
+	}
+	slices.Sort(known.DNS)
+	slices.SortFunc(known.IPs, netip.Addr.Compare)
+	known.DNS, known.IPs = slices.Compact(known.DNS), slices.Compact(known.IPs)
+	end := until.Add(spare).UTC().Truncate(time.Second)
+	if last := b.CA.Certificate.NotAfter; end.After(last) {
+		end = last
+	}
+	cert, err := b.Issue(b.ServeSpec(known, end))
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert.CertPEM(), cert.Key.PEM())
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}

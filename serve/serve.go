@@ -1,0 +1,311 @@
+// Package serve hands rendered documents to machines over HTTP: each machine its own, once, in a bounded time. It reads the folders that
+// `kiln render` and `kiln netboot` write; making certificates, flags and messages to people are the command line's.
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of one connection and of one transfer.
+const (
+	headerTime  = 10 * time.Second // to send a request
+	idleTime    = 30 * time.Second
+	othersTime  = 5 * time.Minute  // to take what holds no secret
+	confirmTime = 30 * time.Second // to close the connection after a whole document
+	slowest     = 16 << 10         // bytes a second, at which a document still arrives
+	leaveTime   = 20 * time.Second // for transfers that are under way when the server ends
+	maxHeader   = 16 << 10
+	// maxServed bounds a file; a document is a thousandth of it.
+	maxServed = 64 << 20
+)
+
+// Options say what a Server remembers and for how long it serves.
+type Options struct {
+	// State is the file that remembers which document went to which machine.
+	State string
+	// Again names machines and pools whose documents are given once more, whatever the state says.
+	Again []string
+	// Window is how long documents are given, from Serve on.
+	Window time.Duration
+	// Log gets a line of JSON for each request.
+	Log io.Writer
+}
+
+// Server gives documents to machines.
+type Server struct {
+	catalogue *catalogue
+	state     *state
+	audit     *audit
+	window    time.Duration
+
+	until    time.Time     // set by Serve
+	stopping chan struct{} // closed when the server ends
+	broken   chan error    // why it has to end
+
+	mu        sync.Mutex
+	turns     map[string]chan struct{} // one transfer of each document at a time
+	transfers sync.WaitGroup
+}
+
+// New returns the server of some folders, at least one of which kiln render has written. It fails if an inventory does not fit its documents, and
+// if the state is another cluster's or cannot be written. All that is wrong in the folders is in the error.
+func New(dirs []string, o Options) (*Server, error) {
+	c, err := readFolders(dirs)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.Again {
+		if !c.nodes[name] {
+			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them", name, c.cluster)
+		}
+	}
+	st, err := openState(o.State, c.id)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.forget(o.Again); err != nil {
+		return nil, err
+	}
+	return &Server{
+		catalogue: c, state: st, audit: &audit{out: o.Log}, window: o.Window,
+		stopping: make(chan struct{}), broken: make(chan error, 1), turns: map[string]chan struct{}{},
+	}, nil
+}
+
+// Cluster returns name and UUID of the cluster whose documents are served.
+func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.catalogue.id }
+
+// Machines says how many machines and pools there are.
+func (s *Server) Machines() int { return len(s.catalogue.nodes) }
+
+// Left lists the machines and pools that have not fetched any document yet, by name.
+func (s *Server) Left() []string {
+	fetched := map[string]bool{}
+	for path, it := range s.catalogue.items {
+		if it.once && s.state.any(path) {
+			fetched[it.node] = true
+		}
+	}
+	var left []string
+	for name := range s.catalogue.nodes {
+		if !fetched[name] {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// Serve answers on l until the window ends, ctx is done, or the state cannot be kept, which alone is an error. Transfers that are under way then
+// have some seconds to end. It may be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.until = time.Now().Add(s.window)
+	var protocols http.Protocols
+	// A connection for each document: its end is what tells that the document arrived.
+	protocols.SetHTTP1(true)
+	h := &http.Server{
+		Handler: s, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
+		ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	}
+	s.audit.write(&record{Event: "start", Address: l.Addr().String(), Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines()})
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(l) }()
+	window := time.NewTimer(s.window)
+	defer window.Stop()
+	why, failure := "", error(nil)
+	select {
+	case <-ctx.Done():
+		why = "asked to"
+	case <-window.C:
+		why = "the window has ended"
+	case failure = <-s.broken:
+		why = "the state cannot be kept"
+	case failure = <-ended:
+		why = "the listener has ended"
+	}
+	close(s.stopping)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if h.Shutdown(late) != nil {
+		_ = h.Close()
+	}
+	s.wait(late)
+	s.audit.write(&record{Event: "stop", Reason: why, Left: s.Left()})
+	return failure
+}
+
+// wait waits for the documents that are under way.
+func (s *Server) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { s.transfers.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// ServeHTTP answers one request. Whoever asks for what is not theirs learns nothing: all refusals are one and the same 404.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &record{Event: "request", Remote: r.RemoteAddr, Method: r.Method, Path: shortened(r.URL.Path)}
+	defer s.audit.write(rec)
+	it, reason := s.find(r)
+	if it != nil {
+		rec.Node, rec.Document = it.node, strings.TrimPrefix(it.path, "/")
+	}
+	switch {
+	case reason != "":
+		refuse(w, rec, reason)
+	case it.once:
+		s.give(w, r, it, rec)
+	default:
+		s.show(w, it, rec)
+	}
+}
+
+// find returns what a request is for, and why it is refused, if it is.
+func (s *Server) find(r *http.Request) (*item, string) {
+	it := s.catalogue.item(r.URL.Path)
+	switch {
+	case it == nil:
+		return nil, "there is no such document"
+	case r.Method != http.MethodGet:
+		return it, "the method is not GET"
+	case !time.Now().Before(s.until):
+		return it, "the window has ended"
+	}
+	return it, s.catalogue.stranger(it, r.URL.Query())
+}
+
+// refuse answers that there is nothing.
+func refuse(w http.ResponseWriter, rec *record, reason string) {
+	rec.Decision, rec.Reason, rec.Status = "refused", reason, http.StatusNotFound
+	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// later answers that the machine is to try again: Ignition gives up at a 404, and asks again at a 503.
+func later(w http.ResponseWriter, rec *record, reason string) {
+	rec.Decision, rec.Reason, rec.Status = "failed", reason, http.StatusServiceUnavailable
+	w.Header().Set("Retry-After", "10")
+	http.Error(w, "503 try again", http.StatusServiceUnavailable)
+}
+
+// show answers with what holds no secret.
+func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
+	if it.closes != nil && s.state.any(it.closes.path) {
+		refuse(w, rec, "its document has been fetched")
+		return
+	}
+	data, err := it.read()
+	if err != nil {
+		later(w, rec, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	w.Header().Set("Cache-Control", "no-store")
+	rec.Decision, rec.Status = "served", http.StatusOK
+	if rec.Bytes, err = w.Write(data); err != nil {
+		rec.Decision, rec.Reason = "cut off", "the connection ended"
+	}
+}
+
+// give answers with a document, if the machine has not had it. Several who ask for one document at the same time wait for each other, so that the next
+// one gets it if the first is cut off.
+func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
+	machine := it.machine(r)
+	turn := s.turn(it.path + " " + machine)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-r.Context().Done():
+		rec.Decision, rec.Reason = "cut off", "it went while another transfer of the document was under way"
+		return
+	case <-s.stopping:
+		later(w, rec, "the server is ending")
+		return
+	}
+	data, err := it.read()
+	if err != nil {
+		later(w, rec, err.Error())
+		return
+	}
+	sum := sha256.Sum256(data)
+	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hex.EncodeToString(sum[:]), Remote: r.RemoteAddr}
+	if before := s.state.find(&f); before != nil {
+		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s", before.Time.Format(time.RFC3339), before.Remote))
+		return
+	}
+	s.transfers.Add(1)
+	defer s.transfers.Done()
+	rec.Status = http.StatusOK
+	rec.Bytes, err = deliver(w, data)
+	if err != nil {
+		rec.Decision, rec.Reason = "cut off", err.Error()
+		return
+	}
+	rec.Decision = "served"
+	f.Time = time.Now().UTC().Truncate(time.Second)
+	if err := s.state.add(f); err != nil {
+		rec.Reason = err.Error()
+		select {
+		case s.broken <- err:
+		default:
+		}
+	}
+}
+
+// turn is what the transfers of one document to one machine wait for.
+func (s *Server) turn(key string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[key] == nil {
+		s.turns[key] = make(chan struct{}, 1)
+	}
+	return s.turns[key]
+}
+
+// Errors of a transfer, without the addresses that net's have.
+var (
+	errCutOff      = errors.New("the connection ended before the document did")
+	errUnconfirmed = errors.New("the document was sent, and its receiver did not close the connection")
+)
+
+// deliver sends a document in a connection of its own, and returns without an error if the other side has it: it has then read everything and
+// closed the connection. A process that dies with something unread makes its system reset the connection, and a machine that dies says nothing. What
+// was written tells less: it may lie in the buffers between.
+func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return 0, errCutOff
+	}
+	defer func() { _ = conn.Close() }()
+	// Deadlines that cannot be set show at the next read or write.
+	_ = conn.SetDeadline(time.Now().Add(confirmTime + time.Duration(len(data)/slowest)*time.Second))
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
+	n, err := conn.Write(slices.Concat([]byte(head), data))
+	if err != nil {
+		return max(0, n-len(head)), errCutOff
+	}
+	// Nothing is sent after the document, not even TLS' own farewell: a client that leaves it unread would reset the connection.
+	_ = conn.SetDeadline(time.Now().Add(confirmTime))
+	if _, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			return len(data), errUnconfirmed
+		}
+		return len(data), errCutOff
+	}
+	return len(data), nil
+}

@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// What the state's file says of itself.
+const (
+	stateVersion = "kiln.dev/v1alpha1"
+	stateKind    = "Served"
+	maxState     = 64 << 20
+	tempSuffix   = ".kiln-new"
+)
+
+// fetch is one document that one machine has.
+type fetch struct {
+	Path    string    `json:"path"` // of the URL
+	Node    string    `json:"node"`
+	Machine string    `json:"machine,omitempty"` // of a pool
+	SHA256  string    `json:"sha256"`            // another content is another document
+	Time    time.Time `json:"time"`
+	Remote  string    `json:"remote"`
+}
+
+// state is which documents were fetched, in memory and on disk.
+type state struct {
+	path, cluster string
+
+	mu      sync.Mutex
+	fetches []fetch
+	version int // counts the changes
+
+	disk    sync.Mutex
+	written int // the version that is on disk
+}
+
+// stateFile is the state as it is stored.
+type stateFile struct {
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Cluster    string  `json:"cluster"`
+	Fetches    []fetch `json:"fetches"`
+}
+
+// openState reads the state, or begins one, and makes sure that it can be written.
+func openState(path, cluster string) (*state, error) {
+	s := &state{path: path, cluster: cluster}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return nil, err
+	case len(data) > maxState:
+		return nil, fmt.Errorf("%s: larger than %d MiB: this is no state of kiln serve", path, maxState>>20)
+	}
+	var f stateFile
+	if json.Unmarshal(data, &f) != nil || f.APIVersion != stateVersion || f.Kind != stateKind {
+		return nil, fmt.Errorf("%s: not a state of kiln serve; name another file with --state", path)
+	}
+	if f.Cluster != cluster {
+		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); name another file with --state", path, f.Cluster)
+	}
+	s.fetches = f.Fetches
+	return s, nil
+}
+
+// forget drops what is known of machines, and brings the state to disk.
+func (s *state) forget(nodes []string) error {
+	s.mu.Lock()
+	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool { return slices.Contains(nodes, f.Node) })
+	s.version++
+	s.mu.Unlock()
+	return s.save()
+}
+
+// find returns the same fetch of before, or nil.
+func (s *state) find(f *fetch) *fetch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.fetches {
+		if b := &s.fetches[i]; b.Path == f.Path && b.Machine == f.Machine && b.SHA256 == f.SHA256 {
+			before := *b
+			return &before
+		}
+	}
+	return nil
+}
+
+// any says whether somebody has fetched what is at a path.
+func (s *state) any(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.fetches, func(f fetch) bool { return f.Path == path })
+}
+
+// add remembers a fetch; it is on disk when add returns without an error.
+func (s *state) add(f fetch) error {
+	s.mu.Lock()
+	s.fetches = append(s.fetches, f)
+	s.version++
+	s.mu.Unlock()
+	return s.save()
+}
+
+// save brings the state to disk: whole under another name first. Of several that wait, the first writes for all.
+func (s *state) save() error {
+	s.mu.Lock()
+	mine := s.version
+	s.mu.Unlock()
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	if s.written >= mine {
+		return nil
+	}
+	s.mu.Lock()
+	version := s.version
+	data, err := json.MarshalIndent(stateFile{stateVersion, stateKind, s.cluster, append([]fetch{}, s.fetches...)}, "", "  ")
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := replace(s.path, append(data, '\n')); err != nil {
+		return fmt.Errorf("%s: the state cannot be kept: %w", s.path, err)
+	}
+	s.written = version
+	return nil
+}
+
+// replace writes a file, its owner's alone, in the place of an old one that stays whole until the new one is on disk.
+func replace(path string, data []byte) error {
+	f, err := os.OpenFile(path+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(path+tempSuffix, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path+tempSuffix))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
