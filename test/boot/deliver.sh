@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Boots a cluster whose machines get their documents in every way but the plain one:
+#
+#   cp-1            reads the image of kiln iso
+#   worker-1, -2    hold a pointer, for cloud-init and for Ignition, and fetch the rest from kiln serve, which starts after them
+#   worker-3        boots over the network: firmware, iPXE, kernel, initrd and the appended archive, all from kiln serve
+#   pool-a, pool-b  read one document, the pool's
+#
+#   deliver.sh [--keep]
+#
+# What has been fetched is not there a second time. The local ports 2497 and 2498 are the servers'.
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+
+keep=''
+case ${1-} in
+'') ;;
+--keep) keep=yes ;;
+*)
+  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+  exit 0
+  ;;
+esac
+
+form_limit=1800 step_limit=600
+case=deliver tmp=$(mktemp -d) dir=$tmp/deliver
+servers=()
+leave() {
+  ((${#servers[@]} == 0)) || kill "${servers[@]}" 2>/dev/null || true
+  [[ -n $keep ]] || { vm off && rm -rf "$tmp"; }
+}
+trap leave EXIT
+: >"$tmp/summary"
+"$here/image.sh"
+go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
+vm off
+render_case deliver
+machines=(cp-1 worker-1 worker-2 worker-3)
+kiln=$tmp/kiln nodes=$dir/nodes
+
+serve() { # serve NAME ARGUMENT... in the background, with a log
+  "$kiln" serve "${@:2}" --state "$tmp/$1.json" --log "$tmp/$1.log" &
+  servers+=($!)
+}
+
+# start KIND MACHINE FOLDER
+start() {
+  local memory=$worker_memory
+  [[ $2 != cp-* ]] || memory=$control_plane_memory
+  MACHINES=$1 vm start "$2" "$3" "$memory"
+  record "$2 has power"
+}
+
+api_server_is_ready() { kubectl get --raw /readyz; }
+gone() { # gone URL: it is not there any more
+  local code
+  code=$(curl -s -o /dev/null -w '%{http_code}' --cacert "$tmp/ca.crt" --connect-to "10.0.2.2:2497:127.0.0.1:2497" "$1")
+  echo "$1: $code"
+  [[ $code == 404 ]]
+}
+
+power_on=$SECONDS
+mkdir "$dir/cp-1"
+"$kiln" iso "$nodes/cp-1" --out "$dir/cp-1/seed.iso"
+start uml cp-1 "$dir/cp-1"
+for machine in worker-1 worker-2; do
+  mkdir "$dir/$machine"
+  cp "$nodes/$machine"/{config.ign,user-data,meta-data,network-config} "$dir/$machine/" 2>/dev/null || true
+done
+start uml worker-1 "$dir/worker-1"
+start qemu worker-2 "$dir/worker-2"
+
+"$kiln" netboot "$nodes" --url http://10.0.2.2:2498 --out "$dir/netboot" --ignition initrd \
+  --append 'flatcar=root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 cloud-init=disabled'
+mkdir -p "$dir/netboot/images/flatcar" "$dir/worker-3"
+cp "$cache/vmlinuz" "$dir/netboot/images/flatcar/flatcar_production_pxe.vmlinuz"
+cp "$cache/initrd" "$dir/netboot/images/flatcar/flatcar_production_pxe_image.cpio.gz"
+echo http://10.0.2.2:2498/boot.ipxe >"$dir/worker-3/bootfile"
+serve netboot "$nodes" "$dir/netboot" --listen 127.0.0.1:2498
+start qemu worker-3 "$dir/worker-3"
+
+sleep 60 # worker-1 and worker-2 ask in vain
+record "the server of the pointers starts"
+serve pointers "$nodes" --listen 127.0.0.1:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
+
+within "$form_limit" "the API server is ready" api_server_is_ready
+within "$form_limit" "all nodes Ready" nodes_are_ready
+within "$form_limit" "hook done on every machine" hooks_are_done
+
+vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
+for machine in worker-1 worker-2; do
+  url=$("$kiln" unpack --help >/dev/null && sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" "$nodes/inventory.json")
+  within 5 "$machine's body is gone" gone "$url"
+done
+grep -h refused "$tmp/pointers.log" | tail -n 2
+
+printf '\nSeconds since power-on:\n'
+cat "$tmp/summary"
