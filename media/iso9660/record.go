@@ -1,0 +1,182 @@
+package iso9660
+
+import "encoding/binary"
+
+// tree is one of the two trees of an image; both hold the same files.
+type tree int
+
+const (
+	plain  tree = iota // ECMA-119, with Rock Ridge
+	joliet             // Joliet: names in UCS-2
+)
+
+// identifier is an entry's name as a tree has it.
+func (t tree) identifier(e *entry) string {
+	if t == joliet {
+		return wide(e.name)
+	}
+	return plainName(e)
+}
+
+// wide is an ASCII text in UCS-2, big-endian.
+func wide(s string) string {
+	out := make([]byte, 0, 2*len(s))
+	for i := range len(s) {
+		out = append(out, 0, s[i])
+	}
+	return string(out)
+}
+
+// both16 and both32 are numbers in both byte orders, little-endian first (ECMA-119 7.2.3, 7.3.3).
+func both16(n int) []byte {
+	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, short(n)), short(n))
+}
+
+func both32(n int) []byte {
+	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, long(n)), long(n))
+}
+
+func short(n int) uint16 { return uint16(n) } // #nosec G115 -- maxFiles, and maxDepth folders above each, bound all that is counted so
+func long(n int) uint32  { return uint32(n) } // #nosec G115 -- maxImage and maxFiles bound all sizes and places
+
+// date is that of every record: 1 January 1980, 00:00 UTC, the first day that every file system can hold.
+var date = []byte{80, 1, 1, 0, 0, 0, 0}
+
+// record is a directory record (ECMA-119 9.1) of e under the name id; first is the root's record of itself.
+func (t tree) record(e *entry, id string, first bool) []byte {
+	flags := byte(0)
+	if e.folder {
+		flags = 2
+	}
+	out := make([]byte, 2, 256) // the record's length, and that of extended attributes, of which there are none
+	out = append(out, both32(e.extent[t])...)
+	out = append(out, both32(e.size[t])...)
+	out = append(out, date...)
+	out = append(out, flags, 0, 0)
+	out = append(out, both16(1)...) // the volume
+	out = append(out, byte(len(id)))
+	out = append(out, id...)
+	out = even(out)
+	if t == plain {
+		out = even(append(out, rockRidge(e, len(id) == 1 && id[0] <= 1, first)...))
+	}
+	out[0] = byte(len(out)) // #nosec G115 -- names have at most 31 characters, so records fewer than 200 bytes
+	return out
+}
+
+func even(b []byte) []byte {
+	return append(b, make([]byte, len(b)%2)...)
+}
+
+// Modes of files and folders, with their kinds as POSIX has them.
+const (
+	fileMode   = 0o100400
+	folderMode = 0o040500
+)
+
+// rockRidge are the entries of RRIP for e. The names "." and ".." are not there: their records say so already.
+func rockRidge(e *entry, dots, first bool) (out []byte) {
+	if first {
+		out = append(out, "SP\x07\x01\xbe\xef\x00"...) // SUSP 5.3: the image uses the protocol
+	}
+	mode, links := fileMode, 1
+	if e.folder {
+		mode, links = folderMode, 2
+		for _, o := range e.inside {
+			if o.folder {
+				links++
+			}
+		}
+	}
+	out = append(out, "PX\x24\x01"...) // RRIP 4.1.1
+	for _, n := range []int{mode, links, 0, 0} {
+		out = append(out, both32(n)...)
+	}
+	if !dots {
+		out = append(out, 'N', 'M', byte(5+len(e.name)), 1, 0) // RRIP 4.1.4
+		out = append(out, e.name...)
+	}
+	if first {
+		const id = "RRIP_1991A"
+		out = append(out, 'E', 'R', byte(8+len(id)), 1, byte(len(id)), 0, 0, 1) // SUSP 5.5, without its texts for people
+		out = append(out, id...)
+	}
+	return out
+}
+
+// pathRecord is a folder's record in a path table (ECMA-119 9.4).
+func (t tree) pathRecord(e *entry, big bool) []byte {
+	id := "\x00"
+	if e.parent != e {
+		id = t.identifier(e)
+	}
+	out := []byte{byte(len(id)), 0}
+	if big {
+		out = binary.BigEndian.AppendUint32(out, long(e.extent[t]))
+		out = binary.BigEndian.AppendUint16(out, short(e.parent.number[t]))
+	} else {
+		out = binary.LittleEndian.AppendUint32(out, long(e.extent[t]))
+		out = binary.LittleEndian.AppendUint16(out, short(e.parent.number[t]))
+	}
+	return even(append(out, id...))
+}
+
+// descriptor is a tree's volume descriptor: the primary one (ECMA-119 8.4), or Joliet's supplementary one (8.5).
+func (l *layout) descriptor(t tree) []byte {
+	out := make([]byte, sector)
+	kind, blank := byte(1), " "
+	text := func(s string) string { return s }
+	if t == joliet {
+		kind, blank, text = 2, wide(" "), wide
+		copy(out[88:], "%/E") // UCS-2, level 3
+	}
+	copy(out, "\x00CD001\x01")
+	out[0] = kind
+	field := func(from, to int, s string) {
+		for i := from; i < to; i++ {
+			out[i] = blank[(i-from)%len(blank)]
+		}
+		copy(out[from:to], s)
+	}
+	field(8, 40, "")
+	field(40, 72, text(l.label))
+	copy(out[80:], both32(l.sectors))
+	copy(out[120:], both16(1)) // volumes in the set, and which this one is
+	copy(out[124:], both16(1))
+	copy(out[128:], both16(sector))
+	copy(out[132:], both32(l.tables[t].size))
+	binary.LittleEndian.PutUint32(out[140:], long(l.tables[t].little))
+	binary.BigEndian.PutUint32(out[148:], long(l.tables[t].big))
+	copy(out[156:190], t.rootRecord(l.root))
+	field(190, 318, "") // the volume set
+	field(318, 446, "") // the publisher
+	field(446, 574, text(preparer))
+	field(574, 702, "") // the application
+	field(702, 739, "") // three names of files: copyright, abstract, bibliography
+	field(739, 776, "")
+	field(776, 813, "")
+	for at := 813; at < 881; at += 17 {
+		copy(out[at:], "0000000000000000") // no date (ECMA-119 8.4.26.1); the 17th byte is a zero
+	}
+	out[881] = 1 // the version of the directory records
+	return out
+}
+
+// preparer is who made the image, so that it can be told from others.
+const preparer = "KILN"
+
+// rootRecord is the root's record within a descriptor, where only 34 bytes are.
+func (t tree) rootRecord(root *entry) []byte {
+	out := t.record(root, "\x00", false)[:34]
+	out[0] = 34
+	return out
+}
+
+// Made says that an image begins with these bytes, and that this package made it.
+func Made(head []byte) bool {
+	const at = systemSectors * sector
+	return len(head) >= HeadSize && string(head[at:at+6]) == "\x01CD001" && string(head[at+446:at+446+len(preparer)]) == preparer
+}
+
+// HeadSize is how much of an image Made has to see.
+const HeadSize = (systemSectors + 1) * sector
