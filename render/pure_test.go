@@ -54,6 +54,7 @@ func TestImports(t *testing.T) {
 		"kiln/patches":          nil,
 		"kiln/templates":        nil,
 		"kiln/media/iso9660":    nil,
+		"kiln/media/newc":       nil,
 		"kiln/test/trees":       {"kiln/pki", "kiln/render", "kiln/render/cloudinit", "kiln/render/ignition", "kiln/render/node"},
 	}
 	foreign := map[string]string{ // a library's path, and the only package that may import it
