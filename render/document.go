@@ -44,6 +44,9 @@ type Entry struct {
 	// Kubelet is the version of the kubelet that the machine's image has to have.
 	Kubelet   string   `json:"kubeletVersion"`
 	Addresses []string `json:"addresses,omitempty"`
+	// MAC and UUID are what a machine that boots over the network is told by; absent if the configuration does not say.
+	MAC  string `json:"mac,omitempty"`
+	UUID string `json:"uuid,omitempty"`
 	// Secrets are the names and generations of the secrets in the document.
 	Secrets []string `json:"secrets"`
 	// ValidUntil is when the first of the machine's certificates ends, or the bootstrap token that it joins with.

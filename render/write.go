@@ -100,6 +100,32 @@ func ReadInventory(out string) (*Inventory, error) {
 	return &inv, nil
 }
 
+// WriteFiles writes files with secrets into the folder dir (0700, if it has to be made; the files 0600), all of them or none, and removes the
+// stale ones. The file called last, if there is one, gets its name when all others have theirs.
+func WriteFiles(dir string, files []Output, last string, stale []string) (*Changes, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: not a folder", dir)
+	}
+	f := &folder{dir: dir, mode: 0o600, last: last, removed: stale}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	defer f.close()
+	for _, file := range files {
+		if err := f.stage(file.Name, file.Data); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.sync(); err != nil {
+		return nil, err
+	}
+	if err := f.commit(); err != nil {
+		return nil, err
+	}
+	c := f.changes()
+	return &c, nil
+}
+
 // writer is one run of Write.
 type writer struct {
 	cluster           *Cluster

@@ -90,7 +90,7 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
 	return cmd
 }
 

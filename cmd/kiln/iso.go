@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kiln/media"
+	"kiln/media/iso9660"
+	"kiln/render"
+)
+
+type isoFlags struct{ out, output string }
+
+func isoCommand() *cobra.Command {
+	var f isoFlags
+	cmd := &cobra.Command{
+		Use:   "iso DIR/NODE... [--out FILE]",
+		Short: "Write the disk image that a machine reads its boot document from",
+		Long: "Write the ISO 9660 image that a machine reads its boot document from: NoCloud's seed (label cidata) for cloud-init, and for Ignition what the machine's\n" +
+			"platform reads. DIR/NODE is a machine's folder as kiln render wrote it; DIR alone means all machines. The images lie beside the folders unless --out\n" +
+			"says where. They hold the machines' secrets (0600).",
+		Example: `  kiln iso nodes/worker-1
+  kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
+  kiln iso nodes --out ./images`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := outputFlag(f.output); err != nil {
+				return err
+			}
+			return f.run(cmd, list)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "the image; of several machines, or if it is there already, the folder for them (default: DIR/NODE.iso)")
+	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	return cmd
+}
+
+// image is an image that was written.
+type image struct {
+	Node  string `json:"node"`
+	Pool  bool   `json:"pool,omitempty"`
+	Image string `json:"image"`
+	Label string `json:"label"`
+	Bytes int    `json:"bytes"`
+}
+
+func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
+	dir, machines, err := machines(names)
+	if err != nil {
+		return err
+	}
+	dir, name, err := f.target(dir, len(machines))
+	if err != nil {
+		return err
+	}
+	images := make([]image, len(machines))
+	files := make([]render.Output, len(machines))
+	errs := make([]error, len(machines))
+	for i := range machines {
+		m := &machines[i]
+		label, data, err := m.Image()
+		file := name(m)
+		images[i] = image{m.Name, m.Pool, filepath.Join(dir, file), label, len(data)}
+		files[i] = render.Output{Name: file, Data: data}
+		errs[i] = errors.Join(err, ours(images[i].Image))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if _, err := render.WriteFiles(dir, files, "", nil); err != nil {
+		return err
+	}
+	return f.report(cmd.OutOrStdout(), images)
+}
+
+// target is the folder for so many images of the machines in dir, and the name of each in it.
+func (f *isoFlags) target(dir string, images int) (string, func(*media.Machine) string, error) {
+	own := func(m *media.Machine) string { return m.Dir + ".iso" }
+	if f.out == "" {
+		return dir, own, nil
+	}
+	info, err := os.Stat(f.out)
+	switch {
+	case err == nil && info.IsDir() || err != nil && images > 1:
+		return f.out, own, nil
+	case images > 1:
+		return "", nil, fmt.Errorf("%s: not a folder, and %d images need one; name a folder with --out", f.out, images)
+	}
+	return filepath.Dir(f.out), func(*media.Machine) string { return filepath.Base(f.out) }, nil
+}
+
+func (f *isoFlags) report(out io.Writer, images []image) error {
+	if f.output == "json" {
+		return printJSON(out, images)
+	}
+	if len(images) <= maxListed {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, i := range images {
+			say(table, "%s\tlabel %s\t%d bytes\n", i.Image, i.Label, i.Bytes)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	say(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n", count(len(images), "image"))
+	return nil
+}
+
+// ours says that what lies at a path may be replaced: nothing, or an image of kiln.
+func ours(name string) error {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	head := make([]byte, iso9660.HeadSize)
+	if info.Mode().IsRegular() {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		_, _ = io.ReadFull(file, head) // what is shorter is no image
+		_ = file.Close()
+	}
+	if !iso9660.Made(head) {
+		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: name another file with --out", name)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"kiln/render/compress"
+)
+
+// Rendered finds the output folder that name is, or in which name is the folder or document of one machine, and returns its inventory with the
+// entries that name means: all of them, or the one.
+func Rendered(name string) (out string, inv *Inventory, entries []Entry, err error) {
+	whole, err := filepath.Abs(name)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	out, up := filepath.Clean(name), whole
+	for range 4 { // pools/NAME/user-data is the deepest
+		inv, err = ReadInventory(up)
+		if err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
+			return "", nil, nil, err
+		}
+		if inv != nil {
+			break
+		}
+		out, up = filepath.Join(out, ".."), filepath.Dir(up)
+	}
+	if inv == nil {
+		if _, err := os.Stat(name); err != nil {
+			return "", nil, nil, err
+		}
+		return "", nil, nil, fmt.Errorf("%s: not a folder that kiln render wrote, nor in one: there is no %s; name DIR or DIR/NODE, where DIR is what render was given with --out", name, InventoryFile)
+	}
+	if up == whole {
+		return out, inv, inv.Documents, nil
+	}
+	inside, err := filepath.Rel(up, whole)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	inside = filepath.ToSlash(inside)
+	folders := make([]string, len(inv.Documents))
+	for i := range inv.Documents {
+		e := &inv.Documents[i]
+		if folders[i] = path.Dir(e.Document); folders[i] == inside || e.Document == inside {
+			return out, inv, inv.Documents[i : i+1], nil
+		}
+	}
+	return "", nil, nil, fmt.Errorf("%s: %s has no such machine; it has %s", name, filepath.Join(out, InventoryFile), some(folders))
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Delivered is a document in an output folder, with what is delivered beside it. The names of its files are without their folder.
+type Delivered struct {
+	Entry Entry
+	Dir   string // below the output folder
+	Files []Output
+}
+
+// Deliveries reads documents of the output folder out, with what is delivered beside them, in the order of their entries. A document that is not
+// the one in the inventory is an error: a render was cut off, or somebody changed it. All errors come back at once.
+func Deliveries(out string, entries []Entry) ([]Delivered, error) {
+	root, err := os.OpenRoot(out)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	all := make([]Delivered, len(entries))
+	errs := make([]error, len(entries))
+	for i := range entries {
+		all[i], errs[i] = delivery(root, out, &entries[i])
+	}
+	return all, joined(errs)
+}
+
+func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
+	d := Delivered{Entry: *e, Dir: path.Dir(e.Document)}
+	if !machineName.MatchString(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
+		return d, fmt.Errorf("%s: node %q with the document %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, e.Document)
+	}
+	for i, name := range append([]string{e.Document}, e.Others...) {
+		if path.Dir(name) != d.Dir {
+			return d, fmt.Errorf("%s: node %q with the file %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, name)
+		}
+		data, err := readInside(root, out, name)
+		if err != nil {
+			return d, err
+		}
+		if sum := sha256.Sum256(data); i == 0 && hex.EncodeToString(sum[:]) != e.SHA256 {
+			return d, fmt.Errorf("%s: not the document that %s lists; render again", filepath.Join(out, name), InventoryFile)
+		}
+		d.Files = append(d.Files, Output{path.Base(name), data})
+	}
+	return d, nil
+}
+
+// machineName is what the names of nodes and pools look like, which become those of files and stand in URLs.
+var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// readInside reads a regular file of the folder out.
+func readInside(root *os.Root, out, name string) ([]byte, error) {
+	place := filepath.Join(out, name)
+	info, err := root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again", place, InventoryFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", place)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return readUpTo(place, f, compress.MaxDocument)
+}
