@@ -1,0 +1,149 @@
+package media
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"kiln/media/newc"
+	"kiln/render/compress"
+)
+
+// archivePath is where the initrd with a machine's configuration lies, and installerPath the configuration that installs it.
+func archivePath(m *Machine) string   { return "initrd/" + m.Dir + ".cpio.gz" }
+func installerPath(m *Machine) string { return "installer/" + m.Dir + ".ign" }
+
+// disk is the disk that the machine's live image installs to; empty if it runs from RAM.
+func (n *Netboot) disk(m *Machine, s *system) string {
+	if !s.installer {
+		return ""
+	}
+	if disk, ok := n.Disks[m.Name]; ok {
+		return disk
+	}
+	return n.Disks[""]
+}
+
+// configPath is where the configuration lies that the machine boots with: its document, or what installs that.
+func (n *Netboot) configPath(m *Machine, s *system) string {
+	if n.disk(m, s) != "" {
+		return installerPath(m)
+	}
+	return m.Dir + "/" + m.Files[0].Path
+}
+
+// ignition adds the machine's configuration in the forms that are not the document itself, and returns what lies at configPath.
+func (w *writer) ignition(m *Machine, s *system) (config []byte, err error) {
+	config = m.document()
+	inside := config
+	if disk := w.disk(m, s); disk != "" {
+		document := w.below(m.Dir + "/" + m.Files[0].Path)
+		config, err = installer(fmt.Sprintf("dest-device: %s\nignition-url: %s\nignition-hash: sha256-%s\n", disk, document, sum(inside)))
+		if err != nil {
+			return nil, err
+		}
+		w.add(installerPath(m), config)
+		// The archive is to need no network, so it has all of it.
+		const dest = "/etc/coreos/dest.ign"
+		if inside, err = installer(fmt.Sprintf("dest-device: %s\nignition-file: %s\n", disk, dest), liveFile{dest, inside}); err != nil {
+			return nil, err
+		}
+	}
+	archive, err := newc.Archive([]newc.File{{Path: s.config, Mode: 0o600, Data: inside}})
+	if err != nil {
+		return nil, err
+	}
+	w.add(archivePath(m), compress.Gzip(archive))
+	return config, nil
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// liveFile is a file that Ignition writes on a live system.
+type liveFile struct {
+	path string
+	data []byte
+}
+
+// installer is the configuration of a live system that runs coreos-installer with these settings at once and boots what it installed: the
+// installer's service looks for settings in /etc/coreos/installer.d (coreos-installer's docs/customizing-install.md).
+func installer(settings string, more ...liveFile) ([]byte, error) {
+	type source struct {
+		Source string `json:"source"`
+	}
+	type file struct {
+		Path     string `json:"path"`
+		Contents source `json:"contents"`
+		Mode     int    `json:"mode"`
+	}
+	var config struct {
+		Ignition struct {
+			Version string `json:"version"`
+		} `json:"ignition"`
+		Storage struct {
+			Files []file `json:"files"`
+		} `json:"storage"`
+	}
+	config.Ignition.Version = "3.4.0"
+	for _, f := range append([]liveFile{{"/etc/coreos/installer.d/kiln.yaml", []byte(settings)}}, more...) {
+		config.Storage.Files = append(config.Storage.Files, file{f.path, source{"data:;base64," + base64.StdEncoding.EncodeToString(f.data)}, 0o600})
+	}
+	return json.Marshal(config)
+}
+
+// matchbox adds a machine's group and profile, as matchbox's storagepb has them; with the address of a Matchbox also the configuration that it
+// serves. A pool has no group: nothing tells its machines.
+func (w *writer) matchbox(m *Machine, b *Boot, config []byte) error {
+	type netBoot struct {
+		Kernel string   `json:"kernel"`
+		Initrd []string `json:"initrd"`
+		Args   []string `json:"args"`
+	}
+	type profile struct {
+		ID       string  `json:"id"`
+		Name     string  `json:"name"`
+		Ignition string  `json:"ignition_id,omitempty"`
+		Boot     netBoot `json:"boot"`
+	}
+	type group struct {
+		ID       string            `json:"id"`
+		Name     string            `json:"name"`
+		Profile  string            `json:"profile"`
+		Selector map[string]string `json:"selector"`
+	}
+	id := strings.ReplaceAll(m.Dir, "/", ".") // a slash would be a folder, which Matchbox does not look into
+	p := profile{ID: id, Name: fmt.Sprintf("%s %s of %s", m.Kind(), m.Name, w.Cluster), Boot: netBoot{Kernel: b.Kernel}}
+	for i, initrd := range b.Initrds {
+		p.Boot.Initrd = append(p.Boot.Initrd, "--name "+initrdName(i)+" "+initrd)
+	}
+	for _, arg := range b.Args {
+		if w.Matchbox != "" && strings.HasPrefix(arg, configArg) {
+			p.Ignition = id + ".ign"
+			arg = configArg + w.Matchbox + "/ignition?uuid=${uuid}&mac=${mac:hexhyp}"
+			w.add("matchbox/ignition/"+p.Ignition, config)
+		}
+		p.Boot.Args = append(p.Boot.Args, arg)
+	}
+	if err := w.addJSON("matchbox/profiles/"+id+".json", p); err != nil || m.Pool {
+		return err
+	}
+	return w.addJSON("matchbox/groups/"+id+".json", group{id, p.Name, id, map[string]string{"mac": m.MAC}})
+}
+
+func (w *writer) addJSON(name string, v any) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // people read it, and & stands in addresses
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	w.add(name, []byte(b.String()))
+	return nil
+}

@@ -1,0 +1,41 @@
+package media
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Index is netboot.json.
+type Index struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Cluster    string `json:"cluster"` // the bundle's UUID
+	URL        string `json:"url"`
+	Machines   []Boot `json:"machines"`
+	// Files are the paths of all other files that kiln wrote.
+	Files []string `json:"files"`
+}
+
+// kind is what an index calls itself.
+const kind = "Netboot"
+
+func (w *writer) index() {
+	x := Index{APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL, Machines: w.result.Boots, Files: []string{}}
+	for _, f := range w.result.Files {
+		x.Files = append(x.Files, f.Path)
+	}
+	slices.Sort(x.Files)
+	if err := w.addJSON(IndexFile, x); err != nil {
+		w.errs = append(w.errs, err)
+	}
+}
+
+// ParseIndex reads an index; it returns nil if data is something else.
+func ParseIndex(data []byte) *Index {
+	x := &Index{}
+	if err := json.Unmarshal(data, x); err != nil || x.Kind != kind {
+		return nil
+	}
+	return x
+}
