@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"kiln/media"
 	"kiln/render/change"
 	"kiln/render/plan"
 )
@@ -106,6 +108,22 @@ func TestPlatformsDoc(t *testing.T) {
 		return
 	}
 	require.Equal(t, b.String(), page[rows:], "make golden rewrites it")
+}
+
+// TestMediaDocs: docs/netboot.md tells of every system and flag, docs/iso.md of every image.
+func TestMediaDocs(t *testing.T) {
+	t.Parallel()
+	page := read(t, "../../docs/netboot.md")
+	for _, name := range media.Systems() {
+		require.Contains(t, page, "`"+name+"`")
+	}
+	for _, flag := range regexp.MustCompile(`(?m)^ {6}--[a-z-]+`).FindAllString(netbootCommand().Flags().FlagUsages(), -1) {
+		require.Contains(t, page, strings.TrimSpace(flag))
+	}
+	page = read(t, "../../docs/iso.md")
+	for _, label := range []string{"cidata", "config-2", "ignition"} {
+		require.Contains(t, page, "| `"+label+"` |")
+	}
 }
 
 var update = flag.Bool("update", false, "rewrite what is generated in docs/")

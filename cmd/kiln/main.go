@@ -58,12 +58,11 @@ func run(args []string, in io.Reader, out, messages io.Writer) int {
 		say(messages, "%s\n%s\n", problems, problems.Summary())
 		return exitWrong
 	case errors.As(err, &usage):
-		say(messages, "kiln: %s\nkiln: see: kiln help\n", usage)
+		sayLines(messages, usage)
+		say(messages, "kiln: see: kiln help\n")
 		return exitUsage
 	default:
-		for line := range strings.Lines(err.Error()) {
-			say(messages, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
-		}
+		sayLines(messages, err)
 		if !errors.Is(err, render.ErrPartial) {
 			say(messages, "kiln: nothing was written\n")
 		}
@@ -90,7 +89,7 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), netbootCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), versionCommand())
 	return cmd
 }
 
@@ -118,6 +117,13 @@ func required(flag, value, example string) error {
 		return nil
 	}
 	return usageError{fmt.Errorf("--%s is missing; for example --%s %s", flag, flag, example)}
+}
+
+// sayLines writes an error that may be several.
+func sayLines(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		say(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // say writes a message. One that cannot be written has nowhere else to go.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kiln/media"
+	"kiln/render"
+)
+
+type netbootFlags struct {
+	out, url, ignition, matchbox, output   string
+	kernel, initrd, rootfs, appended, disk []string
+}
+
+func netbootCommand() *cobra.Command {
+	var f netbootFlags
+	cmd := &cobra.Command{
+		Use:   "netboot DIR --url URL --out DIR",
+		Short: "Write what machines need to boot over the network: iPXE scripts, initrds, Matchbox's data",
+		Long: "Write what machines need to boot over the network, from the folder that kiln render wrote: an iPXE script for each machine by its MAC (nodes[].mac), the\n" +
+			"documents, initrds with Ignition's configurations, Matchbox's groups and profiles. Any web server that serves the folder as URL does; the kernels and initrds\n" +
+			"of the operating systems go below it, into images/OS, unless flags name them. An address without a scheme is below URL, and iPXE's variables\n" +
+			"may stand in it. The folder holds every machine's secrets (0600).",
+		Example: `  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel flatcar=http://images.example.com/${buildarch}/vmlinuz --initrd flatcar=http://images.example.com/${buildarch}/initrd
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append console=ttyS0`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := f.wrong(); err != nil {
+				return err
+			}
+			return f.run(cmd, list[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "the folder for the files (0700; its files 0600, for they hold secrets)")
+	flags.StringVar(&f.url, "url", "", "where the folder is served from, http or https")
+	flags.StringArrayVar(&f.kernel, "kernel", nil, "a kernel's address, [OS=]URL (default: images/OS/ and the vendor's name)")
+	flags.StringArrayVar(&f.initrd, "initrd", nil, "an initrd's address, [OS=]URL; may be given several times (default: images/OS/ and the vendor's name)")
+	flags.StringArrayVar(&f.rootfs, "rootfs", nil, "the address of Fedora CoreOS's root file system, [OS=]URL (default: images/OS/live-rootfs.img)")
+	flags.StringArrayVar(&f.appended, "append", nil, "more arguments for a kernel, [OS=]ARGUMENTS")
+	flags.StringVar(&f.ignition, "ignition", "url", "how Ignition's configurations arrive: url (over HTTP, by the machine) or initrd (with the kernel, by iPXE)")
+	flags.StringArrayVar(&f.disk, "install-dev", nil, "the disk that Fedora CoreOS installs itself to, [NODE=]/dev/… (default: it runs from RAM)")
+	flags.StringVar(&f.matchbox, "matchbox", "", "the address of a Matchbox that serves Ignition's configurations (default: --url does)")
+	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	return cmd
+}
+
+// wrong returns what is wrong with the flags by themselves.
+func (f *netbootFlags) wrong() error {
+	if f.url == "" || f.out == "" {
+		return usageError{errors.Join(required("url", f.url, "http://10.0.0.5:8080"), required("out", f.out, "./netboot"))}
+	}
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{{"url", &f.url}, {"matchbox", &f.matchbox}} {
+		*flag.value = strings.TrimRight(*flag.value, "/")
+		if *flag.value == "" {
+			continue
+		}
+		if err := media.Address(*flag.value); err != nil {
+			shown := *flag.value
+			if at := strings.LastIndexByte(shown, '@'); at >= 0 { // before it stands a password
+				shown = "…" + shown[at:]
+			}
+			return usageError{fmt.Errorf("--%s %s: %w", flag.name, shown, err)}
+		}
+	}
+	switch {
+	case f.ignition != "url" && f.ignition != "initrd":
+		return usageError{fmt.Errorf("--ignition %s: want url or initrd", f.ignition)}
+	case f.ignition == "initrd" && f.matchbox != "":
+		return usageError{errors.New("--matchbox is for configurations over HTTP, and --ignition initrd for those that come with the kernel; leave one out")}
+	}
+	return outputFlag(f.output)
+}
+
+func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
+	dir, inv, entries, err := render.Rendered(name)
+	if err != nil {
+		return err
+	}
+	if len(entries) != len(inv.Documents) {
+		return fmt.Errorf("%s: the folder of one machine; name %s: the scripts belong together", name, dir)
+	}
+	list, err := delivered(dir, entries)
+	if err != nil {
+		return err
+	}
+	n := &media.Netboot{Cluster: inv.Name, ID: inv.Cluster, URL: f.url, Initrd: f.ignition == "initrd", Matchbox: f.matchbox}
+	if err := f.settings(n, list); err != nil {
+		return usageError{err}
+	}
+	result, err := n.Files(list)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(result.Boots, func(b media.Boot) bool { return b.Script != "" }) {
+		return fmt.Errorf("no machine of %s can boot over the network:\n%s", dir, strings.Join(skipped(result), "\n"))
+	}
+	changes, err := f.write(result, inv)
+	if err != nil {
+		return err
+	}
+	for _, line := range skipped(result) {
+		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", line)
+	}
+	return f.report(cmd.OutOrStdout(), result, changes)
+}
+
+// skipped says of each machine without a script why.
+func skipped(r *media.Result) (lines []string) {
+	for _, s := range r.Skipped {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", s.Machine.Kind(), s.Machine.Name, s.Why))
+	}
+	return lines
+}
+
+func (f *netbootFlags) report(out io.Writer, r *media.Result, c *render.Changes) error {
+	images := f.images(r)
+	if f.output == "json" {
+		return printJSON(out, struct {
+			Folder    string       `json:"folder"`
+			Machines  []media.Boot `json:"machines"`
+			NoScript  []string     `json:"noScript"`
+			Images    []string     `json:"missingImages"`
+			Written   []string     `json:"written"`
+			Removed   []string     `json:"removed"`
+			Unchanged int          `json:"unchanged"`
+		}{f.out, r.Boots, orEmpty(skipped(r)), orEmpty(images), orEmpty(c.Written), orEmpty(c.Removed), c.Unchanged})
+	}
+	scripts := 0
+	for _, b := range r.Boots {
+		if b.Script != "" {
+			scripts++
+		}
+	}
+	for _, name := range c.Removed {
+		say(out, "removed %s\n", filepath.Join(f.out, name))
+	}
+	say(out, "%s, %d files written, %d unchanged in %s, with every machine's secrets; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out)
+	for _, name := range images {
+		say(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
+	}
+	say(out, "  serve %s as %s, to the machines alone, and have DHCP tell iPXE to load %s/boot.ipxe\n", f.out, f.url, f.url)
+	return nil
+}
+
+// images are the paths of images that are to be below the folder, and are not.
+func (f *netbootFlags) images(r *media.Result) (missing []string) {
+	for _, b := range r.Boots {
+		for _, name := range b.Images {
+			if _, err := os.Stat(filepath.Join(f.out, name)); err != nil && !slices.Contains(missing, name) {
+				missing = append(missing, name)
+			}
+		}
+	}
+	return missing
+}
