@@ -92,8 +92,15 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if len(entries) != len(inv.Documents) {
 		return fmt.Errorf("%s: the folder of one machine; name %s: the scripts belong together", name, dir)
 	}
-	list, err := delivered(dir, entries)
-	if err != nil {
+	var list []media.Machine
+	var errs []error
+	for m, err := range delivered(dir, entries) {
+		list = append(list, *m)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	n := &media.Netboot{Cluster: inv.Name, ID: inv.Cluster, URL: f.url, Initrd: f.ignition == "initrd", Matchbox: f.matchbox}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,14 +18,23 @@ func (f *netbootFlags) write(r *media.Result, inv *render.Inventory) (*render.Ch
 	if err != nil {
 		return nil, err
 	}
-	files := make([]render.Output, len(r.Files))
 	now := map[string]bool{}
-	for i, file := range r.Files {
-		files[i] = render.Output{Name: file.Path, Data: file.Data}
+	for _, file := range r.Files {
 		now[file.Path] = true
 	}
+	files := func(yield func(render.Output, error) bool) {
+		for _, file := range r.Files {
+			var err error
+			if old == nil {
+				err = f.free(file)
+			}
+			if !yield(render.Output{Name: file.Path, Data: file.Data}, err) {
+				return
+			}
+		}
+	}
 	if old == nil {
-		return f.writeNew(files)
+		return render.WriteFiles(f.out, files, media.IndexFile, nil)
 	}
 	if old.Cluster != inv.Cluster {
 		return nil, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", f.out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
@@ -61,18 +71,13 @@ func (f *netbootFlags) index() (*media.Index, error) {
 	return x, nil
 }
 
-// writeNew writes into a folder without an index, which may hold images and whatever else is to be served, but none of the files.
-func (f *netbootFlags) writeNew(files []render.Output) (*render.Changes, error) {
-	var errs []error
-	for _, file := range files {
-		name := filepath.Join(f.out, file.Name)
-		there, err := os.ReadFile(name)
-		if !errors.Is(err, fs.ErrNotExist) && (err != nil || string(there) != string(file.Data)) {
-			errs = append(errs, fmt.Errorf("%s: is there already, and not of kiln netboot; name another folder with --out", name))
-		}
+// free says that a file of a folder without an index may be written: such a folder may hold images and whatever else is to be served, but none of
+// the files, unless a run that was cut off wrote them.
+func (f *netbootFlags) free(file media.File) error {
+	name := filepath.Join(f.out, file.Path)
+	there, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, file.Data) {
+		return nil
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return render.WriteFiles(f.out, files, media.IndexFile, nil)
+	return fmt.Errorf("%s: is there already, and not of kiln netboot; name another folder with --out", name)
 }
