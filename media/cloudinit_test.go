@@ -34,11 +34,11 @@ func TestCloudInitFetches(t *testing.T) {
 	if _, err := exec.LookPath("cloud-init"); err != nil {
 		t.Skip("cloud-init is not installed; nothing fetches a seed")
 	}
-	files := map[string][]byte{}
+	served := map[string][]byte{}
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		data, ok := files[strings.TrimPrefix(r.URL.Path, "/")]
+		data, ok := served[strings.TrimPrefix(r.URL.Path, "/")]
 		if !ok {
 			t.Errorf("%s is not there", r.URL.Path)
 			w.WriteHeader(http.StatusNotFound)
@@ -48,10 +48,10 @@ func TestCloudInitFetches(t *testing.T) {
 	defer server.Close()
 	n := netboot()
 	n.URL = server.URL
-	r, err := n.Files(fleet())
+	r, list, err := files(n, fleet())
 	require.NoError(t, err)
-	for _, f := range r.Files {
-		files[f.Path] = f.Data
+	for _, f := range list {
+		served[f.Path] = f.Data
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
 		b := r.Boots[slices.IndexFunc(r.Boots, func(b Boot) bool { return b.Node == name })]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -13,19 +14,17 @@ import (
 )
 
 // write writes the files, and removes those that are no longer among them: a machine that is gone must not boot any more.
-func (f *netbootFlags) write(r *media.Result, inv *render.Inventory) (*render.Changes, error) {
+func (f *netbootFlags) write(files iter.Seq2[media.File, error], r *media.Result, inv *render.Inventory) (*render.Changes, error) {
 	old, err := f.index()
 	if err != nil {
 		return nil, err
 	}
-	now := map[string]bool{}
-	for _, file := range r.Files {
-		now[file.Path] = true
+	if old != nil && old.Cluster != inv.Cluster {
+		return nil, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", f.out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
 	}
-	files := func(yield func(render.Output, error) bool) {
-		for _, file := range r.Files {
-			var err error
-			if old == nil {
+	outputs := func(yield func(render.Output, error) bool) {
+		for file, err := range files {
+			if err == nil && old == nil {
 				err = f.free(file)
 			}
 			if !yield(render.Output{Name: file.Path, Data: file.Data}, err) {
@@ -33,19 +32,24 @@ func (f *netbootFlags) write(r *media.Result, inv *render.Inventory) (*render.Ch
 			}
 		}
 	}
+	return render.WriteFiles(f.out, outputs, media.IndexFile, func() []string { return stale(old, r.Paths) })
+}
+
+// stale are the paths of an index that are not among those of now.
+func stale(old *media.Index, now []string) (out []string) {
 	if old == nil {
-		return render.WriteFiles(f.out, files, media.IndexFile, nil)
+		return nil
 	}
-	if old.Cluster != inv.Cluster {
-		return nil, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", f.out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
+	there := map[string]bool{}
+	for _, name := range now {
+		there[name] = true
 	}
-	var stale []string
 	for _, name := range old.Files {
-		if !now[name] && fs.ValidPath(name) {
-			stale = append(stale, name)
+		if !there[name] && fs.ValidPath(name) {
+			out = append(out, name)
 		}
 	}
-	return render.WriteFiles(f.out, files, media.IndexFile, stale)
+	return out
 }
 
 // index is what the last run wrote; nil if there is none. A rendered folder is refused: the operator's kubeconfig in it is not to be served.
