@@ -21,14 +21,8 @@ type Index struct {
 const kind = "Netboot"
 
 func (w *writer) index() {
-	x := Index{APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL, Machines: w.result.Boots, Files: []string{}}
-	for _, f := range w.result.Files {
-		x.Files = append(x.Files, f.Path)
-	}
-	slices.Sort(x.Files)
-	if err := w.addJSON(IndexFile, x); err != nil {
-		w.errs = append(w.errs, err)
-	}
+	x := Index{APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL, Machines: w.result.Boots, Files: slices.Sorted(slices.Values(w.result.Paths))}
+	w.fail(w.addJSON(IndexFile, x))
 }
 
 // ParseIndex reads an index; it returns nil if data is something else.

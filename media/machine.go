@@ -2,10 +2,7 @@
 // in a document is decided before, and not read here; files come in and go out as bytes.
 package media
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Machine is a rendered machine, or all those of a pool.
 type Machine struct {
@@ -48,10 +45,4 @@ func (m *Machine) file(name string) []byte {
 		return nil
 	}
 	return m.Files[i].Data
-}
-
-// byPath sorts files.
-func byPath(files []File) []File {
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return files
 }

@@ -3,6 +3,7 @@ package media
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"path"
@@ -56,21 +57,20 @@ type Boot struct {
 
 // Skipped is a machine without a script, and why.
 type Skipped struct {
-	Machine *Machine
-	Why     string
+	Kind, Name, Why string
 }
 
-// Result is what a network boot needs.
+// Result tells of the files of a network boot.
 type Result struct {
-	Files   []File // sorted
 	Boots   []Boot // in the machines' order
 	Skipped []Skipped
+	Paths   []string // of all files
 }
 
-// IndexFile is the last file of a result: how every machine boots, and which files there are.
+// IndexFile is the last file: how every machine boots, and which files there are.
 const IndexFile = "netboot.json"
 
-// Files returns all files that machines need to boot over the network, by their paths below URL:
+// Files yields all files that machines need to boot over the network, one machine after the other, by their paths below URL:
 //
 //	boot.ipxe                                the script that iPXE starts with
 //	ipxe/mac-XX-XX-XX-XX-XX-XX.ipxe          each machine's, by its MAC; ipxe/pools/NAME.ipxe a pool's
@@ -80,46 +80,66 @@ const IndexFile = "netboot.json"
 //	matchbox/{groups,profiles,ignition}/…    Matchbox's data
 //	netboot.json                             the index
 //
-// A machine that no script can be made for is among those skipped; its document is there all the same. Everything that is wrong is in the error.
-func (n *Netboot) Files(machines []Machine) (*Result, error) {
-	if err := n.check(machines); err != nil {
-		return nil, err
-	}
-	w := &writer{Netboot: n, result: &Result{}}
-	for i := range machines {
-		if err := w.machine(&machines[i]); err != nil {
-			w.errs = append(w.errs, fmt.Errorf("%s %s: %w", machines[i].Kind(), machines[i].Name, err))
+// A machine that no script can be made for is among those skipped; its document is there all the same. If no machine has a script that is an error.
+// All errors are yielded, those of machines too; r is whole when everything was taken.
+func (n *Netboot) Files(machines iter.Seq2[*Machine, error], r *Result) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		w := &writer{Netboot: n, result: r, yield: yield, more: true, macs: map[string]string{}, installers: map[string]bool{}}
+		w.fail(checkName("cluster", n.Cluster))
+		for m, err := range machines {
+			if err == nil {
+				err = w.machine(m)
+			}
+			if w.fail(err); !w.more {
+				return
+			}
+		}
+		w.add("boot.ipxe", w.start())
+		w.disks()
+		w.scripts()
+		w.index()
+		for _, err := range clashes(r.Paths) {
+			w.fail(err)
 		}
 	}
-	w.add("boot.ipxe", w.start())
-	w.index()
-	byPath(w.result.Files)
-	if err := errors.Join(append(w.errs, clashes(w.result.Files)...)...); err != nil {
-		return nil, err
-	}
-	return w.result, nil
 }
 
+// writer is one run of Files.
 type writer struct {
 	*Netboot
-	result *Result
-	errs   []error
+	result     *Result
+	yield      func(File, error) bool
+	more       bool              // yield wants more
+	failed     bool              // something is wrong
+	macs       map[string]string // whose they are
+	installers map[string]bool   // machines that can install themselves
 }
 
 func (w *writer) add(name string, data []byte) {
-	w.result.Files = append(w.result.Files, File{name, data})
+	w.result.Paths = append(w.result.Paths, name)
+	w.more = w.more && w.yield(File{name, data}, nil)
+}
+
+func (w *writer) fail(err error) {
+	if err != nil {
+		w.failed = true
+		w.more = w.more && w.yield(File{}, err)
+	}
 }
 
 // machine adds everything of one machine.
 func (w *writer) machine(m *Machine) error {
+	if err := w.check(m); err != nil {
+		return err
+	}
 	for _, f := range m.Files {
 		w.add(path.Join(m.Dir, f.Path), f.Data)
 	}
 	if !m.Ignition {
 		// cloud-init asks for all four, and again and again for one that is not there (from 24.3 on).
-		for _, name := range []string{"vendor-data", "network-config"} {
-			if m.file(name) == nil {
-				w.add(path.Join(m.Dir, name), nil)
+		for _, file := range []string{"vendor-data", "network-config"} {
+			if m.file(file) == nil {
+				w.add(path.Join(m.Dir, file), nil)
 			}
 		}
 	}
@@ -128,11 +148,12 @@ func (w *writer) machine(m *Machine) error {
 		w.skip(m, fmt.Sprintf("kiln knows no network boot of %s; use an image: kiln iso", m.OS))
 		return nil
 	}
+	w.installers[m.Name] = s.installer
 	var config []byte
 	if m.Ignition {
 		var err error
 		if config, err = w.ignition(m, s); err != nil {
-			return err
+			return fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 		}
 	}
 	b := w.boot(m, s)
@@ -145,7 +166,7 @@ func (w *writer) machine(m *Machine) error {
 		b.Script = "ipxe/mac-" + strings.ReplaceAll(m.MAC, ":", "-") + ".ipxe"
 	}
 	if size := len(strings.Join(b.Args, " ")); size > maxArgs {
-		return fmt.Errorf("the kernel's arguments have %d characters, and Linux takes %d; shorten --append or --url", size, maxArgs)
+		return fmt.Errorf("%s %s: the kernel's arguments have %d characters, and Linux takes %d; shorten --append or --url", m.Kind(), m.Name, size, maxArgs)
 	}
 	w.result.Boots = append(w.result.Boots, b)
 	if b.Script != "" {
@@ -159,7 +180,7 @@ func (w *writer) machine(m *Machine) error {
 const maxArgs = 2047
 
 func (w *writer) skip(m *Machine, why string) {
-	w.result.Skipped = append(w.result.Skipped, Skipped{m, why})
+	w.result.Skipped = append(w.result.Skipped, Skipped{m.Kind(), m.Name, why})
 }
 
 // boot is how a machine boots.
@@ -218,42 +239,60 @@ func initrdName(i int) string {
 // below is the address of a path.
 func (n *Netboot) below(name string) string { return n.URL + "/" + name }
 
-// check finds what is wrong before anything is made.
-func (n *Netboot) check(machines []Machine) error {
-	var errs []error
-	seen := map[string]string{}
-	for i := range machines {
-		m := &machines[i]
-		if m.MAC == "" {
-			continue
-		}
-		if !macAddress.MatchString(m.MAC) {
-			errs = append(errs, fmt.Errorf("node %s: mac %q: want six pairs of lower-case hexadecimal digits, such as 52:54:00:12:34:56", m.Name, m.MAC))
-		}
-		if other, ok := seen[m.MAC]; ok {
-			errs = append(errs, fmt.Errorf("node %s: mac %s is that of %s too; one machine has it", m.Name, m.MAC, other))
-		}
-		seen[m.MAC] = m.Name
+// check finds what is wrong with a machine before anything is made of it.
+func (w *writer) check(m *Machine) error {
+	err := errors.Join(checkName(m.Kind(), m.Name), checkName("platform", m.Platform))
+	if m.MAC == "" {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Disks)) {
-		if !slices.ContainsFunc(machines, func(m Machine) bool {
-			s := systemOf(m.OS)
-			return (name == "" || m.Name == name) && s != nil && s.installer
-		}) {
-			errs = append(errs, fmt.Errorf("the disk %s: no machine %sis there with fedora-coreos; the other systems do not install themselves", n.Disks[name], spaced(name)))
-		}
+	if !macAddress.MatchString(m.MAC) {
+		err = errors.Join(err, fmt.Errorf("node %s: mac %q: want six pairs of lower-case hexadecimal digits, such as 52:54:00:12:34:56", m.Name, m.MAC))
 	}
-	return errors.Join(errs...)
-}
-
-func spaced(name string) string {
-	if name == "" {
-		return ""
+	if other, ok := w.macs[m.MAC]; ok {
+		err = errors.Join(err, fmt.Errorf("node %s: mac %s is that of %s too; one machine has it", m.Name, m.MAC, other))
 	}
-	return name + " "
+	w.macs[m.MAC] = m.Name
+	return err
 }
 
 var macAddress = regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`)
+
+// checkName holds a name of a cluster, machine or platform to what kiln renders.
+func checkName(what, name string) error {
+	if plainName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: kiln renders no such name, and it would stand in scripts; render again", what, name)
+}
+
+var plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+// disks checks that every disk is some machine's.
+func (w *writer) disks() {
+	for _, node := range slices.Sorted(maps.Keys(w.Disks)) {
+		if w.installers[node] || node == "" && slices.Contains(slices.Collect(maps.Values(w.installers)), true) {
+			continue
+		}
+		if node != "" {
+			node += " "
+		}
+		w.fail(fmt.Errorf("the disk %s: no machine %sis there with fedora-coreos; the other systems do not install themselves", w.Disks[strings.TrimSpace(node)], node))
+	}
+}
+
+// scripts checks that there are some, unless something else is wrong.
+func (w *writer) scripts() {
+	if w.failed || slices.ContainsFunc(w.result.Boots, func(b Boot) bool { return b.Script != "" }) {
+		return
+	}
+	w.fail(errors.New("no machine can boot over the network:"))
+	for _, s := range w.result.Skipped {
+		w.fail(errors.New(s.String()))
+	}
+}
+
+// String says it in words.
+func (s Skipped) String() string { return s.Kind + " " + s.Name + ": " + s.Why }
 
 // Address says what is wrong with an address that files are served from.
 func Address(text string) error {
@@ -283,18 +322,18 @@ func Argument(word string) error {
 }
 
 // clashes finds paths that are there twice, or both as a file and as a folder: names of machines become those of folders.
-func clashes(files []File) (errs []error) {
+func clashes(paths []string) (errs []error) {
 	seen := map[string]bool{}
-	for _, f := range files {
-		if seen[f.Path] {
-			errs = append(errs, fmt.Errorf("two files would be %s; rename the machine that it is named for", f.Path))
+	for _, name := range paths {
+		if seen[name] {
+			errs = append(errs, fmt.Errorf("two files would be %s; rename the machine that it is named for", name))
 		}
-		seen[f.Path] = true
+		seen[name] = true
 	}
-	for _, f := range files {
-		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+	for _, name := range paths {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if seen[dir] {
-				errs = append(errs, fmt.Errorf("%s would be a file and the folder of %s; rename the machine", dir, f.Path))
+				errs = append(errs, fmt.Errorf("%s would be a file and the folder of %s; rename the machine", dir, name))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
@@ -53,6 +54,28 @@ func netboot() *Netboot {
 	return &Netboot{Cluster: "prod", ID: "0198c5c5-0000-7000-8000-000000000000", URL: "http://10.0.0.5:8080"}
 }
 
+// files takes all files, sorted, and all errors.
+func files(n *Netboot, machines []Machine) (*Result, []File, error) {
+	r := &Result{}
+	var out []File
+	var errs []error
+	for f, err := range n.Files(func(yield func(*Machine, error) bool) {
+		for i := range machines {
+			if !yield(&machines[i], nil) {
+				return
+			}
+		}
+	}, r) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return r, out, errors.Join(errs...)
+}
+
 // cases are the goldens: what the files of a network boot are.
 var cases = map[string]func(*Netboot){
 	"url": func(*Netboot) {},
@@ -79,10 +102,10 @@ func TestGolden(t *testing.T) {
 			t.Parallel()
 			n := netboot()
 			change(n)
-			r, err := n.Files(fleet())
+			r, list, err := files(n, fleet())
 			require.NoError(t, err)
 			got := map[string]string{}
-			for _, f := range r.Files {
+			for _, f := range list {
 				if plain, ok := strings.CutSuffix(f.Path, ".gz"); ok {
 					data, err := compress.Gunzip(f.Data)
 					require.NoError(t, err)
@@ -108,9 +131,10 @@ func TestGolden(t *testing.T) {
 				return err
 			}))
 			require.Equal(t, want, got, "make golden rewrites them; read the diff")
-			again, err := n.Files(fleet())
+			again, same, err := files(n, fleet())
 			require.NoError(t, err)
 			require.Equal(t, r, again)
+			require.Equal(t, list, same)
 		})
 	}
 }
@@ -118,12 +142,12 @@ func TestGolden(t *testing.T) {
 // TestSkipped: who gets no script is told, and why.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
-	r, err := netboot().Files(fleet())
+	r, _, err := files(netboot(), fleet())
 	require.NoError(t, err)
 	require.Len(t, r.Skipped, 2)
-	require.Equal(t, "worker-3", r.Skipped[0].Machine.Name)
+	require.Equal(t, "worker-3", r.Skipped[0].Name)
 	require.Contains(t, r.Skipped[0].Why, "it has no MAC; add mac: ")
-	require.Equal(t, "worker-4", r.Skipped[1].Machine.Name)
+	require.Equal(t, "worker-4", r.Skipped[1].Name)
 	require.Equal(t, "kiln knows no network boot of microos; use an image: kiln iso", r.Skipped[1].Why)
 }
 
@@ -132,24 +156,24 @@ func TestInitrds(t *testing.T) {
 	t.Parallel()
 	n := netboot()
 	n.Disks = map[string]string{"cp-3": "/dev/sda"}
-	r, err := n.Files(fleet())
+	_, list, err := files(n, fleet())
 	require.NoError(t, err)
 	for path, want := range map[string]struct{ list, inside string }{
 		"initrd/cp-1.cpio.gz": {"drwxr-xr-x usr\ndrwxr-xr-x usr/share\ndrwxr-xr-x usr/share/oem\n-rw------- usr/share/oem/config.ign\n", string(document("cp-1"))},
 		"initrd/cp-2.cpio.gz": {"-rw------- config.ign\n", string(document("cp-2"))},
 		"initrd/cp-3.cpio.gz": {"-rw------- config.ign\n", `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/coreos/installer.d/kiln.yaml"`},
 	} {
-		i := slices.IndexFunc(r.Files, func(f File) bool { return f.Path == path })
+		i := slices.IndexFunc(list, func(f File) bool { return f.Path == path })
 		require.GreaterOrEqual(t, i, 0, path)
-		data, err := compress.Gunzip(r.Files[i].Data)
+		data, err := compress.Gunzip(list[i].Data)
 		require.NoError(t, err)
-		var list strings.Builder
+		var names strings.Builder
 		for line := range strings.Lines(read(t, data, "cpio", "-itv", "--quiet")) {
 			words := strings.Fields(line)
-			list.WriteString(words[0] + " " + words[len(words)-1] + "\n")
+			names.WriteString(words[0] + " " + words[len(words)-1] + "\n")
 		}
-		require.Equal(t, want.list, list.String())
-		require.Contains(t, read(t, r.Files[i].Data, "bsdtar", "-xOf", "-", "*config.ign"), want.inside)
+		require.Equal(t, want.list, names.String())
+		require.Contains(t, read(t, list[i].Data, "bsdtar", "-xOf", "-", "*config.ign"), want.inside)
 	}
 }
 
@@ -172,10 +196,10 @@ func TestIgnition(t *testing.T) {
 	t.Parallel()
 	n := netboot()
 	cases["matchbox"](n)
-	r, err := n.Files(fleet())
+	_, list, err := files(n, fleet())
 	require.NoError(t, err)
 	seen := 0
-	for _, f := range r.Files {
+	for _, f := range list {
 		if !strings.HasSuffix(f.Path, ".ign") {
 			continue
 		}
@@ -218,10 +242,10 @@ func TestMatchbox(t *testing.T) {
 	}
 	n := netboot()
 	cases["matchbox"](n)
-	r, err := n.Files(fleet())
+	_, list, err := files(n, fleet())
 	require.NoError(t, err)
 	profiles, groups, there := map[string]profile{}, 0, map[string]bool{}
-	for _, f := range r.Files {
+	for _, f := range list {
 		there[f.Path] = true
 		if strings.HasPrefix(f.Path, "matchbox/profiles/") {
 			var p profile
@@ -230,7 +254,7 @@ func TestMatchbox(t *testing.T) {
 			profiles[p.ID] = p
 		}
 	}
-	for _, f := range r.Files {
+	for _, f := range list {
 		if strings.HasPrefix(f.Path, "matchbox/groups/") {
 			var g group
 			strict(f.Data, &g)
@@ -260,9 +284,9 @@ func TestScripts(t *testing.T) {
 	for _, change := range cases {
 		n := netboot()
 		change(n)
-		r, err := n.Files(fleet())
+		_, list, err := files(n, fleet())
 		require.NoError(t, err)
-		for _, f := range r.Files {
+		for _, f := range list {
 			if !strings.HasSuffix(f.Path, ".ipxe") {
 				continue
 			}
@@ -295,25 +319,34 @@ func TestWrong(t *testing.T) {
 	machines[2].MAC = machines[1].MAC
 	n := netboot()
 	n.Disks = map[string]string{"cp-1": "/dev/sda", "cp-9": "/dev/sdb"}
-	_, err := n.Files(machines)
+	_, _, err := files(n, machines)
 	require.EqualError(t, err, `node cp-1: mac "52-54-00-00-00-11": want six pairs of lower-case hexadecimal digits, such as 52:54:00:12:34:56
 node cp-3: mac 52:54:00:00:00:12 is that of cp-2 too; one machine has it
 the disk /dev/sda: no machine cp-1 is there with fedora-coreos; the other systems do not install themselves
 the disk /dev/sdb: no machine cp-9 is there with fedora-coreos; the other systems do not install themselves`)
 
 	n = netboot()
+	n.Cluster = "prod\nshell"
+	machines = fleet()[:2]
+	machines[0].Platform, machines[1].Name = "metal || shell", "${x}"
+	_, _, err = files(n, machines)
+	require.ErrorContains(t, err, `cluster "prod\nshell": kiln renders no such name, and it would stand in scripts; render again`)
+	require.ErrorContains(t, err, `platform "metal || shell": `)
+	require.ErrorContains(t, err, `node "${x}": `)
+
+	n = netboot()
 	n.Disks = map[string]string{"": "/dev/sda"}
-	_, err = n.Files(fleet()[:1])
+	_, _, err = files(n, fleet()[:1])
 	require.EqualError(t, err, "the disk /dev/sda: no machine is there with fedora-coreos; the other systems do not install themselves")
 
 	n = netboot()
 	n.Append = map[string][]string{"flatcar": {strings.Repeat("x", 2000)}}
-	_, err = n.Files(fleet()[:1])
+	_, _, err = files(n, fleet()[:1])
 	require.ErrorContains(t, err, "node cp-1: the kernel's arguments have 2")
 
 	machines = fleet()
 	machines[0].Name, machines[0].Dir = "boot.ipxe", "boot.ipxe"
-	_, err = netboot().Files(machines)
+	_, _, err = files(netboot(), machines)
 	require.ErrorContains(t, err, "boot.ipxe would be a file and the folder of boot.ipxe/config.ign; rename the machine")
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -74,20 +75,22 @@ type Delivered struct {
 	Files []Output
 }
 
-// Deliveries reads documents of the output folder out, with what is delivered beside them, in the order of their entries. A document that is not
-// the one in the inventory is an error: a render was cut off, or somebody changed it. All errors come back at once.
-func Deliveries(out string, entries []Entry) ([]Delivered, error) {
-	root, err := os.OpenRoot(out)
-	if err != nil {
-		return nil, err
+// Deliveries reads documents of the output folder out, with what is delivered beside them, one after the other in the order of their entries. A
+// document that is not the one in the inventory is an error: a render was cut off, or somebody changed it. The others come all the same.
+func Deliveries(out string, entries []Entry) iter.Seq2[Delivered, error] {
+	return func(yield func(Delivered, error) bool) {
+		root, err := os.OpenRoot(out)
+		if err != nil {
+			yield(Delivered{}, err)
+			return
+		}
+		defer func() { _ = root.Close() }()
+		for i := range entries {
+			if !yield(delivery(root, out, &entries[i])) {
+				return
+			}
+		}
 	}
-	defer func() { _ = root.Close() }()
-	all := make([]Delivered, len(entries))
-	errs := make([]error, len(entries))
-	for i := range entries {
-		all[i], errs[i] = delivery(root, out, &entries[i])
-	}
-	return all, joined(errs)
 }
 
 func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -100,21 +101,31 @@ func ReadInventory(out string) (*Inventory, error) {
 	return &inv, nil
 }
 
-// WriteFiles writes files with secrets into the folder dir (0700, if it has to be made; the files 0600), all of them or none, and removes the
-// stale ones. The file called last, if there is one, gets its name when all others have theirs.
-func WriteFiles(dir string, files []Output, last string, stale []string) (*Changes, error) {
+// WriteFiles writes files with secrets into the folder dir (0700, if it has to be made; the files 0600), all of them or none, and removes
+// what stale then says. The file called last, if there is one, gets its name when all others have theirs. All errors of files come back at once.
+func WriteFiles(dir string, files iter.Seq2[Output, error], last string, stale func() []string) (*Changes, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s: not a folder", dir)
 	}
-	f := &folder{dir: dir, mode: 0o600, last: last, removed: stale}
+	f := &folder{dir: dir, mode: 0o600, last: last}
 	if err := f.open(); err != nil {
 		return nil, err
 	}
 	defer f.close()
-	for _, file := range files {
-		if err := f.stage(file.Name, file.Data); err != nil {
-			return nil, err
+	var errs []error
+	for file, err := range files {
+		if err == nil && len(errs) == 0 {
+			err = f.stage(file.Name, file.Data)
 		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := joined(errs); err != nil {
+		return nil, err
+	}
+	if stale != nil {
+		f.removed = stale()
 	}
 	if err := f.sync(); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path"
+	"iter"
 	"path/filepath"
 
 	"kiln/media"
@@ -11,10 +11,9 @@ import (
 	"kiln/render/plan"
 )
 
-// machines reads what names mean, in their order and each once: folders of machines, or whole output folders. All are of one output folder, which
+// named finds what names mean, in their order and each once: folders of machines, or whole output folders. All are of one output folder, which
 // it returns as well.
-func machines(names []string) (dir string, out []media.Machine, err error) {
-	var entries []render.Entry
+func named(names []string) (dir string, entries []render.Entry, err error) {
 	var errs []error
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -25,7 +24,7 @@ func machines(names []string) (dir string, out []media.Machine, err error) {
 		}
 		if dir == "" {
 			dir = at
-		} else if a, b := absolute(dir), absolute(at); a != b {
+		} else if absolute(dir) != absolute(at) {
 			return "", nil, usageError{fmt.Errorf("%s and %s: machines of two renderings; call kiln once for each", dir, at)}
 		}
 		for i := range found {
@@ -35,29 +34,23 @@ func machines(names []string) (dir string, out []media.Machine, err error) {
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return "", nil, err
-	}
-	out, err = delivered(dir, entries)
-	return dir, out, err
+	return dir, entries, errors.Join(errs...)
 }
 
-// delivered reads the machines of an output folder.
-func delivered(dir string, entries []render.Entry) ([]media.Machine, error) {
-	all, err := render.Deliveries(dir, entries)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]media.Machine, len(all))
-	for i := range all {
-		d := &all[i]
-		e := &d.Entry
-		out[i] = media.Machine{Name: e.Node, Dir: d.Dir, Pool: e.Pool, OS: e.OS, Platform: e.Platform, Ignition: e.Format == string(plan.Ignition), MAC: e.MAC}
-		for _, file := range d.Files {
-			out[i].Files = append(out[i].Files, media.File{Path: path.Base(file.Name), Data: file.Data})
+// delivered reads machines of an output folder, one after the other.
+func delivered(dir string, entries []render.Entry) iter.Seq2[*media.Machine, error] {
+	return func(yield func(*media.Machine, error) bool) {
+		for d, err := range render.Deliveries(dir, entries) {
+			e := &d.Entry
+			m := &media.Machine{Name: e.Node, Dir: d.Dir, Pool: e.Pool, OS: e.OS, Platform: e.Platform, Ignition: e.Format == string(plan.Ignition), MAC: e.MAC}
+			for _, file := range d.Files {
+				m.Files = append(m.Files, media.File{Path: file.Name, Data: file.Data})
+			}
+			if !yield(m, err) {
+				return
+			}
 		}
 	}
-	return out, nil
 }
 
 // absolute is a path from the root, or as it is if that is not known.

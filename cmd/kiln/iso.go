@@ -53,29 +53,32 @@ type image struct {
 }
 
 func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
-	dir, machines, err := machines(names)
+	dir, entries, err := named(names)
 	if err != nil {
 		return err
 	}
-	dir, name, err := f.target(dir, len(machines))
+	out, name, err := f.target(dir, len(entries))
 	if err != nil {
 		return err
 	}
-	images := make([]image, len(machines))
-	files := make([]render.Output, len(machines))
-	errs := make([]error, len(machines))
-	for i := range machines {
-		m := &machines[i]
-		label, data, err := m.Image()
-		file := name(m)
-		images[i] = image{m.Name, m.Pool, filepath.Join(dir, file), label, len(data)}
-		files[i] = render.Output{Name: file, Data: data}
-		errs[i] = errors.Join(err, ours(images[i].Image))
+	var images []image
+	files := func(yield func(render.Output, error) bool) {
+		for m, err := range delivered(dir, entries) {
+			var file render.Output
+			var label string
+			if err == nil {
+				label, file.Data, err = m.Image()
+				file.Name = name(m)
+				place := filepath.Join(out, file.Name)
+				err = errors.Join(err, ours(place))
+				images = append(images, image{m.Name, m.Pool, place, label, len(file.Data)})
+			}
+			if !yield(file, err) {
+				return
+			}
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if _, err := render.WriteFiles(dir, files, "", nil); err != nil {
+	if _, err := render.WriteFiles(out, files, "", nil); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), images)

@@ -92,27 +92,17 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if len(entries) != len(inv.Documents) {
 		return fmt.Errorf("%s: the folder of one machine; name %s: the scripts belong together", name, dir)
 	}
-	list, err := delivered(dir, entries)
-	if err != nil {
-		return err
-	}
 	n := &media.Netboot{Cluster: inv.Name, ID: inv.Cluster, URL: f.url, Initrd: f.ignition == "initrd", Matchbox: f.matchbox}
-	if err := f.settings(n, list); err != nil {
+	if err := f.settings(n, entries); err != nil {
 		return usageError{err}
 	}
-	result, err := n.Files(list)
+	result := &media.Result{}
+	changes, err := f.write(n.Files(delivered(dir, entries), result), result, inv)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(result.Boots, func(b media.Boot) bool { return b.Script != "" }) {
-		return fmt.Errorf("no machine of %s can boot over the network:\n%s", dir, strings.Join(skipped(result), "\n"))
-	}
-	changes, err := f.write(result, inv)
-	if err != nil {
-		return err
-	}
-	for _, line := range skipped(result) {
-		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", line)
+	for _, s := range result.Skipped {
+		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
 	return f.report(cmd.OutOrStdout(), result, changes)
 }
@@ -120,7 +110,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 // skipped says of each machine without a script why.
 func skipped(r *media.Result) (lines []string) {
 	for _, s := range r.Skipped {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", s.Machine.Kind(), s.Machine.Name, s.Why))
+		lines = append(lines, s.String())
 	}
 	return lines
 }

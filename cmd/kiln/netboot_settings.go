@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"kiln/media"
+	"kiln/render"
 )
 
 // settings puts into n what the flags say of systems and machines, and returns all that is wrong with it.
-func (f *netbootFlags) settings(n *media.Netboot, machines []media.Machine) error {
+func (f *netbootFlags) settings(n *media.Netboot, entries []render.Entry) error {
 	n.Images, n.Append, n.Disks = map[string]media.Images{}, map[string][]string{}, map[string]string{}
 	var present []string // systems that machines have
 	for _, name := range media.Systems() {
-		if slices.ContainsFunc(machines, func(m media.Machine) bool { return m.OS == name }) {
+		if slices.ContainsFunc(entries, func(e render.Entry) bool { return e.OS == name }) {
 			present = append(present, name)
 		}
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -12,30 +14,42 @@ import (
 )
 
 // write writes the files, and removes those that are no longer among them: a machine that is gone must not boot any more.
-func (f *netbootFlags) write(r *media.Result, inv *render.Inventory) (*render.Changes, error) {
+func (f *netbootFlags) write(files iter.Seq2[media.File, error], r *media.Result, inv *render.Inventory) (*render.Changes, error) {
 	old, err := f.index()
 	if err != nil {
 		return nil, err
 	}
-	files := make([]render.Output, len(r.Files))
-	now := map[string]bool{}
-	for i, file := range r.Files {
-		files[i] = render.Output{Name: file.Path, Data: file.Data}
-		now[file.Path] = true
-	}
-	if old == nil {
-		return f.writeNew(files)
-	}
-	if old.Cluster != inv.Cluster {
+	if old != nil && old.Cluster != inv.Cluster {
 		return nil, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", f.out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
 	}
-	var stale []string
-	for _, name := range old.Files {
-		if !now[name] && fs.ValidPath(name) {
-			stale = append(stale, name)
+	outputs := func(yield func(render.Output, error) bool) {
+		for file, err := range files {
+			if err == nil && old == nil {
+				err = f.free(file)
+			}
+			if !yield(render.Output{Name: file.Path, Data: file.Data}, err) {
+				return
+			}
 		}
 	}
-	return render.WriteFiles(f.out, files, media.IndexFile, stale)
+	return render.WriteFiles(f.out, outputs, media.IndexFile, func() []string { return stale(old, r.Paths) })
+}
+
+// stale are the paths of an index that are not among those of now.
+func stale(old *media.Index, now []string) (out []string) {
+	if old == nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, name := range now {
+		there[name] = true
+	}
+	for _, name := range old.Files {
+		if !there[name] && fs.ValidPath(name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // index is what the last run wrote; nil if there is none. A rendered folder is refused: the operator's kubeconfig in it is not to be served.
@@ -61,18 +75,13 @@ func (f *netbootFlags) index() (*media.Index, error) {
 	return x, nil
 }
 
-// writeNew writes into a folder without an index, which may hold images and whatever else is to be served, but none of the files.
-func (f *netbootFlags) writeNew(files []render.Output) (*render.Changes, error) {
-	var errs []error
-	for _, file := range files {
-		name := filepath.Join(f.out, file.Name)
-		there, err := os.ReadFile(name)
-		if !errors.Is(err, fs.ErrNotExist) && (err != nil || string(there) != string(file.Data)) {
-			errs = append(errs, fmt.Errorf("%s: is there already, and not of kiln netboot; name another folder with --out", name))
-		}
+// free says that a file of a folder without an index may be written: such a folder may hold images and whatever else is to be served, but none of
+// the files, unless a run that was cut off wrote them.
+func (f *netbootFlags) free(file media.File) error {
+	name := filepath.Join(f.out, file.Path)
+	there, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, file.Data) {
+		return nil
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return render.WriteFiles(f.out, files, media.IndexFile, nil)
+	return fmt.Errorf("%s: is there already, and not of kiln netboot; name another folder with --out", name)
 }

@@ -28,17 +28,21 @@ const (
 	maxLabel = 16
 	// maxDepth is how many levels of folders there may be, the root among them.
 	maxDepth = 8
-	// maxImage bounds an image: it is made in memory, and no boot document comes near it.
+	// maxImage and maxFiles bound an image: it is made in memory, and no boot document comes near them. So every number of it has room in its field.
 	maxImage = 256 << 20
+	maxFiles = 4096
 )
 
 // Image returns the image of files with a volume label. On the machine that mounts it the files are root's alone (0400, folders 0500).
 //
 // It fails if the label or a name is empty, too long or has other characters than letters, digits and "-", "_" and ".", if a path is there
-// twice, or also as a folder, or differs from another one only in letters that the plain tree cannot tell apart, or if the files are too large.
+// twice, or also as a folder, or differs from another one only in letters that the plain tree cannot tell apart, or if the files are too many or too large.
 func Image(label string, files []File) ([]byte, error) {
 	if err := checkName(label, maxLabel); err != nil {
 		return nil, fmt.Errorf("label %q: %w", label, err)
+	}
+	if len(files) > maxFiles {
+		return nil, fmt.Errorf("%d files are more than %d", len(files), maxFiles)
 	}
 	root := newFolder("")
 	total := 0
@@ -83,11 +87,11 @@ type entry struct {
 	parent *entry   // of the root, itself
 
 	// Where it begins, in sectors: a file's content, which both trees share, and a folder's records in each tree.
-	extent [2]uint32
+	extent [2]int
 	// size is that of the content or of the folder's records, in bytes.
-	size [2]uint32
+	size [2]int
 	// number is a folder's place in the path tables.
-	number [2]uint16
+	number [2]int
 }
 
 func newFolder(name string) *entry {

@@ -175,6 +175,7 @@ func TestRefused(t *testing.T) {
 		{"long name", "cidata", []File{{strings.Repeat("x", 32), nil}}, "longer than 31 characters"},
 		{"two dots", "cidata", []File{{"a.tar.gz", nil}}, "one dot at most"},
 		{"deep", "cidata", []File{{"1/2/3/4/5/6/7/8", nil}}, "deeper than 7 folders"},
+		{"many", "cidata", make([]File, maxFiles+1), "4097 files are more than 4096"},
 		{"equal without case", "cidata", []File{{"d/user-data", nil}, {"d/user_data", nil}}, `files "user-data" and "user_data": both are USER_DATA.;1`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

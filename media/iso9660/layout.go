@@ -8,33 +8,33 @@ type layout struct {
 	folders [2][]*entry // of each tree, in the order of its path tables
 	files   []*entry
 	tables  [2]table
-	sectors uint32
+	sectors int
 }
 
 // table is where the two path tables of a tree lie, and how many bytes each has.
-type table struct{ little, big, size uint32 }
+type table struct{ little, big, size int }
 
 // newLayout decides where everything lies: descriptors, path tables, the folders of each tree, files.
 func newLayout(label string, root *entry) *layout {
 	l := &layout{label: label, root: root, trees: []tree{plain, joliet}}
-	at := uint32(systemSectors + len(l.trees) + 1)
-	take := func(bytes uint32) uint32 {
+	at := systemSectors + len(l.trees) + 1
+	take := func(bytes int) int {
 		first := at
 		at += (bytes + sector - 1) / sector
 		return first
 	}
 	for _, t := range l.trees {
 		l.folders[t] = ordered(root, t)
-		size := uint32(0)
+		size := 0
 		for i, f := range l.folders[t] {
-			f.number[t] = uint16(i + 1) // #nosec G115 -- Image bounds the files, and folders have files
-			size += uint32(len(t.pathRecord(f, false)))
+			f.number[t] = i + 1
+			size += len(t.pathRecord(f, false))
 		}
 		l.tables[t] = table{take(size), take(size), size}
 	}
 	for _, t := range l.trees {
 		for _, f := range l.folders[t] {
-			f.size[t] = uint32(len(l.records(f, t))) // #nosec G115 -- the records of a few short names
+			f.size[t] = len(l.records(f, t))
 			f.extent[t] = take(f.size[t])
 		}
 	}
@@ -43,10 +43,9 @@ func newLayout(label string, root *entry) *layout {
 			if e.folder {
 				continue
 			}
-			size := uint32(len(e.data)) // #nosec G115 -- Image bounds it
-			e.size = [2]uint32{size, size}
-			first := take(size)
-			e.extent = [2]uint32{first, first}
+			first := take(len(e.data))
+			e.size = [2]int{len(e.data), len(e.data)}
+			e.extent = [2]int{first, first}
 			l.files = append(l.files, e)
 		}
 	}
@@ -70,9 +69,9 @@ func ordered(root *entry, t tree) []*entry {
 // image is the whole image.
 func (l *layout) image() []byte {
 	out := make([]byte, l.sectors*sector)
-	put := func(first uint32, data []byte) { copy(out[first*sector:], data) }
+	put := func(first int, data []byte) { copy(out[first*sector:], data) }
 	for i, t := range l.trees {
-		put(uint32(systemSectors+i), l.descriptor(t)) // #nosec G115 -- there are two trees
+		put(systemSectors+i, l.descriptor(t))
 		var little, big []byte
 		for _, f := range l.folders[t] {
 			little = append(little, t.pathRecord(f, false)...)
@@ -82,7 +81,7 @@ func (l *layout) image() []byte {
 		put(l.tables[t].little, little)
 		put(l.tables[t].big, big)
 	}
-	put(uint32(systemSectors+len(l.trees)), []byte("\xffCD001\x01")) // the end of the descriptors
+	put(systemSectors+len(l.trees), []byte("\xffCD001\x01")) // the end of the descriptors
 	for _, f := range l.files {
 		put(f.extent[plain], f.data)
 	}

@@ -28,13 +28,16 @@ func wide(s string) string {
 }
 
 // both16 and both32 are numbers in both byte orders, little-endian first (ECMA-119 7.2.3, 7.3.3).
-func both16(n uint16) []byte {
-	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, n), n)
+func both16(n int) []byte {
+	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, short(n)), short(n))
 }
 
-func both32(n uint32) []byte {
-	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, n), n)
+func both32(n int) []byte {
+	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, long(n)), long(n))
 }
+
+func short(n int) uint16 { return uint16(n) } // #nosec G115 -- maxFiles, and maxDepth folders above each, bound all that is counted so
+func long(n int) uint32  { return uint32(n) } // #nosec G115 -- maxImage and maxFiles bound all sizes and places
 
 // date is that of every record: 1 January 1980, 00:00 UTC, the first day that every file system can hold.
 var date = []byte{80, 1, 1, 0, 0, 0, 0}
@@ -76,7 +79,7 @@ func rockRidge(e *entry, dots, first bool) (out []byte) {
 	if first {
 		out = append(out, "SP\x07\x01\xbe\xef\x00"...) // SUSP 5.3: the image uses the protocol
 	}
-	mode, links := uint32(fileMode), uint32(1)
+	mode, links := fileMode, 1
 	if e.folder {
 		mode, links = folderMode, 2
 		for _, o := range e.inside {
@@ -86,7 +89,7 @@ func rockRidge(e *entry, dots, first bool) (out []byte) {
 		}
 	}
 	out = append(out, "PX\x24\x01"...) // RRIP 4.1.1
-	for _, n := range []uint32{mode, links, 0, 0} {
+	for _, n := range []int{mode, links, 0, 0} {
 		out = append(out, both32(n)...)
 	}
 	if !dots {
@@ -109,11 +112,11 @@ func (t tree) pathRecord(e *entry, big bool) []byte {
 	}
 	out := []byte{byte(len(id)), 0}
 	if big {
-		out = binary.BigEndian.AppendUint32(out, e.extent[t])
-		out = binary.BigEndian.AppendUint16(out, e.parent.number[t])
+		out = binary.BigEndian.AppendUint32(out, long(e.extent[t]))
+		out = binary.BigEndian.AppendUint16(out, short(e.parent.number[t]))
 	} else {
-		out = binary.LittleEndian.AppendUint32(out, e.extent[t])
-		out = binary.LittleEndian.AppendUint16(out, e.parent.number[t])
+		out = binary.LittleEndian.AppendUint32(out, long(e.extent[t]))
+		out = binary.LittleEndian.AppendUint16(out, short(e.parent.number[t]))
 	}
 	return even(append(out, id...))
 }
@@ -142,8 +145,8 @@ func (l *layout) descriptor(t tree) []byte {
 	copy(out[124:], both16(1))
 	copy(out[128:], both16(sector))
 	copy(out[132:], both32(l.tables[t].size))
-	binary.LittleEndian.PutUint32(out[140:], l.tables[t].little)
-	binary.BigEndian.PutUint32(out[148:], l.tables[t].big)
+	binary.LittleEndian.PutUint32(out[140:], long(l.tables[t].little))
+	binary.BigEndian.PutUint32(out[148:], long(l.tables[t].big))
 	copy(out[156:190], t.rootRecord(l.root))
 	field(190, 318, "") // the volume set
 	field(318, 446, "") // the publisher
