@@ -53,6 +53,28 @@ type Entry struct {
 	ValidUntil time.Time `json:"validUntil"`
 	// Others are the files delivered beside the document.
 	Others []string `json:"others,omitempty"`
+	// Delivery is pointer or split if the machine fetches a body; absent if everything stands in the document.
+	Delivery string `json:"delivery,omitempty"`
+	Body     *Body  `json:"body,omitempty"`
+}
+
+// Body is what a machine fetches beside its document.
+type Body struct {
+	// Document is the path of the body below the output folder.
+	Document string `json:"document"`
+	SHA512   string `json:"sha512"`
+	Bytes    int    `json:"bytes"`
+	// URL is where the machine fetches it.
+	URL string `json:"url"`
+}
+
+// paths are all files of the document below the output folder.
+func (e *Entry) paths() []string {
+	paths := append([]string{e.Document}, e.Others...)
+	if e.Body != nil {
+		paths = append(paths, e.Body.Document)
+	}
+	return paths
 }
 
 // Document renders, checks and packs the i-th machine of the plan.
@@ -88,15 +110,19 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	head := r.head(m)
 	d := &Document{Dir: head.folder()}
 	limit := m.Platform.Limit
+	open, body, err := r.divided(m, n)
+	if err != nil {
+		return nil, err
+	}
 	switch m.System.Format {
 	case plan.Ignition:
-		doc, err := ignition.Pack(n, limit)
+		doc, err := ignition.Pack(open, limit)
 		if err != nil {
 			return nil, err
 		}
 		d.Files = []Output{{"config.ign", doc}}
 	default:
-		doc, err := cloudinit.Pack(n, limit, m.Platform.TextOnly)
+		doc, err := cloudinit.Pack(open, limit, m.Platform.TextOnly)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +134,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	}
 	doc := d.Files[0]
 	if limit > 0 && len(doc.Data) > limit {
-		return nil, tooLarge(m, n, len(doc.Data))
+		return nil, tooLarge(m, open, len(doc.Data))
 	}
 	sum := sha256.Sum256(doc.Data)
 	d.Entry = Entry{
@@ -118,6 +144,11 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
+	}
+	if body != nil {
+		d.Files = append(d.Files, *body)
+		d.Entry.Delivery = m.Settings.Delivery.Mode
+		d.Entry.Body = &Body{Document: path.Join(d.Dir, body.Name), SHA512: open.Remote.SHA512, Bytes: len(body.Data), URL: open.Remote.URL}
 	}
 	return d, nil
 }
@@ -156,7 +187,7 @@ func tooLarge(m *plan.Machine, n *node.Node, size int) error {
 	for _, f := range files[:min(5, len(files))] {
 		text += fmt.Sprintf(" %s %d,", f.Path, len(f.Content))
 	}
-	return fmt.Errorf("%s shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text[:len(text)-1]+";")
+	return fmt.Errorf("%s shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, delivery.mode pointer, or another platform", text[:len(text)-1]+";")
 }
 
 // Size is how large a document is, and what makes it so.
