@@ -54,6 +54,28 @@ type Entry struct {
 	ValidUntil time.Time `json:"validUntil"`
 	// Others are the files delivered beside the document.
 	Others []string `json:"others,omitempty"`
+	// Delivery is pointer or split if the machine fetches a body; absent if everything stands in the document.
+	Delivery string `json:"delivery,omitempty"`
+	Body     *Body  `json:"body,omitempty"`
+}
+
+// Body is what a machine fetches beside its document.
+type Body struct {
+	// Document is the path of the body below the output folder.
+	Document string `json:"document"`
+	SHA512   string `json:"sha512"`
+	Bytes    int    `json:"bytes"`
+	// URL is where the machine fetches it.
+	URL string `json:"url"`
+}
+
+// paths are all files of the document below the output folder.
+func (e *Entry) paths() []string {
+	paths := append([]string{e.Document}, e.Others...)
+	if e.Body != nil {
+		paths = append(paths, e.Body.Document)
+	}
+	return paths
 }
 
 // Document renders, checks and packs the i-th machine of the plan.
@@ -89,12 +111,16 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	head := r.head(m)
 	d := &Document{Dir: head.folder()}
 	limit := m.Platform.Limit
-	doc, err := pack(m, n, limit)
+	open, body, err := r.divided(m, n)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := pack(m, open, limit)
 	if err != nil {
 		return nil, err
 	}
 	if limit > 0 && len(doc) > limit {
-		return nil, tooLarge(m, n, len(doc))
+		return nil, tooLarge(m, open, len(doc))
 	}
 	switch m.System.Format {
 	case plan.Ignition:
@@ -114,6 +140,11 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
+	}
+	if body != nil {
+		d.Files = append(d.Files, *body)
+		d.Entry.Delivery = m.Settings.Delivery.Mode
+		d.Entry.Body = &Body{Document: path.Join(d.Dir, body.Name), SHA512: open.Remote.SHA512, Bytes: len(body.Data), URL: open.Remote.URL}
 	}
 	return d, nil
 }

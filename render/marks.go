@@ -35,6 +35,15 @@ func documentsTwin(inv *Inventory, open func(name string) ([]byte, error)) (map[
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Document, err)
 		}
+		if e.Body != nil {
+			body, err := open(e.Body.Document)
+			if err == nil {
+				err = u.Fetch(body)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Body.Document, err)
+			}
+		}
 		for _, name := range e.Others {
 			if path.Base(name) == networkConfigFile {
 				if u.node.NetworkConfig, err = open(name); err != nil {

@@ -12,6 +12,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/compress"
 	"kiln/render/config"
+	"kiln/render/plan"
 )
 
 // maxConfig bounds what is read as a configuration or bundle; config.Parse has its own, smaller limit.
@@ -102,27 +103,59 @@ func WritePublic(path string, p *pki.Public) error {
 }
 
 // Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
-// beside the document, or from in if path is "-".
-func Unpack(path string, in io.Reader) (*Unpacked, error) {
+// beside the document, or from in if path is "-". What the machine fetches is read from the file body or, if that is empty, from the one that lies beside the
+// document; where there is none, Missing tells.
+func Unpack(path, body string, in io.Reader) (*Unpacked, error) {
 	if path == "-" {
 		data, err := readUpTo("standard input", in, compress.MaxDocument)
 		if err != nil {
 			return nil, err
 		}
-		return parseDocument("standard input", data)
+		return withBody("standard input", data, body, "")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return unpackFolder(path)
+		return unpackFolder(path, body)
 	}
 	data, err := regularUpTo(path, compress.MaxDocument)
 	if err != nil {
 		return nil, err
 	}
-	return parseDocument(path, data)
+	return withBody(path, data, body, filepath.Dir(path))
+}
+
+// withBody reads the document that is called name, and its body from a file or from one in the folder dir, if there is one.
+func withBody(name string, data []byte, body, dir string) (*Unpacked, error) {
+	u, err := parseDocument(name, data)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{body}
+	switch {
+	case body != "" && u.Missing() == nil:
+		return nil, fmt.Errorf("%s: fetches no body; leave --body out", name)
+	case u.Missing() == nil || body == "" && dir == "":
+		return u, nil
+	case body == "":
+		paths = []string{filepath.Join(dir, bodyNames[plan.Ignition]), filepath.Join(dir, bodyNames[plan.CloudInit])}
+	}
+	for _, path := range paths {
+		data, err := regularUpTo(path, compress.MaxDocument)
+		if errors.Is(err, fs.ErrNotExist) && body == "" {
+			continue
+		}
+		if err == nil {
+			err = u.Fetch(data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		break
+	}
+	return u, nil
 }
 
 func parseDocument(name string, data []byte) (*Unpacked, error) {
@@ -136,7 +169,7 @@ func parseDocument(name string, data []byte) (*Unpacked, error) {
 // maxBeside bounds what is delivered beside a document.
 const maxBeside = 1 << 20
 
-func unpackFolder(dir string) (*Unpacked, error) {
+func unpackFolder(dir, body string) (*Unpacked, error) {
 	for _, name := range []string{"config.ign", "user-data"} {
 		data, err := regularUpTo(filepath.Join(dir, name), compress.MaxDocument)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +178,7 @@ func unpackFolder(dir string) (*Unpacked, error) {
 		if err != nil {
 			return nil, err
 		}
-		u, err := parseDocument(filepath.Join(dir, name), data)
+		u, err := withBody(filepath.Join(dir, name), data, body, dir)
 		if err != nil {
 			return nil, err
 		}

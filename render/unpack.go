@@ -51,14 +51,19 @@ func ParseDocument(doc []byte) (*Unpacked, error) {
 		if err != nil {
 			return nil, errors.New(visible(err.Error(), "\n"))
 		}
-		for i := range n.Files {
-			if f := &n.Files[i]; concealed(f) {
-				f.Secret = redacted
-			}
-		}
+		conceal(n)
 		return &Unpacked{node: n}, nil
 	}
 	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
+}
+
+// conceal marks the files that are not shown.
+func conceal(n *node.Node) {
+	for i := range n.Files {
+		if f := &n.Files[i]; concealed(f) {
+			f.Secret = redacted
+		}
+	}
 }
 
 func unpack(doc []byte) (*node.Node, error) {
@@ -69,8 +74,10 @@ func unpack(doc []byte) (*node.Node, error) {
 		n, err = ignition.Unpack(doc)
 	case bytes.HasPrefix(doc, []byte("#cloud-config")), cloudinit.IsMessage(doc):
 		n, err = cloudinit.Unpack(doc)
+	case cloudinit.IsBody(doc):
+		n, err = cloudinit.UnpackBody(doc)
 	default:
-		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, or a machine's folder")
+		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, a body, or a machine's folder")
 	}
 	return &n, err
 }
@@ -221,6 +228,14 @@ type UnpackedMachine struct {
 	NetworkConfig  string          `json:"networkConfig,omitempty"`
 	MetaData       string          `json:"metaData,omitempty"`
 	Ignition       json.RawMessage `json:"ignition,omitempty"`
+	// Fetches is the body that the machine fetches and that is not here.
+	Fetches *UnpackedBody `json:"fetches,omitempty"`
+}
+
+// UnpackedBody is where a body is, and which one it is.
+type UnpackedBody struct {
+	URL    string `json:"url"`
+	SHA512 string `json:"sha512"`
 }
 
 // UnpackedUser is a system user.
@@ -262,7 +277,7 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 	m := &UnpackedMachine{
 		Name: n.Name, Login: n.Login, AuthorizedKeys: append([]string{}, n.AuthorizedKeys...),
 		Users: []UnpackedUser{}, Directories: []UnpackedFile{}, Files: []UnpackedFile{}, Links: []UnpackedLink{}, Units: []UnpackedUnit{},
-		NetworkConfig: string(u.settings(n.NetworkConfig)), MetaData: string(u.settings(u.metaData)), Ignition: u.settings(n.Extra),
+		NetworkConfig: string(u.settings(n.NetworkConfig)), MetaData: string(u.settings(u.metaData)), Ignition: u.settings(n.Extra), Fetches: u.Missing(),
 	}
 	for _, user := range n.Users {
 		m.Users = append(m.Users, UnpackedUser(user))

@@ -328,7 +328,7 @@ func TestUnpackSettings(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	u, err := render.Unpack(dir, nil)
+	u, err := render.Unpack(dir, "", nil)
 	require.NoError(t, err)
 	forPrograms, err := json.Marshal(u.Machine())
 	require.NoError(t, err)
@@ -429,12 +429,12 @@ func FuzzParseDocument(f *testing.F) {
 func TestUnpackReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := render.Unpack(dir, nil)
+	_, err := render.Unpack(dir, "", nil)
 	require.ErrorContains(t, err, "holds neither config.ign nor user-data")
-	_, err = render.Unpack("-", endless{})
+	_, err = render.Unpack("-", "", endless{})
 	require.ErrorContains(t, err, "standard input: larger than 64 MiB")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "user-data"), 0o700))
-	_, err = render.Unpack(dir, nil)
+	_, err = render.Unpack(dir, "", nil)
 	require.ErrorContains(t, err, "not a regular file")
 }
 

@@ -334,12 +334,12 @@ func (w *writer) stale() {
 	}
 	now := map[string]bool{}
 	for _, e := range w.result.Inventory.Documents {
-		for _, name := range append(e.Others, e.Document) {
+		for _, name := range e.paths() {
 			now[name] = true
 		}
 	}
 	for _, e := range w.before.Documents {
-		for _, name := range append(e.Others, e.Document) {
+		for _, name := range e.paths() {
 			if !now[name] && fs.ValidPath(name) {
 				w.documents.removed = append(w.documents.removed, name)
 			}

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -38,14 +39,15 @@ type item struct {
 	node string // whose it is; empty if it is nobody's
 
 	dir, file string // where it lies; a file without a name is empty
-	sum       string // its SHA-256, if the inventory has it
+	sum       string // its SHA-256 or SHA-512, if the inventory has it
 	once      bool   // it holds secrets
+	body      bool   // it is what a machine fetches beside its document
 	pool      bool   // for many machines
 	closes    *item  // the document with which it closes
 }
 
-// static are the files beside documents that hold no secret, as kiln netboot writes them.
-var static = []string{"boot.ipxe", "ipxe/*.ipxe"}
+// static are the files beside documents that hold no secret, as kiln netboot writes them and as it names kernels and initrds.
+var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "images/*/*", "installer/*.ign"}
 
 // initrds are the files, one a machine, that hold its document.
 const initrds = "initrd/*.cpio.gz"
@@ -98,12 +100,38 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 			c.owners[id] = e.Node
 		}
 	}
-	errs := []error{c.add(doc)}
+	errs := []error{c.add(doc), c.body(dir, e)}
 	if _, err := doc.read(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Document), err))
 	}
 	if path.Base(e.Document) == "user-data" {
 		errs = append(errs, c.seed(dir, e, doc))
+	}
+	return errors.Join(errs...)
+}
+
+// body adds what the machine fetches beside its document, at its path below the folder, at that of its URL and, for a server that is reached through
+// another one at a path of its own, at what begins with the part of the URL that names the machine or the body.
+func (c *catalogue) body(dir string, e *render.Entry) error {
+	if e.Body == nil {
+		return nil
+	}
+	u, err := url.Parse(e.Body.URL)
+	if err != nil || !fs.ValidPath(e.Body.Document) {
+		return fmt.Errorf("%s: body of %s: not a URL, or not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Node)
+	}
+	it := &item{path: "/" + e.Body.Document, node: e.Node, dir: dir, file: e.Body.Document, sum: e.Body.SHA512, once: true, body: true, pool: e.Pool}
+	errs := []error{c.add(it)}
+	if _, err := it.read(); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Body.Document), err))
+	}
+	at := u.Path
+	parts := strings.Split(strings.TrimPrefix(at, "/"), "/")
+	i := slices.IndexFunc(parts, func(s string) bool { return strings.Contains(s, e.Node) || strings.Contains(s, e.Body.SHA512) })
+	for _, alias := range []string{at, "/" + strings.Join(parts[max(i, 0):], "/")} {
+		if c.items[alias] != it {
+			errs = append(errs, c.addAt(alias, it))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -149,11 +177,13 @@ func (c *catalogue) beside(dir string) error {
 	return errors.Join(errs...)
 }
 
-func (c *catalogue) add(it *item) error {
-	if other := c.items[it.path]; other != nil {
-		return fmt.Errorf("%s: is in %s and in %s, and one URL cannot be both", strings.TrimPrefix(it.path, "/"), other.dir, it.dir)
+func (c *catalogue) add(it *item) error { return c.addAt(it.path, it) }
+
+func (c *catalogue) addAt(path string, it *item) error {
+	if other := c.items[path]; other != nil {
+		return fmt.Errorf("%s: is both %s and %s; one URL cannot be both", path, filepath.Join(other.dir, other.file), filepath.Join(it.dir, it.file))
 	}
-	c.items[it.path] = it
+	c.items[path] = it
 	return nil
 }
 
@@ -251,8 +281,18 @@ func (it *item) read() ([]byte, error) {
 	case len(data) > maxServed:
 		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 	}
-	if sum := sha256.Sum256(data); it.sum != "" && hex.EncodeToString(sum[:]) != it.sum {
+	if it.sum != "" && it.sum != hexSum(data, len(it.sum)) {
 		return nil, errors.New("it is not what inventory.json lists: end the render that writes the folder, and start kiln serve again")
 	}
 	return data, nil
+}
+
+// hexSum is the SHA-512 of data, if that has so many digits, or its SHA-256.
+func hexSum(data []byte, digits int) string {
+	if digits == 2*sha512.Size {
+		sum := sha512.Sum512(data)
+		return hex.EncodeToString(sum[:])
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

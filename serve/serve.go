@@ -4,8 +4,6 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -90,17 +88,20 @@ func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.cat
 // Machines says how many machines and pools there are.
 func (s *Server) Machines() int { return len(s.catalogue.nodes) }
 
-// Left lists the machines and pools that have not fetched any document yet, by name.
+// Left lists the machines and pools that have not fetched a document yet, or their body if they have one, by name.
 func (s *Server) Left() []string {
-	fetched := map[string]bool{}
-	for path, it := range s.catalogue.items {
-		if it.once && s.state.any(path) {
+	fetched, bodies := map[string]bool{}, map[string]bool{}
+	for _, it := range s.catalogue.items {
+		switch {
+		case it.body:
+			bodies[it.node] = s.state.any(it.path)
+		case it.once && s.state.any(it.path):
 			fetched[it.node] = true
 		}
 	}
 	var left []string
 	for name := range s.catalogue.nodes {
-		if !fetched[name] {
+		if body, has := bodies[name]; has && !body || !has && !fetched[name] {
 			left = append(left, name)
 		}
 	}
@@ -241,8 +242,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		later(w, rec, err.Error())
 		return
 	}
-	sum := sha256.Sum256(data)
-	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hex.EncodeToString(sum[:]), Remote: r.RemoteAddr}
+	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hexSum(data, 0), Remote: r.RemoteAddr}
 	if before := s.state.find(&f); before != nil {
 		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s", before.Time.Format(time.RFC3339), before.Remote))
 		return

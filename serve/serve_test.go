@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
@@ -230,6 +231,27 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestBody: what a machine fetches beside its document is where its URL says, wherever the server is, and once.
+func TestBody(t *testing.T) {
+	t.Parallel()
+	body := []byte("#!/bin/sh\n")
+	sum := sha512.Sum512(body)
+	hash := hex.EncodeToString(sum[:])
+	entries := []render.Entry{{Node: "cp-1", Document: "cp-1/user-data", Body: &render.Body{Document: "cp-1/body.sh", SHA512: hash, URL: "https://boot.example.com/kiln/cp-1/" + hash}}}
+	dir := folder(t, entries, map[string]string{"cp-1/user-data": "#cloud-config\n", "cp-1/body.sh": string(body)})
+	for _, path := range []string{"/kiln/cp-1/" + hash, "/cp-1/" + hash, "/cp-1/body.sh"} {
+		r := start(t, dir, func(o *serve.Options) { o.State = filepath.Join(t.TempDir(), "state") })
+		r.requireGiven(t, "/cp-1/user-data", "#cloud-config\n")
+		require.Equal(t, []string{"cp-1"}, r.Left())
+		r.requireGiven(t, path, string(body))
+		r.requireRefused(t, "/kiln/cp-1/"+hash, "/cp-1/"+hash, "/cp-1/body.sh", "/"+hash)
+		require.Empty(t, r.Left())
+	}
+	write(t, dir, map[string]string{"cp-1/body.sh": "another"})
+	_, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(t.TempDir(), "state")})
+	require.ErrorContains(t, err, "cp-1/body.sh: it is not what inventory.json lists")
+}
+
 // TestPool: the machines of a pool share a document, and each gets it once.
 func TestPool(t *testing.T) {
 	t.Parallel()
@@ -440,7 +462,7 @@ func TestFolders(t *testing.T) {
 	require.NoError(t, opened(good, dir))
 	require.ErrorContains(t, opened(good, t.TempDir()), "no folder of documents")
 	require.ErrorContains(t, opened(good, filepath.Join(dir, "absent")), "absent: no such file")
-	require.ErrorContains(t, opened(good, dir, example(t)), "is in")
+	require.ErrorContains(t, opened(good, dir, example(t)), "one URL cannot be both")
 	require.ErrorContains(t, opened(serve.Options{State: good.State, Again: []string{"cp-9"}}, dir), "cp-9: no machine or pool of prod")
 	require.ErrorContains(t, opened(serve.Options{State: filepath.Join(dir, "boot.ipxe")}, dir), "not a state of kiln serve")
 	require.ErrorContains(t, opened(serve.Options{State: filepath.Join(dir, "absent", "state")}, dir), "the state cannot be kept")

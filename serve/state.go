@@ -22,7 +22,7 @@ const (
 
 // fetch is one document that one machine has.
 type fetch struct {
-	Path    string    `json:"path"` // of the URL
+	Path    string    `json:"path"` // below the folder, after a slash
 	Node    string    `json:"node"`
 	Machine string    `json:"machine,omitempty"` // of a pool
 	SHA256  string    `json:"sha256"`            // another content is another document

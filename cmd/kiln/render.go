@@ -235,6 +235,9 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 		f.reportReview(out, &result.Review)
 	}
 	if f.out != "" {
+		if i := slices.IndexFunc(result.Inventory.Documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
+			say(out, "bodies are fetched by their machines, such as %s; kiln serve %s hands them out\n", result.Inventory.Documents[i].Body.URL, f.out)
+		}
 		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
 	}
@@ -247,6 +250,9 @@ func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) erro
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
 			say(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, used(&e), e.ValidUntil.Format(time.DateOnly))
+			if e.Body != nil {
+				say(table, "%s\t%d bytes\tfetched\t\n", filepath.Join(f.out, e.Body.Document), e.Body.Bytes)
+			}
 		}
 		if err := table.Flush(); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 )
 
 type unpackFlags struct {
-	out, output       string
+	out, output, body string
 	tree, showSecrets bool
 }
 
@@ -32,7 +32,7 @@ func unpackCommand() *cobra.Command {
 			if err := f.wrong(list[1:]); err != nil {
 				return err
 			}
-			u, err := render.Unpack(list[0], cmd.InOrStdin())
+			u, err := render.Unpack(list[0], f.body, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -42,6 +42,7 @@ func unpackCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.tree, "tree", false, "list directories, files and links as a tree")
 	flags.StringVar(&f.out, "out", "", "a new folder for the files and an INDEX of them")
+	flags.StringVar(&f.body, "body", "", "what the machine fetches (default: the body beside the document, if it is there)")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
 	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
 	return cmd
@@ -62,6 +63,9 @@ func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string
 	out, messages := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if f.showSecrets {
 		u.ShowSecrets()
+	}
+	if b := u.Missing(); b != nil {
+		say(messages, "kiln: this is not all of the machine: it fetches the rest from %s, and that is not here (SHA-512 %.16s…); name it with --body\n", b.URL, b.SHA512)
 	}
 	switch {
 	case f.out != "":

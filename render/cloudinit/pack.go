@@ -39,6 +39,7 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // bytes for equal nodes. Users and directories are made before the files, at every boot, the same way; the rest
 // happens at the first boot only: files, then links, then units: masked, enabled, and those with Started started
 // without waiting for them. A link is not made where something is already. The host's name and /etc/hosts are left alone.
+// With n.Remote the machine fetches its body before the files are written, and waits until it has it.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, as densely as it takes, which may
 // still be longer than limit. Where only text is carried, that is the one part of a MIME message, in base64.
@@ -97,7 +98,7 @@ func userData(n *node.Node) config {
 	default:
 		c.Users = []login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}
 	}
-	if len(n.Files) > 0 {
+	if len(n.Files) > 0 || n.Remote != nil {
 		c.Bootcmd = append(c.Bootcmd, argv{"sh", "-c", beginAgain})
 	}
 	for _, u := range n.Users {
@@ -105,6 +106,9 @@ func userData(n *node.Node) config {
 	}
 	for _, d := range n.Dirs {
 		c.Bootcmd = append(c.Bootcmd, dirCommand(d))
+	}
+	if n.Remote != nil {
+		c.Bootcmd = append(c.Bootcmd, fetchCommand(n.Remote))
 	}
 	for _, f := range n.Files {
 		content, encoding := encoded(f.Content)
@@ -118,6 +122,10 @@ func userData(n *node.Node) config {
 	}
 	for _, l := range n.Links {
 		c.Runcmd = append(c.Runcmd, argv{"sh", "-c", makeLink, "--", l.Target, l.Path})
+	}
+	if n.Remote != nil && n.Remote.Whole {
+		c.Runcmd = append(c.Runcmd, startCommand)
+		return c
 	}
 	c.Runcmd = append(c.Runcmd, argv{"systemctl", "daemon-reload"})
 	for _, u := range n.Units {

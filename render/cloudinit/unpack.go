@@ -124,6 +124,9 @@ func readBootCommand(command argv, n *node.Node) error {
 	switch {
 	case slices.Equal(command, argv{"sh", "-c", beginAgain}):
 		return nil
+	case n.Remote == nil && readFetchCommand(command) != nil:
+		n.Remote = readFetchCommand(command)
+		return nil
 	case len(command) == 7 && command[2] == makeUser:
 		u := node.User{Name: command[4], Home: command[6]}
 		var err error
@@ -166,6 +169,8 @@ func readRunCommand(command argv, n *node.Node) error {
 	switch {
 	case len(command) == 6 && is("sh", "-c", makeLink, "--", command[4], last):
 		n.Links = append(n.Links, node.Link{Path: last, Target: command[4]})
+	case n.Remote != nil && slices.Equal(command, startCommand):
+		n.Remote.Whole = true
 	case is("systemctl", "daemon-reload"):
 	case is("systemctl", "mask", "--", last):
 		unit(n, last).Masked = true

@@ -93,6 +93,9 @@ func (l *loader) machine(m *Machine, at *where) {
 			l.text(u.ContentFrom, at.key("units").at(i).key("contentFrom"))
 		}
 	}
+	if from := m.Delivery.CAFrom; from != "" {
+		l.text(from, at.key("delivery").key("caFrom"))
+	}
 	l.scripts(m.PreBoot, at.key("preBoot"))
 	l.scripts(m.PostBoot, at.key("postBoot"))
 }

@@ -145,6 +145,8 @@ type Machine struct {
 	OS string `json:"os,omitempty" enum:"flatcar,fedora-coreos,microos,ubuntu,debian,rhel,amazon-linux"`
 	// Platform is where the machine runs; it sets the document's size limit and envelope.
 	Platform string `json:"platform,omitempty" enum:"akamai,aws,azure,digitalocean,exoscale,gcp,hetzner,hyperv,kubevirt,libvirt,metal,nocloud,openstack,oracle,proxmox,qemu,scaleway,vsphere,vultr" default:"metal"`
+	// Delivery says how much of what the machine is stands in its document, and how much of it the machine fetches. A narrower layer replaces it as a whole: an empty one ({}) means that everything stands in the document.
+	Delivery Delivery `json:"delivery,omitempty"`
 	// Arch is the processor architecture.
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion: at most three minors older, never newer.
@@ -190,6 +192,24 @@ type Machine struct {
 	// other than zero.
 	set fieldSet
 }
+
+// Delivery says how a machine gets what it is. What it fetches is a file beside its document, the body; the document has the body's URL and SHA-512, and
+// the machine acts on nothing that has another. docs/delivery.md says how bodies are served.
+type Delivery struct {
+	// Mode is whole if it is absent: everything stands in the document. pointer: the document is a stub of 2 KB, and everything stands in the body. split: only secrets stand in the body, and whoever reads the document learns none.
+	Mode string `json:"mode,omitempty" enum:"whole,pointer,split"`
+	// URL is where the machine fetches its body. {node} stands for the name of the machine or pool, {sha512} for the body's SHA-512 in hex; at least one of them is in it.
+	URL string `json:"url,omitempty" example:"https://boot.example.com/{node}/{sha512}"`
+	// CA is whom the machine trusts to sign the certificate there. system, if it is absent: those whom its system trusts. cluster: the cluster's own CA, from which kiln serve has its certificate.
+	CA string `json:"ca,omitempty" enum:"system,cluster"`
+	// CAFrom is the file, beside cluster.yaml, with the certificate of another CA to trust there (PEM).
+	CAFrom string `json:"caFrom,omitempty"`
+	// AllowHTTP lets the URL begin with http://. The body then crosses the network in the clear, with the machine's secrets: its SHA-512 protects it from being changed, not from being read.
+	AllowHTTP bool `json:"allowHTTP,omitempty"`
+}
+
+// Fetches says that the machine has a body to fetch.
+func (d *Delivery) Fetches() bool { return d.Mode == "pointer" || d.Mode == "split" }
 
 // ControlPlane holds the settings of the control plane.
 type ControlPlane struct {

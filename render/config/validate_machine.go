@@ -41,6 +41,7 @@ func (v *checker) machine(m *Machine, role string, at *where) {
 	v.kernel(m, at)
 	v.registries(m.Registries, at.key("registries"))
 	v.proxy(&m.Proxy, at.key("proxy"))
+	v.delivery(&m.Delivery, at.key("delivery"))
 	v.scripts(m.PreBoot, at, "preBoot")
 	v.scripts(m.PostBoot, at, "postBoot")
 	v.butane(m.Butane, at.key("butane"))

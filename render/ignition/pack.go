@@ -31,7 +31,8 @@ const (
 // Pack returns the Ignition document of n: JSON in one line, spec 3.4.0, equal bytes for equal nodes.
 // Every file has its mode and replaces what the image has at its path, and so does every link. A unit is only enabled or
 // masked, its text being one of the files; Started means nothing here, since Ignition is done before systemd begins.
-// n.Extra is merged in as Ignition itself merges configs.
+// n.Extra is merged in as Ignition itself merges configs. With n.Remote the document refers to another config, by which it is replaced or into
+// which that one is merged, and which Ignition takes with its SHA-512 alone; it asks again for as long as nobody answers.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns a stub in its place: a config that is
 // replaced by the document inside it, compressed, as densely as it takes. The stub may still be longer than limit.
@@ -53,6 +54,9 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 			return nil, fmt.Errorf("extra Ignition config: %w", err)
 		}
 		cfg = v3_4.Merge(cfg, extra)
+	}
+	if n.Remote != nil {
+		refer(&cfg, n.Remote)
 	}
 	doc, err := document(cfg)
 	if err != nil || limit <= 0 || len(doc) <= limit {
@@ -153,6 +157,26 @@ func systemUser(u node.User) types.PasswdUser {
 	}
 	return user
 }
+
+// refer makes cfg take the config that lies elsewhere: in its place, or merged over it. The CAs of a config are those with which what it refers to is
+// fetched (ignition 2.24, internal/exec/engine.go); no header is sent with the request.
+func refer(cfg *types.Config, r *node.Remote) {
+	there := types.Resource{
+		Source:       util.StrToPtr(r.URL),
+		Verification: types.Verification{Hash: util.StrToPtr(sha512Prefix + r.SHA512)},
+	}
+	if r.Whole {
+		cfg.Ignition.Config.Replace = there
+	} else {
+		cfg.Ignition.Config.Merge = []types.Resource{there}
+	}
+	if len(r.CA) > 0 {
+		cfg.Ignition.Security.TLS.CertificateAuthorities = []types.Resource{{Source: util.StrToPtr(dataURL(r.CA))}}
+	}
+}
+
+// sha512Prefix is in front of a hash.
+const sha512Prefix = "sha512-"
 
 // stub returns a config that Ignition replaces by the compressed document inside it, whose own checksum tells damage.
 func stub(zipped []byte) types.Config {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
@@ -18,7 +19,8 @@ import (
 // Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n without Extra,
 // Unpack(Pack(n)) is n.Delivered(). Name is what /etc/hostname holds without its newline, or empty; Login is empty if
 // the keys are for the image's default user. What has no place in a node (disks, remote files, …) is in Extra, as JSON in
-// the order of Ignition's schema; keys that Extra gave to the login user come back among AuthorizedKeys.
+// the order of Ignition's schema; keys that Extra gave to the login user come back among AuthorizedKeys. A config that refers to a body, as Pack writes
+// it, has its Remote; what is in the body is not looked for.
 //
 // It fails if Ignition's validation has anything to say about doc or about the config inside it, and if a stub's
 // content is not there, does not decompress, is larger than 64 MiB, has another hash, or is a stub again.
@@ -27,12 +29,12 @@ func Unpack(doc []byte) (node.Node, error) {
 	if err != nil {
 		return node.Node{}, err
 	}
-	if outer := cfg.Ignition.Config.Replace; outer.Source != nil {
+	if outer := cfg.Ignition.Config.Replace; outer.Source != nil && remote(&cfg) == nil {
 		inner, err := embedded(outer)
 		if err == nil {
 			cfg, err = parseBounded(inner)
 		}
-		if err == nil && cfg.Ignition.Config.Replace.Source != nil {
+		if err == nil && cfg.Ignition.Config.Replace.Source != nil && remote(&cfg) == nil {
 			err = errors.New("it is replaced once more")
 		}
 		if err != nil {
@@ -40,11 +42,46 @@ func Unpack(doc []byte) (node.Node, error) {
 		}
 	}
 	var n node.Node
+	if n.Remote = remote(&cfg); n.Remote != nil {
+		cfg.Ignition = empty().Ignition
+	}
 	cfg.Passwd = takePasswd(cfg.Passwd, &n)
 	if err := take(&cfg, &n); err != nil {
 		return node.Node{}, err
 	}
 	return n.Delivered(), nil
+}
+
+// remote returns the body that a config refers to, if it is one that refer wrote; nil if there is none, or if the config says more of other configs, of
+// CAs or of how they are fetched than refer does.
+func remote(cfg *types.Config) *node.Remote {
+	var r node.Remote
+	var there types.Resource
+	switch i := &cfg.Ignition.Config; {
+	case i.Replace.Source != nil && len(i.Merge) == 0:
+		there, r.Whole = i.Replace, true
+	case i.Replace.Source == nil && len(i.Merge) == 1:
+		there = i.Merge[0]
+	default:
+		return nil
+	}
+	if there.Source == nil || there.Verification.Hash == nil {
+		return nil
+	}
+	var found bool
+	if r.SHA512, found = strings.CutPrefix(*there.Verification.Hash, sha512Prefix); !found || isDataURL(there.Source) {
+		return nil
+	}
+	r.URL = *there.Source
+	if cas := cfg.Ignition.Security.TLS.CertificateAuthorities; len(cas) == 1 && isDataURL(cas[0].Source) {
+		r.CA, _ = urlContent(*cas[0].Source) // what is no URL is no certificate of ours
+	}
+	again := empty()
+	refer(&again, &r)
+	if !reflect.DeepEqual(again.Ignition, cfg.Ignition) {
+		return nil
+	}
+	return &r
 }
 
 // maxValues bounds what a config may consist of. Parsing and validation take some kilobytes for each value, so a config of commas alone would

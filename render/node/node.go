@@ -42,9 +42,21 @@ type Node struct {
 	// NetworkConfig is cloud-init's network-config as YAML, delivered beside the user-data. Ignition has no counterpart.
 	NetworkConfig []byte
 
+	// Remote is the rest of the machine, which it fetches itself; nil if all of it is here.
+	Remote *Remote
+
 	// Extra is what only Ignition can express (disks, file systems, kernel arguments, …) as an Ignition config in JSON,
 	// without the files, directories, links and units that stand above. Only machines with Ignition have one.
 	Extra json.RawMessage
+}
+
+// Remote is where a machine fetches what is not in its document: the body, another document of the same format.
+type Remote struct {
+	URL    string // https, or http
+	SHA512 string // of the body, in hex; the machine acts on nothing that has another
+	CA     []byte // certificates in PEM of who may have signed the server's; empty for those whom the system trusts
+	// Whole says that the document has nothing but the way to the body.
+	Whole bool
 }
 
 // File is a regular file.
@@ -146,6 +158,40 @@ func (n *Node) Delivered() Node {
 	}
 	d.Sort()
 	return d
+}
+
+// Split divides n into what its document has and what stands in the body that the machine fetches: the files that body takes, and with them what only
+// Ignition can express, in which secrets may be anywhere. Users and directories stay in the document, and are there before the files.
+func (n *Node) Split(body func(f *File) bool) (document, rest *Node) {
+	open := *n
+	open.Files, open.Extra = nil, nil
+	fetched := Node{Name: n.Name, Role: n.Role, Extra: n.Extra}
+	for i := range n.Files {
+		if body(&n.Files[i]) {
+			fetched.Files = append(fetched.Files, n.Files[i])
+		} else {
+			open.Files = append(open.Files, n.Files[i])
+		}
+	}
+	return &open, &fetched
+}
+
+// Join returns the machine of which n is what its document has, and rest what it fetches: the inverse of Split.
+func (n *Node) Join(rest *Node) Node {
+	all := *n
+	all.Remote = nil
+	all.Users = slices.Concat(n.Users, rest.Users)
+	all.Dirs = slices.Concat(n.Dirs, rest.Dirs)
+	all.Files = slices.Concat(n.Files, rest.Files)
+	all.Links = slices.Concat(n.Links, rest.Links)
+	all.Units = slices.Concat(n.Units, rest.Units)
+	if len(rest.AuthorizedKeys) > 0 {
+		all.Login, all.AuthorizedKeys = rest.Login, rest.AuthorizedKeys
+	}
+	if len(rest.Extra) > 0 {
+		all.Extra = rest.Extra
+	}
+	return all.Delivered()
 }
 
 // copied returns a copy of list, nil if list is empty.

@@ -1,0 +1,233 @@
+package cloudinit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kiln/render/compress"
+	"kiln/render/node"
+)
+
+// A body is a script of POSIX sh: functions, and then one line for each thing of the machine, with the contents of files below theirs. No archive program
+// has to be on the machine, and it may be killed at any line and run again. Its two parts are run at different times: users, directories and files as
+// bootcmd and write_files come, links and units as runcmd comes.
+const (
+	bodyHead = "#!/bin/sh\n# What a machine fetches, made by kiln. sh body files|units does the one part of it or the other.\n"
+
+	bodyFunctions = `set -eu
+umask 077
+part=$1 root=${2-}
+label() { ! command -v restorecon >/dev/null || restorecon "$@" || :; }
+user() {
+	[ "$part" = files ] || return 0
+	getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
+	getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"
+}
+dir() {
+	[ "$part" = files ] || return 0
+	(umask 022 && install -d -m "$1" -o "$2" -g "$3" -- "$root$4")
+	label "$root$4"
+}
+file() {
+	[ "$part" = files ] || { cat >/dev/null; return 0; }
+	at=$root$4
+	(umask 022 && mkdir -p -- "${at%/*}/")
+	if [ "$5" = b64 ]; then base64 -d; else cat; fi >"$at.kiln-new"
+	chown "$2:$3" -- "$at.kiln-new"
+	chmod "$1" -- "$at.kiln-new"
+	mv -f -- "$at.kiln-new" "$at"
+	label "${at%/*}/" "$at"
+}
+link() {
+	[ "$part" = units ] || return 0
+	at=$root$2
+	[ -e "$at" ] || [ -L "$at" ] || { mkdir -p -- "${at%/*}/" && ln -s -- "$1" "$at"; }
+}
+unit() {
+	[ "$part" = units ] || return 0
+	systemctl "$@"
+}
+`
+	bodyEnd = "[ \"$part\" = units ] || sync\n"
+	// contentEnd is the line after a file's content.
+	contentEnd = "KILN-END"
+)
+
+// Body returns the script that makes of a machine what n says, but for its keys, which stay in the document, and its network-config. It fails if n has
+// what cloud-init cannot express, as Pack does.
+func Body(n *node.Node) ([]byte, error) {
+	if err := check(n); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteString(bodyHead + bodyFunctions)
+	line := func(words ...string) {
+		for i, word := range words {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(shellWord(word))
+		}
+		b.WriteByte('\n')
+	}
+	for _, u := range n.Users {
+		line("user", u.Name, strconv.Itoa(u.ID), u.Home)
+	}
+	for _, d := range n.Dirs {
+		line("dir", octal(d.Mode), node.Owner(d.User), node.Owner(d.Group), d.Path)
+	}
+	for _, f := range n.Files {
+		content, form := string(f.Content), "text"
+		if !inLines(f.Content) {
+			content, form = base64.StdEncoding.EncodeToString(f.Content)+"\n", "b64"
+		}
+		line("file", octal(f.Mode), node.Owner(f.User), node.Owner(f.Group), f.Path, form)
+		b.Truncate(b.Len() - 1)
+		b.WriteString(" <<'" + contentEnd + "'\n" + content + contentEnd + "\n")
+	}
+	for _, l := range n.Links {
+		line("link", l.Target, l.Path)
+	}
+	if len(n.Units) > 0 {
+		line("unit", "daemon-reload")
+	}
+	for _, u := range n.Units {
+		if u.Masked {
+			line("unit", "mask", "--", u.Name)
+		}
+	}
+	for _, u := range n.Units {
+		if u.Enabled {
+			line("unit", "enable", "--", u.Name)
+		}
+	}
+	for _, u := range n.Units {
+		if u.Started {
+			line("unit", "start", "--no-block", "--", u.Name)
+		}
+	}
+	b.WriteString(bodyEnd)
+	return b.Bytes(), nil
+}
+
+// inLines says whether content can stand in a script as it is: lines of ASCII, none of which ends it early. Shells differ in other bytes.
+func inLines(content []byte) bool {
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		return false
+	}
+	for _, c := range content {
+		if c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return !bytes.Contains(append([]byte("\n"), content...), []byte("\n"+contentEnd+"\n"))
+}
+
+// shellWord returns a word as sh reads it again.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@+,%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// UnpackBody returns what a body makes of a machine. It fails at the first line that Body does not write.
+func UnpackBody(doc []byte) (node.Node, error) {
+	var n node.Node
+	if len(doc) > compress.MaxDocument {
+		return n, fmt.Errorf("the body is larger than %d bytes", compress.MaxDocument)
+	}
+	rest, ok := strings.CutPrefix(string(doc), bodyHead+bodyFunctions)
+	if !ok {
+		return n, errors.New("the body was not made by this kiln, or is damaged")
+	}
+	if rest, ok = strings.CutSuffix(rest, bodyEnd); !ok {
+		return n, errors.New("the body is cut off")
+	}
+	for number := 1; rest != ""; number++ {
+		words, after, err := shellLine(rest)
+		if err == nil {
+			rest, err = readBodyLine(words, after, &n)
+		}
+		if err != nil {
+			return n, fmt.Errorf("the body's thing %d: %w", number, err)
+		}
+	}
+	return n.Delivered(), nil
+}
+
+// readBodyLine adds what a line makes to n. rest is what follows the line, and what follows what belongs to it.
+func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
+	switch {
+	case len(words) == 4 && words[0] == "user":
+		id, err := strconv.Atoi(words[2])
+		n.Users = append(n.Users, node.User{Name: words[1], ID: id, Home: words[3]})
+		return rest, err
+	case len(words) == 5 && words[0] == "dir":
+		mode, err := permissions(words[1])
+		n.Dirs = append(n.Dirs, node.Dir{Path: words[4], Mode: mode, User: words[2], Group: words[3]})
+		return rest, err
+	case len(words) == 7 && words[0] == "file" && words[6] == "<<"+contentEnd:
+		f := node.File{Path: words[4], User: words[2], Group: words[3]}
+		var err error
+		if f.Mode, err = permissions(words[1]); err != nil {
+			return rest, err
+		}
+		content, after, found := strings.Cut("\n"+rest, "\n"+contentEnd+"\n")
+		if !found {
+			return rest, fmt.Errorf("file %s: its content is cut off", f.Path)
+		}
+		content = strings.TrimPrefix(content+"\n", "\n")
+		f.Content = []byte(content)
+		if words[5] == "b64" {
+			f.Content, err = base64.StdEncoding.DecodeString(strings.TrimSuffix(content, "\n"))
+		}
+		n.Files = append(n.Files, f)
+		return after, err
+	case len(words) == 3 && words[0] == "link":
+		n.Links = append(n.Links, node.Link{Target: words[1], Path: words[2]})
+		return rest, nil
+	case len(words) > 1 && words[0] == "unit" && slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]):
+		return rest, readRunCommand(append(argv{"systemctl"}, words[1:]...), n)
+	}
+	return rest, errors.New("it is nothing that kiln writes") // and may be anybody's secret
+}
+
+// shellLine returns the words of the first line of text, as sh reads what shellWord wrote, and what follows the line.
+func shellLine(text string) (words []string, rest string, err error) {
+	var word strings.Builder
+	begun, quoted := false, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\'':
+			quoted, begun = !quoted, true
+		case quoted:
+			word.WriteByte(c)
+		case c == '\\' && i+1 < len(text):
+			i++
+			word.WriteByte(text[i])
+			begun = true
+		case c == ' ' || c == '\n':
+			if begun {
+				words = append(words, word.String())
+			}
+			if c == '\n' {
+				return words, text[i+1:], nil
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	return nil, "", errors.New("it is cut off")
+}

@@ -1,0 +1,59 @@
+package cloudinit
+
+import (
+	"slices"
+	"strings"
+
+	"kiln/render/node"
+)
+
+// A machine with a body fetches it in bootcmd. cloud-init's own ways do not do: #include has no hash and gives up, and what a boothook or a
+// part-handler downloads comes too late for the cloud-config of the same boot, or depends on the insides of one release. bootcmd runs in every
+// release in the network stage, before write_files, so that a machine with a body proceeds in the same order as one without; and it runs at
+// every boot, so that whatever interrupts it is made good. The body is a script (body.go), which needs nothing of cloud-init.
+const (
+	// bodyDir is where the machine keeps its body until the first boot has verified all files; the hook makes it the same way.
+	bodyDir = "/var/lib/kiln"
+
+	// fetchBody fetches the body with SHA-512 $2 from $1, trusting the CA $3 if there is one, and runs it. What arrives is another file until it is whole
+	// and known to be the right one; and once it is there, no later boot asks for it again: a server may give it once.
+	fetchBody = `[ ! -e ` + node.Verified + ` ] || exec rm -f ` + bodyDir + `/body ` + bodyDir + `/ca
+umask 077; mkdir -p ` + bodyDir + `; cd ` + bodyDir + `
+ok() { echo "$2  $1" | sha512sum -c --status 2>/dev/null; }
+[ -z "$3" ] || printf %s "$3" >ca
+t=1
+until ok body "$2"; do
+ if curl -gfsS ${3:+--cacert ca} --connect-timeout 20 -m 900 -o new -- "$1"; then ok new "$2" && sync new && mv new body && continue; e='is not what was rendered'; else e='cannot be fetched'; fi
+ echo "kiln: $1 $e; again in $t s"; sleep $t; t=$((t<60?t*2:t))
+done
+sh body files`
+
+	// startBody does what is left of a machine whose body is all of it, after cloud-init has written its files.
+	startBody = `[ ! -e ` + bodyDir + `/body ] || sh ` + bodyDir + `/body units`
+)
+
+func fetchCommand(r *node.Remote) argv {
+	return argv{"sh", "-c", fetchBody, "--", r.URL, r.SHA512, string(r.CA)}
+}
+
+// readFetchCommand is the inverse of fetchCommand; nil if command is another.
+func readFetchCommand(command argv) *node.Remote {
+	if len(command) != 7 || command[2] != fetchBody {
+		return nil
+	}
+	r := &node.Remote{URL: command[4], SHA512: command[5]}
+	if command[6] != "" {
+		r.CA = []byte(command[6])
+	}
+	if !slices.Equal(command, fetchCommand(r)) {
+		return nil
+	}
+	return r
+}
+
+var startCommand = argv{"sh", "-c", startBody}
+
+// IsBody says that a document is a body: what Body returns.
+func IsBody(doc []byte) bool {
+	return strings.HasPrefix(string(doc[:min(len(doc), len(bodyHead))]), bodyHead)
+}

@@ -1,0 +1,112 @@
+package render
+
+import (
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"kiln/render/cloudinit"
+	"kiln/render/ignition"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// bodyNames are the names of bodies, which lie beside documents.
+var bodyNames = map[plan.Format]string{plan.Ignition: "body.ign", plan.CloudInit: "body.sh"}
+
+// divided returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
+// machine before.
+func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body *Output, err error) {
+	d := &m.Settings.Delivery
+	if !d.Fetches() {
+		return n, nil, nil
+	}
+	ca, err := r.deliveryCA(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	remote := &node.Remote{CA: ca, Whole: d.Mode == "pointer"}
+	rest := n
+	switch {
+	case !remote.Whole:
+		open, rest = n.Split(unreadable)
+	case m.System.Format == plan.CloudInit:
+		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why.
+		open = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys}
+	default:
+		open = &node.Node{Name: n.Name, Role: n.Role}
+	}
+	body = &Output{Name: bodyNames[m.System.Format]}
+	if m.System.Format == plan.Ignition {
+		body.Data, err = ignition.Pack(rest, 0)
+	} else {
+		body.Data, err = cloudinit.Body(rest)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", body.Name, err)
+	}
+	sum := sha512.Sum512(body.Data)
+	remote.SHA512 = hex.EncodeToString(sum[:])
+	remote.URL = d.BodyURL(m.Name, remote.SHA512)
+	open.Remote = remote
+	return open, body, nil
+}
+
+// unreadable says that a file belongs into the body of delivery mode split: a secret, and whatever kiln unpack would not show of a document, such as the
+// list of hashes, by which a short secret can be guessed.
+func unreadable(f *node.File) bool { return f.Secret != "" || concealed(f) }
+
+// deliveryCA is the certificate of the CA that m trusts where its body is; empty if it is one that its system trusts.
+func (r *Cluster) deliveryCA(m *plan.Machine) ([]byte, error) {
+	d := &m.Settings.Delivery
+	switch {
+	case d.CA == "cluster":
+		return r.Public.CA.PEM(), nil
+	case d.CAFrom == "":
+		return nil, nil
+	}
+	var out []byte
+	for block, rest := pem.Decode(r.Plan.Config.Text(d.CAFrom)); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			// Without the text that tools write before it.
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("delivery.caFrom: %s: no certificate in PEM", d.CAFrom)
+	}
+	return out, nil
+}
+
+// ErrBody is the cause when a body is not the one of its document.
+var ErrBody = errors.New("not the body that the document names: its SHA-512 is another; render both again, or name the right one")
+
+// Missing is the body that the machine of an unpacked document fetches; nil if it needs none, or if Fetch has got it.
+func (u *Unpacked) Missing() *UnpackedBody {
+	if u.node.Remote == nil {
+		return nil
+	}
+	return &UnpackedBody{visible(u.node.Remote.URL, ""), visible(u.node.Remote.SHA512, "")}
+}
+
+// Fetch completes the machine with its body.
+func (u *Unpacked) Fetch(body []byte) error {
+	sum := sha512.Sum512(body)
+	if u.node.Remote == nil || hex.EncodeToString(sum[:]) != u.node.Remote.SHA512 {
+		return ErrBody
+	}
+	rest, err := unpack(body)
+	if err != nil {
+		return errors.New(visible(err.Error(), "\n"))
+	}
+	if rest.Remote != nil {
+		return errors.New("the body refers to another body")
+	}
+	joined := u.node.Join(rest)
+	conceal(&joined)
+	joined.NetworkConfig = u.node.NetworkConfig
+	u.node = &joined
+	return nil
+}

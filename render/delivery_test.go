@@ -1,0 +1,187 @@
+package render_test
+
+import (
+	"crypto/sha512"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render"
+	"kiln/render/cloudinit"
+	"kiln/render/ignition"
+	"kiln/render/node"
+)
+
+// unpacked returns what a document or body says.
+func unpacked(t *testing.T, name string, data []byte) node.Node {
+	t.Helper()
+	var n node.Node
+	var err error
+	switch name {
+	case "config.ign", "body.ign":
+		n, err = ignition.Unpack(data)
+	case "user-data":
+		n, err = cloudinit.Unpack(data)
+	case "body.sh":
+		n, err = cloudinit.UnpackBody(data)
+	default:
+		t.Fatalf("%s is neither", name)
+	}
+	require.NoError(t, err, name)
+	return n
+}
+
+// TestDelivery: document and body together are the machine, the document names the body's hash, and has what it may have.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"pointer", "split"} {
+		r := load(t, "delivery-"+mode)
+		fetching := 0
+		for i := range r.Machines() {
+			n, err := r.Node(i)
+			require.NoError(t, err)
+			d, err := r.Document(i)
+			require.NoError(t, err)
+			doc := unpacked(t, d.Files[0].Name, d.Files[0].Data)
+			if d.Entry.Body == nil {
+				require.Equal(t, "worker-3", d.Entry.Node, "it says so")
+				require.Equal(t, n.Delivered(), doc)
+				continue
+			}
+			fetching++
+			body := d.Files[len(d.Files)-1]
+			sum := sha512.Sum512(body.Data)
+			hash := hex.EncodeToString(sum[:])
+			require.Equal(t, mode, d.Entry.Delivery)
+			require.Equal(t, hash, d.Entry.Body.SHA512)
+			require.Equal(t, len(body.Data), d.Entry.Body.Bytes)
+			require.Equal(t, filepath.Join(d.Dir, body.Name), d.Entry.Body.Document)
+			require.Equal(t, d.Entry.Body.URL, doc.Remote.URL)
+			require.Equal(t, hash, doc.Remote.SHA512)
+			require.Equal(t, mode == "pointer", doc.Remote.Whole)
+			require.Len(t, d.Files[0].Data, d.Entry.Bytes, "the share of the platform's limit is the document's")
+			rest := unpacked(t, body.Name, body.Data)
+			requireSameMachine(t, n, doc.Join(&rest))
+
+			if mode == "pointer" {
+				require.LessOrEqual(t, len(d.Files[0].Data), 2048, d.Entry.Node)
+				require.Empty(t, doc.Files)
+				require.Contains(t, d.Entry.Body.URL, hash)
+				continue
+			}
+			u, err := render.ParseDocument(d.Files[0].Data)
+			require.NoError(t, err)
+			require.NotContains(t, string(u.List()), "<secret>", "who reads the document learns no secret")
+			require.NotContains(t, string(d.Files[0].Data), "PRIVATE KEY")
+			require.Nil(t, doc.File("/etc/kiln/files"), "a short secret can be guessed by its hash")
+			require.NotNil(t, doc.File("/etc/motd"))
+			require.NotNil(t, rest.File("/etc/pin"))
+			require.Empty(t, doc.Extra)
+			require.NotContains(t, string(d.Files[0].Data), "hush")
+			require.Equal(t, strings.Contains(string(body.Data), "hush"), d.Entry.Node == "worker-1")
+			for _, f := range rest.Files {
+				require.Zero(t, f.Mode&0o004, "%s: what everybody may read is in the document", f.Path)
+			}
+		}
+		require.Equal(t, 4, fetching)
+	}
+}
+
+// requireSameMachine compares machines; what only Ignition can express is compared as JSON.
+func requireSameMachine(t *testing.T, want *node.Node, got node.Node) {
+	t.Helper()
+	delivered := want.Delivered()
+	if len(delivered.Extra) > 0 {
+		require.JSONEq(t, string(delivered.Extra), string(got.Extra))
+		got.Extra = delivered.Extra
+	}
+	require.Equal(t, delivered, got)
+}
+
+// TestDeliveryCA: machines trust whom the configuration says.
+func TestDeliveryCA(t *testing.T) {
+	t.Parallel()
+	r := load(t, "delivery-pointer")
+	of := func(name string) string {
+		for i := range r.Machines() {
+			if d, err := r.Document(i); err == nil && d.Entry.Node == name {
+				n := unpacked(t, d.Files[0].Name, d.Files[0].Data)
+				return string(n.Remote.CA)
+			}
+		}
+		return "no such machine"
+	}
+	require.Equal(t, string(r.Public.CA.PEM()), of("cp-1"))
+	require.Equal(t, string(r.Public.CA.PEM()), of("worker-1"))
+	require.Empty(t, of("worker-2"), "http has none")
+	r = load(t, "delivery-split")
+	require.Equal(t, read(t, clusters+"/delivery-split/boot.crt"), of("cp-1"))
+}
+
+// TestUnpackDelivery: a document is unpacked with the body beside it, without one as far as it goes, and never with another one.
+func TestUnpackDelivery(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"pointer", "split"} {
+		r := load(t, "delivery-"+mode)
+		dir := t.TempDir()
+		_, err := r.Write(dir, render.Options{})
+		require.NoError(t, err)
+		for machine, files := range map[string][2]string{"cp-1": {"config.ign", "body.ign"}, "pools/blue": {"user-data", "body.sh"}} {
+			folder := filepath.Join(dir, machine)
+			whole, err := render.Unpack(folder, "", nil)
+			require.NoError(t, err)
+			require.Nil(t, whole.Missing())
+			require.Contains(t, string(whole.List()), "file 0600 root:root /etc/kiln/files <secret>")
+			same, err := render.Unpack(filepath.Join(folder, files[0]), "", nil)
+			require.NoError(t, err)
+			require.Equal(t, whole.Machine().Files, same.Machine().Files)
+
+			kept := filepath.Join(t.TempDir(), "kept")
+			require.NoError(t, os.Rename(filepath.Join(folder, files[1]), kept))
+			stub, err := render.Unpack(folder, "", nil)
+			require.NoError(t, err)
+			require.NotNil(t, stub.Missing())
+			require.Equal(t, stub.Missing(), stub.Machine().Fetches)
+			require.NotContains(t, string(stub.List()), "/etc/kiln/files")
+			again, err := render.Unpack(folder, kept, nil)
+			require.NoError(t, err)
+			require.Equal(t, whole.Machine().Files, again.Machine().Files)
+			_, err = render.Unpack(folder, filepath.Join(folder, files[1]), nil)
+			require.ErrorIs(t, err, os.ErrNotExist)
+			require.NoError(t, os.WriteFile(filepath.Join(folder, files[1]), []byte("another"), 0o600))
+			_, err = render.Unpack(folder, "", nil)
+			require.ErrorIs(t, err, render.ErrBody)
+
+			alone, err := render.Unpack(kept, "", nil)
+			require.NoError(t, err)
+			require.Contains(t, string(alone.List()), "/etc/kiln/files <secret>")
+			_, err = render.Unpack(kept, kept, nil)
+			require.ErrorContains(t, err, "fetches no body")
+		}
+	}
+}
+
+// TestDeliveryStale: a body that is no longer rendered goes with its document.
+func TestDeliveryStale(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := load(t, "delivery-pointer")
+	_, err := r.Write(dir, render.Options{})
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(dir, "cp-1/body.ign"))
+	c, b := inputs(t, "delivery-pointer")
+	for i := range c.Spec.Nodes {
+		c.Spec.Nodes[i].Delivery.Mode, c.Spec.Nodes[i].Delivery.URL = "whole", ""
+		c.Spec.Nodes[i].Platform = "metal" // a cloud would not take it
+	}
+	r, err = render.New(c, b)
+	require.NoError(t, err)
+	result, err := r.Write(dir, render.Options{})
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, "cp-1/body.ign"))
+	require.Contains(t, result.Removed, "cp-1/body.ign")
+}
