@@ -44,10 +44,14 @@ type item struct {
 	body      bool   // it is what a machine fetches beside its document
 	pool      bool   // for many machines
 	closes    *item  // the document with which it closes
+	image     bool   // a kernel or an initrd of a system, which may be large
 }
 
 // static are the files beside documents that hold no secret, as kiln netboot writes them and as it names kernels and initrds.
-var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "images/*/*", "installer/*.ign"}
+var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "installer/*.ign", images}
+
+// images are the kernels and initrds of systems.
+const images = "images/*/*"
 
 // initrds are the files, one a machine, that hold its document.
 const initrds = "initrd/*.cpio.gz"
@@ -163,7 +167,7 @@ func (c *catalogue) beside(dir string) error {
 		names, err := fs.Glob(root, pattern)
 		errs = append(errs, err)
 		for _, name := range names {
-			it := &item{path: "/" + name, dir: dir, file: name}
+			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
 			if pattern == initrds {
 				// It holds the document of a machine. One of no machine is not for machines.
 				it.node, it.once = strings.TrimSuffix(path.Base(name), ".cpio.gz"), true
@@ -261,19 +265,35 @@ func (it *item) machine(r *http.Request) string {
 	return host
 }
 
-// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait.
-func (it *item) read() ([]byte, error) {
+// open opens the item, of so many bytes.
+func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
-		return nil, nil
+		return io.NopCloser(strings.NewReader("")), 0, nil
 	}
 	f, err := os.OpenInRoot(it.dir, filepath.FromSlash(it.file))
 	if err != nil {
-		return nil, errors.New("it cannot be read")
+		return nil, 0, errors.New("it cannot be read")
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file")
+	case info.Size() > maxServed && !it.image:
+		err = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait.
+func (it *item) read() ([]byte, error) {
+	f, _, err := it.open()
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxServed+1))
 	switch {
 	case err != nil:

@@ -208,16 +208,24 @@ func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
 		refuse(w, rec, "its document has been fetched")
 		return
 	}
-	data, err := it.read()
+	from, size, err := it.open()
 	if err != nil {
 		later(w, rec, err.Error())
 		return
 	}
+	defer func() { _ = from.Close() }()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	if it.image {
+		w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(size))
 	w.Header().Set("Cache-Control", "no-store")
+	// A deadline that cannot be set shows at the next write.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(othersTime + time.Duration(size/slowest)*time.Second))
 	rec.Decision, rec.Status = "served", http.StatusOK
-	if rec.Bytes, err = w.Write(data); err != nil {
+	n, err := io.Copy(w, from)
+	rec.Bytes = int(n)
+	if err != nil || n < size {
 		rec.Decision, rec.Reason = "cut off", "the connection ended"
 	}
 }

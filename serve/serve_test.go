@@ -231,6 +231,25 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestImages: kernels and initrds may be larger than any document, are given to everybody and as often as asked for.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	write(t, dir, map[string]string{"images/flatcar/kernel": "a kernel", "images/kernel": "another"})
+	const size = 200 << 20
+	require.NoError(t, os.Truncate(filepath.Join(dir, "images/flatcar/kernel"), size))
+	r := start(t, dir, nil)
+	for range 2 {
+		resp, err := http.Get(r.url + "/images/flatcar/kernel")
+		require.NoError(t, err)
+		n, err := io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.EqualValues(t, size, n)
+	}
+	r.requireRefused(t, "/images/kernel", "/images/flatcar", "/images/flatcar/")
+}
+
 // TestBody: what a machine fetches beside its document is where its URL says, wherever the server is, and once.
 func TestBody(t *testing.T) {
 	t.Parallel()
