@@ -148,6 +148,9 @@ func (w *writer) machine(m *Machine) error {
 		w.skip(m, fmt.Sprintf("kiln knows no network boot of %s; use an image: kiln iso", m.OS))
 		return nil
 	}
+	if m.Ignition != (s.config != "") {
+		return fmt.Errorf("%s %s: its document is not in the format of %s; render again", m.Kind(), m.Name, m.OS)
+	}
 	w.installers[m.Name] = s.installer
 	var config []byte
 	if m.Ignition {
@@ -193,6 +196,7 @@ func (n *Netboot) boot(m *Machine, s *system) Boot {
 		if strings.Contains(given, "://") {
 			return given
 		}
+		given = strings.TrimLeft(given, "/")
 		if !strings.Contains(given, "${") { // iPXE's variables stand for several
 			b.Images = append(b.Images, given)
 		}
@@ -285,7 +289,7 @@ func (w *writer) scripts() {
 	if w.failed || slices.ContainsFunc(w.result.Boots, func(b Boot) bool { return b.Script != "" }) {
 		return
 	}
-	w.fail(errors.New("no machine can boot over the network:"))
+	w.fail(errors.New("no machine can boot over the network"))
 	for _, s := range w.result.Skipped {
 		w.fail(errors.New(s.String()))
 	}
