@@ -339,6 +339,18 @@ the disk /dev/sdb: no machine cp-9 is there with fedora-coreos; the other system
 	_, _, err = files(n, fleet()[:1])
 	require.EqualError(t, err, "the disk /dev/sda: no machine is there with fedora-coreos; the other systems do not install themselves")
 
+	machines = fleet()[:2]
+	machines[0].OS, machines[1].Ignition = "ubuntu", false
+	_, _, err = files(netboot(), machines)
+	require.EqualError(t, err, `node cp-1: its document is not in the format of ubuntu; render again
+node cp-2: its document is not in the format of fedora-coreos; render again`)
+
+	machines = fleet()[5:7] // neither has a script
+	_, _, err = files(netboot(), machines)
+	require.EqualError(t, err, `no machine can boot over the network
+node worker-3: it has no MAC; add mac: "52:54:00:…" to the node in cluster.yaml, render, and run kiln netboot again
+node worker-4: kiln knows no network boot of microos; use an image: kiln iso`)
+
 	n = netboot()
 	n.Append = map[string][]string{"flatcar": {strings.Repeat("x", 2000)}}
 	_, _, err = files(n, fleet()[:1])
