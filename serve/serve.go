@@ -301,7 +301,11 @@ func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
 	if err != nil {
 		return max(0, n-len(head)), errCutOff
 	}
-	// Nothing is sent after the document, not even TLS' own farewell: a client that leaves it unread would reset the connection.
+	// TLS' own farewell is not sent: a client that leaves it unread would reset the connection. The end of a plain connection is nothing to read, and some
+	// old clients wait for it.
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = plain.CloseWrite()
+	}
 	_ = conn.SetDeadline(time.Now().Add(confirmTime))
 	if _, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); err != nil {
 		var timeout net.Error
