@@ -341,6 +341,33 @@ func TestKilled(t *testing.T) {
 	require.Empty(t, start(t, dir, nil).Left())
 }
 
+// TestLeaving: a transfer that is under way when the server is asked to end is finished, and counts; nobody new is let in.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	answer, err := http.Get(r.url + "/big/config.ign")
+	require.NoError(t, err)
+	_, err = io.ReadFull(answer.Body, make([]byte, 1000))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- r.stop() }()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", r.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond)
+	rest, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Len(t, rest, len(document)-1000)
+	require.NoError(t, <-ended)
+	require.Empty(t, start(t, dir, nil).Left())
+}
+
 // TestRace: of many who ask for one document at the same time one gets it.
 func TestRace(t *testing.T) {
 	t.Parallel()
