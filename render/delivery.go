@@ -31,6 +31,10 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 	rest := n
 	switch {
 	case !remote.Whole:
+		// What contradicts itself may be divided and no longer show.
+		if _, err := inOne(m, n); err != nil {
+			return nil, nil, err
+		}
 		open, rest = n.Split(unreadable)
 	case m.System.Format == plan.CloudInit:
 		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why.
@@ -52,6 +56,14 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 	remote.URL = d.BodyURL(m.Name, remote.SHA512)
 	open.Remote = remote
 	return open, body, nil
+}
+
+// inOne is n as a document of m's format, in plain.
+func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
+	if m.System.Format == plan.Ignition {
+		return ignition.Pack(n, 0)
+	}
+	return cloudinit.Pack(n, 0, false)
 }
 
 // unreadable says that a file belongs into the body of delivery mode split: a secret, and whatever kiln unpack would not show of a document, such as the

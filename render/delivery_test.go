@@ -165,6 +165,19 @@ func TestUnpackDelivery(t *testing.T) {
 	}
 }
 
+// TestDeliveryContradiction: what people add must not undo what is kiln's, also if the one is in the document and the other in the body.
+func TestDeliveryContradiction(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"pointer", "split"} {
+		c, b := inputs(t, "delivery-"+mode)
+		c.Spec.Nodes[0].Butane = "variant: flatcar\nversion: 1.1.0\nstorage: {files: [{path: /etc/hostname, contents: {inline: other}}]}\n"
+		r, err := render.New(c, b)
+		require.NoError(t, err)
+		_, err = r.Document(0)
+		require.ErrorContains(t, err, "/etc/hostname", mode)
+	}
+}
+
 // TestDeliveryStale: a body that is no longer rendered goes with its document.
 func TestDeliveryStale(t *testing.T) {
 	t.Parallel()

@@ -405,6 +405,9 @@ func FuzzParseDocument(f *testing.F) {
 			f.Add(text)
 		}
 	}
+	body, err := cloudinit.Body(n)
+	require.NoError(f, err)
+	f.Add(body)
 	f.Add([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","append":[{"source":"data:,x"}]}]}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		u, err := render.ParseDocument(doc)

@@ -37,16 +37,16 @@ type Options struct {
 	Again []string
 	// Window is how long documents are given, from Serve on.
 	Window time.Duration
-	// Log gets a line of JSON for each request.
-	Log io.Writer
 }
 
 // Server gives documents to machines.
 type Server struct {
 	catalogue *catalogue
 	state     *state
-	audit     *audit
+	again     []string
 	window    time.Duration
+
+	audit *audit // set by Begin
 
 	until    time.Time     // set by Serve
 	stopping chan struct{} // closed when the server ends
@@ -58,7 +58,7 @@ type Server struct {
 }
 
 // New returns the server of some folders, at least one of which kiln render has written. It fails if an inventory does not fit its documents, and
-// if the state is another cluster's or cannot be written. All that is wrong in the folders is in the error.
+// if the state is another cluster's. All that is wrong in the folders is in the error. Nothing is written yet.
 func New(dirs []string, o Options) (*Server, error) {
 	c, err := readFolders(dirs)
 	if err != nil {
@@ -73,13 +73,16 @@ func New(dirs []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := st.forget(o.Again); err != nil {
-		return nil, err
-	}
 	return &Server{
-		catalogue: c, state: st, audit: &audit{out: o.Log}, window: o.Window,
+		catalogue: c, state: st, again: o.Again, window: o.Window,
 		stopping: make(chan struct{}), broken: make(chan error, 1), turns: map[string]chan struct{}{},
 	}, nil
+}
+
+// Begin makes the server ready: what happens is written to log, a line of JSON for each request, and the state to disk. It fails if that cannot be done.
+func (s *Server) Begin(log io.Writer) error {
+	s.audit = &audit{out: log}
+	return s.state.forget(s.again)
 }
 
 // Cluster returns name and UUID of the cluster whose documents are served.
@@ -110,7 +113,7 @@ func (s *Server) Left() []string {
 }
 
 // Serve answers on l until the window ends, ctx is done, or the state cannot be kept, which alone is an error. Transfers that are under way then
-// have some seconds to end. It may be called once.
+// have some seconds to end. It may be called once, after Begin.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.until = time.Now().Add(s.window)
 	var protocols http.Protocols
@@ -306,7 +309,11 @@ func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
 	if err != nil {
 		return max(0, n-len(head)), errCutOff
 	}
-	// Nothing is sent after the document, not even TLS' own farewell: a client that leaves it unread would reset the connection.
+	// TLS' own farewell is not sent: a client that leaves it unread would reset the connection. The end of a plain connection is nothing to read, and some
+	// old clients wait for it.
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = plain.CloseWrite()
+	}
 	_ = conn.SetDeadline(time.Now().Add(confirmTime))
 	if _, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); err != nil {
 		var timeout net.Error

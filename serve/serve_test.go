@@ -97,13 +97,14 @@ func (l *lines) String() string {
 func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 	t.Helper()
 	r := &running{log: &lines{}}
-	o := serve.Options{State: filepath.Join(dir, "served.json"), Window: time.Hour, Log: r.log}
+	o := serve.Options{State: filepath.Join(dir, "served.json"), Window: time.Hour}
 	if change != nil {
 		change(&o)
 	}
 	var err error
 	r.Server, err = serve.New([]string{dir}, o)
 	require.NoError(t, err)
+	require.NoError(t, r.Begin(r.log))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	r.address = l.Addr().String()
@@ -359,6 +360,33 @@ func TestKilled(t *testing.T) {
 	require.Empty(t, start(t, dir, nil).Left())
 }
 
+// TestLeaving: a transfer that is under way when the server is asked to end is finished, and counts; nobody new is let in.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	answer, err := http.Get(r.url + "/big/config.ign")
+	require.NoError(t, err)
+	_, err = io.ReadFull(answer.Body, make([]byte, 1000))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- r.stop() }()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", r.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond)
+	rest, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Len(t, rest, len(document)-1000)
+	require.NoError(t, <-ended)
+	require.Empty(t, start(t, dir, nil).Left())
+}
+
 // TestRace: of many who ask for one document at the same time one gets it.
 func TestRace(t *testing.T) {
 	t.Parallel()
@@ -439,8 +467,9 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	settings, err := serve.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
 	require.NoError(t, err)
-	s, err := serve.New([]string{example(t)}, serve.Options{State: filepath.Join(t.TempDir(), "state"), Window: time.Hour, Log: io.Discard})
+	s, err := serve.New([]string{example(t)}, serve.Options{State: filepath.Join(t.TempDir(), "state"), Window: time.Hour})
 	require.NoError(t, err)
+	require.NoError(t, s.Begin(io.Discard))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	go func() { _ = s.Serve(t.Context(), tls.NewListener(l, settings)) }()
@@ -484,9 +513,12 @@ func TestFolders(t *testing.T) {
 	require.ErrorContains(t, opened(good, dir, example(t)), "one URL cannot be both")
 	require.ErrorContains(t, opened(serve.Options{State: good.State, Again: []string{"cp-9"}}, dir), "cp-9: no machine or pool of prod")
 	require.ErrorContains(t, opened(serve.Options{State: filepath.Join(dir, "boot.ipxe")}, dir), "not a state of kiln serve")
-	require.ErrorContains(t, opened(serve.Options{State: filepath.Join(dir, "absent", "state")}, dir), "the state cannot be kept")
+	require.NoFileExists(t, good.State)
+	s, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(dir, "absent", "state")})
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Begin(io.Discard), "the state cannot be kept")
 	write(t, dir, map[string]string{"cp-1/config.ign": "changed", "cp-2/config.ign": "changed"})
-	err := opened(good, dir)
+	err = opened(good, dir)
 	require.ErrorContains(t, err, filepath.Join(dir, "cp-1/config.ign")+": it is not what inventory.json lists")
 	require.ErrorContains(t, err, "cp-2/config.ign")
 }

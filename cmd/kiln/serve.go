@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -98,13 +99,9 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
+// run serves. Everything that can be wrong shows before anything is written.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
-	out, lines, closeLog, err := f.streams(cmd)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	s, err := serve.New(dirs, serve.Options{State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")), Again: f.again, Window: f.window, Log: lines})
+	s, err := serve.New(dirs, serve.Options{State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")), Again: f.again, Window: f.window})
 	if err != nil {
 		return err
 	}
@@ -115,20 +112,26 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// From here on a signal ends the server, and not the program.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", f.listen)
+	l, url, err := f.listener(ctx, settings)
 	if err != nil {
 		return err
 	}
-	scheme := "http"
-	if addr, ok := l.Addr().(*net.TCPAddr); settings == nil && !f.plain && (!ok || !addr.IP.IsLoopback()) {
-		return errors.Join(fmt.Errorf("--listen %s: is not loopback here (%s)", f.listen, l.Addr()), l.Close())
+	defer func() { _ = l.Close() }()
+	lines := cmd.ErrOrStderr()
+	if f.log != "" {
+		file, err := os.OpenFile(f.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("--log: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		lines = file
 	}
-	if settings != nil {
-		scheme, l = "https", tls.NewListener(l, settings)
+	if err := s.Begin(lines); err != nil {
+		return err
 	}
+	out := cmd.OutOrStdout()
 	name, _ := s.Cluster()
-	say(out, "%s://%s: the documents of %s for %s, until %s\n", scheme, l.Addr(), name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
+	say(out, "%s: the documents of %s for %s, until %s\n", url, name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -136,16 +139,20 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	return nil
 }
 
-// streams are where messages go, and the log.
-func (f *serveFlags) streams(cmd *cobra.Command) (out, lines io.Writer, closeLog func(), err error) {
-	if f.log == "" {
-		return cmd.OutOrStdout(), cmd.ErrOrStderr(), func() {}, nil
-	}
-	file, err := os.OpenFile(f.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+// listener returns what the server answers on, and its URL.
+func (f *serveFlags) listener(ctx context.Context, settings *tls.Config) (net.Listener, string, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("--log: %w", err)
+		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	return cmd.OutOrStdout(), file, func() { _ = file.Close() }, nil
+	if settings != nil {
+		return tls.NewListener(l, settings), "https://" + l.Addr().String(), nil
+	}
+	if addr, ok := l.Addr().(*net.TCPAddr); !f.plain && (!ok || !addr.IP.IsLoopback()) {
+		return nil, "", errors.Join(fmt.Errorf("--listen %s: is not loopback here (%s)", f.listen, l.Addr()), l.Close())
+	}
+	return l, "http://" + l.Addr().String(), nil
 }
 
 // tls returns the server's certificate, or nil if it speaks plain HTTP.

@@ -7,12 +7,17 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
 )
 
 // logged LOG REGEXP waits for a line of a log.
@@ -70,5 +75,23 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o600))
 	if got := strconv.Itoa(answer.StatusCode); got != args[0] {
 		ts.Fatalf("%s: status %s, want %s", args[1], got, args[0])
+	}
+}
+
+// TestDeliveryDoc: docs/delivery.md tells of every flag of kiln serve, and of every field of a delivery.
+func TestDeliveryDoc(t *testing.T) {
+	t.Parallel()
+	page := read(t, "../../docs/delivery.md")
+	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(output(t, "serve", "--help"), -1) {
+		if flag[1] != "--help" {
+			require.Contains(t, page, flag[1])
+		}
+	}
+	for f := range reflect.TypeFor[config.Delivery]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		require.Regexp(t, "`?"+name+"[:`]", page)
+		for _, value := range strings.FieldsFunc(f.Tag.Get("enum"), func(r rune) bool { return r == ',' }) {
+			require.Contains(t, page, "`"+value+"`")
+		}
 	}
 }

@@ -29,7 +29,7 @@ done
 sh body files`
 
 	// startBody does what is left of a machine whose body is all of it, after cloud-init has written its files.
-	startBody = `[ ! -e ` + bodyDir + `/body ] || sh ` + bodyDir + `/body units`
+	startBody = `[ -e ` + node.Verified + ` ] || sh ` + bodyDir + `/body units`
 )
 
 func fetchCommand(r *node.Remote) argv {
