@@ -20,7 +20,7 @@ import (
 const (
 	headerTime  = 10 * time.Second // to send a request
 	idleTime    = 30 * time.Second
-	othersTime  = 5 * time.Minute  // to take what holds no secret
+	othersTime  = 5 * time.Minute  // to take what holds no secret, and to wait for others who take a document
 	confirmTime = 30 * time.Second // to close the connection after a whole document
 	slowest     = 16 << 10         // bytes a second, at which a document still arrives
 	leaveTime   = 20 * time.Second // for transfers that are under way when the server ends
@@ -121,7 +121,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	protocols.SetHTTP1(true)
 	h := &http.Server{
 		Handler: s, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
-		ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	s.audit.write(&record{Event: "start", Address: l.Addr().String(), Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines()})
 	ended := make(chan error, 1)
@@ -242,7 +242,8 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-r.Context().Done():
-		rec.Decision, rec.Reason = "cut off", "it went while another transfer of the document was under way"
+		// It is gone, or has waited for too long: whoever is still there must not take an empty answer for the document.
+		later(w, rec, "another transfer of the document is under way")
 		return
 	case <-s.stopping:
 		later(w, rec, "the server is ending")

@@ -411,6 +411,38 @@ func TestRace(t *testing.T) {
 	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusNotFound: 19}, statuses)
 }
 
+// TestWaiting: who asks while another transfer of the document is under way waits for its end, and gets the document if it is cut off.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	first, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(first, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(first, make([]byte, 1000))
+	require.NoError(t, err)
+
+	gone, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(gone, http.MethodGet, r.url+"/big/config.ign", nil)
+	require.NoError(t, err)
+	_, err = http.DefaultClient.Do(request)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	r.requireLogged(t, map[string]any{"decision": "failed", "status": 503.0, "reason": "another transfer of the document is under way"})
+
+	got := make(chan string, 1)
+	go func() {
+		_, body := r.get(t, "/big/config.ign")
+		got <- body
+	}()
+	time.Sleep(50 * time.Millisecond) // it waits, most probably; the result is the same if it does not
+	require.NoError(t, first.Close())
+	require.Len(t, <-got, len(document))
+	r.requireRefused(t, "/big/config.ign")
+}
+
 // TestMany: two hundred machines that are switched on together get their documents, each its own.
 func TestMany(t *testing.T) {
 	t.Parallel()
