@@ -30,15 +30,16 @@ func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for _, limit := range []int{0, 1} {
-		doc, err := ignition.Pack(n, limit)
-		require.NoError(t, err)
-		out[fmt.Sprintf("Ignition, limit %d", limit)] = doc
-		if len(n.Extra) > 0 {
-			continue
+		if len(n.CloudConfig) == 0 {
+			doc, err := ignition.Pack(n, limit)
+			require.NoError(t, err)
+			out[fmt.Sprintf("Ignition, limit %d", limit)] = doc
 		}
-		doc, err = cloudinit.Pack(n, limit, false)
-		require.NoError(t, err)
-		out[fmt.Sprintf("cloud-init, limit %d", limit)] = doc
+		if len(n.Extra) == 0 {
+			doc, err := cloudinit.Pack(n, limit, false)
+			require.NoError(t, err)
+			out[fmt.Sprintf("cloud-init, limit %d", limit)] = doc
+		}
 	}
 	return out
 }

@@ -88,12 +88,19 @@ func MetaData(n *node.Node, instance string) []byte {
 
 func userData(n *node.Node) config {
 	c := config{PreserveHostname: true}
+	c.Passed, _ = passed(n.CloudConfig) // check has read it
+	if users, ok := c.Passed[usersKey]; ok {
+		c.Users = users
+		delete(c.Passed, usersKey)
+	}
 	switch keys := quotedList(n.AuthorizedKeys); {
 	case keys == nil:
 	case n.Login == "":
 		c.AuthorizedKeys = keys
 	default:
-		c.Users = []login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}
+		if err := c.Users.Encode([]login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}); err != nil {
+			panic("cloudinit: a name and keys cannot be encoded: " + err.Error())
+		}
 	}
 	if len(n.Files) > 0 {
 		c.Bootcmd = append(c.Bootcmd, argv{"sh", "-c", beginAgain})
@@ -193,6 +200,15 @@ func check(n *node.Node) error {
 	}
 	if len(n.Extra) > 0 {
 		bad("extra Ignition config: cloud-init has no counterpart")
+	}
+	values, err := passed(n.CloudConfig)
+	if err != nil {
+		bad("%w", err)
+	}
+	if users, ok := values[usersKey]; ok {
+		if _, ours := loginOf(&users); ours && len(n.AuthorizedKeys) == 0 || n.Login != "" {
+			bad("users: a user who has nothing but ssh keys is the login, and there is one")
+		}
 	}
 	names("login", n.Login)
 	for _, k := range n.AuthorizedKeys {

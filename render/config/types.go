@@ -177,6 +177,8 @@ type Machine struct {
 	Proxy Proxy `json:"proxy,omitempty"`
 	// Butane is a Butane config (variant flatcar or fcos) for what the other fields cannot say, such as disks; for systems with Ignition only. Its files and units must not be ours.
 	Butane string `json:"butane,omitempty"`
+	// CloudConfig holds keys of cloud-init's user-data for what the other fields cannot say, disks and users: disk_setup, fs_setup, mounts, mount_default_fields, growpart, resize_rootfs, users and groups; for systems with cloud-init only. Passwords are not taken. docs/disks-and-users.md shows it beside butane.
+	CloudConfig map[string]any `json:"cloudConfig,omitempty"`
 	// NetworkConfig is cloud-init's network configuration (version 1 or 2), delivered beside the user-data; for systems with cloud-init only.
 	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
 	// PreBoot are scripts that the first boot runs in this order before it looks at the machine or starts anything of Kubernetes: disks and networks are prepared here. One that fails or takes too long stops the first boot with the fault pre-boot; the next start runs all of them again.
