@@ -83,7 +83,8 @@ func TestPack(t *testing.T) {
 
 func TestMetaData(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "instance-id: \"12:30\"\nlocal-hostname: \"no\"\n", string(cloudinit.MetaData(&node.Node{Name: "no"}, "12:30")))
+	assert.Equal(t, "instance-id: \"12:30\"\nlocal-hostname: \"no\"\n", string(cloudinit.MetaData("no", "12:30")))
+	assert.Equal(t, "instance-id: \"a\"\n", string(cloudinit.MetaData("", "a")), "the machines of a pool have no name in common")
 }
 
 // machines are the cases of every test that packs and unpacks.

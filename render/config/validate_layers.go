@@ -50,7 +50,9 @@ func (v *checker) layers() {
 		}
 	}
 	for i := range v.c.Spec.Pools {
-		check(layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)})
+		m := layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)}
+		check(m)
+		v.namedByPlatform(m, v.c.Spec.Pools[i].NodeName)
 	}
 
 	systems := strings.Join(structs[machineType].byName["os"].enum, ", ")
