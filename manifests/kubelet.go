@@ -31,6 +31,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if m.Joins() && !m.Token {
 		own.set(plan.Kiln, object{"tlsCertFile": plan.KubeletPKI + "/kubelet.crt", "tlsPrivateKeyFile": plan.KubeletPKI + "/kubelet.key"})
 	}
+	if p.RequestsServing(m) {
+		own.set(plan.Origin{Field: "certificates.kubeletServing"}, object{"serverTLSBootstrap": true})
+	}
 	if !p.OnlineSigning {
 		own.set(plan.Origin{Field: "certificates.signing"}, object{"rotateCertificates": false})
 	}

@@ -37,8 +37,12 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 		}
 		open, rest = n.Split(unreadable)
 	case m.System.Format == plan.CloudInit:
-		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why.
-		open = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys}
+		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why. So do cloud-init's own keys,
+		// which a script cannot express and which hold no secret.
+		open = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys, CloudConfig: n.CloudConfig}
+		less := *n
+		less.CloudConfig = nil
+		rest = &less
 	default:
 		open = &node.Node{Name: n.Name, Role: n.Role}
 	}

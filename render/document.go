@@ -127,7 +127,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		d.Files = []Output{{"config.ign", doc}}
 	default:
 		d.Files = []Output{{"user-data", doc}}
-		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(n, r.instance(m))})
+		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(nodeName(m), r.instance(m))})
 		if len(n.NetworkConfig) > 0 {
 			d.Files = append(d.Files, Output{networkConfigFile, n.NetworkConfig})
 		}

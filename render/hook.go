@@ -160,10 +160,21 @@ func (t *tree) machineData() string {
 	if roles := m.Roles(); len(roles) > 0 {
 		set("roles", roles...)
 	}
+	if m.Pool {
+		source := plan.NameSource{}
+		if m.NameSource != nil {
+			source = *m.NameSource
+		}
+		set("name_url", source.URL)
+		set("name_header", source.Header)
+		set("name_token", source.Token)
+		set("name_short", map[bool]string{true: "yes"}[source.Short])
+		set("node_address", m.NodeAddress...)
+	}
 	return b.String()
 }
 
-// nodeName is the name of the machine's Node; a pool's machines have their host names.
+// nodeName is the name of the machine's Node; a pool's machines find theirs at boot.
 func nodeName(m *plan.Machine) string {
 	if m.Pool {
 		return ""
@@ -179,6 +190,9 @@ func (t *tree) steps() []string {
 		s = append(s, "pre-boot")
 	}
 	s = append(s, "machine", "preflight")
+	if t.m.Pool {
+		s = append(s, "name")
+	}
 	s = append(s, t.etcdSteps()...)
 	s = append(s, "kubelet")
 	if len(t.etcdPeers()) > 0 {

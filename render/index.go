@@ -12,7 +12,7 @@ import (
 )
 
 // indexKinds are the kinds of lines in an INDEX, in its order.
-var indexKinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition"}
+var indexKinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition", "cloud-config"}
 
 // entry is one thing that a machine has.
 type entry struct {
@@ -73,13 +73,19 @@ func entries(n *node.Node) (out []entry) {
 	if len(n.NetworkConfig) > 0 {
 		add("network-config", "", "%s", "\n"+indented(string(n.NetworkConfig)))
 	}
-	if len(n.Extra) > 0 {
-		var readable bytes.Buffer
-		if err := json.Indent(&readable, n.Extra, "", "  "); err != nil {
-			readable.Reset()
-			readable.Write(n.Extra)
+	for _, own := range []struct {
+		kind string
+		text json.RawMessage
+	}{{"ignition", n.Extra}, {"cloud-config", n.CloudConfig}} {
+		if len(own.text) == 0 {
+			continue
 		}
-		add("ignition", "", "%s", "\n"+indented(readable.String()))
+		var readable bytes.Buffer
+		if err := json.Indent(&readable, own.text, "", "  "); err != nil {
+			readable.Reset()
+			readable.Write(own.text)
+		}
+		add(own.kind, "", "%s", "\n"+indented(readable.String()))
 	}
 	return out
 }

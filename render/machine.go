@@ -256,7 +256,11 @@ func (t *tree) kubelet() error {
 	}
 	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.unit("kubelet.service", true, false)
-	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, templates.KubeletDropIn(command[0], command[1:]...), "the kubelet's command line",
+	dropIn := templates.KubeletDropIn
+	if t.m.Pool {
+		dropIn = templates.PoolKubeletDropIn
+	}
+	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, dropIn(command[0], command[1:]...), "the kubelet's command line",
 		append(t.m.Settings.Paths("labels"), t.m.Path+".addresses", t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))...)
 	return nil
 }

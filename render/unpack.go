@@ -124,7 +124,7 @@ func (u *Unpacked) reviewed() []entry {
 	n := *u.node
 	n.Users, n.Dirs, n.Files, n.Links = slices.Clone(n.Users), slices.Clone(n.Dirs), slices.Clone(n.Files), slices.Clone(n.Links)
 	n.Units, n.AuthorizedKeys = slices.Clone(n.Units), slices.Clone(n.AuthorizedKeys)
-	n.NetworkConfig, n.Extra = []byte(u.readable(n.NetworkConfig)), []byte(u.readable(n.Extra))
+	n.NetworkConfig, n.Extra, n.CloudConfig = []byte(u.readable(n.NetworkConfig)), []byte(u.readable(n.Extra)), []byte(u.readable(n.CloudConfig))
 	harmless := func(texts ...*string) {
 		for _, text := range texts {
 			*text = visible(*text, "")
@@ -228,6 +228,7 @@ type UnpackedMachine struct {
 	NetworkConfig  string          `json:"networkConfig,omitempty"`
 	MetaData       string          `json:"metaData,omitempty"`
 	Ignition       json.RawMessage `json:"ignition,omitempty"`
+	CloudConfig    json.RawMessage `json:"cloudConfig,omitempty"`
 	// Fetches is the body that the machine fetches and that is not here.
 	Fetches *UnpackedBody `json:"fetches,omitempty"`
 }
@@ -277,7 +278,7 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 	m := &UnpackedMachine{
 		Name: n.Name, Login: n.Login, AuthorizedKeys: append([]string{}, n.AuthorizedKeys...),
 		Users: []UnpackedUser{}, Directories: []UnpackedFile{}, Files: []UnpackedFile{}, Links: []UnpackedLink{}, Units: []UnpackedUnit{},
-		NetworkConfig: string(u.settings(n.NetworkConfig)), MetaData: string(u.settings(u.metaData)), Ignition: u.settings(n.Extra), Fetches: u.Missing(),
+		NetworkConfig: string(u.settings(n.NetworkConfig)), MetaData: string(u.settings(u.metaData)), Ignition: u.settings(n.Extra), CloudConfig: u.settings(n.CloudConfig), Fetches: u.Missing(),
 	}
 	for _, user := range n.Users {
 		m.Users = append(m.Users, UnpackedUser(user))

@@ -29,15 +29,17 @@ import (
 func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	plain, err := ignition.Pack(n, 0)
-	require.NoError(t, err)
-	out["Ignition"] = plain
-	out["Ignition, compressed"], err = ignition.Pack(n, len(plain)-1)
-	require.NoError(t, err)
+	if len(n.CloudConfig) == 0 { // what only cloud-init can express
+		plain, err := ignition.Pack(n, 0)
+		require.NoError(t, err)
+		out["Ignition"] = plain
+		out["Ignition, compressed"], err = ignition.Pack(n, len(plain)-1)
+		require.NoError(t, err)
+	}
 	if len(n.Extra) > 0 {
 		return out // only Ignition can express it
 	}
-	plain, err = cloudinit.Pack(n, 0, false)
+	plain, err := cloudinit.Pack(n, 0, false)
 	require.NoError(t, err)
 	out["cloud-init"] = plain
 	out["cloud-init, compressed"], err = cloudinit.Pack(n, len(plain)-1, false)

@@ -1,7 +1,10 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +54,59 @@ func (t *tree) user() error {
 		}
 		t.n.NetworkConfig = text
 	}
+	if err := t.cloudConfig(s.CloudConfig); err != nil {
+		return err
+	}
 	return t.butane(s.Butane)
+}
+
+// cloudConfig adds keys of cloud-init's user-data. What they mount may hide nothing: cloud-init has written the files by then.
+func (t *tree) cloudConfig(keys map[string]any) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	mounts, _ := keys["mounts"].([]any)
+	for _, mount := range mounts {
+		fields, _ := mount.([]any)
+		if len(fields) < 2 {
+			continue
+		}
+		folder, _ := fields[1].(string)
+		for _, f := range t.n.Files {
+			if path.IsAbs(folder) && strings.HasPrefix(f.Path, strings.TrimSuffix(path.Clean(folder), "/")+"/") {
+				return fmt.Errorf("cloudConfig: mounts: what is mounted at %s hides %s, which cloud-init writes before; mount a folder in which the document writes nothing, such as /var/lib/etcd or /var/lib/containerd", folder, f.Path)
+			}
+		}
+	}
+	if users, ok := keys["users"].([]any); ok && len(t.n.AuthorizedKeys) == 0 {
+		// One more user who has nothing but keys is said the way that kiln has for it.
+		if name, authorized, ok := onlyLogin(users); ok {
+			keys = maps.Clone(keys)
+			delete(keys, "users")
+			t.n.Login, t.n.AuthorizedKeys = name, authorized
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	var err error
+	t.n.CloudConfig, err = json.Marshal(keys)
+	return err
+}
+
+// onlyLogin returns the name and keys of a user beside the default one who has nothing else.
+func onlyLogin(users []any) (name string, authorized []string, ok bool) {
+	if len(users) != 2 || users[0] != "default" {
+		return "", nil, false
+	}
+	fields, _ := users[1].(map[string]any)
+	name, named := fields["name"].(string)
+	list, _ := fields["ssh_authorized_keys"].([]any)
+	for _, key := range list {
+		text, _ := key.(string)
+		authorized = append(authorized, text)
+	}
+	return name, authorized, named && len(fields) == 2 && len(list) > 0
 }
 
 // whyUser is why a file of the user's is there.

@@ -73,7 +73,7 @@ func TestBootMakesWorker(t *testing.T) {
 				m.at("/etc/kubernetes/kubelet.conf", "conf")
 				m.at("/var/lib/kubelet/pki/kubelet-client-current.pem", secret)
 			case "pool":
-				m.data["node"] = ""
+				m.ofPool("-4")
 				m.know("hostname", "Pool-7\n")
 				m.check = slices.DeleteFunc(m.check, func(s string) bool { return strings.HasPrefix(s, "hostname|") })
 			}

@@ -9,14 +9,15 @@
 // Shell assignments, name='value'. A single quote in a value is spelt with four characters, quote, backslash, quote,
 // quote. All of these, empty where there is nothing to say:
 //
-//	node                Node name; empty for machines of a pool, which take their host name in lower case
+//	node                Node name; empty for machines of a pool, which find theirs in the step name
 //	role                control-plane, worker or etcd
 //	cluster             the cluster's UUID
 //	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
 //	                    (etcd only with a local member, before it restore or others, while and after etcd is brought back from
 //	                    a snapshot, and member after kubelet if there are others); worker: files machine preflight kubelet
 //	                    node retire, and role after node with roles; etcd: files machine preflight etcd kubelet member ready retire;
-//	                    pre-boot after files and post-boot before retire, where there are scripts
+//	                    pre-boot after files and post-boot before retire, where there are scripts; name after preflight on
+//	                    machines of pools
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step may wait
@@ -34,6 +35,11 @@
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime, kiln-routes.service
 //	marker              REST path of the object that says that objects were applied; control planes
 //	roles               name=value of each node-role.kubernetes.io/name that the Node is to have; step role
+//	name_url            (pools, as the next four) where the platform says the name; empty takes the host name
+//	name_header         a header that the request needs; empty if none
+//	name_token          where a PUT hands out the token for it; empty if it needs none
+//	name_short          not empty if the name ends at the first dot
+//	node_address        a word for each family of the cluster: -4 or -6, and behind commas what ip address show takes
 //	retire              paths removed at the end: install.crt, install.key, bootstrap-kubelet.conf, …
 //
 // Others are allowed and not looked at.

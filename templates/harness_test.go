@@ -137,6 +137,8 @@ ctr)
 ip)
 	case $* in
 	*"show to "*) known address ;;
+	*' route get '*) cat "$WORLD/route$2" 2>/dev/null || { echo 'RTNETLINK answers: Network is unreachable' >&2; exit 2; } ;;
+	*'show scope global'*) echo "$*" >>"$WORLD/ip" && cat "$WORLD/global$2" 2>/dev/null ;;
 	*) echo 'lo UNKNOWN 127.0.0.1/8'; known addresses ;;
 	esac
 	;;
@@ -272,7 +274,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	for name, content := range map[string]string{
 		"clock": "1800000000", "uid": "0", "cpus": "2", "arch": "x86_64", "kernel": "6.1.0-18-amd64", "active": "active",
 		"kubelet-version": "Kubernetes v1.36.3", "address": "2: eth0    inet 10.0.0.11/24 scope global eth0",
-		"addresses": "eth0 UP 10.0.0.11/24", "hostname": "cp-1", "api/x": "", "curl": "", "systemctl": "",
+		"addresses": "eth0 UP 10.0.0.11/24", "route-4": "192.0.2.1 via 10.0.0.1 dev eth0 src 10.0.0.11 uid 0 \\    cache", "hostname": "cp-1", "api/x": "", "curl": "", "systemctl": "",
 	} {
 		m.know(name, content+"\n")
 	}
@@ -286,7 +288,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/boot", templates.Boot)
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
-		strings.Fields("pre-boot machine preflight restore others etcd kubelet member control-plane objects node role ready post-boot retire"), templates.CheckKinds()))
+		strings.Fields("pre-boot machine preflight name restore others etcd kubelet member control-plane objects node role ready post-boot retire"), templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")

@@ -14,11 +14,14 @@ var stepsSource string
 //go:embed boot/etcd
 var etcdSource string
 
+//go:embed boot/pool
+var poolSource string
+
 //go:embed boot/checks
 var checksSource string
 
 // functions are the shell functions that /etc/kiln/steps may hold, by name, each without comments and indentation.
-var functions = parse(stepsSource + etcdSource + checksSource)
+var functions = parse(stepsSource + etcdSource + poolSource + checksSource)
 
 // Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for checks of these
 // kinds ("port-free"), and what those call. It panics on a step or kind that there is not.
@@ -45,6 +48,9 @@ func Steps(steps, kinds []string) string {
 		// As the hook does: step_control for control-plane. The step files is the hook's own.
 		if name, _, _ := cutLast(s, "-"); name != "files" {
 			want("step_" + name)
+		}
+		if s == "name" {
+			want("remembered") // which the engine calls
 		}
 	}
 	for _, k := range kinds {

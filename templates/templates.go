@@ -85,6 +85,12 @@ func Unit(name string) string {
 	return string(text)
 }
 
+// PoolKubeletDropIn is KubeletDropIn for machines of pools, whose kubelet gets the address that was found at boot.
+func PoolKubeletDropIn(program string, flags ...string) string {
+	text := strings.TrimSuffix(KubeletDropIn(program, flags...), "\n")
+	return strings.Replace(text, "[Service]\n", "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\n", 1) + " \\\n  --node-ip=${NODE_IP}\n"
+}
+
 // KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one ExecStart, program first,
 // each flag one argument however it is spelt ("--node-ip=10.0.0.11"). systemd's specifiers, variables and quotes in
 // them mean nothing. The name is kubeadm's, so that tools and people find it.
@@ -166,6 +172,9 @@ var FaultCodes = []string{
 	"object",              // the API server refuses an object, or did not take it in time
 	"api-endpoint",        // no answer
 	"api-wrong-cluster",   // the certificate there is not of this cluster's CA
+	"metadata",            // said by machines of pools, like the next two: the platform does not say what the machine is called
+	"node-name",           // it is called what no Node can be
+	"node-address",        // it has no address where the Node's is to be
 	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
 	"kubelet-credential",  // the kubelet got no certificate

@@ -187,7 +187,7 @@ func TestStatusSchema(t *testing.T) {
 		t.Errorf("faults %q, want %q", schema.Properties["faults"].Items.Required, want)
 	}
 	var source []byte
-	for _, name := range []string{"boot/steps", "boot/etcd"} {
+	for _, name := range []string{"boot/steps", "boot/etcd", "boot/pool"} {
 		text, err := os.ReadFile(name)
 		must(t, err)
 		source = append(source, text...)
@@ -214,7 +214,7 @@ func TestBootIsSmall(t *testing.T) {
 	if raw, small := len(templates.Boot), packed(templates.Boot); raw > 8192 || small > 3072 {
 		t.Errorf("the hook has %d bytes, %d compressed; at most 8192 and 3072", raw, small)
 	}
-	for _, steps := range []string{"pre-boot machine preflight etcd kubelet member control-plane objects node post-boot retire", "machine preflight kubelet node retire"} {
+	for _, steps := range []string{"pre-boot machine preflight etcd kubelet member control-plane objects node post-boot retire", "machine preflight kubelet node retire", "machine preflight name kubelet node retire"} {
 		text := templates.Steps(strings.Fields(steps), templates.CheckKinds())
 		t.Logf("hook %d bytes, %d compressed; with steps %q and all checks %d, %d compressed",
 			len(templates.Boot), packed(templates.Boot), steps, len(templates.Boot+text), packed(templates.Boot+text))

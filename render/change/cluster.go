@@ -67,7 +67,7 @@ func (k key) compare(other key) int {
 }
 
 // kinds are the kinds of things that a machine has, in the order of an INDEX.
-var kinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition"}
+var kinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition", "cloud-config"}
 
 // thing is a file, a unit, … of a machine. Machines that share it in the twin have the same pointer.
 type thing struct {
@@ -248,7 +248,7 @@ func entry(head string, below []string) (key, *thing, bool) {
 		return key{kind, words[1]}, t, true
 	case kind == "key":
 		return key{kind, strings.TrimSpace(strings.TrimPrefix(head, "key"))}, t, true
-	case kind == "network-config" || kind == "ignition":
+	case kind == "network-config" || kind == "ignition" || kind == "cloud-config":
 		t.content, t.shown = []byte(strings.Join(below, "\n")+"\n"), nil
 		return key{kind, ""}, t, true
 	}

@@ -55,7 +55,7 @@ func form(k key) string {
 	switch dir := path.Dir(k.id); path.Ext(k.id) {
 	case ".yaml", ".yml", ".json", ".conflist":
 		return "yaml"
-	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev", ".link", ".slice":
+	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev", ".link", ".slice", ".nmconnection":
 		return "unit"
 	case ".conf":
 		switch {

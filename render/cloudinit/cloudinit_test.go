@@ -83,7 +83,8 @@ func TestPack(t *testing.T) {
 
 func TestMetaData(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "instance-id: \"12:30\"\nlocal-hostname: \"no\"\n", string(cloudinit.MetaData(&node.Node{Name: "no"}, "12:30")))
+	assert.Equal(t, "instance-id: \"12:30\"\nlocal-hostname: \"no\"\n", string(cloudinit.MetaData("no", "12:30")))
+	assert.Equal(t, "instance-id: \"a\"\n", string(cloudinit.MetaData("", "a")), "the machines of a pool have no name in common")
 }
 
 // machines are the cases of every test that packs and unpacks.
@@ -292,7 +293,7 @@ func TestUnpackErrors(t *testing.T) {
 		{"empty command", "#cloud-config\nruncmd: [[]]\n", "runcmd: an empty command"},
 		{"unknown command of every boot", "#cloud-config\nbootcmd: [[reboot]]\n", `bootcmd: unknown command "reboot"`},
 		{"changed install", "#cloud-config\nbootcmd: [[install, -d, -m, '0700', -o, a, -g, b, '++', /c]]\n", "bootcmd: unknown command"},
-		{"only one user", "#cloud-config\nusers: [{name: a, ssh_authorized_keys: [b]}]\n", "users: not the default user and one other"},
+		{"users of another kind", "#cloud-config\nusers: {1: b}\n", "a key or value that JSON does not have"},
 		{"secret argument", "#cloud-config\nruncmd: [[login, hunter2]]\n", `runcmd: unknown command "login"`},
 		{"secret value", "#cloud-config\nruncmd: hunter2\n", "line 2: cannot unmarshal !!str into []cloudinit.argv"},
 		{"too many values", "#cloud-config\nruncmd: [" + strings.Repeat(",", 1<<20) + "]\n", "more than 1048576 lines and values"},

@@ -38,7 +38,8 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 takes without a warning, equal
 // bytes for equal nodes. Users and directories are made before the files, at every boot, the same way; the rest
 // happens at the first boot only: files, then links, then units: masked, enabled, and those with Started started
-// without waiting for them. A link is not made where something is already. The host's name and /etc/hosts are left alone.
+// without waiting for them. A link is not made where something is already. /etc/hosts is left alone, and so is the host's name if n has a
+// file for it; otherwise cloud-init sets what the platform says.
 // With n.Remote the machine fetches its body before the files are written, and waits until it has it.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, as densely as it takes, which may
@@ -77,12 +78,12 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as
-// a first boot, and the machine's name.
-func MetaData(n *node.Node, instance string) []byte {
+// a first boot, and the machine's name, if one is known.
+func MetaData(name, instance string) []byte {
 	out, err := yaml.Marshal(struct {
 		Instance quoted `yaml:"instance-id"`
-		Hostname quoted `yaml:"local-hostname"`
-	}{quoted(instance), quoted(n.Name)})
+		Hostname quoted `yaml:"local-hostname,omitempty"`
+	}{quoted(instance), quoted(name)})
 	if err != nil {
 		panic("cloudinit: two strings cannot be encoded: " + err.Error())
 	}
@@ -90,13 +91,21 @@ func MetaData(n *node.Node, instance string) []byte {
 }
 
 func userData(n *node.Node) config {
-	c := config{PreserveHostname: true}
+	// A machine whose document has no name is called as its platform says.
+	c := config{PreserveHostname: n.File("/etc/hostname") != nil}
+	c.Passed, _ = passed(n.CloudConfig) // check has read it
+	if users, ok := c.Passed[usersKey]; ok {
+		c.Users = users
+		delete(c.Passed, usersKey)
+	}
 	switch keys := quotedList(n.AuthorizedKeys); {
 	case keys == nil:
 	case n.Login == "":
 		c.AuthorizedKeys = keys
 	default:
-		c.Users = []login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}
+		if err := c.Users.Encode([]login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}); err != nil {
+			panic("cloudinit: a name and keys cannot be encoded: " + err.Error())
+		}
 	}
 	if len(n.Files) > 0 || n.Remote != nil {
 		c.Bootcmd = append(c.Bootcmd, argv{"sh", "-c", beginAgain})
@@ -203,6 +212,15 @@ func check(n *node.Node) error {
 	}
 	if len(n.Extra) > 0 {
 		bad("extra Ignition config: cloud-init has no counterpart")
+	}
+	values, err := passed(n.CloudConfig)
+	if err != nil {
+		bad("%w", err)
+	}
+	if users, ok := values[usersKey]; ok {
+		if _, ours := loginOf(&users); ours && len(n.AuthorizedKeys) == 0 || n.Login != "" {
+			bad("users: a user who has nothing but ssh keys is the login, and there is one")
+		}
 	}
 	names("login", n.Login)
 	for _, k := range n.AuthorizedKeys {

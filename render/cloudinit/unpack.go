@@ -84,13 +84,17 @@ func values(doc []byte) (n int) {
 
 // machine is the inverse of userData.
 func machine(c config) (n node.Node, err error) {
-	switch {
-	case len(c.Users) == 0:
-		n.AuthorizedKeys = plainList(c.AuthorizedKeys)
-	case len(c.Users) == 2 && c.Users[0].Name == defaultLogin && len(c.AuthorizedKeys) == 0:
-		n.Login, n.AuthorizedKeys = string(c.Users[1].Name), plainList(c.Users[1].AuthorizedKeys)
-	default:
-		return n, errors.New("users: not the default user and one other")
+	n.AuthorizedKeys = plainList(c.AuthorizedKeys)
+	if l, ours := loginOf(&c.Users); ours && len(c.AuthorizedKeys) == 0 {
+		n.Login, n.AuthorizedKeys = string(l.Name), plainList(l.AuthorizedKeys)
+	} else if !c.Users.IsZero() {
+		if c.Passed == nil {
+			c.Passed = map[string]yaml.Node{}
+		}
+		c.Passed[usersKey] = c.Users
+	}
+	if n.CloudConfig, err = unpassed(c.Passed); err != nil {
+		return n, err
 	}
 	for _, command := range c.Bootcmd {
 		if err := readBootCommand(command, &n); err != nil {

@@ -14,13 +14,15 @@ import (
 // cloud-init reads it as YAML 1.1, where a bare word may be a date, a number in base 60 or a truth value, so every
 // string is quoted or a literal block.
 type config struct {
-	PreserveHostname bool     `yaml:"preserve_hostname"`
-	ManageEtcHosts   bool     `yaml:"manage_etc_hosts"`
-	AuthorizedKeys   []quoted `yaml:"ssh_authorized_keys,omitempty"` // of the image's default user
-	Users            []login  `yaml:"users,omitempty"`
-	Bootcmd          []argv   `yaml:"bootcmd,omitempty"`
-	WriteFiles       []file   `yaml:"write_files,omitempty"`
-	Runcmd           []argv   `yaml:"runcmd"`
+	PreserveHostname bool      `yaml:"preserve_hostname"`
+	ManageEtcHosts   bool      `yaml:"manage_etc_hosts"`
+	AuthorizedKeys   []quoted  `yaml:"ssh_authorized_keys,omitempty"` // of the image's default user
+	Users            yaml.Node `yaml:"users,omitempty"`               // ours, or passed on
+	Bootcmd          []argv    `yaml:"bootcmd,omitempty"`
+	WriteFiles       []file    `yaml:"write_files,omitempty"`
+	Runcmd           []argv    `yaml:"runcmd"`
+	// Passed holds keys that are passed on, but for users.
+	Passed map[string]yaml.Node `yaml:",inline"`
 }
 
 // file is one entry of write_files.
@@ -47,15 +49,6 @@ func (l login) MarshalYAML() (any, error) {
 	}
 	type entry login
 	return entry(l), nil
-}
-
-func (l *login) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		*l = login{Name: quoted(n.Value)}
-		return nil
-	}
-	type entry login
-	return n.Decode((*entry)(l))
 }
 
 // quoted is a string in double quotes.

@@ -61,7 +61,7 @@ type Spec struct {
 
 	// Nodes are the machines known by name, one document each.
 	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]"`
-	// Pools are groups of worker machines that are not known by name: one document for many, joined with a bootstrap token. They need network.cni none.
+	// Pools are groups of worker machines that are not known by name: one document for many, joined with a bootstrap token. They need network.cni none. docs/pools.md says how they find out names and addresses.
 	Pools []Pool `json:"pools,omitempty"`
 }
 
@@ -118,6 +118,8 @@ type Certificates struct {
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
 	// Stagger spreads the ends of the machines' certificates: each machine's end up to this much earlier, by its name, so that not all end at once.
 	Stagger Duration `json:"stagger,omitempty" default:"0s"`
+	// KubeletServing is what API servers and metrics find at the port of a kubelet that joined with a token (pools, identity token); named machines have a serving certificate of the cluster's CA in their documents. self-signed: the kubelet makes its own, and API servers verify no kubelet. request: it asks the cluster for one (serverTLSBootstrap), and API servers verify all kubelets; somebody has to approve the requests, and until then there are no logs, exec and metrics of that machine. docs/pools.md compares the approvers.
+	KubeletServing string `json:"kubeletServing,omitempty" enum:"self-signed,request" default:"self-signed"`
 	// Signing says where the cluster's CA key is. online: on the control planes, where the controller-manager signs certificate requests. offline: on no machine; client certificates are then not rotated and pools cannot join.
 	Signing string `json:"signing,omitempty" enum:"online,offline" default:"online"`
 }
@@ -179,6 +181,8 @@ type Machine struct {
 	Proxy Proxy `json:"proxy,omitempty"`
 	// Butane is a Butane config (variant flatcar or fcos) for what the other fields cannot say, such as disks; for systems with Ignition only. Its files and units must not be ours.
 	Butane string `json:"butane,omitempty"`
+	// CloudConfig holds keys of cloud-init's user-data for what the other fields cannot say, disks and users: disk_setup, fs_setup, mounts, mount_default_fields, growpart, resize_rootfs, users and groups; for systems with cloud-init only. Passwords are not taken. docs/disks-and-users.md shows it beside butane.
+	CloudConfig map[string]any `json:"cloudConfig,omitempty"`
 	// NetworkConfig is cloud-init's network configuration (version 1 or 2), delivered beside the user-data; for systems with cloud-init only.
 	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
 	// PreBoot are scripts that the first boot runs in this order before it looks at the machine or starts anything of Kubernetes: disks and networks are prepared here. One that fails or takes too long stops the first boot with the fault pre-boot; the next start runs all of them again.
@@ -524,12 +528,24 @@ type VLAN struct {
 	Link string `json:"link" example:"bond0"`
 }
 
+// NodeAddress says where a machine of a pool has its Node's address: the first one, of each family of the cluster, that is on the interface and in a network.
+type NodeAddress struct {
+	// Interface is the name of the interface.
+	Interface string `json:"interface,omitempty" example:"eth1"`
+	// Networks are the networks, at most one of each family.
+	Networks []string `json:"networks,omitempty" example:"[10.8.0.0/16]"`
+}
+
 // Pool is a group of worker machines that boot from one document.
 type Pool struct {
 	// Name is the pool's name, an RFC 1123 label.
 	Name string `json:"name" example:"blue"`
 	// TokenLifetime is how long after the bundle's issue time the pool's bootstrap token lets machines join.
 	TokenLifetime Duration `json:"tokenLifetime,omitempty" default:"168h"`
+	// NodeName is where a machine has its name from, which is its Node's, at its first boot. hostname: what DHCP, the image or the platform has made the host's name; localhost is waited out. metadata: what the platform's metadata service calls it, as the platform's cloud controller wants it (aws, azure, gcp, openstack).
+	NodeName string `json:"nodeName,omitempty" enum:"hostname,metadata" default:"hostname"`
+	// NodeAddress says which of a machine's addresses is its Node's. By default it is the one that packets leave from by the default route.
+	NodeAddress NodeAddress `json:"nodeAddress,omitempty"`
 	// Patches are applied to the pool's kubelet configuration, last.
 	Patches []Patch `json:"patches,omitempty"`
 

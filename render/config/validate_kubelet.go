@@ -30,7 +30,7 @@ var ownKubeletFields = map[string]string{
 	"readOnlyPort":             "it is closed",
 	"registerWithTaints":       "write taints",
 	"rotateCertificates":       "it follows from certificates.signing",
-	"serverTLSBootstrap":       "it follows from identity",
+	"serverTLSBootstrap":       "write certificates.kubeletServing",
 	"staticPodPath":            "machines with static pods read /etc/kubernetes/manifests, others nothing",
 	"tlsCertFile":              "the machine's certificate is in its document",
 	"tlsPrivateKeyFile":        "the machine's key is in its document",

@@ -50,7 +50,9 @@ func (v *checker) layers() {
 		}
 	}
 	for i := range v.c.Spec.Pools {
-		check(layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)})
+		m := layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)}
+		check(m)
+		v.namedByPlatform(m, v.c.Spec.Pools[i].NodeName)
 	}
 
 	systems := strings.Join(structs[machineType].byName["os"].enum, ", ")
@@ -67,6 +69,12 @@ func (v *checker) layers() {
 func (v *checker) format(m layered, said map[string]bool) {
 	if m.Butane != "" && !ignitionSystems[m.OS] {
 		v.reportLayer(said, m, narrower(m, "butane", "os"), "butane is for systems with Ignition (flatcar, fedora-coreos, microos), and %s has %s; remove it, or set butane: \"\" for that machine", m.name, m.OS)
+	}
+	if len(m.CloudConfig) > 0 && ignitionSystems[m.OS] {
+		v.reportLayer(said, m, narrower(m, "cloudConfig", "os"), "cloudConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+	}
+	if users, ok := m.CloudConfig["users"].([]any); ok && len(m.SSHAuthorizedKeys) > 0 && !slices.Contains(users, any("default")) {
+		v.reportLayer(said, m, narrower(m, "cloudConfig", "sshAuthorizedKeys"), "sshAuthorizedKeys are for the image's default user, whom cloudConfig.users (of %s) leaves out; begin that list with default, or give the keys to the users in it", m.name)
 	}
 	if len(m.NetworkConfig) > 0 && ignitionSystems[m.OS] {
 		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)

@@ -45,6 +45,7 @@ func (v *checker) machine(m *Machine, role string, at *where) {
 	v.scripts(m.PreBoot, at, "preBoot")
 	v.scripts(m.PostBoot, at, "postBoot")
 	v.butane(m.Butane, at.key("butane"))
+	v.cloudConfig(m.CloudConfig, at.key("cloudConfig"))
 	v.networkConfig(m.NetworkConfig, at.key("networkConfig"))
 	seen := map[string]bool{}
 	for i, id := range m.IgnorePreflight {

@@ -245,6 +245,7 @@ func (v *checker) pools() {
 			v.report(at.key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
 		}
 		v.span(p.TokenLifetime, at.key("tokenLifetime"))
+		v.nodeAddress(&p.NodeAddress, at.key("nodeAddress"))
 		v.patches(p.Patches, at.key("patches"))
 		v.machine(&p.Machine, roleWorker, at)
 	}

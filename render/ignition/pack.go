@@ -267,6 +267,9 @@ func check(n *node.Node) error {
 			}
 		}
 	}
+	if len(n.CloudConfig) > 0 {
+		all = append(all, errors.New("keys of cloud-init's user-data: Ignition has no counterpart"))
+	}
 	text("login", n.Login)
 	text("ssh key", n.AuthorizedKeys...)
 	for _, u := range n.Users {

@@ -48,6 +48,10 @@ type Node struct {
 	// Extra is what only Ignition can express (disks, file systems, kernel arguments, …) as an Ignition config in JSON,
 	// without the files, directories, links and units that stand above. Only machines with Ignition have one.
 	Extra json.RawMessage
+
+	// CloudConfig is what only cloud-init can express (disks, file systems, users who log in) as a mapping of keys of its user-data in
+	// JSON, sorted, without what stands above. Only machines with cloud-init have one.
+	CloudConfig json.RawMessage
 }
 
 // Remote is where a machine fetches what is not in its document: the body, another document of the same format.

@@ -46,9 +46,10 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{"service-cluster-ip-range": join(p.ServiceSubnets)})
 	if p.Tokens {
 		c.set(Kiln, flags{"enable-bootstrap-token-auth": "true"})
-	} else {
+	}
+	if p.VerifiesKubelets() {
 		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise (kubeadm#1223).
-		// A machine that joined with a token made its own, and verification would cut off its logs.
+		// A machine that joined with a token has made its own unless it has to ask for one, and verification would cut off its logs.
 		c.set(Kiln, flags{"kubelet-certificate-authority": CACert})
 	}
 	plugins := "NodeRestriction"

@@ -86,6 +86,9 @@ type Machine struct {
 	KubeletMinor  int
 	Token         bool            // joins with a bootstrap token
 	TokenLifetime config.Duration // of a pool's token
+
+	NameSource  *NameSource // of a pool's machines; nil where they have the host's name
+	NodeAddress []string    // of a pool's machines, for each family: -4 or -6, and behind commas what ip address show takes
 }
 
 // ControlPlane says that the machine runs the control plane.
@@ -149,7 +152,11 @@ func New(c *config.Cluster) (*Plan, error) {
 		p.Machines = append(p.Machines, m)
 	}
 	for i := range spec.Pools {
-		p.Machines = append(p.Machines, pool(c, i))
+		m, err := pool(c, i)
+		if err != nil {
+			return nil, fmt.Errorf("pool %s: %w", spec.Pools[i].Name, err)
+		}
+		p.Machines = append(p.Machines, m)
 	}
 	slices.SortFunc(p.Machines, func(a, b Machine) int {
 		if a.Pool != b.Pool {
@@ -219,14 +226,46 @@ func named(c *config.Cluster, i int) (Machine, error) {
 	return m, nil
 }
 
-func pool(c *config.Cluster, i int) Machine {
+func pool(c *config.Cluster, i int) (m Machine, err error) {
 	n := &c.Spec.Pools[i]
-	m := machine(n.Name, node.Worker, c.EffectivePool(i))
+	m = machine(n.Name, node.Worker, c.EffectivePool(i))
 	m.Path = fmt.Sprintf("pools[%d]", i)
 	m.Patches = n.Patches
 	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
+	if source, ok := NameSources[m.Platform.Name]; ok && n.NodeName == "metadata" {
+		m.NameSource = &source
+	}
+	if m.NodeAddress, err = nodeAddress(c, &n.NodeAddress); err != nil {
+		return Machine{}, err
+	}
 	m.KubeletMinor = minorOf(cmp.Or(m.Settings.KubeletVersion, c.Spec.KubernetesVersion))
-	return m
+	return m, nil
+}
+
+// nodeAddress is where a pool's machines have their Nodes' addresses, in the order of the cluster's families.
+func nodeAddress(c *config.Cluster, a *config.NodeAddress) ([]string, error) {
+	families, err := prefixes(c.Spec.Network.PodSubnets)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := prefixes(a.Networks)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range families {
+		words := []string{map[bool]string{true: "-4", false: "-6"}[f.Addr().Is4()]}
+		if a.Interface != "" {
+			words = append(words, "dev", a.Interface)
+		}
+		for _, p := range networks {
+			if p.Addr().Is4() == f.Addr().Is4() {
+				words = append(words, "to", p.String())
+			}
+		}
+		out = append(out, strings.Join(words, ","))
+	}
+	return out, nil
 }
 
 func machine(name, role string, settings config.Effective) Machine {
@@ -281,6 +320,16 @@ func url(host string, port int) string {
 
 // DualStack says that the cluster has both families.
 func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }
+
+// VerifiesKubelets says that every kubelet has, or asks for, a serving certificate of the cluster's CA, so that API servers can insist on it.
+func (p *Plan) VerifiesKubelets() bool {
+	return !p.Tokens || p.Config.Spec.Certificates.KubeletServing == "request"
+}
+
+// RequestsServing says that m's kubelet asks the cluster for its serving certificate.
+func (p *Plan) RequestsServing(m *Machine) bool {
+	return m.Token && p.Config.Spec.Certificates.KubeletServing == "request"
+}
 
 // Routed says that kiln connects the pods itself.
 func (p *Plan) Routed() bool { return p.Config.Spec.Network.CNI == "routed" }

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -185,6 +186,23 @@ func TestInterfacesReachTheMachine(t *testing.T) {
 	}
 }
 
+// TestNameSources: whom the configuration lets ask its platform for a name, that platform can be asked.
+func TestNameSources(t *testing.T) {
+	t.Parallel()
+	for _, platform := range plan.Platforms {
+		text := "  network: {cni: none}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  pools:\n  - {name: blue, nodeName: metadata, platform: " + platform.Name + "}\n"
+		c, err := config.Parse("cluster.yaml", []byte("apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n"+debian+text), nil)
+		if _, ok := plan.NameSources[platform.Name]; !ok {
+			require.ErrorContains(t, err, "nodeName: metadata is for the platforms ", platform.Name)
+			continue
+		}
+		require.NoError(t, err)
+		p, err := plan.New(c)
+		require.NoError(t, err)
+		require.NotEmpty(t, p.Machines[1].NameSource.URL)
+	}
+}
+
 // TestEtcdMembers: who carries a member, and where the API servers find them.
 func TestEtcdMembers(t *testing.T) {
 	t.Parallel()
@@ -250,4 +268,22 @@ func TestPlatforms(t *testing.T) {
 		require.False(t, p.NoCloud && (p.Limit > 0 || p.Unknown), "%s: a file has no limit", p.Name)
 	}
 	require.Len(t, plan.Platforms, 19)
+}
+
+// TestPoolsDoc: docs/pools.md says what is asked on each platform.
+func TestPoolsDoc(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/pools.md")
+	require.NoError(t, err)
+	for name, source := range plan.NameSources {
+		row := ""
+		for line := range strings.Lines(string(doc)) {
+			if strings.HasPrefix(line, "| `"+name+"` | ") {
+				row = line
+			}
+		}
+		for _, text := range []string{source.URL, source.Header, source.Token, source.Is} {
+			require.Contains(t, row, text, name)
+		}
+	}
 }

@@ -137,14 +137,14 @@ var cisExceptions = []exception{
 	{"1.2.11", (*Machine).ControlPlane, "no pod would start without the registry; security.alwaysPullImages turns it on"},
 	{"1.2.20 3.1.1 3.1.2 3.1.3 3.2.2", (*Machine).ControlPlane, "the tool leaves them to a person"},
 
-	{"1.1.9 1.1.10", controlPlaneOf("addons", "pools"), "the pod network is somebody else's"},
+	{"1.1.9 1.1.10", controlPlaneOf("addons", "pools", "pools-cloud"), "the pod network is somebody else's"},
 	{"4.1.3 4.1.4", inCase("addons"), "there is no kube-proxy"},
 	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("external-etcd"), "etcd is somebody else's"},
 	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("etcd-machine", "etcd-machines"), "etcd is on machines of its own, which are held to them"},
 	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
 	{"1.2.5", controlPlaneOf("pools"), "kubelets that join with a token make their own serving certificates"},
 	{"4.1.5 4.1.6", withToken, "the kubelet writes the file when it has joined, 0600"},
-	{"4.2.9", withToken, "the kubelet makes its own serving certificate"},
+	{"4.2.9", withToken, "the kubelet makes its own serving certificate, or asks for one"},
 	{"4.2.10", inCase("offline-signing"), "nothing signs the next certificate; it comes with the next document"},
 
 	{"1.2.3 1.2.9 1.2.16 1.2.17 1.2.18 1.2.19 1.2.30 1.3.1 3.2.1", controlPlaneOf("baseline"), baselineSays},

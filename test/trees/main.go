@@ -124,6 +124,9 @@ func one(dir, text, version, out string) error {
 			if format == "cloud-init" && len(n.Extra) > 0 {
 				continue // disks and the like, which only Ignition can express
 			}
+			if format == "ignition" && len(n.CloudConfig) > 0 {
+				continue // the same of cloud-init
+			}
 			unpacked, err := pack(n)
 			if err != nil {
 				return err

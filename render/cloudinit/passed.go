@@ -1,0 +1,73 @@
+package cloudinit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Passed are the keys of user-data that a node.Node's CloudConfig may hold: what concerns disks, and users who log in. None of them has to do with
+// what Pack writes itself.
+var Passed = []string{"disk_setup", "fs_setup", "groups", "growpart", "mount_default_fields", "mounts", "resize_rootfs", "users"}
+
+// usersKey stands there as ours, for the keys of Login, or as passed on.
+const usersKey = "users"
+
+// passed returns the values of keys that are passed on. JSON is YAML of flow style whose strings are quoted, which every version of YAML
+// reads the same way.
+func passed(doc json.RawMessage) (map[string]yaml.Node, error) {
+	if len(doc) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(doc) {
+		return nil, fmt.Errorf("keys of user-data: not JSON")
+	}
+	var values map[string]yaml.Node
+	if err := yaml.Unmarshal(doc, &values); err != nil {
+		return nil, fmt.Errorf("keys of user-data: %w", withoutValues(err))
+	}
+	for key := range values {
+		if !slices.Contains(Passed, key) {
+			return nil, fmt.Errorf("key of user-data %q: is not passed on", key)
+		}
+	}
+	return values, nil
+}
+
+// unpassed is the inverse of passed.
+func unpassed(values map[string]yaml.Node) (json.RawMessage, error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	plain := map[string]any{}
+	for key, value := range values {
+		if !slices.Contains(Passed, key) {
+			return nil, fmt.Errorf("line %d: field %s not found", value.Line, key)
+		}
+		var v any
+		err := value.Decode(&v)
+		if err == nil {
+			_, err = json.Marshal(v)
+		}
+		if err != nil { // it quotes what it cannot use
+			return nil, fmt.Errorf("line %d: a key or value that JSON does not have", value.Line)
+		}
+		plain[key] = v
+	}
+	return json.Marshal(plain)
+}
+
+// loginOf returns the user and keys of users in the form in which Pack writes them for Login: the default user, and one other who has a name
+// and keys.
+func loginOf(users *yaml.Node) (l login, ok bool) {
+	if users.Kind != yaml.SequenceNode || len(users.Content) != 2 || users.Content[0].Kind != yaml.ScalarNode || users.Content[0].Value != defaultLogin {
+		return l, false
+	}
+	entry := users.Content[1]
+	if entry.Kind != yaml.MappingNode || len(entry.Content) != 4 || entry.Content[0].Value != "name" || entry.Content[2].Value != "ssh_authorized_keys" {
+		return l, false
+	}
+	return l, entry.Decode(&l) == nil && len(l.AuthorizedKeys) > 0
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// cloudKeys are the keys of cloud-init's user-data that are passed on, and the kinds of their values (cloud-init's schema, 22.4 to 26.2).
+var cloudKeys = map[string]string{
+	"disk_setup": "mapping", "fs_setup": "list", "growpart": "mapping", "groups": "list", "mount_default_fields": "list", "mounts": "list",
+	"resize_rootfs": "", "users": "list",
+}
+
+// CloudKeys are the keys of cloud-init's user-data that are passed on, sorted.
+func CloudKeys() []string { return slices.Sorted(maps.Keys(cloudKeys)) }
+
+// elsewhere are keys that people know, and what says the same here.
+var elsewhere = map[string]string{
+	"write_files": "files", "runcmd": "preBoot or postBoot", "bootcmd": "preBoot", "ssh_authorized_keys": "sshAuthorizedKeys", "hostname": "name",
+	"network": "interfaces or networkConfig",
+}
+
+// passwordKeys are keys of a user with a password, or what is computed from one.
+var passwordKeys = []string{"hashed_passwd", "passwd", "plain_text_passwd"}
+
+// cloudConfig checks which keys of user-data are passed on. What they say is cloud-init's to judge.
+func (v *checker) cloudConfig(config map[string]any, at *where) {
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		kind, ok := cloudKeys[key]
+		_, isMapping := config[key].(map[string]any)
+		_, isList := config[key].([]any)
+		switch {
+		case !ok && elsewhere[key] != "":
+			v.report(at.key(key), "is said with %s", elsewhere[key])
+		case !ok:
+			v.report(at.key(key), "is not one of the keys that are passed on to cloud-init: %s", strings.Join(CloudKeys(), ", "))
+		case kind == "mapping" && !isMapping || kind == "list" && !isList:
+			v.report(at.key(key), "is not a %s; write it as cloud-init's documentation shows it", kind)
+		}
+	}
+	users, _ := config["users"].([]any)
+	for i, user := range users {
+		fields, _ := user.(map[string]any)
+		for _, key := range passwordKeys {
+			if _, ok := fields[key]; ok {
+				v.report(at.key("users").at(i).key(key), "is a password, and cluster.yaml holds no secrets; let the user log in with ssh_authorized_keys")
+			}
+		}
+		keys, _ := fields["ssh_authorized_keys"].([]any)
+		for j, key := range keys {
+			if text, ok := key.(string); !ok {
+				v.report(at.key("users").at(i).key("ssh_authorized_keys").at(j), "is not a text; write the public key")
+			} else if problem := sshKeyProblem(text); problem != "" {
+				v.report(at.key("users").at(i).key("ssh_authorized_keys").at(j), "%s", problem)
+			}
+		}
+	}
+	mounts, _ := config["mounts"].([]any)
+	for i, mount := range mounts {
+		if fields, ok := mount.([]any); !ok || slices.ContainsFunc(fields, func(f any) bool { _, ok := f.(string); return !ok }) {
+			v.report(at.key("mounts").at(i), "is not a list of texts; write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], numbers in quotes")
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+)
+
+// metadataPlatforms are the platforms whose metadata service kiln can ask for a machine's name.
+var metadataPlatforms = []string{"aws", "azure", "gcp", "openstack"}
+
+// namedByPlatform checks that the platform of a pool says names, if they are to come from there.
+func (v *checker) namedByPlatform(m layered, nodeName string) {
+	if nodeName == "metadata" && !slices.Contains(metadataPlatforms, m.Platform) {
+		v.report(m.at.key("nodeName"), "metadata is for the platforms %s, and %s has %s; write hostname, or correct the platform", strings.Join(metadataPlatforms, ", "), m.name, m.Platform)
+	}
+}
+
+// nodeAddress checks where a pool's machines have their Nodes' addresses.
+func (v *checker) nodeAddress(a *NodeAddress, at *where) {
+	switch name := a.Interface; {
+	case name == "":
+	case !interfaceName.MatchString(name):
+		v.report(at.key("interface"), "%s is not a network interface; write its name, such as eth1", quote(name))
+	case slices.ContainsFunc(v.c.PodInterfaces(), func(glob string) bool { ok, _ := path.Match(glob, name); return ok }):
+		v.report(at.key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
+	}
+	seen := map[bool]int{}
+	for i, text := range a.Networks {
+		here := at.key("networks").at(i)
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			v.report(here, "%s is not a network; write it like 10.8.0.0/16", quote(text))
+			continue
+		case p.Masked() != p:
+			v.report(here, "%s has bits set behind the prefix; write %s", p, p.Masked())
+			continue
+		}
+		is4 := p.Addr().Is4()
+		if first, ok := seen[is4]; ok {
+			v.report(here, "%s is a second %s network (networks[%d] is the first); a Node has one address of each family", p, family(is4), first)
+		} else {
+			seen[is4] = i
+		}
+		if len(v.pods) > 0 && !slices.ContainsFunc(v.pods, func(s netip.Prefix) bool { return !s.IsValid() || s.Addr().Is4() == is4 }) {
+			v.report(here, "%s is %s, and the cluster is %s; remove it", p, family(is4), families(v.pods))
+		}
+		for j, s := range v.pods {
+			if s.IsValid() && s.Overlaps(p) {
+				v.report(here, "%s overlaps network.podSubnets[%d] %s; write the network of the machines", p, j, s)
+			}
+		}
+	}
+}
