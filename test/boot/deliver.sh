@@ -27,7 +27,7 @@ case ${1-} in
   ;;
 esac
 
-form_limit=1800 step_limit=600
+form_limit=1800
 case=deliver tmp=$(mktemp -d) dir=$tmp/deliver
 servers=()
 leave() {
@@ -40,7 +40,7 @@ trap leave EXIT
 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
 vm off
 render_case deliver
-machines=(cp-1 worker-1 worker-2 worker-3)
+machines=(cp-1 worker-1 worker-2 worker-3 pool-a pool-b)
 kiln=$tmp/kiln nodes=$dir/nodes
 
 serve() { # serve NAME ARGUMENT... in the background, with a log
@@ -84,6 +84,17 @@ echo http://10.0.2.2:2498/boot.ipxe >"$dir/worker-3/bootfile"
 serve netboot "$nodes" "$dir/netboot" --listen 127.0.0.1:2498
 start qemu worker-3 "$dir/worker-3"
 
+# Each machine of a pool has the same document. Its name and address come from elsewhere: here from the rest of the seed.
+number=31
+for machine in pool-a pool-b; do
+  mkdir "$dir/$machine"
+  cp "$nodes/pools/small/user-data" "$dir/$machine/"
+  printf 'instance-id: %s\nlocal-hostname: %s\n' "$machine" "$machine" >"$dir/$machine/meta-data"
+  printf 'version: 2\nethernets: {eth0: {dhcp4: true}, eth1: {addresses: [10.10.0.%s/24]}}\n' "$number" >"$dir/$machine/network-config"
+  number=$((number + 1))
+  start uml "$machine" "$dir/$machine"
+done
+
 sleep 60 # worker-1 and worker-2 ask in vain
 record "the server of the pointers starts"
 serve pointers "$nodes" --listen 127.0.0.1:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
@@ -94,7 +105,7 @@ within "$form_limit" "hook done on every machine" hooks_are_done
 
 vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
 for machine in worker-1 worker-2; do
-  url=$("$kiln" unpack --help >/dev/null && sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" "$nodes/inventory.json")
+  url=$(sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" "$nodes/inventory.json")
   within 5 "$machine's body is gone" gone "$url"
 done
 grep -h refused "$tmp/pointers.log" | tail -n 2
