@@ -39,15 +39,17 @@ type carried struct {
 // carriedBy returns the documents of a machine on a platform, by format.
 func carriedBy(t testing.TB, n *node.Node, p *plan.Platform) map[string]carried {
 	t.Helper()
-	doc, err := ignition.Pack(n, p.Limit)
-	require.NoError(t, err)
-	out := map[string]carried{"ignition": {doc, ignition.Unpack}}
-	if len(n.Extra) > 0 {
-		return out // only Ignition can express it
+	out := map[string]carried{}
+	if len(n.CloudConfig) == 0 { // what only cloud-init can express
+		doc, err := ignition.Pack(n, p.Limit)
+		require.NoError(t, err)
+		out["ignition"] = carried{doc, ignition.Unpack}
 	}
-	doc, err = cloudinit.Pack(n, p.Limit, p.TextOnly)
-	require.NoError(t, err)
-	out["cloud-init"] = carried{doc, cloudinit.Unpack}
+	if len(n.Extra) == 0 { // what only Ignition can express
+		doc, err := cloudinit.Pack(n, p.Limit, p.TextOnly)
+		require.NoError(t, err)
+		out["cloud-init"] = carried{doc, cloudinit.Unpack}
+	}
 	return out
 }
 
