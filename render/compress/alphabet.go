@@ -17,11 +17,11 @@ func lengthCode(length int) int {
 }
 
 // lengthExtra is how many bits follow the symbol.
-func lengthExtra(code int) uint {
+func lengthExtra(code int) int {
 	if code < 265 || code == 285 {
 		return 0
 	}
-	return uint(code-261) / 4 // #nosec G115 -- positive
+	return (code - 261) / 4
 }
 
 // lengthBase is the smallest length with that symbol.
@@ -46,11 +46,11 @@ func distanceCode(distance int) int {
 	return 2*extra + n>>extra
 }
 
-func distanceExtra(code int) uint {
+func distanceExtra(code int) int {
 	if code < 4 {
 		return 0
 	}
-	return uint(code-2) / 2 // #nosec G115 -- positive
+	return (code - 2) / 2
 }
 
 func distanceBase(code int) int {

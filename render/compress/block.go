@@ -4,10 +4,10 @@ package compress
 type bitWriter struct {
 	out  []byte
 	held uint64
-	n    uint
+	n    int
 }
 
-func (w *bitWriter) add(value uint32, n uint) {
+func (w *bitWriter) add(value uint32, n int) {
 	w.held |= uint64(value) << w.n
 	for w.n += n; w.n >= 8; w.n -= 8 {
 		w.out = append(w.out, byte(w.held))
@@ -60,7 +60,7 @@ func trimmed(lengths []byte, least int) []byte {
 type run struct {
 	symbol byte
 	extra  uint32
-	bits   uint
+	bits   int
 }
 
 const (
@@ -136,16 +136,16 @@ func writeCodes(w *bitWriter, literals, distances []byte) {
 }
 
 // described returns a description, the lengths of its own codes, and its size in bits without those.
-func described(lengths []byte, others bool) ([]run, []byte, uint) {
+func described(lengths []byte, others bool) ([]run, []byte, int) {
 	runs := describe(lengths, others)
 	count := make([]int, len(order))
 	for _, r := range runs {
 		count[r.symbol]++
 	}
 	own := codeLengths(count, 7)
-	size := uint(0)
+	size := 0
 	for _, r := range runs {
-		size += uint(own[r.symbol]) + r.bits
+		size += int(own[r.symbol]) + r.bits
 	}
 	return runs, own, size
 }

@@ -45,11 +45,11 @@ func costsOf(c *counts) *costs {
 	copy(out.literals[:], literals)
 	for length := minMatch; length <= maxMatch; length++ {
 		code := lengthCode(length)
-		out.lengths[length] = literals[code] + int(lengthExtra(code))*unit
+		out.lengths[length] = literals[code] + lengthExtra(code)*unit
 	}
 	distances := informations(c.distances[:])
 	for code := range out.distances {
-		out.distances[code] = distances[code] + int(distanceExtra(code))*unit
+		out.distances[code] = distances[code] + distanceExtra(code)*unit
 	}
 	return out
 }
@@ -72,12 +72,12 @@ func (c *counts) size() int {
 	return 100*unit + sizeOf(c.literals[:], lengthExtra) + sizeOf(c.distances[:], distanceExtra)
 }
 
-func sizeOf(count []int, extra func(int) uint) int {
+func sizeOf(count []int, extra func(int) int) int {
 	total, out := 0, 0
 	for i, n := range count {
 		if n > 0 {
 			total += n
-			out += n*(int(extra(i))*unit-log2(n)) + 4*unit
+			out += n*(extra(i)*unit-log2(n)) + 4*unit
 		}
 	}
 	return out + total*log2(max(total, 1))
@@ -101,8 +101,8 @@ var logarithms = func() (out [1 << 12]int32) {
 
 // computeLog2 squares the mantissa, which yields one more bit each time.
 func computeLog2(n int) int {
-	whole := bits.Len(uint(n)) - 1
-	x := uint64(n) << 31 >> whole // 1 ≤ x < 2 with 31 bits behind the point
+	whole := bits.Len(uint(n)) - 1 // #nosec G115 -- n is positive
+	x := uint64(n) << 31 >> whole  // #nosec G115 -- n is positive; 1 ≤ x < 2 with 31 bits behind the point
 	out := whole
 	for u := unit; u > 1; u >>= 1 {
 		x = x * x >> 31

@@ -45,7 +45,7 @@ func codeLengths(count []int, longest int) []byte {
 // code is a symbol's bits, the first of them lowest.
 type code struct {
 	bits   uint32
-	length uint
+	length int
 }
 
 // codes returns the canonical codes of these lengths (RFC 1951, 3.2.2).
@@ -70,7 +70,7 @@ func codes(lengths []byte) []code {
 			reversed = reversed<<1 | value&1
 			value >>= 1
 		}
-		out[i] = code{reversed, uint(n)}
+		out[i] = code{reversed, int(n)}
 	}
 	return out
 }
