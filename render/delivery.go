@@ -46,6 +46,7 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 	default:
 		open = &node.Node{Name: n.Name, Role: n.Role}
 	}
+	remote.Named = m.System.Format == plan.CloudInit && rest.File("/etc/hostname") != nil
 	body = &Output{Name: bodyNames[m.System.Format]}
 	if m.System.Format == plan.Ignition {
 		body.Data, err = ignition.Pack(rest, 0)

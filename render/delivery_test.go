@@ -198,3 +198,29 @@ func TestDeliveryStale(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "cp-1/body.ign"))
 	require.Contains(t, result.Removed, "cp-1/body.ign")
 }
+
+// TestDeliveryKeepsNames: a document that has nothing but the way to its body keeps cloud-init off the name that the body gives the host, and a
+// pool's does not, since its body gives none.
+func TestDeliveryKeepsNames(t *testing.T) {
+	t.Parallel()
+	named, unnamed := 0, 0
+	for _, name := range []string{"delivery-pointer", "delivery-split"} {
+		r := load(t, name)
+		for i := range r.Machines() {
+			d, err := r.Document(i)
+			require.NoError(t, err)
+			if d.Files[0].Name != "user-data" || d.Entry.Body == nil {
+				continue
+			}
+			keeps := strings.Contains(string(d.Files[0].Data), "\npreserve_hostname: true\n")
+			require.Equal(t, !d.Entry.Pool, keeps, "%s of %s", d.Entry.Node, name)
+			if keeps {
+				named++
+			} else {
+				unnamed++
+			}
+		}
+	}
+	require.Positive(t, named)
+	require.Positive(t, unnamed)
+}

@@ -130,7 +130,7 @@ func TestManifest(t *testing.T) {
 			d := n.Delivered()
 			for _, f := range d.Files {
 				sum := sha256.Sum256(f.Content)
-				line := fmt.Sprintf("%x %04o %s:%s %s\n", sum[:4], f.Mode, f.User, f.Group, f.Path)
+				line := fmt.Sprintf("%x %04o %s:%s %s\n", sum[:8], f.Mode, f.User, f.Group, f.Path)
 				require.True(t, lines[line] || f.Path == "/etc/kiln/files", line)
 			}
 		}

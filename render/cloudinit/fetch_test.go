@@ -28,7 +28,7 @@ import (
 func remote(whole bool) *node.Node {
 	n := &node.Node{
 		AuthorizedKeys: []string{"ssh-ed25519 AAAA you@example"},
-		Remote:         &node.Remote{URL: "https://boot.example.com/cp-1", SHA512: strings.Repeat("0", 128), CA: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"), Whole: whole},
+		Remote:         &node.Remote{URL: "https://boot.example.com/cp-1", SHA512: strings.Repeat("0", 128), CA: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"), Whole: whole, Named: whole},
 	}
 	if !whole {
 		n.Dirs = []node.Dir{{Path: "/etc/kubernetes", Mode: 0o755, User: "root", Group: "root"}}

@@ -22,6 +22,8 @@ const (
 	// header is what tells cloud-init the format of the document.
 	header  = "#cloud-config\n"
 	unitDir = "/etc/systemd/system/"
+	// hostname is the file that gives a host its name; with it, cloud-init must not.
+	hostname = "/etc/hostname"
 	// mimeWindow is how far into a document cloud-init looks for signs of a MIME message.
 	mimeWindow = 4096
 )
@@ -92,7 +94,7 @@ func MetaData(name, instance string) []byte {
 
 func userData(n *node.Node) config {
 	// A machine whose document has no name is called as its platform says.
-	c := config{PreserveHostname: n.File("/etc/hostname") != nil}
+	c := config{PreserveHostname: n.File(hostname) != nil || n.Remote != nil && n.Remote.Named}
 	c.Passed, _ = passed(n.CloudConfig) // check has read it
 	if users, ok := c.Passed[usersKey]; ok {
 		c.Users = users

@@ -115,6 +115,9 @@ func machine(c config) (n node.Node, err error) {
 		}
 		n.Files = append(n.Files, own)
 	}
+	if n.Remote != nil {
+		n.Remote.Named = c.PreserveHostname && n.File(hostname) == nil
+	}
 	for _, command := range c.Runcmd {
 		if err := readRunCommand(command, &n); err != nil {
 			return n, fmt.Errorf("runcmd: %w", err)

@@ -61,6 +61,8 @@ type Remote struct {
 	CA     []byte // certificates in PEM of who may have signed the server's; empty for those whom the system trusts
 	// Whole says that the document has nothing but the way to the body.
 	Whole bool
+	// Named says that the body gives the host its name, which cloud-init then leaves alone. Ignition never sets one.
+	Named bool
 }
 
 // File is a regular file.
