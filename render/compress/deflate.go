@@ -3,6 +3,7 @@ package compress
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // Dense returns doc as gzip (RFC 1952), some six percent smaller than Gzip and some twenty times slower: for documents that do not fit
@@ -28,9 +29,8 @@ func deflate(doc []byte) []byte {
 		return w.bytes()
 	}
 	found := findMatches(doc)
-	all := [][2]int{{0, len(doc)}}
+	blocks := [][2]int{{0, len(doc)}}
 	parsed := [][]symbol{greedy(doc, found)}
-	blocks := all
 	for round := range rounds {
 		if round > 0 {
 			blocks = split(parsed)
@@ -87,11 +87,9 @@ func cheapest(doc []byte, found matches, from, to int, c *costs) []symbol {
 		for _, m := range found.at(from + i) {
 			base := here + c.distances[distanceCode(int(m.distance))]
 			for ; length <= int(m.length) && i+length <= n; length++ {
-				if by := base + c.lengths[length]; by >= cost[i+length] {
-					continue
+				if here := base + c.lengths[length]; here < cost[i+length] {
+					cost[i+length], by[i+length] = here, symbol{length: uint16(length), distance: m.distance} // #nosec G115 -- at most 258
 				}
-				cost[i+length] = base + c.lengths[length]
-				by[i+length] = symbol{length: uint16(length), distance: m.distance} // #nosec G115 -- at most 258
 			}
 		}
 	}
@@ -99,8 +97,6 @@ func cheapest(doc []byte, found matches, from, to int, c *costs) []symbol {
 	for i := n; i > 0; i -= by[i].size() {
 		out = append(out, by[i])
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	slices.Reverse(out)
 	return out
 }
