@@ -24,7 +24,6 @@ import (
 // catalogue is everything that is served, by the path of its URL.
 type catalogue struct {
 	cluster, id string // name and UUID
-	nodes       map[string]bool
 	items       map[string]*item
 	owners      map[identity]string // the machine that an identity is of
 	folders     map[string]string   // of a machine, by its name
@@ -53,12 +52,17 @@ var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "installe
 // images are the kernels and initrds of systems.
 const images = "images/*/*"
 
-// initrds are the files, one a machine, that hold its document.
-const initrds = "initrd/*.cpio.gz"
+// initrds are the files, one a machine or pool, that hold its document. Between the two ends stands its folder.
+const (
+	initrdFolder = "initrd/"
+	initrdEnd    = ".cpio.gz"
+)
+
+var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" + initrdEnd}
 
 // readFolders lists what there is in some folders.
 func readFolders(dirs []string) (*catalogue, error) {
-	c := &catalogue{nodes: map[string]bool{}, items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{}}
+	c := &catalogue{items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{}}
 	var errs []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -97,7 +101,6 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 		return fmt.Errorf("%s: document %q: not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Document)
 	}
 	doc := &item{path: "/" + e.Document, node: e.Node, dir: dir, file: e.Document, sum: e.SHA256, once: true, pool: e.Pool}
-	c.nodes[e.Node] = true
 	c.folders[e.Node] = path.Dir(e.Document)
 	for _, id := range []identity{{"mac", normal("mac", e.MAC)}, {"uuid", normal("uuid", e.UUID)}} {
 		if id.value != "" {
@@ -163,15 +166,16 @@ func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 func (c *catalogue) beside(dir string) error {
 	var errs []error
 	root := os.DirFS(dir)
-	for _, pattern := range append(slices.Clone(static), initrds) {
+	for _, pattern := range slices.Concat(static, initrds) {
 		names, err := fs.Glob(root, pattern)
 		errs = append(errs, err)
 		for _, name := range names {
 			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
-			if pattern == initrds {
+			if slices.Contains(initrds, pattern) {
 				// It holds the document of a machine. One of no machine is not for machines.
-				it.node, it.once = strings.TrimSuffix(path.Base(name), ".cpio.gz"), true
-				if !c.nodes[it.node] {
+				folder := strings.TrimPrefix(strings.TrimSuffix(name, initrdEnd), initrdFolder)
+				it.node, it.once, it.pool = path.Base(folder), true, path.Dir(folder) == "pools"
+				if c.folders[it.node] != folder {
 					continue
 				}
 			}

@@ -65,7 +65,7 @@ func New(dirs []string, o Options) (*Server, error) {
 		return nil, err
 	}
 	for _, name := range o.Again {
-		if !c.nodes[name] {
+		if c.folders[name] == "" {
 			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them", name, c.cluster)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Server) Begin(log io.Writer) error {
 func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.catalogue.id }
 
 // Machines says how many machines and pools there are.
-func (s *Server) Machines() int { return len(s.catalogue.nodes) }
+func (s *Server) Machines() int { return len(s.catalogue.folders) }
 
 // Left lists the machines and pools that have not fetched a document yet, or their body if they have one, by name.
 func (s *Server) Left() []string {
@@ -103,7 +103,7 @@ func (s *Server) Left() []string {
 		}
 	}
 	var left []string
-	for name := range s.catalogue.nodes {
+	for name := range s.catalogue.folders {
 		if body, has := bodies[name]; has && !body || !has && !fetched[name] {
 			left = append(left, name)
 		}

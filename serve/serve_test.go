@@ -64,6 +64,7 @@ func example(t *testing.T) string {
 		"cp-1/config.ign": `{"one":1}`, "cp-2/config.ign": `{"two":2}`, "worker-1/user-data": "#cloud-config\n", "worker-1/meta-data": "instance-id: w\n",
 		"worker-1/network-config": "version: 2\n", "pools/small/user-data": "#cloud-config\n{}\n", "pools/small/meta-data": "instance-id: s\n",
 		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": "an initrd", "initrd/other.cpio.gz": "another",
+		"initrd/pools/small.cpio.gz": "an initrd of a pool", "initrd/small.cpio.gz": "of no machine",
 	})
 }
 
@@ -270,6 +271,18 @@ func TestBody(t *testing.T) {
 	write(t, dir, map[string]string{"cp-1/body.sh": "another"})
 	_, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(t.TempDir(), "state")})
 	require.ErrorContains(t, err, "cp-1/body.sh: it is not what inventory.json lists")
+}
+
+// TestPoolInitrd: so it is with the initrd that kiln netboot makes for a pool, at its own path alone.
+func TestPoolInitrd(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	for _, uuid := range []string{"1", "2"} {
+		at := "/initrd/pools/small.cpio.gz?uuid=00000000-0000-4000-8000-00000000000" + uuid
+		r.requireGiven(t, at, "an initrd of a pool")
+		r.requireRefused(t, at)
+	}
+	r.requireRefused(t, "/initrd/small.cpio.gz")
 }
 
 // TestPool: the machines of a pool share a document, and each gets it once.
