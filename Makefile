@@ -34,7 +34,7 @@ golden:
 	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget' -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run TestPlatformsDoc -update
-	go test ./media -run TestGolden -update
+	go test ./render/media -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 
 judges:

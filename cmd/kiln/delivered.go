@@ -6,8 +6,8 @@ import (
 	"iter"
 	"path/filepath"
 
-	"kiln/media"
 	"kiln/render"
+	"kiln/render/media"
 	"kiln/render/plan"
 )
 

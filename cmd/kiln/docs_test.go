@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/media"
 	"kiln/render/change"
+	"kiln/render/media"
 	"kiln/render/plan"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/media"
-	"kiln/media/iso9660"
 	"kiln/render"
+	"kiln/render/media"
+	"kiln/render/media/iso9660"
 )
 
 type isoFlags struct{ out, output string }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/media"
 	"kiln/render"
+	"kiln/render/media"
 )
 
 type netbootFlags struct {

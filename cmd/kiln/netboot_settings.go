@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/media"
 	"kiln/render"
+	"kiln/render/media"
 )
 
 // settings puts into n what the flags say of systems and machines, and returns all that is wrong with it.

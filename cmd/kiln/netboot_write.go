@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"kiln/media"
 	"kiln/render"
+	"kiln/render/media"
 )
 
 // write writes the files, and removes those that are no longer among them: a machine that is gone must not boot any more.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/serve"
 	"kiln/render"
-	"kiln/serve"
 )
 
 type serveFlags struct {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/media/newc"
 	"kiln/render/compress"
+	"kiln/render/media/newc"
 )
 
 // archivePath is where the initrd with a machine's configuration lies, and installerPath the configuration that installs it.

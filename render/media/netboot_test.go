@@ -113,7 +113,7 @@ func TestGolden(t *testing.T) {
 				}
 				got[f.Path] = string(f.Data)
 			}
-			dir := filepath.Join("..", "testdata", "netboot", name)
+			dir := filepath.Join("..", "..", "testdata", "netboot", name)
 			if *update {
 				require.NoError(t, os.RemoveAll(dir))
 				for name, data := range got {

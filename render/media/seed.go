@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/media/iso9660"
+	"kiln/render/media/iso9660"
 )
 
 // form is where on an image a machine reads its document.

@@ -22,9 +22,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/cmd/kiln/serve"
 	"kiln/pki"
 	"kiln/render"
-	"kiln/serve"
 )
 
 // write writes files below dir.
