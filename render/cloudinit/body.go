@@ -81,7 +81,7 @@ func Body(n *node.Node) ([]byte, error) {
 	for _, d := range n.Dirs {
 		line("dir", octal(d.Mode), node.Owner(d.User), node.Owner(d.Group), d.Path)
 	}
-	for _, f := range n.Files {
+	for _, f := range n.Alike() {
 		content, form := string(f.Content), "text"
 		if !inLines(f.Content) {
 			content, form = base64.StdEncoding.EncodeToString(f.Content)+"\n", "b64"

@@ -59,6 +59,7 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	doc.WriteString(header)
 	e := yaml.NewEncoder(&doc)
 	e.SetIndent(2)
+	e.CompactSeqIndent()
 	if err := e.Encode(userData(n)); err != nil {
 		return nil, fmt.Errorf("encode the cloud-config: %w", err)
 	}
@@ -121,7 +122,7 @@ func userData(n *node.Node) config {
 	if n.Remote != nil {
 		c.Bootcmd = append(c.Bootcmd, fetchCommand(n.Remote))
 	}
-	for _, f := range n.Files {
+	for _, f := range n.Alike() {
 		content, encoding := encoded(f.Content)
 		c.WriteFiles = append(c.WriteFiles, file{
 			Path:        quoted(f.Path),

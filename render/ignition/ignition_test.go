@@ -74,10 +74,10 @@ func TestPack(t *testing.T) {
 		`{"homeDir":"/var/lib/etcd","name":"etcd","noCreateHome":true,"primaryGroup":"etcd","shell":"/usr/sbin/nologin","system":true,"uid":2379},`+
 		`{"name":"probe","noCreateHome":true,"primaryGroup":"probe","shell":"/usr/sbin/nologin","system":true,"uid":990}]},`+
 		`"storage":{"directories":[{"group":{"name":"etcd"},"path":"/etc/etcd/pki","mode":488},{"path":"/etc/kubernetes","mode":493}],`+
-		`"files":[{"group":{"name":"etcd"},"overwrite":true,"path":"/etc/etcd/pki/ca.crt","contents":{"source":"data:,-----BEGIN%20CERTIFICATE-----%0AMIIB+/=%0A-----END%20CERTIFICATE-----%0A"},"mode":416},`+
-		`{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},"mode":420},`+
+		`"files":[{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},"mode":420},`+
 		`{"overwrite":true,"path":"/etc/kubernetes/empty","contents":{"source":"data:,"},"mode":0},`+
-		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service","contents":{"source":"data:,%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384}],`+
+		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service","contents":{"source":"data:,%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384},`+
+		`{"group":{"name":"etcd"},"overwrite":true,"path":"/etc/etcd/pki/ca.crt","contents":{"source":"data:,-----BEGIN%20CERTIFICATE-----%0AMIIB+/=%0A-----END%20CERTIFICATE-----%0A"},"mode":416}],`+
 		`"links":[{"overwrite":true,"path":"/etc/localtime","target":"../usr/share/zoneinfo/UTC"}]},`+
 		`"systemd":{"units":[{"enabled":true,"name":"kubelet.service"},{"mask":true,"name":"update-engine.service"}]}}`, string(got))
 }

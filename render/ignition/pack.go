@@ -89,7 +89,7 @@ func config(n *node.Node) types.Config {
 			DirectoryEmbedded1: types.DirectoryEmbedded1{Mode: util.IntToPtr(int(d.Mode))},
 		})
 	}
-	for _, f := range n.Files {
+	for _, f := range n.Alike() {
 		file := types.File{
 			Node: entry(f.Path, f.User, f.Group),
 			FileEmbedded1: types.FileEmbedded1{

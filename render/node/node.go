@@ -3,8 +3,10 @@
 package node
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 )
@@ -120,10 +122,28 @@ func (n *Node) Sort() {
 	slices.SortFunc(n.Units, func(a, b Unit) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// File returns the file at path, or nil.
-func (n *Node) File(path string) *File {
+// Alike returns the files in the order in which they compress best, which is the order of a document: neighbours resemble each other. PEM, of which
+// nothing but other PEM has anything, is last; the rest is by the ending of its name.
+func (n *Node) Alike() []File {
+	files := copied(n.Files)
+	slices.SortStableFunc(files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.Path, b.Path))
+	})
+	return files
+}
+
+// kind is the ending of a file's name, or for PEM what is behind all endings.
+func (f *File) kind() string {
+	if bytes.HasPrefix(f.Content, []byte("-----BEGIN ")) {
+		return "~"
+	}
+	return path.Ext(f.Path)
+}
+
+// File returns the file of that path, or nil.
+func (n *Node) File(at string) *File {
 	for i := range n.Files {
-		if n.Files[i].Path == path {
+		if n.Files[i].Path == at {
 			return &n.Files[i]
 		}
 	}
