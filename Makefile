@@ -31,7 +31,7 @@ test:
 	go test -timeout 20m ./...
 
 golden:
-	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget' -update
+	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered' -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run TestPlatformsDoc -update
 	go test ./render/media -run TestGolden -update

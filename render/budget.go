@@ -91,5 +91,5 @@ func tooLarge(m *plan.Machine, n *node.Node, size int) error {
 		}
 		text = strings.TrimSuffix(text, ",") + ";"
 	}
-	return fmt.Errorf("%s use delivery.mode pointer, shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text)
+	return fmt.Errorf("%s use delivery.mode lean or pointer, shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text)
 }

@@ -18,7 +18,7 @@ var bodyNames = map[plan.Format]string{plan.Ignition: "body.ign", plan.CloudInit
 
 // divided returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
 // machine before.
-func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body *Output, err error) {
+func (r *Cluster) divided(m *plan.Machine, n *node.Node) (own *node.Node, body *Output, err error) {
 	d := &m.Settings.Delivery
 	if !d.Fetches() {
 		return n, nil, nil
@@ -35,16 +35,18 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 		if _, err := inOne(m, n); err != nil {
 			return nil, nil, err
 		}
-		open, rest = n.Split(unreadable)
+		// A secret may be anywhere in what only Ignition can express.
+		secrets := d.Mode == "split"
+		own, rest = n.Split(func(f *node.File) bool { return unreadable(f) == secrets }, secrets)
 	case m.System.Format == plan.CloudInit:
 		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why. So do cloud-init's own keys,
 		// which a script cannot express and which hold no secret.
-		open = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys, CloudConfig: n.CloudConfig}
+		own = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys, CloudConfig: n.CloudConfig}
 		less := *n
 		less.CloudConfig = nil
 		rest = &less
 	default:
-		open = &node.Node{Name: n.Name, Role: n.Role}
+		own = &node.Node{Name: n.Name, Role: n.Role}
 	}
 	remote.Named = m.System.Format == plan.CloudInit && rest.File("/etc/hostname") != nil
 	body = &Output{Name: bodyNames[m.System.Format]}
@@ -59,8 +61,8 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (open *node.Node, body 
 	sum := sha512.Sum512(body.Data)
 	remote.SHA512 = hex.EncodeToString(sum[:])
 	remote.URL = d.BodyURL(m.Name, remote.SHA512)
-	open.Remote = remote
-	return open, body, nil
+	own.Remote = remote
+	return own, body, nil
 }
 
 // inOne is n as a document of m's format, in plain.
@@ -71,8 +73,8 @@ func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
 	return cloudinit.Pack(n, 0, false)
 }
 
-// unreadable says that a file belongs into the body of delivery mode split: a secret, and whatever kiln unpack would not show of a document, such as the
-// list of hashes, by which a short secret can be guessed.
+// unreadable says that a file belongs into the body of delivery mode split, and into the document of mode lean: a secret, and whatever kiln unpack would not
+// show of a document, such as the list of hashes, by which a short secret can be guessed.
 func unreadable(f *node.File) bool { return f.Secret != "" || concealed(f) }
 
 // deliveryCA is the certificate of the CA that m trusts where its body is; empty if it is one that its system trusts.

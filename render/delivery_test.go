@@ -38,8 +38,15 @@ func unpacked(t *testing.T, name string, data []byte) node.Node {
 // TestDelivery: document and body together are the machine, the document names the body's hash, and has what it may have.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"pointer", "split"} {
-		r := load(t, "delivery-"+mode)
+	for mode, machines := range map[string]int{"pointer": 4, "split": 4, "lean": 6} {
+		c, b := inputs(t, "delivery-"+mode)
+		for i := range c.Spec.Nodes {
+			if n := &c.Spec.Nodes[i]; n.Name == "worker-1" && mode != "pointer" {
+				n.Butane = "variant: flatcar\nversion: 1.1.0\npasswd: {users: [{name: core, password_hash: $y$j9T$hush}]}\n"
+			}
+		}
+		r, err := render.New(c, b)
+		require.NoError(t, err)
 		fetching := 0
 		for i := range r.Machines() {
 			n, err := r.Node(i)
@@ -73,21 +80,41 @@ func TestDelivery(t *testing.T) {
 				require.Contains(t, d.Entry.Body.URL, hash)
 				continue
 			}
+			secret, open := doc, rest
+			if mode == "split" {
+				secret, open = rest, doc
+			}
+			requireDivided(t, &secret, &open)
+			if mode == "lean" {
+				require.NotContains(t, string(body.Data), "PRIVATE KEY")
+				require.NotContains(t, string(body.Data), "hush")
+				require.Equal(t, len(doc.Extra) > 0, d.Entry.Node == "worker-1")
+				continue
+			}
 			u, err := render.ParseDocument(d.Files[0].Data)
 			require.NoError(t, err)
 			require.NotContains(t, string(u.List()), "<secret>", "who reads the document learns no secret")
 			require.NotContains(t, string(d.Files[0].Data), "PRIVATE KEY")
-			require.Nil(t, doc.File("/etc/kiln/files"), "a short secret can be guessed by its hash")
-			require.NotNil(t, doc.File("/etc/motd"))
-			require.NotNil(t, rest.File("/etc/pin"))
 			require.Empty(t, doc.Extra)
 			require.NotContains(t, string(d.Files[0].Data), "hush")
 			require.Equal(t, strings.Contains(string(body.Data), "hush"), d.Entry.Node == "worker-1")
-			for _, f := range rest.Files {
-				require.Zero(t, f.Mode&0o004, "%s: what everybody may read is in the document", f.Path)
-			}
 		}
-		require.Equal(t, 4, fetching)
+		require.Equal(t, machines, fetching)
+	}
+}
+
+// requireDivided: what is open has nothing secret, and what is secret nothing that everybody may read.
+func requireDivided(t *testing.T, secret, open *node.Node) {
+	t.Helper()
+	require.Nil(t, open.File("/etc/kiln/files"), "a short secret can be guessed by its hash")
+	require.Nil(t, open.File("/etc/pin"))
+	require.NotNil(t, open.File("/etc/motd"))
+	require.NotNil(t, open.File("/etc/kiln/boot"))
+	for _, f := range open.Files {
+		require.NotContains(t, string(f.Content), "PRIVATE KEY", f.Path)
+	}
+	for _, f := range secret.Files {
+		require.Zero(t, f.Mode&0o004, "%s: everybody may read it", f.Path)
 	}
 }
 
@@ -125,12 +152,16 @@ func TestDeliveryCA(t *testing.T) {
 // TestUnpackDelivery: a document is unpacked with the body beside it, without one as far as it goes, and never with another one.
 func TestUnpackDelivery(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"pointer", "split"} {
+	for _, mode := range []string{"pointer", "split", "lean"} {
 		r := load(t, "delivery-"+mode)
 		dir := t.TempDir()
 		_, err := r.Write(dir, render.Options{})
 		require.NoError(t, err)
-		for machine, files := range map[string][2]string{"cp-1": {"config.ign", "body.ign"}, "pools/blue": {"user-data", "body.sh"}} {
+		other := "pools/blue"
+		if mode == "lean" {
+			other = "worker-2"
+		}
+		for machine, files := range map[string][2]string{"cp-1": {"config.ign", "body.ign"}, other: {"user-data", "body.sh"}} {
 			folder := filepath.Join(dir, machine)
 			whole, err := render.Unpack(folder, "", nil)
 			require.NoError(t, err)
@@ -146,7 +177,7 @@ func TestUnpackDelivery(t *testing.T) {
 			require.NoError(t, err)
 			require.NotNil(t, stub.Missing())
 			require.Equal(t, stub.Missing(), stub.Machine().Fetches)
-			require.NotContains(t, string(stub.List()), "/etc/kiln/files")
+			require.Equal(t, mode == "lean", strings.Contains(string(stub.List()), "/etc/kiln/files <secret>"))
 			again, err := render.Unpack(folder, kept, nil)
 			require.NoError(t, err)
 			require.Equal(t, whole.Machine().Files, again.Machine().Files)
@@ -158,7 +189,7 @@ func TestUnpackDelivery(t *testing.T) {
 
 			alone, err := render.Unpack(kept, "", nil)
 			require.NoError(t, err)
-			require.Contains(t, string(alone.List()), "/etc/kiln/files <secret>")
+			require.Equal(t, mode != "lean", strings.Contains(string(alone.List()), "/etc/kiln/files <secret>"))
 			_, err = render.Unpack(kept, kept, nil)
 			require.ErrorContains(t, err, "fetches no body")
 		}
@@ -168,7 +199,7 @@ func TestUnpackDelivery(t *testing.T) {
 // TestDeliveryContradiction: what people add must not undo what is kiln's, also if the one is in the document and the other in the body.
 func TestDeliveryContradiction(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"pointer", "split"} {
+	for _, mode := range []string{"pointer", "split", "lean"} {
 		c, b := inputs(t, "delivery-"+mode)
 		c.Spec.Nodes[0].Butane = "variant: flatcar\nversion: 1.1.0\nstorage: {files: [{path: /etc/hostname, contents: {inline: other}}]}\n"
 		r, err := render.New(c, b)
@@ -204,7 +235,7 @@ func TestDeliveryStale(t *testing.T) {
 func TestDeliveryKeepsNames(t *testing.T) {
 	t.Parallel()
 	named, unnamed := 0, 0
-	for _, name := range []string{"delivery-pointer", "delivery-split"} {
+	for _, name := range []string{"delivery-pointer", "delivery-split", "delivery-lean"} {
 		r := load(t, name)
 		for i := range r.Machines() {
 			d, err := r.Document(i)

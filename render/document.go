@@ -54,7 +54,7 @@ type Entry struct {
 	ValidUntil time.Time `json:"validUntil"`
 	// Others are the files delivered beside the document.
 	Others []string `json:"others,omitempty"`
-	// Delivery is pointer or split if the machine fetches a body; absent if everything stands in the document.
+	// Delivery is pointer, split or lean if the machine fetches a body; absent if everything stands in the document.
 	Delivery string `json:"delivery,omitempty"`
 	Body     *Body  `json:"body,omitempty"`
 }

@@ -21,10 +21,12 @@ import (
 	"kiln/render/plan"
 )
 
-// Goldens of bytes, so that a change that costs some is seen in review: of documents on each platform, and of what documents are made of.
+// Goldens of bytes, so that a change that costs some is seen in review: of documents on each platform, of what documents are made of, and of those that
+// leave a part to be fetched.
 const (
-	sizesFile  = "../testdata/sizes"
-	budgetFile = "../testdata/budget"
+	sizesFile     = "../testdata/sizes"
+	budgetFile    = "../testdata/budget"
+	deliveredFile = "../testdata/delivered"
 )
 
 // slack is how far a size may be from the golden one: keys are random, and two releases of Go may compress a little differently.
@@ -171,6 +173,27 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	checkSizes(t, budgetFile, table, "Bytes that parts take of a machine's document, compressed as a whole.")
+}
+
+// TestDelivered holds what a document weighs that leaves a part of the machine to be fetched, and what is fetched, and lean documents to what EC2 takes.
+func TestDelivered(t *testing.T) {
+	t.Parallel()
+	table := [][]string{{"case", "machine", "mode", "form", "document", "body"}}
+	for _, name := range []string{"delivery-pointer", "delivery-split", "delivery-lean"} {
+		r := load(t, name)
+		for i := range r.Machines() {
+			d, err := r.Document(i)
+			require.NoError(t, err)
+			if d.Entry.Body == nil {
+				continue
+			}
+			table = append(table, []string{name, d.Entry.Node, d.Entry.Delivery, d.Files[0].Name, strconv.Itoa(d.Entry.Bytes), strconv.Itoa(d.Entry.Body.Bytes)})
+			if d.Entry.Delivery == "lean" {
+				require.LessOrEqual(t, d.Entry.Bytes, 16384, d.Entry.Node)
+			}
+		}
+	}
+	checkSizes(t, deliveredFile, table, "Bytes of documents that leave a part to be fetched, as their platforms carry them, and of that part, the body.")
 }
 
 // checkSizes compares the table with the golden one.

@@ -200,20 +200,20 @@ type Machine struct {
 // Delivery says how a machine gets what it is. What it fetches is a file beside its document, the body; the document has the body's URL and SHA-512, and
 // the machine acts on nothing that has another. docs/delivery.md says how bodies are served.
 type Delivery struct {
-	// Mode is whole if it is absent: everything stands in the document. pointer: the document is a stub of 2 KB, and everything stands in the body. split: only secrets stand in the body, and whoever reads the document learns none.
-	Mode string `json:"mode,omitempty" enum:"whole,pointer,split"`
+	// Mode is whole if it is absent: everything stands in the document. pointer: the document is a stub of 2 KB, and everything stands in the body. split: only secrets stand in the body, and whoever reads the document learns none. lean: no secret stands in the body, which may lie where anybody can read it, and little else in the document.
+	Mode string `json:"mode,omitempty" enum:"whole,pointer,split,lean"`
 	// URL is where the machine fetches its body. {node} stands for the name of the machine or pool, {sha512} for the body's SHA-512 in hex; at least one of them is in it.
 	URL string `json:"url,omitempty" example:"https://boot.example.com/{node}/{sha512}"`
 	// CA is whom the machine trusts to sign the certificate there. system, if it is absent: those whom its system trusts. cluster: the cluster's own CA, from which kiln serve has its certificate.
 	CA string `json:"ca,omitempty" enum:"system,cluster"`
 	// CAFrom is the file, beside cluster.yaml, with the certificate of another CA to trust there (PEM).
 	CAFrom string `json:"caFrom,omitempty"`
-	// AllowHTTP lets the URL begin with http://. The body then crosses the network in the clear, with the machine's secrets: its SHA-512 protects it from being changed, not from being read.
+	// AllowHTTP lets the URL begin with http://, which that of mode lean may anyway. The body then crosses the network in the clear, with the machine's secrets: its SHA-512 protects it from being changed, not from being read.
 	AllowHTTP bool `json:"allowHTTP,omitempty"`
 }
 
 // Fetches says that the machine has a body to fetch.
-func (d *Delivery) Fetches() bool { return d.Mode == "pointer" || d.Mode == "split" }
+func (d *Delivery) Fetches() bool { return d.Mode != "" && d.Mode != "whole" }
 
 // ControlPlane holds the settings of the control plane.
 type ControlPlane struct {

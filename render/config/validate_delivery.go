@@ -40,7 +40,7 @@ func (v *checker) delivery(d *Delivery, at *where) {
 	}
 	if !d.Fetches() {
 		if *d != (Delivery{}) && *d != (Delivery{Mode: "whole"}) {
-			v.report(at, "says where a body is fetched, and with mode whole there is none; write mode: pointer or mode: split, or remove the rest")
+			v.report(at, "says where a body is fetched, and with mode whole there is none; write mode: pointer, split or lean, or remove the rest")
 		}
 		return
 	}
@@ -78,7 +78,7 @@ func (v *checker) deliveryURL(d *Delivery, at *where) {
 		v.report(at, "%s has characters that a URL has to escape, or more than %d of them; write it like https://boot.example.com/{node}/{sha512}", quote(d.URL), maxURL)
 	case !strings.Contains(d.URL, ofNode) && !strings.Contains(d.URL, ofSHA512):
 		v.report(at, "has neither {node} nor {sha512}, so that all machines would fetch the same body; write it like https://boot.example.com/{node}/{sha512}")
-	case strings.HasPrefix(d.URL, "http://") && !d.AllowHTTP:
+	case strings.HasPrefix(d.URL, "http://") && !d.AllowHTTP && d.Mode != "lean":
 		v.report(at, "begins with http://: whoever listens on that network reads the machine's secrets, for the SHA-512 protects the body from changes alone; write https://, or allowHTTP: true where nobody else can listen")
 	}
 }

@@ -186,20 +186,22 @@ func (n *Node) Delivered() Node {
 	return d
 }
 
-// Split divides n into what its document has and what stands in the body that the machine fetches: the files that body takes, and with them what only
-// Ignition can express, in which secrets may be anywhere. Users and directories stay in the document, and are there before the files.
-func (n *Node) Split(body func(f *File) bool) (document, rest *Node) {
-	open := *n
-	open.Files, open.Extra = nil, nil
-	fetched := Node{Name: n.Name, Role: n.Role, Extra: n.Extra}
+// Split divides n into what its document has and what stands in the body that the machine fetches: the files that body takes and, if extra says so,
+// what only Ignition can express. Users and directories stay in the document, and are there before the files.
+func (n *Node) Split(body func(f *File) bool, extra bool) (document, rest *Node) {
+	kept, fetched := *n, Node{Name: n.Name, Role: n.Role}
+	kept.Files = nil
 	for i := range n.Files {
 		if body(&n.Files[i]) {
 			fetched.Files = append(fetched.Files, n.Files[i])
 		} else {
-			open.Files = append(open.Files, n.Files[i])
+			kept.Files = append(kept.Files, n.Files[i])
 		}
 	}
-	return &open, &fetched
+	if extra {
+		kept.Extra, fetched.Extra = nil, n.Extra
+	}
+	return &kept, &fetched
 }
 
 // Join returns the machine of which n is what its document has, and rest what it fetches: the inverse of Split.

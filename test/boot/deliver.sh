@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Boots a cluster whose machines get their documents in every way but the plain one:
 #
-#   cp-1            reads the image of kiln iso
-#   worker-1, -2    hold a pointer, for cloud-init and for Ignition, and fetch the rest from kiln serve, which starts after them
-#   worker-3        boots over the network: firmware, iPXE, kernel, initrd and the appended archive, all from kiln serve
+#   cp-1            reads the image of kiln iso, which has its secrets, and fetches the rest, for cloud-init
+#   worker-1, -2    hold a pointer, for cloud-init and for Ignition, and fetch everything
+#   worker-3        boots over the network: firmware, iPXE, kernel, initrd and the appended archive, all from kiln serve; its secrets it fetches, with Ignition
 #   pool-a, pool-b  read one document, the pool's
 #
 #   deliver.sh [--keep]
 #
-# What has been fetched is not there a second time. The local ports 2497 and 2498 are the servers'.
+# The kiln serve that has what they fetch starts after them. What has been fetched is not there a second time. The local ports 2497 and 2498 are the servers'.
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
@@ -95,20 +95,20 @@ for machine in pool-a pool-b; do
   start uml "$machine" "$dir/$machine"
 done
 
-sleep 60 # worker-1 and worker-2 ask in vain
-record "the server of the pointers starts"
-serve pointers "$nodes" --listen 127.0.0.1:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
+sleep 60 # they ask in vain
+record "the server of the bodies starts"
+serve bodies "$nodes" --listen 127.0.0.1:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
 
 within "$form_limit" "the API server is ready" api_server_is_ready
 within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$form_limit" "hook done on every machine" hooks_are_done
 
 vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
-for machine in worker-1 worker-2; do
+for machine in cp-1 worker-1 worker-2 worker-3; do
   url=$(sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" "$nodes/inventory.json")
   within 5 "$machine's body is gone" gone "$url"
 done
-grep -h refused "$tmp/pointers.log" | tail -n 2
+grep -h refused "$tmp/bodies.log" | tail -n 4
 
 printf '\nSeconds since power-on:\n'
 cat "$tmp/summary"

@@ -25,6 +25,12 @@ variable "subnet" {
   type        = string
 }
 
+variable "bucket" {
+  description = "The bucket whose address is in delivery.url; null if machines fetch nothing, or from elsewhere."
+  type        = string
+  default     = null
+}
+
 variable "instance_types" {
   description = "The type of instance for each role."
   type        = map(string)
@@ -38,8 +44,22 @@ locals {
   pools     = { for name, d in local.documents : name => d if try(d.pool, false) }
 }
 
+# What machines fetch, in the bucket that delivery.url names. Bodies of mode lean hold no secret and may be read by everybody; those of the other modes
+# do, and whoever can read the bucket has the machines.
+resource "aws_s3_object" "body" {
+  for_each = var.bucket == null ? {} : { for name, d in local.documents : name => d.body if can(d.body) }
+
+  bucket = var.bucket
+  key    = regex("^https?://[^/]+/(.*)$", each.value.url)[0]
+  source = "${var.nodes}/${each.value.document}"
+
+  # The key may stay while the body becomes another.
+  source_hash = each.value.sha512
+}
+
 resource "aws_instance" "machine" {
-  for_each = local.machines
+  for_each   = local.machines
+  depends_on = [aws_s3_object.body]
 
   ami           = var.ami
   instance_type = var.instance_types[each.value.role]
