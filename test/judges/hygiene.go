@@ -3,8 +3,10 @@ package judges
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,11 +43,11 @@ type workload struct {
 // workloads returns the machine's, static pods first.
 func (m *Machine) workloads() (out []*workload) {
 	for _, f := range append(m.Under(manifestsDir), m.Under(objectsDir)...) {
-		var object struct {
+		object := read[struct {
 			Kind     string
 			Metadata struct{ Name, Namespace string }
-		}
-		if yaml.Unmarshal(f.Content, &object) != nil || object.Metadata.Namespace != "kube-system" {
+		}](f)
+		if object.Metadata.Namespace != "kube-system" {
 			continue
 		}
 		w := &workload{file: f.Path, kind: object.Kind, name: object.Metadata.Name}
@@ -64,11 +66,23 @@ func (m *Machine) workloads() (out []*workload) {
 	return out
 }
 
-// read returns what can be read of a YAML file. What is wrong with it is for the judges of objects and configurations.
+// parsed holds what read has read, by type and content: many judges look at the same files of many machines.
+var parsed sync.Map
+
+// read returns what can be read of a YAML file, which nobody may change. What is wrong with it is for the judges of objects and configurations.
 func read[T any](f *File) (out T) {
-	if f != nil {
-		_ = yaml.Unmarshal(f.Content, &out)
+	if f == nil {
+		return out
 	}
+	key := struct {
+		as      reflect.Type
+		content string
+	}{reflect.TypeFor[T](), string(f.Content)}
+	if known, ok := parsed.Load(key); ok {
+		return known.(T)
+	}
+	_ = yaml.Unmarshal(f.Content, &out)
+	parsed.Store(key, out)
 	return out
 }
 

@@ -5,9 +5,8 @@ package judges
 
 import (
 	"path"
+	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Machine is one machine as its document leaves it; test/trees writes it.
@@ -89,19 +88,15 @@ func (m *Machine) Under(dir string) (out []*File) {
 
 // Command returns the command of a static pod's container, program first, or nil if the machine has no such pod.
 func (m *Machine) Command(component string) []string {
-	f := m.File("/etc/kubernetes/manifests/" + component + ".yaml")
-	if f == nil {
-		return nil
-	}
-	var pod struct {
+	pod := read[struct {
 		Spec struct {
 			Containers []struct{ Command, Args []string }
 		}
-	}
-	if yaml.Unmarshal(f.Content, &pod) != nil || len(pod.Spec.Containers) == 0 {
+	}](m.File("/etc/kubernetes/manifests/" + component + ".yaml"))
+	if len(pod.Spec.Containers) == 0 {
 		return nil
 	}
-	return append(pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args...)
+	return slices.Concat(pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args)
 }
 
 // KubeletCommand returns the kubelet's command line, program first, from its drop-in.
