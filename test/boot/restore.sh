@@ -43,7 +43,8 @@ within "$step_limit" "a Secret is written" kubectl create secret generic before 
 within "$step_limit" "the timer waits" vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
 within "$step_limit" "a snapshot" vm ssh cp-1 systemctl start kiln-backup.service
 vm ssh cp-1 'journalctl -u kiln-backup -o cat --no-pager | tail -n 3; ls -l /var/backups/etcd'
-snapshot=$(vm ssh cp-1 'ls /var/backups/etcd/*.db')
+# Asked again because the first answer was slow to come, the unit takes another one; their names are their order.
+snapshot=$(vm ssh cp-1 'ls /var/backups/etcd/*.db' | tail -n 1)
 vm ssh cp-1 cat "$snapshot" >"$tmp/snapshot"
 within "$step_limit" "something is written after it" kubectl create configmap after
 
