@@ -41,7 +41,7 @@ func TestDelivery(t *testing.T) {
 	for mode, machines := range map[string]int{"pointer": 4, "split": 4, "lean": 6} {
 		c, b := inputs(t, "delivery-"+mode)
 		for i := range c.Spec.Nodes {
-			if n := &c.Spec.Nodes[i]; n.Name == "worker-1" && mode != "pointer" {
+			if n := &c.Spec.Nodes[i]; n.Name == "worker-1" && mode == "lean" {
 				n.Butane = "variant: flatcar\nversion: 1.1.0\npasswd: {users: [{name: core, password_hash: $y$j9T$hush}]}\n"
 			}
 		}

@@ -26,7 +26,7 @@ variable "subnet" {
 }
 
 variable "bucket" {
-  description = "The bucket whose address is in delivery.url; null if machines fetch nothing, or from elsewhere."
+  description = "The bucket whose address delivery.url begins with (https://BUCKET.s3.…); null if machines fetch nothing, or from elsewhere."
   type        = string
   default     = null
 }
@@ -42,12 +42,18 @@ locals {
   documents = { for d in local.inventory.documents : d.node => d if d.platform == "aws" }
   machines  = { for name, d in local.documents : name => d if !try(d.pool, false) }
   pools     = { for name, d in local.documents : name => d if try(d.pool, false) }
+
+  # Bodies that are fetched elsewhere, of kiln serve for one, stay out of the bucket: their secrets would be in it.
+  bodies = {
+    for name, d in local.documents : name => d.body
+    if try(startswith(split("/", d.body.url)[2], "${var.bucket}."), false)
+  }
 }
 
 # What machines fetch, in the bucket that delivery.url names. Bodies of mode lean hold no secret and may be read by everybody; those of the other modes
 # do, and whoever can read the bucket has the machines.
 resource "aws_s3_object" "body" {
-  for_each = var.bucket == null ? {} : { for name, d in local.documents : name => d.body if can(d.body) }
+  for_each = local.bodies
 
   bucket = var.bucket
   key    = regex("^https?://[^/]+/(.*)$", each.value.url)[0]
@@ -95,6 +101,7 @@ resource "aws_launch_template" "pool" {
   image_id      = var.ami
   instance_type = var.instance_types[each.value.role]
   user_data     = filebase64("${var.nodes}/${each.value.document}")
+  depends_on    = [aws_s3_object.body]
 
   metadata_options {
     http_tokens                 = "required"
