@@ -16,10 +16,18 @@ import (
 func (t *tree) checks() (lines string, kinds []string) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.validity(t.m)
+	facts.TokenEnd = t.tokenExpiry(t.m)
 	var b strings.Builder
+	before := ""
 	for _, c := range preflight.Checks(facts) {
-		b.WriteString(c.String())
 		kinds = append(kinds, c.Kind())
+		// Ten ports have one remedy; the hook takes that of the line before.
+		if c.Remedy == before {
+			c.Remedy = ""
+		} else {
+			before = c.Remedy
+		}
+		b.WriteString(c.String())
 	}
 	slices.Sort(kinds)
 	return b.String(), slices.Compact(kinds)

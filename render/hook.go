@@ -4,13 +4,16 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kiln/manifests"
+	"kiln/render/cloudinit"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/preflight"
 	"kiln/templates"
 )
 
@@ -157,6 +160,7 @@ func (t *tree) machineData() string {
 	set("restart", t.restarts()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.retired()...)
+	set("wall", t.wall())
 	if roles := m.Roles(); len(roles) > 0 {
 		set("roles", roles...)
 	}
@@ -201,9 +205,12 @@ func (t *tree) steps() []string {
 	if t.m.ControlPlane() {
 		s = append(s, "control-plane", "objects")
 	}
-	if t.m.Joins() {
+	switch {
+	case t.m.ControlPlane():
+		s = append(s, "node", "labels")
+	case t.m.Joins():
 		s = append(s, "node")
-	} else {
+	default:
 		s = append(s, "ready")
 	}
 	if len(t.m.Roles()) > 0 {
@@ -241,9 +248,27 @@ func (t *tree) restarts() []string {
 	return out
 }
 
-// retired are the paths that the hook removes at the end: the install credential, a bootstrap token, and the copy of the
-// document that Ignition leaves until the next boot. admin.conf stays as a kubeconfig without a credential, since CIS
-// 1.1.13 and 1.1.14 fail on machines that have none.
+// wall says that the kubelet may not start before pods are kept from the metadata service: the check that would say so before the
+// first boot stops the machine.
+func (t *tree) wall() string {
+	stops := func(c preflight.Check) bool { return c.Kind() == "walled" && c.Severity != preflight.Warn }
+	if slices.ContainsFunc(t.machineChecks(t.m), stops) {
+		return "closed"
+	}
+	return ""
+}
+
+// cloudInitCopies are what cloud-init keeps of the user-data, in plain, for root alone: what it was given, what it made of it,
+// and the object that it reads in its later stages. At the next boot it asks for the user-data again; the hook removes them
+// again. The folder of an instance is named for its instance-id.
+var cloudInitCopies = []string{
+	"/var/lib/cloud/instances/*/user-data.txt*", "/var/lib/cloud/instances/*/cloud-config.txt", "/var/lib/cloud/instances/*/obj.pkl",
+	"/run/cloud-init/instance-data-sensitive.json", "/run/cloud-init/combined-cloud-config.json",
+}
+
+// retired are the paths and patterns that the hook removes at the end, and at each later start: the install credential, a
+// bootstrap token, and the copies of the document that Ignition and cloud-init leave. admin.conf stays as a kubeconfig without
+// a credential, since CIS 1.1.13 and 1.1.14 fail on machines that have none.
 func (t *tree) retired() (out []string) {
 	if t.m.ControlPlane() {
 		crt, key := plan.Cert("install")
@@ -252,7 +277,13 @@ func (t *tree) retired() (out []string) {
 	if t.m.Token {
 		out = append(out, plan.BootstrapConf)
 	}
-	return append(out, "/run/ignition.json")
+	if t.m.System.Format == plan.Ignition {
+		return append(out, "/run/ignition.json")
+	}
+	if t.m.Settings.Delivery.Fetches() {
+		out = append(out, cloudinit.BodyFiles...)
+	}
+	return append(out, cloudInitCopies...)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
@@ -266,7 +297,16 @@ func shellWord(value string) string {
 
 // manifestHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
 // the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
-const manifestHash = 8
+const manifestHash = 6
+
+// stale are the paths at which an earlier life of the machine's disk, or its image, may have left an identity that the kubelet
+// would take for its own: one that asks for its certificate must have none.
+func (t *tree) stale() []string {
+	if !t.m.Token {
+		return nil
+	}
+	return []string{plan.KubeletConf, plan.KubeletCurrent}
+}
 
 // fileManifest adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
 // anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
@@ -285,6 +325,9 @@ func (t *tree) fileManifest() error {
 	for _, f := range t.n.Files {
 		sum := sha256.Sum256(f.Content)
 		fmt.Fprintf(&b, "%x %04o %s:%s %s\n", sum[:manifestHash], f.Mode, node.Owner(f.User), node.Owner(f.Group), f.Path)
+	}
+	for _, path := range t.stale() {
+		fmt.Fprintf(&b, "none - - %s\n", path)
 	}
 	for _, l := range t.n.Links {
 		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)

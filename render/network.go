@@ -27,9 +27,9 @@ func (t *tree) podNetwork() error {
 	if len(forbidden) > 0 {
 		var lines strings.Builder
 		for _, f := range forbidden {
-			fmt.Fprintf(&lines, "%s %s %s\n", map[bool]string{true: "-4", false: "-6"}[f.To.Is4()], f.Pods, f.To)
+			fmt.Fprintf(&lines, "%s %s %s %s\n", map[bool]string{true: "-4", false: "-6"}[f.To.Is4()], f.Pods, f.To, f.Ports)
 		}
-		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the metadata service that is closed to them",
+		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the service that is closed to them, its TCP ports",
 			"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
 	}
 	if !t.Plan.Routed() {

@@ -38,7 +38,7 @@ func TestBootMakesControlPlane(t *testing.T) {
 		if link, err := os.Readlink(m.root + "/var/lib/kubelet/pki/kubelet-client-current.pem"); link != "kubelet-client-2026.pem" {
 			t.Error(link, err)
 		}
-		steps := "files machine preflight etcd kubelet member control-plane objects node retire"
+		steps := "files machine preflight etcd kubelet member control-plane objects node labels retire"
 		if v := m.status(); len(v.Steps) != len(strings.Fields(steps)) || v.Node != "cp-1" || v.Cluster != m.data["cluster"] {
 			t.Errorf("status.json: %+v", v)
 		}
@@ -221,8 +221,12 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT file-damaged /etc/kiln/files: missing"}},
 		{name: "file for a folder", wrong: func(m *aMachine) {
 			m.at("/etc/x", "")
-			m.kinds = []string{"dir 0700 root:root /etc/x/y", "link z - /etc/x"}
-		}, want: []string{"FAULT file-damaged /etc/x/y: cannot be made 0700 root:root", "FAULT file-damaged /etc/x: not a link to z"}},
+			m.kinds = []string{"dir 0700 root:root /etc/x/y"}
+		}, want: []string{"FAULT file-damaged /etc/x/y: cannot be made 0700 root:root"}},
+		{name: "no place for a link", wrong: func(m *aMachine) {
+			m.at("/etc/x", "")
+			m.kinds = []string{"link z - /etc/x/y"}
+		}, want: []string{"FAULT file-damaged /etc/x/y: not a link to z"}},
 		{name: "owner unknown", wrong: func(m *aMachine) { m.kinds = []string{"dir 0700 nobody-at-all:root /etc/x"} },
 			want: []string{"FAULT file-damaged /etc/x: cannot be made 0700 nobody-at-all:root"}},
 
@@ -279,6 +283,10 @@ func TestBootStops(t *testing.T) {
 			m.know("kernel", "5.4.0\n")
 		}, want: []string{"FAULT cpus cpus 2: 1", "FAULT arch arch x86_64: riscv64", "FAULT cri-down active containerd.service: inactive"}},
 
+		{name: "a remedy for several checks", wrong: func(m *aMachine) {
+			m.check = []string{"a|stop|file-exists /a|make them", "b|stop|file-exists /b|", "root|stop|root|", "c|stop|file-exists /c|"}
+		}, want: []string{"FAULT a file-exists /a: missing; make them", "FAULT b file-exists /b: missing; make them", "FAULT c file-exists /c: missing; make them"}},
+
 		// etcd
 		{role: "control-plane", name: "etcd after formation", wrong: tell("clock", "1800600001"),
 			want: []string{"FAULT etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, and no other member answers; "}},
@@ -318,6 +326,21 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT api-endpoint https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: (7) as the rule says; "}},
 		{name: "endpoint of another cluster", wrong: answer("GET", "*/nodes/*", 0, 60, ""),
 			want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: (60) as the rule says; "}},
+		{name: "endpoint of a name that the certificate lacks", wrong: func(m *aMachine) {
+			m.know("curl-says", "SSL: no alternative certificate subject name matches target host name 'api.test'\n")
+			m.rule("GET", "*/nodes/*", 99, 0, 60, "")
+		}, want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: (60) SSL: no alternative certificate subject name matches target host name 'api.test'; " +
+			"its certificate lacks this name: add it to apiServer.certSANs, or correct endpoint"}},
+		{name: "certificate without the endpoint's name", wrong: func(m *aMachine) {
+			m.know("curl-says", "SSL: no alternative certificate subject name matches target host name 'api.test'\n")
+			m.rule("GET", "https://api.test:6443", 99, 0, 60, "")
+			m.check = []string{"c|stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 1790000000|another cluster answers"}
+		}, want: []string{"FAULT c trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 1790000000: curl: (60) SSL: no alternative certificate subject name matches " +
+			"target host name 'api.test'; its certificate lacks this name: add it to apiServer.certSANs"}},
+		{name: "certificate of another CA", wrong: func(m *aMachine) {
+			m.rule("GET", "https://api.test:6443", 99, 0, 60, "")
+			m.check = []string{"c|stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 1790000000|another cluster answers"}
+		}, want: []string{"FAULT c trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 1790000000: curl: (60) as the rule says; another cluster answers"}},
 		{name: "name taken", wrong: answer("GET", "*/nodes/*", 200, 0, `{"status":{"nodeInfo":{"machineID":"ec2d5a","bootID":"b"}}}`),
 			want: []string{"FAULT name-taken https://10.0.0.11:6443/api/v1/nodes/cp-1: the Node of machine ec2d5a; another machine has this name: turn it off"}},
 
@@ -475,8 +498,21 @@ func TestBootRunsOnce(t *testing.T) {
 		m.document()
 		// A process that went away without its lock.
 		must(t, os.MkdirAll(m.root+"/run/kiln", 0o700))
-		must(t, os.Symlink("4194305", m.root+"/run/kiln/lock"))
+		must(t, os.Symlink("4194305.1", m.root+"/run/kiln/lock"))
 		m.wantDone()
+
+		// Its id is another process's now, which looks like a hook, but began at another time.
+		foreign := exec.Command("sh", "-c", "sleep 60 & wait", "/etc/kiln/boot", "--bootstrap-kubeconfig=x")
+		foreign.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		must(t, foreign.Start())
+		defer func() { syscall.Kill(-foreign.Process.Pid, syscall.SIGKILL); foreign.Wait() }()
+		for _, lock := range []string{"%d", "%d.", "%d.1"} {
+			m = newMachine(t, shell, "worker")
+			m.document()
+			must(t, os.MkdirAll(m.root+"/run/kiln", 0o700))
+			must(t, os.Symlink(fmt.Sprintf(lock, foreign.Process.Pid), m.root+"/run/kiln/lock"))
+			m.wantDone()
+		}
 
 		m = newMachine(t, shell, "worker")
 		m.document()
@@ -485,7 +521,9 @@ func TestBootRunsOnce(t *testing.T) {
 		must(t, hold.Start())
 		defer func() { syscall.Kill(-hold.Process.Pid, syscall.SIGKILL); hold.Wait() }()
 		must(t, os.MkdirAll(m.root+"/run/kiln", 0o700))
-		must(t, os.Symlink(fmt.Sprint(hold.Process.Pid), m.root+"/run/kiln/lock"))
+		stat := m.read(fmt.Sprintf("/proc/%d/stat", hold.Process.Pid))
+		began := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])[19]
+		must(t, os.Symlink(fmt.Sprintf("%d.%s", hold.Process.Pid, began), m.root+"/run/kiln/lock"))
 		out, code := m.run()
 		if code != 0 || !strings.Contains(out, fmt.Sprintf("already-running as process %d\n", hold.Process.Pid)) || m.read(m.root+"/var/lib/kiln/state") != "" {
 			t.Errorf("exit status %d\n%s", code, out)

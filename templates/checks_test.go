@@ -107,7 +107,13 @@ var checkRows = []struct {
 	{"port-free 6443", files{"/proc/net/tcp": " 0: 0B00000A:192B 00000000:0000 0A 0:0\n"}, nil, "in use"},
 	{"port-free 10250", files{"/proc/net/tcp6": " 0: " + zeros + ":280A " + zeros + ":0000 0A 0:0\n"}, nil, "in use"},
 	{"resolves api.test", nil, nil, "holds"}, // without getent it is not known
-	{"resolves api.test", nil, programs{"getent": `[ "$*" = 'hosts api.test' ] && echo 10.0.0.9 api.test`}, "holds"},
+	{"resolves api.test", nil, programs{"getent": leads("10.0.0.9")}, "holds"},
+	{"resolves api.test", nil, programs{"getent": leads("10.0.0.9", "fd00::9")}, "holds"},
+	{"resolves api.test 10.0.0.9", nil, programs{"getent": leads("10.0.0.9", "fd00::9")}, "holds"},
+	{"resolves api.test 10.0.0.9", nil, programs{"getent": leads("10.0.0.99")}, "10.0.0.99"},
+	{"resolves api.test 10.0.0.9", nil, programs{"getent": "exit 2"}, "unknown"},
+	{"resolves api.test", nil, programs{"getent": leads("127.0.1.1")}, "127.0.1.1"},
+	{"resolves api.test", nil, programs{"getent": leads("10.0.0.9", "::1")}, "10.0.0.9 ::1"},
 	{"resolves api.test", nil, programs{"getent": "exit 2"}, "unknown"},
 	{"trusted https://10.0.0.9:6443 /etc/ca.crt 100", files{"/run/kiln/": ""}, programs{"date": "echo 100", "curl": "printf 000; echo 'curl: (7) refused' >&2; exit 7"}, "holds"},
 	{"trusted https://10.0.0.9:6443 /etc/ca.crt 100", files{"/run/kiln/": ""}, programs{"date": "echo 100", "curl": "printf 401"}, "holds"},
@@ -115,6 +121,20 @@ var checkRows = []struct {
 	{"trusted https://10.0.0.9:6443 /etc/ca.crt 100", files{"/run/kiln/": ""}, programs{"date": "echo 100", "curl": `echo "curl: (60) $*" >&2; exit 60`},
 		"curl: (60) -q -sSg -A kiln -m 10 --noproxy * -o /run/kiln/body -w %{http_code} -m 2 --cacert /etc/ca.crt https://10.0.0.9:6443"},
 
+	{"unshared 10.0.0.11", nil, nil, "holds"}, // without arping it is not known
+	{"unshared 10.0.0.11", nil, programs{"arping": "", "ip": onEth0, "systemd-run": `echo "ARPING 10.0.0.11 from 0.0.0.0 eth0"; echo "Received 0 response(s)"`}, "holds"},
+	{"unshared 10.0.0.11", nil, programs{"arping": "", "ip": onEth0, "systemd-run": "echo no bus >&2; exit 1"}, "holds"},
+	{"unshared 10.0.0.11", nil, programs{"arping": "", "ip": onEth0, "systemd-run": `echo "Unicast reply from 10.0.0.11 [52:54:00:12:34:56] $*"; exit 1`},
+		"Unicast reply from 10.0.0.11 [52:54:00:12:34:56] --quiet --wait --pipe --collect arping -D -c 2 -w 2 -I eth0 10.0.0.11"},
+	{"walled", files{"/etc/kiln/forbidden": wallData}, programs{"ip": wallRules}, "holds"},
+	{"walled", files{"/etc/kiln/forbidden": wallData + "-4 10.244.0.0/16 168.63.129.16 80\n"}, programs{"ip": wallRules, "journalctl": "echo no ipproto"},
+		"pods reach 168.63.129.16: no ipproto"},
+	{"walled", files{"/etc/kiln/forbidden": "-4 10.244.0.0/16 169.254.169.254 80\n"}, programs{"ip": wallRules, "journalctl": ""}, "pods reach 169.254.169.254: "},
+	{"walled", files{"/etc/kiln/forbidden": wallData}, programs{"journalctl": ""}, "pods reach 169.254.169.254: "}, // without ip
+
+	{"token 100", nil, programs{"date": "echo 100"}, "holds"},
+	{"token 100", nil, programs{"date": "echo 101"}, "101"},
+	{"token 100", files{"/var/lib/kubelet/pki/kubelet-client-current.pem": "pem"}, programs{"date": "echo 101"}, "holds"},
 	{"not-before 100", nil, programs{"date": "echo 100"}, "holds"},
 	{"not-before 100", nil, programs{"date": "echo 99"}, "99"},
 	{"not-after 100", nil, programs{"date": "echo 100"}, "holds"},
@@ -152,11 +172,31 @@ var checkRows = []struct {
 
 const zeros = "00000000000000000000000000000000"
 
+// leads is a getent that knows where api.test leads to; it says each address once for each kind of socket.
+func leads(addresses ...string) string {
+	text := `[ "$*" = 'ahosts api.test' ] || exit 2`
+	for _, a := range addresses {
+		text += fmt.Sprintf("\necho '%s STREAM api.test'\necho '%[1]s DGRAM'", a)
+	}
+	return text
+}
+
+// onEth0 is an ip that knows on which interface an address is. wallData is /etc/kiln/forbidden, and wallRules an ip whose rules are
+// its; the words are those of iproute2 6.1.
+const (
+	onEth0    = "echo '2: eth0    inet 10.0.0.11/24 scope global eth0'"
+	wallData  = "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 fd10::/56 fd00:ec2::254 54-65534\n"
+	wallRules = `case $* in
+'-4 rule show') printf '0:\tfrom all lookup local\n100:\tfrom 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 prohibit\n' ;;
+'-6 rule show') printf '100:\tfrom fd10::/56 to fd00:ec2::254 ipproto tcp dport 54-65534 prohibit\n' ;;
+esac`
+)
+
 // answers is a curl that gets this code from the URL, the ninth of its arguments, and says both as it is asked to.
 func answers(code int) string { return fmt.Sprintf(`printf '%%s HTTP %03d' "$9"`, code) }
 
 // coreutils are those that checks use, and a shell for the fake programs.
-var coreutils = strings.Fields("cat date dd id ls nproc rm sh sort stat tail timeout touch tr uname")
+var coreutils = strings.Fields("cat cut date dd id ls nproc rm sh sort stat tail timeout touch tr uname")
 
 // TestChecks makes every check on machines where it holds and where it fails, with the functions that such a machine gets.
 func TestChecks(t *testing.T) {
@@ -171,7 +211,8 @@ func TestChecks(t *testing.T) {
 		for _, row := range checkRows {
 			kind, arguments, _ := strings.Cut(row.call, " ")
 			m := furnished(t, row.files, row.programs)
-			script := "set -euf\nexport LC_ALL=C root\netc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln kube=$root/etc/kubernetes found=''\n" +
+			script := "set -euf\nexport LC_ALL=C root\netc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln kube=$root/etc/kubernetes proc=$root/proc found=''\n" +
+				"client=$root/var/lib/kubelet/pki/kubelet-client-current.pem\n" +
 				engine("ask") + templates.Steps(nil, []string{kind}) +
 				"if check_" + strings.ReplaceAll(kind, "-", "_") + " $arguments; then printf holds; else printf %s \"$found\"; fi\n"
 			cmd := exec.Command(shell[0], append(shell[1:], "-c", script)...)

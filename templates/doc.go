@@ -12,7 +12,7 @@
 //	node                Node name; empty for machines of a pool, which find theirs in the step name
 //	role                control-plane, worker or etcd
 //	cluster             the cluster's UUID
-//	steps               control plane: files machine preflight etcd kubelet control-plane objects node retire
+//	steps               control plane: files machine preflight etcd kubelet control-plane objects node labels retire
 //	                    (etcd only with a local member, before it restore or others, while and after etcd is brought back from
 //	                    a snapshot, and member after kubelet if there are others); worker: files machine preflight kubelet
 //	                    node retire, and role after node with roles; etcd: files machine preflight etcd kubelet member ready retire;
@@ -40,7 +40,9 @@
 //	name_token          where a PUT hands out the token for it; empty if it needs none
 //	name_short          not empty if the name ends at the first dot
 //	node_address        a word for each family of the cluster: -4 or -6, and behind commas what ip address show takes
-//	retire              paths removed at the end: install.crt, install.key, bootstrap-kubelet.conf, …
+//	retire              paths and patterns removed at the end, and at each later start: install.crt, install.key,
+//	                    bootstrap-kubelet.conf, …
+//	wall                not empty if the kubelet may start only where the rules of /etc/kiln/forbidden are there
 //
 // Others are allowed and not looked at.
 //
@@ -55,7 +57,7 @@
 //
 // # /etc/kiln/checks
 //
-// Lines id|severity|check|remedy. The id is the fault's code. A stop check that fails stops the
+// Lines id|severity|check|remedy. The id is the fault's code. An empty remedy is that of the line before. A stop check that fails stops the
 // machine, a warn check does not, a wait check is tried again until step_timeout before it counts as stop. A check is a kind
 // with its arguments, of which none holds a space: "port-free 6443" calls the function check_port_free with 6443. It holds or
 // it does not, and leaves what it saw in $found. The functions are in boot/checks, the list of checks in render/preflight.
@@ -65,9 +67,10 @@
 // What must be there before anything is done, path last. It does not list itself, and should list all else in
 // /etc/kiln. Its SHA-256 is the document's identity.
 //
-//	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex; 16 digits find every accident. MODE has a leading 0
+//	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex; 12 digits find every accident. MODE has a leading 0
 //	dir MODE OWNER:GROUP PATH       made if missing
-//	link TARGET - PATH              symbolic link, made if missing
+//	none - - PATH                   must not be there; what is, is moved aside
+//	link TARGET - PATH              symbolic link, made if missing; what is there instead is moved aside
 //	end                             the last line: without it the manifest was cut off
 //
 // # /etc/kiln/objects/index, /etc/kiln/node.yaml
@@ -94,5 +97,5 @@
 // Routes to the pods of other machines are lines "CIDR GATEWAY COUNT": that many machines, of which each has the next
 // pod CIDR of the same size and the next address. COUNT is 1 with IPv6. Masquerading is lines "ip|ip6 CIDR SUBNET": what
 // pods in this machine's CIDR send to addresses outside the cluster's pod subnet. Forbidden are lines "-4|-6 SUBNET
-// ADDRESS": TCP connections from there to that address are refused, but for DNS over TCP.
+// ADDRESS PORTS": TCP connections from there to that address and those ports are refused.
 package templates

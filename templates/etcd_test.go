@@ -125,7 +125,7 @@ var etcdRows = []struct {
 	{name: "another's disk", arrange: func(m *aMachine) { m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-2\n") },
 		fault: "etcd-foreign /var/lib/etcd: its data is of: 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-2; "},
 	{name: "a disk of nobody", arrange: func(m *aMachine) { m.at("/var/lib/etcd/member/wal", "x") },
-		fault: "etcd-foreign /var/lib/etcd: its data is of: cat: "},
+		fault: "etcd-foreign /var/lib/etcd: its data is of: somebody who left no name; "},
 	{name: "an old disk", arrange: func(m *aMachine) {
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1\n")
 		m.peersKnow(ran, known2, known3)

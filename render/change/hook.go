@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -10,10 +11,13 @@ import (
 func (f *fields) checks(old, new []byte) {
 	read := func(text []byte) (list []setting, others map[string][2]string) {
 		others = map[string][2]string{}
+		before := ""
 		for _, line := range lines(text) {
 			name, rest, _ := strings.Cut(line, "|")
 			level, rest, _ := strings.Cut(rest, "|")
 			check, remedy, _ := strings.Cut(rest, "|")
+			remedy = cmp.Or(remedy, before)
+			before = remedy
 			list = append(list, setting{name, []string{check}})
 			others[name] = [2]string{level, remedy}
 		}

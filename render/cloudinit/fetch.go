@@ -32,6 +32,9 @@ sh body files`
 	startBody = `[ -e ` + node.Verified + ` ] || sh ` + bodyDir + `/body units`
 )
 
+// BodyFiles are what a machine that fetches its body keeps of it, until the hook removes them.
+var BodyFiles = []string{bodyDir + "/body", bodyDir + "/ca"}
+
 func fetchCommand(r *node.Remote) argv {
 	return argv{"sh", "-c", fetchBody, "--", r.URL, r.SHA512, string(r.CA)}
 }

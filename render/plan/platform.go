@@ -27,6 +27,8 @@ type Platform struct {
 	// Metadata are the addresses at which any process on the machine can read the document; none if it arrives otherwise.
 	// Link-local IPv6 addresses are left out: nothing forwards to them.
 	Metadata []string `json:"metadata,omitempty"`
+	// Internal are the platform's other services for the machine alone, address and TCP port. They are closed to pods like Metadata.
+	Internal []string `json:"internal,omitempty"`
 }
 
 // linkLocal is where nearly all platforms have their metadata service.
@@ -52,7 +54,10 @@ var Platforms = []Platform{
 		Exposure: inside + "; whoever may call ec2:DescribeInstanceAttribute", Trap: "launch configurations take 16,383; set the hop limit of IMDS to 1",
 		Source: "EC2 user guide", Metadata: []string{linkLocal, "fd00:ec2::254"}},
 	{Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64", Ignition: "IMDS userData, or CustomData.bin on the provisioning disk", CloudInit: "the provisioning disk, or IMDS userData",
-		Exposure: "customData: root on the machine; userData: " + inside, Trap: "customData is not in IMDS, userData is", Source: "Azure custom data page, ARM property text", Metadata: []string{linkLocal}},
+		Exposure: "customData: root on the machine; userData: " + inside, Trap: "customData is not in IMDS, userData is", Source: "Azure custom data page, ARM property text", Metadata: []string{linkLocal},
+		// The WireServer's goal state names the machine's certificates and extensions; its port 32526 is the agent's plugin channel (Azure: What is
+		// IP address 168.63.129.16). Health probes come from there too, so that no other port may be closed.
+		Internal: []string{"168.63.129.16:80", "168.63.129.16:32526"}},
 	{Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text", Ignition: "metadata service", CloudInit: "metadata service",
 		Exposure: inside, Source: vendorDocs, Metadata: []string{linkLocal}},
 	{Name: "exoscale", Unknown: true, Counted: "not said", Ignition: "metadata service", CloudInit: "metadata service",

@@ -3,6 +3,7 @@ package plan
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -61,12 +62,17 @@ func (p *Plan) AdmissionControl() bool {
 
 // Forbidden is a way on the network that pods must not take.
 type Forbidden struct {
-	Pods netip.Prefix
-	To   netip.Addr
+	Pods  netip.Prefix
+	To    netip.Addr
+	Ports string // of TCP, as ip rule takes them: 80 or 54-65534
 }
 
+// allButDNS are the ports of a metadata service that are closed: on some platforms its address answers DNS too, over TCP as well.
+const allButDNS = "54-65534"
+
 // Forbidden are the ways from pods to the metadata service of m's platform, which would hand them m's document and the
-// platform's credentials; none if the platform has no such service or the configuration lets pods use it.
+// platform's credentials, and to the platform's other services for the machine alone; none if the platform has no such
+// service or the configuration lets pods use it.
 func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 	if !m.Joins() || p.Config.Spec.Security.MetadataService != "deny" {
 		return nil
@@ -74,9 +80,21 @@ func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 	for _, pods := range p.PodSubnets {
 		for _, service := range m.Platform.Metadata {
 			if to := netip.MustParseAddr(service); to.Is4() == pods.Addr().Is4() {
-				out = append(out, Forbidden{pods, to})
+				out = append(out, Forbidden{pods, to, allButDNS})
+			}
+		}
+		for _, service := range m.Platform.Internal {
+			if to := netip.MustParseAddrPort(service); to.Addr().Is4() == pods.Addr().Is4() {
+				out = append(out, Forbidden{pods, to.Addr(), strconv.Itoa(int(to.Port()))})
 			}
 		}
 	}
 	return out
+}
+
+// Walled reports whether the secrecy of m's document rests on its pods not reaching the metadata service: it stands there, with
+// secrets in it.
+func (p *Plan) Walled(m *Machine) bool {
+	mode := m.Settings.Delivery.Mode
+	return len(p.Forbidden(m)) > 0 && mode != "pointer" && mode != "split"
 }

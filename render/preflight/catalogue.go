@@ -30,7 +30,7 @@ var Catalogue = []Entry{
 		calls: always("file-exists /run/systemd/system"),
 	}, {
 		ID: "arch", Reads: "`uname -m`", Wants: "the processor that `arch` names", Severity: Stop,
-		Remedy: "boot this document on a machine of this architecture, or set machines.arch", Source: "programs and images are built for one",
+		Remedy: "boot it on this architecture, or set machines.arch", Source: "programs and images are built for one",
 		calls: func(f *Facts) []call {
 			return one("arch %s", map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[f.Machine.Settings.Arch])
 		},
@@ -74,7 +74,7 @@ var Catalogue = []Entry{
 		calls: always("file-exists /proc/sys/kernel/seccomp/actions_avail"),
 	}, {
 		ID: "cgroup", Reads: "`/sys/fs/cgroup/cgroup.controllers`", Wants: "cgroup v2 with cpu, cpuset, memory, pids", Severity: Stop,
-		Remedy:  "boot with cgroup v2: remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line",
+		Remedy:  "boot with cgroup v2, without systemd.unified_cgroup_hierarchy=0",
 		Kubeadm: []string{systemVerification}, Source: "kubeadm; the kubelet's failCgroupV1, from 1.35",
 		calls: always("cgroup2 cpu cpuset memory pids"),
 	}, {
@@ -113,6 +113,10 @@ var Catalogue = []Entry{
 		Remedy: "render again with a renewed bundle, or correct the machine's clock", Source: "an old document",
 		calls: func(f *Facts) []call { return one("not-after %s", seconds(f.Until)) },
 	}, {
+		ID: "token-expired", Reads: "`date`", Wants: "the bootstrap token has not ended, as long as the kubelet has no certificate of its own", Severity: Stop,
+		Remedy: "raise its pool's tokenLifetime (a named machine: kiln secrets extend), render again, do what kiln plan says", Source: "the API server answers 401",
+		calls: func(f *Facts) []call { return when(f.Machine.Token, "token "+seconds(f.TokenEnd)) },
+	}, {
 		ID: "time-sync", Reads: "systemd-timesyncd's marker, `timedatectl`", Wants: "a time server has set the clock", Severity: Warn,
 		Remedy: "let it reach a time server", Source: "certificates and leases need equal clocks",
 		calls: always("time-sync"),
@@ -121,7 +125,7 @@ var Catalogue = []Entry{
 	// Who the machine is.
 	{
 		ID: "hostname", Reads: "`/proc/sys/kernel/hostname`", Wants: "the node's name", Severity: Warn,
-		Remedy:  "something on this machine sets another name; it is set again before the kubelet starts",
+		Remedy:  "the start of the kubelet sets it again",
 		Kubeadm: []string{"Hostname"}, Source: "the kubelet's certificate is for one name",
 		calls: func(f *Facts) []call { return when(!f.Machine.Pool, "sysctl kernel/hostname "+f.Machine.Name) },
 	}, {
@@ -143,8 +147,15 @@ var Catalogue = []Entry{
 	// The network.
 	{
 		ID: "address-…", Reads: "`ip address`", Wants: "each of the node's addresses on an interface", Severity: Wait,
-		Remedy: "give the machine this address, or correct the node's addresses in cluster.yaml", Source: "etcd and the API server bind it",
+		Remedy: "give the machine this address, or correct the node's addresses", Source: "etcd and the API server bind it",
 		calls: func(f *Facts) []call { return each("address", texts(f.Machine.Addresses)) },
+	}, {
+		ID: "address-taken-…", Reads: "`arping -D`, where it is", Wants: "no other machine answers for the node's IPv4 addresses", Severity: Warn,
+		Remedy: "turn the other machine off, or correct the addresses", Source: "RFC 5227; the kernel looks for IPv6 duplicates itself",
+		calls: func(f *Facts) []call {
+			is6 := func(a netip.Addr) bool { return !a.Is4() }
+			return each("unshared", texts(slices.DeleteFunc(slices.Clone(f.Machine.Addresses), is6)))
+		},
 	}, {
 		ID: "route-…", Reads: "`ip route`", Wants: "a default route for each family of the pods", Severity: Warn,
 		Remedy: "add a default route: without one, Services are out of reach", Source: "kubernetes/kubernetes#57534",
@@ -166,12 +177,9 @@ var Catalogue = []Entry{
 		Kubeadm: []string{"Port-…"}, Source: "kubeadm",
 		calls: func(f *Facts) []call { return each("port-free", ports(f)) },
 	}, {
-		ID: "endpoint-name", Reads: "`getent hosts`", Wants: "the endpoint's name has an address, on workers without a balancer", Severity: Wait,
-		Remedy: "look at the name server, or correct endpoint", Source: "the kubelet finds the API server by it",
-		calls: func(f *Facts) []call {
-			_, err := netip.ParseAddr(f.Plan.EndpointHost)
-			return when(f.Machine.Worker() && !f.Plan.Balanced(f.Machine) && err != nil, "resolves "+f.Plan.EndpointHost)
-		},
+		ID: "endpoint-name", Reads: "`getent hosts`", Wants: "the endpoint's name leads to an address, not to a loopback, and to `controlPlane.vip` if there is one, on workers without a balancer", Severity: Wait,
+		Remedy: "correct the name server, /etc/hosts or endpoint", Source: "the kubelet finds the API server by it",
+		calls: endpointName,
 	}, {
 		ID: "endpoint-certificate", Reads: "a TLS handshake", Wants: "what answers at the endpoint, or behind the balancer at each control plane, has a certificate of this cluster, on workers", Severity: Stop,
 		Remedy: "another cluster answers: correct endpoint, or use documents of one bundle", Source: "kubeadm join fails late",
@@ -185,6 +193,19 @@ var Catalogue = []Entry{
 				out = append(out, call{peer.Name, trusted(f, peer.URL, plan.EtcdOwnCA)})
 			}
 			return out
+		},
+	},
+
+	// What the platform shows.
+	{
+		ID: "metadata-wall", Reads: "`ip rule`", Wants: "pods cannot reach the platform's metadata service, where the document stands with its secrets", Severity: Wait,
+		Remedy: "journalctl -u kiln-routes says why; set security.metadataService: allow to do without", Source: "docs/security.md",
+		calls: func(f *Facts) []call { return when(f.Plan.Walled(f.Machine), "walled") },
+	}, {
+		ID: "metadata-wall-credentials", Reads: "`ip rule`", Wants: "pods cannot reach the platform's metadata service, which knows no secret of the document", Severity: Warn,
+		Remedy: "journalctl -u kiln-routes says why; set security.metadataService: allow to do without", Source: "docs/security.md",
+		calls: func(f *Facts) []call {
+			return when(!f.Plan.Walled(f.Machine) && len(f.Plan.Forbidden(f.Machine)) > 0, "walled")
 		},
 	},
 
@@ -234,7 +255,7 @@ var Catalogue = []Entry{
 		},
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`", Severity: Stop,
-		Remedy:  "install the kubelet of this version, or set machines.kubeletVersion or machines.kubeletPath",
+		Remedy:  "install this version, or set kubeletVersion or kubeletPath",
 		Kubeadm: []string{"KubeletVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
 			m := f.Machine
@@ -307,6 +328,18 @@ func texts(addresses []netip.Addr) []string {
 
 func nftables(f *Facts) bool {
 	return f.Machine.Joins() && f.Plan.Config.Spec.Network.Proxy == "nftables"
+}
+
+// endpointName names the address that the endpoint's name must lead to, if the cluster brings it itself.
+func endpointName(f *Facts) []call {
+	if _, err := netip.ParseAddr(f.Plan.EndpointHost); err == nil || !f.Machine.Worker() || f.Plan.Balanced(f.Machine) {
+		return nil
+	}
+	text := "resolves " + f.Plan.EndpointHost
+	if f.Plan.VIP.IsValid() {
+		text += " " + f.Plan.VIP.String()
+	}
+	return []call{{text: text}}
 }
 
 // endpointCertificate asks what a worker's kubelet will: the endpoint, or the control planes themselves, since the balancer is

@@ -46,6 +46,7 @@ type Facts struct {
 	Machine *plan.Machine
 	// From and Until are when all of the machine's certificates are valid.
 	From, Until time.Time
+	TokenEnd    time.Time         // when the machine's bootstrap token ends, if it has one
 	Modules     []string          // kernel modules that it loads
 	Sysctls     map[string]string // kernel settings that it makes
 	ResolvConf  string            // the resolver configuration that the kubelet gives to pods
