@@ -69,7 +69,7 @@ func readFolders(dirs []string) (*catalogue, error) {
 			errs = append(errs, cmp.Or(err, fmt.Errorf("%s: not a folder", dir)))
 			continue
 		}
-		inv, err := render.ReadInventory(dir)
+		inv, err := readInventory(dir)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -93,6 +93,19 @@ func readFolders(dirs []string) (*catalogue, error) {
 		errs = append(errs, c.beside(dir))
 	}
 	return c, errors.Join(errs...)
+}
+
+// readInventory returns the inventory of a folder, or nil if it has none.
+func readInventory(dir string) (*render.Inventory, error) {
+	f, err := openInside(dir, render.InventoryFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	_ = f.Close() // it was opened to see that reading it will not wait for ever
+	return render.ReadInventory(dir)
 }
 
 // document adds a machine's document and what cloud-init reads with it.
@@ -274,14 +287,17 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
 	}
-	f, err := os.OpenInRoot(it.dir, filepath.FromSlash(it.file))
-	if err != nil {
+	f, err := openInside(it.dir, it.file)
+	switch {
+	case errors.Is(err, errNotPlain):
+		return nil, 0, errNotPlain
+	case err != nil:
 		return nil, 0, errors.New("it cannot be read")
 	}
 	info, err := f.Stat()
 	switch {
-	case err != nil || !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file")
+	case err != nil:
+		err = errors.New("it cannot be read")
 	case info.Size() > maxServed && !it.image:
 		err = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 	}
