@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -25,8 +26,9 @@ import (
 type catalogue struct {
 	cluster, id string // name and UUID
 	items       map[string]*item
-	owners      map[identity]string // the machine that an identity is of
-	folders     map[string]string   // of a machine, by its name
+	owners      map[identity]string     // the machine that an identity is of
+	folders     map[string]string       // of a machine, by its name
+	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
 }
 
 // identity is by what a request says which machine it comes from.
@@ -62,7 +64,10 @@ var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" 
 
 // readFolders lists what there is in some folders.
 func readFolders(dirs []string) (*catalogue, error) {
-	c := &catalogue{items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{}}
+	c := &catalogue{
+		items: map[string]*item{}, owners: map[identity]string{},
+		folders: map[string]string{}, addresses: map[string][]netip.Addr{},
+	}
 	var errs []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -121,6 +126,15 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 		}
 	}
 	errs := []error{c.add(doc), c.body(dir, e)}
+	for _, text := range slices.Concat(e.Addresses, e.InterfaceAddresses) {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: node %s: %q is not an IP address; render again",
+				filepath.Join(dir, render.InventoryFile), e.Node, text))
+			continue
+		}
+		c.addresses[e.Node] = append(c.addresses[e.Node], a.Unmap())
+	}
 	if _, err := doc.read(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Document), err))
 	}

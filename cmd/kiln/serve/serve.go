@@ -35,6 +35,8 @@ type Options struct {
 	State string
 	// Again names machines and pools whose documents are given once more, whatever the state says.
 	Again []string
+	// Peers are networks from which documents are given, beside their machines' own addresses.
+	Peers Peers
 	// Window is how long documents are given, from Serve on.
 	Window time.Duration
 }
@@ -44,6 +46,7 @@ type Server struct {
 	catalogue *catalogue
 	state     *state
 	again     []string
+	peers     Peers
 	window    time.Duration
 
 	audit *audit // set by Begin
@@ -64,8 +67,13 @@ func New(dirs []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range o.Again {
-		if c.folders[name] == "" {
+	named := slices.Clone(o.Again)
+	for name := range o.Peers.of {
+		named = append(named, name)
+	}
+	slices.Sort(named)
+	for _, name := range named {
+		if name != "" && c.folders[name] == "" {
 			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them", name, c.cluster)
 		}
 	}
@@ -74,7 +82,7 @@ func New(dirs []string, o Options) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		catalogue: c, state: st, again: o.Again, window: o.Window,
+		catalogue: c, state: st, again: o.Again, peers: o.Peers, window: o.Window,
 		stopping: make(chan struct{}), broken: make(chan error, 1), turns: map[string]chan struct{}{},
 	}, nil
 }
@@ -181,9 +189,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // find returns what a request is for, and why it is refused, if it is.
 func (s *Server) find(r *http.Request) (*item, string) {
 	it := s.catalogue.item(r.URL.Path)
-	switch {
-	case it == nil:
+	if it == nil {
 		return nil, "there is no such document"
+	}
+	if reason := s.outsider(it, peer(r.RemoteAddr)); reason != "" {
+		return it, reason
+	}
+	switch {
 	case r.Method != http.MethodGet:
 		return it, "the method is not GET"
 	case !time.Now().Before(s.until):

@@ -98,7 +98,8 @@ func (l *lines) String() string {
 func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 	t.Helper()
 	r := &running{log: &lines{}}
-	o := serve.Options{State: filepath.Join(dir, "served.json"), Window: time.Hour}
+	state := filepath.Join(dir, "served.json")
+	o := serve.Options{State: state, Peers: peers(t, "any"), Window: time.Hour}
 	if change != nil {
 		change(&o)
 	}
@@ -512,7 +513,9 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	settings, err := serve.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
 	require.NoError(t, err)
-	s, err := serve.New([]string{example(t)}, serve.Options{State: filepath.Join(t.TempDir(), "state"), Window: time.Hour})
+	state := filepath.Join(t.TempDir(), "state")
+	s, err := serve.New([]string{example(t)},
+		serve.Options{State: state, Peers: peers(t, "any"), Window: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, s.Begin(io.Discard))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

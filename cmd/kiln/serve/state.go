@@ -154,8 +154,8 @@ func (s *state) save() error {
 }
 
 // replace writes a file, its owner's alone, in the place of an old one, which stays whole until the
-// new one is on disk. Until then the new one has a name that nothing has: so nothing that lies there
-// is written to, no link is followed, and each of two servers renames its own file.
+// new one is on disk. Until then the new one has a name that nothing has: so nothing that lies
+// there is written to, no link is followed, and each of two servers renames its own file.
 func replace(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+tempSuffix+"*")
@@ -176,8 +176,8 @@ func replace(path string, data []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// sweep removes what servers that were killed while they wrote left beside the state. What cannot be
-// removed does no harm.
+// sweep removes what servers that were killed while they wrote left beside the state. What cannot
+// be removed does no harm.
 func (s *state) sweep() {
 	dir, base := filepath.Split(s.path)
 	entries, err := os.ReadDir(cmp.Or(dir, "."))
