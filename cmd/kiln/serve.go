@@ -27,6 +27,7 @@ type serveFlags struct {
 	listen, secrets, state, log string
 	names, again, from          []string
 	window                      time.Duration
+	poolLimit                   int
 	plain                       bool
 
 	peers serve.Peers // what from says
@@ -63,6 +64,7 @@ func serveCommand() *cobra.Command {
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS beyond loopback: whoever listens on the network reads every secret of the machines")
 	flags.StringArrayVar(&f.from, "from", nil, "networks from which documents may be fetched, beside "+
 		"each machine's own addresses: [NODE=]NETWORK[,NETWORK…] or any")
+	flags.IntVar(&f.poolLimit, "pool-limit", 100, "to how many machines of a pool its document is given")
 	flags.StringVar(&f.state, "state", "", "the file that remembers what was fetched (default: served.json in the first DIR)")
 	flags.StringSliceVar(&f.again, "again", nil, "machines and pools that may fetch their documents once more")
 	flags.StringVar(&f.log, "log", "", "the file to which a line of JSON is added for each request (default: standard error)")
@@ -84,6 +86,8 @@ func (f *serveFlags) wrong() error {
 	switch {
 	case f.window <= 0:
 		return usageError{fmt.Errorf("--window %s: want a time ahead, such as 1h", f.window)}
+	case f.poolLimit < 1:
+		return usageError{fmt.Errorf("--pool-limit %d: want how many machines a pool has, 1 or more", f.poolLimit)}
 	case f.secrets == "" && len(f.names) > 0:
 		return usageError{errors.New("--tls-name: a certificate needs the cluster's CA; name the bundle with --secrets")}
 	case f.secrets != "" && f.plain:
@@ -116,8 +120,10 @@ func loopback(host string) bool {
 // run serves. Everything that can be wrong shows before anything is written.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	state := cmp.Or(f.state, filepath.Join(dirs[0], "served.json"))
-	s, err := serve.New(dirs,
-		serve.Options{State: state, Again: f.again, Peers: f.peers, Window: f.window})
+	warn := func(line string) { say(cmd.ErrOrStderr(), "kiln: %s\n", line) }
+	s, err := serve.New(dirs, serve.Options{
+		State: state, Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window, Warn: warn,
+	})
 	if err != nil {
 		return err
 	}
@@ -154,8 +160,8 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
 	}
 	if names := s.Unreachable(); len(names) > 0 {
-		say(cmd.ErrOrStderr(), "kiln: %s: the addresses of its machines are not known, so nobody gets "+
-			"the document; name their network: --from %s=10.0.8.0/22\n", strings.Join(names, ", "), names[0])
+		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
+			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))
 	}
 	if err := s.Serve(ctx, l); err != nil {
 		return err
@@ -204,5 +210,8 @@ func (f *serveFlags) report(out io.Writer, s *serve.Server) {
 	}
 	if len(left) > 0 {
 		say(out, "not fetched: %s\n", strings.Join(left, ", "))
+	}
+	for _, line := range s.Alarms() {
+		say(out, "%s\n", line)
 	}
 }

@@ -16,9 +16,9 @@ type Peers struct {
 // everywhere is every address there is.
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// ParsePeers reads networks. Each value is [NODE=]NETWORK[,NETWORK…], where NODE is a machine or a pool
-// and a network is a prefix, an address, or "any". Without NODE it is for all. All that is wrong is in
-// the error.
+// ParsePeers reads networks. Each value is [NODE=]NETWORK[,NETWORK…], where NODE is a machine or a
+// pool and a network is a prefix, an address, or "any". Without NODE it is for all. All that is
+// wrong is in the error.
 func ParsePeers(values []string) (Peers, error) {
 	p := Peers{of: map[string][]netip.Prefix{}}
 	var errs []error
@@ -99,8 +99,9 @@ func (p Peers) have(name string, a netip.Addr) bool {
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
 
-// peer is the address from which a request comes; the invalid one if it is not known. An IPv4 address that
-// arrived in IPv6 is the IPv4 address, and which interface a link-local one is on says nothing of a machine.
+// peer is the address from which a request comes; the invalid one if it is not known. An IPv4
+// address that arrived in IPv6 is the IPv4 address, and which interface a link-local one is on says
+// nothing of a machine.
 func peer(remote string) netip.Addr {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -109,8 +110,8 @@ func peer(remote string) netip.Addr {
 	return a.Addr().Unmap().WithZone("")
 }
 
-// outsider returns why a request from a does not get what is a machine's; nothing if it may. What is nobody's
-// is everybody's.
+// outsider returns why a request from a does not get what is a machine's; nothing if it may. What
+// is nobody's is everybody's.
 func (s *Server) outsider(it *item, a netip.Addr) string {
 	own := s.catalogue.addresses[it.node]
 	switch {
@@ -127,8 +128,8 @@ func (s *Server) outsider(it *item, a netip.Addr) string {
 		a, it.node, strings.Join(texts, ", "))
 }
 
-// Unreachable lists the machines and pools of which no address and no network is known: nobody may fetch
-// their documents.
+// Unreachable lists the machines and pools of which no address and no network is known: nobody may
+// fetch their documents.
 func (s *Server) Unreachable() []string {
 	var names []string
 	for name := range s.catalogue.folders {

@@ -1,10 +1,15 @@
 package serve_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +27,8 @@ func peers(t *testing.T, values ...string) serve.Peers {
 	return p
 }
 
-// cluster is a folder of a machine with addresses on loopback, one more on another interface, and a pool.
+// cluster is a folder of a machine with addresses on loopback, one more on another interface, and a
+// pool.
 func cluster(t *testing.T) string {
 	return folder(t, []render.Entry{
 		{
@@ -55,8 +61,8 @@ func (r *running) from(t *testing.T, address, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// TestOwnAddresses: what is a machine's goes to the machine's own addresses, and looks to others as if it
-// were not there.
+// TestOwnAddresses: what is a machine's goes to the machine's own addresses, and looks to others as
+// if it were not there.
 func TestOwnAddresses(t *testing.T) {
 	t.Parallel()
 	r := start(t, cluster(t), only(t))
@@ -170,4 +176,91 @@ func TestParsePeers(t *testing.T) {
 		State: filepath.Join(t.TempDir(), "state"), Peers: peers(t, "cp-9=any"),
 	})
 	require.ErrorContains(t, err, "cp-9: no machine or pool of prod")
+}
+
+// TestAlarms: whoever asks for what somebody has, or from where the machine is not, shows on the
+// terminal.
+func TestAlarms(t *testing.T) {
+	t.Parallel()
+	r := start(t, cluster(t), only(t, "cp-1=127.0.0.9"))
+	status, _ := r.from(t, "127.0.0.66", "/cp-1/user-data?mac=%1b[2J%0akiln")
+	require.Equal(t, http.StatusNotFound, status)
+	status, _ = r.from(t, "127.0.0.2", "/cp-1/user-data")
+	require.Equal(t, http.StatusOK, status)
+	for range 3 {
+		status, _ = r.from(t, "127.0.0.9", "/cp-1/user-data")
+		require.Equal(t, http.StatusNotFound, status)
+	}
+	require.Regexp(t, `^cp-1/user-data was asked for, and not given: 127.0.0.66 is not an address of cp-1 \(.*\); `+
+		"--from cp-1=127.0.0.66 lets it in\n"+
+		`cp-1/user-data was asked for again by 127.0.0.9, and 127.0.0.2 has had it since 2\S+Z: if one of them `+
+		"is not the machine, what it holds is known\n$", r.warnings.String())
+	require.Equal(t, []string{
+		"asked for again after it was given: 3",
+		"asked for from an address that is not the machine's: 1",
+	}, r.Alarms())
+
+	r = start(t, cluster(t), nil)
+	for range 2 {
+		_, _ = r.from(t, "127.0.0.2", "/cp-1/user-data")
+	}
+	require.Regexp(t, `^cp-1/user-data was asked for again by 127.0.0.2, which has had it since 2\S+Z: the machine `+
+		`forgot it \(--again cp-1 gives it once more\), or somebody else took it there`+"\n$", r.warnings.String())
+}
+
+// TestPoolLimit: a pool's document goes to so many machines and no more, whatever they call
+// themselves. Who asks as several machines shows on the terminal.
+func TestPoolLimit(t *testing.T) {
+	t.Parallel()
+	dir := cluster(t)
+	limited := func(o *serve.Options) { o.PoolLimit = 3 }
+	r := start(t, dir, limited)
+	given := 0
+	for i := range 60 {
+		status, _ := r.from(t, "127.0.0.2", fmt.Sprintf("/pools/small/user-data?uuid=%d", i))
+		if status == http.StatusOK {
+			given++
+			require.Eventually(t, func() bool { // the log comes after the answer
+				return strings.Count(r.log.String(), `"decision":"served"`) == given
+			}, 5*time.Second, time.Millisecond)
+		}
+	}
+	require.Equal(t, 3, given)
+	r.requireLogged(t, map[string]any{
+		"node": "small", "decision": "refused", "reason": "3 machines of the pool have it, the limit",
+	})
+	require.Equal(t, "pools/small/user-data: 127.0.0.2 has it as 2 machines; behind a NAT or a proxy that is usual, "+
+		"and otherwise somebody collects it\n"+
+		"pools/small/user-data: 3 machines have it, and 127.0.0.2 asks as another one: if the pool small has more, "+
+		"say so with --pool-limit; if not, one of them is not of the pool\n", r.warnings.String())
+	require.Equal(t, []string{
+		"asked for by more machines of a pool than --pool-limit: 57",
+		"given to one address as several machines of a pool: 2",
+	}, r.Alarms())
+	require.NoError(t, r.stop())
+	info, err := os.Stat(filepath.Join(dir, "served.json"))
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(2000))
+
+	r = start(t, dir, limited)
+	status, _ := r.from(t, "127.0.0.3", "/pools/small/user-data")
+	require.Equal(t, http.StatusNotFound, status, "the limit holds over restarts")
+	require.NoError(t, r.stop())
+	r = start(t, dir, func(o *serve.Options) { o.PoolLimit, o.Again = 1, []string{"small"} })
+	var group sync.WaitGroup
+	var all atomic.Int32
+	for i := range 20 {
+		group.Go(func() {
+			answer, err := http.Get(fmt.Sprintf("%s/pools/small/user-data?uuid=%d", r.url, i))
+			if err == nil && answer.StatusCode == http.StatusOK {
+				all.Add(1)
+			}
+			if err == nil {
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, 1, all.Load(), "at the same time too")
 }

@@ -107,6 +107,32 @@ func (s *state) find(f *fetch) *fetch {
 	return nil
 }
 
+// count returns to how many machines the same document went.
+func (s *state) count(f *fetch) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.fetches {
+		if b := &s.fetches[i]; b.Path == f.Path && b.SHA256 == f.SHA256 {
+			n++
+		}
+	}
+	return n
+}
+
+// machines returns to how many machines at the same address the same document went.
+func (s *state) machines(f *fetch) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := peer(f.Remote)
+	for i := range s.fetches {
+		b := &s.fetches[i]
+		if b.Path == f.Path && b.SHA256 == f.SHA256 && peer(b.Remote) == at {
+			n++
+		}
+	}
+	return n
+}
+
 // any says whether somebody has fetched what is at a path.
 func (s *state) any(path string) bool {
 	s.mu.Lock()
