@@ -30,8 +30,8 @@ var titles = [kinds]string{
 	poolShared:   "given to one address as several machines of a pool",
 }
 
-// Bounds of what is said on the terminal, for each kind by itself: who causes many lines of one kind hides
-// none of another.
+// Bounds of what is said on the terminal, for each kind by itself: who causes many lines of one
+// kind hides none of another.
 const (
 	quietTime   = time.Minute      // between two lines of one kind about one document
 	alarmBurst  = 8                // lines of one kind at once
@@ -52,7 +52,8 @@ type alarms struct {
 	}
 }
 
-// raise counts an alarm about a document, and says it unless much of its kind was said a short time ago.
+// raise counts an alarm about a document, and says it unless much of its kind was said a short time
+// ago.
 func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

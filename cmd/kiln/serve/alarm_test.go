@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAlarmsAreFew: whoever causes alarms fills no terminal, and hides none of another kind. All are counted.
+// TestAlarmsAreFew: whoever causes alarms fills no terminal, and hides none of another kind. All
+// are counted.
 func TestAlarmsAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
