@@ -1,6 +1,8 @@
 package serve_test
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/serve"
+	"kiln/pki"
 	"kiln/render"
 )
 
@@ -263,4 +266,42 @@ func TestPoolLimit(t *testing.T) {
 	}
 	group.Wait()
 	require.EqualValues(t, 1, all.Load(), "at the same time too")
+}
+
+// TestNoRedirects: the server sends nobody to another place, and a TLS server answers nothing in
+// the clear.
+func TestNoRedirects(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("a redirect")
+	}}
+	for _, path := range []string{
+		"/cp-1", "/cp-1/", "//cp-1/config.ign", "/cp-1//config.ign", "/cp-1/./config.ign", "/x/../cp-1/config.ign",
+		"//other.example.com/cp-1/config.ign", "/ipxe", "/cp-1/config.ign/",
+	} {
+		answer, err := client.Get(r.url + path)
+		require.NoError(t, err, path)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
+	}
+	b, err := pki.New(pki.Options{
+		Name: "prod", Now: time.Now(), Algorithm: pki.P256, CALifetime: 24 * time.Hour, FormationWindow: time.Hour,
+	})
+	require.NoError(t, err)
+	settings, err := serve.TLS(b, []string{"127.0.0.1"}, time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	s, err := serve.New([]string{example(t)}, serve.Options{
+		State: filepath.Join(t.TempDir(), "state"), Peers: peers(t, "any"), Window: time.Hour,
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Begin(io.Discard))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = s.Serve(t.Context(), tls.NewListener(l, settings)) }()
+	answer, err := client.Get("http://" + l.Addr().String() + "/cp-1/config.ign")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Len(t, s.Left(), 4)
 }
