@@ -7,8 +7,8 @@ import (
 	"kiln/render"
 )
 
-// exposure tells what others on the network read, and what they can do, when machines boot from these
-// addresses: a line for each thing to know, none if they are all https.
+// exposure tells what others on the network read, and what they can do, when machines boot from
+// these addresses: a line for each thing to know, none if they are all https.
 func (f *netbootFlags) exposure(entries []render.Entry) (lines []string) {
 	for _, address := range []string{f.url, f.matchbox} {
 		if !strings.HasPrefix(strings.ToLower(address), "http://") {
