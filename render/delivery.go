@@ -59,7 +59,7 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (own *node.Node, body *
 		return nil, nil, fmt.Errorf("%s: %w", body.Name, err)
 	}
 	sum := sha512.Sum512(body.Data)
-	remote.SHA512 = hex.EncodeToString(sum[:])
+	remote.SHA512, remote.Bytes = hex.EncodeToString(sum[:]), len(body.Data)
 	remote.URL = d.BodyURL(m.Name, remote.SHA512)
 	own.Remote = remote
 	return own, body, nil

@@ -69,6 +69,9 @@ func TestDelivery(t *testing.T) {
 			require.Equal(t, filepath.Join(d.Dir, body.Name), d.Entry.Body.Document)
 			require.Equal(t, d.Entry.Body.URL, doc.Remote.URL)
 			require.Equal(t, hash, doc.Remote.SHA512)
+			if d.Files[0].Name == "user-data" {
+				require.Equal(t, len(body.Data), doc.Remote.Bytes, "no more is downloaded")
+			}
 			require.Equal(t, mode == "pointer", doc.Remote.Whole)
 			require.Len(t, d.Files[0].Data, d.Entry.Bytes, "the share of the platform's limit is the document's")
 			rest := unpacked(t, body.Name, body.Data)

@@ -44,6 +44,9 @@ type Entry struct {
 	// Kubelet is the version of the kubelet that the machine's image has to have.
 	Kubelet   string   `json:"kubeletVersion"`
 	Addresses []string `json:"addresses,omitempty"`
+	// InterfaceAddresses are what the machine's interfaces have beyond Addresses, where the
+	// configuration configures them.
+	InterfaceAddresses []string `json:"interfaceAddresses,omitempty"`
 	// MAC and UUID are by what the machine can be known when it asks for its document, where the configuration says so: the address of
 	// one of its interfaces, in lower case with colons, and the system UUID of its firmware.
 	MAC  string `json:"mac,omitempty"`
@@ -136,7 +139,8 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		Document: path.Join(d.Dir, d.Files[0].Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc), Limit: limit,
-		Kubelet: head.kubelet, Addresses: addresses(m), MAC: m.MAC, UUID: m.ProductUUID, Secrets: secrets(n), ValidUntil: r.validUntil(m),
+		Kubelet: head.kubelet, Addresses: addresses(m),
+		InterfaceAddresses: interfaceAddresses(m), MAC: m.MAC, UUID: m.ProductUUID, Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
@@ -147,6 +151,19 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		d.Entry.Body = &Body{Document: path.Join(d.Dir, body.Name), SHA512: open.Remote.SHA512, Bytes: len(body.Data), URL: open.Remote.URL}
 	}
 	return d, nil
+}
+
+// interfaceAddresses are the addresses of m's interfaces that are not among its own, in their
+// order.
+func interfaceAddresses(m *plan.Machine) (out []string) {
+	for i := range m.Interfaces {
+		for _, p := range m.Interfaces[i].Addresses {
+			if !slices.Contains(m.Addresses, p.Addr()) {
+				out = append(out, p.Addr().String())
+			}
+		}
+	}
+	return out
 }
 
 // pack returns n in m's format, as small as limit needs it.

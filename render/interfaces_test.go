@@ -425,3 +425,21 @@ func TestNetworkConfigSchema(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 	})
 }
+
+// TestInterfaceAddresses: the inventory lists the addresses from which a machine may ask for its
+// document, beyond those that are its Node's.
+func TestInterfaceAddresses(t *testing.T) {
+	t.Parallel()
+	r := load(t, "interfaces")
+	extra := map[string][]string{}
+	for i := range r.Machines() {
+		d, err := r.Document(i)
+		require.NoError(t, err)
+		extra[d.Entry.Node] = d.Entry.InterfaceAddresses
+		for _, a := range d.Entry.InterfaceAddresses {
+			require.NotContains(t, d.Entry.Addresses, a)
+		}
+	}
+	require.Empty(t, extra["cp-1"])
+	require.Equal(t, []string{"10.8.0.21"}, extra["debian"])
+}

@@ -101,6 +101,9 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	for _, line := range f.exposure(entries) {
+		say(cmd.ErrOrStderr(), "kiln: %s\n", line)
+	}
 	for _, s := range result.Skipped {
 		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}

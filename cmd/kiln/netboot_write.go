@@ -61,7 +61,7 @@ func (f *netbootFlags) index() (*media.Index, error) {
 		return nil, fmt.Errorf("%s: a folder of kiln render, with more than machines may see; name another one with --out", f.out)
 	}
 	name := filepath.Join(f.out, media.IndexFile)
-	data, err := os.ReadFile(name)
+	data, err := readPlain(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -79,9 +79,26 @@ func (f *netbootFlags) index() (*media.Index, error) {
 // the files, unless a run that was cut off wrote them.
 func (f *netbootFlags) free(file media.File) error {
 	name := filepath.Join(f.out, file.Path)
-	there, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, file.Data) {
+	there, err := readPlain(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, file.Data):
 		return nil
+	case err != nil:
+		return err
 	}
 	return fmt.Errorf("%s: is there already, and not of kiln netboot; name another folder with --out", name)
+}
+
+// readPlain reads a file of the folder. It fails at once if there is a FIFO, which nobody may ever
+// write to, or anything else that is no plain file. The error wraps fs.ErrNotExist if there is
+// nothing.
+func readPlain(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a plain file; name another folder with --out", name)
+	}
+	return os.ReadFile(name)
 }

@@ -25,9 +25,12 @@ import (
 
 type serveFlags struct {
 	listen, secrets, state, log string
-	names, again                []string
+	names, again, from          []string
 	window                      time.Duration
+	poolLimit                   int
 	plain                       bool
+
+	peers serve.Peers // what from says
 }
 
 func serveCommand() *cobra.Command {
@@ -36,12 +39,15 @@ func serveCommand() *cobra.Command {
 		Use:   "serve DIR...",
 		Short: "Hand each machine its document over HTTP, once and for a bounded time",
 		Long: "Hand each machine its document over HTTP, once and for a bounded time. DIR is a folder that kiln render wrote, and one that kiln netboot wrote.\n" +
+			"What is a machine's goes to the machine's own addresses, as cluster.yaml has them. --from lets in\n" +
+			"others: machines that boot with an address of DHCP, machines behind a NAT or a proxy, and the\n" +
+			"machines of pools, whose addresses nobody knows.\n" +
 			"A document counts as fetched when all of it arrived; one that was cut off may be fetched again. Whatever else is asked for is not there (404).\n" +
 			"With --secrets the server speaks TLS, with a certificate of the cluster's CA; without it, it answers on loopback alone. docs/delivery.md says more.",
-		Example: `  kiln serve ./nodes
-  kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml --tls-name boot.example.com
-  kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --window 20m --log audit.log
-  kiln serve ./nodes --again worker-3`,
+		Example: `  kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml --tls-name boot.example.com
+  kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml --from blue=10.8.0.0/16
+  kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --from 10.0.0.0/24 --window 20m --log audit.log
+  kiln serve ./nodes --from 127.0.0.1 --again worker-3`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := f.wrong(); err != nil {
@@ -56,6 +62,9 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&f.secrets, "secrets", "", "the bundle, for a TLS certificate of the cluster's CA")
 	flags.StringSliceVar(&f.names, "tls-name", nil, "names and addresses by which machines reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS beyond loopback: whoever listens on the network reads every secret of the machines")
+	flags.StringArrayVar(&f.from, "from", nil, "networks from which documents may be fetched, beside "+
+		"each machine's own addresses: [NODE=]NETWORK[,NETWORK…] or any")
+	flags.IntVar(&f.poolLimit, "pool-limit", 100, "to how many machines of a pool its document is given")
 	flags.StringVar(&f.state, "state", "", "the file that remembers what was fetched (default: served.json in the first DIR)")
 	flags.StringSliceVar(&f.again, "again", nil, "machines and pools that may fetch their documents once more")
 	flags.StringVar(&f.log, "log", "", "the file to which a line of JSON is added for each request (default: standard error)")
@@ -71,13 +80,22 @@ func (f *serveFlags) wrong() error {
 	if err != nil || port == "" {
 		return usageError{fmt.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443", f.listen)}
 	}
+	if f.peers, err = serve.ParsePeers(f.from); err != nil {
+		return usageError{err}
+	}
 	switch {
 	case f.window <= 0:
 		return usageError{fmt.Errorf("--window %s: want a time ahead, such as 1h", f.window)}
+	case f.poolLimit < 1:
+		return usageError{fmt.Errorf("--pool-limit %d: want how many machines a pool has, 1 or more", f.poolLimit)}
 	case f.secrets == "" && len(f.names) > 0:
 		return usageError{errors.New("--tls-name: a certificate needs the cluster's CA; name the bundle with --secrets")}
 	case f.secrets != "" && f.plain:
 		return usageError{errors.New("--secrets and --plain-http: the one is for TLS, the other for none; name one of them")}
+	case loopback(host) && !f.peers.Has():
+		return usageError{fmt.Errorf("--listen %s: this computer alone reaches it, and no machine has "+
+			"such an address: --from 127.0.0.1 gives documents to everybody on this computer, such as a "+
+			"proxy before the server; machines need --listen with an address of their network", f.listen)}
 	case f.secrets == "" && !f.plain && !loopback(host):
 		return usageError{fmt.Errorf("--listen %s: documents hold secrets, and this address is not loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that network", f.listen)}
 	case f.secrets != "" && len(f.names) == 0:
@@ -101,7 +119,11 @@ func loopback(host string) bool {
 
 // run serves. Everything that can be wrong shows before anything is written.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
-	s, err := serve.New(dirs, serve.Options{State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")), Again: f.again, Window: f.window})
+	state := cmp.Or(f.state, filepath.Join(dirs[0], "served.json"))
+	warn := func(line string) { say(cmd.ErrOrStderr(), "kiln: %s\n", line) }
+	s, err := serve.New(dirs, serve.Options{
+		State: state, Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window, Warn: warn,
+	})
 	if err != nil {
 		return err
 	}
@@ -132,6 +154,15 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	out := cmd.OutOrStdout()
 	name, _ := s.Cluster()
 	say(out, "%s: the documents of %s for %s, until %s\n", url, name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
+	if f.peers.Has() {
+		say(out, "to the machines' own addresses, and from: %s\n", f.peers)
+	} else {
+		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
+	}
+	if names := s.Unreachable(); len(names) > 0 {
+		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
+			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))
+	}
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -179,5 +210,8 @@ func (f *serveFlags) report(out io.Writer, s *serve.Server) {
 	}
 	if len(left) > 0 {
 		say(out, "not fetched: %s\n", strings.Join(left, ", "))
+	}
+	for _, line := range s.Alarms() {
+		say(out, "%s\n", line)
 	}
 }

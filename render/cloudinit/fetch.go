@@ -2,6 +2,7 @@ package cloudinit
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"kiln/render/node"
@@ -15,15 +16,20 @@ const (
 	// bodyDir is where the machine keeps its body until the first boot has verified all files; the hook makes it the same way.
 	bodyDir = "/var/lib/kiln"
 
-	// fetchBody fetches the body with SHA-512 $2 from $1, trusting the CA $3 if there is one, and runs it. What arrives is another file until it is whole
-	// and known to be the right one; and once it is there, no later boot asks for it again: a server may give it once.
+	// fetchBody fetches the body with SHA-512 $2 and $3 bytes from $1, trusting the CA $4 if there
+	// is one, and runs it. What arrives is another file until it is whole and known to be the right
+	// one; and once it is there, no later boot asks for it again: a server may give it once. No
+	// more than $3 bytes are kept, however much a server sends: curl's --max-filesize knows no
+	// bound for an answer without a length up to 8.4.0. Redirects are not followed.
 	fetchBody = `[ ! -e ` + node.Verified + ` ] || exec rm -f ` + bodyDir + `/body ` + bodyDir + `/ca
 umask 077; mkdir -p ` + bodyDir + `; cd ` + bodyDir + `
 ok() { echo "$2  $1" | sha512sum -c --status 2>/dev/null; }
-[ -z "$3" ] || printf %s "$3" >ca
+[ -z "$4" ] || printf %s "$4" >ca
 t=1
 until ok body "$2"; do
- if curl -gfsS ${3:+--cacert ca} --connect-timeout 20 -m 900 -o new -- "$1"; then ok new "$2" && sync new && mv new body && continue; e='is not what was rendered'; else e='cannot be fetched'; fi
+ curl -gfsS ${4:+--cacert ca} --connect-timeout 20 -m 900 -- "$1" | head -c $3 >new
+ ok new "$2" && sync new && mv new body && continue
+ e='is not what was rendered'; [ $(wc -c <new) = $3 ] || e='cannot be fetched'
  echo "kiln: $1 $e; again in $t s"; sleep $t; t=$((t<60?t*2:t))
 done
 sh body files`
@@ -36,17 +42,18 @@ sh body files`
 var BodyFiles = []string{bodyDir + "/body", bodyDir + "/ca"}
 
 func fetchCommand(r *node.Remote) argv {
-	return argv{"sh", "-c", fetchBody, "--", r.URL, r.SHA512, string(r.CA)}
+	return argv{"sh", "-c", fetchBody, "--", r.URL, r.SHA512, strconv.Itoa(r.Bytes), string(r.CA)}
 }
 
 // readFetchCommand is the inverse of fetchCommand; nil if command is another.
 func readFetchCommand(command argv) *node.Remote {
-	if len(command) != 7 || command[2] != fetchBody {
+	if len(command) != 8 || command[2] != fetchBody {
 		return nil
 	}
 	r := &node.Remote{URL: command[4], SHA512: command[5]}
-	if command[6] != "" {
-		r.CA = []byte(command[6])
+	r.Bytes, _ = strconv.Atoi(command[6]) // what is no number differs below
+	if command[7] != "" {
+		r.CA = []byte(command[7])
 	}
 	if !slices.Equal(command, fetchCommand(r)) {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +29,7 @@ import (
 func remote(whole bool) *node.Node {
 	n := &node.Node{
 		AuthorizedKeys: []string{"ssh-ed25519 AAAA you@example"},
-		Remote:         &node.Remote{URL: "https://boot.example.com/cp-1", SHA512: strings.Repeat("0", 128), CA: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"), Whole: whole, Named: whole},
+		Remote:         &node.Remote{URL: "https://boot.example.com/cp-1", SHA512: strings.Repeat("0", 128), Bytes: 12345, CA: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"), Whole: whole, Named: whole},
 	}
 	if !whole {
 		n.Dirs = []node.Dir{{Path: "/etc/kubernetes", Mode: 0o755, User: "root", Group: "root"}}
@@ -218,8 +219,8 @@ func TestFetchRuns(t *testing.T) {
 		case 1:
 			http.NotFound(w, r)
 		case 2: // half of it
-			w.Header().Set("Content-Length", "1000")
-			_, _ = io.WriteString(w, body)
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = io.WriteString(w, body[:len(body)/2])
 		case 3: // another of the same size
 			_, _ = io.WriteString(w, strings.Replace(body, "ran", "run", 1))
 		default:
@@ -230,6 +231,7 @@ func TestFetchRuns(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	n := remote(true)
+	n.Remote.Bytes = len(body)
 	n.Remote.URL, n.Remote.SHA512, n.Remote.CA = server.URL+"/body?{a}[b]", hex.EncodeToString(sum[:]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	fetch, start := commands(t, n, "bootcmd")[1], commands(t, n, "runcmd")[0]
 	lib := filepath.Join(dir, "lib")
@@ -288,4 +290,70 @@ func TestFetchRuns(t *testing.T) {
 	text, err := cmd.CombinedOutput()
 	require.Error(t, err, "%s", text)
 	require.EqualValues(t, 3, requests.Load(), "nothing is asked of a server that the CA does not vouch for")
+}
+
+// TestFetchIsBounded: whatever a server sends, the machine keeps no more of it than its body has
+// bytes, and goes nowhere else for it.
+func TestFetchIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"curl", "sha512sum"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not installed")
+		}
+	}
+	body := "#!/bin/sh\n: " + strings.Repeat("x", 100_000) + "\n"
+	sum := sha512.Sum512([]byte(body))
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		elsewhere.Add(1)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(other.Close)
+	for name, answer := range map[string]http.HandlerFunc{
+		"chunks without an end": func(w http.ResponseWriter, r *http.Request) {
+			for range 1 << 12 { // 256 MiB
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+			t.Error("all of it was taken")
+		},
+		"a length without measure": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(1<<28))
+			for range 1 << 12 {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+			t.Error("all of it was taken")
+		},
+		"another place": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+"/body", http.StatusFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			server := httptest.NewTLSServer(answer)
+			t.Cleanup(server.Close)
+			n := remote(true)
+			n.Remote.URL, n.Remote.SHA512 = server.URL, hex.EncodeToString(sum[:])
+			n.Remote.Bytes = len(body)
+			n.Remote.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+			words := replaced(commands(t, n, "bootcmd")[1], dir)
+			// The first pause ends it.
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"), []byte("#!/bin/sh\nkill $PPID\n"), 0o700))
+			cmd := exec.Command(words[0], words[1:]...)
+			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+			cmd.WaitDelay = time.Minute
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(out), "kiln: "+server.URL+" ")
+			info, err := os.Stat(filepath.Join(dir, "new"))
+			require.NoError(t, err)
+			require.LessOrEqual(t, info.Size(), int64(len(body)))
+			require.NoFileExists(t, filepath.Join(dir, "body"))
+			require.Zero(t, elsewhere.Load(), "it was redirected")
+		})
+	}
 }

@@ -60,7 +60,10 @@ type Node struct {
 type Remote struct {
 	URL    string // https, or http
 	SHA512 string // of the body, in hex; the machine acts on nothing that has another
-	CA     []byte // certificates in PEM of who may have signed the server's; empty for those whom the system trusts
+	// Bytes is how long the body is, which bounds what the machine downloads. Ignition's documents
+	// do not have it: Ignition knows no such bound.
+	Bytes int
+	CA    []byte // certificates in PEM of who may have signed the server's; empty for those whom the system trusts
 	// Whole says that the document has nothing but the way to the body.
 	Whole bool
 	// Named says that the body gives the host its name, which cloud-init then leaves alone. Ignition never sets one.

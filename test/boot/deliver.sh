@@ -9,6 +9,7 @@
 #   deliver.sh [--keep]
 #
 # The kiln serve that has what they fetch starts after them. What has been fetched is not there a second time. The local ports 2497 and 2498 are the servers'.
+# Machines reach them through a NAT, so that all of them come from 127.0.0.1.
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
@@ -44,7 +45,7 @@ machines=(cp-1 worker-1 worker-2 worker-3 pool-a pool-b)
 kiln=$tmp/kiln nodes=$dir/nodes
 
 serve() { # serve NAME ARGUMENT... in the background, with a log
-  "$kiln" serve "${@:2}" --state "$tmp/$1.json" --log "$tmp/$1.log" &
+  "$kiln" serve "${@:2}" --from 127.0.0.1 --state "$tmp/$1.json" --log "$tmp/$1.log" &
   servers+=($!)
 }
 

@@ -18,7 +18,7 @@ type record struct {
 	Path     string `json:"path,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Document string `json:"document,omitempty"`
-	// Decision is served, refused, cut off or failed.
+	// Decision is served, refused, cut off, failed, or disclosed: sent whole, and not confirmed.
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Status   int    `json:"status,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -25,8 +26,9 @@ import (
 type catalogue struct {
 	cluster, id string // name and UUID
 	items       map[string]*item
-	owners      map[identity]string // the machine that an identity is of
-	folders     map[string]string   // of a machine, by its name
+	owners      map[identity]string     // the machine that an identity is of
+	folders     map[string]string       // of a machine, by its name
+	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
 }
 
 // identity is by what a request says which machine it comes from.
@@ -62,14 +64,17 @@ var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" 
 
 // readFolders lists what there is in some folders.
 func readFolders(dirs []string) (*catalogue, error) {
-	c := &catalogue{items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{}}
+	c := &catalogue{
+		items: map[string]*item{}, owners: map[identity]string{},
+		folders: map[string]string{}, addresses: map[string][]netip.Addr{},
+	}
 	var errs []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			errs = append(errs, cmp.Or(err, fmt.Errorf("%s: not a folder", dir)))
 			continue
 		}
-		inv, err := render.ReadInventory(dir)
+		inv, err := readInventory(dir)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -95,6 +100,19 @@ func readFolders(dirs []string) (*catalogue, error) {
 	return c, errors.Join(errs...)
 }
 
+// readInventory returns the inventory of a folder, or nil if it has none.
+func readInventory(dir string) (*render.Inventory, error) {
+	f, err := openInside(dir, render.InventoryFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	_ = f.Close() // it was opened to see that reading it will not wait for ever
+	return render.ReadInventory(dir)
+}
+
 // document adds a machine's document and what cloud-init reads with it.
 func (c *catalogue) document(dir string, e *render.Entry) error {
 	if !fs.ValidPath(e.Document) {
@@ -108,6 +126,15 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 		}
 	}
 	errs := []error{c.add(doc), c.body(dir, e)}
+	for _, text := range slices.Concat(e.Addresses, e.InterfaceAddresses) {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: node %s: %q is not an IP address; render again",
+				filepath.Join(dir, render.InventoryFile), e.Node, text))
+			continue
+		}
+		c.addresses[e.Node] = append(c.addresses[e.Node], a.Unmap())
+	}
 	if _, err := doc.read(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Document), err))
 	}
@@ -274,14 +301,17 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
 	}
-	f, err := os.OpenInRoot(it.dir, filepath.FromSlash(it.file))
-	if err != nil {
+	f, err := openInside(it.dir, it.file)
+	switch {
+	case errors.Is(err, errNotPlain):
+		return nil, 0, errNotPlain
+	case err != nil:
 		return nil, 0, errors.New("it cannot be read")
 	}
 	info, err := f.Stat()
 	switch {
-	case err != nil || !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file")
+	case err != nil:
+		err = errors.New("it cannot be read")
 	case info.Size() > maxServed && !it.image:
 		err = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 	}

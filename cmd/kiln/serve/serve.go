@@ -35,6 +35,12 @@ type Options struct {
 	State string
 	// Again names machines and pools whose documents are given once more, whatever the state says.
 	Again []string
+	// Peers are networks from which documents are given, beside their machines' own addresses.
+	Peers Peers
+	// PoolLimit is to how many machines of a pool its document is given.
+	PoolLimit int
+	// Warn is told in one line what a person has to know at once; it may be nil.
+	Warn func(line string)
 	// Window is how long documents are given, from Serve on.
 	Window time.Duration
 }
@@ -44,6 +50,9 @@ type Server struct {
 	catalogue *catalogue
 	state     *state
 	again     []string
+	peers     Peers
+	limit     int // of a pool's machines
+	alarms    alarms
 	window    time.Duration
 
 	audit *audit // set by Begin
@@ -53,7 +62,8 @@ type Server struct {
 	broken   chan error    // why it has to end
 
 	mu        sync.Mutex
-	turns     map[string]chan struct{} // one transfer of each document at a time
+	turns     map[string]*turn // one transfer of each document to each machine at a time
+	pools     map[string]int   // transfers of a pool's document that are under way
 	transfers sync.WaitGroup
 }
 
@@ -64,8 +74,13 @@ func New(dirs []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range o.Again {
-		if c.folders[name] == "" {
+	named := slices.Clone(o.Again)
+	for name := range o.Peers.of {
+		named = append(named, name)
+	}
+	slices.Sort(named)
+	for _, name := range named {
+		if name != "" && c.folders[name] == "" {
 			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them", name, c.cluster)
 		}
 	}
@@ -74,8 +89,9 @@ func New(dirs []string, o Options) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		catalogue: c, state: st, again: o.Again, window: o.Window,
-		stopping: make(chan struct{}), broken: make(chan error, 1), turns: map[string]chan struct{}{},
+		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit, window: o.Window,
+		alarms: alarms{warn: o.Warn}, stopping: make(chan struct{}), broken: make(chan error, 1),
+		turns: map[string]*turn{}, pools: map[string]int{},
 	}, nil
 }
 
@@ -111,6 +127,9 @@ func (s *Server) Left() []string {
 	slices.Sort(left)
 	return left
 }
+
+// Alarms counts what a person had to know, a line for each kind.
+func (s *Server) Alarms() []string { return s.alarms.summary() }
 
 // Serve answers on l until the window ends, ctx is done, or the state cannot be kept, which alone is an error. Transfers that are under way then
 // have some seconds to end. It may be called once, after Begin.
@@ -181,9 +200,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // find returns what a request is for, and why it is refused, if it is.
 func (s *Server) find(r *http.Request) (*item, string) {
 	it := s.catalogue.item(r.URL.Path)
-	switch {
-	case it == nil:
+	if it == nil {
 		return nil, "there is no such document"
+	}
+	if reason := s.outsider(it, peer(r.RemoteAddr)); reason != "" {
+		s.alarms.raise(askedOutside, it.path, "%s was asked for, and not given: %s",
+			strings.TrimPrefix(it.path, "/"), reason)
+		return it, reason
+	}
+	switch {
 	case r.Method != http.MethodGet:
 		return it, "the method is not GET"
 	case !time.Now().Before(s.until):
@@ -237,7 +262,8 @@ func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
 // one gets it if the first is cut off.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
 	machine := it.machine(r)
-	turn := s.turn(it.path + " " + machine)
+	turn, leave := s.turn(it.path + " " + machine)
+	defer leave()
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
@@ -256,14 +282,38 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	}
 	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hexSum(data, 0), Remote: r.RemoteAddr}
 	if before := s.state.find(&f); before != nil {
+		s.tell(it, before, &f)
 		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s", before.Time.Format(time.RFC3339), before.Remote))
 		return
+	}
+	if it.pool {
+		leave, full, busy := s.enter(&f)
+		switch {
+		case full:
+			s.alarms.raise(poolFull, it.path, "%s: %d machines have it, and %s asks as another one: if the "+
+				"pool %s has more, say so with --pool-limit; if not, one of them is not of the pool",
+				rec.Document, s.limit, peer(r.RemoteAddr), it.node)
+			refuse(w, rec, fmt.Sprintf("%d machines of the pool have it, the limit", s.limit))
+			return
+		case busy:
+			later(w, rec, "other machines take the last that the pool's limit leaves")
+			return
+		}
+		defer leave()
 	}
 	s.transfers.Add(1)
 	defer s.transfers.Done()
 	rec.Status = http.StatusOK
 	rec.Bytes, err = deliver(w, data)
-	if err != nil {
+	switch {
+	case err != nil && rec.Bytes == len(data):
+		// What was written may have been read, whether or not the reader says so.
+		rec.Decision, rec.Reason = "disclosed", err.Error()
+		s.alarms.raise(disclosed, it.path, "%s was sent whole to %s, which did not confirm it: it can be "+
+			"fetched again, and %[2]s may have it; if that is not the machine, what it holds is known",
+			rec.Document, peer(r.RemoteAddr))
+		return
+	case err != nil:
 		rec.Decision, rec.Reason = "cut off", err.Error()
 		return
 	}
@@ -276,16 +326,68 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		default:
 		}
 	}
+	if n := s.state.machines(&f); it.pool && n > 1 {
+		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a proxy that is "+
+			"usual, and otherwise somebody collects it", rec.Document, peer(r.RemoteAddr), n)
+	}
+}
+
+// tell says that a document that somebody has was asked for again.
+func (s *Server) tell(it *item, before, now *fetch) {
+	first, second := peer(before.Remote), peer(now.Remote)
+	name, at := strings.TrimPrefix(it.path, "/"), before.Time.Format(time.RFC3339)
+	if first == second {
+		s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, which has had it since %s: the "+
+			"machine forgot it (--again %s gives it once more), or somebody else took it there",
+			name, second, at, it.node)
+		return
+	}
+	s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, and %s has had it since %s: if one of "+
+		"them is not the machine, what it holds is known", name, second, first, at)
 }
 
 // turn is what the transfers of one document to one machine wait for.
-func (s *Server) turn(key string) chan struct{} {
+type turn struct {
+	taken chan struct{}
+	users int
+}
+
+// turn returns the turn of a key, and what says that it is not needed any more.
+func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns[key] == nil {
-		s.turns[key] = make(chan struct{}, 1)
+	t := s.turns[key]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		s.turns[key] = t
 	}
-	return s.turns[key]
+	t.users++
+	return t.taken, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(s.turns, key)
+		}
+	}
+}
+
+// enter counts a transfer of a pool's document. It is full if as many machines as may have it do,
+// and busy if those that are fetching it would be the last ones; leave ends the transfer otherwise.
+func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch have := s.state.count(f); {
+	case have >= s.limit:
+		return nil, true, false
+	case have+s.pools[f.Path] >= s.limit:
+		return nil, false, true
+	}
+	s.pools[f.Path]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pools[f.Path]--
+	}, false, false
 }
 
 // Errors of a transfer, without the addresses that net's have.

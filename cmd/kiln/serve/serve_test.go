@@ -73,6 +73,7 @@ type running struct {
 	*serve.Server
 	url, address string
 	log          *lines
+	warnings     lines
 	stop         func() error
 }
 
@@ -98,7 +99,9 @@ func (l *lines) String() string {
 func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 	t.Helper()
 	r := &running{log: &lines{}}
-	o := serve.Options{State: filepath.Join(dir, "served.json"), Window: time.Hour}
+	state := filepath.Join(dir, "served.json")
+	o := serve.Options{State: state, Peers: peers(t, "any"), PoolLimit: 10, Window: time.Hour}
+	o.Warn = func(line string) { _, _ = r.warnings.Write([]byte(line + "\n")) }
 	if change != nil {
 		change(&o)
 	}
@@ -330,13 +333,15 @@ func TestRestart(t *testing.T) {
 }
 
 // TestCutOff: a transfer that ended early does not count, also if the server had sent everything.
+// That one is a disclosure: who took it has it.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB, more than lies in the buffers between
 	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"}},
 		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
 	r := start(t, dir, nil)
-	for _, path := range []string{"/big/config.ign", "/small/config.ign"} {
+	decisions := map[string]string{"/big/config.ign": "cut off", "/small/config.ign": "disclosed"}
+	for path, decision := range decisions {
 		conn, err := net.Dial("tcp", r.address)
 		require.NoError(t, err)
 		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: boot\r\n\r\n", path)
@@ -344,8 +349,12 @@ func TestCutOff(t *testing.T) {
 		_, err = io.ReadFull(conn, make([]byte, 20))
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
-		r.requireLogged(t, map[string]any{"path": path, "decision": "cut off"})
+		r.requireLogged(t, map[string]any{"path": path, "decision": decision})
 	}
+	require.Eventually(t, func() bool { return r.warnings.String() != "" }, 5*time.Second, time.Millisecond)
+	require.Equal(t, "small/config.ign was sent whole to 127.0.0.1, which did not confirm it: it can be fetched again, "+
+		"and 127.0.0.1 may have it; if that is not the machine, what it holds is known\n", r.warnings.String())
+	require.Equal(t, []string{"sent whole and not confirmed, so that somebody may have it: 1"}, r.Alarms())
 	require.Len(t, r.Left(), 2)
 	r.requireGiven(t, "/big/config.ign", document)
 	r.requireGiven(t, "/small/config.ign", "tiny")
@@ -512,7 +521,9 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	settings, err := serve.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
 	require.NoError(t, err)
-	s, err := serve.New([]string{example(t)}, serve.Options{State: filepath.Join(t.TempDir(), "state"), Window: time.Hour})
+	state := filepath.Join(t.TempDir(), "state")
+	s, err := serve.New([]string{example(t)},
+		serve.Options{State: state, Peers: peers(t, "any"), Window: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, s.Begin(io.Discard))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

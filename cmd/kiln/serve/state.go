@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +20,8 @@ const (
 	stateVersion = "kiln.dev/v1alpha1"
 	stateKind    = "Served"
 	maxState     = 64 << 20
-	tempSuffix   = ".kiln-new"
+	// tempSuffix and a number end the names under which states are written.
+	tempSuffix = ".kiln-new-"
 )
 
 // fetch is one document that one machine has.
@@ -50,13 +54,20 @@ type stateFile struct {
 	Fetches    []fetch `json:"fetches"`
 }
 
-// openState reads the state, or begins one, and makes sure that it can be written.
+// openState reads the state, or begins one. It fails at once if path is a link or no plain file, or
+// holds another cluster's state.
 func openState(path, cluster string) (*state, error) {
 	s := &state{path: path, cluster: cluster}
-	data, err := os.ReadFile(path)
+	file, err := openPlain(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w; name another one with --state", err)
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, maxState+1))
+	switch {
 	case err != nil:
 		return nil, err
 	case len(data) > maxState:
@@ -75,6 +86,7 @@ func openState(path, cluster string) (*state, error) {
 
 // forget drops what is known of machines, and brings the state to disk.
 func (s *state) forget(nodes []string) error {
+	s.sweep()
 	s.mu.Lock()
 	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool { return slices.Contains(nodes, f.Node) })
 	s.version++
@@ -93,6 +105,32 @@ func (s *state) find(f *fetch) *fetch {
 		}
 	}
 	return nil
+}
+
+// count returns to how many machines the same document went.
+func (s *state) count(f *fetch) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.fetches {
+		if b := &s.fetches[i]; b.Path == f.Path && b.SHA256 == f.SHA256 {
+			n++
+		}
+	}
+	return n
+}
+
+// machines returns to how many machines at the same address the same document went.
+func (s *state) machines(f *fetch) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := peer(f.Remote)
+	for i := range s.fetches {
+		b := &s.fetches[i]
+		if b.Path == f.Path && b.SHA256 == f.SHA256 && peer(b.Remote) == at {
+			n++
+		}
+	}
+	return n
 }
 
 // any says whether somebody has fetched what is at a path.
@@ -128,29 +166,54 @@ func (s *state) save() error {
 	if err != nil {
 		return err
 	}
-	if err := replace(s.path, append(data, '\n')); err != nil {
+	data = append(data, '\n')
+	err = replace(s.path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Another server that began just now has swept the new file away.
+		err = replace(s.path, data)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", s.path, err)
 	}
 	s.written = version
 	return nil
 }
 
-// replace writes a file, its owner's alone, in the place of an old one that stays whole until the new one is on disk.
+// replace writes a file, its owner's alone, in the place of an old one, which stays whole until the
+// new one is on disk. Until then the new one has a name that nothing has: so nothing that lies
+// there is written to, no link is followed, and each of two servers renames its own file.
 func replace(path string, data []byte) error {
-	f, err := os.OpenFile(path+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, filepath.Base(path)+tempSuffix+"*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(path+tempSuffix, path)
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(path+tempSuffix))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// sweep removes what servers that were killed while they wrote left beside the state. What cannot
+// be removed does no harm.
+func (s *state) sweep() {
+	dir, base := filepath.Split(s.path)
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), base+tempSuffix)
+		if ok && e.Type().IsRegular() && number != "" && strings.Trim(number, "0123456789") == "" {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }

@@ -1,0 +1,109 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// alarm is a kind of thing that a person has to know at once, and not only from the log.
+type alarm int
+
+const (
+	askedAgain   alarm = iota // for a document that somebody has
+	askedOutside              // from an address that is not the machine's
+	disclosed                 // a document was sent whole, and nobody confirmed it
+	poolFull                  // more machines asked for a pool's document than were expected
+	poolShared                // one address has a pool's document as several machines
+	kinds
+)
+
+// titles say in the summary what was counted.
+var titles = [kinds]string{
+	askedAgain:   "asked for again after it was given",
+	askedOutside: "asked for from an address that is not the machine's",
+	disclosed:    "sent whole and not confirmed, so that somebody may have it",
+	poolFull:     "asked for by more machines of a pool than --pool-limit",
+	poolShared:   "given to one address as several machines of a pool",
+}
+
+// Bounds of what is said on the terminal, for each kind by itself: who causes many lines of one
+// kind hides none of another.
+const (
+	quietTime   = time.Minute      // between two lines of one kind about one document
+	alarmBurst  = 8                // lines of one kind at once
+	refillAlarm = 10 * time.Second // for one more
+)
+
+// alarms says what is alarming in plain lines, few enough to be read, and counts all of it.
+type alarms struct {
+	warn func(line string)
+
+	mu    sync.Mutex
+	kinds [kinds]struct {
+		said   map[string]time.Time // when the last line about a document was
+		burst  int                  // lines said since refill
+		refill time.Time
+		hidden int // not said since the last line
+		total  int
+	}
+}
+
+// raise counts an alarm about a document, and says it unless much of its kind was said a short time
+// ago.
+func (a *alarms) raise(kind alarm, document, format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := &a.kinds[kind]
+	k.total++
+	now := time.Now()
+	if last, ok := k.said[document]; ok && now.Sub(last) < quietTime {
+		k.hidden++
+		return
+	}
+	if back := int(now.Sub(k.refill) / refillAlarm); back > 0 {
+		k.burst, k.refill = max(0, k.burst-back), now
+	}
+	if k.burst >= alarmBurst {
+		k.hidden++
+		return
+	}
+	k.burst++
+	if k.said == nil {
+		k.said = map[string]time.Time{}
+	}
+	k.said[document] = now // as many as there are documents
+	line := fmt.Sprintf(format, args...)
+	if k.hidden > 0 {
+		line += fmt.Sprintf(" (before it %d more of this kind, which the log has)", k.hidden)
+		k.hidden = 0
+	}
+	if a.warn != nil {
+		a.warn(printable(line))
+	}
+}
+
+// summary is a line for each kind that there was.
+func (a *alarms) summary() (lines []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for kind := range a.kinds {
+		if n := a.kinds[kind].total; n > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d", titles[kind], n))
+		}
+	}
+	return lines
+}
+
+// printable returns text in one line without anything that a terminal obeys.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, text)
+}

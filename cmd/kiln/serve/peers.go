@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Peers are the networks from which documents may be fetched, beside each machine's own addresses.
+type Peers struct {
+	of map[string][]netip.Prefix // by the name of a machine or pool; "" stands for all of them
+}
+
+// everywhere is every address there is.
+var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
+// ParsePeers reads networks. Each value is [NODE=]NETWORK[,NETWORK…], where NODE is a machine or a
+// pool and a network is a prefix, an address, or "any". Without NODE it is for all. All that is
+// wrong is in the error.
+func ParsePeers(values []string) (Peers, error) {
+	p := Peers{of: map[string][]netip.Prefix{}}
+	var errs []error
+	for _, value := range values {
+		name, list, named := strings.Cut(value, "=")
+		if !named {
+			name, list = "", value
+		}
+		for text := range strings.SplitSeq(list, ",") {
+			networks, err := network(text)
+			if named && name == "" {
+				err = errors.New("want the name of a machine or pool before =")
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--from %s: %w", value, err))
+				continue
+			}
+			p.of[name] = append(p.of[name], networks...)
+		}
+	}
+	return p, errors.Join(errs...)
+}
+
+// network reads a prefix, an address, or any.
+func network(text string) ([]netip.Prefix, error) {
+	if text == "any" {
+		return everywhere, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		a = a.Unmap()
+		return []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}, nil
+	}
+	n, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil || n.Addr().Is4In6():
+		return nil, fmt.Errorf("%q is no network; write it like 10.0.0.0/24, 10.0.0.7 or any", text)
+	case n != n.Masked():
+		return nil, fmt.Errorf("%s: is it the network %s or the address %s?", text, n.Masked(), n.Addr())
+	}
+	return []netip.Prefix{n}, nil
+}
+
+// Has reports whether there is any network, for whatever machine.
+func (p Peers) Has() bool { return len(p.of) > 0 }
+
+// String lists the networks, those of all machines first.
+func (p Peers) String() string {
+	var names, parts []string
+	for name := range p.of {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text := ""
+		for i, n := range p.of[name] {
+			switch {
+			case n == everywhere[1]:
+				continue
+			case n == everywhere[0]:
+				text += ", any"
+			case n.IsSingleIP():
+				text += ", " + n.Addr().String()
+			default:
+				text += ", " + n.String()
+			}
+			if i == 0 && name != "" {
+				text = ", " + name + ": " + strings.TrimPrefix(text, ", ")
+			}
+		}
+		parts = append(parts, strings.TrimPrefix(text, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// have reports whether a is in one of the networks of a machine or pool, or of all.
+func (p Peers) have(name string, a netip.Addr) bool {
+	in := func(n netip.Prefix) bool { return n.Contains(a) }
+	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
+}
+
+// peer is the address from which a request comes; the invalid one if it is not known. An IPv4
+// address that arrived in IPv6 is the IPv4 address, and which interface a link-local one is on says
+// nothing of a machine.
+func peer(remote string) netip.Addr {
+	a, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Addr().Unmap().WithZone("")
+}
+
+// outsider returns why a request from a does not get what is a machine's; nothing if it may. What
+// is nobody's is everybody's.
+func (s *Server) outsider(it *item, a netip.Addr) string {
+	own := s.catalogue.addresses[it.node]
+	switch {
+	case it.node == "" || slices.Contains(own, a) || s.peers.have(it.node, a):
+		return ""
+	case len(own) == 0:
+		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)
+	}
+	texts := make([]string, len(own))
+	for i := range own {
+		texts[i] = own[i].String()
+	}
+	return fmt.Sprintf("%s is not an address of %s (%s); --from %[2]s=%[1]s lets it in",
+		a, it.node, strings.Join(texts, ", "))
+}
+
+// Unreachable lists the machines and pools of which no address and no network is known: nobody may
+// fetch their documents.
+func (s *Server) Unreachable() []string {
+	var names []string
+	for name := range s.catalogue.folders {
+		known := len(s.catalogue.addresses[name]) + len(s.peers.of[""]) + len(s.peers.of[name])
+		if known == 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package serve_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/serve"
+)
+
+// soon fails if opening the folder does not end by itself.
+func soon(t *testing.T, dir, state string) error {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("it hangs")
+		return nil
+	}
+}
+
+// TestNoPlainState: a state that is no plain file is refused at once, and nothing is read through a
+// link.
+func TestNoPlainState(t *testing.T) {
+	t.Parallel()
+	const remedy = ", want a plain file; name another one with --state"
+	dir := example(t)
+	for want, make := range map[string]func(path string) error{
+		"a FIFO":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link": func(path string) error {
+			return os.Symlink(filepath.Join(dir, "boot.ipxe"), path)
+		},
+		"a socket": func(path string) error {
+			l, err := net.Listen("unix", path)
+			if err == nil {
+				t.Cleanup(func() { _ = l.Close() })
+			}
+			return err
+		},
+	} {
+		parent, err := os.MkdirTemp("", "kiln") // the name of a socket is short
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(parent) })
+		path := filepath.Join(parent, "state")
+		require.NoError(t, make(path))
+		require.EqualError(t, soon(t, dir, path), path+": "+want+remedy)
+	}
+	require.EqualError(t, soon(t, dir, "/dev/null"), "/dev/null: a device"+remedy)
+}
+
+// TestNoPlainFolder: an inventory or a document that is no plain file is refused at once.
+func TestNoPlainFolder(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"inventory.json":  "a FIFO, want a plain file",
+		"cp-1/config.ign": "want a plain file",
+	} {
+		dir := example(t)
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
+		err := soon(t, dir, filepath.Join(t.TempDir(), "state"))
+		require.ErrorContains(t, err, path+": "+want)
+	}
+}
+
+// TestStateLinks: writing the state follows no link, keeps to itself whatever lies beside it, and
+// takes its own leftovers away.
+func TestStateLinks(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	victim := filepath.Join(t.TempDir(), "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("of somebody else"), 0o600))
+	state := filepath.Join(dir, "served.json")
+	require.NoError(t, os.Symlink(victim, state+".kiln-new"))
+	require.NoError(t, os.Symlink(victim, state+".kiln-new-1"))
+	require.NoError(t, os.WriteFile(state+".kiln-new-2", []byte("half"), 0o600))
+	require.NoError(t, syscall.Mkfifo(state+".kiln-new-3", 0o600))
+	require.NoError(t, os.WriteFile(state+".kiln-new-mine", []byte("of a person"), 0o600))
+
+	s, err := serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
+	require.NoError(t, err)
+	require.NoError(t, s.Begin(io.Discard))
+	text, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "of somebody else", string(text))
+	info, err := os.Lstat(state)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "a plain file, its owner's alone")
+	left, err := filepath.Glob(state + ".*")
+	require.NoError(t, err)
+	for i := range left {
+		left[i] = strings.TrimPrefix(left[i], state)
+	}
+	require.Equal(t, []string{".kiln-new", ".kiln-new-1", ".kiln-new-3", ".kiln-new-mine"}, left)
+}
