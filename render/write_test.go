@@ -41,7 +41,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func TestWriteFailsWhole(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the bundle cannot be written")
-	fail := render.Options{BeforeCommit: func() error { return broken }}
+	fail := render.Options{BeforeCommit: func(*render.Result) error { return broken }}
 	r := load(t, "single")
 
 	base := t.TempDir()
@@ -86,7 +86,7 @@ func TestWriteLocks(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := r.Write(out, render.Options{BeforeCommit: func() error { close(inside); <-leave; return nil }})
+		_, err := r.Write(out, render.Options{BeforeCommit: func(*render.Result) error { close(inside); <-leave; return nil }})
 		require.NoError(t, err)
 	})
 	<-inside

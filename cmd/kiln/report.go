@@ -33,7 +33,7 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := render.WritePage(out, page); err != nil {
+			if err := render.WritePage(out, page, report.Made); err != nil {
 				return err
 			}
 			say(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n", filepath.Clean(out), len(page))
@@ -42,7 +42,7 @@ func reportCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&config, "config", "c", "", "the cluster's configuration")
-	flags.StringVar(&out, "out", "", "the page")
+	flags.StringVar(&out, "out", "", "the page; an older page of kiln report is replaced")
 	flags.StringVar(&since, "since", "", "an older state: a review twin, a revision of one (main:review), or a configuration")
 	flags.StringVar(&f.public, "public", "", "the public half of the bundle (default: the bundle, or NAME.public.yaml, beside the configuration)")
 	return cmd
