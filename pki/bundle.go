@@ -200,7 +200,8 @@ func Load(data []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// notBundle tells the files apart that people take for a bundle, and returns what to do; nil if it is none of them.
+// notBundle tells the files apart that people take for a bundle, and returns what to do; nil if it
+// is none of them.
 func notBundle(data []byte) error {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:

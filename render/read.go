@@ -67,8 +67,8 @@ func BundlePath(configPath, cluster string) string {
 	return filepath.Join(filepath.Dir(configPath), cluster+".secrets.yaml")
 }
 
-// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is none. A bundle that
-// others may read or change is refused.
+// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is
+// none. A bundle that others may read or change is refused.
 func Bundle(path string) (*pki.Bundle, error) {
 	data, err := folder.Read(path, maxConfig)
 	if err != nil {
@@ -77,8 +77,8 @@ func Bundle(path string) (*pki.Bundle, error) {
 	return storedBundle(path, data)
 }
 
-// GivenBundle is Bundle for a path that the command line names: it also reads a pipe, and in if the path is "-". It
-// reports whether the bundle is stored at path, so that it can be written back.
+// GivenBundle is Bundle for a path that the command line names: it also reads a pipe, and in if the
+// path is "-". It reports whether the bundle is stored at path, so that it can be written back.
 func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err error) {
 	var data []byte
 	name := path
@@ -148,8 +148,8 @@ func Public(path string) (*pki.Public, error) {
 	return p, nil
 }
 
-// WritePublic writes the public half of a bundle to the file path. A file that is there is replaced, whole, if it is
-// such a half as well.
+// WritePublic writes the public half of a bundle to the file path. A file that is there is
+// replaced, whole, if it is such a half as well.
 func WritePublic(path string, p *pki.Public) error {
 	data, err := p.Marshal()
 	if err != nil {
@@ -251,8 +251,8 @@ func unpackFolder(dir, body string) (*Unpacked, error) {
 	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
 }
 
-// CreateBundle writes a new bundle, mode 0600, and never over an existing file. Whenever the run is killed, the bundle
-// is whole or absent.
+// CreateBundle writes a new bundle, mode 0600, and never over an existing file. Whenever the run is
+// killed, the bundle is whole or absent.
 func CreateBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
@@ -261,8 +261,8 @@ func CreateBundle(path string, b *pki.Bundle) error {
 	return folder.Create(path, data, 0o600)
 }
 
-// ReplaceBundle writes b over an older state of it in the file path: the old one stays whole until the new one is on
-// disk. A link stays, and what it leads to is replaced.
+// ReplaceBundle writes b over an older state of it in the file path: the old one stays whole until
+// the new one is on disk. A link stays, and what it leads to is replaced.
 func ReplaceBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
@@ -277,8 +277,8 @@ func ReplaceBundle(path string, b *pki.Bundle) error {
 	}, data)
 }
 
-// WritePage writes a page of kiln report to the file path, for everybody to read. A file that is there is replaced,
-// whole, if ours reports that it is such a page.
+// WritePage writes a page of kiln report to the file path, for everybody to read. A file that is
+// there is replaced, whole, if ours reports that it is such a page.
 func WritePage(path string, page []byte, ours func(old []byte) bool) error {
 	return folder.Write(folder.File{Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours}, page)
 }

@@ -74,7 +74,8 @@ var ErrPartial = folder.ErrPartial
 // Changes lists what a run changed in a folder, or would change.
 type Changes struct {
 	folder.Changes
-	// Diffs are the first differences, if they were asked for and may be shown: those of the review twin with Check.
+	// Diffs are the first differences, if they were asked for and may be shown: those of the review
+	// twin with Check.
 	Diffs []Diff
 }
 
@@ -123,7 +124,9 @@ func parseInventory(name string, data []byte) (*Inventory, error) {
 }
 
 // documentNames are what Write calls the files of a machine.
-var documentNames = []string{"config.ign", "user-data", "meta-data", networkConfigFile, bodyNames[plan.Ignition], bodyNames[plan.CloudInit]}
+var documentNames = []string{
+	"config.ign", "user-data", "meta-data", networkConfigFile, bodyNames[plan.Ignition], bodyNames[plan.CloudInit],
+}
 
 // paths are the files that the inventory names, and of those only what Write makes.
 func (inv *Inventory) paths() []string {
@@ -144,9 +147,9 @@ func (inv *Inventory) paths() []string {
 type Files struct {
 	// Dir is the folder: 0700 if it has to be made, and the files 0600.
 	Dir string
-	// List is the name of the file that lists the others, if there is one, and Listed returns the paths that such
-	// a list names, or why the folder is not to be touched. A file that was listed and is no longer written is
-	// removed; one that was not is never replaced.
+	// List is the name of the file that lists the others, if there is one, and Listed returns the
+	// paths that such a list names, or why the folder is not to be touched. A file that was listed
+	// and is no longer written is removed; one that was not is never replaced.
 	List   string
 	Listed func(list []byte) ([]string, error)
 	// Files are the files by their paths below Dir, the list among them.
@@ -155,7 +158,9 @@ type Files struct {
 
 // WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
 func WriteFiles(files Files) (*Changes, error) {
-	f, err := folder.Open(folder.Options{Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Read: files.Listed, Shared: true})
+	f, err := folder.Open(folder.Options{
+		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Read: files.Listed, Shared: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +262,8 @@ func (w *writer) commit(folders []*folder.Folder) error {
 	return nil
 }
 
-// openDocuments opens the documents' folder, unless it is another cluster's or holds something else.
+// openDocuments opens the documents' folder, unless it is another cluster's or holds something
+// else.
 func (w *writer) openDocuments() (err error) {
 	w.documents, err = folder.Open(folder.Options{
 		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
@@ -380,8 +386,8 @@ func (w *writer) machine(i int) (entry Entry, err error) {
 	return entry, nil
 }
 
-// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is in the folders of
-// machines and is not rendered will be removed.
+// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is
+// in the folders of machines and is not rendered will be removed.
 func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{

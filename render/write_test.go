@@ -111,3 +111,18 @@ func TestInventoryShowsCutOffRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"cp-1/user-data"}, result.Written)
 }
+
+// TestBundleOfAnotherUser: a bundle that somebody else can change is refused.
+func TestBundleOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := filepath.Join(t.TempDir(), "demo.secrets.yaml")
+	require.NoError(t, render.CreateBundle(path, load(t, "single").Bundle))
+	_, err := render.Bundle(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Chown(path, 65534, 65534))
+	_, err = render.Bundle(path)
+	require.ErrorContains(t, err, "belongs to another user")
+}

@@ -21,7 +21,7 @@ import (
 const states = `A and B are each
   a review twin           review
   a revision of a twin    main:review, as git show understands it
-  a configuration         cluster.yaml, with the bundle or its public half beside it
+  a configuration         cluster.yaml, with the bundle or its public half beside it or named by a flag
   a folder of documents   nodes`
 
 // compareFlags are what diff and plan have in common.

@@ -27,9 +27,9 @@ type ignored struct {
 	isFolder bool
 }
 
-// keepOutOfGit adds what holds secrets to the .gitignore beside a configuration, if it lies in a git work tree, and tells
-// what it did. What cannot be added, or what git has already, is told too. It never fails: the secrets are safe where
-// they are, and git add is what has to be warned of.
+// keepOutOfGit adds what holds secrets to the .gitignore beside a configuration, if it lies in a
+// git work tree, and tells what it did. What cannot be added, or what git has already, is told too.
+// It never fails: the secrets are safe where they are, and git add is what has to be warned of.
 func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(absolute(config)))
 	if err != nil {
@@ -50,7 +50,8 @@ func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
 			shown = append(shown, lines[len(lines)-1])
 			continue
 		}
-		say(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n", s.name, pattern(place, s.isFolder), filepath.Join(top, ignoreFile))
+		say(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n",
+			s.name, pattern(place, s.isFolder), filepath.Join(top, ignoreFile))
 	}
 	if len(lines) > 0 {
 		name := filepath.Join(filepath.Dir(config), ignoreFile)
@@ -62,13 +63,14 @@ func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
 	}
 	for _, s := range secrets {
 		if place, ok := inside(top, s.name); ok && tracked(top, place) {
-			say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; run: git rm -r --cached %s, and take it out of the history\n", s.name, ignoreFile, s.name)
+			say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
+				"run: git rm -r --cached %s, and take it out of the history\n", s.name, ignoreFile, s.name)
 		}
 	}
 }
 
-// workTree returns the folder of the git work tree that dir is in; empty if it is in none. Its .git is a folder, or a
-// file in a linked work tree.
+// workTree returns the folder of the git work tree that dir is in; empty if it is in none. Its .git
+// is a folder, or a file in a linked work tree.
 func workTree(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -98,8 +100,8 @@ func pattern(place string, isFolder bool) string {
 	return b.String()
 }
 
-// isIgnored reports whether the .gitignore files from top down to a path cover it: by the path itself, or by a folder
-// above it. Of git's patterns it knows all but **.
+// isIgnored reports whether the .gitignore files from top down to a path cover it: by the path
+// itself, or by a folder above it. Of git's patterns it knows all but **.
 func isIgnored(top, place string, isFolder bool) bool {
 	parts := strings.Split(place, "/")
 	for i := range parts {
@@ -128,8 +130,8 @@ func readIgnore(name string) ([]byte, error) {
 	return folder.Read(name, maxIgnore)
 }
 
-// matched reports whether the last line of a .gitignore that matches a path below its folder ignores it; before is
-// the answer if none does.
+// matched reports whether the last line of a .gitignore that matches a path below its folder
+// ignores it; before is the answer if none does.
 func matched(text []byte, place string, isFolder, before bool) bool {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -166,10 +168,12 @@ func addLines(name string, lines []string) error {
 	}, text)
 }
 
-// tracked reports whether git has a path, or something below it, in its index. Where git cannot be asked it does not.
+// tracked reports whether git has a path, or something below it, in its index. Where git cannot be
+// asked it does not.
 func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
-	cmd := exec.Command("git", "-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath="+os.DevNull, "ls-files", "-z", "--", ":(top,literal)"+place) // #nosec G204 -- ls-files runs nothing, and the path is no option
-	out, err := cmd.Output()
+	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
+	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
+	out, err := exec.Command("git", args...).Output() // #nosec G204 -- ls-files runs nothing else
 	return err == nil && len(out) > 0
 }

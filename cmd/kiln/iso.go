@@ -118,7 +118,8 @@ func (f *isoFlags) report(out io.Writer, images []image) error {
 	return nil
 }
 
-// ours returns why what lies at a path is not to be replaced, or nil if there is nothing, or an image of kiln's.
+// ours returns why what lies at a path is not to be replaced, or nil if there is nothing, or an
+// image of kiln's.
 func ours(name string) error {
 	image, err := folder.Read(name, maxImage)
 	if errors.Is(err, fs.ErrNotExist) {

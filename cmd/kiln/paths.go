@@ -12,7 +12,8 @@ func within(dir, name string) bool {
 	return inside
 }
 
-// inside returns the path of name below dir, with slashes, links in it followed as far as it is there.
+// inside returns the path of name below dir, with slashes, links in it followed as far as it is
+// there.
 func inside(dir, name string) (string, bool) {
 	place, err := filepath.Rel(dir, resolved(name))
 	place = filepath.ToSlash(place)

@@ -173,7 +173,8 @@ func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath s
 	return nil
 }
 
-// keepOutOfGit keeps what this render made out of git: the documents, and the bundle unless it came from a pipe.
+// keepOutOfGit keeps what this render made out of git: the documents, and the bundle unless it came
+// from a pipe.
 func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundleKind) {
 	secrets := []ignored{{bundle, false}, {f.out, true}}
 	if kind == bundlePiped {
@@ -239,7 +240,10 @@ func (f *renderFlags) mayBegin(path, name string) error {
 	if f.restore != "" {
 		return fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
 	}
-	for _, there := range []struct{ what, path string }{{"the bundle", render.BundlePath(f.config, name)}, {"the public half of a bundle", render.PublicPath(f.config, name)}} {
+	for _, there := range []struct{ what, path string }{
+		{"the bundle", render.BundlePath(f.config, name)},
+		{"the public half of a bundle", render.PublicPath(f.config, name)},
+	} {
 		if !absent(there.path) {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}

@@ -11,10 +11,12 @@ import (
 	"strings"
 )
 
-// adopt finds out whether the folder is kiln's, by its list, and takes away what a run that was cut off left in it.
+// adopt finds out whether the folder is kiln's, by its list, and takes away what a run that was cut
+// off left in it.
 //
-// Everything of a run is on disk under temporary names before the first file gets its own, the list among it. So
-// a file of a run that was cut off is either named by the list, or by the list under its temporary name.
+// Everything of a run is on disk under temporary names before the first file gets its own, the list
+// among it. So a file of a run that was cut off is either named by the list, or by the list under
+// its temporary name.
 func (f *Folder) adopt() error {
 	list, err := f.read(f.List, maxList)
 	switch {
@@ -28,7 +30,8 @@ func (f *Folder) adopt() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; remove it, or name another folder with %s", err, f.Flag)
 	}
-	// The run that made this one was cut off: its list need not be right, and it names what may lie there.
+	// The run that made this one was cut off: its list need not be right, and it names what may lie
+	// there.
 	var left map[string]bool
 	if cut, err := f.read(f.List+Suffix, maxList); err == nil {
 		names, _ := f.Read(cut)
@@ -63,7 +66,8 @@ func set(names []string) map[string]bool {
 // errStranger ends a walk.
 var errStranger = errors.New("a stranger's file")
 
-// stranger returns a file that no run of kiln's can have left in a folder without a list; empty if there is none.
+// stranger returns a file that no run of kiln's can have left in a folder without a list; empty if
+// there is none.
 func (f *Folder) stranger(left map[string]bool) (found string, err error) {
 	if !f.fresh {
 		return "", nil
@@ -81,8 +85,8 @@ func (f *Folder) stranger(left map[string]bool) (found string, err error) {
 	return "", err
 }
 
-// close keeps others out of a folder for secrets: they could read them, or exchange a document. A folder that others
-// may use too is closed only to those who would change it.
+// close keeps others out of a folder for secrets: they could read them, or exchange a document. A
+// folder that others may use too is closed only to those who would change it.
 func (f *Folder) close(ours bool) error {
 	info, err := f.root.Stat(".")
 	if err != nil {
@@ -96,18 +100,19 @@ func (f *Folder) close(ours bool) error {
 		return nil
 	}
 	if ours {
-		if err = f.root.Chmod(".", info.Mode().Perm()&^open); err == nil {
+		if err = f.root.Chmod(".", info.Mode()&^open); err == nil {
 			f.closed = info.Mode().Perm()
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: others may read or change what is in it (mode %04o), and it is to hold secrets; chmod go-rwx it, or name another folder with %s",
+	return fmt.Errorf("%s: others may read or change what is in it (mode %04o), and it is to hold secrets; "+
+		"chmod go-rwx it, or name another folder with %s",
 		f.Dir, info.Mode().Perm(), f.Flag)
 }
 
-// repair removes what runs that were cut off left: files that only the list of such a run names, then temporary
-// files below the folder, then that list. Those beside the list are removed by Stage, for what other verbs keep
-// there is in use.
+// repair removes what runs that were cut off left: files that only the list of such a run names,
+// then temporary files below the folder, then that list. Those beside the list are removed by
+// Stage, for what other verbs keep there is in use.
 func (f *Folder) repair(left map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {
@@ -153,8 +158,8 @@ func (f *Folder) covers(list map[string]bool, name string) bool {
 	return false
 }
 
-// ours reports whether what a list names is there and may be removed: no link leads to it, and it is a regular file,
-// or a folder in a list of folders. Kiln makes nothing else.
+// ours reports whether what a list names is there and may be removed: no link leads to it, and it
+// is a regular file, or a folder in a list of folders. Kiln makes nothing else.
 func (f *Folder) ours(name string) bool {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.plain(name[:i]) {
 		return false
@@ -176,8 +181,9 @@ func (f *Folder) plain(dir string) bool {
 	return true
 }
 
-// Exposed returns the nearest folder above a path that everybody may change, so that anybody can put another
-// thing in its place; empty if there is none. Where the sticky bit is set only owners can.
+// Exposed returns the nearest folder above a path that everybody may change, so that anybody can
+// put another thing in its place; empty if there is none. Where the sticky bit is set only owners
+// can.
 func Exposed(name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil || !modes {

@@ -16,14 +16,16 @@ const maxFile = 64 << 20
 type File struct {
 	Path string
 	Mode fs.FileMode // of a new file; one that is replaced keeps its mode
-	// What and Flag are for messages: the kind of file, such as "a page of kiln report", and the flag that names it.
+	// What and Flag are for messages: the kind of file, such as "a page of kiln report", and the
+	// flag that names it.
 	What, Flag string
 	// Ours reports whether a file with this content may be replaced. An empty one always may.
 	Ours func(content []byte) bool
 }
 
-// Write writes a file: a new one, or in the place of one that is ours. The old one stays whole until the new one is
-// on disk. A link leads to the file that is replaced, and stays. Anything else is refused.
+// Write writes a file: a new one, or in the place of one that is ours. The old one stays whole
+// until the new one is on disk. A link leads to the file that is replaced, and stays. Anything else
+// is refused.
 func Write(f File, data []byte) error {
 	p, err := open(f.Path)
 	if err != nil {
@@ -84,7 +86,8 @@ func known(content []byte) string {
 	return ""
 }
 
-// Create writes a new file, and never over another one: whole or not at all, whenever the run is killed.
+// Create writes a new file, and never over another one: whole or not at all, whenever the run is
+// killed.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	p, err := open(path)
 	if err != nil {
@@ -94,8 +97,8 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return p.create(data, mode, p.root.Link)
 }
 
-// Make makes a new folder, its owner's alone, with what fill puts into it: all of it or nothing. It fails if something
-// lies there already.
+// Make makes a new folder, its owner's alone, with what fill puts into it: all of it or nothing. It
+// fails if something lies there already.
 func Make(path string, fill func(*os.Root) error) error {
 	path = filepath.Clean(path)
 	if _, err := os.Lstat(path); err == nil {
@@ -149,8 +152,8 @@ func removeFolder(temp string) error {
 	return os.RemoveAll(temp)
 }
 
-// Tidy takes away what a run that was cut off left beside a file. It leaves alone what a run is writing just now,
-// and what kiln does not make: links, pipes, folders.
+// Tidy takes away what a run that was cut off left beside a file. It leaves alone what a run is
+// writing just now, and what kiln does not make: links, pipes, folders.
 func Tidy(path string) {
 	if p, err := open(path); err == nil {
 		_ = p.tidy()
@@ -165,7 +168,8 @@ type place struct {
 	base string
 }
 
-// open finds the file that a path leads to, links followed. It need not be there, but its folder has to.
+// open finds the file that a path leads to, links followed. It need not be there, but its folder
+// has to.
 func open(path string) (*place, error) {
 	whole := path
 	info, err := os.Lstat(path)
@@ -189,8 +193,9 @@ func (p *place) close() { _ = p.root.Close() }
 // temp is the name of the file while it is not whole.
 func (p *place) temp() string { return p.base + Suffix }
 
-// create makes a new file: whole under its temporary name, and then, by a second name, under its own. A second name
-// is never put over another file. Where the file system has none, an empty file keeps the name for a moment.
+// create makes a new file: whole under its temporary name, and then, by a second name, under its
+// own. A second name is never put over another file. Where the file system has none, an empty file
+// keeps the name for a moment.
 func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string) error) error {
 	if _, err := p.root.Lstat(p.base); err == nil {
 		return &fs.PathError{Op: "create", Path: p.path, Err: fs.ErrExist}
@@ -218,8 +223,8 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 	return p.sync()
 }
 
-// stage writes the file under its temporary name and brings it to disk. It is locked while it is open: so another
-// run knows that nobody left it behind.
+// stage writes the file under its temporary name and brings it to disk. It is locked while it is
+// open: so another run knows that nobody left it behind.
 func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 	for {
 		file, err := p.root.OpenFile(p.temp(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

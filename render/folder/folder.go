@@ -1,9 +1,11 @@
-// Package folder is the only room that replaces files: a whole set of them in a folder, or one file, or nothing.
+// Package folder is the only room that replaces files: a whole set of them in a folder, or one
+// file, or nothing.
 //
-// New content lies under a temporary name until all of it is on disk; then it gets its own name. A run that is
-// killed leaves the old content, and temporary files that the next run takes away. What kiln did not write is
-// never replaced: a set has a list of its files, and a single file is known by its content. No link is
-// followed out of a folder, and nothing but a regular file is read, so that no pipe makes a run wait.
+// New content lies under a temporary name until all of it is on disk; then it gets its own name. A
+// run that is killed leaves the old content, and temporary files that the next run takes away. What
+// kiln did not write is never replaced: a set has a list of its files, and a single file is known
+// by its content. No link is followed out of a folder, and nothing but a regular file is read, so
+// that no pipe makes a run wait.
 //
 // What the files mean, and which content is kiln's, is told by the callers.
 package folder
@@ -28,7 +30,8 @@ const Suffix = ".kiln-new"
 // maxList bounds the list of a folder: that of 100,000 machines has less.
 const maxList = 256 << 20
 
-// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the list does not match.
+// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the list
+// does not match.
 var ErrPartial = errors.New("the folder holds old and new files; run the same again")
 
 // Changes lists what a run changed in a folder, or would change.
@@ -36,7 +39,8 @@ type Changes struct {
 	Written   []string // paths below the folder whose content is new or has changed
 	Removed   []string // paths of files that are no longer rendered
 	Unchanged int
-	// Closed is the mode that the folder had, if others could get in and it was closed to them; zero otherwise.
+	// Closed is the mode that the folder had, if others could get in and it was closed to them;
+	// zero otherwise.
 	Closed fs.FileMode
 }
 
@@ -49,17 +53,19 @@ type Options struct {
 	Mode fs.FileMode // of the files; with 0600 the folder is its owner's alone as well
 	// Check writes nothing: Changes lists what would change.
 	Check bool
-	// What and Flag are for messages: the kind of folder, such as "a review twin", and the flag that names it.
+	// What and Flag are for messages: the kind of folder, such as "a review twin", and the flag
+	// that names it.
 	What, Flag string
 
-	// List is the file that lists the others. It gets its name last, so that a run cut off between renames shows.
-	// Empty if the folder has none: then the caller decides about each file.
+	// List is the file that lists the others. It gets its name last, so that a run cut off between
+	// renames shows. Empty if the folder has none: then the caller decides about each file.
 	List string
-	// Read returns the paths that a list names, and an error if the folder with this list is not to be touched.
-	// The paths are returned in both cases. They may come from anybody: Read leaves out what kiln never writes.
+	// Read returns the paths that a list names, and an error if the folder with this list is not to
+	// be touched. The paths are returned in both cases. They may come from anybody: Read leaves out
+	// what kiln never writes.
 	Read func(list []byte) ([]string, error)
-	// Folders means that the paths of a list are folders, and everything in them is kiln's. Otherwise they are
-	// files, and a file that is not listed is not replaced.
+	// Folders means that the paths of a list are folders, and everything in them is kiln's.
+	// Otherwise they are files, and a file that is not listed is not replaced.
 	Folders bool
 	// Shared means that other files may lie in the folder, even before kiln wrote a list.
 	Shared bool
@@ -85,11 +91,12 @@ type Folder struct {
 	unchanged        int
 }
 
-// Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What a run that was
-// cut off left there is taken away. It fails if the folder holds something else than its list names, belongs to
-// somebody else, or another run is writing there.
+// Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What
+// a run that was cut off left there is taken away. It fails if the folder holds something else than
+// its list names, belongs to somebody else, or another run is writing there.
 func Open(o Options) (*Folder, error) {
-	f := &Folder{Options: o, listed: map[string]bool{}, real: map[string]bool{}, seen: map[string]bool{}, fresh: true}
+	f := &Folder{Options: o, fresh: true}
+	f.listed, f.real, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	info, err := os.Stat(f.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -164,8 +171,8 @@ func (f *Folder) makeAll(dir string) error {
 	return nil
 }
 
-// Stage puts a file under its temporary name, unless what lies there is the same already. It may be called by
-// several goroutines. It fails if something lies there that kiln did not write.
+// Stage puts a file under its temporary name, unless what lies there is the same already. It may be
+// called by several goroutines. It fails if something lies there that kiln did not write.
 func (f *Folder) Stage(name string, data []byte) error {
 	same, there := false, false
 	if f.root != nil {
@@ -193,7 +200,8 @@ func (f *Folder) Stage(name string, data []byte) error {
 	case same:
 		return nil
 	case there && f.List != "" && !f.Folders && name != f.List && !f.covers(f.listed, name):
-		return fmt.Errorf("%s: is there already, and %s does not list it; move it away, or name another folder with %s",
+		return fmt.Errorf("%s: is there already, and %s does not list it; "+
+			"move it away, or name another folder with %s",
 			filepath.Join(f.Dir, name), f.List, f.Flag)
 	case f.Check:
 		return f.compare(name, data)
@@ -209,8 +217,8 @@ func (f *Folder) Stage(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// makeInside makes a folder below this one and remembers it. A link in its place is an error: it leads to what is
-// not kiln's.
+// makeInside makes a folder below this one and remembers it. A link in its place is an error: it
+// leads to what is not kiln's.
 func (f *Folder) makeInside(dir string) error {
 	if dir == "." {
 		return nil
@@ -243,8 +251,8 @@ func (f *Folder) makeInside(dir string) error {
 	return nil
 }
 
-// same reports whether a file is there, and whether it is the same already. What others may read is not the same as
-// what they may not; otherwise modes are whatever git and the umask make of them.
+// same reports whether a file is there, and whether it is the same already. What others may read is
+// not the same as what they may not; otherwise modes are whatever git and the umask make of them.
 func (f *Folder) same(name string, data []byte) (same, there bool, err error) {
 	info, err := f.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,8 +292,8 @@ func (f *Folder) compare(name string, data []byte) error {
 	return nil
 }
 
-// Sweep finds the files that are no longer written: those of the old list, or everything else in its folders and
-// in own. It comes after the last Stage.
+// Sweep finds the files that are no longer written: those of the old list, or everything else in
+// its folders and in own. It comes after the last Stage.
 func (f *Folder) Sweep(own ...string) error {
 	if f.root == nil {
 		return nil
@@ -330,8 +338,9 @@ func (f *Folder) Sync() error {
 	return nil
 }
 
-// Commit gives every staged file its own name and removes what is no longer written; the list comes last and says
-// that all is done. Sync comes before it. An error wraps ErrPartial if some files are new by then.
+// Commit gives every staged file its own name and removes what is no longer written; the list comes
+// last and says that all is done. Sync comes before it. An error wraps ErrPartial if some files are
+// new by then.
 func (f *Folder) Commit() error {
 	f.made = nil
 	slices.SortFunc(f.staged, func(a, b string) int {
@@ -374,7 +383,8 @@ func (f *Folder) removeStale() error {
 	return nil
 }
 
-// remove removes a file, and its folders with their last file; a folder with other people's files stays.
+// remove removes a file, and its folders with their last file; a folder with other people's files
+// stays.
 func (f *Folder) remove(name string) error {
 	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -4,7 +4,8 @@ package folder
 
 import "os"
 
-// modes says that the system has no mode bits that keep others out; nonblock, that it has no pipes among files.
+// modes says that the system has no mode bits that keep others out; nonblock, that it has no pipes
+// among files.
 const (
 	modes    = false
 	nonblock = 0

@@ -9,14 +9,15 @@ import (
 	"syscall"
 )
 
-// modes says that mode bits keep others out; nonblock opens a pipe without waiting for its other end.
+// modes says that mode bits keep others out; nonblock opens a pipe without waiting for its other
+// end.
 const (
 	modes    = true
 	nonblock = syscall.O_NONBLOCK
 )
 
-// lockFolder keeps a second run away from the folder until unlock is called or the process ends. It leaves no file
-// behind.
+// lockFolder keeps a second run away from the folder until unlock is called or the process ends. It
+// leaves no file behind.
 func lockFolder(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

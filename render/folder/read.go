@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Read returns the content of a regular file of at most limit bytes. Anything else is an error: a pipe or a device
-// would never end.
+// Read returns the content of a regular file of at most limit bytes. Anything else is an error: a
+// pipe or a device would never end.
 func Read(path string, limit int64) ([]byte, error) {
 	return readRegular(path, limit, os.Stat, os.OpenFile, path)
 }
 
-// ReadGiven is Read for a file that somebody named: it also reads a pipe, such as the shell's <(command). It reports
-// whether the file can be written back.
+// ReadGiven is Read for a file that somebody named: it also reads a pipe, such as the shell's
+// <(command). It reports whether the file can be written back.
 func ReadGiven(path string, limit int64) (data []byte, stored bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,8 +56,9 @@ func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// readRegular reads the file at, called name. It looks before it opens, for opening alone does something to a device,
-// and again afterwards. Opening does not wait: a pipe may have come in between.
+// readRegular reads the file at, called name. It looks before it opens, for opening alone does
+// something to a device, and again afterwards. Opening does not wait: a pipe may have come in
+// between.
 func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error),
 	open func(string, int, fs.FileMode) (*os.File, error), at string,
 ) ([]byte, error) {
