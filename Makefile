@@ -1,5 +1,6 @@
 # make            builds bin/kiln
 # make test       runs every test that needs no virtual machine
+# make test-all   kills every verb that writes 200 times, and gives it full disks (root for those; about an hour)
 # make golden     rewrites the goldens; read the diff before you commit it
 # make bench      prints the times and memory that the design promises
 # make fuzz       runs every fuzz target for FUZZTIME
@@ -20,7 +21,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd keep-routes pool report steps)
 
-.PHONY: all build test golden judges gitleaks page etcd bench fuzz lint vuln boot-test clean
+.PHONY: all build test test-all golden judges gitleaks page etcd bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -29,6 +30,9 @@ build:
 
 test:
 	go test -timeout 20m ./...
+
+test-all:
+	go test -timeout 3h ./cmd/kiln -run TestCutOff -kills 200
 
 golden:
 	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered' -update

@@ -137,7 +137,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode bundle: %w", err)
 	}
-	head := "# The secrets of cluster " + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
+	head := beginning + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
 		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. kiln never rewrites it unless told to.\n"
 	return append([]byte(head), out...), nil
 }
@@ -150,11 +150,14 @@ func Load(data []byte) (*Bundle, error) {
 	if len(data) > maxBundle {
 		return nil, fmt.Errorf("larger than %d bytes: this is not a bundle", maxBundle)
 	}
-	if bytes.HasPrefix(data, []byte("age-encryption.org/")) || bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")) {
-		return nil, errors.New("the bundle is encrypted with age; decrypt it first, for example with: age -d -i KEY")
+	if err := notBundle(data); err != nil {
+		return nil, err
 	}
 	var f bundleFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		if cutOff(data) {
+			return nil, errCutOff
+		}
 		// The decoder's own text may quote what it could not read.
 		return nil, errors.New("not a bundle: its YAML does not have the form that kiln writes")
 	}
@@ -188,10 +191,50 @@ func Load(data []byte) (*Bundle, error) {
 		fail("serviceAccountKey: %w", err)
 	}
 	b.ServiceAccountKey = key
+	if len(errs) > 0 && cutOff(data) {
+		return nil, errCutOff
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// notBundle tells the files apart that people take for a bundle, and returns what to do; nil if it
+// is none of them.
+func notBundle(data []byte) error {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return errors.New("the bundle is empty; a render that was killed while it made the bundle can leave that. " +
+			"If no document was made from it, nothing is lost: remove the file. Otherwise restore it from a copy")
+	case bytes.HasPrefix(data, []byte("age-encryption.org/")), bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
+		return errors.New("the bundle is encrypted with age; decrypt it on the way: --secrets <(age -d -i KEY FILE)")
+	case encrypted.Match(data):
+		return errors.New("the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
+	case public.Match(data):
+		return errors.New("this is the public half of a bundle, which holds no key; name the bundle itself")
+	}
+	return nil
+}
+
+var (
+	encrypted = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
+	public    = regexp.MustCompile(`(?m)^kind: ` + kindPublic + `\s*$`)
+)
+
+// errCutOff is the cause when a bundle has no end.
+var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")
+
+// beginning is how Marshal begins, and blocks is how many PEM blocks it writes.
+const (
+	beginning = "# The secrets of cluster "
+	blocks    = 7
+)
+
+// cutOff reports whether the end is missing of what Marshal wrote.
+func cutOff(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(beginning)) &&
+		(bytes.Count(data, []byte("-----END ")) < blocks || !bytes.HasSuffix(data, []byte("\n")))
 }
 
 // parsePair reads a CA that can sign leaves, with its key.

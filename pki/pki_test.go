@@ -280,11 +280,17 @@ func TestLoadRefuses(t *testing.T) {
 		return strings.Replace(string(good), old, new, 1)
 	}
 	seed := line(good, "leafSeed: ")
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
 	for name, row := range map[string]struct{ text, want string }{
-		"empty":           {"", "apiVersion and kind"},
+		"empty":           {"", "the bundle is empty"},
 		"not YAML":        {"\t\x00", "not a bundle"},
 		"unknown key":     {string(good) + "extra: 1\n", "not a bundle"},
 		"encrypted":       {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
+		"cut off":         {string(good[:len(good)/2]), "the bundle is not whole: its end is missing"},
+		"cut off early":   {string(good[:300]), "the bundle is not whole: its end is missing"},
+		"SOPS":            {"apiVersion: ENC[x]\nsops:\n    mac: x\n", "sops -d"},
+		"public half":     {string(half), "this is the public half of a bundle"},
 		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
 		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
 		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},

@@ -248,8 +248,8 @@ func (t *tree) restarts() []string {
 	return out
 }
 
-// wall says that the kubelet may not start before pods are kept from the metadata service: the check that would say so before the
-// first boot stops the machine.
+// wall is not empty if the kubelet may not start before pods are kept from the metadata service: its check is one that stops the
+// first boot too.
 func (t *tree) wall() string {
 	stops := func(c preflight.Check) bool { return c.Kind() == "walled" && c.Severity != preflight.Warn }
 	if slices.ContainsFunc(t.machineChecks(t.m), stops) {
@@ -280,10 +280,8 @@ func (t *tree) retired() (out []string) {
 	if t.m.System.Format == plan.Ignition {
 		return append(out, "/run/ignition.json")
 	}
-	if t.m.Settings.Delivery.Fetches() {
-		out = append(out, cloudinit.BodyFiles...)
-	}
-	return append(out, cloudInitCopies...)
+	// The same for every delivery: a machine is what it is, however it gets there.
+	return slices.Concat(out, cloudinit.BodyFiles, cloudInitCopies)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

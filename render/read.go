@@ -12,6 +12,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/compress"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
@@ -30,7 +31,7 @@ func ConfigPublic(path string) (*config.Cluster, error) {
 }
 
 func readConfig(path string, parse func(string, []byte, fs.FS) (*config.Cluster, error)) (*config.Cluster, error) {
-	data, err := regular(path)
+	data, err := folder.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,26 @@ func readConfig(path string, parse func(string, []byte, fs.FS) (*config.Cluster,
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return parse(filepath.Base(path), data, root.FS())
+	return parse(filepath.Base(path), data, regularFS{root.FS()})
 }
+
+// regularFS opens regular files and folders alone: whoever reads a pipe waits for its other end.
+type regularFS struct{ files fs.FS }
+
+// Open opens a file or a folder. It fails for anything else, and does not open it.
+func (r regularFS) Open(name string) (fs.File, error) {
+	info, err := fs.Stat(r.files, name)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	return r.files.Open(name)
+}
+
+// Stat returns what a file is, and opens nothing.
+func (r regularFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.files, name) }
 
 // BundlePath is where the bundle of a configuration lies unless the command line says otherwise: beside it, named for the
 // cluster.
@@ -48,13 +67,40 @@ func BundlePath(configPath, cluster string) string {
 	return filepath.Join(filepath.Dir(configPath), cluster+".secrets.yaml")
 }
 
-// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is none. A
-// bundle that others may read is refused.
+// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is
+// none. A bundle that others may read or change is refused.
 func Bundle(path string) (*pki.Bundle, error) {
-	data, err := regular(path)
+	data, err := folder.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
+	return storedBundle(path, data)
+}
+
+// GivenBundle is Bundle for a path that the command line names: it also reads a pipe, and in if the
+// path is "-". It reports whether the bundle is stored at path, so that it can be written back.
+func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err error) {
+	var data []byte
+	name := path
+	if path == "-" {
+		name = "standard input"
+		data, err = folder.ReadUpTo(name, in, maxConfig)
+	} else {
+		data, stored, err = folder.ReadGiven(path, maxConfig)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if stored {
+		b, err = storedBundle(path, data)
+	} else {
+		b, err = loadBundle(name, data)
+	}
+	return b, stored, err
+}
+
+// storedBundle checks who may read and change a bundle in a file, and loads it.
+func storedBundle(path string, data []byte) (*pki.Bundle, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -62,11 +108,26 @@ func Bundle(path string) (*pki.Bundle, error) {
 	if open := info.Mode().Perm() & 0o077; open != 0 {
 		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
 	}
-	b, err := pki.Load(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if !folder.Owner(info) {
+		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, and it holds every secret of the cluster; chown it, and chmod 600 it", path)
 	}
-	return b, nil
+	return loadBundle(path, data)
+}
+
+// loadBundle loads a bundle; each line of an error begins with its name.
+func loadBundle(name string, data []byte) (*pki.Bundle, error) {
+	b, err := pki.Load(data)
+	if err == nil {
+		return b, nil
+	}
+	errs := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = several.Unwrap()
+	}
+	for i := range errs {
+		errs[i] = fmt.Errorf("%s: %w", name, errs[i])
+	}
+	return nil, errors.Join(errs...)
 }
 
 // PublicPath is where the public half of a configuration's bundle lies unless the command line says otherwise.
@@ -76,7 +137,7 @@ func PublicPath(configPath, cluster string) string {
 
 // Public reads and checks the public half of a bundle in the file path. The error wraps fs.ErrNotExist if there is none.
 func Public(path string) (*pki.Public, error) {
-	data, err := regular(path)
+	data, err := folder.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -87,19 +148,17 @@ func Public(path string) (*pki.Public, error) {
 	return p, nil
 }
 
-// WritePublic writes the public half of a bundle to the file path. A file that is there is replaced, whole, if it is such a half as well.
+// WritePublic writes the public half of a bundle to the file path. A file that is there is
+// replaced, whole, if it is such a half as well.
 func WritePublic(path string, p *pki.Public) error {
-	if _, err := Public(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; it is not replaced", err)
-	}
 	data, err := p.Marshal()
 	if err != nil {
 		return err
 	}
-	if err := create(path+tempSuffix, data, 0o644); err != nil {
-		return err
-	}
-	return replace(path)
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o644, What: "the public half of a bundle", Flag: "--out",
+		Ours: func(old []byte) bool { _, err := pki.LoadPublic(old); return err == nil },
+	}, data)
 }
 
 // Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
@@ -107,7 +166,7 @@ func WritePublic(path string, p *pki.Public) error {
 // document; where there is none, Missing tells.
 func Unpack(path, body string, in io.Reader) (*Unpacked, error) {
 	if path == "-" {
-		data, err := readUpTo("standard input", in, compress.MaxDocument)
+		data, err := folder.ReadUpTo("standard input", in, compress.MaxDocument)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +179,7 @@ func Unpack(path, body string, in io.Reader) (*Unpacked, error) {
 	if info.IsDir() {
 		return unpackFolder(path, body)
 	}
-	data, err := regularUpTo(path, compress.MaxDocument)
+	data, err := folder.Read(path, compress.MaxDocument)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +202,7 @@ func withBody(name string, data []byte, body, dir string) (*Unpacked, error) {
 		paths = []string{filepath.Join(dir, bodyNames[plan.Ignition]), filepath.Join(dir, bodyNames[plan.CloudInit])}
 	}
 	for _, path := range paths {
-		data, err := regularUpTo(path, compress.MaxDocument)
+		data, err := folder.Read(path, compress.MaxDocument)
 		if errors.Is(err, fs.ErrNotExist) && body == "" {
 			continue
 		}
@@ -171,7 +230,7 @@ const maxBeside = 1 << 20
 
 func unpackFolder(dir, body string) (*Unpacked, error) {
 	for _, name := range []string{"config.ign", "user-data"} {
-		data, err := regularUpTo(filepath.Join(dir, name), compress.MaxDocument)
+		data, err := folder.Read(filepath.Join(dir, name), compress.MaxDocument)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -183,7 +242,7 @@ func unpackFolder(dir, body string) (*Unpacked, error) {
 			return nil, err
 		}
 		for name, into := range map[string]*[]byte{"network-config": &u.node.NetworkConfig, "meta-data": &u.metaData} {
-			if *into, err = regularUpTo(filepath.Join(dir, name), maxBeside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if *into, err = folder.Read(filepath.Join(dir, name), maxBeside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
@@ -192,88 +251,36 @@ func unpackFolder(dir, body string) (*Unpacked, error) {
 	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
 }
 
-// CreateBundle writes a new bundle, mode 0600, and never over an existing file.
+// CreateBundle writes a new bundle, mode 0600, and never over an existing file. Whenever the run is
+// killed, the bundle is whole or absent.
 func CreateBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
 		return err
 	}
-	return create(path, data, 0o600)
+	return folder.Create(path, data, 0o600)
 }
 
-// create writes a new file and brings it to disk.
-func create(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(path)
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-// WritePage writes a page over the file path, for everybody to read: an old one stays whole until the new one is on disk.
-func WritePage(path string, page []byte) error {
-	if err := create(path+tempSuffix, page, 0o644); err != nil {
-		return err
-	}
-	return replace(path)
-}
-
-// ReplaceBundle writes b over the bundle in the file path: the old one stays whole until the new one is on disk.
+// ReplaceBundle writes b over an older state of it in the file path: the old one stays whole until
+// the new one is on disk. A link stays, and what it leads to is replaced.
 func ReplaceBundle(path string, b *pki.Bundle) error {
-	if err := CreateBundle(path+tempSuffix, b); err != nil {
+	data, err := b.Marshal()
+	if err != nil {
 		return err
 	}
-	return replace(path)
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o600, What: "the bundle that was read", Flag: "--secrets",
+		Ours: func(old []byte) bool {
+			there, err := pki.Load(old)
+			return err == nil && there.Cluster == b.Cluster
+		},
+	}, data)
 }
 
-// replace gives what lies under a temporary name its own.
-func replace(path string) error {
-	if err := os.Rename(path+tempSuffix, path); err != nil {
-		return errors.Join(err, os.Remove(path+tempSuffix))
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// regular reads a regular file of a reasonable size: a pipe or a device would never end.
-func regular(path string) ([]byte, error) {
-	return regularUpTo(path, maxConfig)
-}
-
-func regularUpTo(path string, limit int64) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return readUpTo(path, f, limit)
-}
-
-// readUpTo reads what is called name.
-func readUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: larger than %d MiB", name, limit>>20)
-	}
-	return data, nil
-}
-
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	return os.Open(path)
+// WritePage writes a page of kiln report to the file path, for everybody to read. A file that is
+// there is replaced, whole, if ours reports that it is such a page.
+func WritePage(path string, page []byte, ours func(old []byte) bool) error {
+	return folder.Write(folder.File{Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours}, page)
 }
 
 // TwinState reads the review twin in the folder dir.
@@ -283,7 +290,7 @@ func TwinState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	c, err := change.Read(func(name string) ([]byte, error) { return root.ReadFile(filepath.FromSlash(name)) })
+	c, err := change.Read(func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -310,7 +317,7 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	files, err := documentsTwin(inv, func(name string) ([]byte, error) { return root.ReadFile(filepath.FromSlash(name)) })
+	files, err := documentsTwin(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"kiln/render/compress"
+	"kiln/render/folder"
 )
 
 // Rendered finds the output folder that name is, or in which name is the folder or document of one machine, and returns its inventory with the
@@ -102,7 +103,7 @@ func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
 		if path.Dir(name) != d.Dir {
 			return d, fmt.Errorf("%s: node %q with the file %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, name)
 		}
-		data, err := readInside(root, out, name)
+		data, err := readListed(root, out, name)
 		if err != nil {
 			return d, err
 		}
@@ -117,23 +118,16 @@ func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
 // machineName is what the names of nodes and pools look like, which become those of files and stand in URLs.
 var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
-// readInside reads a regular file of the folder out.
-func readInside(root *os.Root, out, name string) ([]byte, error) {
-	place := filepath.Join(out, name)
-	info, err := root.Stat(name)
+// readListed reads a file of the folder out that its inventory lists.
+func readListed(root *os.Root, out, name string) ([]byte, error) {
+	data, err := readInside(root, out, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again", place, InventoryFile)
+		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again", filepath.Join(out, name), InventoryFile)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", place)
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return readUpTo(place, f, compress.MaxDocument)
+	return data, err
+}
+
+// readInside reads a regular file of the folder dir. No link leads out of it.
+func readInside(root *os.Root, dir, name string) ([]byte, error) {
+	return folder.ReadInside(root, dir, name, compress.MaxDocument)
 }

@@ -16,6 +16,8 @@ import (
 	"sync"
 
 	"kiln/render/change"
+	"kiln/render/folder"
+	"kiln/render/plan"
 )
 
 // Inventory is inventory.json: what the output folder holds. It is written last, so that a run cut off between
@@ -36,11 +38,19 @@ const (
 	AdminFile     = "admin.conf"
 )
 
+// What an inventory says of itself.
+const (
+	inventoryVersion = "kiln.dev/v1alpha1"
+	inventoryKind    = "Inventory"
+)
+
 // Result says what a run did, or would do.
 type Result struct {
 	// Inventory and Changes are of the documents' folder.
 	Inventory Inventory
 	Changes
+	// Fresh means that no documents lay in the folder before.
+	Fresh bool
 	// Review is of the review twin.
 	Review Changes
 }
@@ -53,13 +63,21 @@ type Options struct {
 	Check bool
 	// BeforeCommit runs when everything is rendered, checked and on disk under a temporary name, before the first
 	// file gets its own. An error from it leaves the folders as they were.
-	BeforeCommit func() error
+	BeforeCommit func(*Result) error
 	// Progress is called after each machine with how many are done.
 	Progress func(done int)
 }
 
 // ErrPartial is the cause when renaming failed half way: some files are new, some old, and the inventory does not match.
-var ErrPartial = errors.New("the folder holds old and new files; run the same render again")
+var ErrPartial = folder.ErrPartial
+
+// Changes lists what a run changed in a folder, or would change.
+type Changes struct {
+	folder.Changes
+	// Diffs are the first differences, if they were asked for and may be shown: those of the review
+	// twin with Check.
+	Diffs []Diff
+}
 
 // ErrForeign is the cause when a folder belongs to another cluster, or to something else.
 var ErrForeign = errors.New("the folder holds the documents of another cluster")
@@ -72,50 +90,85 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 		return nil, errors.New("documents hold secrets; only the review twin is made from the public half alone")
 	}
 	w := &writer{cluster: r, out: out, options: o}
-	if out != "" {
-		w.documents = &folder{dir: out, mode: 0o600, check: o.Check, last: InventoryFile}
-	}
 	if o.Review != "" {
 		var err error
 		if w.twin, err = r.twin(); err != nil {
 			return nil, err
 		}
-		w.review = &folder{dir: o.Review, mode: 0o644, check: o.Check, last: IndexFile, diff: o.Check}
 	}
 	return w.run()
 }
 
+// maxInventory bounds an inventory: that of 100,000 machines has less.
+const maxInventory = 256 << 20
+
 // ReadInventory returns the inventory of an output folder, or nil if there is none.
 func ReadInventory(out string) (*Inventory, error) {
-	data, err := os.ReadFile(filepath.Join(out, InventoryFile))
+	name := filepath.Join(out, InventoryFile)
+	data, err := folder.Read(name, maxInventory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return parseInventory(name, data)
+}
+
+func parseInventory(name string, data []byte) (*Inventory, error) {
 	var inv Inventory
 	if err := json.Unmarshal(data, &inv); err != nil {
-		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", filepath.Join(out, InventoryFile), err)
+		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", name, err)
 	}
 	return &inv, nil
 }
 
-// WriteFiles writes files with secrets into the folder dir (0700, if it has to be made; the files 0600), all of them or none, and removes
-// what stale then says. The file called last, if there is one, gets its name when all others have theirs. All errors of files come back at once.
-func WriteFiles(dir string, files iter.Seq2[Output, error], last string, stale func() []string) (*Changes, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s: not a folder", dir)
+// documentNames are what Write calls the files of a machine.
+var documentNames = []string{
+	"config.ign", "user-data", "meta-data", networkConfigFile, bodyNames[plan.Ignition], bodyNames[plan.CloudInit],
+}
+
+// paths are the files that the inventory names, and of those only what Write makes.
+func (inv *Inventory) paths() []string {
+	names := []string{AdminFile, InventoryFile}
+	for i := range inv.Documents {
+		for _, name := range inv.Documents[i].paths() {
+			dir, file := path.Split(name)
+			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
+			if machineName.MatchString(machine) && slices.Contains(documentNames, file) {
+				names = append(names, name)
+			}
+		}
 	}
-	f := &folder{dir: dir, mode: 0o600, last: last}
-	if err := f.open(); err != nil {
+	return names
+}
+
+// Files are files with secrets that WriteFiles writes into one folder.
+type Files struct {
+	// Dir is the folder: 0700 if it has to be made, and the files 0600.
+	Dir string
+	// List is the name of the file that lists the others, if there is one, and Listed returns the
+	// paths that such a list names, or why the folder is not to be touched. A file that was listed
+	// and is no longer written is removed; one that was not is never replaced.
+	List   string
+	Listed func(list []byte) ([]string, error)
+	// Files are the files by their paths below Dir, the list among them.
+	Files iter.Seq2[Output, error]
+}
+
+// WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
+func WriteFiles(files Files) (*Changes, error) {
+	f, err := folder.Open(folder.Options{
+		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Read: files.Listed, Shared: true,
+	})
+	if err != nil {
 		return nil, err
 	}
-	defer f.close()
+	defer f.Close()
 	var errs []error
-	for file, err := range files {
+	for file, err := range files.Files {
 		if err == nil && len(errs) == 0 {
-			err = f.stage(file.Name, file.Data)
+			err = f.Stage(file.Name, file.Data)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -124,17 +177,12 @@ func WriteFiles(dir string, files iter.Seq2[Output, error], last string, stale f
 	if err := joined(errs); err != nil {
 		return nil, err
 	}
-	if stale != nil {
-		f.removed = stale()
+	for _, step := range []func() error{func() error { return f.Sweep() }, f.Sync, f.Commit} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	if err := f.sync(); err != nil {
-		return nil, err
-	}
-	if err := f.commit(); err != nil {
-		return nil, err
-	}
-	c := f.changes()
-	return &c, nil
+	return &Changes{Changes: f.Changes()}, nil
 }
 
 // writer is one run of Write.
@@ -142,9 +190,9 @@ type writer struct {
 	cluster           *Cluster
 	out               string
 	options           Options
-	documents, review *folder // nil if they are not wanted
-	twin              *twin   // with review
-	before            *Inventory
+	documents, review *folder.Folder // nil if they are not wanted
+	twin              *twin          // with review
+	diffs             []Diff         // of the twin, with Check
 
 	mu     sync.Mutex
 	done   int
@@ -152,25 +200,20 @@ type writer struct {
 }
 
 func (w *writer) run() (*Result, error) {
-	for _, dir := range []string{w.options.Review, w.out} {
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			return nil, fmt.Errorf("%s: not a folder", dir)
-		}
-	}
-	var folders []*folder
-	if w.documents != nil {
+	var folders []*folder.Folder
+	if w.out != "" {
 		if err := w.openDocuments(); err != nil {
 			return nil, err
 		}
 		folders = append(folders, w.documents)
-		defer w.documents.close()
+		defer w.documents.Close()
 	}
-	if w.review != nil {
+	if w.twin != nil {
 		if err := w.openTwin(); err != nil {
 			return nil, err
 		}
 		folders = append(folders, w.review)
-		defer w.review.close()
+		defer w.review.Close()
 	}
 	entries, err := w.machines()
 	if err != nil {
@@ -192,44 +235,58 @@ func (w *writer) run() (*Result, error) {
 		}
 	}
 	if w.documents != nil {
-		w.result.Changes = w.documents.changes()
+		w.result.Changes.Changes = w.documents.Changes()
 	}
 	if w.review != nil {
-		w.result.Review = w.review.changes()
+		w.result.Review = Changes{w.review.Changes(), w.diffs}
 	}
 	return &w.result, nil
 }
 
-func (w *writer) commit(folders []*folder) error {
+func (w *writer) commit(folders []*folder.Folder) error {
 	for _, f := range folders {
-		if err := f.sync(); err != nil {
+		if err := f.Sync(); err != nil {
 			return err
 		}
 	}
 	if w.options.BeforeCommit != nil {
-		if err := w.options.BeforeCommit(); err != nil {
+		if err := w.options.BeforeCommit(&w.result); err != nil {
 			return err
 		}
 	}
 	for _, f := range folders {
-		if err := f.commit(); err != nil {
+		if err := f.Commit(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// openDocuments opens the documents' folder, unless it is another cluster's.
-func (w *writer) openDocuments() error {
-	var err error
-	if w.before, err = ReadInventory(w.documents.dir); err != nil {
-		return err
+// openDocuments opens the documents' folder, unless it is another cluster's or holds something
+// else.
+func (w *writer) openDocuments() (err error) {
+	w.documents, err = folder.Open(folder.Options{
+		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
+		List: InventoryFile, Read: func(list []byte) ([]string, error) {
+			name := filepath.Join(w.out, InventoryFile)
+			inv, err := parseInventory(name, list)
+			if err == nil && inv.Kind != inventoryKind {
+				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s", name, inventoryKind)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w; remove it, or name another folder with --out", err)
+			}
+			if inv.Cluster != w.cluster.Public.Cluster {
+				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.out, ErrForeign,
+					inv.Name, inv.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+			}
+			return inv.paths(), err
+		},
+	})
+	if err == nil {
+		w.result.Fresh = w.documents.Fresh()
 	}
-	if w.before != nil && w.before.Cluster != w.cluster.Public.Cluster {
-		return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.documents.dir, ErrForeign,
-			w.before.Name, w.before.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
-	}
-	return w.documents.open()
+	return err
 }
 
 // finishDocuments stages what belongs to all machines, and finds what is no longer rendered.
@@ -238,19 +295,21 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := w.documents.stage(AdminFile, admin); err != nil {
+	if err := w.documents.Stage(AdminFile, admin); err != nil {
 		return err
 	}
 	w.result.Inventory = Inventory{
-		APIVersion: "kiln.dev/v1alpha1", Kind: "Inventory", Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
+		APIVersion: inventoryVersion, Kind: inventoryKind, Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
 		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.overview(), Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {
 		return err
 	}
-	w.stale()
-	return w.documents.stage(InventoryFile, append(inventory, '\n'))
+	if err := w.documents.Sweep(); err != nil {
+		return err
+	}
+	return w.documents.Stage(InventoryFile, append(inventory, '\n'))
 }
 
 // machines renders all machines, as many at a time as there are processors, and stages their files. Its entries are in
@@ -307,7 +366,7 @@ func (w *writer) machine(i int) (entry Entry, err error) {
 			return Entry{}, err
 		}
 		for _, f := range d.Files {
-			if err := w.documents.stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
+			if err := w.documents.Stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
 				return Entry{}, err
 			}
 		}
@@ -327,41 +386,33 @@ func (w *writer) machine(i int) (entry Entry, err error) {
 	return entry, nil
 }
 
-// stale finds the documents that the last inventory lists and this one does not.
-func (w *writer) stale() {
-	if w.before == nil {
-		return
+// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is
+// in the folders of machines and is not rendered will be removed.
+func (w *writer) openTwin() (err error) {
+	dir := w.options.Review
+	o := folder.Options{
+		Dir: dir, Mode: 0o644, Check: w.options.Check, What: "a review twin", Flag: "--review", Folders: true,
+		List: IndexFile, Read: func(list []byte) ([]string, error) {
+			there, err := parseTwin(filepath.Join(dir, IndexFile), list)
+			if err != nil {
+				return nil, err
+			}
+			if there.cluster != w.cluster.Public.Cluster {
+				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --review", dir, ErrForeign,
+					there.name, there.cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+			}
+			return there.folders, err
+		},
 	}
-	now := map[string]bool{}
-	for _, e := range w.result.Inventory.Documents {
-		for _, name := range e.paths() {
-			now[name] = true
-		}
-	}
-	for _, e := range w.before.Documents {
-		for _, name := range e.paths() {
-			if !now[name] && fs.ValidPath(name) {
-				w.documents.removed = append(w.documents.removed, name)
+	if o.Check {
+		o.Differs = func(name string, old, now []byte) {
+			if len(w.diffs) < maxDiffs {
+				w.diffs = append(w.diffs, Diff{Name: name, Lines: unified(old, now)})
 			}
 		}
 	}
-}
-
-// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is in the folders of machines and is not
-// rendered will be removed.
-func (w *writer) openTwin() error {
-	dir := w.review.dir
-	there, err := readTwin(dir)
-	switch {
-	case err != nil:
-		return err
-	case there != nil && there.cluster != w.cluster.Public.Cluster:
-		return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --review", dir, ErrForeign,
-			there.name, there.cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
-	case there != nil:
-		w.review.own = there.folders
-	}
-	return w.review.open()
+	w.review, err = folder.Open(o)
+	return err
 }
 
 // twinThere is what a twin's INDEX says: which cluster it is of, and the folders that are the twin's.
@@ -370,25 +421,11 @@ type twinThere struct {
 	folders       []string
 }
 
-// readTwin returns what lies in a twin's folder; nil if it is empty or not there. A folder of something else is an error.
-func readTwin(dir string) (*twinThere, error) {
-	index, err := os.ReadFile(filepath.Join(dir, IndexFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		files, err := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
-			return nil, nil
-		}
-		if err == nil {
-			err = fmt.Errorf("%s: not empty and not a review twin: it has no %s; name a new folder with --review", dir, IndexFile)
-		}
-		return nil, err
-	}
-	if err != nil {
-		return nil, err
-	}
-	there, version := &twinThere{}, ""
+// parseTwin reads the INDEX of a twin. That of something else is an error.
+func parseTwin(name string, index []byte) (*twinThere, error) {
+	there, version := &twinThere{folders: []string{sharedFolder}}, ""
 	if _, err := fmt.Sscanf(string(index), change.Mark, &there.name, &there.cluster, &version); err != nil {
-		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", filepath.Join(dir, IndexFile), IndexFile)
+		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", name, IndexFile)
 	}
 	for line := range strings.Lines(string(index)) {
 		switch words := strings.Fields(line); {
@@ -405,19 +442,16 @@ func readTwin(dir string) (*twinThere, error) {
 // finishTwin stages the twin, and finds what is no longer rendered: all else in the folders of machines.
 func (w *writer) finishTwin() error {
 	files := w.twin.files()
-	w.review.own = append(w.review.own, sharedFolder)
-	for i := range w.twin.heads {
-		w.review.own = append(w.review.own, w.twin.heads[i].folder())
-	}
-	if err := w.review.sweep(func(name string) bool { _, rendered := files[name]; return rendered }); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.review.stage(name, files[name]); err != nil {
+		if err := w.review.Stage(name, files[name]); err != nil {
 			return err
 		}
 	}
-	return nil
+	own := []string{sharedFolder}
+	for i := range w.twin.heads {
+		own = append(own, w.twin.heads[i].folder())
+	}
+	return w.review.Sweep(own...)
 }
 
 // Write writes the machine's files below a new folder, its owner's alone, and an INDEX that tells modes, owners, links and units. It returns how many of
@@ -433,29 +467,21 @@ func (u *Unpacked) Write(dir string) (secrets int, err error) {
 		}
 		taken[f.Path] = true
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return 0, fmt.Errorf("%w; name a new folder", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = root.Close() }()
-	write := func(name string, content []byte) error {
-		return errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, content, 0o600))
-	}
-	for i := range u.node.Files {
-		f := &u.node.Files[i]
-		content, secret := u.content(f)
-		if secret {
-			secrets++
+	err = folder.Make(dir, func(root *os.Root) error {
+		write := func(name string, content []byte) error {
+			return errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, content, 0o600))
 		}
-		if err := write(strings.TrimPrefix(f.Path, "/"), content); err != nil {
-			return 0, errors.Join(err, os.RemoveAll(dir))
+		for i := range u.node.Files {
+			f := &u.node.Files[i]
+			content, secret := u.content(f)
+			if secret {
+				secrets++
+			}
+			if err := write(strings.TrimPrefix(f.Path, "/"), content); err != nil {
+				return err
+			}
 		}
-	}
-	if err := write(IndexFile, u.List()); err != nil {
-		return 0, errors.Join(err, os.RemoveAll(dir))
-	}
-	return secrets, nil
+		return write(IndexFile, u.List())
+	})
+	return secrets, err
 }

@@ -41,7 +41,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func TestWriteFailsWhole(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the bundle cannot be written")
-	fail := render.Options{BeforeCommit: func() error { return broken }}
+	fail := render.Options{BeforeCommit: func(*render.Result) error { return broken }}
 	r := load(t, "single")
 
 	base := t.TempDir()
@@ -86,7 +86,7 @@ func TestWriteLocks(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := r.Write(out, render.Options{BeforeCommit: func() error { close(inside); <-leave; return nil }})
+		_, err := r.Write(out, render.Options{BeforeCommit: func(*render.Result) error { close(inside); <-leave; return nil }})
 		require.NoError(t, err)
 	})
 	<-inside
@@ -110,4 +110,19 @@ func TestInventoryShowsCutOffRun(t *testing.T) {
 	result, err := r.Write(out, render.Options{Check: true})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cp-1/user-data"}, result.Written)
+}
+
+// TestBundleOfAnotherUser: a bundle that somebody else can change is refused.
+func TestBundleOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := filepath.Join(t.TempDir(), "demo.secrets.yaml")
+	require.NoError(t, render.CreateBundle(path, load(t, "single").Bundle))
+	_, err := render.Bundle(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Chown(path, 65534, 65534))
+	_, err = render.Bundle(path)
+	require.ErrorContains(t, err, "belongs to another user")
 }

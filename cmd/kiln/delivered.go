@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 
 	"kiln/render"
 	"kiln/render/media"
@@ -51,12 +50,4 @@ func delivered(dir string, entries []render.Entry) iter.Seq2[*media.Machine, err
 			}
 		}
 	}
-}
-
-// absolute is a path from the root, or as it is if that is not known.
-func absolute(name string) string {
-	if whole, err := filepath.Abs(name); err == nil {
-		return whole
-	}
-	return name
 }

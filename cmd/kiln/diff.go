@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
 )
@@ -18,18 +21,31 @@ import (
 const states = `A and B are each
   a review twin           review
   a revision of a twin    main:review, as git show understands it
-  a configuration         cluster.yaml, with the bundle or its public half beside it
+  a configuration         cluster.yaml, with the bundle or its public half beside it or named by a flag
   a folder of documents   nodes`
 
 // compareFlags are what diff and plan have in common.
 type compareFlags struct {
-	public, output string
+	public, secrets, output string
+
+	in    io.Reader   // what --secrets - means
+	given *pki.Bundle // of --secrets, which may be a pipe: it is read once
 }
 
 func (f *compareFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle, for configurations; - reads it from standard input (default: the one beside each, or its public half)")
 	flags.StringVar(&f.public, "public", "", "the public half of the bundle, for configurations (default: the bundle, or NAME.public.yaml, beside each)")
 	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text, json or markdown")
+}
+
+// wrong returns what is wrong with the flags. It is called before anything is read.
+func (f *compareFlags) wrong(cmd *cobra.Command) error {
+	if f.public != "" && f.secrets != "" {
+		return usageError{errors.New("--public and --secrets: name one of them")}
+	}
+	f.in = cmd.InOrStdin()
+	return nil
 }
 
 // form is how the report is written: in colours on a terminal, unless NO_COLOR (no-color.org) is set.
@@ -95,11 +111,26 @@ func (f *compareFlags) cluster(path string) (*render.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	public, _, err := half(path, "", f.public, c.Metadata.Name)
+	if f.secrets != "" {
+		b, err := f.bundle()
+		if err != nil {
+			return nil, err
+		}
+		return render.NewPublic(c, &b.Public)
+	}
+	public, _, err := half(f.in, path, "", f.public, c.Metadata.Name)
 	if err != nil {
 		return nil, err
 	}
 	return render.NewPublic(c, public)
+}
+
+// bundle is the one that --secrets names.
+func (f *compareFlags) bundle() (b *pki.Bundle, err error) {
+	if f.given == nil {
+		f.given, _, err = render.GivenBundle(f.secrets, f.in)
+	}
+	return f.given, err
 }
 
 // maxUnavailable is how many workers may be away together unless the command line says otherwise.
@@ -117,7 +148,7 @@ func diffCommand() *cobra.Command {
   kiln diff main:review review -o markdown`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := outputFlag(f.output, "markdown"); err != nil {
+			if err := cmp.Or(outputFlag(f.output, "markdown"), f.wrong(cmd)); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])
@@ -147,7 +178,7 @@ func planCommand() *cobra.Command {
   kiln plan review cluster.yaml --force single-member`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := outputFlag(f.output, "markdown"); err != nil {
+			if err := cmp.Or(outputFlag(f.output, "markdown"), f.wrong(cmd)); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])

@@ -35,7 +35,7 @@ func explainCommand() *cobra.Command {
 			if err := f.wrong(list[0]); err != nil {
 				return err
 			}
-			err := f.run(cmd.OutOrStdout(), list[0])
+			err := f.run(cmd, list[0])
 			var unknown *config.Unknown
 			if errors.As(err, &unknown) {
 				return usageError{err}
@@ -67,12 +67,13 @@ func (f *explainFlags) wrong(asked string) error {
 	return outputFlag(f.output)
 }
 
-func (f *explainFlags) run(out io.Writer, asked string) error {
+func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
+	out := cmd.OutOrStdout()
 	switch {
 	case f.node == "":
 		return f.field(out, asked)
 	case strings.HasPrefix(asked, "/"):
-		return f.file(out, asked)
+		return f.file(cmd.InOrStdin(), out, asked)
 	}
 	c, err := render.ConfigPublic(f.config)
 	if err != nil {
@@ -105,12 +106,12 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 }
 
 // file explains a file of the machine, or a value in it.
-func (f *explainFlags) file(out io.Writer, asked string) error {
+func (f *explainFlags) file(in io.Reader, out io.Writer, asked string) error {
 	c, err := render.ConfigPublic(f.config)
 	if err != nil {
 		return err
 	}
-	public, _, err := half(f.config, f.secrets, f.public, c.Metadata.Name)
+	public, _, err := half(in, f.config, f.secrets, f.public, c.Metadata.Name)
 	if err != nil {
 		return err
 	}

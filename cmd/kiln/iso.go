@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/media"
 	"kiln/render/media/iso9660"
 )
@@ -78,7 +79,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 			}
 		}
 	}
-	if _, err := render.WriteFiles(out, files, "", nil); err != nil {
+	if _, err := render.WriteFiles(render.Files{Dir: out, Files: files}); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), images)
@@ -117,26 +118,19 @@ func (f *isoFlags) report(out io.Writer, images []image) error {
 	return nil
 }
 
-// ours says that what lies at a path may be replaced: nothing, or an image of kiln.
+// ours returns why what lies at a path is not to be replaced, or nil if there is nothing, or an
+// image of kiln's.
 func ours(name string) error {
-	info, err := os.Stat(name)
+	image, err := folder.Read(name, maxImage)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	head := make([]byte, iso9660.HeadSize)
-	if info.Mode().IsRegular() {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		_, _ = io.ReadFull(file, head) // what is shorter is no image
-		_ = file.Close()
-	}
-	if !iso9660.Made(head) {
+	// What is shorter than a head is no image, and what cannot be read is none of kiln's.
+	if err != nil || !iso9660.Made(append(image, make([]byte, iso9660.HeadSize)...)[:iso9660.HeadSize]) {
 		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: name another file with --out", name)
 	}
 	return nil
 }
+
+// maxImage bounds an image that is there already.
+const maxImage = 256 << 20

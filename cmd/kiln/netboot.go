@@ -97,7 +97,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 		return usageError{err}
 	}
 	result := &media.Result{}
-	changes, err := f.write(n.Files(delivered(dir, entries), result), result, inv)
+	changes, err := f.write(n.Files(delivered(dir, entries), result), inv)
 	if err != nil {
 		return err
 	}

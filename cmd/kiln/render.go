@@ -19,6 +19,7 @@ import (
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
@@ -50,7 +51,7 @@ func renderCommand() *cobra.Command {
 	flags.StringVarP(&f.config, "config", "c", "", "the cluster's configuration")
 	flags.StringVar(&f.out, "out", "", "the folder for the documents (0700; its files 0600, for they hold secrets)")
 	flags.StringVar(&f.review, "review", "", "the folder for the review twin: every machine as files, without a secret")
-	flags.StringVar(&f.secrets, "secrets", "", "the bundle (default: NAME.secrets.yaml beside the configuration, made at the first render with --out)")
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle; the first render with --out makes it. A pipe, or - for standard input, is read only (default: NAME.secrets.yaml beside the configuration)")
 	flags.StringVar(&f.public, "public", "", "the public half of the bundle, for --review alone (default: NAME.public.yaml beside the configuration, if there is no bundle)")
 	flags.BoolVar(&f.check, "check", false, "write nothing; exit 3 if the folders are not what would be rendered, and show how the twin differs")
 	flags.StringVar(&f.restore, "restore", "", "bring etcd back from a snapshot on a machine, [MACHINE:]PATH (default machine: the first control plane)")
@@ -70,8 +71,12 @@ func (f *renderFlags) wrong() error {
 		return usageError{errors.New("--public is for --review alone: documents hold secrets; leave --out or --public out")}
 	case f.public != "" && f.secrets != "":
 		return usageError{errors.New("--public and --secrets: name one of them")}
-	case f.out != "" && f.review != "" && filepath.Clean(f.out) == filepath.Clean(f.review):
+	case f.out != "" && f.review != "" && resolved(f.out) == resolved(f.review):
 		return usageError{errors.New("--out and --review name one folder; secrets and what goes into git need two")}
+	case f.out != "" && f.review != "" && (within(f.out, f.review) || within(f.review, f.out)):
+		return usageError{errors.New("--out and --review: the one folder is in the other; secrets and what goes into git need two")}
+	case f.out != "" && f.config != "" && (within(f.out, f.config) || resolved(f.out) == resolved(filepath.Dir(f.config))):
+		return usageError{fmt.Errorf("--out %s: %s is in it; name a folder for the documents alone, for example --out ./nodes", f.out, f.config)}
 	}
 	return errors.Join(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
 }
@@ -99,11 +104,14 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if path == "" {
 		path = render.BundlePath(f.config, cluster.Metadata.Name)
 	}
-	bundle, fresh, err := f.bundle(path, cluster)
+	bundle, kind, err := f.bundle(cmd.InOrStdin(), path, cluster)
 	if err != nil {
 		return err
 	}
 	renewed := f.restore != "" && f.renew(bundle, cluster)
+	if renewed && kind == bundlePiped && !f.check {
+		return fmt.Errorf("--restore gives etcd a new identity, which the bundle has to keep, and what comes from --secrets %s cannot be written back; name the bundle's file", path)
+	}
 	r, err := render.New(cluster, bundle)
 	if err != nil {
 		return err
@@ -111,18 +119,27 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := f.restoreEtcd(r, renewed && f.check); err != nil {
 		return err
 	}
-	options := render.Options{}
-	switch {
-	case fresh:
-		options.BeforeCommit = func() error { return render.CreateBundle(path, bundle) }
-	case renewed:
-		options.BeforeCommit = func() error { return render.ReplaceBundle(path, bundle) }
-	}
+	options := render.Options{BeforeCommit: func(result *render.Result) (err error) {
+		switch {
+		case kind == bundleNew:
+			err = render.CreateBundle(path, bundle)
+		case renewed:
+			err = render.ReplaceBundle(path, bundle)
+		case kind == bundleStored:
+			folder.Tidy(path)
+		}
+		if err == nil && (kind == bundleNew || result.Fresh) {
+			// The bundle is there already, and the documents come next.
+			f.keepOutOfGit(messages, path, kind)
+		}
+		return err
+	}}
 	result, err := f.write(messages, r, options)
 	if err != nil {
 		return err
 	}
-	if fresh && !f.check {
+	f.tellClosed(messages, result)
+	if kind == bundleNew && !f.check {
 		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
 	}
 	if renewed {
@@ -156,35 +173,85 @@ func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath s
 	return nil
 }
 
+// keepOutOfGit keeps what this render made out of git: the documents, and the bundle unless it came
+// from a pipe.
+func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundleKind) {
+	secrets := []ignored{{bundle, false}, {f.out, true}}
+	if kind == bundlePiped {
+		secrets = secrets[1:]
+	}
+	keepOutOfGit(messages, f.config, secrets...)
+}
+
+// tellClosed tells who could have got at the documents.
+func (f *renderFlags) tellClosed(messages io.Writer, result *render.Result) {
+	if mode := result.Closed; mode != 0 {
+		say(messages, "kiln: %s: others could get in (mode %04o); it is 0700 now\n", f.out, mode)
+	}
+	if dir := folder.Exposed(f.out); dir != "" {
+		say(messages, "kiln: %s: everybody may change what is in %s, and so exchange the documents; chmod o-w it\n", f.out, dir)
+	}
+}
+
+// bundleKind is where a bundle comes from.
+type bundleKind int
+
+const (
+	bundleStored bundleKind = iota // a file
+	bundlePiped                    // a pipe, which cannot be written
+	bundleNew                      // drawn for this render
+)
+
 // bundle reads the bundle, or draws a new one if there is none yet. A folder that already holds documents shows that there
 // was one: a new bundle would be another cluster.
-func (f *renderFlags) bundle(path string, cluster *config.Cluster) (b *pki.Bundle, fresh bool, err error) {
-	b, err = render.Bundle(path)
+func (f *renderFlags) bundle(in io.Reader, path string, cluster *config.Cluster) (b *pki.Bundle, kind bundleKind, err error) {
+	stored := true
+	if f.secrets == "" {
+		b, err = render.Bundle(path)
+	} else {
+		b, stored, err = render.GivenBundle(path, in)
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return b, false, err
+		if !stored {
+			kind = bundlePiped
+		}
+		return b, kind, err
 	}
-	before, err := render.ReadInventory(f.out)
-	if err != nil {
-		return nil, false, err
-	}
-	if before != nil {
-		return nil, false, fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", f.out, before.Name, path)
-	}
-	if f.restore != "" {
-		return nil, false, fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
-	}
-	if f.secrets != "" {
-		return nil, false, fmt.Errorf("--secrets %s: no such file; without --secrets the first render makes a bundle", path)
-	}
-	if public := render.PublicPath(f.config, cluster.Metadata.Name); !absent(public) {
-		return nil, false, fmt.Errorf("%s is the public half of a bundle, and %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", public, path)
+	if err := f.mayBegin(path, cluster.Metadata.Name); err != nil {
+		return nil, 0, err
 	}
 	certs := &cluster.Spec.Certificates
 	b, err = pki.New(pki.Options{
 		Name: cluster.Metadata.Name, Now: time.Now(), Algorithm: pki.Algorithm(certs.KeyAlgorithm),
 		CALifetime: time.Duration(certs.CALifetime), FormationWindow: time.Duration(cluster.Spec.Boot.FormationWindow),
 	})
-	return b, true, err
+	return b, bundleNew, err
+}
+
+// mayBegin returns why there is to be no new bundle at path, or nil if a new cluster may begin.
+func (f *renderFlags) mayBegin(path, name string) error {
+	before, err := render.ReadInventory(f.out)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		return fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; restore the bundle, or name it with --secrets", f.out, before.Name, path)
+	}
+	if f.restore != "" {
+		return fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
+	}
+	for _, there := range []struct{ what, path string }{
+		{"the bundle", render.BundlePath(f.config, name)},
+		{"the public half of a bundle", render.PublicPath(f.config, name)},
+	} {
+		if !absent(there.path) {
+			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
+		}
+	}
+	if dir := filepath.Dir(path); absent(dir) {
+		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)
+	}
+	return nil
 }
 
 // renew gives etcd the identity and the time that a restore needs, and says whether it did: while the time lasts, rendering

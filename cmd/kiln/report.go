@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
@@ -29,11 +30,14 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 			}
+			if err := f.wrong(cmd); err != nil {
+				return err
+			}
 			page, err := f.page(config, since)
 			if err != nil {
 				return err
 			}
-			if err := render.WritePage(out, page); err != nil {
+			if err := render.WritePage(out, page, report.Made); err != nil {
 				return err
 			}
 			say(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n", filepath.Clean(out), len(page))
@@ -42,8 +46,9 @@ func reportCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&config, "config", "c", "", "the cluster's configuration")
-	flags.StringVar(&out, "out", "", "the page")
+	flags.StringVar(&out, "out", "", "the page; an older page of kiln report is replaced")
 	flags.StringVar(&since, "since", "", "an older state: a review twin, a revision of one (main:review), or a configuration")
+	flags.StringVar(&f.secrets, "secrets", "", "the bundle; - reads it from standard input (default: NAME.secrets.yaml beside the configuration)")
 	flags.StringVar(&f.public, "public", "", "the public half of the bundle (default: the bundle, or NAME.public.yaml, beside the configuration)")
 	return cmd
 }
@@ -94,13 +99,18 @@ func (f *compareFlags) whole(path string) (*render.Cluster, error) {
 		return nil, err
 	}
 	secrets := render.BundlePath(path, c.Metadata.Name)
-	if f.public != "" || absent(secrets) {
+	if f.public != "" || f.secrets == "" && absent(secrets) {
 		return f.cluster(path)
 	}
 	if c, err = render.Config(path); err != nil {
 		return nil, err
 	}
-	b, err := render.Bundle(secrets)
+	var b *pki.Bundle
+	if f.secrets != "" {
+		b, err = f.bundle()
+	} else {
+		b, err = render.Bundle(secrets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	public, bundlePath, err := half(f.config, f.secrets, f.public, cluster.Metadata.Name)
+	public, bundlePath, err := half(cmd.InOrStdin(), f.config, f.secrets, f.public, cluster.Metadata.Name)
 	if err != nil {
 		return err
 	}
@@ -39,13 +39,16 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	return f.finish(cmd, r, bundlePath, result)
 }
 
-// half returns the public half of the bundle of a configuration: the bundle's own, and bundlePath, or the one that is stored. The flags
-// --secrets and --public name either, if they are given.
-func half(config, secretsFlag, publicFlag, cluster string) (public *pki.Public, bundlePath string, err error) {
+// half returns the public half of the bundle of a configuration: the bundle's own, and bundlePath,
+// or the one that is stored. The flags --secrets and --public name either, if they are given; in is
+// what --secrets - means.
+func half(in io.Reader, config, secretsFlag, publicFlag, cluster string) (public *pki.Public, bundlePath string, err error) {
 	secrets, stored := render.BundlePath(config, cluster), render.PublicPath(config, cluster)
+	var b *pki.Bundle
 	switch {
 	case secretsFlag != "":
 		secrets = secretsFlag
+		b, _, err = render.GivenBundle(secrets, in)
 	case publicFlag != "":
 		public, err = render.Public(publicFlag)
 		return public, "", err
@@ -54,8 +57,9 @@ func half(config, secretsFlag, publicFlag, cluster string) (public *pki.Public, 
 	case absent(secrets):
 		public, err = render.Public(stored)
 		return public, "", err
+	default:
+		b, err = render.Bundle(secrets)
 	}
-	b, err := render.Bundle(secrets)
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,6 +89,9 @@ func (f *renderFlags) oldPublic(messages io.Writer, r *render.Cluster, bundlePat
 	now, err := r.Public.Marshal()
 	if err != nil || bytes.Equal(old, now) {
 		return false, err
+	}
+	if info, err := os.Stat(bundlePath); err != nil || !info.Mode().IsRegular() {
+		bundlePath = "BUNDLE" // it came from a pipe
 	}
 	say(messages, "kiln: %s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s\n", stored, bundlePath, bundlePath, stored)
 	return true, nil

@@ -40,7 +40,7 @@ func publicCommand() *cobra.Command {
 			if err := required("secrets", path, "prod.secrets.yaml"); err != nil {
 				return err
 			}
-			b, err := render.Bundle(path)
+			b, _, err := render.GivenBundle(path, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func publicCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&path, "secrets", "", "the bundle")
+	cmd.Flags().StringVar(&path, "secrets", "", "the bundle; - reads it from standard input")
 	cmd.Flags().StringVar(&out, "out", "", "the file for the public half (default: print it); an older public half is replaced")
 	return cmd
 }
@@ -82,9 +82,12 @@ func extendCommand() *cobra.Command {
 			if window <= 0 {
 				return usageError{fmt.Errorf("--window %s: want a time ahead, such as 168h", window)}
 			}
-			b, err := render.Bundle(path)
+			b, stored, err := render.GivenBundle(path, cmd.InOrStdin())
 			if err != nil {
 				return err
+			}
+			if !stored {
+				return fmt.Errorf("--secrets %s: extend changes the bundle, and what comes from a pipe cannot be written back; name the bundle's file", path)
 			}
 			b.FormationDeadline = time.Now().UTC().Truncate(time.Second).Add(window)
 			if end := b.CA.Certificate.NotAfter; b.FormationDeadline.After(end) {

@@ -127,7 +127,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	settings, err := f.tls(s)
+	settings, err := f.tls(cmd.InOrStdin(), s)
 	if err != nil {
 		return err
 	}
@@ -187,11 +187,11 @@ func (f *serveFlags) listener(ctx context.Context, settings *tls.Config) (net.Li
 }
 
 // tls returns the server's certificate, or nil if it speaks plain HTTP.
-func (f *serveFlags) tls(s *serve.Server) (*tls.Config, error) {
+func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 	if f.secrets == "" {
 		return nil, nil
 	}
-	b, err := render.Bundle(f.secrets)
+	b, _, err := render.GivenBundle(f.secrets, in)
 	if err != nil {
 		return nil, err
 	}

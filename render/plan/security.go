@@ -91,10 +91,3 @@ func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 	}
 	return out
 }
-
-// Walled reports whether the secrecy of m's document rests on its pods not reaching the metadata service: it stands there, with
-// secrets in it.
-func (p *Plan) Walled(m *Machine) bool {
-	mode := m.Settings.Delivery.Mode
-	return len(p.Forbidden(m)) > 0 && mode != "pointer" && mode != "split"
-}

@@ -198,15 +198,9 @@ var Catalogue = []Entry{
 
 	// What the platform shows.
 	{
-		ID: "metadata-wall", Reads: "`ip rule`", Wants: "pods cannot reach the platform's metadata service, where the document stands with its secrets", Severity: Wait,
+		ID: "metadata-wall", Reads: "`ip rule`", Wants: "pods cannot reach the platform's metadata service, with `security.metadataService: deny`", Severity: Wait,
 		Remedy: "journalctl -u kiln-routes says why; set security.metadataService: allow to do without", Source: "docs/security.md",
-		calls: func(f *Facts) []call { return when(f.Plan.Walled(f.Machine), "walled") },
-	}, {
-		ID: "metadata-wall-credentials", Reads: "`ip rule`", Wants: "pods cannot reach the platform's metadata service, which knows no secret of the document", Severity: Warn,
-		Remedy: "journalctl -u kiln-routes says why; set security.metadataService: allow to do without", Source: "docs/security.md",
-		calls: func(f *Facts) []call {
-			return when(!f.Plan.Walled(f.Machine) && len(f.Plan.Forbidden(f.Machine)) > 0, "walled")
-		},
+		calls: func(f *Facts) []call { return when(len(f.Plan.Forbidden(f.Machine)) > 0, "walled") },
 	},
 
 	// Disks.

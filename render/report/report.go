@@ -52,6 +52,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": percent, "lines": marked, "date": date, "count": counted,
 }).Parse(pageText))
 
+// mark stands near the beginning of every page.
+const mark = `<meta name="generator" content="kiln report">`
+
+// Made reports whether a file is a page of this package's, of any cluster.
+func Made(file []byte) bool {
+	return bytes.HasPrefix(file, []byte("<!DOCTYPE html>")) && bytes.Contains(file[:min(len(file), 1024)], []byte(mark))
+}
+
 // Page writes the page. It fails only if the templates do not fit the data.
 func Page(in Input) ([]byte, error) {
 	var out bytes.Buffer

@@ -1,4 +1,4 @@
-package render
+package folder
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFolder brings everything on the folder's file system to disk: one call, where syncing ten thousand files one by one
-// would take minutes.
+// syncFolder brings everything on the folder's file system to disk: one call, where syncing ten
+// thousand files one by one would take minutes.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"kiln/render/folder"
+)
+
+// ignoreFile is the file that tells git what not to track.
+const ignoreFile = ".gitignore"
+
+// maxIgnore bounds what is read of one.
+const maxIgnore = 1 << 20
+
+// ignored is a file or folder with secrets, as the command line names it.
+type ignored struct {
+	name     string
+	isFolder bool
+}
+
+// keepOutOfGit adds what holds secrets to the .gitignore beside a configuration, if it lies in a
+// git work tree, and tells what it did. What cannot be added, or what git has already, is told too.
+// It never fails: the secrets are safe where they are, and git add is what has to be warned of.
+func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(absolute(config)))
+	if err != nil {
+		return
+	}
+	top := workTree(dir)
+	if top == "" {
+		return
+	}
+	var lines, shown []string
+	for _, s := range secrets {
+		place, ok := inside(top, s.name)
+		if !ok || isIgnored(top, place, s.isFolder) {
+			continue
+		}
+		if beside, ok := inside(dir, s.name); ok {
+			lines = append(lines, pattern(beside, s.isFolder))
+			shown = append(shown, lines[len(lines)-1])
+			continue
+		}
+		say(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n",
+			s.name, pattern(place, s.isFolder), filepath.Join(top, ignoreFile))
+	}
+	if len(lines) > 0 {
+		name := filepath.Join(filepath.Dir(config), ignoreFile)
+		if err := addLines(name, lines); err != nil {
+			say(messages, "kiln: %s; add %s yourself, which hold secrets\n", err, strings.Join(shown, " and "))
+		} else {
+			say(messages, "kiln: %s: added %s, so that git does not track secrets\n", name, strings.Join(shown, " and "))
+		}
+	}
+	for _, s := range secrets {
+		if place, ok := inside(top, s.name); ok && tracked(top, place) {
+			say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
+				"run: git rm -r --cached %s, and take it out of the history\n", s.name, ignoreFile, s.name)
+		}
+	}
+}
+
+// workTree returns the folder of the git work tree that dir is in; empty if it is in none. Its .git
+// is a folder, or a file in a linked work tree.
+func workTree(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+// pattern is the line for a path below the folder of a .gitignore: exactly this one.
+func pattern(place string, isFolder bool) string {
+	var b strings.Builder
+	b.WriteByte('/')
+	for i := range len(place) {
+		if strings.IndexByte(`\*?[`, place[i]) >= 0 || place[i] == ' ' && i == len(place)-1 && !isFolder {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(place[i])
+	}
+	if isFolder {
+		b.WriteByte('/')
+	}
+	return b.String()
+}
+
+// isIgnored reports whether the .gitignore files from top down to a path cover it: by the path
+// itself, or by a folder above it. Of git's patterns it knows all but **.
+func isIgnored(top, place string, isFolder bool) bool {
+	parts := strings.Split(place, "/")
+	for i := range parts {
+		hit := false
+		for from := range parts[:i+1] {
+			if text, err := readIgnore(filepath.Join(top, filepath.Join(parts[:from]...), ignoreFile)); err == nil {
+				hit = matched(text, strings.Join(parts[from:i+1], "/"), isFolder || i < len(parts)-1, hit)
+			}
+		}
+		if hit {
+			return true
+		}
+	}
+	return false
+}
+
+// readIgnore reads a .gitignore. Like git it follows no link.
+func readIgnore(name string) ([]byte, error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file, and left alone", name)
+	}
+	return folder.Read(name, maxIgnore)
+}
+
+// matched reports whether the last line of a .gitignore that matches a path below its folder
+// ignores it; before is the answer if none does.
+func matched(text []byte, place string, isFolder, before bool) bool {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		line, again := strings.CutPrefix(line, "!")
+		line, folders := strings.CutSuffix(line, "/")
+		name := place
+		if !strings.Contains(line, "/") {
+			name = path.Base(place)
+		}
+		if ok, err := path.Match(strings.TrimPrefix(line, "/"), name); err == nil && ok && (isFolder || !folders) {
+			before = !again
+		}
+	}
+	return before
+}
+
+// addLines adds lines to a .gitignore, or begins one. What is in it stays.
+func addLines(name string, lines []string) error {
+	old, err := readIgnore(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text := bytes.Clone(old)
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	text = append(text, strings.Join(lines, "\n")+"\n"...)
+	return folder.Write(folder.File{
+		Path: name, Mode: 0o644, What: "the file that was read", Flag: "--config",
+		Ours: func(there []byte) bool { return bytes.Equal(there, old) },
+	}, text)
+}
+
+// tracked reports whether git has a path, or something below it, in its index. Where git cannot be
+// asked it does not.
+func tracked(top, place string) bool {
+	// No setting of the work tree may make git run another program.
+	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
+	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
+	out, err := exec.Command("git", args...).Output() // #nosec G204 -- ls-files runs nothing else
+	return err == nil && len(out) > 0
+}

@@ -1,0 +1,201 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// adopt finds out whether the folder is kiln's, by its list, and takes away what a run that was cut
+// off left in it.
+//
+// Everything of a run is on disk under temporary names before the first file gets its own, the list
+// among it. So a file of a run that was cut off is either named by the list, or by the list under
+// its temporary name.
+func (f *Folder) adopt() error {
+	list, err := f.read(f.List, maxList)
+	switch {
+	case err == nil:
+		f.fresh = false
+		names, err := f.Read(list)
+		if err != nil {
+			return err
+		}
+		f.listed = set(names)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; remove it, or name another folder with %s", err, f.Flag)
+	}
+	// The run that made this one was cut off: its list need not be right, and it names what may lie
+	// there.
+	var left map[string]bool
+	if cut, err := f.read(f.List+Suffix, maxList); err == nil {
+		names, _ := f.Read(cut)
+		left = set(names)
+	}
+	stranger, err := f.stranger(left)
+	if err != nil {
+		return err
+	}
+	if f.fresh && stranger != "" && !f.Shared {
+		return fmt.Errorf("%s: not empty and not %s: it holds %s and has no %s; name a new folder with %s",
+			f.Dir, f.What, stranger, f.List, f.Flag)
+	}
+	if f.Check {
+		maps.Copy(f.listed, left)
+		return nil
+	}
+	if err := f.close(stranger == "" || !f.fresh); err != nil {
+		return err
+	}
+	return f.repair(left)
+}
+
+func set(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, name := range names {
+		out[name] = true
+	}
+	return out
+}
+
+// errStranger ends a walk.
+var errStranger = errors.New("a stranger's file")
+
+// stranger returns a file that no run of kiln's can have left in a folder without a list; empty if
+// there is none.
+func (f *Folder) stranger(left map[string]bool) (found string, err error) {
+	if !f.fresh {
+		return "", nil
+	}
+	err = fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasSuffix(name, Suffix) || f.covers(left, name) {
+			return err
+		}
+		found = name
+		return errStranger
+	})
+	if errors.Is(err, errStranger) {
+		return found, nil
+	}
+	return "", err
+}
+
+// close keeps others out of a folder for secrets: they could read them, or exchange a document. A
+// folder that others may use too is closed only to those who would change it.
+func (f *Folder) close(ours bool) error {
+	info, err := f.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	open := info.Mode().Perm() &^ f.dirMode()
+	if f.Shared {
+		open &= 0o022
+	}
+	if f.Mode != 0o600 || open == 0 || !modes {
+		return nil
+	}
+	if ours {
+		if err = f.root.Chmod(".", info.Mode()&^open); err == nil {
+			f.closed = info.Mode().Perm()
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: others may read or change what is in it (mode %04o), and it is to hold secrets; "+
+		"chmod go-rwx it, or name another folder with %s",
+		f.Dir, info.Mode().Perm(), f.Flag)
+}
+
+// repair removes what runs that were cut off left: files that only the list of such a run names,
+// then temporary files below the folder, then that list. Those beside the list are removed by
+// Stage, for what other verbs keep there is in use.
+func (f *Folder) repair(left map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {
+			continue
+		}
+		if f.Folders {
+			if err := f.root.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+		if err := f.remove(name); err != nil {
+			return err
+		}
+	}
+	var temporary []string
+	err := fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasSuffix(name, Suffix) && strings.Contains(name, "/") {
+			temporary = append(temporary, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range append(temporary, f.List+Suffix) {
+		if err := f.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covers reports whether a list names a path, or in a list of folders one that it is in.
+func (f *Folder) covers(list map[string]bool, name string) bool {
+	if name == f.List || list[name] {
+		return true
+	}
+	for i := range name {
+		if f.Folders && name[i] == '/' && list[name[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// ours reports whether what a list names is there and may be removed: no link leads to it, and it
+// is a regular file, or a folder in a list of folders. Kiln makes nothing else.
+func (f *Folder) ours(name string) bool {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.plain(name[:i]) {
+		return false
+	}
+	info, err := f.root.Lstat(name)
+	return err == nil && (info.Mode().IsRegular() && !f.Folders || info.IsDir() && f.Folders)
+}
+
+// plain reports whether a path is a folder and neither it nor one above it is a link.
+func (f *Folder) plain(dir string) bool {
+	for i := range len(dir) + 1 {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		if info, err := f.root.Lstat(filepath.FromSlash(dir[:i])); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// Exposed returns the nearest folder above a path that everybody may change, so that anybody can
+// put another thing in its place; empty if there is none. Where the sticky bit is set only owners
+// can.
+func Exposed(name string) string {
+	whole, err := filepath.Abs(name)
+	if err != nil || !modes {
+		return ""
+	}
+	for dir := filepath.Dir(whole); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}

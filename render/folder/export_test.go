@@ -1,0 +1,27 @@
+package folder
+
+import (
+	"io/fs"
+	"os"
+)
+
+// CreateWithout is Create on a file system where no file has a second name: link fails with err.
+func CreateWithout(path string, data []byte, mode fs.FileMode, err error) error {
+	p, failed := open(path)
+	if failed != nil {
+		return failed
+	}
+	defer p.close()
+	return p.create(data, mode, func(string, string) error { return err })
+}
+
+// Writing begins to write a file, and returns when it lies under its temporary name, locked as long
+// as it is open.
+func Writing(path string) (*os.File, error) {
+	p, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	return p.stage([]byte("half of it"), 0o600)
+}

@@ -1,0 +1,305 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// maxFile bounds what is read of a file that is to be replaced.
+const maxFile = 64 << 20
+
+// File is one file that is written whole.
+type File struct {
+	Path string
+	Mode fs.FileMode // of a new file; one that is replaced keeps its mode
+	// What and Flag are for messages: the kind of file, such as "a page of kiln report", and the
+	// flag that names it.
+	What, Flag string
+	// Ours reports whether a file with this content may be replaced. An empty one always may.
+	Ours func(content []byte) bool
+}
+
+// Write writes a file: a new one, or in the place of one that is ours. The old one stays whole
+// until the new one is on disk. A link leads to the file that is replaced, and stays. Anything else
+// is refused.
+func Write(f File, data []byte) error {
+	p, err := open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	info, err := p.root.Lstat(p.base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.create(data, f.Mode, p.root.Link)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.refused(p, info); err != nil {
+		return err
+	}
+	file, err := p.stage(data, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := p.root.Rename(p.temp(), p.base); err != nil {
+		return errors.Join(err, p.root.Remove(p.temp()))
+	}
+	return p.sync()
+}
+
+// refused returns why a file that is there is not replaced, or nil if it may be.
+func (f *File) refused(p *place, info fs.FileInfo) error {
+	content, err := readRegular(f.Path, maxFile, p.root.Stat, p.root.OpenFile, p.base)
+	switch {
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s: not a regular file", f.Path)
+	case err == nil && (len(content) == 0 || f.Ours(content)):
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%s: %snot %s", f.Path, known(content), f.What)
+	}
+	return fmt.Errorf("%w; it is not replaced: name another file with %s", err, f.Flag)
+}
+
+var kinds = []struct {
+	mark *regexp.Regexp
+	text string
+}{
+	{regexp.MustCompile(`(?m)^kind: Secrets\s*$`), "a bundle, which holds every secret of a cluster, and "},
+	{regexp.MustCompile(`PRIVATE KEY-----|AGE ENCRYPTED FILE-----|^age-encryption\.org/`), "holds a private key, and is "},
+	{regexp.MustCompile(`(?m)^kind: Cluster\s*$`), "a cluster's configuration, and "},
+}
+
+// known names a content that somebody would miss.
+func known(content []byte) string {
+	for _, k := range kinds {
+		if k.mark.Match(content) {
+			return k.text
+		}
+	}
+	return ""
+}
+
+// Create writes a new file, and never over another one: whole or not at all, whenever the run is
+// killed.
+func Create(path string, data []byte, mode fs.FileMode) error {
+	p, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.create(data, mode, p.root.Link)
+}
+
+// Make makes a new folder, its owner's alone, with what fill puts into it: all of it or nothing. It
+// fails if something lies there already.
+func Make(path string, fill func(*os.Root) error) error {
+	path = filepath.Clean(path)
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%w; name a new folder", &fs.PathError{Op: "make", Path: path, Err: fs.ErrExist})
+	}
+	temp := path + Suffix
+	for {
+		err := os.Mkdir(temp, 0o700)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%w; name a new folder", err)
+		}
+		if err := removeFolder(temp); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(temp)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	unlock, err := lockFolder(temp)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer unlock()
+	if err = fill(root); err == nil {
+		err = syncFolder(temp)
+	}
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	return nil
+}
+
+// removeFolder removes the folder that a run of Make left behind.
+func removeFolder(temp string) error {
+	if info, err := os.Lstat(temp); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s: not a folder, and kiln needs its name; remove it", temp))
+	}
+	unlock, err := lockFolder(temp)
+	if err != nil {
+		return fmt.Errorf("%s: %w", temp, err)
+	}
+	defer unlock()
+	return os.RemoveAll(temp)
+}
+
+// Tidy takes away what a run that was cut off left beside a file. It leaves alone what a run is
+// writing just now, and what kiln does not make: links, pipes, folders.
+func Tidy(path string) {
+	if p, err := open(path); err == nil {
+		_ = p.tidy()
+		p.close()
+	}
+}
+
+// place is where a file lies: the folder that really has it, and its name there.
+type place struct {
+	path string // as it was named, for messages
+	root *os.Root
+	base string
+}
+
+// open finds the file that a path leads to, links followed. It need not be there, but its folder
+// has to.
+func open(path string) (*place, error) {
+	whole := path
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if whole, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: a link to nothing; remove it", path)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	root, err := os.OpenRoot(filepath.Dir(whole))
+	if err != nil {
+		return nil, err
+	}
+	return &place{path: path, root: root, base: filepath.Base(whole)}, nil
+}
+
+func (p *place) close() { _ = p.root.Close() }
+
+// temp is the name of the file while it is not whole.
+func (p *place) temp() string { return p.base + Suffix }
+
+// create makes a new file: whole under its temporary name, and then, by a second name, under its
+// own. A second name is never put over another file. Where the file system has none, an empty file
+// keeps the name for a moment.
+func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string) error) error {
+	if _, err := p.root.Lstat(p.base); err == nil {
+		return &fs.PathError{Op: "create", Path: p.path, Err: fs.ErrExist}
+	}
+	file, err := p.stage(data, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := link(p.temp(), p.base); err == nil || errors.Is(err, fs.ErrExist) {
+		err = errors.Join(err, p.root.Remove(p.temp()))
+		if err != nil {
+			return err
+		}
+		return p.sync()
+	}
+	empty, err := p.root.OpenFile(p.base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return errors.Join(err, p.root.Remove(p.temp()))
+	}
+	_ = empty.Close()
+	if err := p.root.Rename(p.temp(), p.base); err != nil {
+		return errors.Join(err, p.root.Remove(p.base), p.root.Remove(p.temp()))
+	}
+	return p.sync()
+}
+
+// stage writes the file under its temporary name and brings it to disk. It is locked while it is
+// open: so another run knows that nobody left it behind.
+func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
+	for {
+		file, err := p.root.OpenFile(p.temp(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			if err := p.tidy(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		mine, err := p.lock(file)
+		if err != nil {
+			return nil, errors.Join(err, file.Close()) // another run takes it for left over, and removes it
+		}
+		if !mine {
+			_ = file.Close() // another run has removed it
+			continue
+		}
+		if _, err = file.Write(data); err == nil {
+			err = errors.Join(file.Chmod(mode), file.Sync())
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(), p.root.Remove(p.temp()))
+		}
+		return file, nil
+	}
+}
+
+// lock locks a temporary file, and reports whether it still lies there.
+func (p *place) lock(file *os.File) (bool, error) {
+	if err := lockFile(file); err != nil {
+		return false, fmt.Errorf("%s: %w", p.path, err)
+	}
+	opened, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := p.root.Lstat(p.temp())
+	return err == nil && os.SameFile(opened, there), nil
+}
+
+// tidy removes a temporary file that a run left behind.
+func (p *place) tidy() error {
+	name := filepath.Join(filepath.Dir(p.path), p.temp())
+	info, err := p.root.Lstat(p.temp())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file, and kiln needs its name; remove it", name)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := p.root.OpenFile(p.temp(), os.O_RDONLY|nonblock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; remove it", name, err)
+	}
+	defer func() { _ = file.Close() }()
+	if mine, err := p.lock(file); err != nil || !mine {
+		return err
+	}
+	return p.root.Remove(p.temp())
+}
+
+// sync brings the names of the folder to disk.
+func (p *place) sync() error {
+	dir, err := p.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,154 @@
+package folder_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/folder"
+)
+
+// ours is a kind of file that begins with a word.
+func ours(path string) folder.File {
+	return folder.File{
+		Path: path, Mode: 0o644, What: "a page", Flag: "--out",
+		Ours: func(content []byte) bool { return content[0] == 'p' },
+	}
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// names returns what lies below a folder.
+func names(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			out = append(out, name)
+		}
+		return err
+	}))
+	return out
+}
+
+// TestCreate: a new file is whole, and never over another one; also where a file cannot have two
+// names.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(string, []byte, fs.FileMode) error{
+		"with links": folder.Create,
+		"without": func(path string, data []byte, mode fs.FileMode) error {
+			return folder.CreateWithout(path, data, mode, syscall.EPERM)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "bundle")
+			require.NoError(t, create(path, []byte("one"), 0o600))
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			require.Equal(t, "-rw-------", info.Mode().String())
+			require.ErrorIs(t, create(path, []byte("two"), 0o600), fs.ErrExist)
+			require.Equal(t, "one", read(t, path))
+			require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "link")))
+			require.Error(t, create(filepath.Join(dir, "link"), []byte("two"), 0o600))
+			require.Error(t, create(filepath.Join(dir, "absent", "bundle"), []byte("two"), 0o600))
+			require.Equal(t, []string{"bundle", "link"}, names(t, dir))
+		})
+	}
+}
+
+// TestWriteKeepsMode: a file that is replaced stays as open, or as closed, as it was.
+func TestWriteKeepsMode(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "page")
+	require.NoError(t, folder.Write(ours(path), []byte("p1")))
+	require.NoError(t, os.Chmod(path, 0o640))
+	require.NoError(t, folder.Write(ours(path), []byte("p2")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, "-rw-r-----", info.Mode().String())
+}
+
+// TestWriteRefuses: what is not ours is left as it is.
+func TestWriteRefuses(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"a bundle, which holds every secret of a cluster, and not a page": "x: 1\nkind: Secrets\n",
+		"a cluster's configuration, and not a page":                       "kind: Cluster\n",
+		"holds a private key, and is not a page":                          "-----BEGIN EC PRIVATE KEY-----\n",
+		"file: not a page; it is not replaced":                            "else",
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		put(t, path, content)
+		require.ErrorContains(t, folder.Write(ours(path), []byte("p")), name)
+		require.Equal(t, content, read(t, path))
+		require.Equal(t, []string{"file"}, names(t, dir))
+	}
+}
+
+// TestWriteWhileAnotherWrites: a temporary file is left over only if nobody has it open.
+func TestWriteWhileAnotherWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "page")
+	file, err := folder.Writing(path)
+	require.NoError(t, err)
+	require.ErrorContains(t, folder.Write(ours(path), []byte("p")), "another kiln is writing there")
+	folder.Tidy(path)
+	require.FileExists(t, path+folder.Suffix)
+	require.NoError(t, file.Close())
+	require.NoError(t, folder.Write(ours(path), []byte("p")))
+	require.Equal(t, []string{"page"}, names(t, dir))
+}
+
+// TestTidy takes away a regular file alone.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a"+folder.Suffix), "left over")
+	put(t, filepath.Join(dir, "victim"), "mine")
+	require.NoError(t, os.Symlink("victim", filepath.Join(dir, "b"+folder.Suffix)))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "c"+folder.Suffix), 0o600))
+	for _, name := range []string{"a", "b", "c", "d"} {
+		folder.Tidy(filepath.Join(dir, name))
+	}
+	require.Equal(t, []string{"b.kiln-new", "c.kiln-new", "victim"}, names(t, dir))
+	require.Equal(t, "mine", read(t, filepath.Join(dir, "victim")))
+}
+
+// TestMake: a folder is there with all that it is to hold, or not at all.
+func TestMake(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tree")
+	put(t, filepath.Join(path+folder.Suffix, "left"), "over")
+	broken := errors.New("broken")
+	fill := func(err error) func(*os.Root) error {
+		return func(root *os.Root) error { return errors.Join(root.WriteFile("a", nil, 0o600), err) }
+	}
+	require.ErrorIs(t, folder.Make(path, fill(broken)), broken)
+	require.Empty(t, names(t, dir))
+	require.NoError(t, folder.Make(path+"/", fill(nil)))
+	require.Equal(t, []string{"tree/a"}, names(t, dir))
+	require.ErrorIs(t, folder.Make(path, fill(nil)), fs.ErrExist)
+	put(t, filepath.Join(dir, "b"+folder.Suffix), "a file")
+	require.ErrorContains(t, folder.Make(filepath.Join(dir, "b"), fill(nil)), "not a folder")
+}

@@ -1,0 +1,398 @@
+// Package folder is the only room that replaces files: a whole set of them in a folder, or one
+// file, or nothing.
+//
+// New content lies under a temporary name until all of it is on disk; then it gets its own name. A
+// run that is killed leaves the old content, and temporary files that the next run takes away. What
+// kiln did not write is never replaced: a set has a list of its files, and a single file is known
+// by its content. No link is followed out of a folder, and nothing but a regular file is read, so
+// that no pipe makes a run wait.
+//
+// What the files mean, and which content is kiln's, is told by the callers.
+package folder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Suffix ends the name of a file that is not yet whole.
+const Suffix = ".kiln-new"
+
+// maxList bounds the list of a folder: that of 100,000 machines has less.
+const maxList = 256 << 20
+
+// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the list
+// does not match.
+var ErrPartial = errors.New("the folder holds old and new files; run the same again")
+
+// Changes lists what a run changed in a folder, or would change.
+type Changes struct {
+	Written   []string // paths below the folder whose content is new or has changed
+	Removed   []string // paths of files that are no longer rendered
+	Unchanged int
+	// Closed is the mode that the folder had, if others could get in and it was closed to them;
+	// zero otherwise.
+	Closed fs.FileMode
+}
+
+// Changed reports whether anything is different from what lay there.
+func (c *Changes) Changed() bool { return len(c.Written)+len(c.Removed) > 0 }
+
+// Options describe a folder and what a run does to it.
+type Options struct {
+	Dir  string
+	Mode fs.FileMode // of the files; with 0600 the folder is its owner's alone as well
+	// Check writes nothing: Changes lists what would change.
+	Check bool
+	// What and Flag are for messages: the kind of folder, such as "a review twin", and the flag
+	// that names it.
+	What, Flag string
+
+	// List is the file that lists the others. It gets its name last, so that a run cut off between
+	// renames shows. Empty if the folder has none: then the caller decides about each file.
+	List string
+	// Read returns the paths that a list names, and an error if the folder with this list is not to
+	// be touched. The paths are returned in both cases. They may come from anybody: Read leaves out
+	// what kiln never writes.
+	Read func(list []byte) ([]string, error)
+	// Folders means that the paths of a list are folders, and everything in them is kiln's.
+	// Otherwise they are files, and a file that is not listed is not replaced.
+	Folders bool
+	// Shared means that other files may lie in the folder, even before kiln wrote a list.
+	Shared bool
+	// Differs is called with Check for each file that would change, if it is given.
+	Differs func(name string, old, now []byte)
+}
+
+// Folder is what one run does to one folder.
+type Folder struct {
+	Options
+	root    *os.Root // nil while the folder does not exist
+	release func()
+	listed  map[string]bool // paths of the list that lies there
+	fresh   bool            // no list lay there
+	closed  fs.FileMode     // as in Changes
+
+	mu               sync.Mutex
+	real             map[string]bool // folders below this one that are there and no links
+	staged           []string        // files that lie under their temporary name
+	seen             map[string]bool // files of this run
+	made             []string        // folders that this run made, outermost first
+	written, removed []string
+	unchanged        int
+}
+
+// Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What
+// a run that was cut off left there is taken away. It fails if the folder holds something else than
+// its list names, belongs to somebody else, or another run is writing there.
+func Open(o Options) (*Folder, error) {
+	f := &Folder{Options: o, fresh: true}
+	f.listed, f.real, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	info, err := os.Stat(f.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if f.Check {
+			return f, nil
+		}
+		if err := f.makeAll(f.Dir); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s: not a folder; name one with %s", f.Dir, f.Flag)
+	}
+	if f.root, err = os.OpenRoot(f.Dir); err != nil {
+		return nil, err
+	}
+	if f.release, err = lockFolder(f.Dir); err != nil {
+		err = fmt.Errorf("%s: %w", f.Dir, err)
+		return nil, errors.Join(err, f.root.Close())
+	}
+	if f.List != "" {
+		if err := f.adopt(); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Fresh reports whether no list lay in the folder: kiln has not finished a run there yet.
+func (f *Folder) Fresh() bool { return f.fresh }
+
+// Close takes back what was not committed, and lets other runs in.
+func (f *Folder) Close() {
+	if f.root == nil {
+		return
+	}
+	for _, name := range f.staged {
+		_ = f.root.Remove(name + Suffix)
+	}
+	for _, dir := range slices.Backward(f.made) {
+		_ = os.Remove(dir)
+	}
+	f.release()
+	_ = f.root.Close()
+	f.root = nil
+}
+
+// Changes returns what was done, sorted.
+func (f *Folder) Changes() Changes {
+	slices.Sort(f.written)
+	slices.Sort(f.removed)
+	return Changes{Written: f.written, Removed: f.removed, Unchanged: f.unchanged, Closed: f.closed}
+}
+
+// dirMode is the mode of folders whose files have f's.
+func (f *Folder) dirMode() fs.FileMode { return f.Mode | f.Mode>>2&0o111 }
+
+// makeAll makes a folder and those above it, and remembers them.
+func (f *Folder) makeAll(dir string) error {
+	parent := filepath.Dir(dir)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		if err := f.makeAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, f.dirMode()); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f.made = append(f.made, dir)
+	return nil
+}
+
+// Stage puts a file under its temporary name, unless what lies there is the same already. It may be
+// called by several goroutines. It fails if something lies there that kiln did not write.
+func (f *Folder) Stage(name string, data []byte) error {
+	same, there := false, false
+	if f.root != nil {
+		var err error
+		if err = f.makeInside(path.Dir(name)); err == nil {
+			same, there, err = f.same(name, data)
+		}
+		if err != nil {
+			return err
+		}
+		if !f.Check {
+			// A file of that name can only be left over from a run that was cut off.
+			_ = f.root.Remove(name + Suffix)
+		}
+	}
+	f.mu.Lock()
+	f.seen[name] = true
+	if same {
+		f.unchanged++
+	} else {
+		f.written = append(f.written, name)
+	}
+	f.mu.Unlock()
+	switch {
+	case same:
+		return nil
+	case there && f.List != "" && !f.Folders && name != f.List && !f.covers(f.listed, name):
+		return fmt.Errorf("%s: is there already, and %s does not list it; "+
+			"move it away, or name another folder with %s",
+			filepath.Join(f.Dir, name), f.List, f.Flag)
+	case f.Check:
+		return f.compare(name, data)
+	}
+	file, err := f.root.OpenFile(name+Suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.staged = append(f.staged, name)
+	f.mu.Unlock()
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
+// makeInside makes a folder below this one and remembers it. A link in its place is an error: it
+// leads to what is not kiln's.
+func (f *Folder) makeInside(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.real[dir] {
+		return nil
+	}
+	for i := range len(dir) + 1 {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		info, err := f.root.Lstat(dir[:i])
+		switch {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("%s: not a folder; remove it", filepath.Join(f.Dir, dir[:i]))
+		case errors.Is(err, fs.ErrNotExist) && f.Check:
+			return nil
+		case errors.Is(err, fs.ErrNotExist):
+			if err := f.root.Mkdir(dir[:i], f.dirMode()); err != nil {
+				return err
+			}
+			f.made = append(f.made, filepath.Join(f.Dir, dir[:i]))
+		case err != nil:
+			return err
+		}
+		f.real[dir[:i]] = true
+	}
+	return nil
+}
+
+// same reports whether a file is there, and whether it is the same already. What others may read is
+// not the same as what they may not; otherwise modes are whatever git and the umask make of them.
+func (f *Folder) same(name string, data []byte) (same, there bool, err error) {
+	info, err := f.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return false, true, fmt.Errorf("%s: not a regular file; remove it", filepath.Join(f.Dir, name))
+	}
+	if info.Size() != int64(len(data)) || f.Mode == 0o600 && info.Mode().Perm() != f.Mode {
+		return false, true, nil
+	}
+	old, err := f.read(name, int64(len(data)))
+	return bytes.Equal(old, data), true, err
+}
+
+// read returns a regular file of the folder.
+func (f *Folder) read(name string, limit int64) ([]byte, error) {
+	return ReadInside(f.root, f.Dir, name, limit)
+}
+
+// compare tells how a file would change.
+func (f *Folder) compare(name string, data []byte) error {
+	if f.Differs == nil {
+		return nil
+	}
+	var old []byte
+	if f.root != nil {
+		var err error
+		if old, err = f.read(name, maxList); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f.Differs(name, old, data)
+	return nil
+}
+
+// Sweep finds the files that are no longer written: those of the old list, or everything else in
+// its folders and in own. It comes after the last Stage.
+func (f *Folder) Sweep(own ...string) error {
+	if f.root == nil {
+		return nil
+	}
+	paths := slices.AppendSeq(own, maps.Keys(f.listed))
+	slices.Sort(paths)
+	for _, name := range slices.Compact(paths) {
+		switch {
+		case f.Folders:
+			if err := f.sweep(name); err != nil {
+				return err
+			}
+		case !f.seen[name] && name != f.List && f.ours(name):
+			f.removed = append(f.removed, name)
+		}
+	}
+	return nil
+}
+
+// sweep finds what is not of this run in a folder that is kiln's altogether.
+func (f *Folder) sweep(dir string) error {
+	if !f.plain(dir) {
+		return nil
+	}
+	err := fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !f.seen[name] && (f.Check || !strings.HasSuffix(name, Suffix)) {
+			f.removed = append(f.removed, name)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Sync brings to disk what is staged.
+func (f *Folder) Sync() error {
+	if err := syncFolder(f.Dir); err != nil {
+		return fmt.Errorf("%s: sync: %w", f.Dir, err)
+	}
+	return nil
+}
+
+// Commit gives every staged file its own name and removes what is no longer written; the list comes
+// last and says that all is done. Sync comes before it. An error wraps ErrPartial if some files are
+// new by then.
+func (f *Folder) Commit() error {
+	f.made = nil
+	slices.SortFunc(f.staged, func(a, b string) int {
+		if (a == f.List) != (b == f.List) {
+			if b == f.List {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	swept := false
+	for len(f.staged) > 0 {
+		name := f.staged[0]
+		if name == f.List {
+			if err := f.removeStale(); err != nil {
+				return fmt.Errorf("%w: %w", ErrPartial, err)
+			}
+			swept = true
+		}
+		if err := f.root.Rename(name+Suffix, name); err != nil {
+			return fmt.Errorf("%w: %w", ErrPartial, err)
+		}
+		f.staged = f.staged[1:]
+	}
+	if !swept {
+		if err := f.removeStale(); err != nil {
+			return fmt.Errorf("%w: %w", ErrPartial, err)
+		}
+	}
+	return f.Sync()
+}
+
+func (f *Folder) removeStale() error {
+	for _, name := range f.removed {
+		if err := f.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a file, and its folders with their last file; a folder with other people's files
+// stays.
+func (f *Folder) remove(name string) error {
+	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if f.root.Remove(dir) != nil {
+			break
+		}
+	}
+	return nil
+}

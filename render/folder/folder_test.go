@@ -1,0 +1,141 @@
+package folder_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/folder"
+)
+
+// run writes files of one content into a folder with a list, one path a line.
+func run(o folder.Options, content string, paths ...string) error {
+	o.Mode, o.List, o.What, o.Flag = 0o600, "list", "a folder of kiln", "--out"
+	o.Read = func(list []byte) ([]string, error) { return strings.Fields(string(list)), nil }
+	f, err := folder.Open(o)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, name := range paths {
+		if err := f.Stage(name, []byte(content)); err != nil {
+			return err
+		}
+	}
+	var own []string
+	if o.Folders {
+		own = append(own, filepath.Dir(paths[0]))
+		paths = own
+	}
+	for _, step := range []func() error{
+		func() error { return f.Sweep(own...) },
+		func() error { return f.Stage("list", []byte(strings.Join(paths, "\n"))) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if o.Check {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// TestCutOff: whatever a run left that was cut off, the next one brings the folder to what it
+// writes, also if it writes something else.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]map[string]string{
+		"nothing in place":        {"a/x.kiln-new": "1", "b/x.kiln-new": "1"},
+		"list staged":             {"a/x.kiln-new": "1", "list.kiln-new": "a/x\nb/x"},
+		"half in place":           {"a/x.kiln-new": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
+		"all but the list":        {"a/x": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
+		"second run, before":      {"a/x": "0", "b/x.kiln-new": "1", "list": "a/x"},
+		"second run, half":        {"a/x": "0", "c/x": "1", "b/x.kiln-new": "1", "list": "a/x", "list.kiln-new": "a/x\nb/x\nc/x"},
+		"second run, less":        {"list": "a/x\nb/x", "a/x": "1", "list.kiln-new": "a/x"},
+		"list of a run before it": {"a/x": "0", "list": "a/x", "list.kiln-new": "q/x\n../y\nc/x"},
+	} {
+		for _, folders := range []bool{false, true} {
+			dir := t.TempDir()
+			for path, content := range left {
+				if folders && strings.HasPrefix(path, "list") {
+					content = strings.ReplaceAll(content, "/x", "")
+				}
+				put(t, filepath.Join(dir, path), content)
+			}
+			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders, Check: true}, "2", "a/x"), name)
+			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders}, "2", "a/x"), name)
+			require.Equal(t, []string{"a/x", "list"}, names(t, dir), name)
+			require.Equal(t, "2", read(t, filepath.Join(dir, "a/x")), name)
+		}
+	}
+}
+
+// TestStrangers: a folder of somebody else is left alone, whatever the names in it.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		there map[string]string
+		want  string
+	}{
+		"a file":               {map[string]string{"thesis": "1"}, "it holds thesis and has no list"},
+		"a file in a folder":   {map[string]string{"a/x": "1"}, "it holds a/x and has no list"},
+		"beside what was left": {map[string]string{"a/x.kiln-new": "1", "b/y": "1", "list.kiln-new": "a/x"}, "it holds b/y"},
+		"not in the list":      {map[string]string{"a/x": "1", "list": "b/x", "b/x": "1"}, "a/x: is there already, and list does not list it"},
+	} {
+		dir := t.TempDir()
+		for path, content := range row.there {
+			put(t, filepath.Join(dir, path), content)
+		}
+		before := names(t, dir)
+		require.ErrorContains(t, run(folder.Options{Dir: dir}, "2", "a/x", "c/x"), row.want, name)
+		require.Equal(t, before, names(t, dir), name)
+	}
+}
+
+// TestShared: beside the files of others, but not over them.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "images/kernel"), "theirs")
+	require.NoError(t, os.Chmod(dir, 0o755))
+	shared := folder.Options{Dir: dir, Shared: true}
+	require.NoError(t, run(shared, "1", "a/x"))
+	require.ErrorContains(t, run(shared, "1", "images/kernel"), "is there already")
+	require.NoError(t, run(shared, "1", "b/x"))
+	require.Equal(t, []string{"b/x", "images/kernel", "list"}, names(t, dir))
+}
+
+// TestClosed: a folder for secrets is closed to others, unless it is somebody else's.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "nodes")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	require.NoError(t, run(folder.Options{Dir: dir}, "1", "a/x"))
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077)
+
+	require.NoError(t, os.Chmod(dir, 0o770))
+	require.NoError(t, os.Remove(filepath.Join(dir, "list")))
+	require.ErrorContains(t, run(folder.Options{Dir: dir, Shared: true}, "1", "a/x"), "others may read or change what is in it (mode 0770)")
+}
+
+// TestExposed finds a folder that everybody may change; one with the sticky bit is none.
+func TestExposed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "nodes", "more")
+	before := folder.Exposed(name) // above the tests' own folder
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	require.Equal(t, before, folder.Exposed(name))
+	require.NoError(t, os.Chmod(dir, 0o777))
+	require.Equal(t, dir, folder.Exposed(name))
+}

@@ -1,0 +1,21 @@
+//go:build !unix
+
+package folder
+
+import "os"
+
+// modes says that the system has no mode bits that keep others out; nonblock, that it has no pipes
+// among files.
+const (
+	modes    = false
+	nonblock = 0
+)
+
+// lockFolder does nothing where the system has no advisory locks on folders.
+func lockFolder(string) (unlock func(), err error) { return func() {}, nil }
+
+// lockFile does nothing where the system has no advisory locks.
+func lockFile(*os.File) error { return nil }
+
+// Owner reports whether a file belongs to this user, where the system can tell.
+func Owner(os.FileInfo) bool { return true }

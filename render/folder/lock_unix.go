@@ -1,0 +1,49 @@
+//go:build unix
+
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// modes says that mode bits keep others out; nonblock opens a pipe without waiting for its other
+// end.
+const (
+	modes    = true
+	nonblock = syscall.O_NONBLOCK
+)
+
+// lockFolder keeps a second run away from the folder until unlock is called or the process ends. It
+// leaves no file behind.
+func lockFolder(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// lockFile locks an open file until it is closed or the process ends. It does not wait.
+func lockFile(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return fmt.Errorf("another kiln is writing there: %w", err)
+	case err != nil:
+		return fmt.Errorf("cannot be locked: %w", err)
+	}
+	return nil
+}
+
+// Owner reports whether a file belongs to this user or to root.
+func Owner(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || s.Uid == 0 || int(s.Uid) == os.Geteuid()
+}
