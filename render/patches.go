@@ -298,7 +298,9 @@ func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, 
 		path := addonField(i)
 		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
-			problems = append(problems, c.Problemf(path, "%s", err))
+			for _, err := range several(err) {
+				problems = append(problems, c.Problemf(path, "%s", err))
+			}
 			continue
 		}
 		for _, o := range objects {
@@ -316,6 +318,14 @@ func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, 
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
 	seen.tell(plan.Kiln, stream)
 	return stream, nil
+}
+
+// several returns the errors that one joins, or itself.
+func several(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
 }
 
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
