@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -339,7 +340,11 @@ func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, erro
 	}
 	objects, err := manifests.Read(stream)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		var all []error
+		for _, err := range several(err) {
+			all = append(all, fmt.Errorf("%s: %w", path, err))
+		}
+		return nil, nil, errors.Join(all...)
 	}
 	return stream, objects, nil
 }
