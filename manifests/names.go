@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -21,7 +21,7 @@ var dnsGroups = []string{
 }
 
 // problem returns what keeps the API from taking an object with this head, "" if nothing does. The name's rules are
-// those of k8s.io/apimachinery v0.36.3, pkg/api/validation: a part of a path for every resource, DNS for most.
+// those of k8s.io/apimachinery v0.36.3, pkg/api/validate/content: a part of a path for every resource, DNS for most.
 func (h *header) problem() string {
 	name, namespace := h.Metadata.Name, h.Metadata.Namespace
 	group, version, found := strings.Cut(h.APIVersion, "/")
@@ -35,7 +35,7 @@ func (h *header) problem() string {
 		return fmt.Sprintf("kind %q is none; write it like ConfigMap", h.Kind)
 	case h.Kind == customResource && (len(validation.IsDNS1035Label(h.Spec.Names.Plural)) > 0 || len(validation.IsDNS1123Subdomain(h.Spec.Group)) > 0):
 		return fmt.Sprintf("spec.names.plural %q or spec.group %q is no name of DNS; the API would refuse it", h.Spec.Names.Plural, h.Spec.Group)
-	case len(path.IsValidPathSegmentName(name)) > 0:
+	case len(content.IsPathSegmentName(name)) > 0:
 		return `the API takes no name that is "." or "..", or has a "/" or a "%"; choose another`
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
 		return "the name has a character that cannot be seen; remove it"
