@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -55,8 +56,12 @@ type header struct {
 	} `json:"spec"`
 }
 
-// Read splits a stream of YAML documents into objects with their paths, in their order. Empty documents are passed over. It fails on a
-// document that is no object, has no name, or is a list, naming its place in the stream.
+// customResource is the kind that defines others.
+const customResource = "CustomResourceDefinition"
+
+// Read splits a stream of YAML documents into objects with their paths, in their order. Empty documents are
+// passed over. It fails on a document that is no object or a list, naming its place in the stream, and on
+// objects with names that the API would refuse: those are all named, as joined errors.
 func Read(stream []byte) ([]Object, error) {
 	type resource struct {
 		plural  string
@@ -65,6 +70,7 @@ func Read(stream []byte) ([]Object, error) {
 	custom := map[string]resource{}
 	var heads []header
 	var bodies [][]byte
+	var wrong []error
 	for i, doc := range Split(stream) {
 		var h header
 		var whole any
@@ -89,10 +95,17 @@ func Read(stream []byte) ([]Object, error) {
 		case len(doc) > maxObject:
 			return nil, fmt.Errorf("document %d: %s %s has %d bytes; etcd takes no object above %d", i+1, h.Kind, h.Metadata.Name, len(doc), maxObject)
 		}
-		if h.Kind == "CustomResourceDefinition" {
+		if problem := h.problem(); problem != "" {
+			wrong = append(wrong, fmt.Errorf("document %d: %s %q: %s", i+1, h.Kind, h.Metadata.Name, problem))
+			continue
+		}
+		if h.Kind == customResource {
 			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural, h.Spec.Scope == "Cluster"}
 		}
 		heads, bodies = append(heads, h), append(bodies, doc)
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
 	}
 	var out []Object
 	for i, h := range heads {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 )
@@ -173,22 +174,28 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 }
 
 // Build returns what the kustomization in the folder root yields. files are the folder's, by their paths. Everything
-// that it names must be among them: no remote bases, no plugins, no helm.
+// that it names must be among them: no addresses, no plugins, no helm. What is not is an error, joined with all others
+// of the kind, and nothing is built.
 func Build(root string, files map[string][]byte) ([]byte, error) {
+	files, err := reachable(root, files)
+	if err != nil {
+		return nil, err
+	}
 	fs := filesys.MakeFsInMemory()
 	for name, data := range files {
 		if err := fs.WriteFile(name, data); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: kustomize takes no file of this name; rename it: %w", name, err)
 		}
 	}
-	out, err := run(fs, nil, root)
+	// With a dot in front, no name of a folder is an address (github.com/x/y).
+	out, err := run(fs, nil, "./"+root)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", root, err)
 	}
 	return out, nil
 }
 
-func run(fs filesys.FileSystem, k *types.Kustomization, root string) ([]byte, error) {
+func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte, err error) {
 	if k != nil {
 		k.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
 		text, err := yaml.Marshal(k)
@@ -201,6 +208,16 @@ func run(fs filesys.FileSystem, k *types.Kustomization, root string) ([]byte, er
 	}
 	engine.Lock()
 	defer engine.Unlock()
+	// A schema that an add-on brings (openapi) would stay for all later runs, and one that is broken is a panic.
+	schema := openapi.GetSchemaVersion()
+	defer func() {
+		if broken := recover(); broken != nil {
+			out, err = nil, fmt.Errorf("kustomize: %v", broken)
+		}
+		if openapi.GetSchemaVersion() != schema {
+			openapi.ResetOpenAPI()
+		}
+	}()
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)
 	if err != nil {
 		return nil, err

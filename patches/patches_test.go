@@ -97,25 +97,3 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
-
-// TestBuildStaysInside: nothing outside the folder's own files can be read, no remote base, no plugin, no helm.
-func TestBuildStaysInside(t *testing.T) {
-	t.Parallel()
-	for name, kustomization := range map[string]string{
-		"parent": "resources: [../outside.yaml]\n",
-		"system": "resources: [/etc/hostname]\n",
-		"remote": "resources: [https://example.com/base.yaml]\n",
-		"plugin": "generators: [plugin.yaml]\n",
-		"helm":   "helmCharts: [{name: x, repo: 'https://example.com'}]\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := patches.Build("addon", map[string][]byte{
-				"addon/kustomization.yaml": []byte(kustomization),
-				"addon/plugin.yaml":        []byte("apiVersion: x/v1\nkind: Exec\nmetadata: {name: x, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/true}'}}\n"),
-				"outside.yaml":             []byte(stream),
-			})
-			require.Error(t, err)
-		})
-	}
-}

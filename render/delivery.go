@@ -11,6 +11,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/terminal"
 )
 
 // bodyNames are the names of bodies, which lie beside documents.
@@ -107,7 +108,7 @@ func (u *Unpacked) Missing() *UnpackedBody {
 	if u.node.Remote == nil {
 		return nil
 	}
-	return &UnpackedBody{visible(u.node.Remote.URL, ""), visible(u.node.Remote.SHA512, "")}
+	return &UnpackedBody{terminal.Visible(u.node.Remote.URL, ""), terminal.Visible(u.node.Remote.SHA512, "")}
 }
 
 // Fetch completes the machine with its body.
@@ -118,7 +119,7 @@ func (u *Unpacked) Fetch(body []byte) error {
 	}
 	rest, err := unpack(body)
 	if err != nil {
-		return errors.New(visible(err.Error(), "\n"))
+		return errors.New(terminal.Visible(err.Error(), "\n"))
 	}
 	if rest.Remote != nil {
 		return errors.New("the body refers to another body")

@@ -2,15 +2,18 @@ package render
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"kiln/manifests"
 	"kiln/render/cloudinit"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/preflight"
@@ -306,10 +309,40 @@ func (t *tree) stale() []string {
 	return []string{plan.KubeletConf, plan.KubeletCurrent}
 }
 
+// verifiable fails if the first boot could not read a line of the list of files. Paths of cluster.yaml have been
+// checked by then; those of a Butane snippet have not.
+func (t *tree) verifiable() error {
+	check := func(path string, words ...string) error {
+		if problem := config.PathProblem(path); problem != "" {
+			return fmt.Errorf("file %q %s", path, problem)
+		}
+		for _, word := range words {
+			if word == "" || strings.ContainsFunc(word, unicode.IsSpace) || config.PathProblem(word) != "" {
+				return fmt.Errorf("file %q: the owner or target %q is not one word", path, word)
+			}
+		}
+		return nil
+	}
+	var wrong []error
+	for _, d := range t.n.Dirs {
+		wrong = append(wrong, check(d.Path, node.Owner(d.User), node.Owner(d.Group)))
+	}
+	for _, f := range t.n.Files {
+		wrong = append(wrong, check(f.Path, node.Owner(f.User), node.Owner(f.Group)))
+	}
+	for _, l := range t.n.Links {
+		wrong = append(wrong, check(l.Path, l.Target))
+	}
+	return errors.Join(wrong...)
+}
+
 // fileManifest adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
 // anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
 func (t *tree) fileManifest() error {
 	t.n.Sort()
+	if err := t.verifiable(); err != nil {
+		return err
+	}
 	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
 	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{sumsShown}}
 	if t.Bundle == nil {

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -298,7 +299,9 @@ func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, 
 		path := addonField(i)
 		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
-			problems = append(problems, c.Problemf(path, "%s", err))
+			for _, err := range several(err) {
+				problems = append(problems, c.Problemf(path, "%s", err))
+			}
 			continue
 		}
 		for _, o := range objects {
@@ -318,6 +321,14 @@ func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, 
 	return stream, nil
 }
 
+// several returns the errors that one joins, or itself.
+func several(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
 func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
 	stream := c.Text(path)
@@ -329,7 +340,11 @@ func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, erro
 	}
 	objects, err := manifests.Read(stream)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		var all []error
+		for _, err := range several(err) {
+			all = append(all, fmt.Errorf("%s: %w", path, err))
+		}
+		return nil, nil, errors.Join(all...)
 	}
 	return stream, objects, nil
 }

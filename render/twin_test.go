@@ -233,7 +233,7 @@ func TestUnified(t *testing.T) {
 		"two hunks": {"a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n", "@@ -1 +1 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6 +6 @@\n 5\n 6\n 7\n-b\n+B"},
 		"inserted":  {"a\nc\n", "a\nb\nc\n", "@@ -1 +1 @@\n a\n+b\n c"},
 		"binary":    {"\xff", "\xfe", "not text"},
-		"control":   {"", "\x1b[2Jx\n", "@@ -1 +1 @@\n+\uFFFD[2Jx"},
+		"control":   {"", "\x1b[2Jx\n", "@@ -1 +1 @@\n+\\u001b[2Jx"},
 		"bounded":   {"", strings.Repeat("a\n", 100), "@@ -1 +1 @@\n" + strings.Repeat("+a\n", 19) + "… and 81 more lines"},
 		"huge":      {"x\n" + long + "y\n", "X\n" + strings.ReplaceAll(long, "line", "word") + "Y\n", "@@ -1 +1 @@\n-(too many lines to compare)\n+(too many lines to compare)"},
 	} {

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"kiln/render/cloudinit"
 	"kiln/render/compress"
 	"kiln/render/ignition"
 	"kiln/render/node"
+	"kiln/render/terminal"
 )
 
 // Unpacked is the machine of a boot document, as people may look at it. A document does not say which of its files are secrets: concealed
@@ -49,7 +49,7 @@ func ParseDocument(doc []byte) (*Unpacked, error) {
 		}
 		n, err := unpack(doc)
 		if err != nil {
-			return nil, errors.New(visible(err.Error(), "\n"))
+			return nil, errors.New(terminal.Visible(err.Error(), "\n"))
 		}
 		conceal(n)
 		return &Unpacked{node: n}, nil
@@ -127,7 +127,7 @@ func (u *Unpacked) reviewed() []entry {
 	n.NetworkConfig, n.Extra, n.CloudConfig = []byte(u.readable(n.NetworkConfig)), []byte(u.readable(n.Extra)), []byte(u.readable(n.CloudConfig))
 	harmless := func(texts ...*string) {
 		for _, text := range texts {
-			*text = visible(*text, "")
+			*text = terminal.Visible(*text, "")
 		}
 	}
 	for i := range n.Files {
@@ -158,7 +158,7 @@ func (u *Unpacked) reviewed() []entry {
 			e.text = strings.TrimSuffix(e.text, "\n") + " " + e.file.Secret + "\n"
 		}
 		if lines := certificates(e.file.Content); len(lines) > 0 {
-			e.text += indented(visible(strings.Join(lines, "\n"), "\n")) + "\n"
+			e.text += indented(terminal.Visible(strings.Join(lines, "\n"), "\n")) + "\n"
 		}
 	}
 	if len(u.metaData) > 0 {
@@ -341,7 +341,7 @@ func (u *Unpacked) find(paths []string) (files []*node.File, err error) {
 	for _, p := range paths {
 		f := u.node.File(p)
 		if f == nil {
-			missing = append(missing, fmt.Errorf("the document has no file %s", visible(p, "")))
+			missing = append(missing, fmt.Errorf("the document has no file %s", terminal.Visible(p, "")))
 			continue
 		}
 		files = append(files, f)
@@ -369,14 +369,6 @@ func (u *Unpacked) settings(text []byte) []byte {
 }
 
 // readable returns settings as they may be listed.
-func (u *Unpacked) readable(text []byte) string { return visible(string(u.settings(text)), "\n\t") }
-
-// visible returns text without what a terminal would not show as a character, but for what is kept.
-func visible(text, keep string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && !strings.ContainsRune(keep, r) {
-			return utf8.RuneError
-		}
-		return r
-	}, text)
+func (u *Unpacked) readable(text []byte) string {
+	return terminal.Visible(string(u.settings(text)), "\n\t")
 }

@@ -223,7 +223,7 @@ func TestUnpackRefuses(t *testing.T) {
 		{"as many values of JSON as there may be", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15-8) + `{}]}}`, "path"},
 		{"deep YAML", "#cloud-config\nruncmd: " + strings.Repeat("[", 1<<19), "exceeded max depth"},
 		{"deep JSON", strings.Repeat(`{"ignition":`, 1<<14), "exceeded max depth"},
-		{"a sequence for a terminal", "#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n", "file /a\uFFFD[2J: owner"},
+		{"a sequence for a terminal", "#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n", "file /a\\u001b[2J: owner"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -366,7 +366,7 @@ etc/
     b/
       c 0600 root:root <secret>
       l -> c
-    d`+"\uFFFD"+`file 0644 `+"\uFFFD"+`[2J 0644 root:root
+    d\u000afile 0644 \u001b[2J 0644 root:root
   a-b 0644 root:root
 top 0644 root:root
 unit x.service enabled

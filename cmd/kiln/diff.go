@@ -59,7 +59,8 @@ func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) 
 	if f.output == "json" {
 		return printJSON(out, report)
 	}
-	say(out, "%s", report.Text(f.form()))
+	form := f.form()
+	say(exact(out, form.Colour), "%s", report.Text(form))
 	return nil
 }
 

@@ -38,6 +38,9 @@ func main() {
 
 // run is the whole program: it returns the exit code.
 func run(args []string, in io.Reader, out, messages io.Writer) int {
+	shown, told := newScreen(out), newScreen(messages)
+	out, messages = shown, told
+	defer func() { _ = errors.Join(shown.Close(), told.Close()) }()
 	cmd := root()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)

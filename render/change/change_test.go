@@ -61,7 +61,7 @@ func TestContents(t *testing.T) {
 		"the end of a text":         {"/etc/motd", "a", "a\n", ": [(the same in another order or form)] []\n"},
 		"not text":                  {"/x", "\xff", "\xff\xff", "content: [1 bytes, not text] [2 bytes, not text]\n"},
 		"a program of the hook":     {"/etc/kiln/boot", "a\n", "b\nc\n", "program: [1 lines] [2 others]\n"},
-		"an escape":                 {"/etc/motd", "a\n", "\x1b[31m\n", ": [a] -\n: - [\ufffd[31m]\n"},
+		"an escape":                 {"/etc/motd", "a\n", "\x1b[31m\n", ": [a] -\n: - [\x1b[31m]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

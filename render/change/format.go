@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"kiln/render/terminal"
 )
 
 // Form is how a report is written.
@@ -161,6 +163,7 @@ type writer struct {
 
 // section begins a part of the report.
 func (w *writer) section(title string) {
+	title = terminal.Visible(title, "")
 	if w.text.Len() > 0 {
 		w.text.WriteString("\n")
 	}
@@ -184,6 +187,11 @@ func (w *writer) end() {
 }
 
 func (w *writer) line(text string) {
+	w.write(terminal.Visible(text, "\t"))
+}
+
+// write writes a line that holds nothing which a terminal obeys, but for the colours of coloured.
+func (w *writer) write(text string) {
 	if w.open {
 		// A run of backquotes would end the block.
 		text = strings.ReplaceAll(text, "```", "`` `")
@@ -195,11 +203,12 @@ var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}
 
 // coloured writes a line of something that came or went. In a block of markdown its sign has to be the line's first character.
 func (w *writer) coloured(what, text string) {
+	text = terminal.Visible(text, "\t")
 	switch {
 	case w.form.Colour && colours[what] != "":
 		text = colours[what] + text + "\x1b[0m"
 	case w.open && what != Changed:
 		text = signs[what] + strings.Replace(strings.TrimPrefix(text, " "), signs[what]+" ", "", 1)
 	}
-	w.line(text)
+	w.write(text)
 }

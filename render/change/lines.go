@@ -4,27 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"kiln/render/terminal"
 )
 
 // maxCells bounds the work of a comparison: lines of one text times lines of the other.
 const maxCells = 4 << 20
 
 // Unified compares two texts line by line: hunks with three lines around each change, as in a unified diff.
+// What a terminal would obey stands there as an escape.
 func Unified(old, new []byte) []string {
-	return hunks(compared(lines(old), lines(new)))
+	out := hunks(compared(lines(old), lines(new)))
+	for i := range out {
+		out[i] = terminal.Visible(out[i], "\t")
+	}
+	return out
 }
 
-// lines returns the lines of a text. What a terminal would obey is not shown to it.
+// lines returns the lines of a text.
 func lines(text []byte) []string {
 	var out []string
 	for line := range strings.Lines(string(text)) {
-		out = append(out, strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\t' {
-				return unicode.ReplacementChar
-			}
-			return r
-		}, strings.TrimSuffix(line, "\n")))
+		out = append(out, strings.TrimSuffix(line, "\n"))
 	}
 	return out
 }

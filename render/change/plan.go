@@ -336,7 +336,8 @@ func (p *Plan) Text(form Form) string {
 	}
 	w.end()
 	if slices.ContainsFunc(p.Steps, func(s Step) bool { return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ") }) {
-		w.line("\netcdctl below is " + p.etcdctl)
+		w.line("")
+		w.line("etcdctl below is " + p.etcdctl)
 	}
 	for i, s := range p.Steps {
 		w.step(i+1, &s)

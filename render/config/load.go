@@ -204,8 +204,8 @@ func checkName(name string) error {
 		return errors.New("is empty; name a file beside cluster.yaml")
 	case strings.Contains(name, "://"):
 		return errors.New("is a URL; nothing is fetched, put the file beside cluster.yaml")
-	case strings.ContainsAny(name, "\\\n\x00"):
-		return errors.New("is not a path; separate folders with /")
+	case strings.Contains(name, `\`) || hasControl(name):
+		return errors.New("is not a path; separate folders with /, and leave out characters that cannot be seen")
 	case path.IsAbs(name) || !filepath.IsLocal(name):
 		return errors.New("leads out of the folder of cluster.yaml; put the file there and write its path relative to it")
 	}

@@ -38,10 +38,20 @@ func (p Problem) Error() string {
 		}
 	}
 	if p.Path != "" {
-		b.WriteString(": " + p.Path)
+		b.WriteString(": " + pathText(p.Path))
 	}
-	b.WriteString(": " + p.Message)
+	// A message may quote what another program says in many lines. None of them may look like a line of kiln's.
+	b.WriteString(": " + strings.ReplaceAll(p.Message, "\n", "\n  "))
 	return b.String()
+}
+
+// pathText returns a path with keys as a message can show them: quoted if they have control characters or line ends.
+func pathText(path string) string {
+	if !hasControl(path) {
+		return path
+	}
+	quoted := strconv.Quote(path)
+	return quoted[1 : len(quoted)-1]
 }
 
 // Problems is everything that is wrong with a file, in file order.

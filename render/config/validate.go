@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -84,9 +85,10 @@ func hostProblem(name string) string {
 	return ""
 }
 
-// hasControl says whether a text has line ends or other characters that have no place in one line.
+// hasControl reports whether a text has line ends or other characters that have no place in one line: control
+// characters, and those that only direct how others are shown (U+202E).
 func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 })
+	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 // certificates checks the lifetimes.

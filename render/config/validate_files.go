@@ -92,17 +92,13 @@ func pathProblem(name string) string {
 	switch {
 	case !strings.HasPrefix(name, "/"):
 		return "is not absolute; write the whole path, such as /etc/motd"
-	case len(name) > maxPath:
-		return "is longer than 4096 bytes"
-	case hasControl(name):
-		return "has a control character or line end; remove it"
+	case len(name) >= maxPath:
+		return "is longer than 4095 bytes"
 	case name == "/" || path.Clean(name) != name:
 		return "is not a clean path of a file; leave out '//', '.', '..' and a '/' at the end"
 	}
-	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > maxName {
-			return "has a part of more than 255 bytes"
-		}
+	if problem := PathProblem(name); problem != "" {
+		return problem
 	}
 	for _, folder := range foreignFolders {
 		if below := name == folder || strings.HasPrefix(name, folder+"/"); below && !strings.HasPrefix(name, "/usr/local/") {
@@ -111,6 +107,27 @@ func pathProblem(name string) string {
 	}
 	if ownPath(name) {
 		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
+	}
+	return ""
+}
+
+// PathProblem returns what keeps the first boot from verifying a path, "" if nothing does: its list of files has
+// a line for each, of words (read), and sha256sum and stat print a name with a backslash or a line end in another
+// form.
+func PathProblem(name string) string {
+	switch {
+	case hasControl(name):
+		return "has a control character, a line end or another character that cannot be seen; remove it"
+	case strings.Contains(name, `\`):
+		return `has a backslash, with which the first boot cannot verify a file; remove it`
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case len(part) > maxName:
+			return "has a part of more than 255 bytes"
+		case strings.TrimSpace(part) != part:
+			return "has a part that begins or ends with a blank; remove the blank"
+		}
 	}
 	return ""
 }

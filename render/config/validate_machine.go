@@ -65,7 +65,9 @@ var (
 	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$`)
 	sysctlName  = regexp.MustCompile(`^[a-z0-9_-]+([./][A-Za-z0-9_:*-]+)+$`)
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	hostPort    = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+	// RFC 3986, section 2, without quotes, and without the comma that separates URLs in lists.
+	urlText  = regexp.MustCompile(`^[A-Za-z0-9:/@.~_%!$&()*+;=\[\]-]+$`)
+	hostPort = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
 )
 
 // RoleLabel is in front of a role in the label that gives it to a Node. No kubelet may set it, so a worker's registers with OwnRoleLabel
@@ -194,6 +196,9 @@ func (v *checker) registries(list []Registry, at *where) {
 		for j, mirror := range r.Mirrors {
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.key("mirrors").at(j), "%s", problem)
+			} else if !urlText.MatchString(mirror) {
+				// The checks of a machine's first boot have their mirrors in a list, in a line of columns.
+				v.report(here.key("mirrors").at(j), "%s has a character that URLs do not have, or a comma; write it as %%20, %%2C and so on", quote(mirror))
 			}
 		}
 	}

@@ -36,8 +36,18 @@ func (v *checker) units(units []Unit, at *where) {
 			v.report(here.key("name"), "%s is already units[%d]; write all of its settings into one entry", quote(u.Name), first)
 		} else {
 			seen[u.Name] = i
+			v.escaped(&u, here)
 		}
 		v.unit(&u, here)
+	}
+}
+
+// escaped refuses a unit with an escape in its name, such as data-a\x2db.mount, if its file would be written: the
+// first boot cannot verify a file with a backslash.
+func (v *checker) escaped(u *Unit, at *where) {
+	if strings.Contains(u.Name, `\`) && (u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0) {
+		v.report(at.key("name"), "%s has a backslash, with which the first boot cannot verify the unit's file; "+
+			"rename what the unit is for, or bring the file with the image", quote(u.Name))
 	}
 }
 

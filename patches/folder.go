@@ -1,0 +1,326 @@
+package patches
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// kustomize fetches what a field names, and runs git for it, whatever file system it is given: it looks
+// at an HTTP address before it looks at the file system, and it takes git's arguments from the address
+// (api v0.21.2: internal/loader/fileloader.go, internal/git/cloner.go). It has no option against that.
+// So two things hold it:
+//
+//   - Every field that names something is compared with the add-on's files before kustomize starts.
+//   - kustomize is given the files that were reached this way, and no other. A kustomization that was
+//     not compared does not exist for it.
+
+// use says what the strings of a field are.
+type use int
+
+const (
+	nothing   use = iota // no path: names, labels, inline text
+	within               // further fields, in rows of their own
+	file                 // paths of files
+	folder               // paths of folders with a kustomization
+	either               // paths of files or folders
+	keyedFile            // KEY=PATH or PATH
+	patchText            // a patch, or the path of a file with one
+	schema               // a map, in which the key path names a file
+	plugin               // programs, or settings of kustomize's own ones, which have paths in turn
+	chart                // charts of helm
+)
+
+// fields has a row for each field that a kustomization can have, as Type.Field of kustomize's Go types.
+var fields = map[string]use{
+	"Kustomization.TypeMeta":                    nothing,
+	"Kustomization.MetaData":                    nothing,
+	"Kustomization.OpenAPI":                     schema,
+	"Kustomization.NamePrefix":                  nothing,
+	"Kustomization.NameSuffix":                  nothing,
+	"Kustomization.Namespace":                   nothing,
+	"Kustomization.CommonLabels":                nothing,
+	"Kustomization.Labels":                      nothing,
+	"Kustomization.CommonAnnotations":           nothing,
+	"Kustomization.PatchesStrategicMerge":       patchText,
+	"Kustomization.PatchesJson6902":             within,
+	"Kustomization.Patches":                     within,
+	"Kustomization.Images":                      nothing,
+	"Kustomization.ImageTags":                   nothing,
+	"Kustomization.Replacements":                within,
+	"Kustomization.Replicas":                    nothing,
+	"Kustomization.Vars":                        nothing,
+	"Kustomization.SortOptions":                 nothing,
+	"Kustomization.Resources":                   either,
+	"Kustomization.Components":                  folder,
+	"Kustomization.Crds":                        file,
+	"Kustomization.Bases":                       either, // kustomize appends them to the resources
+	"Kustomization.ConfigMapGenerator":          within,
+	"Kustomization.SecretGenerator":             within,
+	"Kustomization.HelmGlobals":                 chart,
+	"Kustomization.HelmCharts":                  chart,
+	"Kustomization.HelmChartInflationGenerator": chart,
+	"Kustomization.GeneratorOptions":            nothing,
+	"Kustomization.Configurations":              file,
+	"Kustomization.Generators":                  plugin,
+	"Kustomization.Transformers":                plugin,
+	"Kustomization.Validators":                  plugin,
+	"Kustomization.BuildMetadata":               nothing,
+
+	"ConfigMapArgs.GeneratorArgs":  within,
+	"SecretArgs.GeneratorArgs":     within,
+	"SecretArgs.Type":              nothing,
+	"GeneratorArgs.Namespace":      nothing,
+	"GeneratorArgs.Name":           nothing,
+	"GeneratorArgs.Behavior":       nothing,
+	"GeneratorArgs.KvPairSources":  within,
+	"GeneratorArgs.Options":        nothing,
+	"KvPairSources.LiteralSources": nothing,
+	"KvPairSources.FileSources":    keyedFile,
+	"KvPairSources.EnvSources":     file,
+	"KvPairSources.EnvSource":      file,
+
+	"Patch.Path":    file,
+	"Patch.Patch":   nothing, // inline text alone
+	"Patch.Target":  nothing,
+	"Patch.Options": nothing,
+
+	"ReplacementField.Replacement": nothing,
+	"ReplacementField.Path":        file,
+
+	// The rest is below fields without paths. It is listed so that a path in a new version is noticed.
+	"TypeMeta.Kind": nothing, "TypeMeta.APIVersion": nothing,
+	"ObjectMeta.Name": nothing, "ObjectMeta.Namespace": nothing, "ObjectMeta.Labels": nothing,
+	"ObjectMeta.Annotations": nothing,
+	"Label.Pairs":            nothing, "Label.IncludeSelectors": nothing,
+	"Label.IncludeTemplates": nothing, "Label.IncludeVolumeClaimTemplates": nothing,
+	"Label.FieldSpecs": nothing,
+	"FieldSpec.Gvk":    nothing, "FieldSpec.Path": nothing,
+	"FieldSpec.CreateIfNotPresent": nothing,
+	"Gvk.Group":                    nothing, "Gvk.Version": nothing, "Gvk.Kind": nothing,
+	"ResId.Gvk": nothing, "ResId.Name": nothing, "ResId.Namespace": nothing,
+	"Selector.ResId": nothing, "Selector.AnnotationSelector": nothing,
+	"Selector.LabelSelector":    nothing,
+	"PatchArgs.AllowNameChange": nothing, "PatchArgs.AllowKindChange": nothing,
+	"Image.Name": nothing, "Image.NewName": nothing, "Image.TagSuffix": nothing,
+	"Image.NewTag": nothing, "Image.Digest": nothing,
+	"Replacement.Source": nothing, "Replacement.Targets": nothing,
+	"Replacement.SourceValue": nothing,
+	"SourceSelector.ResId":    nothing, "SourceSelector.FieldPath": nothing,
+	"SourceSelector.Options": nothing,
+	"TargetSelector.Select":  nothing, "TargetSelector.Reject": nothing,
+	"TargetSelector.FieldPaths": nothing, "TargetSelector.Options": nothing,
+	"FieldOptions.Delimiter": nothing, "FieldOptions.Index": nothing,
+	"FieldOptions.Encoding": nothing, "FieldOptions.Create": nothing,
+	"Replica.Name": nothing, "Replica.Count": nothing,
+	"Var.Name": nothing, "Var.ObjRef": nothing, "Var.FieldRef": nothing,
+	"Target.APIVersion": nothing, "Target.Gvk": nothing, "Target.Name": nothing,
+	"Target.Namespace":        nothing,
+	"FieldSelector.FieldPath": nothing,
+	"SortOptions.Order":       nothing, "SortOptions.LegacySortOptions": nothing,
+	"LegacySortOptions.OrderFirst": nothing, "LegacySortOptions.OrderLast": nothing,
+	"GeneratorOptions.Labels": nothing, "GeneratorOptions.Annotations": nothing,
+	"GeneratorOptions.DisableNameSuffixHash": nothing, "GeneratorOptions.Immutable": nothing,
+}
+
+// reader goes through the kustomizations of a folder and everything that they name.
+type reader struct {
+	files   map[string][]byte // of the add-on
+	reached map[string][]byte // those of them that kustomize may see
+	read    map[string]bool   // folders
+	found   []error
+}
+
+// reachable returns the files that the kustomization in the folder root names, directly or through
+// others. It fails with all reasons if a field names something that is not among files, or asks for a
+// program to be run.
+func reachable(root string, files map[string][]byte) (map[string][]byte, error) {
+	r := &reader{files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{}}
+	root = path.Clean(root)
+	for name, data := range files {
+		if root == "." || strings.HasPrefix(name, root+"/") {
+			r.files[name] = data
+		}
+	}
+	r.folder(root)
+	return r.reached, errors.Join(r.found...)
+}
+
+// folder reads the kustomization of a folder.
+func (r *reader) folder(dir string) {
+	if r.read[dir] {
+		return
+	}
+	r.read[dir] = true
+	var names []string
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if r.reach(path.Join(dir, name)) {
+			names = append(names, path.Join(dir, name))
+		}
+	}
+	if len(names) != 1 {
+		r.problem(dir, "the folder has %d kustomizations; it needs one kustomization.yaml", len(names))
+		return
+	}
+	// kustomize's own decoder: its keys may be written in any case.
+	var k types.Kustomization
+	if err := k.Unmarshal(r.files[names[0]]); err != nil {
+		r.problem(names[0], "%s", err)
+		return
+	}
+	at := place{reader: r, name: names[0], dir: dir}
+	at.walk(reflect.ValueOf(k), "", within)
+}
+
+// reach reports whether there is a file, and lets kustomize see it.
+func (r *reader) reach(name string) bool {
+	data, ok := r.files[name]
+	if ok {
+		r.reached[name] = data
+	}
+	return ok
+}
+
+func (r *reader) problem(name, format string, args ...any) {
+	r.found = append(r.found, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+}
+
+// place is a kustomization: the file's name and its folder.
+type place struct {
+	*reader
+	name, dir string
+}
+
+// walk looks at a field's value and everything in it. field is its path in the kustomization.
+func (p place) walk(v reflect.Value, field string, kind use) {
+	switch {
+	case kind == nothing:
+	case kind == plugin:
+		p.problem(p.name, "%s: kiln runs no plugins; use a field that does the same: patches, "+
+			"replacements, labels, images, namespace, configMapGenerator", field)
+	case kind == chart:
+		p.problem(p.name, "%s: kiln does not run helm; render the chart with \"helm template\", "+
+			"add the output to the folder and name it under resources", field)
+	case kind == schema:
+		if name, ok := v.Interface().(map[string]string)["path"]; ok {
+			p.named(name, field+".path", file)
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if v.Field(i).IsZero() {
+				continue
+			}
+			inner, known := fields[v.Type().Name()+"."+f.Name]
+			if !known {
+				p.problem(p.name, "%s: kiln does not know this field", f.Name)
+			}
+			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			p.walk(v.Field(i), strings.Trim(field+"."+key, "."), inner)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			p.walk(v.Index(i), fmt.Sprintf("%s[%d]", field, i), kind)
+		}
+	case v.Kind() == reflect.Pointer:
+		p.walk(v.Elem(), field, kind)
+	case v.Kind() == reflect.String:
+		p.named(v.String(), field, kind)
+	default:
+		p.problem(p.name, "%s: kiln does not know this field", field)
+	}
+}
+
+// named looks at what a field names.
+func (p place) named(value, field string, kind use) {
+	target := value
+	if kind == keyedFile {
+		if key, after, ok := strings.Cut(value, "="); ok && !address(key) {
+			target = after
+		}
+	}
+	if kind == patchText && inline(target) {
+		return
+	}
+	problem := p.outside(target, kind)
+	if problem != "" {
+		p.problem(p.name, "%s: %s %s", field, shown(value), problem)
+	}
+}
+
+// outside returns why a value is no path of the add-on's, "" if it is one. It reads what the path leads to.
+func (p place) outside(value string, kind use) string {
+	name := path.Join(p.dir, value)
+	switch {
+	case value == "":
+		return "is empty; name a file of the add-on"
+	case address(value):
+		return "is an address, or looks like one to kustomize; kiln fetches nothing: " +
+			"put the files into the add-on's folder, and name them"
+	case path.IsAbs(value):
+		return "is absolute; name a file of the add-on by its path from this kustomization"
+	case strings.Contains(value, "//"):
+		return "has an empty part; write one /"
+	case kind != folder && p.files[name] != nil && p.dir != "." && !strings.HasPrefix(name, p.dir+"/"):
+		return "lies above or beside the folder of this kustomization, and kustomize reads no file from there; " +
+			"move the file, or name a folder with a kustomization of its own"
+	case kind != folder && p.reach(name):
+		return ""
+	case (kind == folder || kind == either) && p.isFolder(name):
+		p.folder(name)
+		return ""
+	case kind == folder:
+		return "is no folder of the add-on; only what lies in its folder can be used"
+	}
+	return "is not among the add-on's files; only what lies in its folder can be used"
+}
+
+func (r *reader) isFolder(dir string) bool {
+	for name := range r.files {
+		if dir == "." || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// addressed is what kustomize takes for a repository of git: a scheme, a user or GitHub's name in front
+// (internal/git/repospec.go), and the query that only an address has.
+var addressed = regexp.MustCompile(`(?i)^(git::|https?:|[a-z][a-z0-9-]*@|github\.com[/:])|://|\?`)
+
+// address reports whether kustomize might fetch a value or hand it to git. kustomize does so even if
+// there is a file of that name: it tries git for a file that is no YAML.
+func address(value string) bool {
+	u, err := url.Parse(value)
+	return addressed.MatchString(value) || err == nil && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// inline reports whether an entry of patchesStrategicMerge is the patch itself. One that kustomize cannot
+// read is fetched if it is an address, and "http://host/x: y" is a mapping as well.
+func inline(value string) bool {
+	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !strings.Contains(value, "\n") {
+		return false
+	}
+	var object map[string]any
+	return yaml.Unmarshal([]byte(value), &object) == nil && len(object) > 0
+}
+
+var credentials = regexp.MustCompile(`://[^/@]*@`)
+
+// shown quotes a value for a message: not at any length, and without a password.
+func shown(value string) string {
+	const most = 120
+	value = credentials.ReplaceAllString(value, "://…@")
+	if runes := []rune(value); len(runes) > most {
+		value = string(runes[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", value)
+}

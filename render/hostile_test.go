@@ -1,0 +1,399 @@
+package render_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/change"
+	"kiln/render/config"
+	"kiln/render/node"
+)
+
+// hostileAll renders all that Parse accepts, packs every document and writes every difference. It takes
+// minutes.
+var hostileAll = flag.Bool("hostile", false, "render all hostile values, with documents and differences")
+
+// Otherwise one of so many that Parse accepts is rendered: each value in some fields, each field with some
+// values.
+const hostileShare = 8
+
+// hostileValues would each mean something to somebody on the way: a shell, systemd, YAML, a table of
+// columns, a template, a terminal, a file system. Those that run leave a file called MARK.
+var hostileValues = []string{
+	"$(touch MARK)", "`touch MARK`", "'; touch MARK; '", `"; touch MARK; "`, "x\ntouch MARK\n", "x\rtouch MARK", "a\x1b[2J\x1b]0;pwned\ab",
+	"a|warn|touch MARK|b", "%n %i %%s $HOME ${x} \\x", "{{ .Bundle }}", "a\u202egnp.exe", "a\u2028b\u2029c", "x\nEOF\ntouch MARK\n",
+	"a: b\nc: [d]", "--- !!python/object x", `a\b`, "a\x00b", "../../../etc/passwd", "/etc/../etc/passwd ", "--upload-pack=touch MARK",
+	" lead, trail ", "x\n[Service]\nExecStart=/bin/touch MARK\n", "https://h.example.com/a,b|c d?ref=$(touch MARK)",
+}
+
+// leaf is a string of cluster.yaml: the keys that lead to it; [] for an element of a list, {} for the value
+// of a map and {key} for its key.
+type leaf []string
+
+func (l leaf) String() string { return strings.ReplaceAll(strings.Join(l, "."), ".[]", "[]") }
+
+// leaves lists every string that the types of the configuration have. A type that occurs in several places
+// is listed once.
+func leaves() (list []leaf) {
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type, leaf)
+	walk = func(t reflect.Type, at leaf) {
+		switch t.Kind() {
+		case reflect.Pointer:
+			walk(t.Elem(), at)
+		case reflect.Slice:
+			walk(t.Elem(), append(slices.Clip(at), "[]"))
+		case reflect.Map:
+			list = append(list, append(slices.Clip(at), "{key}"))
+			walk(t.Elem(), append(slices.Clip(at), "{}"))
+		case reflect.String, reflect.Interface:
+			list = append(list, at)
+		case reflect.Struct:
+			if seen[t] {
+				return
+			}
+			seen[t] = true
+			for i := range t.NumField() {
+				f := t.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				switch {
+				case f.Anonymous:
+					walk(f.Type, at)
+				case f.IsExported():
+					walk(f.Type, append(slices.Clip(at), name))
+				}
+			}
+		}
+	}
+	walk(reflect.TypeFor[config.Cluster](), nil)
+	return list
+}
+
+// with returns doc with another text in the first place that the leaf names; false if doc has none.
+func (l leaf) with(doc any, text func(old string) string) (any, bool) {
+	if len(l) == 0 {
+		old, _ := doc.(string)
+		return text(old), true
+	}
+	switch at := doc.(type) {
+	case []any:
+		for i := range at {
+			if l[0] != "[]" {
+				break
+			}
+			if inner, ok := l[1:].with(at[i], text); ok {
+				out := slices.Clone(at)
+				out[i] = inner
+				return out, true
+			}
+		}
+	case map[string]any:
+		out := maps.Clone(at)
+		key := l[0]
+		if key == "{}" || key == "{key}" {
+			key = ""
+			if keys := slices.Sorted(maps.Keys(at)); len(keys) > 0 {
+				key = keys[0]
+			}
+		}
+		inner, ok := at[key]
+		switch {
+		case !ok:
+			return nil, false
+		case l[0] == "{key}":
+			delete(out, key)
+			out[text(key)] = inner
+			return out, true
+		}
+		if out[key], ok = l[1:].with(inner, text); ok {
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+// hostileBase is a valid cluster in which values are put.
+type hostileBase struct {
+	dir     string
+	doc     any
+	bundle  *pki.Bundle
+	machine []*node.Node
+	state   *change.Cluster
+}
+
+func hostileBases(t *testing.T) (bases []*hostileBase) {
+	for _, dir := range []string{"hostile/cloud-init", "hostile/ignition", "hostile/routed", "clusters/external-etcd"} {
+		b := &hostileBase{dir: filepath.Join("..", "testdata", dir)}
+		require.NoError(t, yaml.Unmarshal([]byte(read(t, filepath.Join(b.dir, "cluster.yaml"))), &b.doc))
+		name := b.doc.(map[string]any)["metadata"].(map[string]any)["name"].(string)
+		var err error
+		b.bundle, err = pki.New(pki.Options{Name: name, Now: fixture(t).Issued, Algorithm: pki.P256, CALifetime: 87600 * 3600e9, FormationWindow: 3600e9})
+		require.NoError(t, err)
+		r, err := b.render(b.parse(t, dir, b.doc))
+		require.NoError(t, err, dir)
+		for i := range r.Machines() {
+			n, err := r.Node(i)
+			require.NoError(t, err, dir)
+			b.machine = append(b.machine, n)
+		}
+		b.state, err = r.State(nil)
+		require.NoError(t, err)
+		bases = append(bases, b)
+	}
+	return bases
+}
+
+// parse reads a configuration; nil if it has problems.
+func (b *hostileBase) parse(t *testing.T, name string, doc any) *config.Cluster {
+	text, err := yaml.Marshal(doc)
+	require.NoError(t, err, name)
+	c, err := config.Parse("cluster.yaml", text, os.DirFS(b.dir))
+	if err != nil {
+		onlyProblems(t, name, err)
+	}
+	return c
+}
+
+// render prepares a cluster for rendering, with a bundle of its name.
+func (b *hostileBase) render(c *config.Cluster) (*render.Cluster, error) {
+	bundle := *b.bundle
+	bundle.Name = c.Metadata.Name
+	return render.New(c, &bundle)
+}
+
+// TestHostileValues puts each hostile value into each string of cluster.yaml, alone and behind the value that
+// is there. Either it is a problem, said in lines that are kiln's own, or a cluster comes out in which the
+// value means nothing to those who read the files of the machine.
+func TestHostileValues(t *testing.T) {
+	t.Parallel()
+	bases := hostileBases(t)
+	s := &shellRun{dir: t.TempDir(), scripts: map[string]string{}}
+	tried, accepted := 0, 0
+	for i, l := range leaves() {
+		found := false
+		for _, b := range bases {
+			if _, found = l.with(b.doc, strings.ToUpper); !found {
+				continue
+			}
+			for j, value := range hostileValues {
+				for k, text := range []func(string) string{
+					func(string) string { return value },
+					// What has to begin like a path or a URL, or to be a name, may go on otherwise.
+					func(old string) string { return old + value },
+				} {
+					doc, _ := l.with(b.doc, text)
+					tried++
+					name := fmt.Sprintf("%s: %q", l, text("…"))
+					c := b.parse(t, name, doc)
+					if c == nil {
+						continue
+					}
+					accepted++
+					if *hostileAll || (i+2*j+k)%hostileShare == 0 {
+						b.try(t, name, c, s)
+					}
+				}
+			}
+			break
+		}
+		require.True(t, found, "%s has no place in testdata/hostile: add one, so that hostile values are tried there", l)
+	}
+	t.Logf("%d clusters, %d accepted", tried, accepted)
+	require.Greater(t, accepted, tried/50, "hardly anything was accepted: the clusters of this test are wrong")
+	s.run(t)
+}
+
+// try renders one cluster and looks at its machines, unless it is refused on the way.
+func (b *hostileBase) try(t *testing.T, name string, c *config.Cluster, s *shellRun) {
+	r, err := b.render(c)
+	if err != nil {
+		onlyProblems(t, name, err)
+		return
+	}
+	for i := range r.Machines() {
+		n, err := r.Node(i)
+		if err == nil {
+			err = r.Check(&r.Plan.Machines[i], n)
+		}
+		if err == nil && *hostileAll {
+			_, err = r.Document(i)
+		}
+		if err != nil {
+			onlyProblems(t, name, err)
+			return
+		}
+		inert(t, name+" on "+n.Name, n, b.machine[min(i, len(b.machine)-1)])
+		s.add(name+" on "+n.Name, string(n.File("/etc/kiln/machine").Content))
+	}
+	if *hostileAll {
+		state, err := r.State(nil)
+		require.NoError(t, err, name)
+		for _, form := range []change.Form{{}, {Markdown: true}} {
+			require.False(t, strings.ContainsFunc(change.Compare(b.state, state).Text(form), unseen), "%s: a difference with raw characters", name)
+		}
+	}
+}
+
+func unseen(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+
+// onlyProblems: a message of many lines has one of kiln's, and the rest is indented or says that it is quoted.
+func onlyProblems(t *testing.T, name string, err error) {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return
+	}
+	for line := range strings.Lines(problems.Error()) {
+		require.Regexp(t, `^(cluster\.yaml:|  )`, line, name)
+	}
+}
+
+var (
+	unitLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)=`)
+	manifest = regexp.MustCompile(`^(dir|[0-9a-f]{16}) (0[0-7]{3}) ([a-z_][a-z0-9_-]*|[0-9]+):([a-z_][a-z0-9_-]*|[0-9]+) (/.*)$`)
+)
+
+// inert: everything on a machine that is read by lines, columns or keys has those that kiln wrote.
+func inert(t *testing.T, name string, n, base *node.Node) {
+	own := map[string]*node.File{}
+	for i := range base.Files {
+		own[base.Files[i].Path] = &base.Files[i]
+	}
+	for i := range n.Files {
+		f := &n.Files[i]
+		text := string(f.Content)
+		require.Equal(t, path.Clean(f.Path), f.Path, name)
+		require.NotContains(t, f.Path, `\`, "%s: sha256sum prints such a name in another form", name)
+		switch {
+		case f.Path == "/etc/kiln/checks":
+			for line := range strings.Lines(text) {
+				require.Equal(t, 3, strings.Count(line, "|"), "%s: a check of another number of columns: %q", name, line)
+				require.False(t, strings.ContainsFunc(line, unseen), "%s: %q", name, line)
+			}
+		case f.Path == "/etc/kiln/files":
+			manifestReads(t, name, n, text)
+		case f.Why == "from cluster.yaml": // its text is the user's own
+		case strings.HasPrefix(f.Path, "/etc/systemd/system/"):
+			if was := own[f.Path]; was != nil {
+				require.Subset(t, unitKeys(t, name, string(was.Content)), unitKeys(t, name, text), "%s: %s", name, f.Path)
+			}
+		case strings.HasSuffix(f.Path, ".yaml") || strings.HasSuffix(f.Path, ".conf") && strings.HasPrefix(f.Path, "/etc/kubernetes/"):
+			for _, doc := range strings.Split(text, "\n---\n") {
+				var any map[string]any
+				require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &any), "%s: %s", name, f.Path)
+			}
+		case strings.HasPrefix(f.Path, "/etc/kiln/"):
+			require.False(t, strings.ContainsFunc(text, unseen), "%s: %s", name, f.Path)
+		}
+	}
+}
+
+// manifestReads reads the list of files as the hook does, and compares it with the files.
+func manifestReads(t *testing.T, name string, n *node.Node, text string) {
+	var want, got []string
+	for _, d := range n.Dirs {
+		want = append(want, d.Path)
+	}
+	for _, f := range n.Files {
+		if f.Path != "/etc/kiln/files" {
+			want = append(want, f.Path)
+		}
+	}
+	for _, l := range n.Links {
+		want = append(want, l.Path)
+	}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() && lines.Text() != "end" {
+		line := lines.Text()
+		if rest, ok := strings.CutPrefix(line, "link "); ok {
+			words := strings.Split(rest, " ")
+			require.GreaterOrEqual(t, len(words), 3, "%s: %q", name, line)
+			got = append(got, strings.Join(words[2:], " "))
+			continue
+		}
+		m := manifest.FindStringSubmatch(line)
+		require.NotNil(t, m, "%s: a line that the hook reads otherwise: %q", name, line)
+		got = append(got, strings.Trim(m[5], " \t"))
+	}
+	require.Equal(t, "end", lines.Text(), name)
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got, name)
+}
+
+// unitKeys reads a unit as systemd does: sections, and the keys in them.
+func unitKeys(t *testing.T, name, text string) (keys []string) {
+	section, continued := "", false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		was := continued
+		continued = strings.HasSuffix(line, `\`)
+		switch {
+		case was || line == "" || line[0] == '#':
+		case line[0] == '[':
+			section = line
+		default:
+			m := unitLine.FindStringSubmatch(line)
+			require.NotNil(t, m, "%s: a line of a unit: %q", name, line)
+			keys = append(keys, section+m[1])
+		}
+	}
+	return keys
+}
+
+// shellRun is one run of a shell over the data of many hooks: starting a thousand shells would take longer
+// than all else.
+type shellRun struct {
+	dir     string
+	scripts map[string]string // what it is of, by the text
+}
+
+func (s *shellRun) add(name, text string) { s.scripts[text] = name }
+
+// run reads each text as the hook does: in dash, which is the sh of Debian, and in bash, if they are installed.
+func (s *shellRun) run(t *testing.T) {
+	var all strings.Builder
+	names := map[string]string{}
+	for i, text := range slices.Sorted(maps.Keys(s.scripts)) {
+		file := fmt.Sprintf("data-%d", i)
+		names[file] = s.scripts[text]
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
+		fmt.Fprintf(&all, "(set -euf; . ./%s) || echo %s ends with an error\n[ ! -e MARK ] || { echo %s left a mark; rm MARK; }\n", file, file, file)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "all"), []byte(all.String()), 0o600))
+	for _, shell := range []string{"dash", "bash"} {
+		program, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		cmd := exec.Command(program, "./all")
+		cmd.Dir = s.dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for line := range strings.Lines(string(out)) {
+			file, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+			require.Fail(t, shell, "%s %s", names[file], what)
+		}
+		left, err := os.ReadDir(s.dir)
+		require.NoError(t, err)
+		require.Len(t, left, len(names)+1, "the data of a hook made files")
+	}
+}

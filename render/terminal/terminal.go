@@ -1,0 +1,50 @@
+// Package terminal writes text so that a terminal shows all of it and obeys none of it. What a configuration or a
+// document holds is another person's text: it may move the cursor, change the window's title, or put the end of a
+// line before its beginning.
+package terminal
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible returns text with an escape in place of every character that has no picture of its own: control characters
+// (ESC, CR, the 8-bit ones), those that only direct how others are shown (U+202E, U+200B), separators of lines and
+// paragraphs (U+2028), and bytes that are not UTF-8. What stands in keep is left as it is; so is all else. The
+// escapes are JSON's, \u001b, so JSON means the same afterwards, and Visible of what is visible changes nothing.
+func Visible(text, keep string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			b.WriteRune(r)
+		case r == utf8.RuneError:
+			// JSON has no escape for a byte, and no bytes like this either.
+			b.WriteString(`\x` + hex(rune(text[i]), 2))
+		case !hidden(r) || strings.ContainsRune(keep, r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			b.WriteString(`\u` + hex(0xd800+r>>10, 4) + `\u` + hex(0xdc00+r&0x3ff, 4))
+		default:
+			b.WriteString(`\u` + hex(r, 4))
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether a character has no picture. Blanks count as pictures.
+func hidden(r rune) bool { return !unicode.IsGraphic(r) }
+
+// hex writes a number with so many digits.
+func hex(r rune, digits int) string {
+	text := make([]byte, digits)
+	for i := range text {
+		text[digits-1-i] = "0123456789abcdef"[r>>(4*i)&15]
+	}
+	return string(text)
+}
