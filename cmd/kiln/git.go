@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os/exec"
 	"strconv"
 	"strings"
 
@@ -49,7 +48,7 @@ func gitState(tree string) (*change.Cluster, error) {
 
 // git runs git and returns what it printed.
 func git(in io.Reader, args ...string) ([]byte, error) {
-	cmd := exec.Command("git", args...) // #nosec G204 -- the words are this file's own, and a tree that is no option
+	cmd := gitCommand(args...)
 	var out, messages bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &messages
 	if err := cmd.Run(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -174,6 +173,6 @@ func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
 	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
-	out, err := exec.Command("git", args...).Output() // #nosec G204 -- ls-files runs nothing else
+	out, err := gitCommand(args...).Output() // ls-files runs nothing else
 	return err == nil && len(out) > 0
 }

@@ -33,6 +33,7 @@ var errDifferent = errors.New("different")
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 func main() {
+	isolate()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -11,7 +11,7 @@ import (
 
 // TestMain lets the scripts call this very program as kiln.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kiln": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }})
+	testscript.Main(m, map[string]func(){"kiln": main})
 }
 
 // TestScripts runs the command line from outside: testdata/script tells what each verb does, its exit codes included.

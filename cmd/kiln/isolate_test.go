@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestIsolate: what a library could be led to do does not work in kiln's process, and git still does. It
+// looks in a process of its own, because what isolate takes is the whole process's.
+func TestIsolate(t *testing.T) {
+	if url := os.Getenv("KILN_TEST_URL"); url != "" {
+		isolate()
+		_, err := http.Get(url) //nolint:gosec,noctx // a listener of the test
+		_, found := exec.LookPath("git")
+		out, works := gitCommand("version").Output()
+		fmt.Printf("asked: %v\nfound: %v\ngit: %.11s %v\n", err != nil, found == nil, out, works)
+		return
+	}
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestIsolate$", "-test.v")
+	cmd.Env = append(os.Environ(), "KILN_TEST_URL="+server.URL)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "asked: true\nfound: false\ngit: git version <nil>\n")
+	require.False(t, asked)
+}
