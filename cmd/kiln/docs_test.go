@@ -127,3 +127,30 @@ func TestMediaDocs(t *testing.T) {
 }
 
 var update = flag.Bool("update", false, "rewrite what is generated in docs/")
+
+// TestThreatModel: every test that the threat model in docs/security.md names is there.
+func TestThreatModel(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/security.md")
+	require.NoError(t, err)
+	tests := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("../..", func(path string, e os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	}))
+	named := regexp.MustCompile("`(Test[A-Za-z]+|[a-z-]+\\.txtar)`").FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(named), 20)
+	for _, m := range named {
+		if script, ok := strings.CutSuffix(m[1], ".txtar"); ok {
+			require.FileExists(t, "../../testdata/script/"+script+".txtar")
+			continue
+		}
+		require.True(t, tests[m[1]], "%s is no test", m[1])
+	}
+}
