@@ -21,6 +21,9 @@ type form struct {
 	match func(text []byte) string
 }
 
+// PasswordInURL is what is found in a URL with a user and a password.
+const PasswordInURL = "a password in a URL"
+
 // bundleForm is the index of the row of bundles.
 const bundleForm = 0
 
@@ -115,7 +118,7 @@ var userInURL = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"
 func urlPassword(text []byte) string {
 	for _, found := range userInURL.FindAllSubmatch(text, -1) {
 		if !placeholder.Match(found[1]) && !bytes.HasPrefix(found[2], []byte("sha256:")) {
-			return "a password in a URL"
+			return PasswordInURL
 		}
 	}
 	return ""
