@@ -130,6 +130,8 @@ func TestForms(t *testing.T) {
 		{"", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", "it begins with AGE-SECRET-KEY-1", "-----BEGIN AGE ENCRYPTED FILE-----"}},
 		{"a key of WireGuard", []string{"[Interface]\nPrivateKey = " + random + "\n", "[WireGuardPeer]\nPresharedKey=" + random + "\n"}},
 		{"", []string{"[WireGuardPeer]\nPublicKey=" + random + "\n", "PrivateKeyFile=/etc/wg.key\n", "PrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"}},
+		{"a key of LUKS", []string{"luks:\n- name: data\n  key_file:\n    inline: hunter2\n", `{"keyFile":{"source":"data:,hunter2"}}`, "key_file: {inline: hunter2}"}},
+		{"", []string{"key_file: {source: https://example.com/key}", `{"keyFile":{"source":"https://example.com/key"}}`, "key_file: {local: key}", "key_file: /etc/key"}},
 		{"a private key in DER", []string{k.sec1, k.pkcs8, k.pkcs1}},
 		{"", []string{"0" + strings.Repeat("a", 200), string([]byte{0x30, 0x82, 1, 0}) + random}},
 
@@ -222,8 +224,12 @@ func TestPacking(t *testing.T) {
 		{"a data URL of base64 with escapes", `"data:;base64,` + url.QueryEscape(wrapped(std, "\n", 76)) + `"`, what + " (in a data URL of base64)"},
 		{"hex", "x=" + hex.EncodeToString([]byte(plain)), what + " (in hex)"},
 		{"hex in lines", wrapped(strings.ToUpper(hex.EncodeToString([]byte(plain))), "\n", 60), what + " (in hex)"},
-		{"four layers", in64(zipped(t, in64(gz))), what + " (in base64 of gzip of base64 of gzip)"},
-		{"five layers", in64(in64(zipped(t, in64(gz)))), ""},
+		{"base64 before a word", "a: " + strings.TrimRight(in64(plain+"\xff\xfb\xff\xfb\xff"), "=") + "\na-word-with-dashes: b", what + " (in base64)"},
+		{"base64 at the end of a URL", "https://a.example/x/" + in64(gz), what + " (in base64 of gzip)"},
+		{"hex behind a word", "https://example.com/" + hex.EncodeToString([]byte(plain)), what + " (in hex)"},
+		{"hex before a word", "a: " + hex.EncodeToString([]byte(plain)) + "\nkind: b", what + " (in hex)"},
+		{"six layers", in64(in64(in64(zipped(t, in64(gz))))), what + " (in base64 of base64 of base64 of gzip of base64 of gzip)"},
+		{"seven layers", in64(in64(in64(in64(zipped(t, in64(gz)))))), ""},
 		{"more than is unpacked", zipped(t, strings.Repeat("\x00", 17<<20)+plain), ""},
 	} {
 		found, ok := credential.Find([]byte(row.content))

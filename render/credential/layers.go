@@ -12,7 +12,8 @@ import (
 
 // Limits of unpacking. They bound time and memory: what is packed deeper, or in more bytes, is not found.
 const (
-	maxDepth    = 4
+	// maxDepth is enough for a key in PEM, in a kubeconfig, compressed, in base64, as a value of a Secret.
+	maxDepth    = 6
 	maxUnpacked = 16 << 20 // of all layers of one content together
 	// shortest is how long the shortest credential is: the secret half of a bootstrap token.
 	shortest = 16
@@ -57,8 +58,13 @@ func (w *walk) visit(l Layer) bool {
 		}
 	}
 	for run := range runs(l.Content) {
-		if !w.below(l, "base64", fromBase64(run)) || !w.below(l, "hex", fromHex(run)) {
+		if !w.below(l, "base64", fromBase64(run)) {
 			return false
+		}
+		for content := range fromHex(run) {
+			if !w.below(l, "hex", content) {
+				return false
+			}
 		}
 	}
 	return true
@@ -131,7 +137,17 @@ var encoded = func() (set [256]bool) {
 // first line begins with something else or a line is no whole number of bytes, lines come alone too.
 func runs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		emit := func(run []byte) bool { return len(run) < minRun || yield(run) }
+		emit := func(run []byte) bool {
+			if len(run) < minRun {
+				return true
+			}
+			for behind := range behindPath(run) {
+				if !yield(behind) {
+					return false
+				}
+			}
+			return yield(run)
+		}
 		for i := 0; i < len(text); {
 			if !encoded[text[i]] {
 				i++
@@ -162,6 +178,20 @@ func runs(text []byte) iter.Seq[[]byte] {
 				gap, next = continuation(text[i:])
 			}
 			if uneven && !emit(line) || !emit(joined) || !emit(joined[first:]) {
+				return
+			}
+		}
+	}
+}
+
+// behindPath returns what stands behind the first slashes of a long run: it may be the last part of a URL.
+func behindPath(run []byte) iter.Seq[[]byte] {
+	const long, parts, near = 40, 3, 64
+	return func(yield func([]byte) bool) {
+		at := 0
+		for range parts {
+			slash := bytes.IndexByte(run[at:], '/')
+			if at += slash + 1; slash < 0 || at > near || len(run)-at < long || !yield(run[at:]) {
 				return
 			}
 		}
@@ -202,28 +232,42 @@ func continuation(text []byte) (gap int, next []byte) {
 	return 0, nil
 }
 
-// fromBase64 decodes a run in either alphabet.
+// fromBase64 decodes a run in either alphabet. What follows it on the next line may be a word with characters of the other one.
 func fromBase64(run []byte) []byte {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]
 	}
-	encoding := base64.RawStdEncoding
 	if bytes.ContainsAny(run, "-_") {
-		encoding = base64.RawURLEncoding
+		run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
 	}
-	out := make([]byte, encoding.DecodedLen(len(run)))
-	n, err := encoding.Decode(out, run)
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
+	n, err := base64.RawStdEncoding.Decode(out, run)
 	if err != nil {
 		return nil
 	}
 	return out[:n]
 }
 
-// fromHex decodes a run of hexadecimal digits.
-func fromHex(run []byte) []byte {
-	out := make([]byte, hex.DecodedLen(len(run)))
-	if n, err := hex.Decode(out, run); err != nil || n < shortest {
-		return nil
+// fromHex decodes the hexadecimal digits in a run: what stands before and after them may be a word.
+func fromHex(run []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		begin := 0
+		for end := 0; end <= len(run); end++ {
+			if end < len(run) && hexDigit(run[end]) {
+				continue
+			}
+			if digits := run[begin:end]; len(digits) >= 2*shortest {
+				out := make([]byte, len(digits)/2)
+				n, _ := hex.Decode(out, digits[:len(digits)/2*2])
+				if !yield(out[:n]) {
+					return
+				}
+			}
+			begin = end + 1
+		}
 	}
-	return out
+}
+
+func hexDigit(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }

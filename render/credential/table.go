@@ -45,6 +45,9 @@ var forms = []form{
 	{name: "a key of WireGuard", hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
 		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
 	{name: "a private key in DER", match: derKey},
+	// In Butane and in Ignition. One that is fetched is in no document.
+	{name: "a key of LUKS", hints: []string{"key_file", "keyFile"},
+		pattern: regexp.MustCompile(`\bkey_?[fF]ile["']?\s*:\s*\{?\s*["']?(?:inline["']?\s*:\s*|source["']?\s*:\s*["']?data:)["']?([^\s"'}]+)`)},
 	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts where the word token is before it.
 	{name: "a bootstrap token", hints: []string{"token", "TOKEN", "Token"},
 		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), match: digit},
