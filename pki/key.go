@@ -122,8 +122,8 @@ func (k Key) BarePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// Private returns the bytes without which nobody has the key: an ECDSA key's scalar, an RSA key's first prime. They stand as they are in every
-// form of the key, and in no form of its public half.
+// Private returns the bytes without which nobody has the key: an ECDSA key's scalar, an RSA key's
+// first prime. They stand as they are in every form of the key, and in no form of its public half.
 func (k Key) Private() Secret {
 	switch s := k.signer.(type) {
 	case *ecdsa.PrivateKey:

@@ -40,7 +40,8 @@ type facts struct {
 	bundled  []bundled
 	tokenOf  map[string]string
 	searched map[string]bool
-	// examined are what was found in contents, by their SHA-256; whence are the places that files come from, by their paths, in words.
+	// examined are what was found in contents, by their SHA-256; whence are the places that files
+	// come from, by their paths, in words.
 	examined, whence sync.Map
 
 	// errs is what does not hold of the cluster as a whole.

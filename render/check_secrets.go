@@ -82,8 +82,9 @@ func places(kinds []SecretKind, mark string) string {
 	return strings.Join(out, ", ")
 }
 
-// confined: what a file holds is what its mark says. No credential stands in a file that is not marked as a secret, and no secret of the bundle in
-// any but its own, be the file one of the user's.
+// confined: what a file holds is what its mark says. No credential stands in a file that is not
+// marked as a secret, and no secret of the bundle in any but its own, be the file one of the
+// user's.
 func (c *checker) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
 	held := c.facts.examine(f.Content)
@@ -91,10 +92,12 @@ func (c *checker) confined(f *node.File) {
 	people := own == "file" || own == "object"
 	switch {
 	case held.bundle != "":
-		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out", f.Path, c.whence(f), held.bundle)
+		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out",
+			f.Path, c.whence(f), held.bundle)
 		return
 	case f.Secret == "" && held.credential != "":
-		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it and it would stand in the review twin; %s",
+		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
+			"and it would stand in the review twin; %s",
 			f.Path, c.whence(f), held.credential, instead(f))
 	case keys > 1 && own != "" && !people:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
@@ -105,7 +108,8 @@ func (c *checker) confined(f *node.File) {
 			found = true
 			continue
 		}
-		c.fail("file %s%s: holds the secret %s: %s; remove it", f.Path, c.whence(f), name, places(SecretKinds, name))
+		c.fail("file %s%s: holds the secret %s: %s; remove it",
+			f.Path, c.whence(f), name, places(SecretKinds, name))
 	}
 	if !found && c.facts.searched[own] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
@@ -123,7 +127,8 @@ func instead(f *node.File) string {
 	return "take it out of what puts it there, and name a file with secret: true"
 }
 
-// whence says where in the configuration a file comes from, in brackets; empty if nothing there decides it.
+// whence says where in the configuration a file comes from, in brackets; empty if nothing there
+// decides it.
 func (c *checker) whence(f *node.File) string {
 	text, known := c.facts.whence.Load(f.Path)
 	if !known {
@@ -144,12 +149,16 @@ func (c *checker) whence(f *node.File) string {
 	return text.(string)
 }
 
-// settings: what only Ignition or cloud-init can express is for everybody to see, and holds no credential.
+// settings: what only Ignition or cloud-init can express is for everybody to see, and holds no
+// credential.
 func (c *checker) settings() {
 	for _, s := range []struct {
 		name string
 		text []byte
-	}{{"butane", c.node.Extra}, {"cloudConfig", c.node.CloudConfig}, {"networkConfig", c.node.NetworkConfig}} {
+	}{
+		{"butane", c.node.Extra}, {"cloudConfig", c.node.CloudConfig},
+		{"networkConfig", c.node.NetworkConfig},
+	} {
 		held := c.facts.examine(s.text)
 		what := cmp.Or(held.bundle, held.credential)
 		if what == "" && len(held.secrets) > 0 {
@@ -157,7 +166,8 @@ func (c *checker) settings() {
 		}
 		if what != "" {
 			at := c.cluster.Plan.Config.Place(c.machine.Settings.Path(s.name), "", nil)
-			c.fail("%s (%s): holds %s, which would stand in the review twin; put it into a file that files names with contentFrom and secret: true", s.name, at, what)
+			c.fail("%s (%s): holds %s, which would stand in the review twin; "+
+				"put it into a file that files names with contentFrom and secret: true", s.name, at, what)
 		}
 	}
 }
@@ -185,8 +195,8 @@ type held struct {
 // nothing is what most contents hold.
 var nothing = &held{}
 
-// examine looks for credentials in a content, and for the secrets of this cluster. Many machines have the same files: what it found in a large one is
-// kept.
+// examine looks for credentials in a content, and for the secrets of this cluster. Many machines
+// have the same files: what it found in a large one is kept.
 func (f *facts) examine(content []byte) *held {
 	const small = 4 << 10
 	if len(content) < small {
@@ -246,8 +256,11 @@ func (f *facts) readSecrets() {
 		return
 	}
 	f.bundled = []bundled{
-		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()}, {"front-proxy-ca", b.FrontProxyCAKey.Private()}, {"service-account", b.ServiceAccountKey.Private()},
-		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed}, {"admin", b.LeafKey("admin").Private()},
+		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()},
+		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
+		{"service-account", b.ServiceAccountKey.Private()},
+		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed},
+		{"admin", b.LeafKey("admin").Private()},
 	}
 	for _, s := range f.bundled {
 		f.searched[s.name] = true

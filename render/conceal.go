@@ -71,7 +71,8 @@ func isPublic(content []byte) bool {
 	return len(again) > 0 && bytes.Equal(again, content)
 }
 
-// holdsCredential reports whether a content holds what lets somebody in by itself. It is what Check asks of a file that is not marked as a secret.
+// holdsCredential reports whether a content holds what lets somebody in by itself. It is what Check
+// asks of a file that is not marked as a secret.
 func holdsCredential(content []byte) bool {
 	_, ok := credential.Find(content)
 	return ok

@@ -29,7 +29,8 @@ import (
 	"kiln/render/report"
 )
 
-// bed is a golden case into which a secret is planted: its cluster.yaml as values, and the files beside it.
+// bed is a golden case into which a secret is planted: its cluster.yaml as values, and the files
+// beside it.
 type bed struct {
 	document map[string]any
 	files    fstest.MapFS
@@ -194,11 +195,13 @@ var systems = []string{"cloudConfig", "networkConfig", "a Butane file", "a Butan
 // built are the ways that show in what is rendered alone.
 var built = []string{"a patch from a file", "an add-on", "an add-on's Secret", "a configMapGenerator", "a secretGenerator", "a marked file", "a marked script"}
 
-// mayStand are the ways in which a secret of one machine's document may be given to others, since people say that it is one.
+// mayStand are the ways in which a secret of one machine's document may be given to others, since
+// people say that it is one.
 var mayStand = []string{"a marked file", "a marked script", "an add-on's Secret", "a secretGenerator"}
 
-// TestPlanted plants secrets of a cluster in every way in which people bring bytes to machines, packed in every way. Either the render is refused, and
-// the message holds nothing of the secret, or nothing that people see and no file that others may read does.
+// TestPlanted plants secrets of a cluster in every way in which people bring bytes to machines,
+// packed in every way. Either the render is refused, and the message holds nothing of the secret,
+// or nothing that people see and no file that others may read does.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -260,7 +263,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// plantable are secrets of a cluster as somebody has them: the bundle and what is in it, the operator's kubeconfig, keys and tokens of machines.
+// plantable are secrets of a cluster as somebody has them: the bundle and what is in it, the
+// operator's kubeconfig, keys and tokens of machines.
 func plantable(t *testing.T, r *render.Cluster, tokens []string) map[string]string {
 	t.Helper()
 	b := r.Bundle
@@ -293,8 +297,9 @@ func (b *bed) cluster(bundle *pki.Bundle) (*render.Cluster, error) {
 	return render.New(c, bundle)
 }
 
-// visible is what people see of a cluster: the twin, the report, diff and plan against an older state, what unpack and explain show, and files on
-// machines that others may read. Its error is that of the check.
+// visible is what people see of a cluster: the twin, the report, diff and plan against an older
+// state, what unpack and explain show, and files on machines that others may read. Its error is
+// that of the check.
 func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) {
 	state, err := r.State(nil)
 	if err != nil {

@@ -16,12 +16,14 @@ import (
 const (
 	markIt      = `write secret: true and mode: "0600", or take it out`
 	markScript  = "write secret: true, or take it out"
-	fileForUnit = "everybody on a machine may read its units: put it into a file with secret: true, and name that in the unit (EnvironmentFile=, LoadCredential=)"
-	certAlone   = "everybody may read it: name a file with the certificate alone"
+	fileForUnit = "everybody on a machine may read its units: put it into a file with secret: true, " +
+		"and name that in the unit (EnvironmentFile=, LoadCredential=)"
+	certAlone = "everybody may read it: name a file with the certificate alone"
 )
 
-// exposed reports a file that l has read if it holds a credential that people would see: in the review twin, or as somebody on the machine. todo says
-// what to do about it; empty allows credentials here, but for the bundle of this cluster, which is for no machine.
+// exposed reports a file that l has read if it holds a credential that people would see: in the
+// review twin, or as somebody on the machine. todo says what to do about it; empty allows
+// credentials here, but for the bundle of this cluster, which is for no machine.
 func (l *loader) exposed(name, todo string, at *where) {
 	content, read := l.source.texts[cleanPath(name)]
 	if !read || l.isBroken(at) {
@@ -42,7 +44,8 @@ func (l *loader) exposed(name, todo string, at *where) {
 // exposedFolder is exposed for an add-on's folder, which may hold what becomes a Secret.
 func (l *loader) exposedFolder(name string, at *where) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
-		if found, ok := l.find(file, l.source.folders[cleanPath(name)][file]); ok && found.Bundle == l.cluster {
+		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
+		if ok && found.Bundle == l.cluster {
 			l.report(at, "%s", bundleProblem(file, found))
 			l.hide(at.String())
 			return
@@ -51,7 +54,8 @@ func (l *loader) exposedFolder(name string, at *where) {
 }
 
 func bundleProblem(name string, found credential.Found) string {
-	return fmt.Sprintf("%s holds %s: whoever has it owns the cluster, and no machine and no object may hold it; take it out", quote(name), found)
+	return fmt.Sprintf("%s holds %s: whoever has it owns the cluster, and no machine and no object "+
+		"may hold it; take it out", quote(name), found)
 }
 
 // find looks for a credential once in each file.
@@ -69,19 +73,27 @@ func (l *loader) find(clean string, content []byte) (credential.Found, bool) {
 	return *found, true
 }
 
-// inventory is the file by which a folder is known that kiln render wrote, and inventoryHead how it begins.
+// inventory is the file by which a folder is known that kiln render wrote, and inventoryHead how it
+// begins.
 const inventory = "inventory.json"
 
-var inventoryHead = regexp.MustCompile(`^\s*\{\s*"apiVersion":\s*"kiln\.dev/[a-z0-9]+",\s*"kind":\s*"Inventory"`)
+var inventoryHead = regexp.MustCompile(
+	`^\s*\{\s*"apiVersion":\s*"kiln\.dev/[a-z0-9]+",\s*"kind":\s*"Inventory"`)
 
-// renderedNames are the files of such a folder. Beside cluster.yaml they are told by their names from what people have there.
-var renderedNames = []string{inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data", "network-config", "body.ign", "body.sh"}
+// renderedNames are the files of such a folder. Beside cluster.yaml they are told by their names
+// from what people have there.
+var renderedNames = []string{
+	inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data", "network-config",
+	"body.ign", "body.sh",
+}
 
-// notRendered refuses a file or folder in which kiln render wrote: documents and the operator's kubeconfig hold every key of their machines.
+// notRendered refuses a file or folder in which kiln render wrote: documents and the operator's
+// kubeconfig hold every key of their machines.
 func (l *loader) notRendered(clean string) error {
 	for dir := clean; ; dir = path.Dir(dir) {
 		if l.isRendered(dir) && (dir != "." || slices.Contains(renderedNames, path.Base(clean))) {
-			return fmt.Errorf("lies in the folder of kiln render --out (there is %s), and what it holds is for people or for one machine; name a file of yours", path.Join(dir, inventory))
+			return fmt.Errorf("lies in the folder of kiln render --out (there is %s), and what it holds "+
+				"is for people or for one machine; name a file of yours", path.Join(dir, inventory))
 		}
 		if dir == "." {
 			return nil

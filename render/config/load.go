@@ -128,8 +128,9 @@ func (l *loader) patches(patches []Patch, at *where) {
 	}
 }
 
-// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and nothing is said of its content. todo says what to
-// do about a credential in one that is not marked as a secret.
+// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and
+// nothing is said of its content. todo says what to do about a credential in one that is not marked
+// as a secret.
 func (l *loader) secret(name string, secret bool, todo string, at *where) {
 	if secret && l.public && checkName(name) == nil && l.dir != nil {
 		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,9 @@ import (
 // withheld stands in a message for a value that may be a secret.
 const withheld = "(value withheld)"
 
-// Shapes of what may be a secret: what looks like a token of any kind, long runs of mixed letters and digits, users in URLs. They are wider than the
-// forms of credentials, for nothing is refused because of them.
+// Shapes of what may be a secret: what looks like a token of any kind, long runs of mixed letters
+// and digits, users in URLs. They are wider than the forms of credentials, for nothing is refused
+// because of them.
 var (
 	tokenLike = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|eyJ[\w-]{8,}\.[\w-]+|\b(gh[pousr]_|github_pat_|glpat-|xox[abp]-|AKIA|ASIA|hvs\.)[\w-]{8,}`)
 	longRun   = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)

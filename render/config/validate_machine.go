@@ -273,7 +273,8 @@ func (v *checker) networkConfig(config map[string]any, at *where) {
 // networkSecret matches the fields of netplan (1.1) that hold a password or a key of WireGuard.
 var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
 
-// networkSecrets reports secrets in a network configuration, wherever they stand. A key of WireGuard may be in a file of its own.
+// networkSecrets reports secrets in a network configuration, wherever they stand. A key of
+// WireGuard may be in a file of its own.
 func (v *checker) networkSecrets(config any, at *where) {
 	switch config := config.(type) {
 	case map[string]any:

@@ -1,8 +1,10 @@
-// Package credential finds what lets somebody in by itself: private keys, kubeconfigs with keys, tokens, the bundle of a cluster. Each is a row
-// of one table and known by its form. What is packed in base64, hex, gzip or a data URL is searched as well.
+// Package credential finds what lets somebody in by itself: private keys, kubeconfigs with keys,
+// tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is packed
+// in base64, hex, gzip or a data URL is searched as well.
 //
-// A password is not found unless it stands in a place of the table: nothing tells it from another word. Neither is what is encrypted, nor
-// what is packed in another way (an archive's own compression, UTF-16).
+// A password is not found unless it stands in a place of the table: nothing tells it from another
+// word. Neither is what is encrypted, nor what is packed in another way (an archive's own
+// compression, UTF-16).
 package credential
 
 import (
@@ -55,8 +57,8 @@ func (l Layer) Credential() (Found, bool) {
 	return Found{}, false
 }
 
-// worthReading reports whether a layer can be anything but noise. Almost every word of a text can be decoded from base64, and what comes out is
-// noise: the first bytes tell.
+// worthReading reports whether a layer can be anything but noise. Almost every word of a text can
+// be decoded from base64, and what comes out is noise: the first bytes tell.
 func (l Layer) worthReading() bool {
 	const sample = 8
 	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {

@@ -9,12 +9,13 @@ import (
 
 var (
 	userKey = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)["']?user["']?[ \t]*:[ \t]*`)
-	// userSecret are the fields of a kubeconfig's user that hold something: AuthInfo of k8s.io/client-go v0.36, and what its providers of
-	// tokens (auth-provider) stored.
+	// userSecret are the fields of a kubeconfig's user that hold something: AuthInfo of
+	// k8s.io/client-go v0.36, and what its providers of tokens (auth-provider) stored.
 	userSecret = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?(token|password|access-token|id-token|refresh-token|client-secret)["']?[ \t]*:[ \t]*["']?([^\s"',}#]+)`)
 )
 
-// kubeconfigUser matches a kubeconfig whose user has a token or a password, wherever in a text and however deep it stands.
+// kubeconfigUser matches a kubeconfig whose user has a token or a password, wherever in a text and
+// however deep it stands.
 func kubeconfigUser(text []byte) string {
 	if !bytes.Contains(text, []byte("contexts")) && !bytes.Contains(text, []byte("users")) {
 		return ""
@@ -33,8 +34,8 @@ func kubeconfigUser(text []byte) string {
 	return ""
 }
 
-// blocks returns the values of a key that pattern matches, up to where each begins: what braces enclose, or the lines below that stand deeper. A
-// block in another one does not come again.
+// blocks returns the values of a key that pattern matches, up to where each begins: what braces
+// enclose, or the lines below that stand deeper. A block in another one does not come again.
 func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		end := 0

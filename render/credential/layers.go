@@ -10,9 +10,11 @@ import (
 	"slices"
 )
 
-// Limits of unpacking. They bound time and memory: what is packed deeper, or in more bytes, is not found.
+// Limits of unpacking. They bound time and memory: what is packed deeper, or in more bytes, is not
+// found.
 const (
-	// maxDepth is enough for a key in PEM, in a kubeconfig, compressed, in base64, as a value of a Secret.
+	// maxDepth is enough for a key in PEM, in a kubeconfig, compressed, in base64, as a value of a
+	// Secret.
 	maxDepth    = 6
 	maxUnpacked = 16 << 20 // of all layers of one content together
 	// shortest is how long the shortest credential is: the secret half of a bootstrap token.
@@ -88,7 +90,8 @@ func gunzip(content []byte, limit int) []byte {
 	return out
 }
 
-// dataURLs returns the data URLs of a text in which characters are escaped (RFC 3986, section 2.1), without the escapes.
+// dataURLs returns the data URLs of a text in which characters are escaped (RFC 3986, section 2.1),
+// without the escapes.
 func dataURLs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -133,8 +136,9 @@ var encoded = func() (set [256]bool) {
 	return set
 }()
 
-// runs returns the stretches of a text that may be base64 or hex, lines that follow each other as one. Where that may be wrong, because the
-// first line begins with something else or a line is no whole number of bytes, lines come alone too.
+// runs returns the stretches of a text that may be base64 or hex, lines that follow each other as
+// one. Where that may be wrong, because the first line begins with something else or a line is no
+// whole number of bytes, lines come alone too.
 func runs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		emit := func(run []byte) bool {
@@ -184,7 +188,8 @@ func runs(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// behindPath returns what stands behind the first slashes of a long run: it may be the last part of a URL.
+// behindPath returns what stands behind the first slashes of a long run: it may be the last part of
+// a URL.
 func behindPath(run []byte) iter.Seq[[]byte] {
 	const long, parts, near = 40, 3, 64
 	return func(yield func([]byte) bool) {
@@ -198,7 +203,8 @@ func behindPath(run []byte) iter.Seq[[]byte] {
 	}
 }
 
-// runAt returns the characters of base64 at the beginning of a text. The dashes around PEM are none.
+// runAt returns the characters of base64 at the beginning of a text. The dashes around PEM are
+// none.
 func runAt(text []byte) []byte {
 	end := 0
 	for end < len(text) && encoded[text[end]] && (text[end] != '-' || !bytes.HasPrefix(text[end:], []byte("-----"))) {
@@ -207,8 +213,8 @@ func runAt(text []byte) []byte {
 	return text[:end]
 }
 
-// continuation returns what follows on the next line of the same stretch, and how many bytes are before it. A line ends as in a file, or as in
-// a string of JSON, YAML or a shell.
+// continuation returns what follows on the next line of the same stretch, and how many bytes are
+// before it. A line ends as in a file, or as in a string of JSON, YAML or a shell.
 func continuation(text []byte) (gap int, next []byte) {
 	ended := false
 	for gap < len(text) {
@@ -232,7 +238,8 @@ func continuation(text []byte) (gap int, next []byte) {
 	return 0, nil
 }
 
-// fromBase64 decodes a run in either alphabet. What follows it on the next line may be a word with characters of the other one.
+// fromBase64 decodes a run in either alphabet. What follows it on the next line may be a word with
+// characters of the other one.
 func fromBase64(run []byte) []byte {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]

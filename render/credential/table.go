@@ -12,12 +12,14 @@ import (
 // form is one row of the table: a kind of credential, and how it is known.
 type form struct {
 	name string // in messages
-	// hints are words of which a content with such a credential has one: they are looked for first, for that is fast. None means that match
-	// is as fast.
+	// hints are words of which a content with such a credential has one: they are looked for first,
+	// for that is fast. None means that match is as fast.
 	hints []string
-	// pattern matches it. Its last group, if it has any, is the secret part, which has to be more than a placeholder.
+	// pattern matches it. Its last group, if it has any, is the secret part, which has to be more
+	// than a placeholder.
 	pattern *regexp.Regexp
-	// match looks for what a pattern cannot tell, and returns what it is; empty if it is none. With a pattern it judges the secret part.
+	// match looks for what a pattern cannot tell, and returns what it is; empty if it is none. With
+	// a pattern it judges the secret part.
 	match func(text []byte) string
 }
 
@@ -30,42 +32,60 @@ const bundleForm = 0
 // forms are the credentials that are known. The first row that fits names what was found.
 var forms = []form{
 	// The seed and four private keys: whoever has it owns the cluster.
-	{name: "the bundle of a cluster", hints: []string{"leafSeed"}, pattern: regexp.MustCompile(`\bleafSeed["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
-	// What kubectl has to show: a key, a token or a password. One that names files or asks a program holds nothing.
+	{name: "the bundle of a cluster", hints: []string{"leafSeed"},
+		pattern: regexp.MustCompile(`\bleafSeed["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
+	// What kubectl has to show: a key, a token or a password. One that names files or asks a
+	// program holds nothing.
 	{name: "a kubeconfig with client-key-data", hints: []string{"client-key-data"},
 		pattern: regexp.MustCompile(`\bclient-key-data["']?\s*:\s*(?:[>|][+-]?\s+)?["']?([A-Za-z0-9+/]{32,}={0,2})`)},
 	{hints: []string{"clusters"}, match: kubeconfigUser},
 	// A Secret's values stand in base64, which hides nothing.
 	{name: "a Secret with values", hints: []string{"Secret"}, match: secretObject},
-	// PEM of OpenSSL, PKCS #8, OpenSSH and PGP, with a passphrase or without: passphrases are guessed.
-	{name: "a private key", hints: []string{"PRIVATE KEY"}, pattern: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
-	{name: "a private key of PuTTY", hints: []string{"PuTTY-User-Key-File-"}, pattern: regexp.MustCompile(`\bPuTTY-User-Key-File-[0-9]`)},
-	{name: "a private key as JWK", hints: []string{`"kty"`}, pattern: regexp.MustCompile(`"(?:d|k)"\s*:\s*"([A-Za-z0-9_-]{22,})"`)},
-	{name: "an identity of age", hints: []string{"AGE-"}, pattern: regexp.MustCompile(`\bAGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9+._-]+)-1([0-9A-Z]{16,})`)},
+	// PEM of OpenSSL, PKCS #8, OpenSSH and PGP, with a passphrase or without: passphrases are
+	// guessed.
+	{name: "a private key", hints: []string{"PRIVATE KEY"},
+		pattern: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
+	{name: "a private key of PuTTY", hints: []string{"PuTTY-User-Key-File-"},
+		pattern: regexp.MustCompile(`\bPuTTY-User-Key-File-[0-9]`)},
+	{name: "a private key as JWK", hints: []string{`"kty"`},
+		pattern: regexp.MustCompile(`"(?:d|k)"\s*:\s*"([A-Za-z0-9_-]{22,})"`)},
+	{name: "an identity of age", hints: []string{"AGE-"},
+		pattern: regexp.MustCompile(`\bAGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9+._-]+)-1([0-9A-Z]{16,})`)},
 	{name: "a key of WireGuard", hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
 		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
 	{name: "a private key in DER", match: derKey},
 	// In Butane and in Ignition. One that is fetched is in no document.
 	{name: "a key of LUKS", hints: []string{"key_file", "keyFile"},
 		pattern: regexp.MustCompile(`\bkey_?[fF]ile["']?\s*:\s*\{?\s*["']?(?:inline["']?\s*:\s*|source["']?\s*:\s*["']?data:)["']?([^\s"'}]+)`)},
-	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts where the word token is before it.
+	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts
+	// where the word token is before it.
 	{name: "a bootstrap token", hints: []string{"token", "TOKEN", "Token"},
 		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), match: digit},
-	{name: "a bootstrap token", hints: []string{"token-secret"}, pattern: regexp.MustCompile(`\btoken-secret["']?\s*:\s*["']?([a-z0-9]{16})(?:[^\w.-]|$)`)},
+	{name: "a bootstrap token", hints: []string{"token-secret"},
+		pattern: regexp.MustCompile(`\btoken-secret["']?\s*:\s*["']?([a-z0-9]{16})(?:[^\w.-]|$)`)},
 	{name: "a bootstrap token", hints: []string{"."}, match: tokenAlone},
 	// Service accounts, OIDC. Without a signature it says who somebody is, and nobody believes it.
-	{name: "a JSON web token", hints: []string{"eyJ"}, pattern: regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{16,})`)},
-	{name: "a token in an HTTP header", hints: []string{"earer", "EARER"}, pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), match: digit},
-	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "}, pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), match: userAndPassword},
-	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"}, pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), match: digit},
-	{name: "a token of GitLab", hints: []string{"glpat-"}, pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), match: digit},
-	{name: "a token of Slack", hints: []string{"xox"}, pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), match: digit},
-	{name: "a token of Vault", hints: []string{"hvs."}, pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), match: digit},
+	{name: "a JSON web token", hints: []string{"eyJ"},
+		pattern: regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{16,})`)},
+	{name: "a token in an HTTP header", hints: []string{"earer", "EARER"},
+		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), match: digit},
+	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "},
+		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), match: userAndPassword},
+	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"},
+		pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), match: digit},
+	{name: "a token of GitLab", hints: []string{"glpat-"},
+		pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), match: digit},
+	{name: "a token of Slack", hints: []string{"xox"},
+		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), match: digit},
+	{name: "a token of Vault", hints: []string{"hvs."},
+		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), match: digit},
 	{name: "an access key of AWS", hints: []string{"ecret", "ECRET"},
 		pattern: regexp.MustCompile(`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), match: digit},
 	// What docker login writes; what containerd's configuration calls auth.
-	{name: "a registry's password", hints: []string{"auth"}, pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), match: userAndPassword},
-	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"}, pattern: regexp.MustCompile(`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
+	{name: "a registry's password", hints: []string{"auth"},
+		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), match: userAndPassword},
+	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"},
+		pattern: regexp.MustCompile(`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
 	{hints: []string{"://"}, match: urlPassword},
 }
 
