@@ -122,6 +122,23 @@ func (k Key) BarePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
+// Private returns the bytes without which nobody has the key: an ECDSA key's scalar, an RSA key's
+// first prime. They stand as they are in every form of the key, and in no form of its public half.
+func (k Key) Private() Secret {
+	switch s := k.signer.(type) {
+	case *ecdsa.PrivateKey:
+		scalar, err := s.Bytes()
+		if err != nil {
+			panic("pki: a P-256 or P-384 key has no bytes: " + err.Error())
+		}
+		return scalar
+	case *rsa.PrivateKey:
+		return s.Primes[0].Bytes()
+	default:
+		panic("pki: the zero key has no private half")
+	}
+}
+
 // bareKey is ECPrivateKey of RFC 5915 without its optional public key.
 type bareKey struct {
 	Version    int

@@ -71,6 +71,24 @@ func TestDerivationVectors(t *testing.T) {
 	require.Equal(t, tokenVector, b.Token("small").Bearer())
 }
 
+// TestPrivate: the private half stands in every form of a key, and not in the public one.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
+		key, err := pki.NewKey(algorithm)
+		require.NoError(t, err)
+		private := []byte(key.Private())
+		require.GreaterOrEqual(t, len(private), 32)
+		for _, text := range [][]byte{key.PEM(), key.BarePEM()} {
+			block, _ := pem.Decode(text)
+			require.True(t, bytes.Contains(block.Bytes, private))
+		}
+		block, _ := pem.Decode(key.PublicPEM())
+		require.False(t, bytes.Contains(block.Bytes, private))
+		require.Equal(t, "REDACTED", key.Private().String())
+	}
+}
+
 // TestBarePEM: Go and OpenSSL find the public key that is not there.
 func TestBarePEM(t *testing.T) {
 	t.Parallel()

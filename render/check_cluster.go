@@ -36,9 +36,13 @@ type facts struct {
 	// images are what kiln images prints.
 	images map[string]string
 	// bundled are the secrets of the bundle that files are searched for, tokenOf the machines and pools by the secret half of their bootstrap
-	// token.
-	bundled []bundled
-	tokenOf map[string]string
+	// token. searched are the names of both: a file that is marked with one has to hold it.
+	bundled  []bundled
+	tokenOf  map[string]string
+	searched map[string]bool
+	// examined are what was found in contents, by their SHA-256; whence are the places that files
+	// come from, by their paths, in words.
+	examined, whence sync.Map
 
 	// errs is what does not hold of the cluster as a whole.
 	errs []error
@@ -61,7 +65,7 @@ type proxyConfig struct {
 func (r *Cluster) readFacts() *facts {
 	f := &facts{
 		cluster: r, servers: map[string]map[string]*x509.Certificate{}, bound: map[rbacv1.Subject][]string{},
-		tokens: map[string]bootstrapToken{}, images: r.Plan.UsedImages(),
+		tokens: map[string]bootstrapToken{}, images: r.Plan.UsedImages(), tokenOf: map[string]string{}, searched: map[string]bool{},
 	}
 	f.readServers()
 	f.readSecrets()

@@ -2,12 +2,15 @@ package render
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/pem"
+	"cmp"
+	"crypto/sha256"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 
+	"kiln/pki"
+	"kiln/render/credential"
 	"kiln/render/node"
 )
 
@@ -25,6 +28,7 @@ func (c *checker) secrets() {
 		}
 		c.confined(f)
 	}
+	c.settings()
 	c.derived()
 }
 
@@ -78,49 +82,93 @@ func places(kinds []SecretKind, mark string) string {
 	return strings.Join(out, ", ")
 }
 
-// confined: what a file holds is what its mark says. No private key, token or key of the bundle stands in a file that is not marked as such, be
-// it one of the user's.
+// confined: what a file holds is what its mark says. No credential stands in a file that is not
+// marked as a secret, and no secret of the bundle in any but its own, be the file one of the
+// user's.
 func (c *checker) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
-	switch own := base(f.Secret); {
-	case keys > 0 && f.Secret == "":
-		c.fail("file %s: holds a private key and is not marked as a secret", f.Path)
-	case keys > 1 && own != "file" && own != "object":
+	held := c.facts.examine(f.Content)
+	own := base(f.Secret)
+	people := own == "file" || own == "object"
+	switch {
+	case held.bundle != "":
+		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out",
+			f.Path, c.whence(f), held.bundle)
+		return
+	case f.Secret == "" && held.credential != "":
+		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
+			"and it would stand in the review twin; %s",
+			f.Path, c.whence(f), held.credential, instead(f))
+	case keys > 1 && own != "" && !people:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
-	for _, s := range c.facts.bundled {
-		own := base(f.Secret) == s.name
-		if !own && s.isKey && keys == 0 {
+	found := false
+	for _, name := range held.secrets {
+		if own == name || f.Secret == c.cluster.generation(name) {
+			found = true
 			continue
 		}
-		switch has := bytes.Contains(f.Content, s.text); {
-		case own && !has:
-			c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
-		case has && !own:
-			c.fail("file %s: holds the secret %s: %s; remove it", f.Path, s.name, places(SecretKinds, s.name))
-		}
+		c.fail("file %s%s: holds the secret %s: %s; remove it",
+			f.Path, c.whence(f), name, places(SecretKinds, name))
 	}
-	c.tokens(f)
+	if !found && c.facts.searched[own] {
+		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
+	}
 }
 
-// tokens: a file holds the bootstrap token with which it is marked, and no other.
-func (c *checker) tokens(f *node.File) {
-	if len(c.facts.tokenOf) == 0 {
-		return
+// instead says what to do about a credential in a file that is not marked as a secret.
+func instead(f *node.File) string {
+	switch {
+	case path.Dir(f.Path)+"/" == objectsDir:
+		return "give it to the API server in a Secret, or take it out"
+	case f.Why == whyUser:
+		return "name it in files or scripts with contentFrom and secret: true, or take it out"
 	}
-	found := base(f.Secret) != "token"
-	for run := range runs(f.Content, tokenSecretLen) {
-		name, known := c.facts.tokenOf[string(run)]
-		switch {
-		case !known:
-		case f.Secret == c.cluster.generation("token/"+name):
-			found = true
-		default:
-			c.fail("file %s: holds the secret token/%s: %s; remove it", f.Path, name, places(SecretKinds, "token"))
+	return "take it out of what puts it there, and name a file with secret: true"
+}
+
+// whence says where in the configuration a file comes from, in brackets; empty if nothing there
+// decides it.
+func (c *checker) whence(f *node.File) string {
+	text, known := c.facts.whence.Load(f.Path)
+	if !known {
+		var from []string
+		stages, err := c.cluster.history(c.machine, f)
+		if err == nil {
+			for _, place := range c.cluster.madeFrom(f, stages) {
+				if place.File != "" && (place.By == "" || place.Field != "") {
+					from = append(from, place.String())
+				}
+			}
 		}
+		if text = ""; len(from) > 0 {
+			text = " (" + strings.Join(from, ", ") + ")"
+		}
+		c.facts.whence.Store(f.Path, text)
 	}
-	if !found {
-		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
+	return text.(string)
+}
+
+// settings: what only Ignition or cloud-init can express is for everybody to see, and holds no
+// credential.
+func (c *checker) settings() {
+	for _, s := range []struct {
+		name string
+		text []byte
+	}{
+		{"butane", c.node.Extra}, {"cloudConfig", c.node.CloudConfig},
+		{"networkConfig", c.node.NetworkConfig},
+	} {
+		held := c.facts.examine(s.text)
+		what := cmp.Or(held.bundle, held.credential)
+		if what == "" && len(held.secrets) > 0 {
+			what = "the secret " + held.secrets[0]
+		}
+		if what != "" {
+			at := c.cluster.Plan.Config.Place(c.machine.Settings.Path(s.name), "", nil)
+			c.fail("%s (%s): holds %s, which would stand in the review twin; "+
+				"put it into a file that files names with contentFrom and secret: true", s.name, at, what)
+		}
 	}
 }
 
@@ -137,38 +185,90 @@ func (c *checker) derived() {
 	}
 }
 
-// bundled is a secret of the bundle as it would stand in a file.
-type bundled struct {
-	name  string
-	text  []byte
-	isKey bool // in PEM form
+// held is what a content holds, whoever's it is.
+type held struct {
+	credential string   // in words for messages; empty if there is none
+	bundle     string   // likewise, if it is the bundle of this cluster
+	secrets    []string // of this cluster, by their names without generations
 }
 
-// readSecrets takes the secrets of the bundle that Check looks for in files.
+// nothing is what most contents hold.
+var nothing = &held{}
+
+// examine looks for credentials in a content, and for the secrets of this cluster. Many machines
+// have the same files: what it found in a large one is kept.
+func (f *facts) examine(content []byte) *held {
+	const small = 4 << 10
+	if len(content) < small {
+		return f.search(content)
+	}
+	key := sha256.Sum256(content)
+	known, ok := f.examined.Load(key)
+	if !ok {
+		known, _ = f.examined.LoadOrStore(key, f.search(content))
+	}
+	return known.(*held)
+}
+
+func (f *facts) search(content []byte) *held {
+	h := nothing
+	note := func() *held {
+		if h == nothing {
+			h = &held{}
+		}
+		return h
+	}
+	for layer := range credential.Layers(content) {
+		found, ok := layer.Credential()
+		if ok && h.credential == "" {
+			note().credential = found.String()
+		}
+		if ok && found.Bundle == f.cluster.Plan.Name {
+			note().bundle = found.String()
+		}
+		for _, s := range f.bundled {
+			if bytes.Contains(layer.Content, s.secret) && !slices.Contains(h.secrets, s.name) {
+				note().secrets = append(h.secrets, s.name)
+			}
+		}
+		if len(f.tokenOf) == 0 {
+			continue
+		}
+		for run := range runs(layer.Content, tokenSecretLen) {
+			if name, known := f.tokenOf[string(run)]; known && !slices.Contains(h.secrets, "token/"+name) {
+				note().secrets = append(h.secrets, "token/"+name)
+			}
+		}
+	}
+	return h
+}
+
+// bundled is a secret that is stored in the bundle, or the operator's.
+type bundled struct {
+	name   string
+	secret pki.Secret
+}
+
+// readSecrets takes the secrets that Check looks for in files.
 func (f *facts) readSecrets() {
 	b := f.cluster.Bundle
 	if b == nil {
 		return
 	}
-	for _, k := range []struct {
-		name string
-		pem  []byte
-	}{{"ca", b.CAKey.BarePEM()}, {"etcd-ca", b.EtcdCAKey.BarePEM()}, {"front-proxy-ca", b.FrontProxyCAKey.BarePEM()}, {"service-account", b.ServiceAccountKey.BarePEM()}} {
-		// Its first bytes are in no public form of the key, and stand in one line however the text is indented. Those before the fourth tell how long
-		// the rest is, in which an ECDSA key may have its public half or not.
-		block, _ := pem.Decode(k.pem)
-		f.bundled = append(f.bundled, bundled{k.name, []byte(base64.StdEncoding.EncodeToString(block.Bytes[3:36])), true})
+	f.bundled = []bundled{
+		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()},
+		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
+		{"service-account", b.ServiceAccountKey.Private()},
+		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed},
+		{"admin", b.LeafKey("admin").Private()},
 	}
-	for _, s := range []struct {
-		name   string
-		secret []byte
-	}{{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed}} {
-		f.bundled = append(f.bundled, bundled{s.name, []byte(base64.StdEncoding.EncodeToString(s.secret)), false})
+	for _, s := range f.bundled {
+		f.searched[s.name] = true
 	}
-	f.tokenOf = map[string]string{}
 	for i := range f.cluster.Plan.Machines {
 		if m := &f.cluster.Plan.Machines[i]; m.Token {
 			f.tokenOf[b.Token(m.Name).Secret] = m.Name
+			f.searched["token"] = true
 		}
 	}
 }

@@ -166,10 +166,10 @@ func TestCheckRefuses(t *testing.T) {
 		}, want: "file /etc/agent/key: holds the secret ca: it is for control planes"},
 		{name: "encryption key that is not marked", machine: "worker-1", breaks: func(m *machine) {
 			m.file("/etc/hostname").Content = []byte(base64.StdEncoding.EncodeToString(m.r.Bundle.EncryptionKey))
-		}, want: "file /etc/hostname: holds the secret encryption: it is for control planes in /etc/kubernetes/apiserver/encryption.yaml; remove it"},
+		}, want: "holds the secret encryption: it is for control planes in /etc/kubernetes/apiserver/encryption.yaml; remove it"},
 		{name: "leaf seed", breaks: func(m *machine) {
 			m.file("/etc/hostname").Content = []byte(base64.StdEncoding.EncodeToString(m.r.Bundle.LeafSeed))
-		}, want: "file /etc/hostname: holds the secret leaf-seed: it is for no machine; remove it"},
+		}, want: "holds the secret leaf-seed: it is for no machine; remove it"},
 		{name: "token that is not marked", cluster: "pools", machine: "large", breaks: func(m *machine) {
 			m.file(hookMachine).Content = append(m.file(hookMachine).Content, "join='"+m.r.Bundle.Token("small").Bearer()+"'\n"...)
 		}, want: "file /etc/kiln/machine: holds the secret token/small: it is for workers with identity: token, or of a pool in /etc/kubernetes/bootstrap-kubelet.conf"},

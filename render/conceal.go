@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"path"
@@ -14,6 +13,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/render/config"
+	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/templates"
@@ -36,7 +36,7 @@ var openFiles = []string{
 }
 
 // concealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
-// object that is a Secret, what holds a private key or a token wherever it lies, and everything that others may not read, unless it
+// object that is a Secret, what holds a credential wherever it lies, and everything that others may not read, unless it
 // is one of kiln's own open files or nothing but certificates. So a secret of people's own is concealed if its mode protects it.
 func concealed(f *node.File) bool {
 	switch {
@@ -71,21 +71,11 @@ func isPublic(content []byte) bool {
 	return len(again) > 0 && bytes.Equal(again, content)
 }
 
-// keyInBase64 are the words "PRIVATE KEY" as they stand in base64, depending on what is before them.
-var keyInBase64 = func() (out [][]byte) {
-	const words = " PRIVATE KEY-----"
-	for shift := range 3 {
-		text := base64.RawStdEncoding.EncodeToString([]byte("--"[:shift] + words))
-		// The first characters have bits of what is before, the last ones of what follows.
-		out = append(out, []byte(text[shift+min(shift, 1):len(text)-2]))
-	}
-	return out
-}()
-
-// holdsCredential says whether a file holds what lets somebody in: a private key, or a token that can be told by its form.
+// holdsCredential reports whether a content holds what lets somebody in by itself. It is what Check
+// asks of a file that is not marked as a secret.
 func holdsCredential(content []byte) bool {
-	return config.HoldsCredential(string(content)) ||
-		slices.ContainsFunc(keyInBase64, func(key []byte) bool { return bytes.Contains(content, key) })
+	_, ok := credential.Find(content)
+	return ok
 }
 
 // secretField matches the fields of cloud-init's network configuration and meta-data, and of Ignition's config, below which secrets stand.

@@ -73,6 +73,8 @@ func (r *Cluster) Explain(machine, asked string) (*Explanation, error) {
 		return e, nil
 	case f.Secret != "":
 		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
+	case holdsCredential(f.Content):
+		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds a credential: no value of it is shown; kiln validate says where it comes from", f.Path)}
 	case len(stages) == 0 || len(f.Shown) > 0:
 		return nil, &config.Unknown{Message: f.Path + " is not one document of YAML or JSON; leave the key out, and the file is explained"}
 	}

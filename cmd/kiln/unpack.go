@@ -21,7 +21,7 @@ func unpackCommand() *cobra.Command {
 		Short: "Show what a boot document puts on its machine, without its secrets",
 		Long: "Show what a boot document puts on its machine: a list, or the contents of files. DOCUMENT is a config.ign or user-data as kiln wrote it or as a\n" +
 			"cloud gives it back (compressed, in base64, in the JSON of aws ec2 describe-instance-attribute), a machine's folder, or - for standard input.\n" +
-			"A document does not say what is secret in it: private keys, tokens, what kiln keeps secrets in, and what others may not read on the machine count.\n" +
+			"A document does not say what is secret in it: credentials (docs/secrets.md), what kiln keeps secrets in, and what others may not read on the machine count.\n" +
 			"The content of a file goes to a file or a pipe as it is. On a terminal, characters that it would obey are shown as escapes.",
 		Example: `  kiln unpack nodes/cp-1/config.ign
   kiln unpack nodes/cp-1 /etc/kubernetes/manifests/etcd.yaml

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/credential"
 )
 
 // Ways in which a plain scalar is a number without doubt.
@@ -336,10 +338,14 @@ func (d decoder) text(n *yaml.Node, at *where) (string, bool) {
 	return n.Value, d.characters(n, at)
 }
 
-// characters reports private keys and control characters, which escapes can bring into a text.
+// characters reports credentials and control characters, which escapes can bring into a text.
 func (d decoder) characters(n *yaml.Node, at *where) bool {
-	if holdsPrivateKey(n.Value) {
-		d.breakAt(n, at, "holds a private key; secrets stand in the bundle, or in a file named by contentFrom with secret: true")
+	const problem = "holds %s; secrets stand in the bundle, or in a file named by contentFrom with secret: true"
+	switch found, ok := credential.Find([]byte(n.Value)); {
+	case ok && found.What == credential.PasswordInURL:
+		d.softAt(n, at, problem, found) // a field that is a URL knows better what to do
+	case ok:
+		d.breakAt(n, at, problem, found)
 		return false
 	}
 	if i := strings.IndexFunc(n.Value, isControl); i >= 0 {

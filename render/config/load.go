@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"kiln/render/credential"
 )
 
 // Limits of the files that cluster.yaml names.
@@ -44,11 +46,18 @@ type loader struct {
 	source *source
 	failed map[string]error
 	public bool // files with secrets may be missing
+
+	cluster  string                       // its name
+	found    map[string]*credential.Found // in files, nil if there is nothing
+	rendered map[string]bool              // whether kiln render wrote a folder
 }
 
 // load reads every file that c names, and reports those that cannot be read.
 func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
-	l := &loader{reporter: r, dir: dir, source: c.source, failed: map[string]error{}, public: public}
+	l := &loader{
+		reporter: r, dir: dir, source: c.source, failed: map[string]error{}, public: public,
+		cluster: c.Metadata.Name, found: map[string]*credential.Found{}, rendered: map[string]bool{},
+	}
 	l.source.texts = map[string][]byte{}
 	l.source.folders = map[string]map[string][]byte{}
 	_, spec := top()
@@ -72,9 +81,9 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
 		at := spec.key("controlPlane").key("etcd").key("external")
-		l.text(ext.CAFrom, at.key("caFrom"))
-		l.text(ext.CertFrom, at.key("certFrom"))
-		l.secret(ext.KeyFrom, true, at.key("keyFrom"))
+		l.text(ext.CAFrom, certAlone, at.key("caFrom"))
+		l.text(ext.CertFrom, certAlone, at.key("certFrom"))
+		l.secret(ext.KeyFrom, true, "", at.key("keyFrom"))
 	}
 	for i, a := range c.Spec.Addons {
 		l.addon(a.Path, spec.key("addons").at(i).key("path"))
@@ -85,16 +94,16 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 func (l *loader) machine(m *Machine, at *where) {
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
-			l.secret(f.ContentFrom, f.Secret, at.key("files").at(i).key("contentFrom"))
+			l.secret(f.ContentFrom, f.Secret, markIt, at.key("files").at(i).key("contentFrom"))
 		}
 	}
 	for i, u := range m.Units {
 		if u.ContentFrom != "" {
-			l.text(u.ContentFrom, at.key("units").at(i).key("contentFrom"))
+			l.text(u.ContentFrom, fileForUnit, at.key("units").at(i).key("contentFrom"))
 		}
 	}
 	if from := m.Delivery.CAFrom; from != "" {
-		l.text(from, at.key("delivery").key("caFrom"))
+		l.text(from, certAlone, at.key("delivery").key("caFrom"))
 	}
 	l.scripts(m.PreBoot, at.key("preBoot"))
 	l.scripts(m.PostBoot, at.key("postBoot"))
@@ -104,7 +113,7 @@ func (l *loader) machine(m *Machine, at *where) {
 func (l *loader) scripts(scripts []Script, at *where) {
 	for i, s := range scripts {
 		if s.ContentFrom != "" {
-			l.secret(s.ContentFrom, s.Secret, at.at(i).key("contentFrom"))
+			l.secret(s.ContentFrom, s.Secret, markScript, at.at(i).key("contentFrom"))
 		}
 	}
 }
@@ -113,24 +122,30 @@ func (l *loader) scripts(scripts []Script, at *where) {
 func (l *loader) patches(patches []Patch, at *where) {
 	for i, p := range patches {
 		if p.PatchFrom != "" {
-			l.text(p.PatchFrom, at.at(i).key("patchFrom"))
+			// What it patches may be a Secret. Check looks at what comes out.
+			l.text(p.PatchFrom, "", at.at(i).key("patchFrom"))
 		}
 	}
 }
 
-// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and nothing is said of its content.
-func (l *loader) secret(name string, secret bool, at *where) {
+// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and
+// nothing is said of its content. todo says what to do about a credential in one that is not marked
+// as a secret.
+func (l *loader) secret(name string, secret bool, todo string, at *where) {
 	if secret && l.public && checkName(name) == nil && l.dir != nil {
 		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {
 			l.hide(at.String())
 			return
 		}
 	}
-	l.text(name, at)
+	if secret {
+		todo = ""
+	}
+	l.text(name, todo, at)
 }
 
-// text reads one file.
-func (l *loader) text(name string, at *where) {
+// text reads one file. todo says what to do about a credential in it; empty allows one.
+func (l *loader) text(name, todo string, at *where) {
 	l.once("text", name, at, func(clean string, info fs.FileInfo) error {
 		if info.IsDir() {
 			return errors.New("is a folder; name a file")
@@ -141,6 +156,7 @@ func (l *loader) text(name string, at *where) {
 		}
 		return err
 	})
+	l.exposed(name, todo, at)
 }
 
 // addon reads one file, or all files of a folder with a kustomization.
@@ -159,6 +175,8 @@ func (l *loader) addon(name string, at *where) {
 		}
 		return err
 	})
+	l.exposed(name, "", at)
+	l.exposedFolder(name, at)
 }
 
 // once checks a name, calls read at its first occurrence as a kind of file, and reports the error at every one.
@@ -178,6 +196,9 @@ func (l *loader) once(kind, name string, at *where, read func(clean string, info
 		err = checkName(name)
 		if err == nil && l.dir == nil {
 			err = errors.New("names a file, but this configuration has no folder; write the text itself")
+		}
+		if err == nil {
+			err = l.notRendered(clean)
 		}
 		if err == nil {
 			var info fs.FileInfo
@@ -256,6 +277,9 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 		}
 		if entry.IsDir() {
 			return nil
+		}
+		if path.Base(name) == inventory && hasInventory(dir, path.Dir(name)) {
+			return fmt.Errorf("has %s in it, the folder of kiln render --out; keep add-ons and documents apart", path.Dir(name))
 		}
 		info, err := fs.Stat(dir, name)
 		if err != nil {

@@ -5,32 +5,25 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"kiln/render/credential"
 )
 
 // withheld stands in a message for a value that may be a secret.
 const withheld = "(value withheld)"
 
-// Shapes of secrets that people paste by mistake: private keys of PEM, OpenSSH and age, bootstrap tokens, JSON web tokens, cloud
-// and forge tokens, and long runs of mixed letters and digits.
+// Shapes of what may be a secret: what looks like a token of any kind, long runs of mixed letters
+// and digits, users in URLs. They are wider than the forms of credentials, for nothing is refused
+// because of them.
 var (
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|AGE-SECRET-KEY-1|PuTTY-User-Key-File`)
-	tokenLike  = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|eyJ[\w-]{8,}\.[\w-]+|\b(gh[pousr]_|github_pat_|glpat-|xox[abp]-|AKIA|ASIA|hvs\.)[\w-]{8,}`)
-	longRun    = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
-	credential = regexp.MustCompile(`//[^/@\s]*@|[^\s/@:]+:[^\s/@]+@`)
+	tokenLike = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|eyJ[\w-]{8,}\.[\w-]+|\b(gh[pousr]_|github_pat_|glpat-|xox[abp]-|AKIA|ASIA|hvs\.)[\w-]{8,}`)
+	longRun   = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
+	userInURL = regexp.MustCompile(`//[^/@\s]*@|[^\s/@:]+:[^\s/@]+@`)
 )
-
-// holdsPrivateKey says whether a text contains the beginning of a private key.
-func holdsPrivateKey(s string) bool {
-	return strings.Contains(s, "KEY") && privateKey.MatchString(s) || strings.Contains(s, "PuTTY") && privateKey.MatchString(s)
-}
-
-// HoldsCredential says whether a text holds what lets somebody in by itself and can be told by its form: a private key, a bootstrap token, a
-// token of a cloud or forge.
-func HoldsCredential(s string) bool { return holdsPrivateKey(s) || tokenLike.MatchString(s) }
 
 // looksSecret says whether a value might be a secret, so that no message may repeat it. It errs on the side of silence.
 func looksSecret(s string) bool {
-	if HoldsCredential(s) || credential.MatchString(s) {
+	if _, ok := credential.Find([]byte(s)); ok || tokenLike.MatchString(s) || userInURL.MatchString(s) {
 		return true
 	}
 	for _, run := range longRun.FindAllString(s, -1) {

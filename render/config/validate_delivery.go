@@ -31,9 +31,6 @@ func (d *Delivery) BodyURL(node, sha512 string) string {
 func (v *checker) delivery(d *Delivery, at *where) {
 	if d.CAFrom != "" {
 		v.pem(d.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("caFrom"))
-		if HoldsCredential(string(v.c.Text(d.CAFrom))) {
-			v.report(at.key("caFrom"), "%s holds a private key, which would be on every machine; name a file with the certificate alone", quote(d.CAFrom))
-		}
 	}
 	if d.Mode == "" && v.has(at.key("mode")) {
 		return // its own problem has been reported

@@ -208,7 +208,7 @@ func (v *checker) registries(list []Registry, at *where) {
 func urlProblem(text string, schemes ...string) string {
 	example := schemes[0] + "://server.example.com"
 	u, err := url.Parse(text)
-	if err == nil && u.User != nil || credential.MatchString(text) {
+	if err == nil && u.User != nil || userInURL.MatchString(text) {
 		return "has credentials in the URL, and cluster.yaml holds no secrets; remove them"
 	}
 	ok := false
@@ -271,5 +271,29 @@ func (v *checker) networkConfig(config map[string]any, at *where) {
 		v.report(at, "has no version; write version: 2 and cloud-init's network configuration")
 	default:
 		v.report(at.key("version"), "is neither 1 nor 2; write version: 2 and cloud-init's network configuration")
+	}
+	v.networkSecrets(config, at)
+}
+
+// networkSecret matches the fields of netplan (1.1) that hold a password or a key of WireGuard.
+var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
+
+// networkSecrets reports secrets in a network configuration, wherever they stand. A key of
+// WireGuard may be in a file of its own.
+func (v *checker) networkSecrets(config any, at *where) {
+	switch config := config.(type) {
+	case map[string]any:
+		for key, value := range config {
+			text, _ := value.(string)
+			secret := networkSecret.MatchString(key) || key == "key" && config["mode"] == "wireguard"
+			if secret && text != "" && !path.IsAbs(text) {
+				v.report(at.key(key), "is a secret, and cluster.yaml holds none; put this interface into a file of netplan's, in files with contentFrom, mode: \"0600\" and secret: true")
+			}
+			v.networkSecrets(value, at.key(key))
+		}
+	case []any:
+		for i, value := range config {
+			v.networkSecrets(value, at.at(i))
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (v *checker) proxyURL(text string, at *where) {
 	}
 	problem := urlProblem(text, "http", "https")
 	switch {
-	case credential.MatchString(text):
+	case userInURL.MatchString(text):
 		v.report(at, "has credentials in the URL, which pods' environments would show; name a proxy that adds them, or give them to containerd alone, as a drop-in of its unit in files with secret: true")
 	case problem != "":
 		v.report(at, "%s", problem)

@@ -1,0 +1,70 @@
+// Package credential finds what lets somebody in by itself: private keys, kubeconfigs with keys,
+// tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is packed
+// in base64, hex, gzip or a data URL is searched as well.
+//
+// A password is not found unless it stands in a place of the table: nothing tells it from another
+// word. Neither is what is encrypted, nor what is packed in another way (an archive's own
+// compression, UTF-16).
+package credential
+
+import (
+	"slices"
+	"strings"
+)
+
+// Found is a credential that a content holds. It says what it is and never has any of it.
+type Found struct {
+	What string // in words for messages: "a private key"
+	// Bundle is the name of the cluster whose bundle it is; empty if it is something else.
+	Bundle string
+	// Packing is what the credential is packed in, from the outside: base64, then gzip.
+	Packing []string
+}
+
+// String says what was found, and how it is packed: a private key (in base64 of gzip).
+func (f Found) String() string {
+	if len(f.Packing) == 0 {
+		return f.What
+	}
+	return f.What + " (in " + strings.Join(f.Packing, " of ") + ")"
+}
+
+// Find returns the first credential that a content holds, and whether there is one.
+func Find(content []byte) (Found, bool) {
+	for layer := range Layers(content) {
+		if f, ok := layer.Credential(); ok {
+			return f, true
+		}
+	}
+	return Found{}, false
+}
+
+// Credential returns the first credential in the layer itself, and whether there is one.
+func (l Layer) Credential() (Found, bool) {
+	if len(l.Content) < shortest || !l.worthReading() {
+		return Found{}, false
+	}
+	for i := range forms {
+		if what := forms[i].in(l.Content); what != "" {
+			f := Found{What: what, Packing: slices.Clone(l.Packing)}
+			if i == bundleForm {
+				f.Bundle = bundleName(l.Content)
+				f.What = "the bundle of cluster " + f.Bundle
+			}
+			return f, true
+		}
+	}
+	return Found{}, false
+}
+
+// worthReading reports whether a layer can be anything but noise. Almost every word of a text can
+// be decoded from base64, and what comes out is noise: the first bytes tell.
+func (l Layer) worthReading() bool {
+	const sample = 8
+	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {
+		return true
+	}
+	return !slices.ContainsFunc(l.Content[:min(sample, len(l.Content))], func(b byte) bool {
+		return (b < ' ' || b > '~') && b != '\n' && b != '\r' && b != '\t'
+	})
+}

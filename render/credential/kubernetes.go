@@ -1,0 +1,122 @@
+package credential
+
+import (
+	"bytes"
+	"iter"
+	"regexp"
+	"strings"
+)
+
+var (
+	userKey = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)["']?user["']?[ \t]*:[ \t]*`)
+	// userSecret are the fields of a kubeconfig's user that hold something: AuthInfo of
+	// k8s.io/client-go v0.36, and what its providers of tokens (auth-provider) stored.
+	userSecret = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?(token|password|access-token|id-token|refresh-token|client-secret)["']?[ \t]*:[ \t]*["']?([^\s"',}#]+)`)
+)
+
+// kubeconfigUser matches a kubeconfig whose user has a token or a password, wherever in a text and
+// however deep it stands.
+func kubeconfigUser(text []byte) string {
+	if !bytes.Contains(text, []byte("contexts")) && !bytes.Contains(text, []byte("users")) {
+		return ""
+	}
+	for user := range blocks(text, userKey) {
+		for _, found := range userSecret.FindAllSubmatch(user, -1) {
+			if !placeholder.Match(found[2]) {
+				what := "token"
+				if string(found[1]) == "password" {
+					what = "password"
+				}
+				return "a kubeconfig with a " + what
+			}
+		}
+	}
+	return ""
+}
+
+// blocks returns the values of a key that pattern matches, up to where each begins: what braces
+// enclose, or the lines below that stand deeper. A block in another one does not come again.
+func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		end := 0
+		for _, at := range pattern.FindAllIndex(text, -1) {
+			if at[1] < end {
+				continue
+			}
+			size := enclosed(text[at[1]:])
+			if size == 0 {
+				size = deeper(text[at[1]:], column(text[at[0]:at[1]]))
+			}
+			end = at[1] + size
+			if !yield(text[at[1]:end]) {
+				return
+			}
+		}
+	}
+}
+
+// enclosed is how long the braces at the beginning of a text are; 0 if there are none.
+func enclosed(text []byte) int {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+		if depth == 0 {
+			if c == '}' {
+				i++
+			}
+			return i
+		}
+	}
+	return len(text)
+}
+
+// column is where on its line a key stands, the dash of a list before it left out.
+func column(key []byte) int {
+	return bytes.IndexFunc(key, func(r rune) bool { return !strings.ContainsRune(" \t\r\n-{,", r) })
+}
+
+// deeper is how long the rest of a line is with the lines below it that stand deeper than a column.
+func deeper(text []byte, column int) int {
+	end := 0
+	for first := true; end < len(text); first = false {
+		line, _, _ := bytes.Cut(text[end:], []byte("\n"))
+		if rest := bytes.TrimLeft(line, " \t"); !first && len(bytes.TrimSpace(rest)) > 0 && len(line)-len(rest) <= column {
+			break
+		}
+		end = min(end+len(line)+1, len(text))
+	}
+	return end
+}
+
+var (
+	documents  = regexp.MustCompile(`(?m)^---`)
+	secretKind = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)["']?kind["']?\s*:\s*["']?Secret["']?[ \t]*(?:$|[\r,}#])`)
+	secretData = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*`)
+	encrypted  = regexp.MustCompile(`ENC\[[^\]]*\]`)
+	value      = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?[-._A-Za-z0-9]+["']?[ \t]*:[ \t]*(?:[>|][+-]?\s+)?["']?([^\s"',}#]+)`)
+)
+
+// secretObject matches a Secret of Kubernetes with values in it. One that sops encrypted has none.
+func secretObject(text []byte) string {
+	if !secretKind.Match(text) {
+		return ""
+	}
+	for _, doc := range documents.Split(string(text), -1) {
+		if !secretKind.MatchString(doc) {
+			continue
+		}
+		for data := range blocks(encrypted.ReplaceAll([]byte(doc), nil), secretData) {
+			for _, found := range value.FindAllSubmatch(data, -1) {
+				if !placeholder.Match(found[1]) {
+					return "a Secret with values"
+				}
+			}
+		}
+	}
+	return ""
+}

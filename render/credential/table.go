@@ -1,0 +1,193 @@
+package credential
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// form is one row of the table: a kind of credential, and how it is known.
+type form struct {
+	name string // in messages
+	// hints are words of which a content with such a credential has one: they are looked for first,
+	// for that is fast. None means that match is as fast.
+	hints []string
+	// pattern matches it. Its last group, if it has any, is the secret part, which has to be more
+	// than a placeholder.
+	pattern *regexp.Regexp
+	// match looks for what a pattern cannot tell, and returns what it is; empty if it is none. With
+	// a pattern it judges the secret part.
+	match func(text []byte) string
+}
+
+// PasswordInURL is what is found in a URL with a user and a password.
+const PasswordInURL = "a password in a URL"
+
+// bundleForm is the index of the row of bundles.
+const bundleForm = 0
+
+// forms are the credentials that are known. The first row that fits names what was found.
+var forms = []form{
+	// The seed and four private keys: whoever has it owns the cluster.
+	{name: "the bundle of a cluster", hints: []string{"leafSeed"},
+		pattern: regexp.MustCompile(`\bleafSeed["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
+	// What kubectl has to show: a key, a token or a password. One that names files or asks a
+	// program holds nothing.
+	{name: "a kubeconfig with client-key-data", hints: []string{"client-key-data"},
+		pattern: regexp.MustCompile(`\bclient-key-data["']?\s*:\s*(?:[>|][+-]?\s+)?["']?([A-Za-z0-9+/]{32,}={0,2})`)},
+	{hints: []string{"clusters"}, match: kubeconfigUser},
+	// A Secret's values stand in base64, which hides nothing.
+	{name: "a Secret with values", hints: []string{"Secret"}, match: secretObject},
+	// PEM of OpenSSL, PKCS #8, OpenSSH and PGP, with a passphrase or without: passphrases are
+	// guessed.
+	{name: "a private key", hints: []string{"PRIVATE KEY"},
+		pattern: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
+	{name: "a private key of PuTTY", hints: []string{"PuTTY-User-Key-File-"},
+		pattern: regexp.MustCompile(`\bPuTTY-User-Key-File-[0-9]`)},
+	{name: "a private key as JWK", hints: []string{`"kty"`},
+		pattern: regexp.MustCompile(`"(?:d|k)"\s*:\s*"([A-Za-z0-9_-]{22,})"`)},
+	{name: "an identity of age", hints: []string{"AGE-"},
+		pattern: regexp.MustCompile(`\bAGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9+._-]+)-1([0-9A-Z]{16,})`)},
+	{name: "a key of WireGuard", hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
+		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
+	{name: "a private key in DER", match: derKey},
+	// In Butane and in Ignition. One that is fetched is in no document.
+	{name: "a key of LUKS", hints: []string{"key_file", "keyFile"},
+		pattern: regexp.MustCompile(`\bkey_?[fF]ile["']?\s*:\s*\{?\s*["']?(?:inline["']?\s*:\s*|source["']?\s*:\s*["']?data:)["']?([^\s"'}]+)`)},
+	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts
+	// where the word token is before it.
+	{name: "a bootstrap token", hints: []string{"token", "TOKEN", "Token"},
+		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), match: digit},
+	{name: "a bootstrap token", hints: []string{"token-secret"},
+		pattern: regexp.MustCompile(`\btoken-secret["']?\s*:\s*["']?([a-z0-9]{16})(?:[^\w.-]|$)`)},
+	{name: "a bootstrap token", hints: []string{"."}, match: tokenAlone},
+	// Service accounts, OIDC. Without a signature it says who somebody is, and nobody believes it.
+	{name: "a JSON web token", hints: []string{"eyJ"},
+		pattern: regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{16,})`)},
+	{name: "a token in an HTTP header", hints: []string{"earer", "EARER"},
+		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), match: digit},
+	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "},
+		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), match: userAndPassword},
+	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"},
+		pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), match: digit},
+	{name: "a token of GitLab", hints: []string{"glpat-"},
+		pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), match: digit},
+	{name: "a token of Slack", hints: []string{"xox"},
+		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), match: digit},
+	{name: "a token of Vault", hints: []string{"hvs."},
+		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), match: digit},
+	{name: "an access key of AWS", hints: []string{"ecret", "ECRET"},
+		pattern: regexp.MustCompile(`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), match: digit},
+	// What docker login writes; what containerd's configuration calls auth.
+	{name: "a registry's password", hints: []string{"auth"},
+		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), match: userAndPassword},
+	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"},
+		pattern: regexp.MustCompile(`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
+	{hints: []string{"://"}, match: urlPassword},
+}
+
+// in returns what of this form a text holds; empty if nothing.
+func (f *form) in(text []byte) string {
+	if len(f.hints) > 0 && !slices.ContainsFunc(f.hints, func(hint string) bool { return bytes.Contains(text, []byte(hint)) }) {
+		return ""
+	}
+	if f.pattern == nil {
+		return f.match(text)
+	}
+	for _, found := range f.pattern.FindAllSubmatch(text, -1) {
+		if f.pattern.NumSubexp() == 0 {
+			return f.name
+		}
+		secret := found[len(found)-1]
+		for _, group := range found[1:] {
+			if len(group) > 0 {
+				secret = group // of alternatives, the one that matched
+			}
+		}
+		if !placeholder.Match(secret) && (f.match == nil || f.match(secret) != "") {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// placeholder matches what people and templates write in place of a secret.
+var placeholder = regexp.MustCompile(`(?i)^(|~|null|none|[$<{%\[(].*|[x*.…_-]+|0+|A{8,}=*|redacted.*|.*omitted.*|(your|my|the)?[._-]?(password|passwd|pass|pw|secret|token)|change[._-]?me|example)$`)
+
+// digit judges a secret part that has a word's form: one without a digit is a word.
+func digit(text []byte) string {
+	if bytes.ContainsAny(text, "0123456789") {
+		return "a secret"
+	}
+	return ""
+}
+
+// userAndPassword judges base64: it counts if it is that of a user and a password.
+func userAndPassword(text []byte) string {
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(text), "="))
+	user, password, both := bytes.Cut(plain, []byte(":"))
+	if err != nil || !both || len(user) == 0 || placeholder.Match(password) || slices.ContainsFunc(plain, func(b byte) bool { return b < ' ' || b > '~' }) {
+		return ""
+	}
+	return "a password"
+}
+
+var userInURL = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"'<>]+)@([\w\[][^/\s]*)`)
+
+// urlPassword matches a URL with a password. An image with a tag and a digest looks like one.
+func urlPassword(text []byte) string {
+	for _, found := range userInURL.FindAllSubmatch(text, -1) {
+		if !placeholder.Match(found[1]) && !bytes.HasPrefix(found[2], []byte("sha256:")) {
+			return PasswordInURL
+		}
+	}
+	return ""
+}
+
+var bareToken = regexp.MustCompile(`^[a-z0-9]{6}\.([a-z0-9]{16})$`)
+
+// tokenAlone matches a file that has a bootstrap token and nothing else.
+func tokenAlone(text []byte) string {
+	const most = 64
+	if len(text) > most {
+		return ""
+	}
+	if found := bareToken.FindSubmatch(bytes.TrimSpace(text)); found != nil && digit(found[1]) != "" {
+		return "a bootstrap token"
+	}
+	return ""
+}
+
+// derSequence begins every key in DER.
+const derSequence = 0x30
+
+// derKey matches a private key without the armour of PEM.
+func derKey(text []byte) string {
+	const most = 16 << 10
+	if text[0] != derSequence || len(text) > most {
+		return ""
+	}
+	for _, parse := range []func([]byte) error{
+		func(der []byte) error { _, err := x509.ParseECPrivateKey(der); return err },
+		func(der []byte) error { _, err := x509.ParsePKCS8PrivateKey(der); return err },
+		func(der []byte) error { _, err := x509.ParsePKCS1PrivateKey(der); return err },
+	} {
+		if parse(text) == nil {
+			return "a private key in DER"
+		}
+	}
+	return ""
+}
+
+var clusterName = regexp.MustCompile(`(?m)(?:^|[,{]\s*)["']?name["']?\s*:\s*["']?([a-z0-9][a-z0-9.-]{0,62})`)
+
+// bundleName returns the name of the cluster that a bundle belongs to.
+func bundleName(text []byte) string {
+	if found := clusterName.FindSubmatch(text); found != nil {
+		return string(found[1])
+	}
+	return "(unnamed)"
+}

@@ -1,0 +1,1 @@
+kubeadm join --token abcdef.0123456789abcdef api.example.com:6443
