@@ -53,7 +53,7 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	b, _ := load(t)
 	b.Cluster = "00112233-4455-4677-8899-aabbccddeeff"
 	b.LeafSeed = pki.Secret(strings.Repeat("\x01", 32))
-	b.Generations = map[string]int{"rotated/cp-1": 2}
+	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3, "token/node/again": 2}
 	return b
 }
 
@@ -68,7 +68,12 @@ func TestDerivationVectors(t *testing.T) {
 		sum := sha256.Sum256(cert.Key.PEM())
 		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
 	}
-	require.Equal(t, tokenVector, b.Token("small").Bearer())
+	for name, want := range tokenVectors {
+		require.Equal(t, want, b.Token(name).Bearer(), "pool %s", name)
+	}
+	for name, want := range nodeTokenVectors {
+		require.Equal(t, want, b.NodeToken(name).Bearer(), "node %s", name)
+	}
 }
 
 // TestBarePEM: Go and OpenSSL find the public key that is not there.

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/node"
 )
 
@@ -113,10 +114,10 @@ func (c *checker) tokens(f *node.File) {
 		name, known := c.facts.tokenOf[string(run)]
 		switch {
 		case !known:
-		case f.Secret == c.cluster.generation("token/"+name):
+		case f.Secret == c.cluster.generation(name):
 			found = true
 		default:
-			c.fail("file %s: holds the secret token/%s: %s; remove it", f.Path, name, places(SecretKinds, "token"))
+			c.fail("file %s: holds the secret %s: %s; remove it", f.Path, name, places(SecretKinds, "token"))
 		}
 	}
 	if !found {
@@ -168,7 +169,7 @@ func (f *facts) readSecrets() {
 	f.tokenOf = map[string]string{}
 	for i := range f.cluster.Plan.Machines {
 		if m := &f.cluster.Plan.Machines[i]; m.Token {
-			f.tokenOf[b.Token(m.Name).Secret] = m.Name
+			f.tokenOf[token(b, m).Secret] = pki.TokenName(m)
 		}
 	}
 }
