@@ -299,7 +299,7 @@ func TestLoadRefuses(t *testing.T) {
 		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
 		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
 		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
-		"generation zero": {string(good) + "generations: {a: 0}\n", "generations count from 1"},
+		"generation zero": {string(good) + "generations: {admin: 0}\n", "generations count from 1"},
 		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
 		"too large":       {strings.Repeat("#", 2<<20), "larger than"},
 	} {

@@ -150,8 +150,8 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		*d.into = t.UTC()
 	}
 	for _, name := range sortedKeys(h.Generations) {
-		if h.Generations[name] < 1 {
-			fail("generations: %s: generations count from 1", name)
+		if problem := generationProblem(name, h.Generations[name]); problem != "" {
+			fail("generations: %s: %s", name, problem)
 		}
 	}
 	return p
