@@ -234,6 +234,44 @@ func TestInstallCredentialEndsWithFormation(t *testing.T) {
 	require.NotContains(t, b.AdminSpec(p).Organizations, "system:masters")
 }
 
+// TestInstallDeadline: the install credential has an end of its own once it was moved alone. A bundle that never was is
+// written as before.
+func TestInstallDeadline(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	old, err := b.Marshal()
+	require.NoError(t, err)
+	require.NotContains(t, string(old), "installDeadline")
+	formation, later := b.FormationDeadline, b.FormationDeadline.Add(1000*time.Hour)
+
+	b.ExtendInstall(later)
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	b, err = pki.Load(text)
+	require.NoError(t, err)
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
+	public, err := pki.LoadPublic(half)
+	require.NoError(t, err)
+	for _, one := range []*pki.Public{&b.Public, public} {
+		require.Equal(t, formation, one.FormationDeadline)
+		require.Equal(t, later, one.InstallEnd())
+		for _, s := range one.Specs(p, &p.Machines[0]) {
+			require.Equal(t, s.Base == "install", s.NotAfter.Equal(later), s.Name)
+		}
+	}
+
+	b.Extend(formation)
+	again, err := b.Marshal()
+	require.NoError(t, err)
+	require.Equal(t, string(old), string(again))
+	b.ExtendInstall(later)
+	b.Restore("a.db", formation)
+	require.Equal(t, formation, b.InstallEnd(), "all machines get new documents")
+	_, err = pki.Load(append(old, "installDeadline: soon\n"...))
+	require.ErrorContains(t, err, "installDeadline: not a time")
+}
+
 func TestStagger(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)

@@ -56,7 +56,7 @@ type row struct {
 	who    func(p *plan.Plan, m *plan.Machine) bool
 	path   string
 	owner  string
-	// install marks the credential that dies with the formation window.
+	// install marks the credential that ends with InstallEnd.
 	install bool
 }
 
@@ -115,7 +115,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 			NotBefore: from, NotAfter: until, Owner: r.owner,
 		}
 		if r.install {
-			s.NotAfter = b.FormationDeadline
+			s.NotAfter = b.InstallEnd()
 		}
 		if r.names != nil {
 			s.Names = r.names(p, m)

@@ -133,7 +133,7 @@ func (t *tree) machineData() string {
 	set("cluster", t.Public.Cluster)
 	set("steps", t.steps()...)
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
-	set("formation_deadline", epoch(t.Public.FormationDeadline))
+	set("formation_deadline", epoch(t.Public.InstallEnd()))
 	set("api", p.APIURL(m))
 	member := ""
 	if m.EtcdMember {

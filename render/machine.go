@@ -290,7 +290,7 @@ func (r *Cluster) tokenExpiry(m *plan.Machine) time.Time {
 	if m.Pool {
 		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
 	}
-	return r.Public.FormationDeadline
+	return r.Public.InstallEnd()
 }
 
 // Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.

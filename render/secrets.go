@@ -90,7 +90,7 @@ var SecretKinds = []SecretKind{
 
 	// Administrators.
 	{Name: "install/{machine}", Is: "client key of an administrator (`system:masters`)", Path: plan.PKIDir + "/install.key", Roles: onControlPlanes,
-		User: "the first boot, which applies the API objects and then removes it", Until: "the first boot is done, at the latest the formation deadline"},
+		User: "the first boot, which applies the API objects and then removes it", Until: "the first boot is done; at the latest `installDeadline` of the bundle, or the formation deadline if it has none"},
 	{Name: "admin", Is: "the operator's kubeconfig, `admin.conf` in the output folder", User: "people", Until: untilExpired},
 	{Name: "serve", Is: "serving key of `kiln serve`, in its memory alone", User: "`kiln serve`", Until: "a day after its window"},
 
