@@ -78,8 +78,9 @@ func (t Token) String() string { return t.ID + ".REDACTED" }
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 
-// Names of bootstrap tokens, in Generations and in the review twin, without the name of the pool or machine. A pool is
-// called by a label, which has no slash, so that no pool's token has the name of a machine's.
+// Names of bootstrap tokens, in Generations and in the review twin, without the name of the pool or
+// machine. A pool is called by a label, which has no slash, so that no pool's token has the name of
+// a machine's.
 const (
 	poolTokens = "token/"
 	nodeTokens = "token/node/"
@@ -93,7 +94,8 @@ func TokenName(m *plan.Machine) string {
 	return nodeTokens + m.Name
 }
 
-// Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be revoked alone.
+// Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be
+// revoked alone.
 func (b *Bundle) Token(pool string) Token {
 	return b.token("token", pool, b.Generation(poolTokens+pool))
 }

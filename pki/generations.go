@@ -9,15 +9,15 @@ import (
 	"kiln/render/config"
 )
 
-// stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a generation of theirs would
-// be a number that changes no key.
+// stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a
+// generation of theirs would be a number that changes no key.
 var stored = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption", "leaf-seed"}
 
 // machineName is what a machine or a pool can be called.
 var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// purposes returns the purposes of derived secrets as they stand in Generations: those of the whole cluster, and those
-// of which each machine has its own.
+// purposes returns the purposes of derived secrets as they stand in Generations: those of the whole
+// cluster, and those of which each machine has its own.
 func purposes() (cluster, machines []string) {
 	cluster = ClusterSecrets()
 	for i := range table {
@@ -26,11 +26,12 @@ func purposes() (cluster, machines []string) {
 	return cluster, append(machines, strings.TrimSuffix(poolTokens, "/"), strings.TrimSuffix(nodeTokens, "/"))
 }
 
-// ClusterSecrets returns the names of what is derived for the whole cluster and not for one machine.
+// ClusterSecrets returns the names of what is derived for the whole cluster and not for one
+// machine.
 func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
 
-// generationProblem returns what is wrong with an entry of Generations, or "". An entry that rotates nothing must not
-// look as if it did.
+// generationProblem returns what is wrong with an entry of Generations, or "". An entry that
+// rotates nothing must not look as if it did.
 func generationProblem(name string, generation int) string {
 	cluster, machines := purposes()
 	purpose, machine, named := name, "", false

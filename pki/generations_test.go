@@ -8,7 +8,8 @@ import (
 	"kiln/pki"
 )
 
-// TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read, all of them at once.
+// TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read,
+// all of them at once.
 func TestGenerationsAreStrict(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{

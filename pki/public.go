@@ -29,9 +29,9 @@ type Public struct {
 	Issued time.Time
 	// FormationDeadline is until when a new etcd cluster may be formed.
 	FormationDeadline time.Time
-	// InstallDeadline is until when the install credential is valid, and the tokens of named machines; the zero time if that
-	// is the formation deadline. A cluster that lives needs the credential for a new control plane, and must not be formed
-	// anew.
+	// InstallDeadline is until when the install credential is valid, and the tokens of named
+	// machines; the zero time if that is the formation deadline. A cluster that lives needs the
+	// credential for a new control plane, and must not be formed anew.
 	InstallDeadline time.Time
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int

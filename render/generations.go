@@ -7,8 +7,8 @@ import (
 	"kiln/pki"
 )
 
-// IdleGenerations returns the names in the bundle's generations whose secret nothing of this cluster has, sorted: those
-// of a machine that is gone, or of a name that is misspelt.
+// IdleGenerations returns the names in the bundle's generations whose secret nothing of this
+// cluster has, sorted: those of a machine that is gone, or of a name that is misspelt.
 func (r *Cluster) IdleGenerations() []string {
 	if len(r.Public.Generations) == 0 {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"kiln/render/plan"
 )
 
-// TestTokensOfOneName: a node and a pool of one name join with two tokens, and are told apart wherever one sees them.
+// TestTokensOfOneName: a node and a pool of one name join with two tokens, and are told apart
+// wherever one sees them.
 func TestTokensOfOneName(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../testdata/clusters/pools/cluster.yaml")

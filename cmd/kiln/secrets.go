@@ -74,7 +74,8 @@ type extendFlags struct {
 	installOnly, long bool
 }
 
-// extendCommand moves the two deadlines of the bundle: of etcd's formation and of the install credential.
+// extendCommand moves the two deadlines of the bundle: of etcd's formation and of the install
+// credential.
 func extendCommand() *cobra.Command {
 	var f extendFlags
 	cmd := &cobra.Command{
