@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"kiln/render/plan"
 )
 
@@ -31,6 +33,7 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	}
 	if p.Tokens {
 		names = append(names, "objects/tokens.yaml")
+		patches = append(patches, tokenPolicy(p))
 	}
 	if p.Config.Spec.Network.Proxy != "none" {
 		names = append(names, "objects/kube-proxy.yaml")
@@ -61,6 +64,37 @@ func tokenSecret(t BootstrapToken) []byte {
 			"auth-extra-groups":              tokenGroup,
 		},
 	})
+}
+
+// tokenPolicy returns the patch that names the control planes in the policy on what a token is good
+// for. kustomize has no schema of policies and replaces their lists whole, so the patch has all
+// variables.
+func tokenPolicy(p *plan.Plan) *Patch {
+	var policy struct {
+		Spec struct {
+			Variables []object `json:"variables"`
+		} `json:"spec"`
+	}
+	first, _, _ := strings.Cut(string(base("objects/tokens.yaml")), "---\n")
+	if err := yaml.Unmarshal([]byte(first), &policy); err != nil {
+		panic("manifests: " + err.Error())
+	}
+	var names []string
+	var variables list
+	for i := range p.Machines {
+		if m := &p.Machines[i]; m.ControlPlane() {
+			names = append(names, "'"+m.Name+"'")
+		}
+	}
+	for _, v := range policy.Spec.Variables {
+		if v["name"] == "controlPlanes" {
+			v = object{"name": v["name"], "expression": "[" + strings.Join(names, ", ") + "]"}
+		}
+		variables = append(variables, v)
+	}
+	patch := newPatch("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "bootstrap.kiln.dev")
+	patch.set(plan.Origin{Field: "nodes"}, object{"spec": object{"variables": variables}})
+	return patch
 }
 
 // Marker is the object, applied last, that says that all others were: a replaced machine then leaves them alone.

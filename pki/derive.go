@@ -10,14 +10,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
+
+	"kiln/render/plan"
 )
 
-// The derivation is a file format: it is frozen by the vectors in derive_test.go and must never change, or every
+// The derivation is a file format: it is frozen by the vectors in vectors_test.go and must never change, or every
 // certificate of every cluster changes with it.
 //
 //	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID, info = encode("kiln/v1", purpose, name, generation), 32 bytes)
 //	key    = RFC 9180 §7.1.3 DeriveKeyPair(ikm) of DHKEM(P-256, HKDF-SHA256)
 //	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is to be signed, 16 bytes), top bit cleared
+//	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes), written in 36 characters
 //
 // encode writes each field behind its length (4 bytes, big endian), so that no two lists of fields give equal bytes.
 const derivation = "kiln/v1"
@@ -75,11 +78,37 @@ func (t Token) String() string { return t.ID + ".REDACTED" }
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 
-// Token returns the bootstrap token of a pool, or of a named machine with identity token: one each, so that
-// one that leaks can be revoked alone. A character is drawn without bias: bytes from 252 on are passed over.
-func (b *Bundle) Token(name string) Token {
+// Names of bootstrap tokens, in Generations and in the review twin, without the name of the pool or
+// machine. A pool is called by a label, which has no slash, so that no pool's token has the name of
+// a machine's.
+const (
+	poolTokens = "token/"
+	nodeTokens = "token/node/"
+)
+
+// TokenName returns the name of m's bootstrap token. A pool and a node of one name have two tokens.
+func TokenName(m *plan.Machine) string {
+	if m.Pool {
+		return poolTokens + m.Name
+	}
+	return nodeTokens + m.Name
+}
+
+// Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be
+// revoked alone.
+func (b *Bundle) Token(pool string) Token {
+	return b.token("token", pool, b.Generation(poolTokens+pool))
+}
+
+// NodeToken returns the bootstrap token of a named machine with identity token.
+func (b *Bundle) NodeToken(node string) Token {
+	return b.token("token/node", node, b.Generation(nodeTokens+node))
+}
+
+// token derives a token. A character is drawn without bias: bytes from 252 on are passed over.
+func (b *Bundle) token(purpose, name string, generation int) Token {
 	const length = 6 + 16
-	stream := b.derive("token", name, b.Generation("token/"+name), 8*length)
+	stream := b.derive(purpose, name, generation, 8*length)
 	text := make([]byte, 0, length)
 	for _, c := range stream {
 		if c < 252 && len(text) < length {

@@ -28,5 +28,6 @@ func (b *Bundle) Restore(snapshot string, deadline time.Time) {
 		generations = map[string]int{}
 	}
 	generations[etcdGeneration] = b.Generation(etcdGeneration) + 1
-	b.Generations, b.Restored, b.FormationDeadline = generations, snapshot, deadline
+	b.Generations, b.Restored = generations, snapshot
+	b.Extend(deadline)
 }

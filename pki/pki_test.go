@@ -53,7 +53,7 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	b, _ := load(t)
 	b.Cluster = "00112233-4455-4677-8899-aabbccddeeff"
 	b.LeafSeed = pki.Secret(strings.Repeat("\x01", 32))
-	b.Generations = map[string]int{"rotated/cp-1": 2}
+	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3, "token/node/again": 2}
 	return b
 }
 
@@ -68,7 +68,12 @@ func TestDerivationVectors(t *testing.T) {
 		sum := sha256.Sum256(cert.Key.PEM())
 		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
 	}
-	require.Equal(t, tokenVector, b.Token("small").Bearer())
+	for name, want := range tokenVectors {
+		require.Equal(t, want, b.Token(name).Bearer(), "pool %s", name)
+	}
+	for name, want := range nodeTokenVectors {
+		require.Equal(t, want, b.NodeToken(name).Bearer(), "node %s", name)
+	}
 }
 
 // TestPrivate: the private half stands in every form of a key, and not in the public one.
@@ -247,6 +252,44 @@ func TestInstallCredentialEndsWithFormation(t *testing.T) {
 	require.NotContains(t, b.AdminSpec(p).Organizations, "system:masters")
 }
 
+// TestInstallDeadline: the install credential has an end of its own once it was moved alone. A bundle that never was is
+// written as before.
+func TestInstallDeadline(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	old, err := b.Marshal()
+	require.NoError(t, err)
+	require.NotContains(t, string(old), "installDeadline")
+	formation, later := b.FormationDeadline, b.FormationDeadline.Add(1000*time.Hour)
+
+	b.ExtendInstall(later)
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	b, err = pki.Load(text)
+	require.NoError(t, err)
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
+	public, err := pki.LoadPublic(half)
+	require.NoError(t, err)
+	for _, one := range []*pki.Public{&b.Public, public} {
+		require.Equal(t, formation, one.FormationDeadline)
+		require.Equal(t, later, one.InstallEnd())
+		for _, s := range one.Specs(p, &p.Machines[0]) {
+			require.Equal(t, s.Base == "install", s.NotAfter.Equal(later), s.Name)
+		}
+	}
+
+	b.Extend(formation)
+	again, err := b.Marshal()
+	require.NoError(t, err)
+	require.Equal(t, string(old), string(again))
+	b.ExtendInstall(later)
+	b.Restore("a.db", formation)
+	require.Equal(t, formation, b.InstallEnd(), "all machines get new documents")
+	_, err = pki.Load(append(old, "installDeadline: soon\n"...))
+	require.ErrorContains(t, err, "installDeadline: not a time")
+}
+
 func TestStagger(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)
@@ -312,7 +355,7 @@ func TestLoadRefuses(t *testing.T) {
 		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
 		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
 		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
-		"generation zero": {string(good) + "generations: {a: 0}\n", "generations count from 1"},
+		"generation zero": {string(good) + "generations: {admin: 0}\n", "generations count from 1"},
 		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
 		"too large":       {strings.Repeat("#", 2<<20), "larger than"},
 	} {

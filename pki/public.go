@@ -27,8 +27,12 @@ type Public struct {
 	Name string
 	// Issued is the time from which leaf certificates count.
 	Issued time.Time
-	// FormationDeadline is until when a new etcd cluster may be formed and the install credential is valid.
+	// FormationDeadline is until when a new etcd cluster may be formed.
 	FormationDeadline time.Time
+	// InstallDeadline is until when the install credential is valid, and the tokens of named
+	// machines; the zero time if that is the formation deadline. A cluster that lives needs the
+	// credential for a new control plane, and must not be formed anew.
+	InstallDeadline time.Time
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int
 	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it; empty if it never was.
@@ -61,6 +65,22 @@ func (p *Public) Generation(name string) int {
 	}
 	return 1
 }
+
+// InstallEnd returns until when the install credential is valid.
+func (p *Public) InstallEnd() time.Time {
+	if p.InstallDeadline.IsZero() {
+		return p.FormationDeadline
+	}
+	return p.InstallDeadline
+}
+
+// Extend moves the formation deadline, and the end of the install credential with it.
+func (p *Public) Extend(deadline time.Time) {
+	p.FormationDeadline, p.InstallDeadline = deadline, time.Time{}
+}
+
+// ExtendInstall moves the end of the install credential alone.
+func (p *Public) ExtendInstall(deadline time.Time) { p.InstallDeadline = deadline }
 
 // Authority returns the CA that s names.
 func (p *Public) Authority(s Signer) *Authority {
@@ -107,6 +127,7 @@ type head struct {
 	Name              string         `json:"name"`
 	Issued            string         `json:"issued"`
 	FormationDeadline string         `json:"formationDeadline"`
+	InstallDeadline   string         `json:"installDeadline,omitempty"`
 	Generations       map[string]int `json:"generations,omitempty"`
 	Restored          string         `json:"restored,omitempty"`
 }
@@ -120,10 +141,14 @@ type publicFile struct {
 }
 
 func (p *Public) head(kind string) head {
+	install := ""
+	if !p.InstallDeadline.IsZero() {
+		install = p.InstallDeadline.Format(time.RFC3339)
+	}
 	return head{
 		APIVersion: apiVersion, Kind: kind, Cluster: p.Cluster, Name: p.Name,
 		Issued: p.Issued.Format(time.RFC3339), FormationDeadline: p.FormationDeadline.Format(time.RFC3339),
-		Generations: p.Generations, Restored: p.Restored,
+		InstallDeadline: install, Generations: p.Generations, Restored: p.Restored,
 	}
 }
 
@@ -142,7 +167,10 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
-	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}} {
+	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
+		if d.name == "installDeadline" && d.text == "" {
+			continue // bundles have it since kiln secrets extend --install-only
+		}
 		t, err := time.Parse(time.RFC3339, d.text)
 		if err != nil {
 			fail("%s: not a time such as 2026-01-31T12:00:00Z", d.name)
@@ -150,8 +178,8 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		*d.into = t.UTC()
 	}
 	for _, name := range sortedKeys(h.Generations) {
-		if h.Generations[name] < 1 {
-			fail("generations: %s: generations count from 1", name)
+		if problem := generationProblem(name, h.Generations[name]); problem != "" {
+			fail("generations: %s: %s", name, problem)
 		}
 	}
 	return p

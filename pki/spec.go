@@ -56,7 +56,7 @@ type row struct {
 	who    func(p *plan.Plan, m *plan.Machine) bool
 	path   string
 	owner  string
-	// install marks the credential that dies with the formation window.
+	// install marks the credential that ends with InstallEnd.
 	install bool
 }
 
@@ -115,7 +115,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 			NotBefore: from, NotAfter: until, Owner: r.owner,
 		}
 		if r.install {
-			s.NotAfter = b.FormationDeadline
+			s.NotAfter = b.InstallEnd()
 		}
 		if r.names != nil {
 			s.Names = r.names(p, m)
@@ -138,7 +138,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	from, until := b.lifetime(p, "")
 	return Spec{
-		Name: "admin", Base: "admin", Signer: CA, CommonName: "kubernetes-admin", Organizations: []string{AdminGroup},
+		Name: adminName, Base: adminName, Signer: CA, CommonName: "kubernetes-admin", Organizations: []string{AdminGroup},
 		Usages: client, NotBefore: from, NotAfter: until,
 	}
 }
@@ -146,10 +146,16 @@ func (b *Public) AdminSpec(p *plan.Plan) Spec {
 // ServeSpec is the certificate of kiln serve, which hands out documents under these names until then. Its key exists in that process alone.
 func (b *Public) ServeSpec(names plan.Names, until time.Time) Spec {
 	return Spec{
-		Name: "serve", Base: "serve", Signer: CA, CommonName: "kiln-serve", Usages: server, Names: names,
+		Name: serveName, Base: serveName, Signer: CA, CommonName: "kiln-serve", Usages: server, Names: names,
 		NotBefore: b.Issued.Add(-leafBackdate), NotAfter: until,
 	}
 }
+
+// Names of the leaves that are no machine's.
+const (
+	adminName = "admin"
+	serveName = "serve"
+)
 
 // AdminGroup is the group of the operator's certificate, bound to cluster-admin by an object.
 const AdminGroup = "kubeadm:cluster-admins"

@@ -15,6 +15,10 @@ var vectors = map[string]string{
 	"":               "f9526de92acbd2b2",
 }
 
-const tokenVector = "27uwu7.47muvduuhwnh17pt"
+// tokenVectors and nodeTokenVectors are tokens of pools and of named machines, computed in the same way.
+var (
+	tokenVectors     = map[string]string{"small": "27uwu7.47muvduuhwnh17pt", "again": "l03lfo.b713e8mfgb6drtjg"}
+	nodeTokenVectors = map[string]string{"small": "pup5dd.6ghsgkfvrf0qvfrv", "again": "kqdjw4.x53aanxuodiib24n", "worker-1.example.com": "ixfi34.hjm5mmo2v8xiido9"}
+)
 
 func asDuration(d time.Duration) config.Duration { return config.Duration(d) }

@@ -235,8 +235,8 @@ func (f *facts) search(content []byte) *held {
 			continue
 		}
 		for run := range runs(layer.Content, tokenSecretLen) {
-			if name, known := f.tokenOf[string(run)]; known && !slices.Contains(h.secrets, "token/"+name) {
-				note().secrets = append(h.secrets, "token/"+name)
+			if name, known := f.tokenOf[string(run)]; known && !slices.Contains(h.secrets, name) {
+				note().secrets = append(h.secrets, name)
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func (f *facts) readSecrets() {
 	}
 	for i := range f.cluster.Plan.Machines {
 		if m := &f.cluster.Plan.Machines[i]; m.Token {
-			f.tokenOf[b.Token(m.Name).Secret] = m.Name
+			f.tokenOf[token(b, m).Secret] = pki.TokenName(m)
 			f.searched["token"] = true
 		}
 	}

@@ -172,7 +172,7 @@ func TestCheckRefuses(t *testing.T) {
 		}, want: "holds the secret leaf-seed: it is for no machine; remove it"},
 		{name: "token that is not marked", cluster: "pools", machine: "large", breaks: func(m *machine) {
 			m.file(hookMachine).Content = append(m.file(hookMachine).Content, "join='"+m.r.Bundle.Token("small").Bearer()+"'\n"...)
-		}, want: "file /etc/kiln/machine: holds the secret token/small: it is for workers with identity: token, or of a pool in /etc/kubernetes/bootstrap-kubelet.conf"},
+		}, want: "file /etc/kiln/machine: holds the secret token/small: it is for workers with a pool's document in /etc/kubernetes/bootstrap-kubelet.conf"},
 		{name: "token of another pool in its own place", cluster: "pools", machine: "large", breaks: func(m *machine) {
 			m.edit(plan.BootstrapConf, m.r.Bundle.Token("large").Bearer(), m.r.Bundle.Token("small").Bearer())
 		}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: holds the secret token/small"},

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"kiln/manifests"
+	"kiln/pki"
 	"kiln/render/cloudinit"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -101,10 +102,19 @@ func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
 	case m == nil || o.Namespace != "kube-system":
 		return o.Name, o.Path, "object " + o.Path
 	}
-	secret = r.generation("token/" + m.Name)
-	const prefix = "bootstrap-token-"
-	return prefix + m.Name, strings.TrimSuffix(o.Path, o.Name) + prefix + "<id of " + secret + ">", secret
+	secret = r.generation(pki.TokenName(m))
+	name = nodeTokenFile + m.Name
+	if m.Pool {
+		name = poolTokenFile + m.Name
+	}
+	return name, strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">", secret
 }
+
+// The Secret of a bootstrap token is in a file of this name, in front of the name of the pool or machine.
+const (
+	poolTokenFile = "bootstrap-token-"
+	nodeTokenFile = "node-bootstrap-token-"
+)
 
 // fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number
 // before it makes it unique.
@@ -129,7 +139,7 @@ func (t *tree) machineData() string {
 	set("cluster", t.Public.Cluster)
 	set("steps", t.steps()...)
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
-	set("formation_deadline", epoch(t.Public.FormationDeadline))
+	set("formation_deadline", epoch(t.Public.InstallEnd()))
 	set("api", p.APIURL(m))
 	member := ""
 	if m.EtcdMember {

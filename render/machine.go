@@ -169,8 +169,8 @@ func (t *tree) kubeconfigs() error {
 			"how "+user+" finds the API server and who it is")
 	}
 	if m.Token {
-		t.secret(plan.BootstrapConf, "", "token/"+m.Name, func(b *pki.Bundle) []byte {
-			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.Token(m.Name).Bearer()})
+		t.secret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
+			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: token(b, m).Bearer()})
 		}, "how the kubelet asks for its first certificate")
 	} else {
 		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
@@ -265,12 +265,24 @@ func (t *tree) kubelet() error {
 	return nil
 }
 
-// token returns m's bootstrap token; without the bundle one that only has a name of its own.
+// token returns m's bootstrap token; without the bundle one that only has a name of its own. The name of a pool has no
+// dot.
 func (r *Cluster) token(m *plan.Machine) pki.Token {
-	if r.Bundle == nil {
+	switch {
+	case r.Bundle != nil:
+		return token(r.Bundle, m)
+	case m.Pool:
 		return pki.Token{ID: m.Name}
 	}
-	return r.Bundle.Token(m.Name)
+	return pki.Token{ID: "node." + m.Name}
+}
+
+// token returns m's bootstrap token.
+func token(b *pki.Bundle, m *plan.Machine) pki.Token {
+	if m.Pool {
+		return b.Token(m.Name)
+	}
+	return b.NodeToken(m.Name)
 }
 
 // tokenExpiry is when m's bootstrap token ends.
@@ -278,7 +290,7 @@ func (r *Cluster) tokenExpiry(m *plan.Machine) time.Time {
 	if m.Pool {
 		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
 	}
-	return r.Public.FormationDeadline
+	return r.Public.InstallEnd()
 }
 
 // Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/change"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -108,7 +109,7 @@ func (m *marks) secret(f *node.File) string {
 		if k.Path != f.Path {
 			continue
 		}
-		if mark := generationOf(m.own, strings.ReplaceAll(k.Name, ofMachine, m.machine)); mark != "" {
+		if mark := generationOf(m.own, k.of(m.machine)); mark != "" {
 			return mark
 		}
 	}
@@ -123,11 +124,18 @@ func (m *marks) secret(f *node.File) string {
 
 // token is the mark of a bootstrap token's Secret, by its file's name: no other object has such a path.
 func (m *marks) token(name string) string {
-	_, machine, ok := strings.Cut(name, "-secret-bootstrap-token-")
+	_, called, ok := strings.Cut(strings.TrimSuffix(name, ".yaml"), "-secret-")
 	if !ok || !strings.Contains(m.objects[name], "/namespaces/kube-system/secrets/bootstrap-token-") {
 		return ""
 	}
-	return generationOf(m.own, "token/"+strings.TrimSuffix(machine, ".yaml"))
+	if machine, ok := strings.CutPrefix(called, nodeTokenFile); ok {
+		return generationOf(m.own, pki.TokenName(&plan.Machine{Name: machine}))
+	}
+	pool, ok := strings.CutPrefix(called, poolTokenFile)
+	if !ok {
+		return ""
+	}
+	return generationOf(m.own, pki.TokenName(&plan.Machine{Name: pool, Pool: true}))
 }
 
 // called is an object's path in the API, as everybody may know it.
@@ -190,7 +198,7 @@ func (m *marks) certificate(f *node.File) string {
 	stem := strings.TrimSuffix(f.Path, ".crt")
 	for _, k := range SecretKinds {
 		if k.Path == f.Path || stem != f.Path && k.Path == stem+".key" {
-			if mark := generationOf(m.own, strings.ReplaceAll(k.Name, ofMachine, m.machine)); mark != "" {
+			if mark := generationOf(m.own, k.of(m.machine)); mark != "" {
 				return mark
 			}
 		}

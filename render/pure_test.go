@@ -46,7 +46,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/cloudinit":     {"kiln/render/compress", "kiln/render/node"},
 		"kiln/render/compress":      nil,
 		"kiln/render/plan":          {"kiln/render/config", "kiln/render/node"},
-		"kiln/pki":                  {"kiln/render/plan"},
+		"kiln/pki":                  {"kiln/render/config", "kiln/render/plan"},
 		"kiln/manifests":            {"kiln/render/config", "kiln/render/plan"},
 		"kiln/render/change":        {"kiln/render/terminal"},
 		"kiln/render/terminal":      nil,

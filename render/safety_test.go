@@ -50,7 +50,7 @@ func secretsOf(t testing.TB, r *render.Cluster) secrets {
 		m := &r.Plan.Machines[i]
 		specs = append(specs, b.Specs(r.Plan, m)...)
 		if m.Token {
-			s["token "+m.Name] = []byte(b.Token(m.Name).Secret)
+			s["token "+m.Name] = []byte(token(b, m).Secret)
 		}
 		n, err := r.Node(i)
 		require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 			for i := range r.Plan.Machines {
 				if m := &r.Plan.Machines[i]; m.Token {
 					for path, text := range twin {
-						require.NotContains(t, path+string(text), r.Bundle.Token(m.Name).ID, "the token of %s", m.Name)
+						require.NotContains(t, path+string(text), token(r.Bundle, m).ID, "the token of %s", m.Name)
 					}
 				}
 			}

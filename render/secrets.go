@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -34,6 +35,7 @@ type holding struct{ mark, path string }
 
 const (
 	ofMachine  = "{machine}" // in a name: the machine's own
+	ofPool     = "{pool}"    // in a name: the pool's own
 	objectsDir = plan.KilnDir + "/objects/"
 )
 
@@ -49,6 +51,8 @@ const (
 	untilRotated = "it is replaced in the bundle"
 	untilExpired = "its certificate ends"
 )
+
+const bootstrapUser = "kubelet asks for its first certificate; the first boot then removes it"
 
 // SecretKinds are all secrets of a cluster. A new one is a new row.
 var SecretKinds = []SecretKind{
@@ -86,7 +90,7 @@ var SecretKinds = []SecretKind{
 
 	// Administrators.
 	{Name: "install/{machine}", Is: "client key of an administrator (`system:masters`)", Path: plan.PKIDir + "/install.key", Roles: onControlPlanes,
-		User: "the first boot, which applies the API objects and then removes it", Until: "the first boot is done, at the latest the formation deadline"},
+		User: "the first boot, which applies the API objects and then removes it", Until: "the first boot is done; at the latest `installDeadline` of the bundle, or the formation deadline if it has none"},
 	{Name: "admin", Is: "the operator's kubeconfig, `admin.conf` in the output folder", User: "people", Until: untilExpired},
 	{Name: "serve", Is: "serving key of `kiln serve`, in its memory alone", User: "`kiln serve`", Until: "a day after its window"},
 
@@ -101,10 +105,13 @@ var SecretKinds = []SecretKind{
 		User: "kubelet, which soon replaces it where the CA's key is online", Until: untilExpired, when: hasIdentity},
 	{Name: "kubelet-server/{machine}", Is: "serving key of the kubelet", Path: plan.KubeletPKI + "/kubelet.key", Roles: onNodes, When: "`identity: certificate`",
 		User: "kubelet", Until: untilExpired, when: hasIdentity},
-	{Name: "token/{machine}", Is: "bootstrap token of a pool or machine", Path: plan.BootstrapConf, Roles: []string{node.Worker}, When: "`identity: token`, or of a pool",
-		User: "kubelet asks for its first certificate; the first boot then removes it", Until: "the token ends: `tokenLifetime`, or the formation deadline",
-		when: func(_ *plan.Plan, m *plan.Machine) bool { return m.Token }},
-	{Name: "token/{pool or machine}", Is: "the same token as a Secret, one of each pool and machine that has one", Path: objectsDir, Roles: onControlPlanes, When: "pools or `identity: token`",
+	{Name: "token/{pool}", Is: "bootstrap token of a pool", Path: plan.BootstrapConf, Roles: []string{node.Worker}, When: "a pool's document",
+		User: bootstrapUser, Until: "the token ends: `tokenLifetime`",
+		when: func(_ *plan.Plan, m *plan.Machine) bool { return m.Token && m.Pool }},
+	{Name: "token/node/{machine}", Is: "bootstrap token of a named machine", Path: plan.BootstrapConf, Roles: []string{node.Worker}, When: "`identity: token`",
+		User: bootstrapUser, Until: "the token ends, with the install credential",
+		when: func(_ *plan.Plan, m *plan.Machine) bool { return m.Token && !m.Pool }},
+	{Name: "token/{pool}, token/node/{machine}", Is: "the same token as a Secret, one of each pool and machine that has one", Path: objectsDir, Roles: onControlPlanes, When: "pools or `identity: token`",
 		User: "the first boot gives it to the API server", Until: "the token ends", each: tokenObjects},
 
 	// People's own.
@@ -129,7 +136,7 @@ func externalEtcd(r *Cluster, _ *plan.Machine) []holding {
 func tokenObjects(r *Cluster, _ *plan.Machine) (out []holding) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			out = append(out, holding{r.generation("token/" + m.Name), objectsDir})
+			out = append(out, holding{r.generation(pki.TokenName(m)), objectsDir})
 		}
 	}
 	return out
@@ -169,7 +176,12 @@ func (k *SecretKind) on(r *Cluster, m *plan.Machine) []holding {
 	case k.each != nil:
 		return k.each(r, m)
 	}
-	return []holding{{r.generation(strings.ReplaceAll(k.Name, ofMachine, m.Name)), k.Path}}
+	return []holding{{r.generation(k.of(m.Name)), k.Path}}
+}
+
+// of returns the name of the secret of this kind that the named machine or pool has.
+func (k *SecretKind) of(name string) string {
+	return strings.NewReplacer(ofMachine, name, ofPool, name).Replace(k.Name)
 }
 
 // base is how all names and marks of secrets of one kind begin.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/pki"
 	"kiln/render"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -71,7 +72,7 @@ func TestLeastSecrets(t *testing.T) {
 		case m.Role == node.Etcd:
 			want = []string{"etcd-peer/" + m.Name + " g1", "etcd-server/" + m.Name + " g1"}
 		case m.Token:
-			want, keys = []string{"token/" + m.Name + " g1"}, 0
+			want, keys = []string{pki.TokenName(m) + " g1"}, 0
 		}
 		var got []string
 		for _, f := range n.Files {

@@ -146,6 +146,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
 	}
 	warnDates(messages, &bundle.Public, result)
+	warnGenerations(messages, r)
 	warnSizes(messages, result)
 	return f.finish(cmd, r, path, result)
 }
@@ -386,6 +387,14 @@ func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 		}
 		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
 	})
+}
+
+// warnGenerations tells of generations that are nobody's: of a machine that is gone, or of a name that is misspelt.
+func warnGenerations(w io.Writer, r *render.Cluster) {
+	for _, name := range r.IdleGenerations() {
+		say(w, "kiln: the bundle's generations: %s is %d, and nothing in this configuration has that secret. Correct the name if it is misspelt; "+
+			"keep the entry of a machine that is gone, or it comes back with its old keys\n", name, r.Public.Generation(name))
+	}
 }
 
 // warnEach tells what is said of each document, if anything is: of many only how many more there are, and what inventory.json has of them.

@@ -36,6 +36,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	warnGenerations(cmd.ErrOrStderr(), r)
 	return f.finish(cmd, r, bundlePath, result)
 }
 

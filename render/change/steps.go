@@ -182,7 +182,7 @@ func (s *steps) members(verdict, role string) {
 		how("etcdctl endpoint health --cluster  # all of them, before it goes")
 	}
 	if verdict == Add && role == controlPlane {
-		how("if the formation deadline has passed: kiln secrets extend, and render again")
+		how("if the install credential has ended: kiln secrets extend --install-only, and render again")
 	}
 	if verdict != Add && role == controlPlane {
 		how(drain(name))

@@ -1,0 +1,61 @@
+package pki
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kiln/render/config"
+)
+
+// stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a
+// generation of theirs would be a number that changes no key.
+var stored = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption", "leaf-seed"}
+
+// machineName is what a machine or a pool can be called.
+var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+// purposes returns the purposes of derived secrets as they stand in Generations: those of the whole
+// cluster, and those of which each machine has its own.
+func purposes() (cluster, machines []string) {
+	cluster = ClusterSecrets()
+	for i := range table {
+		machines = append(machines, table[i].base)
+	}
+	return cluster, append(machines, strings.TrimSuffix(poolTokens, "/"), strings.TrimSuffix(nodeTokens, "/"))
+}
+
+// ClusterSecrets returns the names of what is derived for the whole cluster and not for one
+// machine.
+func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
+
+// generationProblem returns what is wrong with an entry of Generations, or "". An entry that
+// rotates nothing must not look as if it did.
+func generationProblem(name string, generation int) string {
+	cluster, machines := purposes()
+	purpose, machine, named := name, "", false
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		purpose, machine, named = name[:i], name[i+1:], true
+	}
+	switch {
+	case slices.Contains(stored, name):
+		return "is stored in the bundle and not derived, so that a generation changes no key; remove the entry"
+	case named && slices.Contains(cluster, purpose):
+		return fmt.Sprintf("there is one for the whole cluster; write %s", purpose)
+	case !named && slices.Contains(machines, name):
+		return fmt.Sprintf("each machine has its own; write %s/NAME", name)
+	case !slices.Contains(cluster, name) && !(named && slices.Contains(machines, purpose)):
+		hint := fmt.Sprintf("want %s, or one of these and a machine's name: %s",
+			strings.Join(cluster, ", "), strings.Join(machines, "/NAME, ")+"/NAME")
+		if near := config.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(near+"/"+machine, "/"))
+		}
+		return "no derived secret has this name; " + hint
+	case named && !machineName.MatchString(machine):
+		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
+	case generation < 1:
+		return "generations count from 1"
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package pki_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+)
+
+// TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read,
+// all of them at once.
+func TestGenerationsAreStrict(t *testing.T) {
+	t.Parallel()
+	wrong := map[string]string{
+		"kubelet-clientt/worker-1": `no derived secret has this name; did you mean "kubelet-client/worker-1"?`,
+		"nonsense":                 "no derived secret has this name; want admin, serve, etcd-cluster, or one of these and a machine's name: apiserver/NAME",
+		"ca":                       "is stored in the bundle and not derived",
+		"encryption":               "is stored in the bundle and not derived",
+		"service-account":          "is stored in the bundle and not derived",
+		"leaf-seed":                "is stored in the bundle and not derived",
+		"kubelet-client":           "each machine has its own; write kubelet-client/NAME",
+		"token":                    "each machine has its own; write token/NAME",
+		"admin/x":                  "there is one for the whole cluster; write admin",
+		"etcd-cluster/cp-1":        "there is one for the whole cluster; write etcd-cluster",
+		"apiserver/":               `"" is not the name of a machine or pool`,
+		"apiserver/CP_1":           `"CP_1" is not the name of a machine or pool`,
+		"apiserver/cp-1/x":         "no derived secret has this name",
+		"ca/cp-1":                  "no derived secret has this name",
+	}
+	right := map[string]int{
+		"admin": 2, "serve": 2, "etcd-cluster": 2, "apiserver/cp-1": 1, "install/cp-9": 3, "kubelet-client/worker-1.example.com": 2,
+		"token/small": 2, "token/node/worker-1": 4,
+	}
+	b, _ := load(t)
+	b.Generations = right
+	bundle, err := b.Marshal()
+	require.NoError(t, err)
+	_, err = pki.Load(bundle)
+	require.NoError(t, err)
+
+	b.Generations = map[string]int{"token/large": 0}
+	for name := range wrong {
+		b.Generations[name] = 2
+	}
+	wrong["token/large"] = "generations count from 1"
+	bundle, err = b.Marshal()
+	require.NoError(t, err)
+	public, err := b.Public.Marshal()
+	require.NoError(t, err)
+	_, errBundle := pki.Load(bundle)
+	_, errPublic := pki.LoadPublic(public)
+	for name, want := range wrong {
+		require.ErrorContains(t, errBundle, "generations: "+name+": "+want)
+		require.ErrorContains(t, errPublic, "generations: "+name+": "+want)
+	}
+}
