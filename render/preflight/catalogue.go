@@ -114,7 +114,7 @@ var Catalogue = []Entry{
 		calls: func(f *Facts) []call { return one("not-after %s", seconds(f.Until)) },
 	}, {
 		ID: "token-expired", Reads: "`date`", Wants: "the bootstrap token has not ended, as long as the kubelet has no certificate of its own", Severity: Stop,
-		Remedy: "raise its pool's tokenLifetime (a named machine: kiln secrets extend), render again, do what kiln plan says", Source: "the API server answers 401",
+		Remedy: "raise its pool's tokenLifetime (a named machine: kiln secrets extend --install-only), render again, do what kiln plan says", Source: "the API server answers 401",
 		calls: func(f *Facts) []call { return when(f.Machine.Token, "token "+seconds(f.TokenEnd)) },
 	}, {
 		ID: "time-sync", Reads: "systemd-timesyncd's marker, `timedatectl`", Wants: "a time server has set the clock", Severity: Warn,
