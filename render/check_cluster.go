@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -43,6 +44,7 @@ type facts struct {
 	// examined are what was found in contents, by their SHA-256; whence are the places that files
 	// come from, by their paths, in words.
 	examined, whence sync.Map
+	kept             atomic.Int64 // how many of examined
 
 	// errs is what does not hold of the cluster as a whole.
 	errs []error

@@ -87,9 +87,14 @@ func places(kinds []SecretKind, mark string) string {
 // user's.
 func (c *checker) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
-	held := c.facts.examine(f.Content)
 	own := base(f.Secret)
 	people := own == "file" || own == "object"
+	var held *held
+	if f.Secret == "" || people {
+		held = c.facts.examine(f.Content)
+	} else {
+		held = c.facts.search(f.Content, false) // kiln's own: it may be a credential
+	}
 	switch {
 	case held.bundle != "":
 		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out",
@@ -196,21 +201,24 @@ type held struct {
 var nothing = &held{}
 
 // examine looks for credentials in a content, and for the secrets of this cluster. Many machines
-// have the same files: what it found in a large one is kept.
+// have the same files, so what it found is kept. The files of the first machines are enough: what
+// is not among them is each machine's own.
 func (f *facts) examine(content []byte) *held {
-	const small = 4 << 10
-	if len(content) < small {
-		return f.search(content)
-	}
+	const most = 10_000
 	key := sha256.Sum256(content)
-	known, ok := f.examined.Load(key)
-	if !ok {
-		known, _ = f.examined.LoadOrStore(key, f.search(content))
+	if known, ok := f.examined.Load(key); ok {
+		return known.(*held)
 	}
-	return known.(*held)
+	h := f.search(content, true)
+	if f.kept.Add(1) <= most {
+		f.examined.Store(key, h)
+	}
+	return h
 }
 
-func (f *facts) search(content []byte) *held {
+// search is examine without memory. Without credentials it looks for the secrets of this cluster
+// alone.
+func (f *facts) search(content []byte, credentials bool) *held {
 	h := nothing
 	note := func() *held {
 		if h == nothing {
@@ -219,7 +227,11 @@ func (f *facts) search(content []byte) *held {
 		return h
 	}
 	for layer := range credential.Layers(content) {
-		found, ok := layer.Credential()
+		var found credential.Found
+		ok := false
+		if credentials {
+			found, ok = layer.Credential()
+		}
 		if ok && h.credential == "" {
 			note().credential = found.String()
 		}

@@ -171,7 +171,7 @@ func runs(text []byte) iter.Seq[[]byte] {
 				}
 				continue
 			}
-			joined, first, uneven := slices.Clone(line), len(line), false
+			joined, first, second, uneven := slices.Clone(line), len(line), len(next), false
 			for len(next) > 0 {
 				if uneven = uneven || len(line)%4 != 0; uneven && !emit(line) {
 					return
@@ -181,7 +181,10 @@ func runs(text []byte) iter.Seq[[]byte] {
 				i += gap + len(line)
 				gap, next = continuation(text[i:])
 			}
-			if uneven && !emit(line) || !emit(joined) || !emit(joined[first:]) {
+			if uneven && !emit(line) || !emit(joined) {
+				return
+			}
+			if first != second && !emit(joined[first:]) { // lines of one length belong together
 				return
 			}
 		}

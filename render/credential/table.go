@@ -139,6 +139,9 @@ var userInURL = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"
 
 // urlPassword matches a URL with a password. An image with a tag and a digest looks like one.
 func urlPassword(text []byte) string {
+	if bytes.IndexByte(text, '@') < 0 {
+		return ""
+	}
 	for _, found := range userInURL.FindAllSubmatch(text, -1) {
 		if !placeholder.Match(found[1]) && !bytes.HasPrefix(found[2], []byte("sha256:")) {
 			return PasswordInURL
@@ -161,14 +164,24 @@ func tokenAlone(text []byte) string {
 	return ""
 }
 
-// derSequence begins every key in DER.
-const derSequence = 0x30
+// The first bytes of values in DER.
+const (
+	derSequence = 0x30
+	derInteger  = 0x02
+)
 
 // derKey matches a private key without the armour of PEM.
 func derKey(text []byte) string {
 	const most = 16 << 10
 	if text[0] != derSequence || len(text) > most {
 		return ""
+	}
+	header := 2
+	if text[1] >= 0x80 { // the length takes more bytes
+		header += int(text[1] & 0x0f)
+	}
+	if header >= len(text) || text[header] != derInteger {
+		return "" // a key begins with its version, a certificate does not
 	}
 	for _, parse := range []func([]byte) error{
 		func(der []byte) error { _, err := x509.ParseECPrivateKey(der); return err },
