@@ -39,7 +39,7 @@ const (
 
 var (
 	fileMode  = regexp.MustCompile(`^0[0-7]{3}$`)
-	fileOwner = regexp.MustCompile(`^([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10}):([a-z_][a-z0-9_-]{0,31}|[0-9]{1,10})$`)
+	fileOwner = regexp.MustCompile(`^([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8}):([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8})$`)
 )
 
 // files checks a layer's further files.
