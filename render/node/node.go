@@ -71,7 +71,7 @@ type Remote struct {
 type File struct {
 	Path    string // absolute and clean
 	Mode    uint32 // permission bits, at most 0o777
-	User    string // a name, or with Ignition a number; empty means Root
+	User    string // a name, or a number without zeros in front; empty means Root
 	Group   string // the same
 	Content []byte
 
