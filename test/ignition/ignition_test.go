@@ -119,6 +119,36 @@ func TestSecondDatabase(t *testing.T) {
 	}
 }
 
+// TestReadOnlyFolders: where Ignition can write files, and where it fails. render refuses what fails
+// here.
+func TestReadOnlyFolders(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		system, path string
+		fails        bool
+	}{
+		{"flatcar", "/usr/local/bin/agent", true},
+		{"flatcar", "/usr/share/agent", true},
+		{"flatcar", "/opt/bin/agent", false},
+		{"fedora-coreos", "/usr/local/bin/agent", false},
+		{"fedora-coreos", "/usr/share/agent", true},
+		{"fedora-coreos", "/opt/bin/agent", false},
+		{"fedora-coreos", "/agent", true},
+		{"microos", "/usr/local/bin/agent", false},
+		{"microos", "/usr/share/agent", true},
+		{"microos", "/agent", true},
+	} {
+		t.Run(row.system+row.path, func(t *testing.T) {
+			t.Parallel()
+			s := named(t, row.system)
+			doc := `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"` + row.path + `"}]}}`
+			if _, err := ignite(t, s, s.root(t), []byte(doc)); (err != nil) != row.fails {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func named(t *testing.T, name string) *system {
 	t.Helper()
 	i := slices.IndexFunc(systems, func(s system) bool { return s.name == name })
