@@ -8,6 +8,7 @@
 # make gitleaks   holds the review twins of all goldens against gitleaks
 # make page       looks at the page of kiln report with headless Chromium and axe-core
 # make etcd       holds control planes to what docs/etcd.md promises, with real etcd processes (root)
+# make ignition   applies every golden Ignition document with the Ignition engine, to roots like those of its systems (root)
 # make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
 # make boot-test  boots real machines in QEMU from rendered documents (root, about two hours)
@@ -21,7 +22,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd keep-routes pool report steps)
 
-.PHONY: all build test test-all golden judges gitleaks page etcd bench fuzz lint vuln boot-test clean
+.PHONY: all build test test-all golden judges gitleaks page etcd ignition bench fuzz lint vuln boot-test clean
 
 all: build
 
@@ -55,6 +56,10 @@ etcd:
 	@# They wait more than they work.
 	cd test/etcd && go test -count=1 -timeout 20m -parallel 8 .
 
+ignition:
+	@# Go does not know that kiln and the goldens are read.
+	cd test/ignition && go test -count=1 .
+
 bench:
 	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff' -benchtime 3x -timeout 30m
 
@@ -67,11 +72,13 @@ lint:
 	cd test/boot && go vet ./...
 	cd test/judges && go vet ./...
 	cd test/etcd && go vet ./...
+	cd test/ignition && go vet ./...
 	cd test/gitleaks && go vet ./...
 	cd test/page && go vet ./...
 	go run $(STATICCHECK) ./...
 	cd test/judges && go run $(STATICCHECK) ./...
 	cd test/etcd && go run $(STATICCHECK) ./...
+	cd test/ignition && go run $(STATICCHECK) ./...
 	@# G304, files named by a variable: reading the files that people name is what a command line does.
 	go run $(GOSEC) -quiet -exclude=G304 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)

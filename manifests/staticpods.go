@@ -63,6 +63,8 @@ func scheduler(p *plan.Plan, m *plan.Machine) *Patch {
 func etcd(p *plan.Plan, m *plan.Machine, token string) *Patch {
 	pod := newPod(p, plan.Etcd)
 	pod.command(p.EtcdFlags(m, token))
+	user := m.System.Etcd
+	pod.set(m.BySystem(), object{"spec": object{"securityContext": object{"runAsUser": user.UID, "runAsGroup": user.GID}}})
 	return pod.Patch
 }
 

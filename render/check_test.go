@@ -342,13 +342,13 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "no kubeconfig", breaks: func(m *machine) { m.file(plan.SchedulerConf).Content = []byte("[") }, want: "file /etc/kubernetes/scheduler.conf: not a kubeconfig with one cluster and one user"},
 		{name: "no kubelet configuration", machine: "worker-1", breaks: func(m *machine) { m.file(plan.KubeletConfig).Content = []byte("[") }, want: "file /var/lib/kubelet/config.yaml: "},
 		{name: "missing command line of the kubelet", machine: "worker-1", breaks: func(m *machine) { m.remove(dropIn) }, want: "file " + dropIn + ": missing"},
-		{name: "etcd's key is root's", breaks: func(m *machine) { m.file(etcdKey).User, m.file(etcdKey).Group = "", "" }, want: "static pod etcd: --key-file: the pod's user 2379 cannot read /etc/etcd/pki/server.key (mode 0600, owner root)"},
-		{name: "etcd's folder is root's", breaks: func(m *machine) { m.give(plan.EtcdPKIDir, "root") }, want: "the pod's user 2379 cannot enter /etc/etcd/pki (mode 0700, owner root)"},
-		{name: "etcd's data is root's", breaks: func(m *machine) { m.give(plan.EtcdData, "root") }, want: "static pod etcd: --data-dir: the pod's user 2379 cannot write /var/lib/etcd"},
+		{name: "etcd's key is root's", breaks: func(m *machine) { m.file(etcdKey).User, m.file(etcdKey).Group = "", "" }, want: "static pod etcd: --key-file: the pod's user 232 cannot read /etc/etcd/pki/server.key (mode 0600, owner root)"},
+		{name: "etcd's folder is root's", breaks: func(m *machine) { m.give(plan.EtcdPKIDir, "root") }, want: "the pod's user 232 cannot enter /etc/etcd/pki (mode 0700, owner root)"},
+		{name: "etcd's data is root's", breaks: func(m *machine) { m.give(plan.EtcdData, "root") }, want: "static pod etcd: --data-dir: the pod's user 232 cannot write /var/lib/etcd"},
 		{name: "user of a patch", breaks: func(m *machine) {
 			m.pod("kube-scheduler", "  securityContext:\n    seccompProfile", "  securityContext:\n    runAsUser: 65534\n    seccompProfile")
 		}, want: "static pod kube-scheduler: --kubeconfig: the pod's user 65534 cannot read /etc/kubernetes/scheduler.conf"},
-		{name: "root without capabilities", breaks: func(m *machine) { m.file(plan.Encryption).User = plan.EtcdUser }, want: "static pod kube-apiserver: --encryption-provider-config: the pod's user 0 cannot read /etc/kubernetes/apiserver/encryption.yaml (mode 0600, owner etcd)"},
+		{name: "root without capabilities", breaks: func(m *machine) { m.file(plan.Encryption).User = "232" }, want: "static pod kube-apiserver: --encryption-provider-config: the pod's user 0 cannot read /etc/kubernetes/apiserver/encryption.yaml (mode 0600, owner 232)"},
 		{name: "no mount", breaks: func(m *machine) {
 			m.pod("kube-apiserver", "    - mountPath: /etc/kubernetes/apiserver\n      name: settings\n      readOnly: true\n", "")
 		}, want: "static pod kube-apiserver: --audit-policy-file: /etc/kubernetes/apiserver/audit.yaml is in no volume of the pod"},
@@ -442,7 +442,7 @@ func TestCheckAccepts(t *testing.T) {
 			f.User, f.Mode = "root", 0o640
 		}},
 		{name: "a pod that may do everything", breaks: func(m *machine) {
-			m.file(plan.Encryption).User = plan.EtcdUser
+			m.file(plan.Encryption).User = "232"
 			m.pod("kube-apiserver", "      allowPrivilegeEscalation: false\n", "      privileged: true\n")
 		}},
 		{name: "paths of URLs", breaks: func(m *machine) {

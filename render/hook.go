@@ -310,6 +310,15 @@ func shellWord(value string) string {
 // the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
 const manifestHash = 6
 
+// listedOwner is how the manifest says who owns a file: nearly all are root's, and a dash says so.
+func listedOwner(user, group string) string {
+	owner := node.Owner(user) + ":" + node.Owner(group)
+	if owner == "root:root" {
+		return "-"
+	}
+	return owner
+}
+
 // stale are the paths at which an earlier life of the machine's disk, or its image, may have left an identity that the kubelet
 // would take for its own: one that asks for its certificate must have none.
 func (t *tree) stale() []string {
@@ -361,11 +370,11 @@ func (t *tree) fileManifest() error {
 	}
 	var b strings.Builder
 	for _, d := range t.n.Dirs {
-		fmt.Fprintf(&b, "dir %04o %s:%s %s\n", d.Mode, node.Owner(d.User), node.Owner(d.Group), d.Path)
+		fmt.Fprintf(&b, "dir %04o %s %s\n", d.Mode, listedOwner(d.User, d.Group), d.Path)
 	}
 	for _, f := range t.n.Files {
 		sum := sha256.Sum256(f.Content)
-		fmt.Fprintf(&b, "%x %04o %s:%s %s\n", sum[:manifestHash], f.Mode, node.Owner(f.User), node.Owner(f.Group), f.Path)
+		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:manifestHash], f.Mode, listedOwner(f.User, f.Group), f.Path)
 	}
 	for _, path := range t.stale() {
 		fmt.Fprintf(&b, "none - - %s\n", path)

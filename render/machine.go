@@ -42,7 +42,8 @@ func (t *tree) file(path string, mode uint32, content, why string, from ...strin
 // secret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
 // it. Without the bundle content is not called.
 func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string) {
-	f := node.File{Path: path, Mode: 0o600, User: owner, Group: owner, Why: why, Secret: t.generation(name), Shown: shown}
+	f := node.File{Path: path, Mode: 0o600, Why: why, Secret: t.generation(name), Shown: shown}
+	f.User, f.Group = t.owner(owner)
 	if t.Bundle != nil {
 		f.Content = content(t.Bundle)
 	}
@@ -51,8 +52,9 @@ func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []by
 
 // authority adds the certificate of a CA, whose secret has that name.
 func (t *tree) authority(path, owner, name string, ca *pki.Authority, why string) {
+	user, group := t.owner(owner)
 	t.n.Files = append(t.n.Files, node.File{
-		Path: path, Mode: 0o644, User: owner, Group: owner, Content: ca.PEM(), Why: why,
+		Path: path, Mode: 0o644, User: user, Group: group, Content: ca.PEM(), Why: why,
 		Shown: []string{"certificate " + t.generation(name) + ": " + Describe(ca.Certificate)},
 	})
 }
@@ -63,7 +65,16 @@ func (r *Cluster) generation(name string) string {
 }
 
 func (t *tree) dir(path string, mode uint32, owner string) {
-	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: owner, Group: owner})
+	user, group := t.owner(owner)
+	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: user, Group: group})
+}
+
+// owner returns the user and group in the document for an owner, which is etcd's user or, if empty, root.
+func (t *tree) owner(of string) (user, group string) {
+	if of == plan.EtcdUser {
+		return t.m.System.Etcd.Owner(of)
+	}
+	return of, of
 }
 
 // trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
@@ -125,7 +136,8 @@ func (t *tree) pair(spec pki.Spec) error {
 		t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
 		return nil
 	}
-	f := node.File{Path: spec.CertPath, Mode: 0o644, User: spec.Owner, Group: spec.Owner, Why: "certificate of " + spec.Base, Shown: shown}
+	f := node.File{Path: spec.CertPath, Mode: 0o644, Why: "certificate of " + spec.Base, Shown: shown}
+	f.User, f.Group = t.owner(spec.Owner)
 	if cert != nil {
 		f.Content = cert.CertPEM()
 	}
@@ -151,7 +163,9 @@ func (t *tree) etcdTrust() {
 
 // memberTrust adds what a member of etcd needs beside its certificates.
 func (t *tree) memberTrust() {
-	t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: plan.EtcdUserID, Home: plan.EtcdData})
+	if etcd := t.m.System.Etcd; !etcd.Image {
+		t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: etcd.UID, Home: plan.EtcdData})
+	}
 	t.dir("/etc/etcd", 0o755, "")
 	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
 	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)

@@ -160,6 +160,10 @@ func (t *tree) butane(snippet string) error {
 		if taken[path] {
 			return fmt.Errorf("butane: %s is written by kiln or by files already; change it there", path)
 		}
+		// What lies elsewhere may be on a disk that the snippet mounts.
+		if os := t.m.System.Name; strings.HasPrefix(path, "/usr/") && !config.Writable(os, path) {
+			return fmt.Errorf("butane: %s cannot be written on %s: the folder is read-only; put it below /etc, /opt or /var", path, os)
+		}
 	}
 	for _, f := range extra.Files {
 		f.Why, f.From = whyUser, []string{t.m.Settings.Path("butane")}

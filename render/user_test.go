@@ -32,3 +32,32 @@ func TestCloudKeys(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, cloudinit.Passed, config.CloudKeys())
 }
+
+// TestButaneWrites: a snippet's files lie where Ignition can write them; where it cannot, the machine
+// would never start.
+func TestButaneWrites(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		os, path string
+		refused  bool
+	}{
+		{"flatcar", "/opt/bin/agent", false},
+		{"flatcar", "/usr/local/bin/agent", true},
+		{"fedora-coreos", "/usr/local/bin/agent", false},
+		{"fedora-coreos", "/usr/lib/agent", true},
+		{"microos", "/usr/local/bin/agent", false},
+		{"microos", "/data/agent", false}, // the snippet may mount it
+	} {
+		c, b := inputs(t, "extras")
+		c.Spec.Nodes[0].OS = row.os
+		c.Spec.Nodes[0].Butane = "variant: fcos\nversion: 1.5.0\nstorage: {files: [{path: " + row.path + ", contents: {inline: x}}]}\n"
+		r, err := render.New(c, b)
+		require.NoError(t, err)
+		_, err = r.Node(0)
+		if row.refused {
+			require.ErrorContains(t, err, "butane: "+row.path+" cannot be written on "+row.os)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}

@@ -449,6 +449,32 @@ func TestBootRepairsModes(t *testing.T) {
 	})
 }
 
+// TestBootOwners: the list may name owners by number; what belongs to another number is put right.
+func TestBootOwners(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.kinds = []string{"dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign"}
+		m.document()
+		for _, dir := range []string{"number", "foreign"} {
+			must(t, os.MkdirAll(m.root+"/etc/"+dir, 0o700))
+		}
+		out := m.wantDone()
+		for _, path := range []string{"/etc/number", "/etc/hostname"} {
+			if strings.Contains(out, path) {
+				t.Errorf("%s was right before\n%s", path, out)
+			}
+		}
+		info, err := os.Stat(m.root + "/etc/foreign")
+		must(t, err)
+		if own := info.Sys().(*syscall.Stat_t); own.Uid != 4242 || own.Gid != 4243 {
+			t.Errorf("/etc/foreign is %d:%d's", own.Uid, own.Gid)
+		}
+	})
+}
+
 func TestBootKnowsItsDocument(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")

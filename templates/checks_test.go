@@ -78,6 +78,13 @@ var checkRows = []struct {
 	{"product-uuid 4c4c4544-0042", files{"/sys/class/dmi/id/product_uuid": "4c4c4544-0042\n"}, nil, "holds"},
 	{"product-uuid 4c4c4544-0042", files{"/sys/class/dmi/id/product_uuid": "0de0a7d2-1a5e\n"}, nil, "0de0a7d2-1a5e"},
 	{"product-uuid 4c4c4544-0042", nil, nil, ""},
+
+	{"user etcd 998 997", nil, programs{"id": "echo 'uid=998(etcd) gid=997(etcd) groups=997(etcd)'"}, "holds"},
+	{"user etcd 998 997", nil, programs{"id": "echo 'uid=998(etcd) gid=997(etcd)'"}, "holds"},
+	{"user etcd 998 997", nil, programs{"id": "echo 'uid=105(etcd) gid=113(etcd) groups=113(etcd)'"}, "uid=105(etcd) gid=113(etcd) groups=113(etcd)"},
+	{"user etcd 99 997", nil, programs{"id": "echo 'uid=998(etcd) gid=997(etcd) groups=997(etcd)'"}, "uid=998(etcd) …"},
+	{"user etcd 998 997", nil, programs{"id": "echo 'uid=998(sssd) gid=997(etcd) groups=997(etcd)'"}, "uid=998(sssd) …"},
+	{"user etcd 998 997", nil, programs{"id": "echo \"id: 'etcd': no such user\" >&2; exit 1"}, "id: 'etcd': no such user"},
 	{"mac 52:54:00:12:34:56", nil, programs{"ip": `echo '2: eth0: <UP> mtu 1500\    link/ether 52:54:00:12:34:56 brd ff:ff:ff:ff:ff:ff'`}, "holds"},
 	{"mac 52:54:00:12:34:56", nil, programs{"ip": `echo '2: eth0: <SLAVE,UP> mtu 1500\    link/ether 52:54:00:00:00:01 brd ff:ff:ff:ff:ff:ff permaddr 52:54:00:12:34:56'`}, "holds"},
 	{"mac 52:54:00:12:34:56", nil, programs{"ip": `[ "$1" = -br ] && echo 'eth0 UP 52:54:00:00:00:01'`}, "there is eth0 UP 52:54:00:00:00:01"},

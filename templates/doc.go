@@ -67,6 +67,7 @@
 // What must be there before anything is done, path last. It does not list itself, and should list all else in
 // /etc/kiln. Its SHA-256 is the document's identity.
 //
+//	                                OWNER:GROUP is - for root:root
 //	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex; 12 digits find every accident. MODE has a leading 0
 //	dir MODE OWNER:GROUP PATH       made if missing
 //	none - - PATH                   must not be there; what is, is moved aside

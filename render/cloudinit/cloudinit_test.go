@@ -165,6 +165,24 @@ func adversarial() *node.Node {
 }
 
 // TestRoundTrip packs in both formats, long and short: all unpack to the same machine.
+// TestOwners: cloud-init writes no file whose owner is a number, so the file is given away afterwards.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	n := &node.Node{
+		Dirs: []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "232", Group: "233"}},
+		Files: []node.File{
+			{Path: "/a", User: "0", Group: "etcd"}, {Path: "/b"}, {Path: "/etc/pin", Mode: 0o600, User: "core", Group: "1000"},
+		},
+	}
+	doc, err := cloudinit.Pack(n, 0, false)
+	require.NoError(t, err)
+	require.Contains(t, string(doc), "\n  owner: \"root:root\"\n")
+	require.Contains(t, commands(t, n, "runcmd"), []string{"chown", "--", "core:1000", "/etc/pin"})
+	got, err := cloudinit.Unpack(doc)
+	require.NoError(t, err)
+	require.Equal(t, n.Delivered(), got)
+}
+
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range machines {
@@ -247,6 +265,7 @@ func TestPackErrors(t *testing.T) {
 		{"special bits", file(node.File{Path: "/a", Mode: 0o4755}), "file /a: mode 04755 is more than permission bits"},
 		{"directory's mode", node.Node{Dirs: []node.Dir{{Path: "/a", Mode: 0o1777}}}, "directory /a: mode 01777 is more than permission bits"},
 		{"owner with colon", file(node.File{Path: "/a", User: "a:b"}), `file /a: "a:b" is not a user's or group's name`},
+		{"owner with a zero in front", file(node.File{Path: "/a", User: "007"}), `file /a: "007" is not a user's or group's name`},
 		{"owner that means nobody's", file(node.File{Path: "/a", Group: "None"}), `file /a: "None" is not a user's or group's name`},
 		{"option as owner", node.Node{Dirs: []node.Dir{{Path: "/a", User: "-x"}}}, `directory /a: "-x" is not a user's or group's name`},
 		{"user without name", node.Node{Users: []node.User{{}}}, `user "": no name`},

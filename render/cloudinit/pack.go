@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +40,7 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 takes without a warning, equal
 // bytes for equal nodes. Users and directories are made before the files, at every boot, the same way; the rest
-// happens at the first boot only: files, then links, then units: masked, enabled, and those with Started started
+// happens at the first boot only: files, then owners that are numbers, links and units: masked, enabled, and those with Started started
 // without waiting for them. A link is not made where something is already. /etc/hosts is left alone, and so is the host's name if n has a
 // file for it; otherwise cloud-init sets what the platform says.
 // With n.Remote the machine fetches its body before the files are written, and waits until it has it.
@@ -123,11 +124,16 @@ func userData(n *node.Node) config {
 		c.Bootcmd = append(c.Bootcmd, fetchCommand(n.Remote))
 	}
 	for _, f := range n.Alike() {
+		owner := node.Owner(f.User) + ":" + node.Owner(f.Group)
+		if number.MatchString(f.User) || number.MatchString(f.Group) {
+			c.Runcmd = append(c.Runcmd, ownerCommand(owner, f.Path))
+			owner = node.Root + ":" + node.Root
+		}
 		content, encoding := encoded(f.Content)
 		c.WriteFiles = append(c.WriteFiles, file{
 			Path:        quoted(f.Path),
 			Permissions: quoted(octal(f.Mode)),
-			Owner:       quoted(node.Owner(f.User) + ":" + node.Owner(f.Group)),
+			Owner:       quoted(owner),
 			Encoding:    encoding,
 			Content:     content,
 		})
@@ -172,6 +178,10 @@ func dirCommand(d node.Dir) argv {
 	return argv{"install", "-d", "-m", octal(d.Mode), "-o", node.Owner(d.User), "-g", node.Owner(d.Group), "--", d.Path}
 }
 
+// ownerCommand gives a file to owners of whom one is a number: write_files looks up names alone (cloudinit/util.py, chownbyname, at
+// 26.2).
+func ownerCommand(owner, path string) argv { return argv{"chown", "--", owner, path} }
+
 func quotedList(list []string) []quoted {
 	var out []quoted
 	for _, s := range list {
@@ -187,6 +197,8 @@ func octal(mode uint32) string {
 var (
 	// account is what shadow's tools take for a name. A colon would end it early in write_files' owner.
 	account = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\$?$`)
+	// number is a user or group in a File or Dir that is not named.
+	number = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 	// unitName leaves out what makes systemctl see a path or a pattern.
 	unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+$`)
 )
@@ -242,16 +254,19 @@ func check(n *node.Node) error {
 		}
 		users[u.Name] = true
 	}
+	owners := func(thing string, list ...string) {
+		names(thing, slices.DeleteFunc(list, number.MatchString)...)
+	}
 	for _, d := range n.Dirs {
 		place("directory", d.Path)
-		names("directory "+d.Path, d.User, d.Group)
+		owners("directory "+d.Path, d.User, d.Group)
 		if d.Mode > 0o777 {
 			bad("directory %s: mode %#o is more than permission bits", d.Path, d.Mode)
 		}
 	}
 	for _, f := range n.Files {
 		place("file", f.Path)
-		names("file "+f.Path, f.User, f.Group)
+		owners("file "+f.Path, f.User, f.Group)
 		if f.Mode > 0o777 {
 			bad("file %s: mode %#o is more than permission bits", f.Path, f.Mode)
 		}

@@ -166,7 +166,7 @@ func unknown(command argv) error {
 	return fmt.Errorf("unknown command %.40q", command[0])
 }
 
-// readRunCommand adds the link that command makes, or the state that it gives to a unit, to n.
+// readRunCommand adds the link that command makes, the owners of a file, or the state that it gives to a unit, to n.
 func readRunCommand(command argv, n *node.Node) error {
 	last := ""
 	if len(command) > 0 {
@@ -176,6 +176,9 @@ func readRunCommand(command argv, n *node.Node) error {
 	switch {
 	case len(command) == 6 && is("sh", "-c", makeLink, "--", command[4], last):
 		n.Links = append(n.Links, node.Link{Path: last, Target: command[4]})
+	case len(command) == 4 && is("chown", "--", command[2], last) && n.File(last) != nil:
+		f := n.File(last)
+		f.User, f.Group, _ = strings.Cut(command[2], ":")
 	case n.Remote != nil && slices.Equal(command, startCommand):
 		n.Remote.Whole = true
 	case is("systemctl", "daemon-reload"):

@@ -352,7 +352,7 @@ type File struct {
 	Path string `json:"path" example:"/etc/motd"`
 	// Mode is the file's permissions as quoted octal digits.
 	Mode string `json:"mode,omitempty" default:"0644"`
-	// Owner is the file's user and group, as user:group; both must exist on the machine.
+	// Owner is the file's user and group, as user:group; each by name, which must exist on the machine, or by number.
 	Owner string `json:"owner,omitempty" default:"root:root"`
 	// Content is the file's text.
 	Content string `json:"content,omitempty"`

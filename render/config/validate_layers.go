@@ -28,6 +28,7 @@ func (v *checker) layers() {
 			without = append(without, m)
 		} else {
 			v.format(m, said)
+			v.readOnly(m, said)
 		}
 	}
 	for i := range v.c.Spec.Nodes {
@@ -78,6 +79,15 @@ func (v *checker) format(m layered, said map[string]bool) {
 	}
 	if len(m.NetworkConfig) > 0 && ignitionSystems[m.OS] {
 		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+	}
+}
+
+// readOnly checks that a machine's files lie where its system lets them be written.
+func (v *checker) readOnly(m layered, said map[string]bool) {
+	for _, f := range m.Files {
+		if pathProblem(f.Path) == "" && !Writable(m.OS, f.Path) {
+			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, which %s has: the folder is read-only; put the file below /etc, /opt or /var", quote(f.Path), m.OS, m.name)
+		}
 	}
 }
 

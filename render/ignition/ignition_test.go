@@ -82,6 +82,19 @@ func TestPack(t *testing.T) {
 		`"systemd":{"units":[{"enabled":true,"name":"kubelet.service"},{"mask":true,"name":"update-engine.service"}]}}`, string(got))
 }
 
+// TestOwners: Ignition looks up an owner that has a name, and fails if there is none of that name; a number it takes as it is.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	got, err := Pack(&node.Node{
+		Dirs:  []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "998", Group: "997"}},
+		Files: []node.File{{Path: "/etc/pin", Mode: 0o600, User: "core", Group: "1000"}},
+	}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, `{"ignition":{"version":"3.4.0"},"storage":{`+
+		`"directories":[{"group":{"id":997},"path":"/var/lib/etcd","user":{"id":998},"mode":448}],`+
+		`"files":[{"group":{"id":1000},"overwrite":true,"path":"/etc/pin","user":{"name":"core"},"contents":{"source":"data:,"},"mode":384}]}}`, string(got))
+}
+
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,6 +106,10 @@ func TestRoundTrip(t *testing.T) {
 		{"fifty files", sized(50)},
 		{"login", &node.Node{Login: "root", AuthorizedKeys: []string{"a", "b"}}},
 		{"login without keys", &node.Node{Login: "root"}},
+		{"owners by number", &node.Node{
+			Dirs:  []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "232", Group: "233"}},
+			Files: []node.File{{Path: "/a", User: "0", Group: "etcd"}, {Path: "/b", User: "007", Group: "+7"}},
+		}},
 		{"hostname without newline", &node.Node{Files: []node.File{{Path: "/etc/hostname", Content: []byte("x")}}}},
 		{"extra", &node.Node{
 			Files:          []node.File{{Path: "/etc/hosts", Mode: 0o644, Content: []byte("127.0.0.1 localhost\n")}},

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -129,13 +130,20 @@ func empty() types.Config {
 
 func entry(path, user, group string) types.Node {
 	e := types.Node{Path: path}
-	if user != "" && user != node.Root {
-		e.User.Name = &user
-	}
-	if group != "" && group != node.Root {
-		e.Group.Name = &group
-	}
+	e.User.Name, e.User.ID = owner(user)
+	e.Group.Name, e.Group.ID = owner(group)
 	return e
+}
+
+// owner returns a user or group as Ignition has it: by name, which it looks up on the machine, or by number; neither for root.
+func owner(of string) (name *string, id *int) {
+	if of == "" || of == node.Root {
+		return nil, nil
+	}
+	if n, err := strconv.Atoi(of); err == nil && n >= 0 && strconv.Itoa(n) == of {
+		return nil, &n
+	}
+	return &of, nil
 }
 
 func systemGroup(u node.User) types.PasswdGroup {

@@ -82,6 +82,7 @@ passwd:
     ssh_authorized_keys: [key]
 `, node.Node{
 			Files: []node.File{
+				{Path: "/etc/by-number", Mode: 0o644, User: "500", Content: []byte("x")},
 				{Path: "/etc/default-mode", Mode: 0o644, Content: []byte("x")},
 				{Path: "/etc/hosts", Mode: 0o644, Content: []byte("first")},
 				{Path: "/etc/motd", Mode: 0o600, User: "core", Group: "docker", Content: []byte("a b\n")},
@@ -98,7 +99,6 @@ passwd:
 				`"files":[{"path":"/etc/hosts","append":[{"compression":"","source":"data:,last"}]},` +
 				`{"path":"/etc/only-appended","append":[{"compression":"","source":"data:,last"}]},` +
 				`{"path":"/etc/remote","contents":{"source":"https://example.com/x","verification":{"hash":"sha256-0000000000000000000000000000000000000000000000000000000000000000"}}},` +
-				`{"path":"/etc/by-number","user":{"id":500},"contents":{"compression":"","source":"data:,x"}},` +
 				`{"path":"/etc/only-mode","mode":384}],` +
 				`"links":[{"path":"/etc/hard","hard":true,"target":"/etc/motd"}]},` +
 				`"systemd":{"units":[{"enabled":false,"name":"c.service"}]}}`),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/coreos/ignition/v2/config/util"
@@ -196,11 +197,11 @@ func take(cfg *types.Config, n *node.Node) error {
 		}
 	}
 	for _, d := range dirs {
-		if util.IsTrue(d.Overwrite) || !named(d.Node) || !plainMode(d.Mode) {
+		if util.IsTrue(d.Overwrite) || !plainMode(d.Mode) {
 			s.Directories = append(s.Directories, d)
 			continue
 		}
-		n.Dirs = append(n.Dirs, node.Dir{Path: d.Path, Mode: mode(d.Mode, 0o755), User: str(d.User.Name), Group: str(d.Group.Name)})
+		n.Dirs = append(n.Dirs, node.Dir{Path: d.Path, Mode: mode(d.Mode, 0o755), User: owned(d.User.Name, d.User.ID), Group: owned(d.Group.Name, d.Group.ID)})
 	}
 	for _, l := range links {
 		if util.IsTrue(l.Hard) || l.Target == nil || l.User != (types.NodeUser{}) || l.Group != (types.NodeGroup{}) {
@@ -230,14 +231,14 @@ func take(cfg *types.Config, n *node.Node) error {
 // it cannot be a node's file.
 func takeFile(f types.File, n *node.Node) (*types.File, error) {
 	c := f.Contents
-	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil || !named(f.Node) || !plainMode(f.Mode) {
+	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil || !plainMode(f.Mode) {
 		return &f, nil
 	}
 	content, err := urlContent(*c.Source)
 	if err != nil {
 		return nil, err
 	}
-	n.Files = append(n.Files, node.File{Path: f.Path, Mode: mode(f.Mode, 0o644), User: str(f.User.Name), Group: str(f.Group.Name), Content: content})
+	n.Files = append(n.Files, node.File{Path: f.Path, Mode: mode(f.Mode, 0o644), User: owned(f.User.Name, f.User.ID), Group: owned(f.Group.Name, f.Group.ID), Content: content})
 	if len(f.Append) == 0 {
 		return nil, nil
 	}
@@ -272,9 +273,15 @@ func takeUnit(u types.Unit, n *node.Node) *types.Unit {
 	return &rest
 }
 
-// named says whether the owners of e, if any are said, are said by name.
-func named(e types.Node) bool {
-	return e.User.ID == nil && e.Group.ID == nil
+// owned is the inverse of owner.
+func owned(name *string, id *int) string {
+	if id != nil {
+		return strconv.Itoa(*id)
+	}
+	if name != nil {
+		return *name
+	}
+	return ""
 }
 
 // plainMode says whether m consists of permission bits.
@@ -287,11 +294,4 @@ func mode(m *int, otherwise uint32) uint32 {
 		return otherwise
 	}
 	return uint32(*m) // #nosec G115 -- plainMode has passed it
-}
-
-func str(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

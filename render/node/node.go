@@ -74,8 +74,8 @@ type Remote struct {
 type File struct {
 	Path    string // absolute and clean
 	Mode    uint32 // permission bits, at most 0o777
-	User    string // empty means Root
-	Group   string // empty means Root
+	User    string // a name, or a number without zeros in front; empty means Root
+	Group   string // the same
 	Content []byte
 
 	Secret string   // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret

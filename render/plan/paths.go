@@ -33,7 +33,8 @@ const (
 	CRISocket      = "/run/containerd/containerd.sock"
 )
 
-// Etcd's own user on the machines with a member (CIS 1.1.12); the number is fixed so that pods can name it.
+// Etcd's own user and group on the machines with a member (CIS 1.1.12). The number is theirs where
+// the document makes them; it is fixed so that pods can name it.
 const (
 	EtcdUser   = "etcd"
 	EtcdUserID = 2379

@@ -144,6 +144,13 @@ var Catalogue = []Entry{
 		calls: func(f *Facts) []call { return when(f.Machine.MAC != "", "mac "+f.Machine.MAC) },
 	},
 
+	// Users.
+	{
+		ID: "etcd-user", Reads: "`id etcd`", Wants: "the user and the group as which etcd's pod runs, with a member of etcd", Severity: Stop,
+		Remedy: "its pod runs as …: boot an image whose user etcd has these numbers", Source: "etcd cannot read what is another user's, and nobody else may read what is etcd's",
+		calls: etcdUser,
+	},
+
 	// The network.
 	{
 		ID: "address-…", Reads: "`ip address`", Wants: "each of the node's addresses on an interface", Severity: Wait,
@@ -405,6 +412,16 @@ func ports(f *Facts) []string {
 		out[i] = strconv.Itoa(n)
 	}
 	return out
+}
+
+// etcdUser compares the machine's user etcd with the pod's. The image may have one of its own: of a
+// package, or with other numbers than the system had when this table was made.
+func etcdUser(f *Facts) []call {
+	if !f.Machine.EtcdMember {
+		return nil
+	}
+	etcd := f.Machine.System.Etcd
+	return []call{{fmt.Sprintf("%d:%d", etcd.UID, etcd.GID), fmt.Sprintf("user %s %d %d", plan.EtcdUser, etcd.UID, etcd.GID)}}
 }
 
 // firewalld names the ports that other machines use.

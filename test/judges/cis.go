@@ -144,7 +144,8 @@ func mode(of files) place {
 func owner(of files) place {
 	return func(m *Machine) (out []value) {
 		for _, f := range of(m) {
-			out = append(out, value{f.Path, f.User + ":" + f.Group, true})
+			user, group := m.owners(f)
+			out = append(out, value{f.Path, user + ":" + group, true})
 		}
 		return out
 	}

@@ -44,13 +44,13 @@ func readFacts(m *Machine) (facts, error) {
 	out := facts{}
 	for i := range m.Dirs {
 		if d := &m.Dirs[i]; kubeadmWritesTo(d.Path) {
-			out.file("dir "+d.Path, d)
+			out.file(m, "dir "+d.Path, d)
 		}
 	}
 	for i := range m.Files {
 		f := &m.Files[i]
 		if kubeadmWritesTo(f.Path) {
-			out.file(thing(f.Path), f)
+			out.file(m, thing(f.Path), f)
 		}
 		if err := out.content(m, f); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -87,11 +87,18 @@ func thing(file string) string {
 }
 
 // file adds what is said of a file or folder beside its content.
-func (f facts) file(thing string, file *File) {
+func (f facts) file(m *Machine, thing string, file *File) {
+	user, group := m.owners(file)
 	f.set(thing, "path", file.Path)
 	f.set(thing, "mode", fmt.Sprintf("%04o", file.Mode))
-	f.set(thing, "owner", file.User+":"+file.Group)
+	f.set(thing, "owner", user+":"+group)
 }
+
+// Fields of a pod whose numbers are another's on each system.
+const (
+	runAsUser  = "spec.securityContext.runAsUser"
+	runAsGroup = "spec.securityContext.runAsGroup"
+)
 
 // content adds what a file says.
 func (f facts) content(m *Machine, file *File) error {
@@ -99,7 +106,12 @@ func (f facts) content(m *Machine, file *File) error {
 	thing := thing(file.Path)
 	switch {
 	case strings.HasPrefix(thing, "pod "):
-		return f.staticPod(thing, file.Content)
+		err := f.staticPod(thing, file.Content)
+		if _, set := f[thing][runAsUser]; set {
+			f.set(thing, runAsUser, m.userName(f[thing][runAsUser]))
+			f.set(thing, runAsGroup, m.groupName(f[thing][runAsGroup]))
+		}
+		return err
 	case strings.HasPrefix(thing, "kubeconfig "):
 		return f.kubeconfig(m, thing, file.Content)
 	case file.Path == "/var/lib/kubelet/config.yaml":

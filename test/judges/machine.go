@@ -13,6 +13,7 @@ import (
 type Machine struct {
 	Case       string // the golden cluster that it belongs to
 	Format     string // ignition or cloud-init
+	OS         string // whose image it is
 	Role       string // control-plane, worker or etcd
 	Kubernetes string // version of the control plane, such as v1.36.3
 	Kubelet    string // version of the kubelet

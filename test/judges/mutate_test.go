@@ -456,7 +456,7 @@ var mutations = map[string]mutation{
 	"pod without seccomp":                     {"hygiene: seccomp: want", edit("cp-*", staticPod("kube-scheduler"), "type: RuntimeDefault", "type: Unconfined")},
 	"pod that writes to its root":             {"hygiene: read-only-root: want", without("cp-*", staticPod("kube-apiserver"), "readOnlyRootFilesystem")},
 	"etcd as root":                            {"hygiene: non-root: want", without("cp-*", staticPod("etcd"), "runAsUser")},
-	"etcd as another user":                    {"trust", edit("cp-*", staticPod("etcd"), "runAsUser: 2379", "runAsUser: 2380")},
+	"etcd as another user":                    {"trust", edit("cp-*", staticPod("etcd"), "runAsUser: 232", "runAsUser: 2380")},
 	"pod without a liveness probe":            {"hygiene: liveness-probe: want", edit("cp-*", staticPod("kube-scheduler"), "livenessProbe:", "lifecycle: {}\n    startupProbe:")},
 	"pod without a priority":                  {"hygiene: priority: want", edit("cp-*", staticPod("kube-scheduler"), "  priorityClassName: system-node-critical\n", "")},
 	"pod without a request":                   {"hygiene: cpu-request: want", edit("cp-*", staticPod("etcd"), "        cpu: 100m\n", "")},
@@ -608,7 +608,7 @@ var mutations = map[string]mutation{
 	// The list of files; it is not made anew after these.
 	"manifest without a file":         {"trust", without("worker-1", manifestPath, kubeletConfig)},
 	"manifest with another mode":      {"trust", edit("worker-1", manifestPath, "0600 root:root "+kubeletConfig, "0644 root:root "+kubeletConfig)},
-	"manifest with another owner":     {"trust", edit("cp-1", manifestPath, "etcd:etcd /etc/etcd/pki/ca.crt", "root:root /etc/etcd/pki/ca.crt")},
+	"manifest with another owner":     {"trust", edit("cp-1", manifestPath, "232:232 /etc/etcd/pki/ca.crt", "root:root /etc/etcd/pki/ca.crt")},
 	"manifest of another file":        {"trust", edit("worker-1", kubeletConfig, "readOnlyPort: 0", "readOnlyPort: 00")},
 	"manifest cut off":                {"trust", without("worker-1", manifestPath, "end")},
 	"manifest without a link":         {"trust", without("worker-1", manifestPath, "link ")},

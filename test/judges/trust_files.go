@@ -57,13 +57,13 @@ func manifestOf(m *Machine) string {
 
 // modes: files belong to users that are there, nobody else can write them, and secrets are their owners' alone.
 func (t *trust) modes() {
-	users := map[string]bool{"root": true}
-	for _, u := range t.at.Users {
-		users[u.Name] = true
+	users := map[string]bool{}
+	for _, a := range t.at.accounts() {
+		users[a.name] = true
 	}
 	for _, f := range slices.Concat(t.at.Dirs, t.at.Files) {
-		if !users[f.User] || !users[f.Group] {
-			t.find("%s: there is no user or group %s:%s", f.Path, f.User, f.Group)
+		if user, group := t.at.owners(&f); !users[user] || !users[group] {
+			t.find("%s: there is no user or group %s:%s", f.Path, user, group)
 		}
 		if f.Mode&^0o755 != 0 {
 			t.find("%s: mode %04o is more than 0755", f.Path, f.Mode)
@@ -290,13 +290,7 @@ func (m *Machine) opens(f *File, uid int, all bool) bool {
 	if all || f.User == "" {
 		return true
 	}
-	owner := 0
-	for _, u := range m.Users {
-		if u.Name == f.User {
-			owner = u.ID
-		}
-	}
-	if owner == uid {
+	if m.uid(f.User) == uid {
 		return f.Mode&0o400 != 0
 	}
 	return f.Mode&0o004 != 0

@@ -34,6 +34,7 @@ var needs = map[string]string{"worker-roles": "v1.36"}
 type Machine struct {
 	Case       string
 	Format     string // ignition or cloud-init
+	OS         string
 	Role       string // control-plane, worker or etcd
 	Kubernetes string // version of the control plane
 	Kubelet    string // version of the kubelet
@@ -136,7 +137,7 @@ func one(dir, text, version, out string) error {
 				kubelet = r.Plan.Version
 			}
 			unpacked.Name = m.Name
-			machines = append(machines, Machine{filepath.Base(dir), format, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked})
+			machines = append(machines, Machine{filepath.Base(dir), format, m.System.Name, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked})
 		}
 		if len(machines) == 0 {
 			continue
