@@ -100,7 +100,8 @@ func pattern(place string, isFolder bool) string {
 }
 
 // isIgnored reports whether the .gitignore files from top down to a path cover it: by the path
-// itself, or by a folder above it. Of git's patterns it knows all but **.
+// itself, or by a folder above it. It knows git's patterns but for **. It does not read
+// .git/info/exclude and core.excludesFile, which are of one checkout or one person.
 func isIgnored(top, place string, isFolder bool) bool {
 	parts := strings.Split(place, "/")
 	for i := range parts {
@@ -133,10 +134,16 @@ func readIgnore(name string) ([]byte, error) {
 // ignores it; before is the answer if none does.
 func matched(text []byte, place string, isFolder, before bool) bool {
 	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, " \t\r\n")
+		line = strings.TrimRight(line, "\r\n")
+		if bare := strings.TrimRight(line, " \t"); strings.HasSuffix(bare, `\`) && bare != line {
+			line = bare + " " // the blank is escaped: it belongs to the name
+		} else {
+			line = bare
+		}
 		if line == "" || line[0] == '#' {
 			continue
 		}
+		line = strings.ReplaceAll(line, "[!", "[^") // as path.Match writes it
 		line, again := strings.CutPrefix(line, "!")
 		line, folders := strings.CutSuffix(line, "/")
 		name := place

@@ -158,7 +158,7 @@ func TestForms(t *testing.T) {
 		{"a registry's password", []string{`{"auths":{"registry.example.com":{"auth":"` + in64("me:hunter2") + `"}}}`, `[plugins."x".registry.configs."a".auth]` + "\n  auth = \"" + in64("me:hunter2") + `"`}},
 		{"a registry's token", []string{`{"auths":{"a":{"identitytoken":"0123456789abcdef-0123"}}}`}},
 		{"", []string{`{"auths":{"registry.example.com":{}},"credsStore":"pass"}`, `{"auth":""}`, `auth = "password"`, `{"auths":{"a":{"auth":"` + in64("me:changeme") + `"}}}`}},
-		{"a password in a URL", []string{"HTTPS_PROXY=http://me:hunter2@proxy.example.com:3128", "redis://:hunter2@cache:6379/0"}},
+		{"a password in a URL", []string{"HTTPS_PROXY=http://me:hunter2@proxy.example.com:3128", "redis://:hunter2@cache:6379/0", "http://u:p@h:1"}},
 		{"", []string{
 			"https://example.com:8443/a@b", "ssh://git@example.com:22/a", "docker://alpine:3.18@sha256:" + word + word, "http://user:password@proxy.example.com", "http://$USER:$PASS@proxy.example.com",
 			"http://[fd00::1]:80/", "https://me@example.com",

@@ -17,7 +17,8 @@ const (
 	// Secret.
 	maxDepth    = 6
 	maxUnpacked = 16 << 20 // of all layers of one content together
-	// shortest is how long the shortest credential is: the secret half of a bootstrap token.
+	// shortest is how long the shortest credential is that is looked for in what was unpacked: the
+	// secret half of a bootstrap token. What comes out of shorter words is noise.
 	shortest = 16
 	// minRun is how long it is in base64.
 	minRun = 22

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -64,31 +65,27 @@ func network(text string) ([]netip.Prefix, error) {
 // Has reports whether there is any network, for whatever machine.
 func (p Peers) Has() bool { return len(p.of) > 0 }
 
-// String lists the networks, those of all machines first.
+// String lists the networks of each machine, those of all machines first.
 func (p Peers) String() string {
-	var names, parts []string
-	for name := range p.of {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		text := ""
-		for i, n := range p.of[name] {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p.of)) {
+		var texts []string
+		for _, n := range p.of[name] {
+			text := n.String()
 			switch {
-			case n == everywhere[1]:
-				continue
-			case n == everywhere[0]:
-				text += ", any"
 			case n.IsSingleIP():
-				text += ", " + n.Addr().String()
-			default:
-				text += ", " + n.String()
+				text = n.Addr().String()
+			case n.Bits() == 0:
+				text = "any IPv" + map[bool]string{true: "4", false: "6"}[n.Addr().Is4()]
 			}
-			if i == 0 && name != "" {
-				text = ", " + name + ": " + strings.TrimPrefix(text, ", ")
-			}
+			texts = append(texts, text)
 		}
-		parts = append(parts, strings.TrimPrefix(text, ", "))
+		text := strings.Join(texts, ", ")
+		text = strings.ReplaceAll(text, "any IPv4, any IPv6", "any")
+		if name != "" {
+			text = name + ": " + text
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -160,6 +160,10 @@ func TestParsePeers(t *testing.T) {
 		"10.0.0.7":                          {"::ffff:10.0.0.7"},
 		"fd00::/8; cp-1: 10.0.0.7":          {"cp-1=10.0.0.7", "fd00::/8"},
 		"small: 10.8.0.0/16, fe80::/10, ::": {"small=10.8.0.0/16", "small=fe80::/10,::"},
+		"any IPv6":                          {"::/0"},
+		"any IPv4":                          {"0.0.0.0/0"},
+		"blue: any IPv6, 10.0.0.7":          {"blue=::/0,10.0.0.7"},
+		"blue: any":                         {"blue=any"},
 	} {
 		require.Equal(t, want, peers(t, values...).String())
 	}
