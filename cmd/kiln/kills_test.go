@@ -57,11 +57,11 @@ var verbs = []written{
 		check:   "kiln netboot nodes --url http://10.0.0.5 --out again && diff -r again boot",
 	},
 	{
-		name: "secrets extend", command: "secrets extend --secrets demo.secrets.yaml --window 8760h",
+		name: "secrets extend", command: "secrets extend --secrets demo.secrets.yaml --window 160h",
 		check: "kiln secrets public --secrets demo.secrets.yaml >now && ! cmp -s now demo.public.yaml",
 	},
 	{
-		name: "secrets public", prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 8760h",
+		name: "secrets public", prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 160h",
 		command: "secrets public --secrets demo.secrets.yaml --out demo.public.yaml", single: "demo.public.yaml",
 		check: "kiln secrets public --secrets demo.secrets.yaml | cmp - demo.public.yaml",
 	},

@@ -41,7 +41,11 @@ func Find(content []byte) (Found, bool) {
 
 // Credential returns the first credential in the layer itself, and whether there is one.
 func (l Layer) Credential() (Found, bool) {
-	if len(l.Content) == 0 || len(l.Packing) > 0 && len(l.Content) < shortest || !l.worthReading() {
+	least := shortest
+	if len(l.Packing) == 0 {
+		least = shortestURL
+	}
+	if len(l.Content) < least || !l.worthReading() {
 		return Found{}, false
 	}
 	for i := range forms {

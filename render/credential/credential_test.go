@@ -275,3 +275,17 @@ func FuzzFind(f *testing.F) {
 		require.Less(t, len(found.String()), 200)
 	})
 }
+
+// TestShortContents: a content of any first byte and any small length is read without harm.
+func TestShortContents(t *testing.T) {
+	t.Parallel()
+	for first := range 256 {
+		for length := range 20 {
+			content := make([]byte, length)
+			for i := range content {
+				content[i] = byte(first)
+			}
+			credential.Find(content)
+		}
+	}
+}

@@ -20,6 +20,8 @@ const (
 	// shortest is how long the shortest credential is that is looked for in what was unpacked: the
 	// secret half of a bootstrap token. What comes out of shorter words is noise.
 	shortest = 16
+	// shortestURL is the length of a://b:c@d, which a content may be as it stands.
+	shortestURL = 9
 	// minRun is how long it is in base64.
 	minRun = 22
 )

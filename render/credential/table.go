@@ -173,7 +173,7 @@ const (
 // derKey matches a private key without the armour of PEM.
 func derKey(text []byte) string {
 	const most = 16 << 10
-	if text[0] != derSequence || len(text) > most {
+	if len(text) < 2 || text[0] != derSequence || len(text) > most {
 		return ""
 	}
 	header := 2

@@ -207,7 +207,7 @@ func TestNameSources(t *testing.T) {
 func TestEtcdMembers(t *testing.T) {
 	t.Parallel()
 	const (
-		external = "  controlPlane: {etcd: {external: {endpoints: ['https://etcd.example.com:2379'], caFrom: a, certFrom: a, keyFrom: a}}}\n"
+		external = "  controlPlane: {etcd: {external: {endpoints: ['https://etcd.example.com:2379'], caFrom: a, certFrom: a, keyFrom: b}}}\n"
 		own      = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
 		second   = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
 	)
@@ -226,7 +226,9 @@ func TestEtcdMembers(t *testing.T) {
 			t.Parallel()
 			text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n" + debian + row.spec +
 				"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + row.nodes
-			c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n")}})
+			c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{
+				"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n")}, "b": {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
+			})
 			require.NoError(t, err)
 			p, err := plan.New(c)
 			require.NoError(t, err)
