@@ -12,8 +12,9 @@ import (
 	"kiln/render/preflight"
 )
 
-// checks returns the preflight checks of this machine, a line each, and their kinds.
-func (t *tree) checks() (lines string, kinds []string) {
+// checks returns the preflight checks of this machine, a line each, and their kinds. It reports whether the
+// kubelet may start only where pods are kept from the metadata service: that check is one that stops.
+func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.validity(t.m)
 	facts.TokenEnd = t.tokenExpiry(t.m)
@@ -21,6 +22,7 @@ func (t *tree) checks() (lines string, kinds []string) {
 	before := ""
 	for _, c := range preflight.Checks(facts) {
 		kinds = append(kinds, c.Kind())
+		walled = walled || c.Kind() == "walled" && c.Severity != preflight.Warn
 		// Ten ports have one remedy; the hook takes that of the line before.
 		if c.Remedy == before {
 			c.Remedy = ""
@@ -30,7 +32,7 @@ func (t *tree) checks() (lines string, kinds []string) {
 		b.WriteString(c.String())
 	}
 	slices.Sort(kinds)
-	return b.String(), slices.Compact(kinds)
+	return b.String(), slices.Compact(kinds), walled
 }
 
 // preflight is what the checks of this machine are made from, but for the dates: those take the time of its certificates.

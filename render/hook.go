@@ -17,7 +17,6 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
-	"kiln/render/preflight"
 	"kiln/templates"
 )
 
@@ -53,8 +52,8 @@ func (t *tree) hook() error {
 	t.dir(plan.KilnDir, 0o700, "")
 	t.file(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
 	t.file(templates.ReportPath, 0o600, templates.Report, "what the hook does as sh /etc/kiln/boot report")
-	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(), "what the hook knows of this machine")
-	lines, kinds := t.checks()
+	lines, kinds, walled := t.checks()
+	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(walled), "what the hook knows of this machine")
 	t.file(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
 	t.file(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds), "the hook's steps and checks on this machine")
 	t.unit("kiln.service", true, true)
@@ -128,7 +127,7 @@ func fileName(name string) string {
 }
 
 // machineData is what the hook knows of this machine, as shell assignments that are inert whatever the values hold.
-func (t *tree) machineData() string {
+func (t *tree) machineData(walled bool) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
 	set := func(name string, values ...string) {
@@ -173,7 +172,7 @@ func (t *tree) machineData() string {
 	set("restart", t.restarts()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.retired()...)
-	set("wall", t.wall())
+	set("wall", map[bool]string{true: "closed"}[walled])
 	if roles := m.Roles(); len(roles) > 0 {
 		set("roles", roles...)
 	}
@@ -259,16 +258,6 @@ func (t *tree) restarts() []string {
 		out = append(out, "kiln-routes.service")
 	}
 	return out
-}
-
-// wall is not empty if the kubelet may not start before pods are kept from the metadata service: its check is one that stops the
-// first boot too.
-func (t *tree) wall() string {
-	stops := func(c preflight.Check) bool { return c.Kind() == "walled" && c.Severity != preflight.Warn }
-	if slices.ContainsFunc(t.machineChecks(t.m), stops) {
-		return "closed"
-	}
-	return ""
 }
 
 // cloudInitCopies are what cloud-init keeps of the user-data, in plain, for root alone: what it was given, what it made of it,

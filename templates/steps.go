@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed boot/steps
@@ -23,24 +24,35 @@ var checksSource string
 // functions are the shell functions that /etc/kiln/steps may hold, by name, each without comments and indentation.
 var functions = parse(stepsSource + etcdSource + poolSource + checksSource)
 
+// calls are the functions that each function names. They are the same for all machines, and there may be
+// ten thousand.
+var calls = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for name, text := range functions {
+		for _, word := range words.FindAllString(text, -1) {
+			if _, ok := functions[word]; ok && !slices.Contains(out[name], word) {
+				out[name] = append(out[name], word)
+			}
+		}
+	}
+	return out
+})
+
 // Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for checks of these
 // kinds ("port-free"), and what those call. It panics on a step or kind that there is not.
 func Steps(steps, kinds []string) string {
 	wanted := map[string]bool{}
 	var want func(name string)
 	want = func(name string) {
-		text, ok := functions[name]
-		if !ok {
+		if _, ok := functions[name]; !ok {
 			panic("templates: no function " + name)
 		}
 		if wanted[name] {
 			return
 		}
 		wanted[name] = true
-		for _, word := range words.FindAllString(text, -1) {
-			if _, ok := functions[word]; ok {
-				want(word)
-			}
+		for _, callee := range calls()[name] {
+			want(callee)
 		}
 	}
 	want("step_done")
