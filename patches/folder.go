@@ -273,6 +273,9 @@ func (p place) outside(value string, kind use) string {
 		return "lies above or beside the folder of this kustomization, and kustomize reads no file from there; " +
 			"move the file, or name a folder with a kustomization of its own"
 	case kind != folder && p.reach(name):
+		if err := bounded(p.files[name]); kind != keyedFile && err != nil {
+			p.problem(name, "%s", err)
+		}
 		return ""
 	case (kind == folder || kind == either) && p.isFolder(name):
 		p.folder(name)
