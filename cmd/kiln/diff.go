@@ -28,8 +28,9 @@ const states = `A and B are each
 type compareFlags struct {
 	public, secrets, output string
 
-	in    io.Reader   // what --secrets - means
-	given *pki.Bundle // of --secrets, which may be a pipe: it is read once
+	in       io.Reader // what --secrets - means
+	messages io.Writer
+	given    *pki.Bundle // of --secrets, which may be a pipe: it is read once
 }
 
 func (f *compareFlags) add(cmd *cobra.Command) {
@@ -44,7 +45,7 @@ func (f *compareFlags) wrong(cmd *cobra.Command) error {
 	if f.public != "" && f.secrets != "" {
 		return usageError{errors.New("--public and --secrets: name one of them")}
 	}
-	f.in = cmd.InOrStdin()
+	f.in, f.messages = cmd.InOrStdin(), cmd.ErrOrStderr()
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (f *compareFlags) configured(path string) (*change.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := progressLine(os.Stderr, r.Machines())
+	progress, finish := progressLine(f.messages, r.Machines())
 	defer finish()
 	return r.State(progress)
 }

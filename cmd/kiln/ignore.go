@@ -135,7 +135,7 @@ func readIgnore(name string) ([]byte, error) {
 func matched(text []byte, place string, isFolder, before bool) bool {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\r\n")
-		if bare := strings.TrimRight(line, " \t"); strings.HasSuffix(bare, `\`) && bare != line {
+		if bare := strings.TrimRight(line, " "); strings.HasSuffix(bare, `\`) && bare != line {
 			line = bare + " " // the blank is escaped: it belongs to the name
 		} else {
 			line = bare

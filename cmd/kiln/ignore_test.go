@@ -24,6 +24,7 @@ func TestMatched(t *testing.T) {
 		{"[!a]b\n", "ab", false, false},
 		{"[!a]b\n", "cb", false, true},
 		{"nodes   \n", "nodes", true, true},
+		{"nodes\t\n", "nodes", true, false},
 		{"nodes\\ \n", "nodes ", false, true},
 		{"nodes\\ \n", "nodes", false, false},
 	} {

@@ -82,7 +82,10 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	if _, err := render.WriteFiles(render.Files{Dir: out, Files: files}); err != nil {
 		return err
 	}
-	return f.report(cmd.OutOrStdout(), images)
+	if err := f.report(cmd.OutOrStdout(), images); err != nil {
+		return reportError{err}
+	}
+	return nil
 }
 
 // target is the folder for so many images of the machines in dir, and the name of each in it.

@@ -2,22 +2,32 @@ package main
 
 import (
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// programs is the PATH that the process was started with. Empty means that isolate has not been called.
+// programs is the PATH that the process was started with, once isolate has taken it away.
 var programs string
 
 // isolate takes from the process what rendering does not need, and what the libraries below it could be
-// led to use: clients of HTTP, and programs that are found by their name. kustomize has both. What it reads is
-// compared with the add-on's own files before; this holds if that comparison has a hole.
-func isolate() {
+// led to use: the default client of HTTP, programs that are found by their name, and words of their own to
+// people. kustomize has all three. What it reads is compared with the add-on's own files before; this holds if that
+// comparison has a hole. Its words may quote a Secret, or be escapes for a terminal. isolate returns the
+// standard error that is left for kiln.
+func isolate() (messages *os.File) {
+	messages = os.Stderr
+	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		os.Stderr = null
+	}
+	log.SetOutput(io.Discard)
 	http.DefaultTransport = offline{}
 	programs = os.Getenv("PATH")
 	_ = os.Setenv("PATH", "") // fails for names that are malformed alone
+	return messages
 }
 
 // offline refuses every request.
@@ -37,8 +47,11 @@ func gitCommand(args ...string) *exec.Cmd {
 		}
 	}
 	cmd := exec.Command(name, args...) // #nosec G204 -- git alone, with words of kiln's own and a tree that is no option
+	// The settings of a work tree are its author's. In a partial clone git would fetch what is missing, by a
+	// program that they name (gitprotocol-v2, promisor remotes).
+	cmd.Env = append(os.Environ(), "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 	if programs != "" {
-		cmd.Env = append(os.Environ(), "PATH="+programs)
+		cmd.Env = append(cmd.Env, "PATH="+programs)
 	}
 	return cmd
 }

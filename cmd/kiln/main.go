@@ -26,6 +26,9 @@ const (
 // usageError is a wrong command line.
 type usageError struct{ error }
 
+// reportError is a failure to print what was done, after it was done.
+type reportError struct{ error }
+
 // errDifferent makes the command end with exitDifferent; its message has been printed.
 var errDifferent = errors.New("different")
 
@@ -33,8 +36,8 @@ var errDifferent = errors.New("different")
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 func main() {
-	isolate()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	messages := isolate()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages))
 }
 
 // run is the whole program: it returns the exit code.
@@ -50,6 +53,7 @@ func run(args []string, in io.Reader, out, messages io.Writer) int {
 	err := cmd.Execute()
 	var problems config.Problems
 	var usage usageError
+	var report reportError
 	switch {
 	case err == nil:
 		return exitDone
@@ -65,6 +69,10 @@ func run(args []string, in io.Reader, out, messages io.Writer) int {
 		sayLines(messages, usage)
 		say(messages, "kiln: see: kiln help\n")
 		return exitUsage
+	case errors.As(err, &report):
+		sayLines(messages, report)
+		say(messages, "kiln: the files are written; only the report of it could not be\n")
+		return exitWrong
 	default:
 		sayLines(messages, err)
 		if !errors.Is(err, render.ErrPartial) {
@@ -133,4 +141,15 @@ func sayLines(w io.Writer, err error) {
 // say writes a message. One that cannot be written has nowhere else to go.
 func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
+}
+
+// shellWord quotes a path for a command that people paste, where it needs that.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./-", r)
+	}
+	if strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

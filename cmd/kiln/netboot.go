@@ -107,7 +107,10 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	for _, s := range result.Skipped {
 		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
-	return f.report(cmd.OutOrStdout(), result, changes)
+	if err := f.report(cmd.OutOrStdout(), result, changes); err != nil {
+		return reportError{err}
+	}
+	return nil
 }
 
 // skipped says of each machine without a script why.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kiln/pki"
 	"kiln/render"
@@ -162,7 +160,7 @@ func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options rende
 // finish reports what was done, and tells by the error whether anything differs.
 func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath string, result *render.Result) error {
 	if err := f.report(cmd, result); err != nil {
-		return err
+		return reportError{err}
 	}
 	old, err := f.oldPublic(cmd.ErrOrStderr(), r, bundlePath)
 	if err != nil {
@@ -307,7 +305,8 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 			say(out, "bodies are fetched by their machines, such as %s; kiln serve %s hands them out\n", result.Inventory.Documents[i].Body.URL, f.out)
 		}
 		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
+			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged,
+			shellWord(filepath.Join(f.out, render.AdminFile)))
 	}
 	return nil
 }
@@ -417,10 +416,11 @@ func warnEach(w io.Writer, result *render.Result, has string, about func(*render
 // progressLine returns a function that shows how far the run is, on a terminal and only after a second, and one that clears the
 // line.
 func progressLine(w io.Writer, total int) (progress func(int), finish func()) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	s, ok := w.(*screen)
+	if !ok || !s.terminal {
 		return nil, func() {}
 	}
+	w = s.w // the line is drawn over
 	start, shown := time.Now(), time.Time{}
 	return func(done int) {
 			if now := time.Now(); now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,7 @@ func (f *compareFlags) page(config, since string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := progressLine(os.Stderr, r.Machines())
+	progress, finish := progressLine(f.messages, r.Machines())
 	defer finish()
 	in := report.Input{}
 	if in.Cluster, err = r.State(progress); err != nil {

@@ -98,6 +98,10 @@ func Read(open func(name string) ([]byte, error)) (*Cluster, error) {
 			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
 			c.Facts[name] = value
 		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
+			// Names stand in commands that people paste.
+			if !machineName.MatchString(words[1]) {
+				return nil, fmt.Errorf("%s: line %d: %q is no name of a machine: this is no review twin", Index, i+1, words[1])
+			}
 			m := &Machine{Pool: words[0] == "pool", Name: words[1], Role: words[2], OS: words[3], Platform: words[4], Format: words[5], Facts: map[string]string{}}
 			for j := 6; j+1 < len(words); j += 2 {
 				m.Facts[words[j]] = words[j+1]
@@ -121,6 +125,9 @@ func Read(open func(name string) ([]byte, error)) (*Cluster, error) {
 	}
 	return c, nil
 }
+
+// machineName is what a Node and a pool can be called.
+var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // Mark is the first line of a twin's INDEX, for fmt: the cluster's name and UUID, and Kubernetes' version.
 const Mark = "kiln review twin of cluster %s %s Kubernetes %s\n"

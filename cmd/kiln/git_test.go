@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestGitFetchesNothing: in a partial clone git would fetch the files that a revision lacks, by whatever
+// program the clone's settings name.
+func TestGitFetchesNothing(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "mark")
+	script := `set -e
+cd "$1"
+git init -q up
+cd up
+mkdir review
+echo text >review/INDEX
+git add . && git -c user.name=x -c user.email=x@example.com commit -qm x
+git config uploadpack.allowFilter true
+cd ..
+git clone -q --no-local --filter=blob:none --no-checkout "file://$PWD/up" clone
+cd clone
+git config remote.origin.url ssh://host.invalid/x
+git config core.sshCommand "touch $2; false"
+`
+	out, err := exec.Command("sh", "-c", script, "--", dir, mark).CombinedOutput()
+	require.NoError(t, err, string(out))
+	cmd := gitCommand("-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	_, err = cmd.Output()
+	require.Error(t, err, "the file is not in the clone")
+	require.NoFileExists(t, mark)
+
+	// Without these settings the mark is made: the test can fail.
+	cmd = exec.Command("git", "-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	cmd.Env = os.Environ()
+	_, err = cmd.Output()
+	require.Error(t, err)
+	require.FileExists(t, mark)
+}
