@@ -59,6 +59,9 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	out, name, err := f.target(dir, len(entries))
+	if err == nil && f.out != "" {
+		err = outsideTwin("out", f.out)
+	}
 	if err != nil {
 		return err
 	}

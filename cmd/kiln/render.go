@@ -95,6 +95,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if f.out == "" {
 		return f.runReview(cmd)
 	}
+	if err := outsideTwin("out", f.out); err != nil {
+		return err
+	}
 	messages := cmd.ErrOrStderr()
 	cluster, err := render.Config(f.config)
 	if err != nil {
@@ -153,6 +156,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 
 // write renders into the folders that the flags name.
 func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options render.Options) (*render.Result, error) {
+	if err := strays(f.review); err != nil {
+		return nil, err
+	}
 	progress, finish := progressLine(messages, r.Machines())
 	defer finish()
 	options.Review, options.Check, options.Progress = f.review, f.check, progress
@@ -248,6 +254,9 @@ func (f *renderFlags) mayBegin(path, name string) error {
 		if !absent(there.path) {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}
+	}
+	if err := outsideTwin("secrets", path); err != nil {
+		return err
 	}
 	if dir := filepath.Dir(path); absent(dir) {
 		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)
