@@ -255,6 +255,9 @@ func (f *renderFlags) mayBegin(path, name string) error {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}
 	}
+	if err := f.twinWithoutBundle(path, name); err != nil {
+		return err
+	}
 	if err := outsideTwin("secrets", path); err != nil {
 		return err
 	}

@@ -68,6 +68,26 @@ func strays(dir string) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// twinWithoutBundle returns an error if a twin shows that the cluster is there already, and its
+// bundle is missing: the twin that --review names, or the folder review beside the configuration.
+func (f *renderFlags) twinWithoutBundle(bundle, cluster string) error {
+	for _, dir := range []string{f.review, filepath.Join(filepath.Dir(f.config), "review")} {
+		if dir == "" {
+			continue
+		}
+		switch twin := render.ReadTwin(dir); {
+		case twin == nil:
+		case twin.Name == cluster:
+			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: a new one would be another cluster; "+
+				"restore the bundle, or name it with --secrets", filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
+		case dir == f.review:
+			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; name another folder with --review",
+				filepath.Clean(dir), twin.Name, twin.Cluster, cluster)
+		}
+	}
+	return nil
+}
+
 // secretName reports whether kiln gives such a name to a file with secrets, or to one that lies
 // beside such files: the INDEX of an unpacked machine, the list of a folder.
 func secretName(name string) bool {
