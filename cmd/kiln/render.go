@@ -111,6 +111,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := olderThan(render.PublicPath(f.config, cluster.Metadata.Name), path, &bundle.Public); err != nil {
+		return err
+	}
 	renewed := f.restore != "" && f.renew(bundle, cluster)
 	if renewed && kind == bundlePiped && !f.check {
 		return fmt.Errorf("--restore gives etcd a new identity, which the bundle has to keep, and what comes from --secrets %s cannot be written back; name the bundle's file", path)
