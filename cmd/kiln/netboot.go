@@ -104,6 +104,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	keepOutOfGit(cmd.ErrOrStderr(), ".", ignored{f.out, true})
 	for _, line := range f.exposure(entries) {
 		say(cmd.ErrOrStderr(), "kiln: %s\n", line)
 	}

@@ -125,7 +125,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := f.restoreEtcd(r, renewed && f.check); err != nil {
 		return err
 	}
-	options := render.Options{BeforeCommit: func(result *render.Result) (err error) {
+	options := render.Options{BeforeCommit: func(*render.Result) (err error) {
 		switch {
 		case kind == bundleNew:
 			err = render.CreateBundle(path, bundle)
@@ -134,7 +134,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		case kind == bundleStored:
 			folder.Tidy(path)
 		}
-		if err == nil && (kind == bundleNew || result.Fresh) {
+		if err == nil {
 			// The bundle is there already, and the documents come next.
 			f.keepOutOfGit(messages, path, kind)
 		}
@@ -183,14 +183,14 @@ func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath s
 	return nil
 }
 
-// keepOutOfGit keeps what this render made out of git: the documents, and the bundle unless it came
+// keepOutOfGit keeps what this render writes out of git: the documents, and the bundle unless it came
 // from a pipe.
 func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundleKind) {
 	secrets := []ignored{{bundle, false}, {f.out, true}}
 	if kind == bundlePiped {
 		secrets = secrets[1:]
 	}
-	keepOutOfGit(messages, f.config, secrets...)
+	keepOutOfGit(messages, filepath.Dir(f.config), secrets...)
 }
 
 // tellClosed tells who could have got at the documents.
