@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/config"
 )
 
 // The bundle's form.
@@ -150,7 +152,7 @@ func Load(data []byte) (*Bundle, error) {
 	if len(data) > maxBundle {
 		return nil, fmt.Errorf("larger than %d bytes: this is not a bundle", maxBundle)
 	}
-	if err := notBundle(data); err != nil {
+	if err := Mistaken(data); err != nil {
 		return nil, err
 	}
 	var f bundleFile
@@ -200,10 +202,10 @@ func Load(data []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// notBundle tells the files apart that people take for a bundle, and returns what to do; nil if it
-// is none of them.
-func notBundle(data []byte) error {
-	switch {
+// Mistaken returns what to do with a file that people take for a bundle and that is none: an empty
+// one, an encrypted one, another file of the cluster. It returns nil for all others.
+func Mistaken(data []byte) error {
+	switch what, flag := config.Recognize(data); {
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New("the bundle is empty; a render that was killed while it made the bundle can leave that. " +
 			"If no document was made from it, nothing is lost: remove the file. Otherwise restore it from a copy")
@@ -211,16 +213,17 @@ func notBundle(data []byte) error {
 		return errors.New("the bundle is encrypted with age; decrypt it on the way: --secrets <(age -d -i KEY FILE)")
 	case encrypted.Match(data):
 		return errors.New("the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
-	case public.Match(data):
+	case flag == "public":
 		return errors.New("this is the public half of a bundle, which holds no key; name the bundle itself")
+	case flag == "config":
+		return errors.New("this is a configuration; it belongs to --config")
+	case what != "" && flag == "":
+		return fmt.Errorf("this is %s; name the bundle itself", what)
 	}
 	return nil
 }
 
-var (
-	encrypted = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
-	public    = regexp.MustCompile(`(?m)^kind: ` + kindPublic + `\s*$`)
-)
+var encrypted = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
 
 // errCutOff is the cause when a bundle has no end.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")

@@ -30,6 +30,21 @@ func purposes() (cluster, machines []string) {
 // machine.
 func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
 
+// Older returns the first secret, by name, whose generation is lower than in another state of the
+// same cluster's public half; empty if there is none. Dates do not count: kiln secrets extend also
+// makes them earlier.
+func (p *Public) Older(than *Public) string {
+	if p.Cluster != than.Cluster {
+		return ""
+	}
+	for _, name := range sortedKeys(than.Generations) {
+		if p.Generation(name) < than.Generation(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // generationProblem returns what is wrong with an entry of Generations, or "". An entry that
 // rotates nothing must not look as if it did.
 func generationProblem(name string, generation int) string {

@@ -8,6 +8,25 @@ import (
 	"kiln/pki"
 )
 
+// TestOlder: a lower generation of any secret makes a bundle older, and nothing else does.
+func TestOlder(t *testing.T) {
+	t.Parallel()
+	now := pki.Public{Cluster: "a", Generations: map[string]int{"admin": 2, "serve": 3, "token/x": 1}}
+	for name, row := range map[string]struct {
+		bundle pki.Public
+		want   string
+	}{
+		"the same":        {now, ""},
+		"newer":           {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 3, "serve": 3}}, ""},
+		"an entry of 1":   {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 2, "serve": 3}}, ""},
+		"no entries":      {pki.Public{Cluster: "a"}, "admin"},
+		"one is lower":    {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 9, "serve": 2}}, "serve"},
+		"another cluster": {pki.Public{Cluster: "b"}, ""},
+	} {
+		require.Equal(t, row.want, row.bundle.Older(&now), name)
+	}
+}
+
 // TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read,
 // all of them at once.
 func TestGenerationsAreStrict(t *testing.T) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -91,9 +92,12 @@ func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err err
 	if err != nil {
 		return nil, false, err
 	}
-	if stored {
+	switch {
+	case stored:
 		b, err = storedBundle(path, data)
-	} else {
+	case len(bytes.TrimSpace(data)) == 0:
+		err = fmt.Errorf("%s: nothing came through the pipe: did the command before it fail?", name)
+	default:
 		b, err = loadBundle(name, data)
 	}
 	return b, stored, err
@@ -101,6 +105,10 @@ func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err err
 
 // storedBundle checks who may read and change a bundle in a file, and loads it.
 func storedBundle(path string, data []byte) (*pki.Bundle, error) {
+	// What is no bundle is told as that first: its mode does not matter.
+	if err := pki.Mistaken(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

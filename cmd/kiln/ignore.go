@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kiln/render/folder"
@@ -26,46 +27,77 @@ type ignored struct {
 	isFolder bool
 }
 
-// keepOutOfGit adds what holds secrets to the .gitignore beside a configuration, if it lies in a
-// git work tree, and tells what it did. What cannot be added, or what git has already, is told too.
-// It never fails: the secrets are safe where they are, and git add is what has to be warned of.
-func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(absolute(config)))
-	if err != nil {
-		return
-	}
-	top := workTree(dir)
-	if top == "" {
-		return
-	}
+// keepOutOfGit adds what holds secrets to the .gitignore in the folder dir, as far as it lies below
+// that folder and in the same git work tree, and tells what it did. What lies in a work tree
+// otherwise, or is tracked by git already, is told too. It never fails: the secrets are safe where
+// they are, and git add is what has to be warned of.
+func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
+	base := resolved(dir)
 	var lines, shown []string
 	for _, s := range secrets {
-		place, ok := inside(top, s.name)
-		if !ok || isIgnored(top, place, s.isFolder) {
+		if s.isFolder && !absent(filepath.Join(s.name, ".git")) {
+			say(messages, "kiln: %s holds secrets and is a git work tree; name a folder of their own\n", s.name)
+		}
+		top, place := s.workTree()
+		if place == "" || isIgnored(top, place, s.isFolder) {
 			continue
 		}
-		if beside, ok := inside(dir, s.name); ok {
-			lines = append(lines, pattern(beside, s.isFolder))
-			shown = append(shown, lines[len(lines)-1])
+		if beside, ok := inside(base, s.name); ok && workTree(base) == top {
+			if line := pattern(beside, s.isFolder); !wanted(base, line) {
+				lines, shown = append(lines, line), append(shown, line)
+			}
 			continue
 		}
 		say(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n",
 			s.name, pattern(place, s.isFolder), filepath.Join(top, ignoreFile))
 	}
+	if len(shown) > maxShown {
+		shown = append(shown[:maxShown:maxShown], fmt.Sprintf("%d more", len(shown)-maxShown))
+	}
 	if len(lines) > 0 {
-		name := filepath.Join(filepath.Dir(config), ignoreFile)
+		name := filepath.Join(dir, ignoreFile)
 		if err := addLines(name, lines); err != nil {
 			say(messages, "kiln: %s; add %s yourself, which hold secrets\n", err, strings.Join(shown, " and "))
 		} else {
 			say(messages, "kiln: %s: added %s, so that git does not track secrets\n", name, strings.Join(shown, " and "))
 		}
 	}
+	here := workTree(resolved("."))
 	for _, s := range secrets {
-		if place, ok := inside(top, s.name); ok && tracked(top, place) {
-			say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
-				"run: git rm -r --cached %s, and take it out of the history\n", s.name, ignoreFile, s.name)
+		top, place := s.workTree()
+		if place == "" || !tracked(top, place) {
+			continue
 		}
+		remove := "git rm -r --cached " + s.name
+		if top != here {
+			remove = fmt.Sprintf("git -C %s rm -r --cached %s", top, place)
+		}
+		say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
+			"run: %s, and take it out of the history\n", s.name, ignoreFile, remove)
 	}
+}
+
+// maxShown bounds how many lines of a .gitignore a message shows.
+const maxShown = 5
+
+// workTree returns the work tree that a file or folder with secrets lies in, and its path in there
+// with slashes; both are empty if it lies in none.
+func (s *ignored) workTree() (top, place string) {
+	if top = workTree(filepath.Dir(resolved(s.name))); top == "" {
+		return "", ""
+	}
+	place, ok := inside(top, s.name)
+	if !ok {
+		return "", ""
+	}
+	return top, place
+}
+
+// wanted reports whether the .gitignore in a folder says with a line of its own that git is to track
+// what a pattern names: that was somebody's decision.
+func wanted(dir, pattern string) bool {
+	text, err := readIgnore(filepath.Join(dir, ignoreFile))
+	return err == nil && slices.Contains(strings.Split(string(text), "\n"), "!"+pattern)
 }
 
 // workTree returns the folder of the git work tree that dir is in; empty if it is in none. Its .git

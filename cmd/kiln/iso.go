@@ -59,6 +59,9 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	out, name, err := f.target(dir, len(entries))
+	if err == nil && f.out != "" {
+		err = outsideTwin("out", f.out)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,10 +85,24 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	if _, err := render.WriteFiles(render.Files{Dir: out, Files: files}); err != nil {
 		return err
 	}
+	keepOutOfGit(cmd.ErrOrStderr(), ".", outputs(out, f.out, images)...)
 	if err := f.report(cmd.OutOrStdout(), images); err != nil {
 		return reportError{err}
 	}
 	return nil
+}
+
+// outputs returns what is to stay out of git: the folder out of the images, if it is one for them.
+// It is not if the flag names one image, or if the folder is the working directory or above it.
+func outputs(out, flag string, images []image) []ignored {
+	if info, err := os.Stat(flag); (flag == "" || err == nil && info.IsDir()) && !within(out, ".") && resolved(out) != resolved(".") {
+		return []ignored{{out, true}}
+	}
+	var list []ignored
+	for _, i := range images {
+		list = append(list, ignored{i.Image, false})
+	}
+	return list
 }
 
 // target is the folder for so many images of the machines in dir, and the name of each in it.

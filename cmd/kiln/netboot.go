@@ -85,6 +85,9 @@ func (f *netbootFlags) wrong() error {
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
+	if err := outsideTwin("out", f.out); err != nil {
+		return err
+	}
 	dir, inv, entries, err := render.Rendered(name)
 	if err != nil {
 		return err
@@ -101,6 +104,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	keepOutOfGit(cmd.ErrOrStderr(), ".", ignored{f.out, true})
 	for _, line := range f.exposure(entries) {
 		say(cmd.ErrOrStderr(), "kiln: %s\n", line)
 	}

@@ -93,6 +93,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if f.out == "" {
 		return f.runReview(cmd)
 	}
+	if err := outsideTwin("out", f.out); err != nil {
+		return err
+	}
 	messages := cmd.ErrOrStderr()
 	cluster, err := render.Config(f.config)
 	if err != nil {
@@ -106,6 +109,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := olderThan(render.PublicPath(f.config, cluster.Metadata.Name), path, &bundle.Public); err != nil {
+		return err
+	}
 	renewed := f.restore != "" && f.renew(bundle, cluster)
 	if renewed && kind == bundlePiped && !f.check {
 		return fmt.Errorf("--restore gives etcd a new identity, which the bundle has to keep, and what comes from --secrets %s cannot be written back; name the bundle's file", path)
@@ -117,7 +123,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := f.restoreEtcd(r, renewed && f.check); err != nil {
 		return err
 	}
-	options := render.Options{BeforeCommit: func(result *render.Result) (err error) {
+	options := render.Options{BeforeCommit: func(*render.Result) (err error) {
 		switch {
 		case kind == bundleNew:
 			err = render.CreateBundle(path, bundle)
@@ -126,7 +132,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		case kind == bundleStored:
 			folder.Tidy(path)
 		}
-		if err == nil && (kind == bundleNew || result.Fresh) {
+		if err == nil {
 			// The bundle is there already, and the documents come next.
 			f.keepOutOfGit(messages, path, kind)
 		}
@@ -151,6 +157,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 
 // write renders into the folders that the flags name.
 func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options render.Options) (*render.Result, error) {
+	if err := strays(f.review); err != nil {
+		return nil, err
+	}
 	progress, finish := progressLine(messages, r.Machines())
 	defer finish()
 	options.Review, options.Check, options.Progress = f.review, f.check, progress
@@ -172,14 +181,14 @@ func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath s
 	return nil
 }
 
-// keepOutOfGit keeps what this render made out of git: the documents, and the bundle unless it came
+// keepOutOfGit keeps what this render writes out of git: the documents, and the bundle unless it came
 // from a pipe.
 func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundleKind) {
 	secrets := []ignored{{bundle, false}, {f.out, true}}
 	if kind == bundlePiped {
 		secrets = secrets[1:]
 	}
-	keepOutOfGit(messages, f.config, secrets...)
+	keepOutOfGit(messages, filepath.Dir(f.config), secrets...)
 }
 
 // tellClosed tells who could have got at the documents.
@@ -246,6 +255,12 @@ func (f *renderFlags) mayBegin(path, name string) error {
 		if !absent(there.path) {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}
+	}
+	if err := f.twinWithoutBundle(path, name); err != nil {
+		return err
+	}
+	if err := outsideTwin("secrets", path); err != nil {
+		return err
 	}
 	if dir := filepath.Dir(path); absent(dir) {
 		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)

@@ -25,6 +25,9 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := olderThan(render.PublicPath(f.config, cluster.Metadata.Name), bundlePath, public); err != nil {
+		return err
+	}
 	r, err := render.NewPublic(cluster, public)
 	if err != nil {
 		return err
@@ -70,6 +73,24 @@ func half(in io.Reader, config, secretsFlag, publicFlag, cluster string) (public
 func absent(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// olderThan returns an error if a bundle is older than the public half in a file: its old keys
+// would come back. A file that is not there, or is no public half, says nothing.
+func olderThan(stored, bundlePath string, b *pki.Public) error {
+	there, err := render.Public(stored)
+	if err != nil {
+		return nil
+	}
+	name := b.Older(there)
+	if name == "" {
+		return nil
+	}
+	if bundlePath == "-" {
+		bundlePath = "standard input"
+	}
+	return fmt.Errorf("%s: the bundle is older than %s: %s is %d here and %d there, and old keys would come back; "+
+		"restore the newer copy of the bundle", bundlePath, stored, name, b.Generation(name), there.Generation(name))
 }
 
 // oldPublic says that a public half lies beside the configuration that is no longer the bundle's, and tells so: who has no secrets would

@@ -45,6 +45,9 @@ func publicCommand() *cobra.Command {
 				return err
 			}
 			if out != "" {
+				if err := olderThan(out, path, &b.Public); err != nil {
+					return err
+				}
 				if err := render.WritePublic(out, &b.Public); err != nil {
 					return err
 				}

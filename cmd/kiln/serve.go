@@ -141,9 +141,9 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	defer func() { _ = l.Close() }()
 	lines := cmd.ErrOrStderr()
 	if f.log != "" {
-		file, err := os.OpenFile(f.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		file, err := openLog(f.log)
 		if err != nil {
-			return fmt.Errorf("--log: %w", err)
+			return err
 		}
 		defer func() { _ = file.Close() }()
 		lines = file

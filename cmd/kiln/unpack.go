@@ -107,6 +107,11 @@ func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []s
 
 // write writes all files.
 func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
+	if f.showSecrets {
+		if err := outsideTwin("out", f.out); err != nil {
+			return err
+		}
+	}
 	secrets, err := u.Write(f.out)
 	if err != nil {
 		return err

@@ -27,6 +27,10 @@ func ParsePublic(name string, data []byte, dir fs.FS) (*Cluster, error) {
 
 func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	r := &reporter{file: name}
+	if problem := mistaken(data); problem != "" {
+		r.add(0, 0, "", problem)
+		return nil, r.problems()
+	}
 	root := readDocument(data, r)
 	if root == nil {
 		return nil, r.problems()

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -62,4 +63,12 @@ func shortened(text string) string {
 		return strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	return text
+}
+
+// IsLine reports whether a line is one of the log.
+func IsLine(line []byte) bool {
+	var r record
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(&r) == nil && r.Time != "" && r.Event != ""
 }
