@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -42,7 +41,7 @@ func (f *netbootFlags) listed(index []byte, inv *render.Inventory) ([]string, er
 	}
 	var names []string
 	for _, name := range old.Files {
-		if fs.ValidPath(name) && name != "." {
+		if media.Made(name) {
 			names = append(names, name)
 		}
 	}

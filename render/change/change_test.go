@@ -145,6 +145,7 @@ func TestRead(t *testing.T) {
 	}{
 		"no INDEX":            {map[string]string{"INDEX": ""}, "INDEX"},
 		"another INDEX":       {map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin"},
+		"no machine's name":   {map[string]string{"INDEX": strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")}, `"$(id)" is no name of a machine`},
 		"no machine's INDEX":  {map[string]string{"a/INDEX": ""}, "a/INDEX"},
 		"a line of nothing":   {map[string]string{"a/INDEX": "what is this\n"}, `a/INDEX: "what is this" is no line of a review twin`},
 		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},

@@ -34,8 +34,9 @@ func (f *Folder) adopt() error {
 	// there.
 	var left map[string]bool
 	if cut, err := f.read(f.List+Suffix, maxList); err == nil {
-		names, _ := f.Read(cut)
-		left = set(names)
+		if names, err := f.Read(cut); err == nil {
+			left = set(names)
+		}
 	}
 	stranger, err := f.stranger(left)
 	if err != nil {

@@ -2,6 +2,8 @@ package media
 
 import (
 	"encoding/json"
+	"io/fs"
+	"regexp"
 	"slices"
 )
 
@@ -24,6 +26,15 @@ func (w *writer) index() {
 	x := Index{APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL, Machines: w.result.Boots, Files: slices.Sorted(slices.Values(w.result.Paths))}
 	w.fail(w.addJSON(IndexFile, x))
 }
+
+// made matches the paths of files that Netboot makes.
+var made = regexp.MustCompile(`^(boot\.ipxe|ipxe/(pools/)?[a-z0-9.-]+\.ipxe|initrd/(pools/)?[a-z0-9.-]+\.cpio\.gz|` +
+	`installer/(pools/)?[a-z0-9.-]+\.ign|matchbox/(ignition|profiles|groups)/[a-z0-9.-]+|` +
+	`(pools/)?[a-z0-9.-]+/(config\.ign|user-data|meta-data|vendor-data|network-config|body\.ign|body\.sh))$`)
+
+// Made reports whether Netboot makes files with this path. An index may come from anybody, and what it lists
+// is replaced and removed.
+func Made(name string) bool { return fs.ValidPath(name) && made.MatchString(name) }
 
 // ParseIndex reads an index; it returns nil if data is something else.
 func ParseIndex(data []byte) *Index {
