@@ -160,8 +160,7 @@ func Load(data []byte) (*Bundle, error) {
 		if cutOff(data) {
 			return nil, errCutOff
 		}
-		// The decoder's own text may quote what it could not read.
-		return nil, errors.New("not a bundle: its YAML does not have the form that kiln writes")
+		return nil, formProblems(data) // the decoder's own text may quote what it could not read
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

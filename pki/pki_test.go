@@ -346,7 +346,7 @@ func TestLoadRefuses(t *testing.T) {
 	for name, row := range map[string]struct{ text, want string }{
 		"empty":           {"", "the bundle is empty"},
 		"not YAML":        {"\t\x00", "not a bundle"},
-		"unknown key":     {string(good) + "extra: 1\n", "not a bundle"},
+		"unknown key":     {string(good) + "extra: 1\n", "a bundle has no such key here"},
 		"encrypted":       {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
 		"cut off":         {string(good[:len(good)/2]), "the bundle is not whole: its end is missing"},
 		"cut off early":   {string(good[:300]), "the bundle is not whole: its end is missing"},
