@@ -102,13 +102,19 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 // maxInventory bounds an inventory: that of 100,000 machines has less.
 const maxInventory = 256 << 20
 
-// ReadInventory returns the inventory of an output folder, or nil if there is none.
+// ReadInventory returns the inventory of an output folder, or nil if there is none. No link is
+// followed out of the folder.
 func ReadInventory(out string) (*Inventory, error) {
 	name := filepath.Join(out, InventoryFile)
-	data, err := folder.Read(name, maxInventory)
+	file, err := folder.OpenInside(out, InventoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := folder.ReadUpTo(name, file, maxInventory)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,11 @@ package folder
 import "os"
 
 // modes says that the system has no mode bits that keep others out; nonblock, that it has no pipes
-// among files.
+// among files; nofollow, that only Lstat tells a link from a file.
 const (
 	modes    = false
 	nonblock = 0
+	nofollow = 0
 )
 
 // lockFolder does nothing where the system has no advisory locks on folders.
