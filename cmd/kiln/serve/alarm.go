@@ -2,11 +2,10 @@ package serve
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"kiln/render/terminal"
 )
 
 // alarm is a kind of thing that a person has to know at once, and not only from the log.
@@ -82,7 +81,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		k.hidden = 0
 	}
 	if a.warn != nil {
-		a.warn(printable(line))
+		a.warn(terminal.Visible(line, ""))
 	}
 }
 
@@ -96,14 +95,4 @@ func (a *alarms) summary() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// printable returns text in one line without anything that a terminal obeys.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, text)
 }
