@@ -108,7 +108,7 @@ func storedBundle(path string, data []byte) (*pki.Bundle, error) {
 	if open := info.Mode().Perm() & 0o077; open != 0 {
 		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
 	}
-	if !folder.Owner(info) {
+	if !folder.OwnedByUser(info) {
 		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, and it holds every secret of the cluster; chown it, and chmod 600 it", path)
 	}
 	return loadBundle(path, data)

@@ -99,9 +99,6 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	return w.run()
 }
 
-// maxInventory bounds an inventory: that of 100,000 machines has less.
-const maxInventory = 256 << 20
-
 // ReadInventory returns the inventory of an output folder, or nil if there is none. No link is
 // followed out of the folder.
 func ReadInventory(out string) (*Inventory, error) {
@@ -114,7 +111,7 @@ func ReadInventory(out string) (*Inventory, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	data, err := folder.ReadUpTo(name, file, maxInventory)
+	data, err := folder.ReadUpTo(name, file, folder.MaxList)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +162,7 @@ type Files struct {
 // WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
 func WriteFiles(files Files) (*Changes, error) {
 	f, err := folder.Open(folder.Options{
-		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Read: files.Listed, Shared: true,
+		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Paths: files.Listed, Shared: true,
 	})
 	if err != nil {
 		return nil, err
@@ -183,7 +180,7 @@ func WriteFiles(files Files) (*Changes, error) {
 	if err := joined(errs); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{func() error { return f.Sweep() }, f.Sync, f.Commit} {
+	for _, step := range []func() error{func() error { return f.MarkStale() }, f.Sync, f.Commit} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -273,7 +270,7 @@ func (w *writer) commit(folders []*folder.Folder) error {
 func (w *writer) openDocuments() (err error) {
 	w.documents, err = folder.Open(folder.Options{
 		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
-		List: InventoryFile, Read: func(list []byte) ([]string, error) {
+		List: InventoryFile, Paths: func(list []byte) ([]string, error) {
 			name := filepath.Join(w.out, InventoryFile)
 			inv, err := parseInventory(name, list)
 			if err == nil && inv.Kind != inventoryKind {
@@ -312,7 +309,7 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := w.documents.Sweep(); err != nil {
+	if err := w.documents.MarkStale(); err != nil {
 		return err
 	}
 	return w.documents.Stage(InventoryFile, append(inventory, '\n'))
@@ -398,7 +395,7 @@ func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{
 		Dir: dir, Mode: 0o644, Check: w.options.Check, What: "a review twin", Flag: "--review", Folders: true,
-		List: IndexFile, Read: func(list []byte) ([]string, error) {
+		List: IndexFile, Paths: func(list []byte) ([]string, error) {
 			there, err := parseTwin(filepath.Join(dir, IndexFile), list)
 			if err != nil {
 				return nil, err
@@ -457,7 +454,7 @@ func (w *writer) finishTwin() error {
 	for i := range w.twin.heads {
 		own = append(own, w.twin.heads[i].folder())
 	}
-	return w.review.Sweep(own...)
+	return w.review.MarkStale(own...)
 }
 
 // Write writes the machine's files below a new folder, its owner's alone, and an INDEX that tells modes, owners, links and units. It returns how many of

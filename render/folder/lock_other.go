@@ -18,5 +18,5 @@ func lockFolder(string) (unlock func(), err error) { return func() {}, nil }
 // lockFile does nothing where the system has no advisory locks.
 func lockFile(*os.File) error { return nil }
 
-// Owner reports whether a file belongs to this user, where the system can tell.
-func Owner(os.FileInfo) bool { return true }
+// OwnedByUser reports whether a file belongs to this user, where the system can tell.
+func OwnedByUser(os.FileInfo) bool { return true }

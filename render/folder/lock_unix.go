@@ -43,8 +43,8 @@ func lockFile(f *os.File) error {
 	return nil
 }
 
-// Owner reports whether a file belongs to this user or to root.
-func Owner(info os.FileInfo) bool {
+// OwnedByUser reports whether a file belongs to this user or to root.
+func OwnedByUser(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || s.Uid == 0 || int(s.Uid) == os.Geteuid()
 }
