@@ -1,6 +1,6 @@
 // Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA keys, the service
 // account key, seeds and dates. Every leaf key and certificate is derived from it and never stored, so that the same
-// bundle and configuration give the same bytes for ever. Only New draws randomness; the rest is pure.
+// bundle and configuration give the same bytes for ever. Only New and NewKey draw randomness; the rest is pure.
 package pki
 
 import (
@@ -80,7 +80,7 @@ type Options struct {
 	Algorithm       Algorithm
 }
 
-// New draws a new bundle. It is the only function here that is not pure: keys and seeds are random.
+// New draws a new bundle: keys and seeds are random.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
 	b := &Bundle{

@@ -23,7 +23,7 @@ func purposes() (cluster, machines []string) {
 	for i := range table {
 		machines = append(machines, table[i].base)
 	}
-	return cluster, append(machines, strings.TrimSuffix(poolTokens, "/"), strings.TrimSuffix(nodeTokens, "/"))
+	return cluster, append(machines, poolToken, nodeToken)
 }
 
 // ClusterSecrets returns the names of what is derived for the whole cluster and not for one

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 )
 
-// programs is the PATH that the process was started with. Empty means that isolate has not been called.
+// programs is the PATH that the process was started with. It is empty before isolate is called, and
+// if there was none.
 var programs string
 
 // isolate takes from the process what rendering does not need, and what the libraries below it could be
-// led to use: clients of HTTP, and programs that are found by their name. kustomize has both. What it reads is
+// led to use: clients of HTTP with the default transport, and programs that are found by their name.
+// kustomize has both. What it reads is
 // compared with the add-on's own files before; this holds if that comparison has a hole.
 func isolate() {
 	http.DefaultTransport = offline{}

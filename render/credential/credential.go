@@ -58,7 +58,8 @@ func (l Layer) Credential() (Found, bool) {
 }
 
 // worthReading reports whether a layer can be anything but noise. Almost every word of a text can
-// be decoded from base64, and what comes out is noise: the first bytes tell.
+// be decoded from base64, and what comes out is noise. The first bytes show it. Words are short: a
+// layer of more than 1 KiB is always worth reading.
 func (l Layer) worthReading() bool {
 	const sample = 8
 	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {
