@@ -141,10 +141,20 @@ func Make(path string, fill func(*os.Root) error) error {
 
 // removeFolder removes the folder that a run of Make left behind.
 func removeFolder(temp string) error {
-	if info, err := os.Lstat(temp); err != nil || !info.IsDir() {
-		return errors.Join(err, fmt.Errorf("%s: not a folder, and kiln needs its name; remove it", temp))
+	info, err := os.Lstat(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another run has removed it
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: not a folder, and kiln needs its name; remove it", temp)
 	}
 	unlock, err := lockFolder(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", temp, err)
 	}
