@@ -79,8 +79,8 @@ type Changes struct {
 	Diffs []Diff
 }
 
-// ErrForeign is the cause when a folder belongs to another cluster, or to something else.
-var ErrForeign = errors.New("the folder holds the documents of another cluster")
+// ErrForeign is the cause when a folder belongs to another cluster.
+var ErrForeign = errors.New("the folder belongs to another cluster")
 
 // Write renders every machine of the cluster: its document into the folder out, unless that is empty, and the review twin into
 // another. First all files get temporary names, synced, then come the renames, the inventory last. A run that fails leaves the
