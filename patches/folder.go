@@ -211,7 +211,7 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 			"add the output to the folder and name it under resources", field)
 	case kind == schema:
 		if name, ok := v.Interface().(map[string]string)["path"]; ok {
-			p.named(name, field+".path", file)
+			p.followField(name, field+".path", file)
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
@@ -233,14 +233,14 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 	case v.Kind() == reflect.Pointer:
 		p.walk(v.Elem(), field, kind)
 	case v.Kind() == reflect.String:
-		p.named(v.String(), field, kind)
+		p.followField(v.String(), field, kind)
 	default:
 		p.problem(p.name, "%s: kiln does not know this field", field)
 	}
 }
 
-// named looks at what a field names.
-func (p place) named(value, field string, kind use) {
+// followField follows what a field names, and notes a problem with it.
+func (p place) followField(value, field string, kind use) {
 	target := value
 	if kind == keyedFile {
 		if key, after, ok := strings.Cut(value, "="); ok && !address(key) {
@@ -250,14 +250,14 @@ func (p place) named(value, field string, kind use) {
 	if kind == patchText && inline(target) {
 		return
 	}
-	problem := p.outside(target, kind)
-	if problem != "" {
+	if problem := p.follow(target, kind); problem != "" {
 		p.problem(p.name, "%s: %s %s", field, shown(value), problem)
 	}
 }
 
-// outside returns why a value is no path of the add-on's, "" if it is one. It reads what the path leads to.
-func (p place) outside(value string, kind use) string {
+// follow reads the file or folder that value names, and returns why it may not be used; empty if it
+// may.
+func (p place) follow(value string, kind use) string {
 	name := path.Join(p.dir, value)
 	switch {
 	case value == "":

@@ -121,7 +121,7 @@ const caBackdate = 24 * time.Hour
 // Marshal returns the bundle as it is stored: YAML, with a comment that says what it is worth.
 func (b *Bundle) Marshal() ([]byte, error) {
 	f := bundleFile{
-		head:              b.head(kindSecrets),
+		head:              b.fileHead(kindSecrets),
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
@@ -137,9 +137,9 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode bundle: %w", err)
 	}
-	head := beginning + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
+	comment := beginning + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
 		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. kiln never rewrites it unless told to.\n"
-	return append([]byte(head), out...), nil
+	return append([]byte(comment), out...), nil
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
@@ -209,32 +209,32 @@ func notBundle(data []byte) error {
 			"If no document was made from it, nothing is lost: remove the file. Otherwise restore it from a copy")
 	case bytes.HasPrefix(data, []byte("age-encryption.org/")), bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
 		return errors.New("the bundle is encrypted with age; decrypt it on the way: --secrets <(age -d -i KEY FILE)")
-	case encrypted.Match(data):
+	case sopsFile.Match(data):
 		return errors.New("the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
-	case public.Match(data):
+	case publicHalf.Match(data):
 		return errors.New("this is the public half of a bundle, which holds no key; name the bundle itself")
 	}
 	return nil
 }
 
 var (
-	encrypted = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
-	public    = regexp.MustCompile(`(?m)^kind: ` + kindPublic + `\s*$`)
+	sopsFile   = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
+	publicHalf = regexp.MustCompile(`(?m)^kind: ` + kindPublic + `\s*$`)
 )
 
 // errCutOff is the cause when a bundle has no end.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")
 
-// beginning is how Marshal begins, and blocks is how many PEM blocks it writes.
+// beginning is how Marshal begins, and pemBlocks is how many PEM blocks it writes.
 const (
 	beginning = "# The secrets of cluster "
-	blocks    = 7
+	pemBlocks = 7
 )
 
 // cutOff reports whether the end is missing of what Marshal wrote.
 func cutOff(data []byte) bool {
 	return bytes.HasPrefix(data, []byte(beginning)) &&
-		(bytes.Count(data, []byte("-----END ")) < blocks || !bytes.HasSuffix(data, []byte("\n")))
+		(bytes.Count(data, []byte("-----END ")) < pemBlocks || !bytes.HasSuffix(data, []byte("\n")))
 }
 
 // parsePair reads a CA that can sign leaves, with its key.
