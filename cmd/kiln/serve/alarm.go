@@ -17,11 +17,11 @@ const (
 	disclosed                 // a document was sent whole, and nobody confirmed it
 	poolFull                  // more machines asked for a pool's document than were expected
 	poolShared                // one address has a pool's document as several machines
-	kinds
+	alarmKinds
 )
 
 // titles say in the summary what was counted.
-var titles = [kinds]string{
+var titles = [alarmKinds]string{
 	askedAgain:   "asked for again after it was given",
 	askedOutside: "asked for from an address that is not the machine's",
 	disclosed:    "sent whole and not confirmed, so that somebody may have it",
@@ -34,7 +34,7 @@ var titles = [kinds]string{
 const (
 	quietTime   = time.Minute      // between two lines of one kind about one document
 	alarmBurst  = 8                // lines of one kind at once
-	refillAlarm = 10 * time.Second // for one more
+	refillEvery = 10 * time.Second // for one more
 )
 
 // alarms says what is alarming in plain lines, few enough to be read, and counts all of it.
@@ -42,7 +42,7 @@ type alarms struct {
 	warn func(line string)
 
 	mu    sync.Mutex
-	kinds [kinds]struct {
+	kinds [alarmKinds]struct {
 		said   map[string]time.Time // when the last line about a document was
 		burst  int                  // lines said since refill
 		refill time.Time
@@ -63,7 +63,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		k.hidden++
 		return
 	}
-	if back := int(now.Sub(k.refill) / refillAlarm); back > 0 {
+	if back := int(now.Sub(k.refill) / refillEvery); back > 0 {
 		k.burst, k.refill = max(0, k.burst-back), now
 	}
 	if k.burst >= alarmBurst {

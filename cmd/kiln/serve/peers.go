@@ -61,8 +61,8 @@ func network(text string) ([]netip.Prefix, error) {
 	return []netip.Prefix{n}, nil
 }
 
-// Has reports whether there is any network, for whatever machine.
-func (p Peers) Has() bool { return len(p.of) > 0 }
+// Any reports whether there is any network, for whatever machine.
+func (p Peers) Any() bool { return len(p.of) > 0 }
 
 // String lists the networks, those of all machines first.
 func (p Peers) String() string {
@@ -93,8 +93,8 @@ func (p Peers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// have reports whether a is in one of the networks of a machine or pool, or of all.
-func (p Peers) have(name string, a netip.Addr) bool {
+// contains reports whether a is in one of the networks of a machine or pool, or of all.
+func (p Peers) contains(name string, a netip.Addr) bool {
 	in := func(n netip.Prefix) bool { return n.Contains(a) }
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
@@ -115,7 +115,7 @@ func peer(remote string) netip.Addr {
 func (s *Server) outsider(it *item, a netip.Addr) string {
 	own := s.catalogue.addresses[it.node]
 	switch {
-	case it.node == "" || slices.Contains(own, a) || s.peers.have(it.node, a):
+	case it.node == "" || slices.Contains(own, a) || s.peers.contains(it.node, a):
 		return ""
 	case len(own) == 0:
 		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)

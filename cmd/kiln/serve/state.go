@@ -120,8 +120,8 @@ func (s *state) machines(f *fetch) (n int) {
 	return n
 }
 
-// any says whether somebody has fetched what is at a path.
-func (s *state) any(path string) bool {
+// fetched reports whether somebody has fetched what is at a path.
+func (s *state) fetched(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.fetches, func(f fetch) bool { return f.Path == path })
