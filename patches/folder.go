@@ -137,13 +137,17 @@ type reader struct {
 	reached map[string][]byte // those of them that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
+
+	withhold func(value string) bool // as in Build
 }
 
 // reachable returns the files that the kustomization in the folder root names, directly or through
 // others. It fails with all reasons if a field names something that is not among files, or asks for a
 // program to be run.
-func reachable(root string, files map[string][]byte) (map[string][]byte, error) {
-	r := &reader{files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{}}
+func reachable(root string, files map[string][]byte, withhold func(string) bool) (map[string][]byte, error) {
+	r := &reader{
+		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{}, withhold: withhold,
+	}
 	root = path.Clean(root)
 	for name, data := range files {
 		if root == "." || strings.HasPrefix(name, root+"/") {
@@ -251,7 +255,7 @@ func (p place) followField(value, field string, kind use) {
 		return
 	}
 	if problem := p.follow(target, kind); problem != "" {
-		p.problem(p.name, "%s: %s %s", field, shown(value), problem)
+		p.problem(p.name, "%s: %s %s", field, p.shown(value), problem)
 	}
 }
 
@@ -315,10 +319,13 @@ func inline(value string) bool {
 
 var credentials = regexp.MustCompile(`://[^/@]*@`)
 
-// shown quotes a value for a message: not at any length, and without a password.
-func shown(value string) string {
+// shown quotes a value for a message: not at any length, without a password, and not at all if it is
+// withheld.
+func (r *reader) shown(value string) string {
 	const most = 120
-	value = credentials.ReplaceAllString(value, "://…@")
+	if value = credentials.ReplaceAllString(value, "://…@"); r.withhold(value) {
+		return "(value withheld)"
+	}
 	if runes := []rune(value); len(runes) > most {
 		value = string(runes[:most]) + "…"
 	}
