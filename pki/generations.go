@@ -2,7 +2,6 @@ package pki
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,9 +11,6 @@ import (
 // stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a
 // generation of theirs would be a number that changes no key.
 var stored = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption", "leaf-seed"}
-
-// machineName is what a machine or a pool can be called.
-var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 // purposes returns the purposes of derived secrets as they stand in Generations: those of the whole
 // cluster, and those of which each machine has its own.
@@ -52,7 +48,7 @@ func generationProblem(name string, generation int) string {
 			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(near+"/"+machine, "/"))
 		}
 		return "no derived secret has this name; " + hint
-	case named && !machineName.MatchString(machine):
+	case named && !config.IsMachineName(machine):
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
 	case generation < 1:
 		return "generations count from 1"

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"kiln/render/change"
+	"kiln/render/config"
 	"kiln/render/folder"
 	"kiln/render/plan"
 )
@@ -138,7 +139,7 @@ func (inv *Inventory) paths() []string {
 		for _, name := range inv.Documents[i].paths() {
 			dir, file := path.Split(name)
 			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
-			if machineName.MatchString(machine) && slices.Contains(documentNames, file) {
+			if config.IsMachineName(machine) && slices.Contains(documentNames, file) {
 				names = append(names, name)
 			}
 		}
