@@ -144,9 +144,12 @@ type reader struct {
 // reachable returns the files that the kustomization in the folder root names, directly or through
 // others. It fails with all reasons if a field names something that is not among files, or asks for a
 // program to be run.
-func reachable(root string, files map[string][]byte, withhold func(string) bool) (map[string][]byte, error) {
+func reachable(
+	root string, files map[string][]byte, withhold func(string) bool,
+) (map[string][]byte, error) {
 	r := &reader{
-		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{}, withhold: withhold,
+		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
+		withhold: withhold,
 	}
 	root = path.Clean(root)
 	for name, data := range files {
@@ -307,8 +310,8 @@ func address(value string) bool {
 	return addressed.MatchString(value) || err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// inline reports whether an entry of patchesStrategicMerge is the patch itself. One that kustomize cannot
-// read is fetched if it is an address, and "http://host/x: y" is a mapping as well.
+// inline reports whether an entry of patchesStrategicMerge is a patch and not an address.
+// "http://host/x: y" is valid YAML too, but kustomize would fetch it.
 func inline(value string) bool {
 	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !strings.Contains(value, "\n") {
 		return false

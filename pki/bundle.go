@@ -1,6 +1,7 @@
-// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA keys, the service
-// account key, seeds and dates. Every leaf key and certificate is derived from it and never stored, so that the same
-// bundle and configuration give the same bytes for ever. Only New and NewKey draw randomness; the rest is pure.
+// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA
+// keys, the service account key, seeds and dates. Every leaf key and certificate is derived from it
+// and never stored, so that the same bundle and configuration give the same bytes for ever. Only
+// New and NewKey draw randomness; the rest is pure.
 package pki
 
 import (
@@ -137,7 +138,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode bundle: %w", err)
 	}
-	comment := beginning + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
+	comment := beginning + b.Name + ". Whoever reads this file owns the cluster. Without it the cluster can never be changed.\n" +
 		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. kiln never rewrites it unless told to.\n"
 	return append([]byte(comment), out...), nil
 }

@@ -169,7 +169,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		into       *time.Time
 	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
 		if d.name == "installDeadline" && d.text == "" {
-			continue // bundles have it since kiln secrets extend --install-only
+			continue // optional: only extend --install-only writes it
 		}
 		t, err := time.Parse(time.RFC3339, d.text)
 		if err != nil {

@@ -28,7 +28,7 @@ type ignored struct {
 
 // keepOutOfGit adds what holds secrets to the .gitignore beside a configuration, if it lies in a
 // git work tree, and tells what it did. What cannot be added, or what git has already, is told too.
-// It never fails: the secrets are safe where they are, and git add is what has to be warned of.
+// It never fails. The secrets are safe on disk; only a later git add would publish them.
 func keepOutOfGit(messages io.Writer, config string, secrets ...ignored) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(absolute(config)))
 	if err != nil {
@@ -167,8 +167,8 @@ func addLines(name string, lines []string) error {
 	}, text)
 }
 
-// tracked reports whether git has a path, or something below it, in its index. Where git cannot be
-// asked it does not.
+// tracked reports whether git has a path, or something below it, in its index. It returns false if
+// git fails.
 func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}

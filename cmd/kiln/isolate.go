@@ -12,10 +12,10 @@ import (
 // if there was none.
 var programs string
 
-// isolate takes from the process what rendering does not need, and what the libraries below it could be
-// led to use: clients of HTTP with the default transport, and programs that are found by their name.
-// kustomize has both. What it reads is
-// compared with the add-on's own files before; this holds if that comparison has a hole.
+// isolate takes from the process what rendering does not need, and what the libraries below it
+// could be led to use: clients of HTTP with the default transport, and programs that are found by
+// their name. kustomize has both. What it reads is compared with the add-on's own files before;
+// this holds if that comparison has a hole.
 func isolate() {
 	http.DefaultTransport = offline{}
 	programs = os.Getenv("PATH")

@@ -1,6 +1,6 @@
-// Package credential finds what lets somebody in by itself: private keys, kubeconfigs with keys,
-// tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is packed
-// in base64, hex, gzip or a data URL is searched as well.
+// Package credential finds secrets that grant access by themselves: private keys, kubeconfigs with
+// keys, tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is
+// packed in base64, hex, gzip or a data URL is searched as well.
 //
 // A password is not found unless it stands in a place of the table: nothing tells it from another
 // word. Neither is what is encrypted, nor what is packed in another way (an archive's own

@@ -29,8 +29,8 @@ func (f *Folder) adopt() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; remove it, or name another folder with %s", err, f.Flag)
 	}
-	// The run that made this one was cut off: its list need not be right, and it names what may lie
-	// there.
+	// A list under its temporary name is of a run that was cut off. It may be wrong; it only names
+	// candidates.
 	var left map[string]bool
 	if cut, err := f.read(f.List+Suffix, MaxList); err == nil {
 		names, _ := f.Paths(cut)
@@ -110,8 +110,8 @@ func (f *Folder) restrict(ours bool) error {
 }
 
 // repair removes what runs that were cut off left: files that only the list of such a run names,
-// then temporary files below the folder, then that list. Those beside the list are removed by
-// Stage, for what other verbs keep there is in use.
+// then temporary files below the folder, then that list. Stage removes temporary files beside the
+// list, because another verb may be writing one there.
 func (f *Folder) repair(left map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {

@@ -7,7 +7,7 @@
 // by its content. No link is followed out of a folder, and nothing but a regular file is read, so
 // that no pipe makes a run wait.
 //
-// What the files mean, and which content is kiln's, is told by the callers.
+// The callers know what the files mean, and which content is kiln's.
 package folder
 
 import (
@@ -93,8 +93,8 @@ type Folder struct {
 }
 
 // Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What
-// a run that was cut off left there is taken away. It fails if a folder without a list holds foreign
-// files (unless Shared), if Paths refuses the list, or if another run is writing there.
+// a run that was cut off left there is taken away. It fails if a folder without a list holds
+// foreign files (unless Shared), if Paths refuses the list, or if another run is writing there.
 func Open(o Options) (*Folder, error) {
 	f := &Folder{Options: o, fresh: true}
 	f.listed, f.realFolders, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -260,8 +260,8 @@ func prefixes(name string) iter.Seq[string] {
 	}
 }
 
-// same reports whether a file is there, and whether it is the same already. What others may read is
-// not the same as what they may not; otherwise modes are whatever git and the umask make of them.
+// same reports whether the file's content is the same, and whether the file is there. A file of mode
+// 0600 is the same only with that mode; otherwise modes are whatever git and the umask make of them.
 func (f *Folder) same(name string, data []byte) (same, there bool, err error) {
 	info, err := f.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -301,8 +301,8 @@ func (f *Folder) compare(name string, data []byte) error {
 	return nil
 }
 
-// MarkStale notes the files that this run did not stage: those of the old list, or everything else in
-// its folders and in own. Commit removes them. Call it after every Stage but that of the list.
+// MarkStale notes the files that this run did not stage: those of the old list, or everything else
+// in its folders and in own. Commit removes them. Call it after every Stage but that of the list.
 func (f *Folder) MarkStale(own ...string) error {
 	if f.root == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"kiln/render/terminal"
 )
 
-// alarm is a kind of thing that a person has to know at once, and not only from the log.
+// alarm is a kind of event that an operator must see at once, on the terminal.
 type alarm int
 
 const (
@@ -29,8 +29,8 @@ var titles = [alarmKinds]string{
 	poolShared:   "given to one address as several machines of a pool",
 }
 
-// Bounds of what is said on the terminal, for each kind by itself: who causes many lines of one
-// kind hides none of another.
+// Bounds of what is said on the terminal. Each kind has its own limit: many lines of one kind hide
+// no other.
 const (
 	quietTime   = time.Minute      // between two lines of one kind about one document
 	alarmBurst  = 8                // lines of one kind at once
@@ -74,7 +74,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	if k.said == nil {
 		k.said = map[string]time.Time{}
 	}
-	k.said[document] = now // as many as there are documents
+	k.said[document] = now // bounded: one entry a document
 	line := fmt.Sprintf(format, args...)
 	if k.hidden > 0 {
 		line += fmt.Sprintf(" (before it %d more of this kind, which the log has)", k.hidden)

@@ -99,9 +99,8 @@ func (p Peers) contains(name string, a netip.Addr) bool {
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
 
-// peer is the address from which a request comes; the invalid one if it is not known. An IPv4
-// address that arrived in IPv6 is the IPv4 address, and which interface a link-local one is on says
-// nothing of a machine.
+// peer returns the address of a request, or the zero address. IPv4 in IPv6 becomes IPv4; a zone is
+// dropped.
 func peer(remote string) netip.Addr {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -110,8 +109,8 @@ func peer(remote string) netip.Addr {
 	return a.Addr().Unmap().WithZone("")
 }
 
-// outsider returns why a request from a does not get what is a machine's; nothing if it may. What
-// is nobody's is everybody's.
+// outsider returns why a may not fetch a machine's item, or "". Everybody may fetch an item of no
+// machine.
 func (s *Server) outsider(it *item, a netip.Addr) string {
 	own := s.catalogue.addresses[it.node]
 	switch {

@@ -34,8 +34,8 @@ func soon(t *testing.T, dir, state string) error {
 	}
 }
 
-// TestNoPlainState: a state that is not a regular file is refused at once, and nothing is read through a
-// link.
+// TestNoPlainState: a state that is not a regular file is refused at once, and nothing is read
+// through a link.
 func TestNoPlainState(t *testing.T) {
 	t.Parallel()
 	const want = ": not a regular file; name another file with --state"

@@ -29,7 +29,7 @@ type fetch struct {
 	Remote  string    `json:"remote"`
 }
 
-// state is which documents were fetched, in memory and on disk.
+// state holds the fetches so far, in memory and on disk.
 type state struct {
 	path, cluster string
 
@@ -49,8 +49,8 @@ type stateFile struct {
 	Fetches    []fetch `json:"fetches"`
 }
 
-// openState reads the state, or begins one. It fails at once if path is a link or not a regular file,
-// or holds another cluster's state.
+// openState reads the state, or begins one. It fails at once if path is a link or not a regular
+// file, or holds another cluster's state.
 func openState(path, cluster string) (*state, error) {
 	s := &state{path: path, cluster: cluster}
 	data, err := folder.ReadNoLink(path, maxState)
@@ -81,7 +81,7 @@ func (s *state) forget(nodes []string) error {
 	return s.save()
 }
 
-// find returns the same fetch of before, or nil.
+// find returns an earlier fetch of the same document by the same machine, or nil.
 func (s *state) find(f *fetch) *fetch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *state) find(f *fetch) *fetch {
 	return nil
 }
 
-// count returns to how many machines the same document went.
+// count returns how many machines have the document.
 func (s *state) count(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *state) count(f *fetch) (n int) {
 	return n
 }
 
-// machines returns to how many machines at the same address the same document went.
+// machines returns how many machines at the same address have the document.
 func (s *state) machines(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *state) add(f fetch) error {
 	return s.save()
 }
 
-// save brings the state to disk: whole under another name first. Of several that wait, the first writes for all.
+// save brings the state to disk, whole. When several saves wait, the first writes for all.
 func (s *state) save() error {
 	s.mu.Lock()
 	mine := s.version
