@@ -32,9 +32,9 @@ func (h *header) problem() string {
 	}
 	switch {
 	case group != "" && len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1035Label(version)) > 0:
-		return fmt.Sprintf("apiVersion %q is none; write it like apps/v1", h.APIVersion)
+		return fmt.Sprintf("apiVersion %q is not valid; write it like apps/v1", h.APIVersion)
 	case len(validation.IsDNS1035Label(strings.ToLower(h.Kind))) > 0:
-		return fmt.Sprintf("kind %q is none; write it like ConfigMap", h.Kind)
+		return fmt.Sprintf("kind %q is not valid; write it like ConfigMap", h.Kind)
 	case h.Kind == customResource &&
 		(len(validation.IsDNS1035Label(h.Spec.Names.Plural)) > 0 || len(validation.IsDNS1123Subdomain(h.Spec.Group)) > 0):
 		return fmt.Sprintf("spec.names.plural %q or spec.group %q is no name of DNS; the API would refuse it", h.Spec.Names.Plural, h.Spec.Group)
@@ -45,7 +45,7 @@ func (h *header) problem() string {
 	case len(name) > maxNameLength:
 		return fmt.Sprintf("the name has %d characters; at most %d", len(name), maxNameLength)
 	case slices.Contains(dnsGroups, group) && len(validation.IsDNS1123Subdomain(name)) > 0:
-		return "the name is none of DNS, as the API wants it; write lower-case letters, digits, '-' and dots, with a letter or digit at both ends"
+		return "the name is not a DNS subdomain; write lower-case letters, digits, '-' and dots, with a letter or digit at both ends"
 	case group == "" && (h.Kind == "Namespace" || h.Kind == "Service") && len(validation.IsDNS1123Label(name)) > 0:
 		return "the name is no label of DNS, as the API wants it; write at most 63 lower-case letters, digits and '-', with a letter or digit at both ends"
 	case namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0:

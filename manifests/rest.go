@@ -59,9 +59,10 @@ type header struct {
 // customResource is the kind that defines others.
 const customResource = "CustomResourceDefinition"
 
-// Read splits a stream of YAML documents into objects with their paths, in their order. Empty documents are
-// passed over. It fails on a document that is no object or a list, naming its place in the stream, and on
-// objects with names that the API would refuse: those are all named, as joined errors.
+// Read splits a stream of YAML documents into objects with their paths, in their order. Empty
+// documents are passed over. It fails on a document that is a list or no object, naming its place
+// in the stream, and on objects with names that the API would refuse: those are all named, as
+// joined errors.
 func Read(stream []byte) ([]Object, error) {
 	type resource struct {
 		plural  string

@@ -173,11 +173,12 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	return out, nil
 }
 
-// Build returns what the kustomization in the folder root yields. files are the folder's, by their paths. Everything
-// that it names must be among them: no addresses, no plugins, no helm. What is not is an error, joined with all others
-// of the kind, and nothing is built.
-func Build(root string, files map[string][]byte) ([]byte, error) {
-	files, err := reachable(root, files)
+// Build returns what the kustomization in the folder root yields. files are the folder's, by their
+// paths. Everything that it names must be among them: no addresses, no plugins, no helm. Every
+// problem is in the error, and then nothing is built. withhold reports whether a value is a
+// credential, which the error must not quote.
+func Build(root string, files map[string][]byte, withhold func(value string) bool) ([]byte, error) {
+	files, err := reachable(root, files, withhold)
 	if err != nil {
 		return nil, err
 	}

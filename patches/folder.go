@@ -137,13 +137,20 @@ type reader struct {
 	reached map[string][]byte // those of them that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
+
+	withhold func(value string) bool // as in Build
 }
 
 // reachable returns the files that the kustomization in the folder root names, directly or through
 // others. It fails with all reasons if a field names something that is not among files, or asks for a
 // program to be run.
-func reachable(root string, files map[string][]byte) (map[string][]byte, error) {
-	r := &reader{files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{}}
+func reachable(
+	root string, files map[string][]byte, withhold func(string) bool,
+) (map[string][]byte, error) {
+	r := &reader{
+		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
+		withhold: withhold,
+	}
 	root = path.Clean(root)
 	for name, data := range files {
 		if root == "." || strings.HasPrefix(name, root+"/") {
@@ -211,7 +218,7 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 			"add the output to the folder and name it under resources", field)
 	case kind == schema:
 		if name, ok := v.Interface().(map[string]string)["path"]; ok {
-			p.named(name, field+".path", file)
+			p.followField(name, field+".path", file)
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
@@ -233,14 +240,14 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 	case v.Kind() == reflect.Pointer:
 		p.walk(v.Elem(), field, kind)
 	case v.Kind() == reflect.String:
-		p.named(v.String(), field, kind)
+		p.followField(v.String(), field, kind)
 	default:
 		p.problem(p.name, "%s: kiln does not know this field", field)
 	}
 }
 
-// named looks at what a field names.
-func (p place) named(value, field string, kind use) {
+// followField follows what a field names, and notes a problem with it.
+func (p place) followField(value, field string, kind use) {
 	target := value
 	if kind == keyedFile {
 		if key, after, ok := strings.Cut(value, "="); ok && !address(key) {
@@ -250,14 +257,14 @@ func (p place) named(value, field string, kind use) {
 	if kind == patchText && inline(target) {
 		return
 	}
-	problem := p.outside(target, kind)
-	if problem != "" {
-		p.problem(p.name, "%s: %s %s", field, shown(value), problem)
+	if problem := p.follow(target, kind); problem != "" {
+		p.problem(p.name, "%s: %s %s", field, p.shown(value), problem)
 	}
 }
 
-// outside returns why a value is no path of the add-on's, "" if it is one. It reads what the path leads to.
-func (p place) outside(value string, kind use) string {
+// follow reads the file or folder that value names, and returns why it may not be used; empty if it
+// may.
+func (p place) follow(value string, kind use) string {
 	name := path.Join(p.dir, value)
 	switch {
 	case value == "":
@@ -306,8 +313,8 @@ func address(value string) bool {
 	return addressed.MatchString(value) || err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// inline reports whether an entry of patchesStrategicMerge is the patch itself. One that kustomize cannot
-// read is fetched if it is an address, and "http://host/x: y" is a mapping as well.
+// inline reports whether an entry of patchesStrategicMerge is a patch and not an address.
+// "http://host/x: y" is valid YAML too, but kustomize would fetch it.
 func inline(value string) bool {
 	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !strings.Contains(value, "\n") {
 		return false
@@ -318,10 +325,13 @@ func inline(value string) bool {
 
 var credentials = regexp.MustCompile(`://[^/@]*@`)
 
-// shown quotes a value for a message: not at any length, and without a password.
-func shown(value string) string {
+// shown quotes a value for a message: not at any length, without a password, and not at all if it is
+// withheld.
+func (r *reader) shown(value string) string {
 	const most = 120
-	value = credentials.ReplaceAllString(value, "://…@")
+	if value = credentials.ReplaceAllString(value, "://…@"); r.withhold(value) {
+		return "(value withheld)"
+	}
 	if runes := []rune(value); len(runes) > most {
 		value = string(runes[:most]) + "…"
 	}

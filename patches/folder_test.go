@@ -50,6 +50,11 @@ func TestEveryFieldIsClassified(t *testing.T) {
 	}
 }
 
+// build is Build, and withholds each value with the word glpat.
+func build(root string, files map[string][]byte) ([]byte, error) {
+	return Build(root, files, func(value string) bool { return strings.Contains(value, "glpat") })
+}
+
 // addresses are what kustomize would fetch, or would give to git. HOST is the listener's.
 var addresses = []string{
 	"http://HOST/x.yaml", "HTTP://HOST/x.yaml", "https://HOST/x.yaml", "http://HOST/x: y", "http:HOST/x.yaml", "https://HOST/a/b?ref=main",
@@ -134,21 +139,21 @@ func buildAddresses(t *testing.T, host, mark string) {
 				"addon/kustomization.yaml":      []byte("resources: [below]\n"),
 				"addon/below/kustomization.yml": []byte(text),
 			}
-			_, err := Build("addon", files)
+			_, err := build("addon", files)
 			require.Error(t, err, text)
 			require.NotRegexp(t, `[\x00-\x09\x0b-\x1f]`, err.Error())
 			require.Contains(t, err.Error(), "addon/below/kustomization.yml: ", text)
 			// The same with a file, and a folder, that has the address for its name: what is no YAML is taken for a folder.
 			for _, name := range []string{address, address + "/kustomization.yaml"} {
 				files[path.Join("addon/below", name)] = []byte("a: [")
-				_, err = Build("addon", files)
+				_, err = build("addon", files)
 				require.Error(t, err, text)
 			}
 		}
 	}
 	// The add-on's own folder may have such a name.
 	for _, root := range []string{"github.com/x/y", "http:/x", "https:"} {
-		_, err := Build(root, map[string][]byte{root + "/kustomization.yaml": []byte("resources: [a.yaml]\n"), root + "/a.yaml": []byte(namespace)})
+		_, err := build(root, map[string][]byte{root + "/kustomization.yaml": []byte("resources: [a.yaml]\n"), root + "/a.yaml": []byte(namespace)})
 		require.NoError(t, err, root)
 	}
 }
@@ -160,6 +165,7 @@ func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
 		"an address":               {"resources: [a.yaml, 'https://example.com/x.yaml']", `resources[1]: "https://example.com/x.yaml" is an address, or looks like one to kustomize; kiln fetches nothing`},
+		"a token":                  {"resources: ['https://example.com/x.yaml?token=glpat-hunter2']", `resources[0]: (value withheld) is an address`},
 		"a password":               {"resources: ['https://me:hunter2@example.com/x.yaml']", `resources[0]: "https://…@example.com/x.yaml" is an address`},
 		"a missing file":           {"patches: [{path: b.yaml}]", `patches[0].path: "b.yaml" is not among the add-on's files`},
 		"a missing folder":         {"components: [c]", `components[0]: "c" is no folder of the add-on`},
@@ -180,7 +186,7 @@ func TestBuildRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Build("addon", map[string][]byte{
+			_, err := build("addon", map[string][]byte{
 				"addon/kustomization.yaml": []byte(row.text + "\n"), "addon/a.yaml": []byte(namespace),
 				"addon/empty/a.yaml": []byte(namespace), "addon/deep/kustomization.yaml": []byte("resources: [../a.yaml]\n"), "outside.yaml": []byte(namespace),
 			})
@@ -189,7 +195,7 @@ func TestBuildRefuses(t *testing.T) {
 			require.NotContains(t, err.Error(), "hunter2")
 		})
 	}
-	_, err := Build("addon", map[string][]byte{"addon/kustomization.yaml": []byte("resources: [x.yaml, y.yaml]\ncrds: [z.yaml]\n")})
+	_, err := build("addon", map[string][]byte{"addon/kustomization.yaml": []byte("resources: [x.yaml, y.yaml]\ncrds: [z.yaml]\n")})
 	require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), 3)
 }
 
@@ -197,7 +203,7 @@ func TestBuildRefuses(t *testing.T) {
 func TestBuildDeep(t *testing.T) {
 	t.Parallel()
 	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1, template: {spec: {containers: [{name: a, image: one}]}}}}\n"
-	out, err := Build("addon", map[string][]byte{
+	out, err := build("addon", map[string][]byte{
 		"addon/Kustomization": []byte(`resources: [overlays/prod/]
 components: [./components/tls]
 namespace: apps
@@ -260,7 +266,7 @@ patchesJson6902: [{path: op.yaml, target: {group: apps, version: v1, kind: Deplo
 func TestSchemaEndsWithItsFolder(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{`{"definitions": {}}`, "{", "[]"} {
-		_, err := Build("addon", map[string][]byte{
+		_, err := build("addon", map[string][]byte{
 			"addon/kustomization.yaml": []byte("resources: [pod.yaml]\nopenapi: {path: schema.json}\npatches: [{path: patch.yaml}]\n"),
 			"addon/pod.yaml":           []byte("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a}, {name: b}]}}\n"),
 			"addon/patch.yaml":         []byte("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: b, image: x}]}}\n"),

@@ -1,6 +1,7 @@
-// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA keys, the service
-// account key, seeds and dates. Every leaf key and certificate is derived from it and never stored, so that the same
-// bundle and configuration give the same bytes for ever. Only New draws randomness; the rest is pure.
+// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA
+// keys, the service account key, seeds and dates. Every leaf key and certificate is derived from it
+// and never stored, so that the same bundle and configuration give the same bytes for ever. Only
+// New and NewKey draw randomness; the rest is pure.
 package pki
 
 import (
@@ -82,7 +83,7 @@ type Options struct {
 	Algorithm       Algorithm
 }
 
-// New draws a new bundle. It is the only function here that is not pure: keys and seeds are random.
+// New draws a new bundle: keys and seeds are random.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
 	b := &Bundle{
@@ -123,7 +124,7 @@ const caBackdate = 24 * time.Hour
 // Marshal returns the bundle as it is stored: YAML, with a comment that says what it is worth.
 func (b *Bundle) Marshal() ([]byte, error) {
 	f := bundleFile{
-		head:              b.head(kindSecrets),
+		head:              b.fileHead(kindSecrets),
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
@@ -139,9 +140,9 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode bundle: %w", err)
 	}
-	head := beginning + b.Name + ". Whoever reads this file owns the cluster; who loses it can never change the cluster again.\n" +
+	comment := beginning + b.Name + ". Whoever reads this file owns the cluster. Without it the cluster can never be changed.\n" +
 		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. kiln never rewrites it unless told to.\n"
-	return append([]byte(head), out...), nil
+	return append([]byte(comment), out...), nil
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
@@ -210,7 +211,7 @@ func Mistaken(data []byte) error {
 			"If no document was made from it, nothing is lost: remove the file. Otherwise restore it from a copy")
 	case bytes.HasPrefix(data, []byte("age-encryption.org/")), bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
 		return errors.New("the bundle is encrypted with age; decrypt it on the way: --secrets <(age -d -i KEY FILE)")
-	case encrypted.Match(data):
+	case sopsFile.Match(data):
 		return errors.New("the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
 	case flag == "public":
 		return errors.New("this is the public half of a bundle, which holds no key; name the bundle itself")
@@ -222,21 +223,21 @@ func Mistaken(data []byte) error {
 	return nil
 }
 
-var encrypted = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
+var sopsFile = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
 
 // errCutOff is the cause when a bundle has no end.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")
 
-// beginning is how Marshal begins, and blocks is how many PEM blocks it writes.
+// beginning is how Marshal begins, and pemBlocks is how many PEM blocks it writes.
 const (
 	beginning = "# The secrets of cluster "
-	blocks    = 7
+	pemBlocks = 7
 )
 
 // cutOff reports whether the end is missing of what Marshal wrote.
 func cutOff(data []byte) bool {
 	return bytes.HasPrefix(data, []byte(beginning)) &&
-		(bytes.Count(data, []byte("-----END ")) < blocks || !bytes.HasSuffix(data, []byte("\n")))
+		(bytes.Count(data, []byte("-----END ")) < pemBlocks || !bytes.HasSuffix(data, []byte("\n")))
 }
 
 // parsePair reads a CA that can sign leaves, with its key.

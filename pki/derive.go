@@ -78,31 +78,31 @@ func (t Token) String() string { return t.ID + ".REDACTED" }
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 
-// Names of bootstrap tokens, in Generations and in the review twin, without the name of the pool or
-// machine. A pool is called by a label, which has no slash, so that no pool's token has the name of
-// a machine's.
+// Purposes of bootstrap tokens. In Generations and in the review twin a slash and the name of the
+// pool or machine follow. A pool's name is a DNS label and has no slash, so the two kinds of names
+// never collide.
 const (
-	poolTokens = "token/"
-	nodeTokens = "token/node/"
+	poolToken = "token"
+	nodeToken = "token/node"
 )
 
 // TokenName returns the name of m's bootstrap token. A pool and a node of one name have two tokens.
 func TokenName(m *plan.Machine) string {
 	if m.Pool {
-		return poolTokens + m.Name
+		return poolToken + "/" + m.Name
 	}
-	return nodeTokens + m.Name
+	return nodeToken + "/" + m.Name
 }
 
 // Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be
 // revoked alone.
 func (b *Bundle) Token(pool string) Token {
-	return b.token("token", pool, b.Generation(poolTokens+pool))
+	return b.token(poolToken, pool, b.Generation(poolToken+"/"+pool))
 }
 
 // NodeToken returns the bootstrap token of a named machine with identity token.
 func (b *Bundle) NodeToken(node string) Token {
-	return b.token("token/node", node, b.Generation(nodeTokens+node))
+	return b.token(nodeToken, node, b.Generation(nodeToken+"/"+node))
 }
 
 // token derives a token. A character is drawn without bias: bytes from 252 on are passed over.

@@ -2,7 +2,6 @@ package pki
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,9 +12,6 @@ import (
 // generation of theirs would be a number that changes no key.
 var stored = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption", "leaf-seed"}
 
-// machineName is what a machine or a pool can be called.
-var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-
 // purposes returns the purposes of derived secrets as they stand in Generations: those of the whole
 // cluster, and those of which each machine has its own.
 func purposes() (cluster, machines []string) {
@@ -23,7 +19,7 @@ func purposes() (cluster, machines []string) {
 	for i := range table {
 		machines = append(machines, table[i].base)
 	}
-	return cluster, append(machines, strings.TrimSuffix(poolTokens, "/"), strings.TrimSuffix(nodeTokens, "/"))
+	return cluster, append(machines, poolToken, nodeToken)
 }
 
 // ClusterSecrets returns the names of what is derived for the whole cluster and not for one
@@ -67,7 +63,7 @@ func generationProblem(name string, generation int) string {
 			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(near+"/"+machine, "/"))
 		}
 		return "no derived secret has this name; " + hint
-	case named && !machineName.MatchString(machine):
+	case named && !config.IsMachineName(machine):
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
 	case generation < 1:
 		return "generations count from 1"

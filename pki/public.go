@@ -140,7 +140,7 @@ type publicFile struct {
 	FrontProxyCA string `json:"frontProxyCA"`
 }
 
-func (p *Public) head(kind string) head {
+func (p *Public) fileHead(kind string) head {
 	install := ""
 	if !p.InstallDeadline.IsZero() {
 		install = p.InstallDeadline.Format(time.RFC3339)
@@ -169,7 +169,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		into       *time.Time
 	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
 		if d.name == "installDeadline" && d.text == "" {
-			continue // bundles have it since kiln secrets extend --install-only
+			continue // optional: only extend --install-only writes it
 		}
 		t, err := time.Parse(time.RFC3339, d.text)
 		if err != nil {
@@ -187,7 +187,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 
 // Marshal returns the public half as it is stored: YAML, with a comment that says what it is for.
 func (p *Public) Marshal() ([]byte, error) {
-	f := publicFile{head: p.head(kindPublic), CA: string(p.CA.PEM()), EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
+	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.PEM()), EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
 	out, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode the public half: %w", err)

@@ -41,10 +41,10 @@ type facts struct {
 	bundled  []bundled
 	tokenOf  map[string]string
 	searched map[string]bool
-	// examined are what was found in contents, by their SHA-256; whence are the places that files
+	// examined are what was found in contents, by their SHA-256; origins are the places that files
 	// come from, by their paths, in words.
-	examined, whence sync.Map
-	kept             atomic.Int64 // how many of examined
+	examined, origins sync.Map
+	kept              atomic.Int64 // how many of examined
 
 	// errs is what does not hold of the cluster as a whole.
 	errs []error

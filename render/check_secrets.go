@@ -88,9 +88,9 @@ func places(kinds []SecretKind, mark string) string {
 func (c *checker) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
 	own := base(f.Secret)
-	people := own == "file" || own == "object"
+	users := own == "file" || own == "object"
 	var held *held
-	if f.Secret == "" || people {
+	if f.Secret == "" || users {
 		held = c.facts.examine(f.Content)
 	} else {
 		held = c.facts.search(f.Content, false) // kiln's own: it may be a credential
@@ -98,13 +98,13 @@ func (c *checker) confined(f *node.File) {
 	switch {
 	case held.bundle != "":
 		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out",
-			f.Path, c.whence(f), held.bundle)
+			f.Path, c.origin(f), held.bundle)
 		return
 	case f.Secret == "" && held.credential != "":
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
-			f.Path, c.whence(f), held.credential, instead(f))
-	case keys > 1 && own != "" && !people:
+			f.Path, c.origin(f), held.credential, instead(f))
+	case keys > 1 && own != "" && !users:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
 	found := false
@@ -114,7 +114,7 @@ func (c *checker) confined(f *node.File) {
 			continue
 		}
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
-			f.Path, c.whence(f), name, places(SecretKinds, name))
+			f.Path, c.origin(f), name, places(SecretKinds, name))
 	}
 	if !found && c.facts.searched[own] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
@@ -132,10 +132,10 @@ func instead(f *node.File) string {
 	return "take it out of what puts it there, and name a file with secret: true"
 }
 
-// whence says where in the configuration a file comes from, in brackets; empty if nothing there
+// origin returns where in the configuration a file comes from, in brackets; empty if nothing there
 // decides it.
-func (c *checker) whence(f *node.File) string {
-	text, known := c.facts.whence.Load(f.Path)
+func (c *checker) origin(f *node.File) string {
+	text, known := c.facts.origins.Load(f.Path)
 	if !known {
 		var from []string
 		stages, err := c.cluster.history(c.machine, f)
@@ -149,7 +149,7 @@ func (c *checker) whence(f *node.File) string {
 		if text = ""; len(from) > 0 {
 			text = " (" + strings.Join(from, ", ") + ")"
 		}
-		c.facts.whence.Store(f.Path, text)
+		c.facts.origins.Store(f.Path, text)
 	}
 	return text.(string)
 }

@@ -329,12 +329,15 @@ func several(err error) []error {
 	return []error{err}
 }
 
+// withheld reports whether a value that an add-on has is a credential.
+func withheld(value string) bool { return holdsCredential([]byte(value)) }
+
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
 func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
 	stream := c.Text(path)
 	if folder := c.Folder(path); folder != nil {
 		var err error
-		if stream, err = patches.Build(path, folder); err != nil {
+		if stream, err = patches.Build(path, folder, withheld); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -116,7 +116,7 @@ func storedBundle(path string, data []byte) (*pki.Bundle, error) {
 	if open := info.Mode().Perm() & 0o077; open != 0 {
 		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
 	}
-	if !folder.Owner(info) {
+	if !folder.OwnedByUser(info) {
 		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, and it holds every secret of the cluster; chown it, and chmod 600 it", path)
 	}
 	return loadBundle(path, data)
@@ -154,19 +154,6 @@ func Public(path string) (*pki.Public, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
-}
-
-// WritePublic writes the public half of a bundle to the file path. A file that is there is
-// replaced, whole, if it is such a half as well.
-func WritePublic(path string, p *pki.Public) error {
-	data, err := p.Marshal()
-	if err != nil {
-		return err
-	}
-	return folder.Write(folder.File{
-		Path: path, Mode: 0o644, What: "the public half of a bundle", Flag: "--out",
-		Ours: func(old []byte) bool { _, err := pki.LoadPublic(old); return err == nil },
-	}, data)
 }
 
 // Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
@@ -259,38 +246,6 @@ func unpackFolder(dir, body string) (*Unpacked, error) {
 	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
 }
 
-// CreateBundle writes a new bundle, mode 0600, and never over an existing file. Whenever the run is
-// killed, the bundle is whole or absent.
-func CreateBundle(path string, b *pki.Bundle) error {
-	data, err := b.Marshal()
-	if err != nil {
-		return err
-	}
-	return folder.Create(path, data, 0o600)
-}
-
-// ReplaceBundle writes b over an older state of it in the file path: the old one stays whole until
-// the new one is on disk. A link stays, and what it leads to is replaced.
-func ReplaceBundle(path string, b *pki.Bundle) error {
-	data, err := b.Marshal()
-	if err != nil {
-		return err
-	}
-	return folder.Write(folder.File{
-		Path: path, Mode: 0o600, What: "the bundle that was read", Flag: "--secrets",
-		Ours: func(old []byte) bool {
-			there, err := pki.Load(old)
-			return err == nil && there.Cluster == b.Cluster
-		},
-	}, data)
-}
-
-// WritePage writes a page of kiln report to the file path, for everybody to read. A file that is
-// there is replaced, whole, if ours reports that it is such a page.
-func WritePage(path string, page []byte, ours func(old []byte) bool) error {
-	return folder.Write(folder.File{Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours}, page)
-}
-
 // TwinState reads the review twin in the folder dir.
 func TwinState(dir string) (*change.Cluster, error) {
 	root, err := os.OpenRoot(dir)
@@ -305,10 +260,10 @@ func TwinState(dir string) (*change.Cluster, error) {
 	return c, nil
 }
 
-// IsTwin says that a folder holds a review twin.
+// IsTwin reports whether a folder has an INDEX, as a review twin has.
 func IsTwin(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, IndexFile))
-	return !errors.Is(err, fs.ErrNotExist)
+	return err == nil
 }
 
 // DocumentsState reads the documents in the output folder dir. It shows no secret.

@@ -10,11 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"kiln/render/compress"
+	"kiln/render/config"
 	"kiln/render/folder"
 )
 
@@ -96,7 +96,7 @@ func Deliveries(out string, entries []Entry) iter.Seq2[Delivered, error] {
 
 func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
 	d := Delivered{Entry: *e, Dir: path.Dir(e.Document)}
-	if !machineName.MatchString(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
+	if !config.IsMachineName(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
 		return d, fmt.Errorf("%s: node %q with the document %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, e.Document)
 	}
 	for i, name := range append([]string{e.Document}, e.Others...) {
@@ -114,9 +114,6 @@ func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
 	}
 	return d, nil
 }
-
-// machineName is what the names of nodes and pools look like, which become those of files and stand in URLs.
-var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // readListed reads a file of the folder out that its inventory lists.
 func readListed(root *os.Root, out, name string) ([]byte, error) {

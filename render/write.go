@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"kiln/render/change"
+	"kiln/render/config"
 	"kiln/render/folder"
 	"kiln/render/plan"
 )
@@ -79,8 +80,8 @@ type Changes struct {
 	Diffs []Diff
 }
 
-// ErrForeign is the cause when a folder belongs to another cluster, or to something else.
-var ErrForeign = errors.New("the folder holds the documents of another cluster")
+// ErrForeign is the cause when a folder belongs to another cluster.
+var ErrForeign = errors.New("the folder belongs to another cluster")
 
 // Write renders every machine of the cluster: its document into the folder out, unless that is empty, and the review twin into
 // another. First all files get temporary names, synced, then come the renames, the inventory last. A run that fails leaves the
@@ -99,16 +100,19 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	return w.run()
 }
 
-// maxInventory bounds an inventory: that of 100,000 machines has less.
-const maxInventory = 256 << 20
-
-// ReadInventory returns the inventory of an output folder, or nil if there is none.
+// ReadInventory returns the inventory of an output folder, or nil if there is none. No link is
+// followed out of the folder.
 func ReadInventory(out string) (*Inventory, error) {
 	name := filepath.Join(out, InventoryFile)
-	data, err := folder.Read(name, maxInventory)
+	file, err := folder.OpenInside(out, InventoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := folder.ReadUpTo(name, file, folder.MaxList)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func (inv *Inventory) paths() []string {
 		for _, name := range inv.Documents[i].paths() {
 			dir, file := path.Split(name)
 			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
-			if machineName.MatchString(machine) && slices.Contains(documentNames, file) {
+			if config.IsMachineName(machine) && slices.Contains(documentNames, file) {
 				names = append(names, name)
 			}
 		}
@@ -159,7 +163,7 @@ type Files struct {
 // WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
 func WriteFiles(files Files) (*Changes, error) {
 	f, err := folder.Open(folder.Options{
-		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Read: files.Listed, Shared: true,
+		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Paths: files.Listed, Shared: true,
 	})
 	if err != nil {
 		return nil, err
@@ -177,7 +181,7 @@ func WriteFiles(files Files) (*Changes, error) {
 	if err := joined(errs); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{func() error { return f.Sweep() }, f.Sync, f.Commit} {
+	for _, step := range []func() error{func() error { return f.MarkStale() }, f.Sync, f.Commit} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -267,7 +271,7 @@ func (w *writer) commit(folders []*folder.Folder) error {
 func (w *writer) openDocuments() (err error) {
 	w.documents, err = folder.Open(folder.Options{
 		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
-		List: InventoryFile, Read: func(list []byte) ([]string, error) {
+		List: InventoryFile, Paths: func(list []byte) ([]string, error) {
 			name := filepath.Join(w.out, InventoryFile)
 			inv, err := parseInventory(name, list)
 			if err == nil && inv.Kind != inventoryKind {
@@ -306,7 +310,7 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := w.documents.Sweep(); err != nil {
+	if err := w.documents.MarkStale(); err != nil {
 		return err
 	}
 	return w.documents.Stage(InventoryFile, append(inventory, '\n'))
@@ -392,7 +396,7 @@ func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{
 		Dir: dir, Mode: 0o644, Check: w.options.Check, What: "a review twin", Flag: "--review", Folders: true,
-		List: IndexFile, Read: func(list []byte) ([]string, error) {
+		List: IndexFile, Paths: func(list []byte) ([]string, error) {
 			there, err := parseTwin(filepath.Join(dir, IndexFile), list)
 			if err != nil {
 				return nil, err
@@ -451,7 +455,7 @@ func (w *writer) finishTwin() error {
 	for i := range w.twin.heads {
 		own = append(own, w.twin.heads[i].folder())
 	}
-	return w.review.Sweep(own...)
+	return w.review.MarkStale(own...)
 }
 
 // Write writes the machine's files below a new folder, its owner's alone, and an INDEX that tells modes, owners, links and units. It returns how many of

@@ -126,3 +126,23 @@ func TestBundleOfAnotherUser(t *testing.T) {
 	_, err = render.Bundle(path)
 	require.ErrorContains(t, err, "belongs to another user")
 }
+
+// TestReadInventoryInside: an inventory may be a link, but not one that leads out of its folder.
+func TestReadInventoryInside(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "nodes")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	link := filepath.Join(dir, render.InventoryFile)
+	for _, to := range []string{"inside", "../outside"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), []byte("{}"), 0o600))
+		_ = os.Remove(link)
+		require.NoError(t, os.Symlink(to, link))
+		inv, err := render.ReadInventory(dir)
+		if to == "inside" {
+			require.NoError(t, err)
+			require.NotNil(t, inv)
+		} else {
+			require.ErrorContains(t, err, link+": path escapes from parent")
+		}
+	}
+}

@@ -29,8 +29,8 @@ type ignored struct {
 
 // keepOutOfGit adds what holds secrets to the .gitignore in the folder dir, as far as it lies below
 // that folder and in the same git work tree, and tells what it did. What lies in a work tree
-// otherwise, or is tracked by git already, is told too. It never fails: the secrets are safe where
-// they are, and git add is what has to be warned of.
+// otherwise, or is tracked by git already, is told too. It never fails. The secrets are safe on
+// disk; only a later git add would publish them.
 func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 	base := resolved(dir)
 	var lines, shown []string
@@ -206,8 +206,8 @@ func addLines(name string, lines []string) error {
 	}, text)
 }
 
-// tracked reports whether git has a path, or something below it, in its index. Where git cannot be
-// asked it does not.
+// tracked reports whether git has a path, or something below it, in its index. It returns false if
+// git fails.
 func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}

@@ -13,7 +13,7 @@ func within(dir, name string) bool {
 }
 
 // inside returns the path of name below dir, with slashes, links in it followed as far as it is
-// there.
+// there. dir has its links resolved already; a path with a line end counts as outside.
 func inside(dir, name string) (string, bool) {
 	place, err := filepath.Rel(dir, resolved(name))
 	place = filepath.ToSlash(place)

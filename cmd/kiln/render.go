@@ -196,7 +196,7 @@ func (f *renderFlags) tellClosed(messages io.Writer, result *render.Result) {
 	if mode := result.Closed; mode != 0 {
 		say(messages, "kiln: %s: others could get in (mode %04o); it is 0700 now\n", f.out, mode)
 	}
-	if dir := folder.Exposed(f.out); dir != "" {
+	if dir := folder.WritableByAll(f.out); dir != "" {
 		say(messages, "kiln: %s: everybody may change what is in %s, and so exchange the documents; chmod o-w it\n", f.out, dir)
 	}
 }

@@ -92,7 +92,7 @@ func (f *serveFlags) wrong() error {
 		return usageError{errors.New("--tls-name: a certificate needs the cluster's CA; name the bundle with --secrets")}
 	case f.secrets != "" && f.plain:
 		return usageError{errors.New("--secrets and --plain-http: the one is for TLS, the other for none; name one of them")}
-	case loopback(host) && !f.peers.Has():
+	case loopback(host) && !f.peers.Any():
 		return usageError{fmt.Errorf("--listen %s: this computer alone reaches it, and no machine has "+
 			"such an address: --from 127.0.0.1 gives documents to everybody on this computer, such as a "+
 			"proxy before the server; machines need --listen with an address of their network", f.listen)}
@@ -154,7 +154,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	out := cmd.OutOrStdout()
 	name, _ := s.Cluster()
 	say(out, "%s: the documents of %s for %s, until %s\n", url, name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
-	if f.peers.Has() {
+	if f.peers.Any() {
 		say(out, "to the machines' own addresses, and from: %s\n", f.peers)
 	} else {
 		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")

@@ -81,7 +81,7 @@ var inventoryHead = regexp.MustCompile(
 	`^\s*\{\s*"apiVersion":\s*"kiln\.dev/[a-z0-9]+",\s*"kind":\s*"Inventory"`)
 
 // renderedNames are the files of such a folder. Beside cluster.yaml they are told by their names
-// from what people have there.
+// from what people have there. A test in render holds them to what it writes.
 var renderedNames = []string{
 	inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data", "network-config",
 	"body.ign", "body.sh",

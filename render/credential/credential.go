@@ -1,6 +1,6 @@
-// Package credential finds what lets somebody in by itself: private keys, kubeconfigs with keys,
-// tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is packed
-// in base64, hex, gzip or a data URL is searched as well.
+// Package credential finds secrets that grant access by themselves: private keys, kubeconfigs with
+// keys, tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is
+// packed in base64, hex, gzip or a data URL is searched as well.
 //
 // A password is not found unless it stands in a place of the table: nothing tells it from another
 // word. Neither is what is encrypted, nor what is packed in another way (an archive's own
@@ -62,7 +62,8 @@ func (l Layer) Credential() (Found, bool) {
 }
 
 // worthReading reports whether a layer can be anything but noise. Almost every word of a text can
-// be decoded from base64, and what comes out is noise: the first bytes tell.
+// be decoded from base64, and what comes out is noise. The first bytes show it. Words are short: a
+// layer of more than 1 KiB is always worth reading.
 func (l Layer) worthReading() bool {
 	const sample = 8
 	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {

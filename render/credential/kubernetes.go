@@ -34,8 +34,8 @@ func kubeconfigUser(text []byte) string {
 	return ""
 }
 
-// blocks returns the values of a key that pattern matches, up to where each begins: what braces
-// enclose, or the lines below that stand deeper. A block in another one does not come again.
+// blocks returns the value behind each match of pattern: the text in braces, or the lines indented
+// deeper than the key. It skips matches inside a block that it has returned.
 func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		end := 0

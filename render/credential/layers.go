@@ -75,7 +75,8 @@ func (w *walk) visit(l Layer) bool {
 	return true
 }
 
-// below visits what was unpacked from a layer.
+// below visits what was unpacked from a layer, within the budget. It reports whether the walk goes
+// on.
 func (w *walk) below(l Layer, packing string, content []byte) bool {
 	if w.left -= len(content); len(content) == 0 || w.left < 0 {
 		return true
@@ -139,9 +140,8 @@ var encoded = func() (set [256]bool) {
 	return set
 }()
 
-// runs returns the stretches of a text that may be base64 or hex, lines that follow each other as
-// one. Where that may be wrong, because the first line begins with something else or a line is no
-// whole number of bytes, lines come alone too.
+// runs returns the stretches of a text that may be base64 or hex. It joins consecutive lines. It
+// also returns lines alone, and the stretch without its first line, because joining may be wrong.
 func runs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		emit := func(run []byte) bool {

@@ -18,8 +18,9 @@ type form struct {
 	// pattern matches it. Its last group, if it has any, is the secret part, which has to be more
 	// than a placeholder.
 	pattern *regexp.Regexp
-	// match looks for what a pattern cannot tell, and returns what it is; empty if it is none. With
-	// a pattern it judges the secret part.
+	// accepts reports whether the secret part is one; nil accepts each.
+	accepts func(secret []byte) bool
+	// match is for rows without a pattern: it returns what a text holds; empty if nothing.
 	match func(text []byte) string
 }
 
@@ -60,7 +61,7 @@ var forms = []form{
 	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts
 	// where the word token is before it.
 	{name: "a bootstrap token", hints: []string{"token", "TOKEN", "Token"},
-		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), match: digit},
+		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), accepts: hasDigit},
 	{name: "a bootstrap token", hints: []string{"token-secret"},
 		pattern: regexp.MustCompile(`\btoken-secret["']?\s*:\s*["']?([a-z0-9]{16})(?:[^\w.-]|$)`)},
 	{name: "a bootstrap token", hints: []string{"."}, match: tokenAlone},
@@ -68,22 +69,22 @@ var forms = []form{
 	{name: "a JSON web token", hints: []string{"eyJ"},
 		pattern: regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{16,})`)},
 	{name: "a token in an HTTP header", hints: []string{"earer", "EARER"},
-		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), match: digit},
+		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), accepts: hasDigit},
 	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "},
-		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), match: userAndPassword},
+		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), accepts: userAndPassword},
 	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"},
-		pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), match: digit},
+		pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), accepts: hasDigit},
 	{name: "a token of GitLab", hints: []string{"glpat-"},
-		pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), match: digit},
+		pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), accepts: hasDigit},
 	{name: "a token of Slack", hints: []string{"xox"},
-		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), match: digit},
+		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), accepts: hasDigit},
 	{name: "a token of Vault", hints: []string{"hvs."},
-		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), match: digit},
+		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), accepts: hasDigit},
 	{name: "an access key of AWS", hints: []string{"ecret", "ECRET"},
-		pattern: regexp.MustCompile(`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), match: digit},
+		pattern: regexp.MustCompile(`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), accepts: hasDigit},
 	// What docker login writes; what containerd's configuration calls auth.
 	{name: "a registry's password", hints: []string{"auth"},
-		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), match: userAndPassword},
+		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), accepts: userAndPassword},
 	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"},
 		pattern: regexp.MustCompile(`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
 	{hints: []string{"://"}, match: urlPassword},
@@ -107,7 +108,7 @@ func (f *form) in(text []byte) string {
 				secret = group // of alternatives, the one that matched
 			}
 		}
-		if !placeholder.Match(secret) && (f.match == nil || f.match(secret) != "") {
+		if !placeholder.Match(secret) && (f.accepts == nil || f.accepts(secret)) {
 			return f.name
 		}
 	}
@@ -117,22 +118,15 @@ func (f *form) in(text []byte) string {
 // placeholder matches what people and templates write in place of a secret.
 var placeholder = regexp.MustCompile(`(?i)^(|~|null|none|[$<{%\[(].*|[x*.…_-]+|0+|A{8,}=*|redacted.*|.*omitted.*|(your|my|the)?[._-]?(password|passwd|pass|pw|secret|token)|change[._-]?me|example)$`)
 
-// digit judges a secret part that has a word's form: one without a digit is a word.
-func digit(text []byte) string {
-	if bytes.ContainsAny(text, "0123456789") {
-		return "a secret"
-	}
-	return ""
-}
+// hasDigit reports whether a secret part has a digit. One without is a word.
+func hasDigit(secret []byte) bool { return bytes.ContainsAny(secret, "0123456789") }
 
-// userAndPassword judges base64: it counts if it is that of a user and a password.
-func userAndPassword(text []byte) string {
-	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(text), "="))
+// userAndPassword reports whether a secret part is base64 of a user and a password.
+func userAndPassword(secret []byte) bool {
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(secret), "="))
 	user, password, both := bytes.Cut(plain, []byte(":"))
-	if err != nil || !both || len(user) == 0 || placeholder.Match(password) || slices.ContainsFunc(plain, func(b byte) bool { return b < ' ' || b > '~' }) {
-		return ""
-	}
-	return "a password"
+	unprintable := func(b byte) bool { return b < ' ' || b > '~' }
+	return err == nil && both && len(user) > 0 && !placeholder.Match(password) && !slices.ContainsFunc(plain, unprintable)
 }
 
 var userInURL = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"'<>]+)@([\w\[][^/\s]*)`)
@@ -158,7 +152,7 @@ func tokenAlone(text []byte) string {
 	if len(text) > most {
 		return ""
 	}
-	if found := bareToken.FindSubmatch(bytes.TrimSpace(text)); found != nil && digit(found[1]) != "" {
+	if found := bareToken.FindSubmatch(bytes.TrimSpace(text)); found != nil && hasDigit(found[1]) {
 		return "a bootstrap token"
 	}
 	return ""

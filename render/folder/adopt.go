@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,11 +17,11 @@ import (
 // among it. So a file of a run that was cut off is either named by the list, or by the list under
 // its temporary name.
 func (f *Folder) adopt() error {
-	list, err := f.read(f.List, maxList)
+	list, err := f.read(f.List, MaxList)
 	switch {
 	case err == nil:
 		f.fresh = false
-		names, err := f.Read(list)
+		names, err := f.Paths(list)
 		if err != nil {
 			return err
 		}
@@ -30,11 +29,11 @@ func (f *Folder) adopt() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; remove it, or name another folder with %s", err, f.Flag)
 	}
-	// The run that made this one was cut off: its list need not be right, and it names what may lie
-	// there.
+	// A list under its temporary name is of a run that was cut off. It may be wrong; it only names
+	// candidates.
 	var left map[string]bool
-	if cut, err := f.read(f.List+Suffix, maxList); err == nil {
-		if names, err := f.Read(cut); err == nil {
+	if cut, err := f.read(f.List+Suffix, MaxList); err == nil {
+		if names, err := f.Paths(cut); err == nil {
 			left = set(names)
 		}
 	}
@@ -50,7 +49,7 @@ func (f *Folder) adopt() error {
 		maps.Copy(f.listed, left)
 		return nil
 	}
-	if err := f.close(stranger == "" || !f.fresh); err != nil {
+	if err := f.restrict(stranger == "" || !f.fresh); err != nil {
 		return err
 	}
 	return f.repair(left)
@@ -86,9 +85,9 @@ func (f *Folder) stranger(left map[string]bool) (found string, err error) {
 	return "", err
 }
 
-// close keeps others out of a folder for secrets: they could read them, or exchange a document. A
+// restrict keeps others out of a folder for secrets: they could read them, or exchange a document. A
 // folder that others may use too is closed only to those who would change it.
-func (f *Folder) close(ours bool) error {
+func (f *Folder) restrict(ours bool) error {
 	info, err := f.root.Stat(".")
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func (f *Folder) close(ours bool) error {
 	}
 	if ours {
 		if err = f.root.Chmod(".", info.Mode()&^open); err == nil {
-			f.closed = info.Mode().Perm()
+			f.wasOpen = info.Mode().Perm()
 			return nil
 		}
 	}
@@ -112,8 +111,8 @@ func (f *Folder) close(ours bool) error {
 }
 
 // repair removes what runs that were cut off left: files that only the list of such a run names,
-// then temporary files below the folder, then that list. Those beside the list are removed by
-// Stage, for what other verbs keep there is in use.
+// then temporary files below the folder, then that list. Stage removes temporary files beside the
+// list, because another verb may be writing one there.
 func (f *Folder) repair(left map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {
@@ -151,8 +150,8 @@ func (f *Folder) covers(list map[string]bool, name string) bool {
 	if name == f.List || list[name] {
 		return true
 	}
-	for i := range name {
-		if f.Folders && name[i] == '/' && list[name[:i]] {
+	for part := range prefixes(name) {
+		if f.Folders && list[part] {
 			return true
 		}
 	}
@@ -162,41 +161,19 @@ func (f *Folder) covers(list map[string]bool, name string) bool {
 // ours reports whether what a list names is there and may be removed: no link leads to it, and it
 // is a regular file, or a folder in a list of folders. Kiln makes nothing else.
 func (f *Folder) ours(name string) bool {
-	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.plain(name[:i]) {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.isRealFolder(name[:i]) {
 		return false
 	}
 	info, err := f.root.Lstat(name)
 	return err == nil && (info.Mode().IsRegular() && !f.Folders || info.IsDir() && f.Folders)
 }
 
-// plain reports whether a path is a folder and neither it nor one above it is a link.
-func (f *Folder) plain(dir string) bool {
-	for i := range len(dir) + 1 {
-		if i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		if info, err := f.root.Lstat(filepath.FromSlash(dir[:i])); err != nil || !info.IsDir() {
+// isRealFolder reports whether a path is a folder and neither it nor one above it is a link.
+func (f *Folder) isRealFolder(dir string) bool {
+	for part := range prefixes(dir) {
+		if info, err := f.root.Lstat(filepath.FromSlash(part)); err != nil || !info.IsDir() {
 			return false
 		}
 	}
 	return true
-}
-
-// Exposed returns the nearest folder above a path that everybody may change, so that anybody can
-// put another thing in its place; empty if there is none. Where the sticky bit is set only owners
-// can.
-func Exposed(name string) string {
-	whole, err := filepath.Abs(name)
-	if err != nil || !modes {
-		return ""
-	}
-	for dir := filepath.Dir(whole); ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
 }

@@ -47,8 +47,8 @@ func Write(f File, data []byte) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	if err := p.root.Rename(p.temp(), p.base); err != nil {
-		return errors.Join(err, p.root.Remove(p.temp()))
+	if err := p.root.Rename(p.temp, p.base); err != nil {
+		return errors.Join(err, p.root.Remove(p.temp))
 	}
 	return p.sync()
 }
@@ -141,10 +141,20 @@ func Make(path string, fill func(*os.Root) error) error {
 
 // removeFolder removes the folder that a run of Make left behind.
 func removeFolder(temp string) error {
-	if info, err := os.Lstat(temp); err != nil || !info.IsDir() {
-		return errors.Join(err, fmt.Errorf("%s: not a folder, and kiln needs its name; remove it", temp))
+	info, err := os.Lstat(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another run has removed it
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: not a folder, and kiln needs its name; remove it", temp)
 	}
 	unlock, err := lockFolder(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", temp, err)
 	}
@@ -152,20 +162,12 @@ func removeFolder(temp string) error {
 	return os.RemoveAll(temp)
 }
 
-// Tidy takes away what a run that was cut off left beside a file. It leaves alone what a run is
-// writing just now, and what kiln does not make: links, pipes, folders.
-func Tidy(path string) {
-	if p, err := open(path); err == nil {
-		_ = p.tidy()
-		p.close()
-	}
-}
-
 // place is where a file lies: the folder that really has it, and its name there.
 type place struct {
 	path string // as it was named, for messages
 	root *os.Root
 	base string
+	temp string // the name of the file while it is not whole
 }
 
 // open finds the file that a path leads to, links followed. It need not be there, but its folder
@@ -185,13 +187,11 @@ func open(path string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &place{path: path, root: root, base: filepath.Base(whole)}, nil
+	base := filepath.Base(whole)
+	return &place{path: path, root: root, base: base, temp: base + Suffix}, nil
 }
 
 func (p *place) close() { _ = p.root.Close() }
-
-// temp is the name of the file while it is not whole.
-func (p *place) temp() string { return p.base + Suffix }
 
 // create makes a new file: whole under its temporary name, and then, by a second name, under its
 // own. A second name is never put over another file. Where the file system has none, an empty file
@@ -205,8 +205,8 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	if err := link(p.temp(), p.base); err == nil || errors.Is(err, fs.ErrExist) {
-		err = errors.Join(err, p.root.Remove(p.temp()))
+	if err := link(p.temp, p.base); err == nil || errors.Is(err, fs.ErrExist) {
+		err = errors.Join(err, p.root.Remove(p.temp))
 		if err != nil {
 			return err
 		}
@@ -214,45 +214,56 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 	}
 	empty, err := p.root.OpenFile(p.base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return errors.Join(err, p.root.Remove(p.temp()))
+		return errors.Join(err, p.root.Remove(p.temp))
 	}
 	_ = empty.Close()
-	if err := p.root.Rename(p.temp(), p.base); err != nil {
-		return errors.Join(err, p.root.Remove(p.base), p.root.Remove(p.temp()))
+	if err := p.root.Rename(p.temp, p.base); err != nil {
+		return errors.Join(err, p.root.Remove(p.base), p.root.Remove(p.temp))
 	}
 	return p.sync()
 }
 
-// stage writes the file under its temporary name and brings it to disk. It is locked while it is
-// open: so another run knows that nobody left it behind.
+// stage writes the temporary file, syncs it and returns it locked. The lock tells other runs that
+// it is in use.
 func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 	for {
-		file, err := p.root.OpenFile(p.temp(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, fs.ErrExist) {
+		file, err := p.begin(mode)
+		switch {
+		case errors.Is(err, fs.ErrExist):
 			if err := p.tidy(); err != nil {
 				return nil, err
 			}
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
+		case file != nil:
+			return file, p.fill(file, data, mode)
 		}
-		mine, err := p.lock(file)
-		if err != nil {
-			return nil, errors.Join(err, file.Close()) // another run takes it for left over, and removes it
-		}
-		if !mine {
-			_ = file.Close() // another run has removed it
-			continue
-		}
-		if _, err = file.Write(data); err == nil {
-			err = errors.Join(file.Chmod(mode), file.Sync())
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(), p.root.Remove(p.temp()))
-		}
-		return file, nil
 	}
+}
+
+// begin makes the temporary file and locks it. It returns nil if another run took the file for left
+// over and has removed it, and errBusy if another run is about to do so.
+func (p *place) begin(mode fs.FileMode) (*os.File, error) {
+	file, err := p.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	if mine, err := p.lock(file); err != nil || !mine {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// fill writes the temporary file and syncs it. It closes and removes it if that fails.
+func (p *place) fill(file *os.File, data []byte, mode fs.FileMode) error {
+	_, err := file.Write(data)
+	if err == nil {
+		err = errors.Join(file.Chmod(mode), file.Sync())
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(), p.root.Remove(p.temp))
+	}
+	return err
 }
 
 // lock locks a temporary file, and reports whether it still lies there.
@@ -264,14 +275,14 @@ func (p *place) lock(file *os.File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	there, err := p.root.Lstat(p.temp())
+	there, err := p.root.Lstat(p.temp)
 	return err == nil && os.SameFile(opened, there), nil
 }
 
 // tidy removes a temporary file that a run left behind.
 func (p *place) tidy() error {
-	name := filepath.Join(filepath.Dir(p.path), p.temp())
-	info, err := p.root.Lstat(p.temp())
+	name := filepath.Join(filepath.Dir(p.path), p.temp)
+	info, err := p.root.Lstat(p.temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -281,7 +292,7 @@ func (p *place) tidy() error {
 	if err != nil {
 		return err
 	}
-	file, err := p.root.OpenFile(p.temp(), os.O_RDONLY|nonblock, 0)
+	file, err := p.root.OpenFile(p.temp, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -292,7 +303,7 @@ func (p *place) tidy() error {
 	if mine, err := p.lock(file); err != nil || !mine {
 		return err
 	}
-	return p.root.Remove(p.temp())
+	return p.root.Remove(p.temp)
 }
 
 // sync brings the names of the folder to disk.

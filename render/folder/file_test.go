@@ -1,6 +1,7 @@
 package folder_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -151,4 +152,71 @@ func TestMake(t *testing.T) {
 	require.ErrorIs(t, folder.Make(path, fill(nil)), fs.ErrExist)
 	put(t, filepath.Join(dir, "b"+folder.Suffix), "a file")
 	require.ErrorContains(t, folder.Make(filepath.Join(dir, "b"), fill(nil)), "not a folder")
+}
+
+// TestReplace: several runs replace one file, and others tidy beside it, all at the same time. Each
+// succeeds, the file is always a whole one, and nothing is left.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state")
+	put(t, filepath.Join(dir, "victim"), "mine")
+	require.NoError(t, os.Symlink("victim", path))
+	require.NoError(t, os.Symlink("victim", path+folder.Suffix+"-1"))
+	errs := make(chan error, 64)
+	for i := range cap(errs) {
+		go func() {
+			if i%2 == 0 {
+				folder.Tidy(path)
+			}
+			errs <- folder.Replace(path, bytes.Repeat([]byte{'a'}, 1<<16), 0o600)
+		}()
+	}
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+		require.Contains(t, []int{len("mine"), 1 << 16}, len(read(t, path)))
+	}
+	folder.Tidy(path)
+	require.Equal(t, []string{"state", "state.kiln-new-1", "victim"}, names(t, dir))
+	require.Equal(t, "mine", read(t, filepath.Join(dir, "victim")))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, "-rw-------", info.Mode().String())
+}
+
+// TestReadNoLink: a link is refused, and a file that is none is read.
+func TestReadNoLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "file"), "content")
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
+	data, err := folder.ReadNoLink(filepath.Join(dir, "file"), 100)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(data))
+	_, err = folder.ReadNoLink(filepath.Join(dir, "link"), 100)
+	require.ErrorIs(t, err, folder.ErrIrregular)
+}
+
+// TestOpenInside: a link inside the folder is followed, one that leads out of it is not, and nothing
+// but a regular file is opened.
+func TestOpenInside(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "nodes")
+	put(t, filepath.Join(dir, "file"), "content")
+	put(t, filepath.Join(dir, "../outside"), "secret")
+	for name, to := range map[string]string{"in": "file", "out": "../outside", "nothing": "absent"} {
+		require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	f, err := folder.OpenInside(dir, "in")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	_, err = folder.OpenInside(dir, "out")
+	require.ErrorContains(t, err, filepath.Join(dir, "out")+": path escapes")
+	_, err = folder.OpenInside(dir, "nothing")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = folder.OpenInside(filepath.Join(dir, "file"), "x")
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	_, err = folder.OpenInside(dir, "pipe")
+	require.ErrorIs(t, err, folder.ErrIrregular)
 }

@@ -7,7 +7,7 @@
 // by its content. No link is followed out of a folder, and nothing but a regular file is read, so
 // that no pipe makes a run wait.
 //
-// What the files mean, and which content is kiln's, is told by the callers.
+// The callers know what the files mean, and which content is kiln's.
 package folder
 
 import (
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -27,8 +28,8 @@ import (
 // Suffix ends the name of a file that is not yet whole.
 const Suffix = ".kiln-new"
 
-// maxList bounds the list of a folder: that of 100,000 machines has less.
-const maxList = 256 << 20
+// MaxList bounds the list of a folder: that of 100,000 machines has less.
+const MaxList = 256 << 20
 
 // ErrPartial is the cause when renaming failed half way: some files are new, some old, and the list
 // does not match.
@@ -60,10 +61,10 @@ type Options struct {
 	// List is the file that lists the others. It gets its name last, so that a run cut off between
 	// renames shows. Empty if the folder has none: then the caller decides about each file.
 	List string
-	// Read returns the paths that a list names, and an error if the folder with this list is not to
-	// be touched. The paths are returned in both cases. They may come from anybody: Read leaves out
+	// Paths returns the paths that a list names, and an error if the folder with this list is not to
+	// be touched. The paths are returned in both cases. They may come from anybody: Paths leaves out
 	// what kiln never writes.
-	Read func(list []byte) ([]string, error)
+	Paths func(list []byte) ([]string, error)
 	// Folders means that the paths of a list are folders, and everything in them is kiln's.
 	// Otherwise they are files, and a file that is not listed is not replaced.
 	Folders bool
@@ -80,10 +81,10 @@ type Folder struct {
 	release func()
 	listed  map[string]bool // paths of the list that lies there
 	fresh   bool            // no list lay there
-	closed  fs.FileMode     // as in Changes
+	wasOpen fs.FileMode     // the mode before restrict; see Changes.Closed
 
 	mu               sync.Mutex
-	real             map[string]bool // folders below this one that are there and no links
+	realFolders      map[string]bool // folders below this one that are there and no links
 	staged           []string        // files that lie under their temporary name
 	seen             map[string]bool // files of this run
 	made             []string        // folders that this run made, outermost first
@@ -92,11 +93,11 @@ type Folder struct {
 }
 
 // Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What
-// a run that was cut off left there is taken away. It fails if the folder holds something else than
-// its list names, belongs to somebody else, or another run is writing there.
+// a run that was cut off left there is taken away. It fails if a folder without a list holds
+// foreign files (unless Shared), if Paths refuses the list, or if another run is writing there.
 func Open(o Options) (*Folder, error) {
 	f := &Folder{Options: o, fresh: true}
-	f.listed, f.real, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	f.listed, f.realFolders, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	info, err := os.Stat(f.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -150,7 +151,7 @@ func (f *Folder) Close() {
 func (f *Folder) Changes() Changes {
 	slices.Sort(f.written)
 	slices.Sort(f.removed)
-	return Changes{Written: f.written, Removed: f.removed, Unchanged: f.unchanged, Closed: f.closed}
+	return Changes{Written: f.written, Removed: f.removed, Unchanged: f.unchanged, Closed: f.wasOpen}
 }
 
 // dirMode is the mode of folders whose files have f's.
@@ -225,34 +226,42 @@ func (f *Folder) makeInside(dir string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.real[dir] {
+	if f.realFolders[dir] {
 		return nil
 	}
-	for i := range len(dir) + 1 {
-		if i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		info, err := f.root.Lstat(dir[:i])
+	for part := range prefixes(dir) {
+		info, err := f.root.Lstat(part)
 		switch {
 		case err == nil && !info.IsDir():
-			return fmt.Errorf("%s: not a folder; remove it", filepath.Join(f.Dir, dir[:i]))
+			return fmt.Errorf("%s: not a folder; remove it", filepath.Join(f.Dir, part))
 		case errors.Is(err, fs.ErrNotExist) && f.Check:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			if err := f.root.Mkdir(dir[:i], f.dirMode()); err != nil {
+			if err := f.root.Mkdir(part, f.dirMode()); err != nil {
 				return err
 			}
-			f.made = append(f.made, filepath.Join(f.Dir, dir[:i]))
+			f.made = append(f.made, filepath.Join(f.Dir, part))
 		case err != nil:
 			return err
 		}
-		f.real[dir[:i]] = true
+		f.realFolders[part] = true
 	}
 	return nil
 }
 
-// same reports whether a file is there, and whether it is the same already. What others may read is
-// not the same as what they may not; otherwise modes are whatever git and the umask make of them.
+// prefixes returns the folders that a path leads through, outermost first, and the path itself.
+func prefixes(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(name) + 1 {
+			if (i == len(name) || name[i] == '/') && !yield(name[:i]) {
+				return
+			}
+		}
+	}
+}
+
+// same reports whether the file's content is the same, and whether the file is there. A file of mode
+// 0600 is the same only with that mode; otherwise modes are whatever git and the umask make of them.
 func (f *Folder) same(name string, data []byte) (same, there bool, err error) {
 	info, err := f.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +293,7 @@ func (f *Folder) compare(name string, data []byte) error {
 	var old []byte
 	if f.root != nil {
 		var err error
-		if old, err = f.read(name, maxList); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if old, err = f.read(name, MaxList); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -292,9 +301,9 @@ func (f *Folder) compare(name string, data []byte) error {
 	return nil
 }
 
-// Sweep finds the files that are no longer written: those of the old list, or everything else in
-// its folders and in own. It comes after the last Stage.
-func (f *Folder) Sweep(own ...string) error {
+// MarkStale notes the files that this run did not stage: those of the old list, or everything else
+// in its folders and in own. Commit removes them. Call it after every Stage but that of the list.
+func (f *Folder) MarkStale(own ...string) error {
 	if f.root == nil {
 		return nil
 	}
@@ -303,7 +312,7 @@ func (f *Folder) Sweep(own ...string) error {
 	for _, name := range slices.Compact(paths) {
 		switch {
 		case f.Folders:
-			if err := f.sweep(name); err != nil {
+			if err := f.markStaleIn(name); err != nil {
 				return err
 			}
 		case !f.seen[name] && name != f.List && f.ours(name):
@@ -313,9 +322,9 @@ func (f *Folder) Sweep(own ...string) error {
 	return nil
 }
 
-// sweep finds what is not of this run in a folder that is kiln's altogether.
-func (f *Folder) sweep(dir string) error {
-	if !f.plain(dir) {
+// markStaleIn notes what is not of this run in a folder that is kiln's altogether.
+func (f *Folder) markStaleIn(dir string) error {
+	if !f.isRealFolder(dir) {
 		return nil
 	}
 	err := fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
@@ -352,21 +361,21 @@ func (f *Folder) Commit() error {
 		}
 		return strings.Compare(a, b)
 	})
-	swept := false
+	removed := false
 	for len(f.staged) > 0 {
 		name := f.staged[0]
 		if name == f.List {
 			if err := f.removeStale(); err != nil {
 				return fmt.Errorf("%w: %w", ErrPartial, err)
 			}
-			swept = true
+			removed = true
 		}
 		if err := f.root.Rename(name+Suffix, name); err != nil {
 			return fmt.Errorf("%w: %w", ErrPartial, err)
 		}
 		f.staged = f.staged[1:]
 	}
-	if !swept {
+	if !removed {
 		if err := f.removeStale(); err != nil {
 			return fmt.Errorf("%w: %w", ErrPartial, err)
 		}

@@ -14,7 +14,7 @@ import (
 // run writes files of one content into a folder with a list, one path a line.
 func run(o folder.Options, content string, paths ...string) error {
 	o.Mode, o.List, o.What, o.Flag = 0o600, "list", "a folder of kiln", "--out"
-	o.Read = func(list []byte) ([]string, error) { return strings.Fields(string(list)), nil }
+	o.Paths = func(list []byte) ([]string, error) { return strings.Fields(string(list)), nil }
 	f, err := folder.Open(o)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func run(o folder.Options, content string, paths ...string) error {
 		paths = own
 	}
 	for _, step := range []func() error{
-		func() error { return f.Sweep(own...) },
+		func() error { return f.MarkStale(own...) },
 		func() error { return f.Stage("list", []byte(strings.Join(paths, "\n"))) },
 	} {
 		if err := step(); err != nil {
@@ -128,14 +128,14 @@ func TestClosed(t *testing.T) {
 	require.ErrorContains(t, run(folder.Options{Dir: dir, Shared: true}, "1", "a/x"), "others may read or change what is in it (mode 0770)")
 }
 
-// TestExposed finds a folder that everybody may change; one with the sticky bit is none.
-func TestExposed(t *testing.T) {
+// TestWritableByAll finds a folder that everybody may change; one with the sticky bit is none.
+func TestWritableByAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "nodes", "more")
-	before := folder.Exposed(name) // above the tests' own folder
+	before := folder.WritableByAll(name) // above the tests' own folder
 	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
-	require.Equal(t, before, folder.Exposed(name))
+	require.Equal(t, before, folder.WritableByAll(name))
 	require.NoError(t, os.Chmod(dir, 0o777))
-	require.Equal(t, dir, folder.Exposed(name))
+	require.Equal(t, dir, folder.WritableByAll(name))
 }

@@ -10,10 +10,11 @@ import (
 )
 
 // modes says that mode bits keep others out; nonblock opens a pipe without waiting for its other
-// end.
+// end; nofollow refuses to open a link.
 const (
 	modes    = true
 	nonblock = syscall.O_NONBLOCK
+	nofollow = syscall.O_NOFOLLOW
 )
 
 // lockFolder keeps a second run away from the folder until unlock is called or the process ends. It
@@ -35,15 +36,15 @@ func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return fmt.Errorf("another kiln is writing there: %w", err)
+		return fmt.Errorf("%w: %w", errBusy, err)
 	case err != nil:
 		return fmt.Errorf("cannot be locked: %w", err)
 	}
 	return nil
 }
 
-// Owner reports whether a file belongs to this user or to root.
-func Owner(info os.FileInfo) bool {
+// OwnedByUser reports whether a file belongs to this user or to root.
+func OwnedByUser(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || s.Uid == 0 || int(s.Uid) == os.Geteuid()
 }

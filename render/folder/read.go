@@ -7,7 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
+
+// ErrIrregular is the cause when something is to be read that is not a regular file: a folder, a
+// pipe, a socket or a device.
+var ErrIrregular = errors.New("not a regular file")
 
 // Read returns the content of a regular file of at most limit bytes. Anything else is an error: a
 // pipe or a device would never end.
@@ -41,6 +46,36 @@ func ReadInside(root *os.Root, dir, name string, limit int64) ([]byte, error) {
 	return readRegular(filepath.Join(dir, name), limit, root.Stat, root.OpenFile, name)
 }
 
+// ReadNoLink is Read, but a link at path is refused instead of followed.
+func ReadNoLink(path string, limit int64) ([]byte, error) {
+	open := func(path string, flag int, mode fs.FileMode) (*os.File, error) {
+		return os.OpenFile(path, flag|nofollow, mode) // a link may be there since Lstat
+	}
+	return readRegular(path, limit, os.Lstat, open, path)
+}
+
+// OpenInside opens a regular file below the folder dir for reading. Links below dir are followed,
+// but none that leads out of it. It fails at once, and never waits, if name is anything else. The
+// error then wraps ErrIrregular; it wraps fs.ErrNotExist if there is nothing, and syscall.ENOTDIR if
+// dir is no folder.
+func OpenInside(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		if info, failed := os.Stat(dir); failed == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR} // OpenRoot's has no cause
+		}
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	name = filepath.FromSlash(name)
+	whole := filepath.Join(dir, name)
+	f, err := openRegular(whole, root.Stat, root.OpenFile, name)
+	if failed, ok := err.(*fs.PathError); ok {
+		failed.Path = whole
+	}
+	return f, err
+}
+
 // ReadUpTo reads all of what is called name. More than limit bytes are an error.
 func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
@@ -56,17 +91,29 @@ func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// readRegular reads the file at, called name. It looks before it opens, for opening alone does
-// something to a device, and again afterwards. Opening does not wait: a pipe may have come in
-// between.
+// readRegular is openRegular, and reads at most limit bytes.
 func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error),
 	open func(string, int, fs.FileMode) (*os.File, error), at string,
 ) ([]byte, error) {
+	f, err := openRegular(name, stat, open, at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return ReadUpTo(name, f, limit)
+}
+
+// openRegular opens the file at; messages call it name. It checks the type before opening, because
+// opening a device can act on it, and once more after opening. Opening does not wait: a pipe may
+// have come in between.
+func openRegular(name string, stat func(string) (fs.FileInfo, error),
+	open func(string, int, fs.FileMode) (*os.File, error), at string,
+) (*os.File, error) {
 	info, err := stat(at)
 	if err != nil {
 		return nil, err
 	}
-	irregular := fmt.Errorf("%s: not a regular file", name)
+	irregular := fmt.Errorf("%s: %w", name, ErrIrregular)
 	if !info.Mode().IsRegular() {
 		return nil, irregular
 	}
@@ -74,9 +121,8 @@ func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
 	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, irregular)
+		return nil, errors.Join(err, irregular, f.Close())
 	}
-	return ReadUpTo(name, f, limit)
+	return f, nil
 }

@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns text with an escape in place of every character that has no picture of its own: control characters
-// (ESC, CR, the 8-bit ones), those that only direct how others are shown (U+202E, U+200B), separators of lines and
-// paragraphs (U+2028), and bytes that are not UTF-8. What stands in keep is left as it is; so is all else. The
-// escapes are JSON's, \u001b, so JSON means the same afterwards, and Visible of what is visible changes nothing.
+// Visible returns text with every invisible character replaced by an escape: control characters,
+// format characters (U+202E, U+200B), line separators, bytes that are not UTF-8. Characters in keep
+// stay. Escapes are JSON's (\u001b), so JSON keeps its meaning. A second call changes nothing.
 func Visible(text, keep string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) < 0 {
 		return text

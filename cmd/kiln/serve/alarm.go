@@ -2,14 +2,13 @@ package serve
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"kiln/render/terminal"
 )
 
-// alarm is a kind of thing that a person has to know at once, and not only from the log.
+// alarm is a kind of event that an operator must see at once, on the terminal.
 type alarm int
 
 const (
@@ -18,11 +17,11 @@ const (
 	disclosed                 // a document was sent whole, and nobody confirmed it
 	poolFull                  // more machines asked for a pool's document than were expected
 	poolShared                // one address has a pool's document as several machines
-	kinds
+	alarmKinds
 )
 
 // titles say in the summary what was counted.
-var titles = [kinds]string{
+var titles = [alarmKinds]string{
 	askedAgain:   "asked for again after it was given",
 	askedOutside: "asked for from an address that is not the machine's",
 	disclosed:    "sent whole and not confirmed, so that somebody may have it",
@@ -30,12 +29,12 @@ var titles = [kinds]string{
 	poolShared:   "given to one address as several machines of a pool",
 }
 
-// Bounds of what is said on the terminal, for each kind by itself: who causes many lines of one
-// kind hides none of another.
+// Bounds of what is said on the terminal. Each kind has its own limit: many lines of one kind hide
+// no other.
 const (
 	quietTime   = time.Minute      // between two lines of one kind about one document
 	alarmBurst  = 8                // lines of one kind at once
-	refillAlarm = 10 * time.Second // for one more
+	refillEvery = 10 * time.Second // for one more
 )
 
 // alarms says what is alarming in plain lines, few enough to be read, and counts all of it.
@@ -43,7 +42,7 @@ type alarms struct {
 	warn func(line string)
 
 	mu    sync.Mutex
-	kinds [kinds]struct {
+	kinds [alarmKinds]struct {
 		said   map[string]time.Time // when the last line about a document was
 		burst  int                  // lines said since refill
 		refill time.Time
@@ -64,7 +63,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		k.hidden++
 		return
 	}
-	if back := int(now.Sub(k.refill) / refillAlarm); back > 0 {
+	if back := int(now.Sub(k.refill) / refillEvery); back > 0 {
 		k.burst, k.refill = max(0, k.burst-back), now
 	}
 	if k.burst >= alarmBurst {
@@ -75,14 +74,14 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	if k.said == nil {
 		k.said = map[string]time.Time{}
 	}
-	k.said[document] = now // as many as there are documents
+	k.said[document] = now // bounded: one entry a document
 	line := fmt.Sprintf(format, args...)
 	if k.hidden > 0 {
 		line += fmt.Sprintf(" (before it %d more of this kind, which the log has)", k.hidden)
 		k.hidden = 0
 	}
 	if a.warn != nil {
-		a.warn(printable(line))
+		a.warn(terminal.Visible(line, ""))
 	}
 }
 
@@ -96,14 +95,4 @@ func (a *alarms) summary() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// printable returns text in one line without anything that a terminal obeys.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, text)
 }

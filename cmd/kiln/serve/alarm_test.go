@@ -49,7 +49,7 @@ func TestAlarmsAreLines(t *testing.T) {
 	var line string
 	a := &alarms{warn: func(text string) { line = text }}
 	a.raise(askedAgain, "", "a\x1b[2Jb\r\nc\u202ed é")
-	require.Equal(t, "a�[2Jb��c�d é", line)
+	require.Equal(t, `a\u001b[2Jb\u000d\u000ac\u202ed é`, line)
 	require.False(t, strings.ContainsAny(line, "\x1b\r\n"))
 	for _, title := range titles {
 		require.NotEmpty(t, title)

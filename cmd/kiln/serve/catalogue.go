@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"kiln/render"
+	"kiln/render/folder"
 )
 
 // catalogue is everything that is served, by the path of its URL.
@@ -74,7 +75,7 @@ func readFolders(dirs []string) (*catalogue, error) {
 			errs = append(errs, cmp.Or(err, fmt.Errorf("%s: not a folder", dir)))
 			continue
 		}
-		inv, err := readInventory(dir)
+		inv, err := render.ReadInventory(dir)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -98,19 +99,6 @@ func readFolders(dirs []string) (*catalogue, error) {
 		errs = append(errs, c.beside(dir))
 	}
 	return c, errors.Join(errs...)
-}
-
-// readInventory returns the inventory of a folder, or nil if it has none.
-func readInventory(dir string) (*render.Inventory, error) {
-	f, err := openInside(dir, render.InventoryFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	_ = f.Close() // it was opened to see that reading it will not wait for ever
-	return render.ReadInventory(dir)
 }
 
 // document adds a machine's document and what cloud-init reads with it.
@@ -301,10 +289,10 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
 	}
-	f, err := openInside(it.dir, it.file)
+	f, err := folder.OpenInside(it.dir, it.file)
 	switch {
-	case errors.Is(err, errNotPlain):
-		return nil, 0, errNotPlain
+	case errors.Is(err, folder.ErrIrregular):
+		return nil, 0, folder.ErrIrregular
 	case err != nil:
 		return nil, 0, errors.New("it cannot be read")
 	}

@@ -62,8 +62,8 @@ func network(text string) ([]netip.Prefix, error) {
 	return []netip.Prefix{n}, nil
 }
 
-// Has reports whether there is any network, for whatever machine.
-func (p Peers) Has() bool { return len(p.of) > 0 }
+// Any reports whether there is any network, for whatever machine.
+func (p Peers) Any() bool { return len(p.of) > 0 }
 
 // String lists the networks of each machine, those of all machines first.
 func (p Peers) String() string {
@@ -90,15 +90,14 @@ func (p Peers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// have reports whether a is in one of the networks of a machine or pool, or of all.
-func (p Peers) have(name string, a netip.Addr) bool {
+// contains reports whether a is in one of the networks of a machine or pool, or of all.
+func (p Peers) contains(name string, a netip.Addr) bool {
 	in := func(n netip.Prefix) bool { return n.Contains(a) }
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
 
-// peer is the address from which a request comes; the invalid one if it is not known. An IPv4
-// address that arrived in IPv6 is the IPv4 address, and which interface a link-local one is on says
-// nothing of a machine.
+// peer returns the address of a request, or the zero address. IPv4 in IPv6 becomes IPv4; a zone is
+// dropped.
 func peer(remote string) netip.Addr {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -107,12 +106,12 @@ func peer(remote string) netip.Addr {
 	return a.Addr().Unmap().WithZone("")
 }
 
-// outsider returns why a request from a does not get what is a machine's; nothing if it may. What
-// is nobody's is everybody's.
+// outsider returns why a may not fetch a machine's item, or "". Everybody may fetch an item of no
+// machine.
 func (s *Server) outsider(it *item, a netip.Addr) string {
 	own := s.catalogue.addresses[it.node]
 	switch {
-	case it.node == "" || slices.Contains(own, a) || s.peers.have(it.node, a):
+	case it.node == "" || slices.Contains(own, a) || s.peers.contains(it.node, a):
 		return ""
 	case len(own) == 0:
 		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)

@@ -113,8 +113,8 @@ func (s *Server) Left() []string {
 	for _, it := range s.catalogue.items {
 		switch {
 		case it.body:
-			bodies[it.node] = s.state.any(it.path)
-		case it.once && s.state.any(it.path):
+			bodies[it.node] = s.state.fetched(it.path)
+		case it.once && s.state.fetched(it.path):
 			fetched[it.node] = true
 		}
 	}
@@ -232,7 +232,7 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 
 // show answers with what holds no secret.
 func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
-	if it.closes != nil && s.state.any(it.closes.path) {
+	if it.closes != nil && s.state.fetched(it.closes.path) {
 		refuse(w, rec, "its document has been fetched")
 		return
 	}

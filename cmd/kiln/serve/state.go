@@ -1,18 +1,15 @@
 package serve
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"kiln/render/folder"
 )
 
 // What the state's file says of itself.
@@ -20,8 +17,6 @@ const (
 	stateVersion = "kiln.dev/v1alpha1"
 	stateKind    = "Served"
 	maxState     = 64 << 20
-	// tempSuffix and a number end the names under which states are written.
-	tempSuffix = ".kiln-new-"
 )
 
 // fetch is one document that one machine has.
@@ -34,7 +29,7 @@ type fetch struct {
 	Remote  string    `json:"remote"`
 }
 
-// state is which documents were fetched, in memory and on disk.
+// state holds the fetches so far, in memory and on disk.
 type state struct {
 	path, cluster string
 
@@ -54,24 +49,16 @@ type stateFile struct {
 	Fetches    []fetch `json:"fetches"`
 }
 
-// openState reads the state, or begins one. It fails at once if path is a link or no plain file, or
-// holds another cluster's state.
+// openState reads the state, or begins one. It fails at once if path is a link or not a regular
+// file, or holds another cluster's state.
 func openState(path, cluster string) (*state, error) {
 	s := &state{path: path, cluster: cluster}
-	file, err := openPlain(path)
+	data, err := folder.ReadNoLink(path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return nil, fmt.Errorf("%w; name another one with --state", err)
-	}
-	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, maxState+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > maxState:
-		return nil, fmt.Errorf("%s: larger than %d MiB: this is no state of kiln serve", path, maxState>>20)
+		return nil, fmt.Errorf("%w; name another file with --state", err)
 	}
 	var f stateFile
 	if json.Unmarshal(data, &f) != nil || f.APIVersion != stateVersion || f.Kind != stateKind {
@@ -86,7 +73,7 @@ func openState(path, cluster string) (*state, error) {
 
 // forget drops what is known of machines, and brings the state to disk.
 func (s *state) forget(nodes []string) error {
-	s.sweep()
+	folder.Tidy(s.path)
 	s.mu.Lock()
 	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool { return slices.Contains(nodes, f.Node) })
 	s.version++
@@ -94,7 +81,7 @@ func (s *state) forget(nodes []string) error {
 	return s.save()
 }
 
-// find returns the same fetch of before, or nil.
+// find returns an earlier fetch of the same document by the same machine, or nil.
 func (s *state) find(f *fetch) *fetch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +94,7 @@ func (s *state) find(f *fetch) *fetch {
 	return nil
 }
 
-// count returns to how many machines the same document went.
+// count returns how many machines have the document.
 func (s *state) count(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +106,7 @@ func (s *state) count(f *fetch) (n int) {
 	return n
 }
 
-// machines returns to how many machines at the same address the same document went.
+// machines returns how many machines at the same address have the document.
 func (s *state) machines(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +120,8 @@ func (s *state) machines(f *fetch) (n int) {
 	return n
 }
 
-// any says whether somebody has fetched what is at a path.
-func (s *state) any(path string) bool {
+// fetched reports whether somebody has fetched what is at a path.
+func (s *state) fetched(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.fetches, func(f fetch) bool { return f.Path == path })
@@ -149,7 +136,7 @@ func (s *state) add(f fetch) error {
 	return s.save()
 }
 
-// save brings the state to disk: whole under another name first. Of several that wait, the first writes for all.
+// save brings the state to disk, whole. When several saves wait, the first writes for all.
 func (s *state) save() error {
 	s.mu.Lock()
 	mine := s.version
@@ -167,53 +154,9 @@ func (s *state) save() error {
 		return err
 	}
 	data = append(data, '\n')
-	err = replace(s.path, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		// Another server that began just now has swept the new file away.
-		err = replace(s.path, data)
-	}
-	if err != nil {
+	if err := folder.Replace(s.path, data, 0o600); err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", s.path, err)
 	}
 	s.written = version
 	return nil
-}
-
-// replace writes a file, its owner's alone, in the place of an old one, which stays whole until the
-// new one is on disk. Until then the new one has a name that nothing has: so nothing that lies
-// there is written to, no link is followed, and each of two servers renames its own file.
-func replace(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+tempSuffix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// sweep removes what servers that were killed while they wrote left beside the state. What cannot
-// be removed does no harm.
-func (s *state) sweep() {
-	dir, base := filepath.Split(s.path)
-	entries, err := os.ReadDir(cmp.Or(dir, "."))
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), base+tempSuffix)
-		if ok && e.Type().IsRegular() && number != "" && strings.Trim(number, "0123456789") == "" {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
 }

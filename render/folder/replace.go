@@ -1,0 +1,73 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// errBusy is the cause when another run has locked a folder or a temporary file.
+var errBusy = errors.New("another kiln is writing there")
+
+// Replace writes a file in the place of whatever has its name, also of a link, which is not
+// followed. The old one stays whole until the new one is on disk. Several processes may replace one
+// file at a time, each under a temporary name of its own; the last one wins. The caller knows that
+// the file is its own: see Write for one that may be a person's.
+func Replace(path string, data []byte, mode fs.FileMode) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	p := &place{path: path, root: root, base: filepath.Base(path)}
+	defer p.close()
+	file, err := p.beginFree(mode)
+	if err != nil {
+		return err
+	}
+	if err := p.fill(file, data, mode); err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := p.root.Rename(p.temp, p.base); err != nil {
+		return errors.Join(err, p.root.Remove(p.temp))
+	}
+	return p.sync()
+}
+
+// beginFree is begin under the first numbered name that nothing has.
+func (p *place) beginFree(mode fs.FileMode) (*os.File, error) {
+	for n := 1; ; n++ {
+		p.temp = fmt.Sprintf("%s%s-%d", p.base, Suffix, n)
+		file, err := p.begin(mode)
+		taken := errors.Is(err, fs.ErrExist) || errors.Is(err, errBusy)
+		if file != nil || err != nil && !taken {
+			return file, err
+		}
+	}
+}
+
+// Tidy takes away what runs that were cut off left beside a file: what Write, Create and Replace
+// call their temporary files. It leaves alone what a run is writing just now, and what kiln does not
+// make: links, pipes, folders. It ignores failures.
+func Tidy(path string) {
+	p, err := open(path)
+	if err != nil {
+		return
+	}
+	defer p.close()
+	_ = p.tidy()
+	entries, err := fs.ReadDir(p.root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), p.base+Suffix+"-")
+		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
+			p.temp = e.Name()
+			_ = p.tidy()
+		}
+	}
+}

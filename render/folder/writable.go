@@ -1,0 +1,26 @@
+package folder
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// WritableByAll returns the nearest folder above a path that everybody may change, so that anybody
+// can put another thing in its place; empty if there is none. Where the sticky bit is set only
+// owners can.
+func WritableByAll(name string) string {
+	whole, err := filepath.Abs(name)
+	if err != nil || !modes {
+		return ""
+	}
+	for dir := filepath.Dir(whole); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
