@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -253,6 +254,16 @@ func (c *catalogue) stranger(it *item, query url.Values) string {
 			case !known && c.has(kind, it.node):
 				return "its " + kind + " is not that of the machine"
 			}
+		}
+	}
+	return ""
+}
+
+// at returns the machine that has an address; nothing if none has.
+func (c *catalogue) at(a netip.Addr) string {
+	for _, node := range slices.Sorted(maps.Keys(c.addresses)) {
+		if slices.Contains(c.addresses[node], a) {
+			return node
 		}
 	}
 	return ""
