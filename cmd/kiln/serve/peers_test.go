@@ -41,7 +41,7 @@ func cluster(t *testing.T) string {
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},
 	}, map[string]string{
 		"cp-1/user-data": "a document", "cp-1/network-config": "version: 2\n", "boot.ipxe": "#!ipxe\n",
-		"pools/small/user-data": "a pool's", "initrd/cp-1.cpio.gz": "an initrd",
+		"pools/small/user-data": "a pool's", "initrd/cp-1.cpio.gz": initrd("a document"),
 	})
 }
 

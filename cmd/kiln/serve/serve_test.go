@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -63,9 +64,18 @@ func example(t *testing.T) string {
 	}, map[string]string{
 		"cp-1/config.ign": `{"one":1}`, "cp-2/config.ign": `{"two":2}`, "worker-1/user-data": "#cloud-config\n", "worker-1/meta-data": "instance-id: w\n",
 		"worker-1/network-config": "version: 2\n", "pools/small/user-data": "#cloud-config\n{}\n", "pools/small/meta-data": "instance-id: s\n",
-		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": "an initrd", "initrd/other.cpio.gz": "another",
-		"initrd/pools/small.cpio.gz": "an initrd of a pool", "initrd/small.cpio.gz": "of no machine",
+		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "initrd/other.cpio.gz": "another",
+		"initrd/pools/small.cpio.gz": initrd("#cloud-config\n{}\n"), "initrd/small.cpio.gz": "of no machine",
 	})
+}
+
+// initrd is a compressed archive with a document.
+func initrd(document string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte("head" + document + "end"))
+	_ = w.Close()
+	return b.String()
 }
 
 // running is a server on loopback.
@@ -180,7 +190,7 @@ func TestOnce(t *testing.T) {
 	require.Contains(t, r.log.String(), "fetched before, at ")
 	require.NotContains(t, r.log.String(), "one\":1", "the log has no document")
 	require.Equal(t, []string{"cp-2", "small", "worker-1"}, r.Left())
-	r.requireGiven(t, "/initrd/cp-1.cpio.gz", "an initrd")
+	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
 	r.requireRefused(t, "/initrd/cp-1.cpio.gz")
 }
 
@@ -282,7 +292,7 @@ func TestPoolInitrd(t *testing.T) {
 	r := start(t, example(t), nil)
 	for _, uuid := range []string{"1", "2"} {
 		at := "/initrd/pools/small.cpio.gz?uuid=00000000-0000-4000-8000-00000000000" + uuid
-		r.requireGiven(t, at, "an initrd of a pool")
+		r.requireGiven(t, at, initrd("#cloud-config\n{}\n"))
 		r.requireRefused(t, at)
 	}
 	r.requireRefused(t, "/initrd/small.cpio.gz")
@@ -326,7 +336,9 @@ func TestRestart(t *testing.T) {
 	inv.Documents[0].SHA256 = hex.EncodeToString(sum[:])
 	text, err := json.Marshal(inv)
 	require.NoError(t, err)
-	write(t, dir, map[string]string{"inventory.json": string(text), "cp-1/config.ign": string(other)})
+	write(t, dir, map[string]string{
+		"inventory.json": string(text), "cp-1/config.ign": string(other), "initrd/cp-1.cpio.gz": initrd(string(other)),
+	})
 	r = start(t, dir, nil)
 	r.requireGiven(t, "/cp-1/config.ign", string(other))
 	r.requireRefused(t, "/cp-2/config.ign")

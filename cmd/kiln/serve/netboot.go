@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"kiln/render/compress"
+)
+
+// errOlder comes if an initrd holds another document than the machine's.
+var errOlder = errors.New("it is of an older render; run kiln netboot again")
+
+// older returns errOlder if data is an initrd without the machine's document, and the document's own
+// error if that cannot be read. kiln netboot writes the document into the archive as it is, or in
+// base64 into a configuration that installs it.
+func (it *item) older(data []byte) error {
+	if it.holds == nil {
+		return nil
+	}
+	document, err := it.holds.read()
+	if err != nil {
+		return err
+	}
+	archive, err := compress.Gunzip(data)
+	if err != nil {
+		return errOlder
+	}
+	encoded := base64.StdEncoding.AppendEncode(nil, document)
+	if bytes.Contains(archive, document) || bytes.Contains(archive, encoded) {
+		return nil
+	}
+	return errOlder
+}
+
+// olderError says in one line that these initrds are older than the documents; nil if there is none.
+func olderError(paths []string) error {
+	switch n := len(paths); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s is of an older render; run kiln netboot again", paths[0])
+	default:
+		return fmt.Errorf("%s and %d more are of an older render; run kiln netboot again", paths[0], n-1)
+	}
+}
