@@ -355,7 +355,8 @@ func (it *item) read() ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 	}
 	if it.sum != "" && it.sum != hexSum(data, len(it.sum)) {
-		return nil, errors.New("it is not what inventory.json lists: end the render that writes the folder, and start kiln serve again")
+		return nil, errors.New("it is not what inventory.json lists, or listed when the server began; " +
+			"when kiln render has ended, end kiln serve and start it again")
 	}
 	return data, it.older(data)
 }
