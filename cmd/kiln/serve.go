@@ -163,6 +163,10 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
 			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))
 	}
+	if missing := s.Missing(); len(missing) > 0 {
+		warn(fmt.Sprintf("the scripts of kiln netboot name what is not there: %s; copy images to where they are "+
+			"named, run kiln netboot again for its own files, and start kiln serve again", several(missing)))
+	}
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -199,6 +203,15 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 		return nil, fmt.Errorf("%s: the bundle of %s (%s), and the documents are of %s (%s); machines would not trust its certificate", f.secrets, b.Name, b.Cluster, name, id)
 	}
 	return serve.TLS(b, f.names, time.Now().Add(f.window))
+}
+
+// several lists the first names, and how many there are besides.
+func several(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // report says what is left when the server has ended.

@@ -31,6 +31,7 @@ type catalogue struct {
 	folders     map[string]string       // of a machine, by its name
 	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
 	documents   map[string]*item        // of a machine, by its name
+	missing     []string                // files that scripts name and that are not there
 }
 
 // identity is by what a request says which machine it comes from.
@@ -99,6 +100,9 @@ func readFolders(dirs []string) (*catalogue, error) {
 	}
 	for _, dir := range dirs {
 		errs = append(errs, c.beside(dir))
+	}
+	for _, dir := range dirs { // a script may name what lies in another folder
+		c.scripts(dir)
 	}
 	return c, errors.Join(errs...)
 }

@@ -49,3 +49,32 @@ func TestOlderInitrd(t *testing.T) {
 	write(t, dir, map[string]string{"cp-1/config.ign": `{"one":1}`})
 	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
 }
+
+// TestMissing: paths that kiln netboot's own scripts name, and that nobody would get, are known at
+// the start. Addresses of other servers, and those with a variable of iPXE, are not the server's.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	missing := func() []string {
+		s, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(dir, "served.json")})
+		require.NoError(t, err)
+		return s.Missing()
+	}
+	require.Empty(t, missing())
+	write(t, dir, map[string]string{"netboot.json": `{"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [
+		{"node": "cp-1", "script": "ipxe/mac-52-54-00-12-34-56.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
+			"initrds": ["http://10.0.0.5:8080/images/flatcar/i", "http://10.0.0.5:8080/img/deep"],
+			"args": ["initrd=main", "ignition.config.url=http://10.0.0.5:8080/cp-1/config.ign"]},
+		{"node": "cp-2", "script": "ipxe/gone.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
+			"initrds": ["http://images.example.com/i", "http://10.0.0.5:8080/images/${buildarch}/i"],
+			"args": ["coreos.live.rootfs_url=http://10.0.0.5:8080/images/flatcar/r"]}]}`})
+	at := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		return paths
+	}
+	require.Equal(t, at("images/flatcar/i", "images/flatcar/k", "images/flatcar/r", "img/deep", "ipxe/gone.ipxe"), missing())
+	write(t, dir, map[string]string{"images/flatcar/k": "", "images/flatcar/i": "", "images/flatcar/r": ""})
+	require.Equal(t, at("img/deep", "ipxe/gone.ipxe"), missing())
+}
