@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,7 +111,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	for _, s := range result.Skipped {
 		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
-	return f.report(cmd.OutOrStdout(), result, changes)
+	return f.report(cmd.OutOrStdout(), name, result, changes)
 }
 
 // skipped says of each machine without a script why.
@@ -118,7 +122,8 @@ func skipped(r *media.Result) (lines []string) {
 	return lines
 }
 
-func (f *netbootFlags) report(out io.Writer, r *media.Result, c *render.Changes) error {
+// report says what was made of the rendered folder dir, and what comes next.
+func (f *netbootFlags) report(out io.Writer, dir string, r *media.Result, c *render.Changes) error {
 	images := f.images(r)
 	if f.output == "json" {
 		return printJSON(out, struct {
@@ -144,8 +149,27 @@ func (f *netbootFlags) report(out io.Writer, r *media.Result, c *render.Changes)
 	for _, name := range images {
 		say(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "  serve %s as %s, to the machines alone, and have DHCP tell iPXE to load %s/boot.ipxe\n", f.out, f.url, f.url)
+	say(out, "  serve %s as %s, to the machines alone%s\n", f.out, f.url, f.serving(dir))
+	say(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", f.url)
 	return nil
+}
+
+// serving is how kiln serve does it, if it can: with an address of plain HTTP and no path. The
+// certificate that it has for https is none that an image trusts.
+func (f *netbootFlags) serving(dir string) string {
+	u, err := url.Parse(f.url)
+	if err != nil || u.Scheme != "http" || u.Path != "" {
+		return ""
+	}
+	host, network := "ADDRESS", "NETWORK"
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
+		host = a.String()
+		if p, err := a.Prefix(24); err == nil && a.Is4() {
+			network = p.String()
+		}
+	}
+	return fmt.Sprintf("; --from names the network that DHCP gives them, for example:\n    kiln serve %s %s --listen %s --plain-http --from %s",
+		dir, f.out, net.JoinHostPort(host, cmp.Or(u.Port(), "80")), network)
 }
 
 // images are the paths of images that are to be below the folder, and are not.

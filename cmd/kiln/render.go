@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -304,12 +306,26 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 	}
 	if f.out != "" {
 		if i := slices.IndexFunc(result.Inventory.Documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
-			say(out, "bodies are fetched by their machines, such as %s; kiln serve %s hands them out\n", result.Inventory.Documents[i].Body.URL, f.out)
+			f.reportBodies(out, result.Inventory.Name, result.Inventory.Documents[i].Body.URL)
 		}
 		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged, filepath.Join(f.out, render.AdminFile))
 	}
 	return nil
+}
+
+// reportBodies says where a machine fetches its body, for example, and how kiln serve gives it.
+func (f *renderFlags) reportBodies(out io.Writer, cluster, address string) {
+	say(out, "bodies are fetched by their machines, such as %s", address)
+	if u, err := url.Parse(address); err == nil {
+		port, how := "80", "--plain-http"
+		if u.Scheme == "https" {
+			secrets := cmp.Or(f.secrets, render.BundlePath(f.config, cluster))
+			port, how = "443", "--secrets "+secrets+" --tls-name "+u.Hostname()
+		}
+		say(out, ", from: kiln serve %s --listen ADDRESS:%s %s", f.out, cmp.Or(u.Port(), port), how)
+	}
+	say(out, "\n")
 }
 
 // reportDocuments lists the documents, and those that are gone.
