@@ -32,10 +32,10 @@ func netbootCommand() *cobra.Command {
 		Long: "Write what machines need to boot over the network, from the folder that kiln render wrote: an iPXE script for each machine by its MAC (nodes[].mac), the\n" +
 			"documents, initrds with Ignition's configurations, Matchbox's groups and profiles. Any web server that serves the folder as URL does; the kernels and initrds\n" +
 			"of the operating systems go below it, into images/OS, unless flags name them. An address without a scheme is below URL, and iPXE's variables\n" +
-			"may stand in it. The folder holds every machine's secrets (0600).",
+			"may stand in it. The folder holds the machines' secrets (0600), unless their documents have none.",
 		Example: `  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel flatcar=http://images.example.com/${buildarch}/vmlinuz --initrd flatcar=http://images.example.com/${buildarch}/initrd
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append console=ttyS0`,
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel 'flatcar=http://images.example.com/${buildarch}/vmlinuz' --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.wrong(); err != nil {
@@ -111,7 +111,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	for _, s := range result.Skipped {
 		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
-	return f.report(cmd.OutOrStdout(), name, result, changes)
+	return f.report(cmd.OutOrStdout(), name, entries, result, changes)
 }
 
 // skipped says of each machine without a script why.
@@ -122,8 +122,20 @@ func skipped(r *media.Result) (lines []string) {
 	return lines
 }
 
+// held says whose secrets are in the documents.
+func held(entries []render.Entry) string {
+	switch n := len(secretive(entries)); n {
+	case 0:
+		return ", with no machine's secrets"
+	case len(entries):
+		return ", with every machine's secrets"
+	default:
+		return fmt.Sprintf(", with the secrets of %d of %s", n, count(len(entries), "machine"))
+	}
+}
+
 // report says what was made of the rendered folder dir, and what comes next.
-func (f *netbootFlags) report(out io.Writer, dir string, r *media.Result, c *render.Changes) error {
+func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes) error {
 	images := f.images(r)
 	if f.output == "json" {
 		return printJSON(out, struct {
@@ -145,7 +157,7 @@ func (f *netbootFlags) report(out io.Writer, dir string, r *media.Result, c *ren
 	for _, name := range c.Removed {
 		say(out, "removed %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "%s, %d files written, %d unchanged in %s, with every machine's secrets; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out)
+	say(out, "%s, %d files written, %d unchanged in %s%s; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out, held(entries))
 	for _, name := range images {
 		say(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
 	}
