@@ -143,6 +143,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	f.tellClosed(messages, result)
 	if kind == bundleNew && !f.check {
 		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
+		tellDeadline(messages, bundle.FormationDeadline)
 	}
 	if renewed {
 		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
@@ -391,7 +392,8 @@ const soon = 30 * 24 * time.Hour
 func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 	now := time.Now()
 	if now.After(b.FormationDeadline) {
-		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))
+		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
+			"a cluster that has never run needs a new deadline: kiln secrets extend, and render again\n", b.FormationDeadline.Format(time.RFC3339))
 	}
 	warnEach(w, result, "dates", func(e *render.Entry) string {
 		if now.Add(soon).Before(e.ValidUntil) {
@@ -403,6 +405,16 @@ func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 		}
 		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
 	})
+}
+
+// tellDeadline tells until when the machines of a new cluster have to boot: the day before, or the
+// time if that is near.
+func tellDeadline(w io.Writer, deadline time.Time) {
+	until := deadline.UTC().Format(time.DateOnly)
+	if time.Until(deadline) < 2*24*time.Hour {
+		until = deadline.Format(time.RFC3339)
+	}
+	say(w, "kiln: boot the machines before %s: until then they may form the cluster; later: kiln secrets extend, and render again\n", until)
 }
 
 // warnGenerations tells of generations that are nobody's: of a machine that is gone, or of a name that is misspelt.
