@@ -159,6 +159,9 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	} else {
 		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
 	}
+	if given := s.Given(); len(given) > 0 {
+		say(out, "fetched already: %s; --again NODE gives a document once more\n", several(given))
+	}
 	if names := s.Unreachable(); len(names) > 0 {
 		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
 			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))

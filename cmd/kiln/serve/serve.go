@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -135,6 +136,18 @@ func (s *Server) Left() []string {
 	}
 	slices.Sort(left)
 	return left
+}
+
+// Given lists the machines and pools that are not left, by name.
+func (s *Server) Given() []string {
+	left := s.Left()
+	var given []string
+	for _, name := range slices.Sorted(maps.Keys(s.catalogue.folders)) {
+		if !slices.Contains(left, name) {
+			given = append(given, name)
+		}
+	}
+	return given
 }
 
 // Alarms counts what a person had to know, a line for each kind.
