@@ -58,7 +58,7 @@ func serveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to answer on")
-	flags.DurationVar(&f.window, "window", time.Hour, "how long, from now on, documents may be fetched")
+	durationVar(cmd, &f.window, "window", time.Hour, "how long, from now on, documents may be fetched")
 	flags.StringVar(&f.secrets, "secrets", "", "the bundle, for a TLS certificate of the cluster's CA")
 	flags.StringSliceVar(&f.names, "tls-name", nil, "names and addresses by which machines reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS beyond loopback: whoever listens on the network reads every secret of the machines")
