@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,10 +32,10 @@ func netbootCommand() *cobra.Command {
 		Long: "Write what machines need to boot over the network, from the folder that kiln render wrote: an iPXE script for each machine by its MAC (nodes[].mac), the\n" +
 			"documents, initrds with Ignition's configurations, Matchbox's groups and profiles. Any web server that serves the folder as URL does; the kernels and initrds\n" +
 			"of the operating systems go below it, into images/OS, unless flags name them. An address without a scheme is below URL, and iPXE's variables\n" +
-			"may stand in it. The folder holds every machine's secrets (0600).",
+			"may stand in it. The folder holds the machines' secrets (0600), unless their documents have none.",
 		Example: `  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel flatcar=http://images.example.com/${buildarch}/vmlinuz --initrd flatcar=http://images.example.com/${buildarch}/initrd
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append console=ttyS0`,
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel 'flatcar=http://images.example.com/${buildarch}/vmlinuz' --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.wrong(); err != nil {
@@ -111,7 +115,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	for _, s := range result.Skipped {
 		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
-	if err := f.report(cmd.OutOrStdout(), result, changes); err != nil {
+	if err := f.report(cmd.OutOrStdout(), name, entries, result, changes); err != nil {
 		return reportError{err}
 	}
 	return nil
@@ -125,7 +129,20 @@ func skipped(r *media.Result) (lines []string) {
 	return lines
 }
 
-func (f *netbootFlags) report(out io.Writer, r *media.Result, c *render.Changes) error {
+// held says whose secrets are in the documents.
+func held(entries []render.Entry) string {
+	switch n := len(secretive(entries)); n {
+	case 0:
+		return ", with no machine's secrets"
+	case len(entries):
+		return ", with every machine's secrets"
+	default:
+		return fmt.Sprintf(", with the secrets of %d of %s", n, count(len(entries), "machine"))
+	}
+}
+
+// report says what was made of the rendered folder dir, and what comes next.
+func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes) error {
 	images := f.images(r)
 	if f.output == "json" {
 		return printJSON(out, struct {
@@ -147,12 +164,31 @@ func (f *netbootFlags) report(out io.Writer, r *media.Result, c *render.Changes)
 	for _, name := range c.Removed {
 		say(out, "removed %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "%s, %d files written, %d unchanged in %s, with every machine's secrets; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out)
+	say(out, "%s, %d files written, %d unchanged in %s%s; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out, held(entries))
 	for _, name := range images {
 		say(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "  serve %s as %s, to the machines alone, and have DHCP tell iPXE to load %s/boot.ipxe\n", f.out, f.url, f.url)
+	say(out, "  serve %s as %s, to the machines alone%s\n", f.out, f.url, f.serving(dir))
+	say(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", f.url)
 	return nil
+}
+
+// serving is how kiln serve does it, if it can: with an address of plain HTTP and no path. The
+// certificate that it has for https is none that an image trusts.
+func (f *netbootFlags) serving(dir string) string {
+	u, err := url.Parse(f.url)
+	if err != nil || u.Scheme != "http" || u.Path != "" {
+		return ""
+	}
+	host, network := "ADDRESS", "NETWORK"
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
+		host = a.String()
+		if p, err := a.Prefix(24); err == nil && a.Is4() {
+			network = p.String()
+		}
+	}
+	return fmt.Sprintf("; --from names the network that DHCP gives them, for example:\n    kiln serve %s %s --listen %s --plain-http --from %s",
+		dir, f.out, net.JoinHostPort(host, cmp.Or(u.Port(), "80")), network)
 }
 
 // images are the paths of images that are to be below the folder, and are not.

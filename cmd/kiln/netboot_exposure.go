@@ -14,13 +14,7 @@ func (f *netbootFlags) exposure(entries []render.Entry) (lines []string) {
 		if !strings.HasPrefix(strings.ToLower(address), "http://") {
 			continue
 		}
-		var names []string
-		for i := range entries {
-			// The secrets of split and pointer are in the bodies, which come another way.
-			if mode := entries[i].Delivery; mode == "" || mode == "lean" {
-				names = append(names, entries[i].Node)
-			}
-		}
+		names := secretive(entries)
 		const most = 5
 		if more := len(names) - most; more > 0 {
 			names = append(names[:most], fmt.Sprintf("%d more", more))
@@ -35,4 +29,15 @@ func (f *netbootFlags) exposure(entries []render.Entry) (lines []string) {
 			"alone", address))
 	}
 	return lines
+}
+
+// secretive lists the machines and pools whose documents hold secrets. Those of split and pointer are
+// in the bodies, which come another way.
+func secretive(entries []render.Entry) (names []string) {
+	for i := range entries {
+		if mode := entries[i].Delivery; mode == "" || mode == "lean" {
+			names = append(names, entries[i].Node)
+		}
+	}
+	return names
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,6 +147,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	f.tellClosed(messages, result)
 	if kind == bundleNew && !f.check {
 		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
+		tellDeadline(messages, bundle.FormationDeadline)
 	}
 	if renewed {
 		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
@@ -317,13 +320,27 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 	}
 	if f.out != "" {
 		if i := slices.IndexFunc(result.Inventory.Documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
-			say(out, "bodies are fetched by their machines, such as %s; kiln serve %s hands them out\n", result.Inventory.Documents[i].Body.URL, f.out)
+			f.reportBodies(out, result.Inventory.Name, result.Inventory.Documents[i].Body.URL)
 		}
 		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged,
 			shellWord(filepath.Join(f.out, render.AdminFile)))
 	}
 	return nil
+}
+
+// reportBodies says where a machine fetches its body, for example, and how kiln serve gives it.
+func (f *renderFlags) reportBodies(out io.Writer, cluster, address string) {
+	say(out, "bodies are fetched by their machines, such as %s", address)
+	if u, err := url.Parse(address); err == nil {
+		port, how := "80", "--plain-http"
+		if u.Scheme == "https" {
+			secrets := cmp.Or(f.secrets, render.BundlePath(f.config, cluster))
+			port, how = "443", "--secrets "+secrets+" --tls-name "+u.Hostname()
+		}
+		say(out, ", from: kiln serve %s --listen ADDRESS:%s %s", f.out, cmp.Or(u.Port(), port), how)
+	}
+	say(out, "\n")
 }
 
 // reportDocuments lists the documents, and those that are gone.
@@ -389,7 +406,8 @@ const soon = 30 * 24 * time.Hour
 func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 	now := time.Now()
 	if now.After(b.FormationDeadline) {
-		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one\n", b.FormationDeadline.Format(time.RFC3339))
+		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
+			"a cluster that has never run needs a new deadline: kiln secrets extend, and render again\n", b.FormationDeadline.Format(time.RFC3339))
 	}
 	warnEach(w, result, "dates", func(e *render.Entry) string {
 		if now.Add(soon).Before(e.ValidUntil) {
@@ -401,6 +419,16 @@ func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 		}
 		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
 	})
+}
+
+// tellDeadline tells until when the machines of a new cluster have to boot: the day before, or the
+// time if that is near.
+func tellDeadline(w io.Writer, deadline time.Time) {
+	until := deadline.UTC().Format(time.DateOnly)
+	if time.Until(deadline) < 2*24*time.Hour {
+		until = deadline.Format(time.RFC3339)
+	}
+	say(w, "kiln: boot the machines before %s: until then they may form the cluster; later: kiln secrets extend, and render again\n", until)
 }
 
 // warnGenerations tells of generations that are nobody's: of a machine that is gone, or of a name that is misspelt.

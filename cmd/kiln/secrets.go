@@ -96,7 +96,7 @@ func extendCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().StringVar(&f.path, "secrets", "", "the bundle")
-	cmd.Flags().DurationVar(&f.window, "window", maxWindow, "how long from now")
+	durationVar(cmd, &f.window, "window", maxWindow, "how long from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false, "move the end of the install credential alone: etcd's formation stays closed")
 	cmd.Flags().BoolVar(&f.long, "longer-than-a-week", false, "let --window be longer than 168h")
 	return cmd

@@ -58,7 +58,7 @@ func serveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to answer on")
-	flags.DurationVar(&f.window, "window", time.Hour, "how long, from now on, documents may be fetched")
+	durationVar(cmd, &f.window, "window", time.Hour, "how long, from now on, documents may be fetched")
 	flags.StringVar(&f.secrets, "secrets", "", "the bundle, for a TLS certificate of the cluster's CA")
 	flags.StringSliceVar(&f.names, "tls-name", nil, "names and addresses by which machines reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS beyond loopback: whoever listens on the network reads every secret of the machines")
@@ -159,9 +159,16 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	} else {
 		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
 	}
+	if given := s.Given(); len(given) > 0 {
+		say(out, "fetched already: %s; --again NODE gives a document once more\n", several(given))
+	}
 	if names := s.Unreachable(); len(names) > 0 {
 		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
 			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))
+	}
+	if missing := s.Missing(); len(missing) > 0 {
+		warn(fmt.Sprintf("the scripts of kiln netboot name what is not there: %s; copy images to where they are "+
+			"named, run kiln netboot again for its own files, and start kiln serve again", several(missing)))
 	}
 	if err := s.Serve(ctx, l); err != nil {
 		return err
@@ -199,6 +206,15 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 		return nil, fmt.Errorf("%s: the bundle of %s (%s), and the documents are of %s (%s); machines would not trust its certificate", f.secrets, b.Name, b.Cluster, name, id)
 	}
 	return serve.TLS(b, f.names, time.Now().Add(f.window))
+}
+
+// several lists the first names, and how many there are besides.
+func several(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // report says what is left when the server has ended.

@@ -216,7 +216,11 @@ func (n *Netboot) boot(m *Machine, s *system) Boot {
 	}
 	switch {
 	case !m.Ignition:
-		b.Args = append(b.Args, "ds="+s.seed+";s="+n.below(m.Dir)+"/") // without the slash it reads the folder above
+		seed := "ds=" + s.seed
+		if id := m.instance(); id != "" {
+			seed += ";i=" + id
+		}
+		b.Args = append(b.Args, seed+";s="+n.below(m.Dir)+"/") // without the slash it reads the folder above
 	case !n.Initrd:
 		b.Args = append(b.Args, configArg+n.below(n.configPath(m, s)))
 	}

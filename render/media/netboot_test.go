@@ -33,7 +33,7 @@ func fleet() []Machine {
 	}
 	init := func(name, os, mac string, more ...File) Machine {
 		return Machine{Name: name, Dir: name, OS: os, Platform: "metal", MAC: mac, Files: append([]File{
-			{"user-data", []byte("#cloud-config\n# " + name + "\n")}, {"meta-data", []byte("instance-id: " + name + "\n")},
+			{"user-data", []byte("#cloud-config\n# " + name + "\n")}, {"meta-data", []byte(`instance-id: "` + name + `"` + "\n")},
 		}, more...)}
 	}
 	pool := ign("small", "flatcar", "metal", "")
@@ -92,6 +92,24 @@ var cases = map[string]func(*Netboot){
 		}
 		n.Append = map[string][]string{"debian": {"console=ttyS0", "net.ifnames=0"}}
 	},
+}
+
+// TestInstance: cloud-init learns from the kernel's command line which instance it is, so that a
+// later boot asks for nothing; only what such a line may hold stands there.
+func TestInstance(t *testing.T) {
+	t.Parallel()
+	for meta, want := range map[string]string{
+		"instance-id: \"kiln-worker-1-0a1b2c3d\"\nlocal-hostname: \"worker-1\"\n": "ds=nocloud;i=kiln-worker-1-0a1b2c3d;s=http://10.0.0.5:8080/worker-1/",
+		"instance-id: \"a;s=http://b\"\n":                                         "ds=nocloud;s=http://10.0.0.5:8080/worker-1/",
+		"local-hostname: worker-1\n":                                              "ds=nocloud;s=http://10.0.0.5:8080/worker-1/",
+	} {
+		r, _, err := files(netboot(), []Machine{{
+			Name: "worker-1", Dir: "worker-1", OS: "ubuntu", Platform: "metal", MAC: "52:54:00:00:00:21",
+			Files: []File{{"user-data", []byte("#cloud-config\n")}, {"meta-data", []byte(meta)}},
+		}})
+		require.NoError(t, err)
+		require.Equal(t, want, r.Boots[0].Args[1])
+	}
 }
 
 // TestGolden compares every file with those in testdata/netboot. Initrds lie there unpacked from gzip, whose bytes differ between releases of Go.

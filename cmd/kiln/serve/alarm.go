@@ -17,6 +17,7 @@ const (
 	disclosed                 // a document was sent whole, and nobody confirmed it
 	poolFull                  // more machines asked for a pool's document than were expected
 	poolShared                // one address has a pool's document as several machines
+	unreadable                // a document is not what was rendered, or cannot be read
 	alarmKinds
 )
 
@@ -27,6 +28,7 @@ var titles = [alarmKinds]string{
 	disclosed:    "sent whole and not confirmed, so that somebody may have it",
 	poolFull:     "asked for by more machines of a pool than --pool-limit",
 	poolShared:   "given to one address as several machines of a pool",
+	unreadable:   "asked for and not given, because the folder has changed or cannot be read",
 }
 
 // Bounds of what is said on the terminal. Each kind has its own limit: many lines of one kind hide

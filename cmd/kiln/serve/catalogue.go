@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -30,6 +31,8 @@ type catalogue struct {
 	owners      map[identity]string     // the machine that an identity is of
 	folders     map[string]string       // of a machine, by its name
 	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
+	documents   map[string]*item        // of a machine, by its name
+	missing     []string                // files that scripts name and that are not there
 }
 
 // identity is by what a request says which machine it comes from.
@@ -46,6 +49,7 @@ type item struct {
 	body      bool   // it is what a machine fetches beside its document
 	pool      bool   // for many machines
 	closes    *item  // the document with which it closes
+	holds     *item  // the document that is in it, if it is an initrd
 	image     bool   // a kernel or an initrd of a system, which may be large
 }
 
@@ -67,7 +71,7 @@ var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" 
 func readFolders(dirs []string) (*catalogue, error) {
 	c := &catalogue{
 		items: map[string]*item{}, owners: map[identity]string{},
-		folders: map[string]string{}, addresses: map[string][]netip.Addr{},
+		folders: map[string]string{}, addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
 	}
 	var errs []error
 	for _, dir := range dirs {
@@ -98,6 +102,9 @@ func readFolders(dirs []string) (*catalogue, error) {
 	for _, dir := range dirs {
 		errs = append(errs, c.beside(dir))
 	}
+	for _, dir := range dirs { // a script may name what lies in another folder
+		c.scripts(dir)
+	}
 	return c, errors.Join(errs...)
 }
 
@@ -107,7 +114,7 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 		return fmt.Errorf("%s: document %q: not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Document)
 	}
 	doc := &item{path: "/" + e.Document, node: e.Node, dir: dir, file: e.Document, sum: e.SHA256, once: true, pool: e.Pool}
-	c.folders[e.Node] = path.Dir(e.Document)
+	c.folders[e.Node], c.documents[e.Node] = path.Dir(e.Document), doc
 	for _, id := range []identity{{"mac", normal("mac", e.MAC)}, {"uuid", normal("uuid", e.UUID)}} {
 		if id.value != "" {
 			c.owners[id] = e.Node
@@ -180,6 +187,7 @@ func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 // beside adds the files of kiln netboot that lie in a folder.
 func (c *catalogue) beside(dir string) error {
 	var errs []error
+	var older []string
 	root := os.DirFS(dir)
 	for _, pattern := range slices.Concat(static, initrds) {
 		names, err := fs.Glob(root, pattern)
@@ -193,11 +201,15 @@ func (c *catalogue) beside(dir string) error {
 				if c.folders[it.node] != folder {
 					continue
 				}
+				it.holds = c.documents[it.node]
+				if _, err := it.read(); errors.Is(err, errOlder) {
+					older = append(older, filepath.Join(dir, name))
+				}
 			}
 			errs = append(errs, c.add(it))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, olderError(older))...)
 }
 
 func (c *catalogue) add(it *item) error { return c.addAt(it.path, it) }
@@ -241,6 +253,16 @@ func (c *catalogue) stranger(it *item, query url.Values) string {
 			case !known && c.has(kind, it.node):
 				return "its " + kind + " is not that of the machine"
 			}
+		}
+	}
+	return ""
+}
+
+// at returns the machine that has an address; nothing if none has.
+func (c *catalogue) at(a netip.Addr) string {
+	for _, node := range slices.Sorted(maps.Keys(c.addresses)) {
+		if slices.Contains(c.addresses[node], a) {
+			return node
 		}
 	}
 	return ""
@@ -309,7 +331,8 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait.
+// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait. An initrd
+// holds the document that the inventory lists.
 func (it *item) read() ([]byte, error) {
 	f, _, err := it.open()
 	if err != nil {
@@ -324,9 +347,10 @@ func (it *item) read() ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 	}
 	if it.sum != "" && it.sum != hexSum(data, len(it.sum)) {
-		return nil, errors.New("it is not what inventory.json lists: end the render that writes the folder, and start kiln serve again")
+		return nil, errors.New("it is not what inventory.json lists, or listed when the server began; " +
+			"when kiln render has ended, end kiln serve and start it again")
 	}
-	return data, nil
+	return data, it.older(data)
 }
 
 // hexSum is the SHA-512 of data, if that has so many digits, or its SHA-256.

@@ -113,7 +113,12 @@ func (s *Server) outsider(it *item, a netip.Addr) string {
 	switch {
 	case it.node == "" || slices.Contains(own, a) || s.peers.contains(it.node, a):
 		return ""
-	case len(own) == 0:
+	}
+	if owner := s.catalogue.at(a); owner != "" {
+		// To let it in would give it the keys of another machine.
+		return fmt.Sprintf("%s is %s: look at its kernel arguments", a, owner)
+	}
+	if len(own) == 0 {
 		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)
 	}
 	texts := make([]string, len(own))

@@ -41,7 +41,7 @@ func cluster(t *testing.T) string {
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},
 	}, map[string]string{
 		"cp-1/user-data": "a document", "cp-1/network-config": "version: 2\n", "boot.ipxe": "#!ipxe\n",
-		"pools/small/user-data": "a pool's", "initrd/cp-1.cpio.gz": "an initrd",
+		"pools/small/user-data": "a pool's", "initrd/cp-1.cpio.gz": initrd("a document"),
 	})
 }
 
@@ -97,6 +97,25 @@ func TestOwnAddresses(t *testing.T) {
 	status, body := r.from(t, "127.0.0.2", "/cp-1/user-data")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "a document", body)
+}
+
+// TestAnotherMachine: a machine that asks for another one's document booted with the wrong kernel
+// arguments. Nobody is told how to give it the other one's keys.
+func TestAnotherMachine(t *testing.T) {
+	t.Parallel()
+	r := start(t, folder(t, []render.Entry{
+		{Node: "cp-1", Document: "cp-1/user-data", Addresses: []string{"127.0.0.2"}},
+		{Node: "cp-2", Document: "cp-2/user-data", Addresses: []string{"127.0.0.3"}},
+		{Node: "small", Pool: true, Document: "pools/small/user-data"},
+	}, map[string]string{"cp-1/user-data": "one", "cp-2/user-data": "two", "pools/small/user-data": "a pool's"}),
+		only(t))
+	for _, path := range []string{"/cp-2/user-data", "/pools/small/user-data"} {
+		status, _ := r.from(t, "127.0.0.2", path)
+		require.Equal(t, http.StatusNotFound, status, path)
+	}
+	require.Equal(t, "cp-2/user-data was asked for, and not given: 127.0.0.2 is cp-1: look at its kernel arguments\n"+
+		"pools/small/user-data was asked for, and not given: 127.0.0.2 is cp-1: look at its kernel arguments\n",
+		r.warnings.String())
 }
 
 // TestPeers: networks let others in, all of them or those of one machine or pool.

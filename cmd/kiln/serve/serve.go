@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -107,14 +108,23 @@ func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.cat
 // Machines says how many machines and pools there are.
 func (s *Server) Machines() int { return len(s.catalogue.folders) }
 
+// fetched reports whether somebody has what lies in the folder now: who has an older one still has to come.
+func (s *Server) fetched(it *item) bool {
+	if !s.state.fetched(it.path) {
+		return false
+	}
+	data, err := it.read()
+	return err == nil && s.state.count(&fetch{Path: it.path, SHA256: hexSum(data, 0)}) > 0
+}
+
 // Left lists the machines and pools that have not fetched a document yet, or their body if they have one, by name.
 func (s *Server) Left() []string {
 	fetched, bodies := map[string]bool{}, map[string]bool{}
 	for _, it := range s.catalogue.items {
 		switch {
 		case it.body:
-			bodies[it.node] = s.state.fetched(it.path)
-		case it.once && s.state.fetched(it.path):
+			bodies[it.node] = s.fetched(it)
+		case it.once && s.fetched(it):
 			fetched[it.node] = true
 		}
 	}
@@ -126,6 +136,18 @@ func (s *Server) Left() []string {
 	}
 	slices.Sort(left)
 	return left
+}
+
+// Given lists the machines and pools that are not left, by name.
+func (s *Server) Given() []string {
+	left := s.Left()
+	var given []string
+	for _, name := range slices.Sorted(maps.Keys(s.catalogue.folders)) {
+		if !slices.Contains(left, name) {
+			given = append(given, name)
+		}
+	}
+	return given
 }
 
 // Alarms counts what a person had to know, a line for each kind.
@@ -232,7 +254,7 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 
 // show answers with what holds no secret.
 func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
-	if it.closes != nil && s.state.fetched(it.closes.path) {
+	if it.closes != nil && s.state.count(&fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
 		refuse(w, rec, "its document has been fetched")
 		return
 	}
@@ -277,6 +299,8 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	}
 	data, err := it.read()
 	if err != nil {
+		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
+			rec.Document, peer(r.RemoteAddr), err)
 		later(w, rec, err.Error())
 		return
 	}

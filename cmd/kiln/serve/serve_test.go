@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,9 +65,18 @@ func example(t *testing.T) string {
 	}, map[string]string{
 		"cp-1/config.ign": `{"one":1}`, "cp-2/config.ign": `{"two":2}`, "worker-1/user-data": "#cloud-config\n", "worker-1/meta-data": "instance-id: w\n",
 		"worker-1/network-config": "version: 2\n", "pools/small/user-data": "#cloud-config\n{}\n", "pools/small/meta-data": "instance-id: s\n",
-		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": "an initrd", "initrd/other.cpio.gz": "another",
-		"initrd/pools/small.cpio.gz": "an initrd of a pool", "initrd/small.cpio.gz": "of no machine",
+		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "initrd/other.cpio.gz": "another",
+		"initrd/pools/small.cpio.gz": initrd("#cloud-config\n{}\n"), "initrd/small.cpio.gz": "of no machine",
 	})
+}
+
+// initrd is a compressed archive with a document.
+func initrd(document string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte("head" + document + "end"))
+	_ = w.Close()
+	return b.String()
 }
 
 // running is a server on loopback.
@@ -180,7 +191,7 @@ func TestOnce(t *testing.T) {
 	require.Contains(t, r.log.String(), "fetched before, at ")
 	require.NotContains(t, r.log.String(), "one\":1", "the log has no document")
 	require.Equal(t, []string{"cp-2", "small", "worker-1"}, r.Left())
-	r.requireGiven(t, "/initrd/cp-1.cpio.gz", "an initrd")
+	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
 	r.requireRefused(t, "/initrd/cp-1.cpio.gz")
 }
 
@@ -282,7 +293,7 @@ func TestPoolInitrd(t *testing.T) {
 	r := start(t, example(t), nil)
 	for _, uuid := range []string{"1", "2"} {
 		at := "/initrd/pools/small.cpio.gz?uuid=00000000-0000-4000-8000-00000000000" + uuid
-		r.requireGiven(t, at, "an initrd of a pool")
+		r.requireGiven(t, at, initrd("#cloud-config\n{}\n"))
 		r.requireRefused(t, at)
 	}
 	r.requireRefused(t, "/initrd/small.cpio.gz")
@@ -319,16 +330,10 @@ func TestRestart(t *testing.T) {
 	r.requireGiven(t, "/cp-2/config.ign", `{"two":2}`)
 	require.NoError(t, r.stop())
 
-	inv, err := render.ReadInventory(dir)
-	require.NoError(t, err)
-	other := []byte(`{"one":"another"}`)
-	sum := sha256.Sum256(other)
-	inv.Documents[0].SHA256 = hex.EncodeToString(sum[:])
-	text, err := json.Marshal(inv)
-	require.NoError(t, err)
-	write(t, dir, map[string]string{"inventory.json": string(text), "cp-1/config.ign": string(other)})
+	const other = `{"one":"another"}`
+	rendered(t, dir, map[string]string{"cp-1/config.ign": other, "initrd/cp-1.cpio.gz": initrd(other)})
 	r = start(t, dir, nil)
-	r.requireGiven(t, "/cp-1/config.ign", string(other))
+	r.requireGiven(t, "/cp-1/config.ign", other)
 	r.requireRefused(t, "/cp-2/config.ign")
 }
 
@@ -577,6 +582,60 @@ func TestFolders(t *testing.T) {
 	err = opened(good, dir)
 	require.ErrorContains(t, err, filepath.Join(dir, "cp-1/config.ign")+": it is not what inventory.json lists")
 	require.ErrorContains(t, err, "cp-2/config.ign")
+}
+
+// rendered changes the documents of machines as kiln render does.
+func rendered(t *testing.T, dir string, documents map[string]string) {
+	t.Helper()
+	inv, err := render.ReadInventory(dir)
+	require.NoError(t, err)
+	for i := range inv.Documents {
+		e := &inv.Documents[i]
+		if text, ok := documents[e.Document]; ok {
+			sum := sha256.Sum256([]byte(text))
+			e.SHA256 = hex.EncodeToString(sum[:])
+		}
+	}
+	text, err := json.Marshal(inv)
+	require.NoError(t, err)
+	write(t, dir, documents)
+	write(t, dir, map[string]string{"inventory.json": string(text)})
+}
+
+// TestRenderedMeanwhile: a render while the server runs is an alarm as soon as a machine comes, and
+// who has the older document has not fetched the new one.
+func TestRenderedMeanwhile(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	r := start(t, dir, nil)
+	r.requireGiven(t, "/cp-2/config.ign", `{"two":2}`)
+	r.requireGiven(t, "/worker-1/user-data", "#cloud-config\n")
+	left := func(names ...string) { // it counts a fetch after the answer
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(names, r.Left()) }, time.Minute, time.Millisecond)
+	}
+	left("cp-1", "small")
+	rendered(t, dir, map[string]string{
+		"cp-1/config.ign": "newer", "cp-2/config.ign": "newer", "worker-1/user-data": "newer",
+		"initrd/cp-1.cpio.gz": initrd("newer"),
+	})
+	for range 2 {
+		status, _ := r.get(t, "/cp-1/config.ign")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+	}
+	require.Equal(t, "cp-1/config.ign cannot be given, and 127.0.0.1 waits for it: it is not what inventory.json lists, "+
+		"or listed when the server began; when kiln render has ended, end kiln serve and start it again\n",
+		r.warnings.String())
+	require.Equal(t, []string{"asked for and not given, because the folder has changed or cannot be read: 2"}, r.Alarms())
+	require.Equal(t, []string{"cp-1", "cp-2", "small", "worker-1"}, r.Left())
+	require.NoError(t, r.stop())
+
+	r = start(t, dir, nil)
+	require.Equal(t, []string{"cp-1", "cp-2", "small", "worker-1"}, r.Left())
+	r.requireGiven(t, "/worker-1/network-config", "version: 2\n")
+	r.requireGiven(t, "/worker-1/user-data", "newer")
+	left("cp-1", "cp-2", "small")
+	r.requireRefused(t, "/worker-1/network-config")
 }
 
 // TestChanging: a machine that comes while its folder is written is told to come again: Ignition gives up at a 404.

@@ -1,0 +1,80 @@
+package serve_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/serve"
+	"kiln/render"
+)
+
+// TestOlderInitrd: an initrd holds the document that is rendered now, as it is or as Ignition has it
+// in a configuration that installs. A server with an older one does not start; one that is there
+// later is given to nobody.
+func TestOlderInitrd(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, []render.Entry{
+		{Node: "cp-1", Document: "cp-1/config.ign"}, {Node: "cp-2", Document: "cp-2/config.ign"},
+		{Node: "small", Pool: true, Document: "pools/small/config.ign"},
+	}, map[string]string{"cp-1/config.ign": "one", "cp-2/config.ign": "two", "pools/small/config.ign": "three"})
+	netboot := t.TempDir()
+	open := func() error {
+		_, err := serve.New([]string{dir, netboot}, serve.Options{State: filepath.Join(dir, "served.json")})
+		return err
+	}
+	write(t, netboot, map[string]string{
+		"initrd/cp-1.cpio.gz": initrd(base64.StdEncoding.EncodeToString([]byte("one"))),
+		"initrd/cp-2.cpio.gz": initrd("older"), "initrd/pools/small.cpio.gz": "not compressed",
+	})
+	require.EqualError(t, open(), filepath.Join(netboot, "initrd/cp-2.cpio.gz")+
+		" and 1 more are of an older render; run kiln netboot again")
+	write(t, netboot, map[string]string{"initrd/pools/small.cpio.gz": initrd("three")})
+	require.EqualError(t, open(), filepath.Join(netboot, "initrd/cp-2.cpio.gz")+
+		" is of an older render; run kiln netboot again")
+	write(t, netboot, map[string]string{"initrd/cp-2.cpio.gz": initrd("two")})
+	require.NoError(t, open())
+
+	dir = example(t)
+	r := start(t, dir, nil)
+	write(t, dir, map[string]string{"initrd/cp-1.cpio.gz": initrd("older")})
+	status, _ := r.get(t, "/initrd/cp-1.cpio.gz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	write(t, dir, map[string]string{"initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "cp-1/config.ign": "newer"})
+	status, _ = r.get(t, "/initrd/cp-1.cpio.gz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	write(t, dir, map[string]string{"cp-1/config.ign": `{"one":1}`})
+	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
+}
+
+// TestMissing: paths that kiln netboot's own scripts name, and that nobody would get, are known at
+// the start. Addresses of other servers, and those with a variable of iPXE, are not the server's.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	missing := func() []string {
+		s, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(dir, "served.json")})
+		require.NoError(t, err)
+		return s.Missing()
+	}
+	require.Empty(t, missing())
+	write(t, dir, map[string]string{"netboot.json": `{"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [
+		{"node": "cp-1", "script": "ipxe/mac-52-54-00-12-34-56.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
+			"initrds": ["http://10.0.0.5:8080/images/flatcar/i", "http://10.0.0.5:8080/img/deep"],
+			"args": ["initrd=main", "ignition.config.url=http://10.0.0.5:8080/cp-1/config.ign"]},
+		{"node": "cp-2", "script": "ipxe/gone.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
+			"initrds": ["http://images.example.com/i", "http://10.0.0.5:8080/images/${buildarch}/i"],
+			"args": ["coreos.live.rootfs_url=http://10.0.0.5:8080/images/flatcar/r"]}]}`})
+	at := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		return paths
+	}
+	require.Equal(t, at("images/flatcar/i", "images/flatcar/k", "images/flatcar/r", "img/deep", "ipxe/gone.ipxe"), missing())
+	write(t, dir, map[string]string{"images/flatcar/k": "", "images/flatcar/i": "", "images/flatcar/r": ""})
+	require.Equal(t, at("img/deep", "ipxe/gone.ipxe"), missing())
+}
