@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -66,12 +67,19 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	var images []image
+	var able []string // folders of the machines that read a disk
+	unable := 0       // machines that read none
 	files := func(yield func(render.Output, error) bool) {
 		for m, err := range delivered(dir, entries) {
 			var file render.Output
 			var label string
 			if err == nil {
 				label, file.Data, err = m.Image()
+				if err == nil {
+					able = append(able, filepath.Join(dir, m.Dir))
+				} else {
+					unable++
+				}
 				file.Name = name(m)
 				place := filepath.Join(out, file.Name)
 				err = errors.Join(err, ours(place))
@@ -83,6 +91,9 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		}
 	}
 	if _, err := render.WriteFiles(render.Files{Dir: out, Files: files}); err != nil {
+		if len(able)+unable == len(entries) { // nothing else is wrong with them
+			err = errors.Join(err, f.others(able, unable))
+		}
 		return err
 	}
 	keepOutOfGit(cmd.ErrOrStderr(), ".", outputs(out, f.out, images)...)
@@ -90,6 +101,21 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return reportError{err}
 	}
 	return nil
+}
+
+// others returns what else can be done if some machines read a disk and some do not.
+func (f *isoFlags) others(able []string, unable int) error {
+	if len(able) == 0 || unable == 0 {
+		return nil
+	}
+	command := "kiln iso " + strings.Join(able[:min(len(able), maxShown)], " ")
+	if len(able) > maxShown {
+		command += " …"
+	}
+	if f.out != "" {
+		command += " --out " + f.out
+	}
+	return fmt.Errorf("of the machines named, these read a disk; name them alone: %s", command)
 }
 
 // outputs returns what is to stay out of git: the folder out of the images, if it is one for them.

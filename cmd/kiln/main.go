@@ -100,6 +100,7 @@ func root() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return emptyFlags(cmd) }
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), netbootCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), serveCommand(), versionCommand())
 	return cmd
@@ -129,6 +130,21 @@ func required(flag, value, example string) error {
 		return nil
 	}
 	return usageError{fmt.Errorf("--%s is missing; for example --%s %s", flag, flag, example)}
+}
+
+// emptyFlags returns a usage error for each flag of a file or folder that was given without a value:
+// the flag's default would read or write something else than was meant.
+func emptyFlags(cmd *cobra.Command) error {
+	var errs []error
+	for _, name := range []string{"config", "out", "review", "secrets", "public"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
+			errs = append(errs, fmt.Errorf("--%s is empty; is a variable unset?", name))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return usageError{errors.Join(errs...)}
 }
 
 // sayLines writes an error that may be several.
