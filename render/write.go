@@ -50,8 +50,6 @@ type Result struct {
 	// Inventory and Changes are of the documents' folder.
 	Inventory Inventory
 	Changes
-	// Fresh means that no documents lay in the folder before.
-	Fresh bool
 	// Review is of the review twin.
 	Review Changes
 }
@@ -288,8 +286,7 @@ func (w *writer) openDocuments() (err error) {
 		},
 	})
 	if err == nil {
-		w.result.Fresh = w.documents.Fresh()
-	}
+		}
 	return err
 }
 
