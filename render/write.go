@@ -286,7 +286,7 @@ func (w *writer) openDocuments() (err error) {
 		},
 	})
 	if err == nil {
-		}
+	}
 	return err
 }
 
