@@ -139,7 +139,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// A connection for each document: its end is what tells that the document arrived.
 	protocols.SetHTTP1(true)
 	h := &http.Server{
-		Handler: s, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
+		Handler: s, DisableGeneralOptionsHandler: true, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
 		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	s.audit.write(&record{Event: "start", Address: l.Addr().String(), Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines()})
