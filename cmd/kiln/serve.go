@@ -120,7 +120,11 @@ func loopback(host string) bool {
 // run serves. Everything that can be wrong shows before anything is written.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	state := cmp.Or(f.state, filepath.Join(dirs[0], "served.json"))
-	warn := func(line string) { say(cmd.ErrOrStderr(), "kiln: %s\n", line) }
+	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
+		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n", count(lines, "line"))
+	})
+	defer messages.End(lastTime)
+	warn := func(line string) { say(messages, "kiln: %s\n", line) }
 	s, err := serve.New(dirs, serve.Options{
 		State: state, Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window, Warn: warn,
 	})
@@ -131,23 +135,20 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on a signal ends the server, and not the program.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	l, url, err := f.listener(ctx, settings)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.Close() }()
 	lines := cmd.ErrOrStderr()
 	if f.log != "" {
-		file, err := os.OpenFile(f.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		file, err := serve.OpenLog(f.log, os.O_WRONLY)
 		if err != nil {
 			return fmt.Errorf("--log: %w", err)
 		}
 		defer func() { _ = file.Close() }()
 		lines = file
 	}
+	l, url, err := f.listener(cmd.Context(), settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }()
 	if err := s.Begin(lines); err != nil {
 		return err
 	}
@@ -163,12 +164,26 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
 			"name their network: --from %s=10.0.8.0/22", strings.Join(names, ", "), names[0]))
 	}
-	if err := s.Serve(ctx, l); err != nil {
+	// While documents are given a signal ends the server, and not the program.
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	err = s.Serve(ctx, l)
+	stop()
+	messages.End(lastTime)
+	// What is left to say waits for no reader either.
+	hurry(cmd.ErrOrStderr(), lastTime)
+	hurry(out, lastTime)
+	if err != nil {
 		return err
 	}
 	f.report(out, s)
+	if n := s.LostLines() + messages.Lost(); n > 0 {
+		say(out, "lines that are not in the log or on standard error: %d\n", n)
+	}
 	return nil
 }
+
+// lastTime is how long the end waits for somebody who reads what the server has said.
+const lastTime = time.Second
 
 // listener returns what the server answers on, and its URL.
 func (f *serveFlags) listener(ctx context.Context, settings *tls.Config) (net.Listener, string, error) {

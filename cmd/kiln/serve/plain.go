@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // errNotPlain is the cause when a file is something else than bytes on a disk.
@@ -44,6 +45,18 @@ func openInside(dir, name string) (*os.File, error) {
 		return nil, err
 	}
 	return plain(f)
+}
+
+// OpenLog opens a file, or creates it, to add lines to it. access is os.O_WRONLY or os.O_RDWR. It
+// fails at once, and never waits, if path is a FIFO that nobody reads.
+func OpenLog(path string, access int) (*os.File, error) {
+	f, err := os.OpenFile(path, access|os.O_CREATE|os.O_APPEND|nonblock, 0o600)
+	if errors.Is(err, syscall.ENXIO) {
+		if info, _ := os.Stat(path); info != nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			return nil, fmt.Errorf("%s: a FIFO that nobody reads; start its reader first, or name a file", path)
+		}
+	}
+	return f, err
 }
 
 // plain returns f if it is a plain file, and closes it otherwise.
