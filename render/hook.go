@@ -112,7 +112,7 @@ func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
 // The Secret of a bootstrap token is in a file of this name, in front of the name of the pool or machine.
 const (
 	poolTokenFile = "bootstrap-token-"
-	nodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file.s name
+	nodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
 )
 
 // fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number

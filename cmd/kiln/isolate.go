@@ -10,16 +10,17 @@ import (
 	"path/filepath"
 )
 
+// standardError is the process's own: isolate gives os.Stderr away.
+var standardError = os.Stderr
+
 // programs is the PATH that the process was started with, once isolate has taken it away.
 var programs string
 
 // isolate takes from the process what rendering does not need, and what the libraries below it could be
 // led to use: the default client of HTTP, programs that are found by their name, and words of their own to
 // people. kustomize has all three. What it reads is compared with the add-on's own files before; this holds if that
-// comparison has a hole. Its words may quote a Secret, or be escapes for a terminal. isolate returns the
-// standard error that is left for kiln.
-func isolate() (messages *os.File) {
-	messages = os.Stderr
+// comparison has a hole. Its words may quote a Secret, or be escapes for a terminal.
+func isolate() {
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		os.Stderr = null
 	}
@@ -27,7 +28,6 @@ func isolate() (messages *os.File) {
 	http.DefaultTransport = offline{}
 	programs = os.Getenv("PATH")
 	_ = os.Setenv("PATH", "") // fails for names that are malformed alone
-	return messages
 }
 
 // offline refuses every request.

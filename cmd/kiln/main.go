@@ -36,8 +36,8 @@ var errDifferent = errors.New("different")
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 func main() {
-	messages := isolate()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages))
+	isolate()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, standardError))
 }
 
 // run is the whole program: it returns the exit code.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -20,15 +25,70 @@ type screen struct {
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a character that was cut off
+
+	limit atomic.Int64 // nanoseconds that a write may wait for its reader; none is for ever
+	stuck atomic.Bool  // a write has waited so long: all that follow fail
 }
+
+// errStuck comes when a screen is in a hurry and nobody reads it.
+var errStuck = errors.New("nobody reads")
 
 func newScreen(w io.Writer) *screen {
 	f, ok := w.(*os.File)
 	return &screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
+// hurry lets no write to w, if it is a screen, wait for its reader longer than limit. Nothing more is
+// written after the first one that did. Close is held to it, too.
+func hurry(w io.Writer, limit time.Duration) {
+	if s, ok := w.(*screen); ok {
+		s.limit.Store(int64(limit))
+	}
+}
+
+// within calls write, and waits for it no longer than the limit.
+func (s *screen) within(write func() (int, error)) (int, error) {
+	limit := time.Duration(s.limit.Load())
+	switch {
+	case limit == 0:
+		return write()
+	case s.stuck.Load():
+		return 0, errStuck
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := write()
+		done <- result{n, err}
+	}()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-late.C:
+		s.stuck.Store(true)
+		return 0, errStuck
+	}
+}
+
+// Stat tells what kind of file a screen writes to.
+func (s *screen) Stat() (fs.FileInfo, error) {
+	if f, ok := s.w.(*os.File); ok {
+		return f.Stat()
+	}
+	return nil, errors.ErrUnsupported
+}
+
 // Write writes text. The beginning of a character waits for its end, or for Close.
 func (s *screen) Write(text []byte) (int, error) {
+	return s.within(func() (int, error) { return s.write(bytes.Clone(text)) })
+}
+
+func (s *screen) write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := append(s.rest, text...)
@@ -50,10 +110,13 @@ func (s *screen) Write(text []byte) (int, error) {
 
 // Close writes the beginning of a character whose end never came. It leaves the writer below open.
 func (s *screen) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := io.WriteString(s.w, terminal.Visible(string(s.rest), ""))
-	s.rest = nil
+	_, err := s.within(func() (int, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n, err := io.WriteString(s.w, terminal.Visible(string(s.rest), ""))
+		s.rest = nil
+		return n, err
+	})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"io"
 	"strings"
@@ -49,4 +50,20 @@ func TestExact(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, row.want, out.String(), "%+v", row)
 	}
+}
+
+// TestScreenInAHurry: a screen that nobody reads holds up a verb that is about to end for the limit
+// at most, and not for every line.
+func TestScreenInAHurry(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	defer func() { _ = r.Close() }()
+	s := newScreen(w)
+	hurry(s, 10*time.Millisecond)
+	for range 3 {
+		_, err := s.Write([]byte("x"))
+		require.ErrorIs(t, err, errStuck)
+	}
+	require.ErrorIs(t, s.Close(), errStuck)
+	require.True(t, s.stuck.Load(), "nobody waits again")
 }

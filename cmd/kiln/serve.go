@@ -120,7 +120,11 @@ func loopback(host string) bool {
 // run serves. Everything that can be wrong shows before anything is written.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	state := cmp.Or(f.state, filepath.Join(dirs[0], "served.json"))
-	warn := func(line string) { say(cmd.ErrOrStderr(), "kiln: %s\n", line) }
+	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
+		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n", count(lines, "line"))
+	})
+	defer messages.End(lastTime)
+	warn := func(line string) { say(messages, "kiln: %s\n", line) }
 	s, err := serve.New(dirs, serve.Options{
 		State: state, Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window, Warn: warn,
 	})
@@ -131,14 +135,6 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on a signal ends the server, and not the program.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	l, url, err := f.listener(ctx, settings)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.Close() }()
 	lines := cmd.ErrOrStderr()
 	if f.log != "" {
 		file, err := openLog(f.log)
@@ -148,6 +144,11 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		defer func() { _ = file.Close() }()
 		lines = file
 	}
+	l, url, err := f.listener(cmd.Context(), settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }()
 	if err := s.Begin(lines); err != nil {
 		return err
 	}
@@ -170,12 +171,26 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		warn(fmt.Sprintf("the scripts of kiln netboot name what is not there: %s; copy images to where they are "+
 			"named, run kiln netboot again for its own files, and start kiln serve again", several(missing)))
 	}
-	if err := s.Serve(ctx, l); err != nil {
+	// While documents are given a signal ends the server, and not the program.
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	err = s.Serve(ctx, l)
+	stop()
+	messages.End(lastTime)
+	// What is left to say waits for no reader either.
+	hurry(cmd.ErrOrStderr(), lastTime)
+	hurry(out, lastTime)
+	if err != nil {
 		return err
 	}
 	f.report(out, s)
+	if n := s.LostLines() + messages.Lost(); n > 0 {
+		say(out, "lines that are not in the log or on standard error: %d\n", n)
+	}
 	return nil
 }
+
+// lastTime is how long the end waits for somebody who reads what the server has said.
+const lastTime = time.Second
 
 // listener returns what the server answers on, and its URL.
 func (f *serveFlags) listener(ctx context.Context, settings *tls.Config) (net.Listener, string, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"kiln/cmd/kiln/serve"
+	"kiln/render/folder"
 )
 
 // openLog opens what --log names, to add lines to it: a new file, an empty one, a log of kiln serve,
@@ -25,7 +26,7 @@ func openLog(name string) (*os.File, error) {
 	case !info.Mode().IsRegular() || isStream(info):
 		flags = os.O_WRONLY
 	}
-	file, err := os.OpenFile(name, flags|os.O_CREATE|os.O_APPEND, 0o600)
+	file, err := folder.OpenAppend(name, flags)
 	if err != nil {
 		return nil, fmt.Errorf("--log: %w", err)
 	}
@@ -38,7 +39,7 @@ func openLog(name string) (*os.File, error) {
 
 // isStream reports whether a file is where this program's messages go already.
 func isStream(info fs.FileInfo) bool {
-	for _, stream := range []*os.File{os.Stdout, os.Stderr} {
+	for _, stream := range []*os.File{os.Stdout, standardError} {
 		if there, err := stream.Stat(); err == nil && os.SameFile(there, info) {
 			return true
 		}

@@ -126,3 +126,15 @@ func openRegular(name string, stat func(string) (fs.FileInfo, error),
 	}
 	return f, nil
 }
+
+// OpenAppend opens a file, or creates it with mode 0600, to add to it. access is os.O_WRONLY or os.O_RDWR.
+// It fails at once, and never waits, if path is a FIFO that nobody reads.
+func OpenAppend(path string, access int) (*os.File, error) {
+	f, err := os.OpenFile(path, access|os.O_CREATE|os.O_APPEND|nonblock, 0o600)
+	if errors.Is(err, syscall.ENXIO) {
+		if info, _ := os.Stat(path); info != nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			return nil, fmt.Errorf("%s: a FIFO that nobody reads; start its reader first, or name a file", path)
+		}
+	}
+	return f, err
+}

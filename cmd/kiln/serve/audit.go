@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
-	"sync"
 	"time"
 )
 
 // record is a line of the log. It has no content of any document, and of a request neither header nor query.
 type record struct {
 	Time  string `json:"time"`
-	Event string `json:"event"` // start, request, connection, stop
+	Event string `json:"event"` // start, request, connection, lost, stop
 
 	Remote   string `json:"remote,omitempty"`
 	Method   string `json:"method,omitempty"`
@@ -28,25 +27,39 @@ type record struct {
 	Address  string   `json:"address,omitempty"`
 	Until    string   `json:"until,omitempty"`
 	Machines int      `json:"machines,omitempty"`
-	Left     []string `json:"left,omitempty"` // machines that have not fetched a document
+	Left     []string `json:"left,omitempty"`  // machines that have not fetched a document
+	Lines    int      `json:"lines,omitempty"` // that are missing before this one
 }
 
-// audit is the log: a line of JSON for each event, whole.
-type audit struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (a *audit) write(r *record) {
+// line returns the record as a line that says when it was made.
+func (r *record) line() []byte {
 	r.Time = time.Now().UTC().Format(time.RFC3339Nano)
 	line, err := json.Marshal(r)
 	if err != nil {
-		return // it consists of texts and numbers
+		return nil // it consists of texts and numbers
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	// A line that cannot be written has nowhere else to go, and machines wait for their documents.
-	_, _ = a.out.Write(append(line, '\n'))
+	return append(line, '\n')
+}
+
+// audit is the log: a line of JSON for each event, whole. Nobody waits for its reader.
+type audit struct {
+	queue *Queue
+}
+
+func newAudit(out io.Writer) *audit {
+	return &audit{queue: NewQueue(out, func(lines int) []byte {
+		return (&record{Event: "lost", Lines: lines}).line()
+	})}
+}
+
+// write adds a record to the log. Those that strangers cause give way to the others.
+func (a *audit) write(r *record) {
+	switch {
+	case r.Event == "start", r.Event == "stop", r.Decision == "served", r.Decision == "disclosed":
+		a.queue.Keep(r.line())
+	default:
+		_, _ = a.queue.Write(r.line())
+	}
 }
 
 // Write makes lines of what the HTTP server has to say of connections.

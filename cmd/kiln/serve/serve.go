@@ -25,6 +25,7 @@ const (
 	confirmTime = 30 * time.Second // to close the connection after a whole document
 	slowest     = 16 << 10         // bytes a second, at which a document still arrives
 	leaveTime   = 20 * time.Second // for transfers that are under way when the server ends
+	drainTime   = 2 * time.Second  // for the log's reader, after them
 	maxHeader   = 16 << 10
 	// maxServed bounds a file; a document is a thousandth of it.
 	maxServed = 64 << 20
@@ -40,7 +41,8 @@ type Options struct {
 	Peers Peers
 	// PoolLimit is to how many machines of a pool its document is given.
 	PoolLimit int
-	// Warn is told in one line what a person has to know at once; it may be nil.
+	// Warn is told in one line what a person has to know at once; it may be nil. It must not wait
+	// for anybody, because a request waits for it: a Queue does not.
 	Warn func(line string)
 	// Window is how long documents are given, from Serve on.
 	Window time.Duration
@@ -96,9 +98,11 @@ func New(dirs []string, o Options) (*Server, error) {
 	}, nil
 }
 
-// Begin makes the server ready: what happens is written to log, a line of JSON for each request, and the state to disk. It fails if that cannot be done.
+// Begin makes the server ready: what happens is written to log, a line of JSON for each request, and
+// the state to disk. It fails if the state cannot be written. No request waits for a log that nobody
+// reads: lines are dropped then, and counted.
 func (s *Server) Begin(log io.Writer) error {
-	s.audit = &audit{out: log}
+	s.audit = newAudit(log)
 	return s.state.forget(s.again)
 }
 
@@ -153,6 +157,9 @@ func (s *Server) Given() []string {
 // Alarms counts what a person had to know, a line for each kind.
 func (s *Server) Alarms() []string { return s.alarms.summary() }
 
+// LostLines says how many lines the log has not got.
+func (s *Server) LostLines() int { return s.audit.queue.Lost() }
+
 // Serve answers on l until the window ends, ctx is done, or the state cannot be kept, which alone is an error. Transfers that are under way then
 // have some seconds to end. It may be called once, after Begin.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -161,7 +168,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// A connection for each document: its end is what tells that the document arrived.
 	protocols.SetHTTP1(true)
 	h := &http.Server{
-		Handler: s, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
+		Handler: s, DisableGeneralOptionsHandler: true, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
 		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	s.audit.write(&record{Event: "start", Address: l.Addr().String(), Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines()})
@@ -188,6 +195,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.wait(late)
 	s.audit.write(&record{Event: "stop", Reason: why, Left: s.Left()})
+	s.audit.queue.End(drainTime)
 	return failure
 }
 

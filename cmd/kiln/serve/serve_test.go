@@ -195,6 +195,21 @@ func TestOnce(t *testing.T) {
 	r.requireRefused(t, "/initrd/cp-1.cpio.gz")
 }
 
+// TestOptions: a question about the server itself is refused and logged as every other one is.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	conn, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprint(conn, "OPTIONS * HTTP/1.1\r\nHost: boot\r\nConnection: close\r\n\r\n")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 404 Not Found\r\n"), "%s", answer)
+	r.requireLogged(t, map[string]any{"method": "OPTIONS", "path": "*", "decision": "refused", "status": 404.0})
+}
+
 // TestStrangers: what a request says of its machine has to be true, in whatever form.
 func TestStrangers(t *testing.T) {
 	t.Parallel()

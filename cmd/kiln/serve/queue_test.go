@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// reader is a writer that takes a line whenever a test lets it.
+type reader struct {
+	lines chan string
+	err   error
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.lines <- string(p)
+	return len(p), r.err
+}
+
+func missing(n int) []byte { return fmt.Appendf(nil, "%d missing\n", n) }
+
+// TestQueueFull: lines that nobody reads hold up nobody. They are counted where they are missing,
+// and those that are to be kept have room of their own.
+func TestQueueFull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{lines: make(chan string)}
+		q := NewQueue(r, missing)
+		for i := range queueLines + 10 {
+			n, err := fmt.Fprintf(q, "%d\n", i)
+			require.NoError(t, err)
+			require.Positive(t, n)
+		}
+		q.Keep([]byte("kept\n"))
+		_, _ = q.Write([]byte("dropped\n"))
+		require.Equal(t, 11, q.Lost())
+		for i := range queueLines {
+			require.Equal(t, fmt.Sprintf("%d\n", i), <-r.lines)
+		}
+		require.Equal(t, "10 missing\nkept\n", <-r.lines)
+		require.Equal(t, "1 missing\n", <-r.lines)
+		_, _ = q.Write([]byte("flows again\n"))
+		require.Equal(t, "flows again\n", <-r.lines)
+		synctest.Wait()
+		q.End(time.Hour)
+		require.Equal(t, 11, q.Lost())
+	})
+}
+
+// TestQueueEnd: the end waits for a slow reader a short time, and counts what it did not take.
+func TestQueueEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{lines: make(chan string)}
+		q := NewQueue(r, missing)
+		for range 5 {
+			_, _ = q.Write([]byte("line\n"))
+		}
+		go func() {
+			time.Sleep(time.Second)
+			<-r.lines
+		}()
+		begin := time.Now()
+		q.End(2 * time.Second)
+		require.Equal(t, 2*time.Second, time.Since(begin))
+		require.Equal(t, 4, q.Lost())
+		_, _ = q.Write([]byte("late\n"))
+		require.Equal(t, 5, q.Lost())
+		<-r.lines // the writer has let go of the line that was counted
+		synctest.Wait()
+		require.Equal(t, 5, q.Lost())
+	})
+}
+
+// TestQueueFails: lines that cannot be written are counted, too, and told of with the next one.
+func TestQueueFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{lines: make(chan string), err: errors.New("disk full")}
+		q := NewQueue(r, missing)
+		_, _ = q.Write([]byte("one\n"))
+		require.Equal(t, "one\n", <-r.lines)
+		synctest.Wait()
+		r.err = nil
+		_, _ = q.Write([]byte("two\n"))
+		require.Equal(t, "1 missing\ntwo\n", <-r.lines)
+		q.End(time.Second)
+		require.Equal(t, 1, q.Lost())
+	})
+}
+
+// TestQueueOfFile: a regular file has every line as soon as it is written, however many they are.
+func TestQueueOfFile(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	q := NewQueue(file, missing)
+	want := strings.Repeat("line\n", 3*keptLines)
+	for line := range strings.Lines(want) {
+		_, _ = q.Write([]byte(line))
+	}
+	got, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	require.True(t, bytes.Equal([]byte(want), got))
+	q.End(0)
+	require.Zero(t, q.Lost())
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// unreadServer is a kiln serve in a process of its own, with the documents of demo.
+type unreadServer struct {
+	cmd    *exec.Cmd
+	dir    string
+	client *http.Client
+	ended  chan error
+}
+
+// startUnread starts the server with these streams.
+func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...string) *unreadServer {
+	t.Helper()
+	kiln, err := exec.LookPath("kiln")
+	require.NoError(t, err)
+	u := &unreadServer{dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}}
+	prepare := exec.Command("sh", "-c", `"$0" init --name demo >cluster.yaml && "$0" render --config cluster.yaml --out nodes`, kiln)
+	prepare.Dir = u.dir
+	text, err := prepare.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	u.cmd = exec.Command(kiln, append([]string{"serve", "nodes", "--from", "127.0.0.1", "--listen", "127.0.0.1:0"}, flags...)...)
+	u.cmd.Dir, u.cmd.Stdout, u.cmd.Stderr = u.dir, stdout, stderr
+	require.NoError(t, u.cmd.Start())
+	u.ended = make(chan error, 1)
+	go func() { u.ended <- u.cmd.Wait() }()
+	t.Cleanup(func() { _ = u.cmd.Process.Kill() })
+	return u
+}
+
+// get returns the status of an answer.
+func (u *unreadServer) get(t *testing.T, url string) int {
+	t.Helper()
+	answer, err := u.client.Get(url)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return answer.StatusCode
+}
+
+// requireEnd ends the server with SIGTERM.
+func (u *unreadServer) requireEnd(t *testing.T) {
+	t.Helper()
+	u.client.CloseIdleConnections()
+	require.NoError(t, u.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-u.ended:
+		require.NoError(t, err)
+	case <-time.After(15 * time.Second):
+		require.Fail(t, "the server does not end")
+	}
+}
+
+// waiter is a buffer that can be read while it is written.
+type waiter struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *waiter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *waiter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// TestServeUnreadLog: a log that nobody reads holds up neither requests nor the end. The summary
+// counts what is missing.
+func TestServeUnreadLog(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _, _ = r.Close(), w.Close() }()
+	var out waiter
+	u := startUnread(t, &out, w)
+	var url string
+	require.Eventually(t, func() bool {
+		line, _, found := strings.Cut(out.String(), ": the documents of")
+		url = line
+		return found
+	}, 20*time.Second, 10*time.Millisecond)
+	for range 1500 {
+		require.Equal(t, http.StatusNotFound, u.get(t, url+"/"+strings.Repeat("x", 300)))
+	}
+	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
+	require.Equal(t, http.StatusNotFound, u.get(t, url+"/cp-1/user-data"), "and the alarm")
+	u.requireEnd(t)
+	require.Regexp(t, `(?m)^lines that are not in the log or on standard error: \d{3,}$`, out.String())
+}
+
+// TestServeUnreadTerminal: the same of alarms and results, which one pipe or terminal has. The log
+// is a file, and has every line.
+func TestServeUnreadTerminal(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _, _ = r.Close(), w.Close() }()
+	u := startUnread(t, w, w, "--log", "audit.log")
+	log := func() string {
+		text, _ := os.ReadFile(filepath.Join(u.dir, "audit.log"))
+		return string(text)
+	}
+	var begun struct{ Address string }
+	require.Eventually(t, func() bool {
+		line, _, _ := strings.Cut(log(), "\n")
+		return json.Unmarshal([]byte(line), &begun) == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	go func() { _, _ = w.Write(make([]byte, 1<<20)) }() // fills the pipe, and ends with it
+	url := "http://" + begun.Address
+	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
+	for range 500 {
+		require.Equal(t, http.StatusNotFound, u.get(t, url+"/cp-1/user-data"))
+	}
+	u.requireEnd(t)
+	require.Equal(t, 1, strings.Count(log(), `"decision":"served"`))
+	require.Equal(t, 500, strings.Count(log(), `"decision":"refused"`))
+	require.Contains(t, log(), `"event":"stop"`)
+}
