@@ -1,9 +1,13 @@
 package report_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,4 +67,20 @@ func TestPage(t *testing.T) {
 			require.Equal(t, page, again)
 		})
 	}
+}
+
+// TestPagePolicy: a browser runs the page's own script and no other.
+func TestPagePolicy(t *testing.T) {
+	t.Parallel()
+	text, err := report.Page(report.Input{Cluster: &change.Cluster{}})
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "<script>")
+	require.True(t, found)
+	script, rest, found := strings.Cut(rest, "</script>")
+	require.True(t, found)
+	require.NotContains(t, rest, "<script")
+	sum := sha256.Sum256([]byte(script))
+	head, _, _ := strings.Cut(string(text), "<style>")
+	require.Contains(t, html.UnescapeString(head),
+		`default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-`+base64.StdEncoding.EncodeToString(sum[:])+`'"`)
 }
