@@ -607,13 +607,13 @@ var mutations = map[string]mutation{
 
 	// The list of files; it is not made anew after these.
 	"manifest without a file":         {"trust", without("worker-1", manifestPath, kubeletConfig)},
-	"manifest with another mode":      {"trust", edit("worker-1", manifestPath, "0600 root:root "+kubeletConfig, "0644 root:root "+kubeletConfig)},
-	"manifest with another owner":     {"trust", edit("cp-1", manifestPath, "232:232 /etc/etcd/pki/ca.crt", "root:root /etc/etcd/pki/ca.crt")},
+	"manifest with another mode":      {"trust", edit("worker-1", manifestPath, "0600 - "+kubeletConfig, "0644 - "+kubeletConfig)},
+	"manifest with another owner":     {"trust", edit("cp-1", manifestPath, "232:232 /etc/etcd/pki/ca.crt", "- /etc/etcd/pki/ca.crt")},
 	"manifest of another file":        {"trust", edit("worker-1", kubeletConfig, "readOnlyPort: 0", "readOnlyPort: 00")},
 	"manifest cut off":                {"trust", without("worker-1", manifestPath, "end")},
 	"manifest without a link":         {"trust", without("worker-1", manifestPath, "link ")},
 	"manifest of a file that is gone": {"trust", remove("worker-1", "/etc/kiln/masquerade")},
-	"manifest with a line of its own": {"trust", edit("worker-1", manifestPath, "end", "dir 0700 root:root /srv\nend")},
+	"manifest with a line of its own": {"trust", edit("worker-1", manifestPath, "end", "dir 0700 - /srv\nend")},
 }
 
 func isUnit(name string) func(Unit) bool { return func(u Unit) bool { return u.Name == name } }

@@ -38,16 +38,26 @@ func (t *trust) manifest() {
 }
 
 // manifestOf returns the list that a machine should have: directories, files but for the list itself, and links, each in
-// the order of their paths, with 64 bits of every file's SHA-256.
+// the order of their paths, with 48 bits of every file's SHA-256 and a dash for root:root. A machine that asks for
+// its certificate has none before: what an image left there is moved aside.
 func manifestOf(m *Machine) string {
 	var out strings.Builder
+	owner := func(user, group string) string {
+		if user == "root" && group == "root" {
+			return "-"
+		}
+		return user + ":" + group
+	}
 	for _, d := range m.Dirs {
-		fmt.Fprintf(&out, "dir %04o %s:%s %s\n", d.Mode, d.User, d.Group, d.Path)
+		fmt.Fprintf(&out, "dir %04o %s %s\n", d.Mode, owner(d.User, d.Group), d.Path)
 	}
 	for _, f := range m.Files {
 		if f.Path != manifestPath {
-			fmt.Fprintf(&out, "%.8x %04o %s:%s %s\n", sha256.Sum256(f.Content), f.Mode, f.User, f.Group, f.Path)
+			fmt.Fprintf(&out, "%.6x %04o %s %s\n", sha256.Sum256(f.Content), f.Mode, owner(f.User, f.Group), f.Path)
 		}
+	}
+	if m.File("/etc/kubernetes/bootstrap-kubelet.conf") != nil {
+		out.WriteString("none - - /etc/kubernetes/kubelet.conf\nnone - - /var/lib/kubelet/pki/kubelet-client-current.pem\n")
 	}
 	for _, l := range m.Links {
 		fmt.Fprintf(&out, "link %s - %s\n", l.Target, l.Path)
