@@ -66,6 +66,15 @@ func TestPage(t *testing.T) {
 			}
 		})
 	}
+	t.Run("policy", func(t *testing.T) {
+		if _, console := load(t, dir, "light", page, nil); console != "" {
+			t.Errorf("the page's own script: console:\n%s", console)
+		}
+		foreign := bytes.Replace(page, []byte(`<main id="main">`), []byte(`<main id="main"><script>nothing.there()</script>`), 1)
+		if _, console := load(t, dir, "light", foreign, nil); !strings.Contains(console, "violates the following Content Security Policy") {
+			t.Errorf("a script that is not the page's: console:\n%s", console)
+		}
+	})
 	t.Run("a page that is wrong", func(t *testing.T) {
 		wrong := bytes.Replace(page, []byte(`<main id="main">`), []byte(`<main id="main"><button></button><script>nothing.there()</script>`), 1)
 		dom, console := load(t, dir, "light", wrong, axe)
@@ -158,10 +167,11 @@ addEventListener('load', async () => {
 // load opens a page with axe-core in it, and returns what became of it and what the console said.
 func load(t *testing.T, dir, scheme string, page, axe []byte) (dom, console string) {
 	t.Helper()
-	scripts := "<script>" + string(axe) + "</script><script>" + look + "</script></body>"
 	path := filepath.Join(dir, "looked-at.html")
-	end := bytes.LastIndex(page, []byte("</body>"))
-	write(t, path, bytes.Join([][]byte{page[:end], []byte(scripts), page[end+len("</body>"):]}, nil))
+	if axe != nil {
+		page = looked(page, axe)
+	}
+	write(t, path, page)
 	// In Blink's settings 0 is dark and 1 light.
 	preferred := map[string]string{"dark": "0", "light": "1"}[scheme]
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile-"+scheme),
@@ -201,4 +211,15 @@ func write(t *testing.T, path string, data []byte) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// policy is the part of the page's own Content-Security-Policy that names its script.
+var policy = regexp.MustCompile(`script-src [^"]*`)
+
+// looked adds what looks at the page, which its policy has to allow for that.
+func looked(page, axe []byte) []byte {
+	page = policy.ReplaceAll(page, []byte("script-src 'unsafe-inline'"))
+	scripts := "<script>" + string(axe) + "</script><script>" + look + "</script></body>"
+	end := bytes.LastIndex(page, []byte("</body>"))
+	return bytes.Join([][]byte{page[:end], []byte(scripts), page[end+len("</body>"):]}, nil)
 }
