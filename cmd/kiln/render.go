@@ -336,9 +336,9 @@ func (f *renderFlags) reportBodies(out io.Writer, cluster, address string) {
 		port, how := "80", "--plain-http"
 		if u.Scheme == "https" {
 			secrets := cmp.Or(f.secrets, render.BundlePath(f.config, cluster))
-			port, how = "443", "--secrets "+secrets+" --tls-name "+u.Hostname()
+			port, how = "443", "--secrets "+shellWord(secrets)+" --tls-name "+shellWord(u.Hostname())
 		}
-		say(out, ", from: kiln serve %s --listen ADDRESS:%s %s", f.out, cmp.Or(u.Port(), port), how)
+		say(out, ", from: kiln serve %s --listen ADDRESS:%s %s", shellWord(f.out), cmp.Or(u.Port(), port), how)
 	}
 	say(out, "\n")
 }
