@@ -94,6 +94,20 @@ func TokenName(m *plan.Machine) string {
 	return nodeToken + "/" + m.Name
 }
 
+// MachineToken returns m's bootstrap token. Without a bundle, b is nil, and the token has no secret
+// half, and a name of its own in place of the public half. The name of a pool has no dot.
+func (b *Bundle) MachineToken(m *plan.Machine) Token {
+	switch {
+	case b == nil && m.Pool:
+		return Token{ID: m.Name}
+	case b == nil:
+		return Token{ID: "node." + m.Name}
+	case m.Pool:
+		return b.Token(m.Name)
+	}
+	return b.NodeToken(m.Name)
+}
+
 // Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be
 // revoked alone.
 func (b *Bundle) Token(pool string) Token {

@@ -68,7 +68,7 @@ func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.BarePE
 // certificate would outlive its CA.
 func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	ca := b.Authority(spec.Signer)
-	template, err := b.Describe(spec)
+	template, err := b.Template(spec)
 	if err != nil {
 		return nil, err
 	}

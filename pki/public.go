@@ -66,6 +66,11 @@ func (p *Public) Generation(name string) int {
 	return 1
 }
 
+// Mark is how a reviewer knows a secret: by its name, and by which rotation of it is in force.
+func (p *Public) Mark(name string) string {
+	return fmt.Sprintf("%s g%d", name, p.Generation(name))
+}
+
 // InstallEnd returns until when the install credential is valid.
 func (p *Public) InstallEnd() time.Time {
 	if p.InstallDeadline.IsZero() {
@@ -94,9 +99,10 @@ func (p *Public) Authority(s Signer) *Authority {
 	}
 }
 
-// Describe returns what the certificate of spec says, but for what depends on its key: serial number, public key, key identifier and
-// signature, which Issue adds. It fails if the certificate would outlive its CA.
-func (p *Public) Describe(spec Spec) (*x509.Certificate, error) {
+// Template returns the certificate of spec without what depends on its key: Issue adds the serial
+// number, the public key, the key identifier and the signature. It fails if the certificate would
+// outlive its CA.
+func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 	ca := p.Authority(spec.Signer).Certificate
 	if spec.NotAfter.After(ca.NotAfter) {
 		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten certificates.lifetime or make new CAs",

@@ -22,7 +22,7 @@ var parts = []struct {
 	name string
 	has  func(f *node.File) bool
 }{
-	{"from cluster.yaml", func(f *node.File) bool { return f.Why == "" || f.Why == "from cluster.yaml" }},
+	{node.FromConfig, func(f *node.File) bool { return f.Why == "" || f.Why == node.FromConfig }},
 	{"API objects", func(f *node.File) bool { return strings.HasPrefix(f.Path, plan.KilnDir+"/objects/") }},
 	{"hook", func(f *node.File) bool { return strings.HasPrefix(f.Path, plan.KilnDir+"/") }},
 	{"keys", func(f *node.File) bool { return f.Secret != "" }},

@@ -52,7 +52,7 @@ type checker struct {
 }
 
 func (c *checker) fail(format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", kindOf(c.machine), c.machine.Name, fmt.Errorf(format, args...)))
+	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, fmt.Errorf(format, args...)))
 }
 
 // tree: every path once, absolute and clean; nothing lies below a file.

@@ -29,7 +29,7 @@ func (c *checker) certificates() {
 			c.fail("certificate %s: %s is missing or holds none", spec.Name, spec.CertPath)
 			continue
 		}
-		if described, err := b.Describe(spec); err != nil || Describe(described) != Describe(cert) {
+		if described, err := b.Template(spec); err != nil || pki.Summary(described) != pki.Summary(cert) {
 			c.fail("certificate %s: %s is not what the review twin says of it", spec.Name, spec.CertPath)
 		}
 		for _, usage := range spec.Usages {
@@ -140,7 +140,7 @@ func (c *checker) describe() {
 		return
 	}
 	for _, spec := range c.cluster.Public.Specs(c.cluster.Plan, c.machine) {
-		if cert, err := c.cluster.Public.Describe(spec); err == nil && c.files[spec.CertPath] != nil {
+		if cert, err := c.cluster.Public.Template(spec); err == nil && c.files[spec.CertPath] != nil {
 			c.parsed[spec.CertPath] = []*x509.Certificate{cert}
 		}
 	}

@@ -183,7 +183,7 @@ func (f *facts) rights() {
 	seen := map[string]bool{}
 	for i := range p.Machines {
 		m := &p.Machines[i]
-		extra := f.tokens[f.cluster.token(m).ID].groups
+		extra := f.tokens[f.cluster.Bundle.MachineToken(m).ID].groups
 		if !m.Token || seen[extra] {
 			continue
 		}

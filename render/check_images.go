@@ -16,8 +16,8 @@ func (c *checker) images() {
 		}
 	}
 	sandbox := c.facts.images[plan.Pause]
-	if f := c.files[containerdConfig]; f == nil || !strings.Contains(string(f.Content), "sandbox_image = "+tomlString(sandbox)+"\n") {
-		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause", containerdConfig, sandbox)
+	if f := c.files[plan.ContainerdConfig]; f == nil || !strings.Contains(string(f.Content), "sandbox_image = "+tomlString(sandbox)+"\n") {
+		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause", plan.ContainerdConfig, sandbox)
 	}
 }
 
@@ -27,7 +27,7 @@ func (f *facts) readWorkload(o manifests.Object) error {
 	if o.Namespace != "kube-system" || want == "" {
 		return nil
 	}
-	template, err := pods(o.Kind, o.YAML)
+	template, err := manifests.PodTemplate(o.Kind, o.YAML)
 	if template == nil || err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (c *checker) networks() {
 
 // podRanges: with cni routed the pods of the machine get addresses from its own part of the pod subnets.
 func (c *checker) podRanges() {
-	f := c.files[cniConfDir+"/10-kiln.conflist"]
+	f := c.files[plan.CNIConfig]
 	if f == nil {
 		return
 	}

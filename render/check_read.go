@@ -54,8 +54,6 @@ type kubeletConfig struct {
 	paths []string
 }
 
-const kubeletDropIn = plan.UnitDir + "/kubelet.service.d/10-kubeadm.conf"
-
 // read finds the programs of the machine, each with its flags and settings.
 func (c *checker) read() {
 	c.kubeconfigs = map[string]*kubeconfig{}
@@ -85,8 +83,8 @@ func (c *checker) read() {
 	} else {
 		c.kubelet.kubeletConfig = conf
 	}
-	if f := c.files[kubeletDropIn]; f == nil {
-		c.fail("file %s: missing; the kubelet cannot start without its command line", kubeletDropIn)
+	if f := c.files[plan.KubeletDropIn]; f == nil {
+		c.fail("file %s: missing; the kubelet cannot start without its command line", plan.KubeletDropIn)
 	} else {
 		c.kubelet.flags = commandFlags(words(string(f.Content)))
 	}

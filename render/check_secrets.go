@@ -12,6 +12,7 @@ import (
 	"kiln/pki"
 	"kiln/render/credential"
 	"kiln/render/node"
+	"kiln/render/plan"
 )
 
 // secrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
@@ -109,7 +110,7 @@ func (c *checker) confined(f *node.File) {
 	}
 	found := false
 	for _, name := range held.secrets {
-		if own == name || f.Secret == c.cluster.generation(name) {
+		if own == name || f.Secret == c.cluster.Public.Mark(name) {
 			found = true
 			continue
 		}
@@ -124,9 +125,9 @@ func (c *checker) confined(f *node.File) {
 // instead says what to do about a credential in a file that is not marked as a secret.
 func instead(f *node.File) string {
 	switch {
-	case path.Dir(f.Path)+"/" == objectsDir:
+	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
 		return "give it to the API server in a Secret, or take it out"
-	case f.Why == whyUser:
+	case f.Why == node.FromConfig:
 		return "name it in files or scripts with contentFrom and secret: true, or take it out"
 	}
 	return "take it out of what puts it there, and name a file with secret: true"
@@ -279,7 +280,7 @@ func (f *facts) readSecrets() {
 	}
 	for i := range f.cluster.Plan.Machines {
 		if m := &f.cluster.Plan.Machines[i]; m.Token {
-			f.tokenOf[token(b, m).Secret] = pki.TokenName(m)
+			f.tokenOf[b.MachineToken(m).Secret] = pki.TokenName(m)
 			f.searched["token"] = true
 		}
 	}

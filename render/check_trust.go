@@ -180,7 +180,7 @@ func (c *checker) apiServerTrust() {
 	}
 
 	p := c.cluster.Plan
-	c.reaches(AdminFile, p.EndpointURL())
+	c.reaches(plan.AdminFile, p.EndpointURL())
 	c.reaches("pods", "https://kubernetes.default.svc")
 	for _, a := range p.ServiceIPs {
 		c.reaches("pods", "https://"+net.JoinHostPort(a.String(), "443"))

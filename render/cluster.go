@@ -81,14 +81,7 @@ func (r *Cluster) Node(i int) (*node.Node, error) {
 	m := &r.Plan.Machines[i]
 	n, err := r.machine(m)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 	}
 	return n, nil
-}
-
-func kindOf(m *plan.Machine) string {
-	if m.Pool {
-		return "pool"
-	}
-	return "node"
 }

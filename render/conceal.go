@@ -27,12 +27,12 @@ const redacted = "<secret>"
 // secrets.
 var openFiles = []string{
 	templates.BootPath, templates.ReportPath, templates.StepsPath, templates.RoutesPath, templates.BackupPath,
-	plan.KilnDir + "/machine", plan.KilnDir + "/checks", plan.KilnDir + "/node.yaml", objectsDir + "index",
+	plan.KilnDir + "/machine", plan.KilnDir + "/checks", plan.KilnDir + "/node.yaml", plan.ObjectsDir + "index",
 	plan.KubeletConf, plan.ManagerConf, plan.SchedulerConf, plan.AdminConf, plan.VIPConf, plan.ProxyConf,
 	plan.Admission, plan.Authentication, plan.AuditPolicy,
 	manifests.ManifestPath(plan.APIServer), manifests.ManifestPath(plan.ControllerManager), manifests.ManifestPath(plan.Scheduler),
 	manifests.ManifestPath(plan.Etcd), manifests.ManifestPath(plan.KubeVIP), manifests.ManifestPath(plan.HAProxy),
-	plan.KubeletConfig, plan.UnitDir + "/kubelet.service", kubeletDropIn, cniConfDir + "/10-kiln.conflist",
+	plan.KubeletConfig, plan.UnitDir + "/kubelet.service", plan.KubeletDropIn, plan.CNIConfig,
 }
 
 // concealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
@@ -46,7 +46,7 @@ func concealed(f *node.File) bool {
 		return !isPublic(f.Content)
 	case slices.Contains(openFiles, f.Path), strings.HasPrefix(f.Path, config.KeyfilePrefix):
 		return false
-	case path.Dir(f.Path)+"/" == objectsDir:
+	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
 		if len(f.Content) > maxObject {
 			return true
 		}

@@ -104,7 +104,7 @@ func (r *Cluster) packed(i int, n *node.Node) (*Document, error) {
 	m := &r.Plan.Machines[i]
 	d, err := r.pack(m, n)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", kindOf(m), m.Name, err)
+		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 	}
 	return d, nil
 }
@@ -130,7 +130,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 		d.Files = []Output{{"config.ign", doc}}
 	default:
 		d.Files = []Output{{"user-data", doc}}
-		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(nodeName(m), r.instance(m))})
+		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(m.NodeName(), r.instance(m))})
 		if len(n.NetworkConfig) > 0 {
 			d.Files = append(d.Files, Output{networkConfigFile, n.NetworkConfig})
 		}
@@ -139,7 +139,7 @@ func (r *Cluster) pack(m *plan.Machine, n *node.Node) (*Document, error) {
 	d.Entry = Entry{
 		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		Document: path.Join(d.Dir, d.Files[0].Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc), Limit: limit,
-		Kubelet: head.kubelet, Addresses: addresses(m),
+		Kubelet: head.kubelet, Addresses: m.AddressStrings(),
 		InterfaceAddresses: interfaceAddresses(m), MAC: m.MAC, UUID: m.ProductUUID, Secrets: secrets(n), ValidUntil: r.validUntil(m),
 	}
 	for _, o := range d.Files[1:] {

@@ -142,7 +142,7 @@ func (r *Cluster) pipeline(m *plan.Machine, file string) *pipeline {
 			is:   func(o manifests.Object) bool { return manifests.APIServerPath(o.Kind) == file },
 			bare: true,
 		}
-	case dir+"/" == objectsDir && m.ControlPlane():
+	case dir+"/" == plan.ObjectsDir && m.ControlPlane():
 		i := 0
 		for i < len(r.objects) && r.objectFile(i) != path.Base(file) {
 			i++
@@ -325,7 +325,7 @@ func (r *Cluster) sourceOf(f *node.File, line, column int) config.Place {
 	if len(f.From) == 1 && (c.Has(f.From[0]+".content") || c.Has(f.From[0]+".contentFrom")) {
 		return c.TextPlace(f.From[0], "content", "contentFrom", line, column)
 	}
-	if f.Why == whyUser {
+	if f.Why == node.FromConfig {
 		return r.sources(f)[0]
 	}
 	return config.Place{By: plan.Kiln.By}

@@ -74,7 +74,7 @@ func (r *Cluster) objectFile(i int) string {
 
 // apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
 func (t *tree) apiObjects() {
-	t.dir(path.Clean(objectsDir), 0o700, "")
+	t.dir(path.Clean(plan.ObjectsDir), 0o700, "")
 	var index strings.Builder
 	var shown []string
 	for i, o := range t.objects {
@@ -82,10 +82,10 @@ func (t *tree) apiObjects() {
 		name := t.objectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
 		shown = append(shown, name+" is "+inAPI)
-		t.n.Files = append(t.n.Files, node.File{Path: objectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
+		t.n.Files = append(t.n.Files, node.File{Path: plan.ObjectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
 	}
 	t.n.Files = append(t.n.Files, node.File{
-		Path: objectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
+		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
 	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
@@ -101,7 +101,7 @@ func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
 	case m == nil || o.Namespace != "kube-system":
 		return o.Name, o.Path, "object " + o.Path
 	}
-	secret = r.generation(pki.TokenName(m))
+	secret = r.Public.Mark(pki.TokenName(m))
 	name = nodeTokenFile + m.Name
 	if m.Pool {
 		name = poolTokenFile + m.Name
@@ -133,7 +133,7 @@ func (t *tree) machineData(walled bool) string {
 	set := func(name string, values ...string) {
 		fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
 	}
-	set("node", nodeName(m))
+	set("node", m.NodeName())
 	set("role", m.Role)
 	set("cluster", t.Public.Cluster)
 	set("steps", t.steps()...)
@@ -188,14 +188,6 @@ func (t *tree) machineData(walled bool) string {
 		set("node_address", m.NodeAddress...)
 	}
 	return b.String()
-}
-
-// nodeName is the name of the machine's Node; a pool's machines find theirs at boot.
-func nodeName(m *plan.Machine) string {
-	if m.Pool {
-		return ""
-	}
-	return m.Name
 }
 
 // steps are the hook's steps on this machine, in their order. The user's last scripts still have the install credential.

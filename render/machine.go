@@ -42,7 +42,7 @@ func (t *tree) file(path string, mode uint32, content, why string, from ...strin
 // secret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
 // it. Without the bundle content is not called.
 func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string) {
-	f := node.File{Path: path, Mode: 0o600, Why: why, Secret: t.generation(name), Shown: shown}
+	f := node.File{Path: path, Mode: 0o600, Why: why, Secret: t.Public.Mark(name), Shown: shown}
 	f.User, f.Group = t.owner(owner)
 	if t.Bundle != nil {
 		f.Content = content(t.Bundle)
@@ -55,13 +55,8 @@ func (t *tree) authority(path, owner, name string, ca *pki.Authority, why string
 	user, group := t.owner(owner)
 	t.n.Files = append(t.n.Files, node.File{
 		Path: path, Mode: 0o644, User: user, Group: group, Content: ca.PEM(), Why: why,
-		Shown: []string{"certificate " + t.generation(name) + ": " + Describe(ca.Certificate)},
+		Shown: []string{"certificate " + t.Public.Mark(name) + ": " + pki.Summary(ca.Certificate)},
 	})
-}
-
-// generation is how a reviewer knows a secret: by its name, and which rotation of it is in force.
-func (r *Cluster) generation(name string) string {
-	return fmt.Sprintf("%s g%d", name, r.Public.Generation(name))
 }
 
 func (t *tree) dir(path string, mode uint32, owner string) {
@@ -110,7 +105,7 @@ func (t *tree) trust() error {
 
 // servicePublic adds the public half of the key of service accounts, which the public half of the bundle does not hold.
 func (t *tree) servicePublic() {
-	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens", Shown: []string{"<public key of " + t.generation("service-account") + ">"}}
+	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens", Shown: []string{"<public key of " + t.Public.Mark("service-account") + ">"}}
 	if t.Bundle != nil {
 		f.Content = t.Bundle.ServiceAccountKey.PublicPEM()
 	}
@@ -119,11 +114,11 @@ func (t *tree) servicePublic() {
 
 // pair adds a certificate with its key.
 func (t *tree) pair(spec pki.Spec) error {
-	described, err := t.Public.Describe(spec)
+	described, err := t.Public.Template(spec)
 	if err != nil {
 		return err
 	}
-	shown := []string{"certificate " + t.generation(spec.Name) + ": " + Describe(described)}
+	shown := []string{"certificate " + t.Public.Mark(spec.Name) + ": " + pki.Summary(described)}
 	var cert *pki.Certificate
 	if t.Bundle != nil {
 		if cert, err = t.Bundle.Issue(spec); err != nil {
@@ -184,7 +179,7 @@ func (t *tree) kubeconfigs() error {
 	}
 	if m.Token {
 		t.secret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
-			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: token(b, m).Bearer()})
+			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.MachineToken(m).Bearer()})
 		}, "how the kubelet asks for its first certificate")
 	} else {
 		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
@@ -274,29 +269,9 @@ func (t *tree) kubelet() error {
 	if t.m.Pool {
 		dropIn = templates.PoolKubeletDropIn
 	}
-	t.file(plan.UnitDir+"/kubelet.service.d/10-kubeadm.conf", 0o600, dropIn(command[0], command[1:]...), "the kubelet's command line",
+	t.file(plan.KubeletDropIn, 0o600, dropIn(command[0], command[1:]...), "the kubelet's command line",
 		append(t.m.Settings.Paths("labels"), t.m.Path+".addresses", t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))...)
 	return nil
-}
-
-// token returns m's bootstrap token; without the bundle one that only has a name of its own. The name of a pool has no
-// dot.
-func (r *Cluster) token(m *plan.Machine) pki.Token {
-	switch {
-	case r.Bundle != nil:
-		return token(r.Bundle, m)
-	case m.Pool:
-		return pki.Token{ID: m.Name}
-	}
-	return pki.Token{ID: "node." + m.Name}
-}
-
-// token returns m's bootstrap token.
-func token(b *pki.Bundle, m *plan.Machine) pki.Token {
-	if m.Pool {
-		return b.Token(m.Name)
-	}
-	return b.NodeToken(m.Name)
 }
 
 // tokenExpiry is when m's bootstrap token ends.

@@ -76,7 +76,7 @@ type marks struct {
 
 func (m *marks) restore(n *node.Node) {
 	m.objects = map[string]string{}
-	index := n.File(objectsDir + "index")
+	index := n.File(plan.ObjectsDir + "index")
 	var called []string
 	if index != nil {
 		for line := range strings.Lines(string(index.Content)) {
@@ -97,7 +97,7 @@ func (m *marks) restore(n *node.Node) {
 
 // secret is the mark of a file; empty if it is none.
 func (m *marks) secret(f *node.File) string {
-	if dir, name := path.Split(f.Path); dir == objectsDir {
+	if dir, name := path.Split(f.Path); dir == plan.ObjectsDir {
 		if token := m.token(name); token != "" {
 			return token
 		}

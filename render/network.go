@@ -41,7 +41,7 @@ func (t *tree) podNetwork() error {
 	}
 	// Made before kiln-routes.service starts, which would not see it in its sandbox if it came later.
 	t.dir("/var/lib/cni", 0o700, "")
-	t.file(cniConfDir+"/10-kiln.conflist", 0o600, conf, "the pods' network on this machine", "network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
+	t.file(plan.CNIConfig, 0o600, conf, "the pods' network on this machine", "network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
 
 	var routes strings.Builder
 	for _, r := range plan.Others(t.routes, t.m) {

@@ -261,7 +261,7 @@ func (r *Cluster) kubeletConfig(m *plan.Machine, seen watch) ([]byte, error) {
 func (r *Cluster) readObjects() (problems config.Problems) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			r.joining["bootstrap-token-"+r.token(m).ID] = m
+			r.joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
 		}
 	}
 	from := map[string]int{} // the add-on that an object comes from, by the object's path
@@ -280,7 +280,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			t := r.token(m)
+			t := r.Bundle.MachineToken(m)
 			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
 		}
 	}

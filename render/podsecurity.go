@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -17,34 +16,6 @@ import (
 
 // A workload whose pods do not meet its namespace's Pod Security level is accepted by the API server, and its pods are not:
 // nothing comes up, and only events say why. So it is found here, by the API server's own rules.
-
-// workload is what has pods, in any of its shapes: a Pod, a template, a template's template.
-type workload struct {
-	Metadata meta.ObjectMeta `json:"metadata"`
-	Spec     struct {
-		Template    core.PodTemplateSpec `json:"template"`
-		JobTemplate struct {
-			Spec struct {
-				Template core.PodTemplateSpec `json:"template"`
-			} `json:"spec"`
-		} `json:"jobTemplate"`
-	} `json:"spec"`
-}
-
-// pods returns what the pods of an object of that kind are made from, nil if it has none.
-func pods(kind string, data []byte) (*core.PodTemplateSpec, error) {
-	var w workload
-	switch kind {
-	case "Pod":
-		var pod core.PodTemplateSpec
-		return &pod, yaml.Unmarshal(data, &pod)
-	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
-		return &w.Spec.Template, yaml.Unmarshal(data, &w)
-	case "CronJob":
-		return &w.Spec.JobTemplate.Spec.Template, yaml.Unmarshal(data, &w)
-	}
-	return nil, nil
-}
 
 // podSecurity returns a problem for each object whose pods would be refused. addon says which add-on an object is from.
 func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
@@ -60,7 +31,9 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 
 	levels := map[string]api.LevelVersion{} // of the namespaces that have labels
 	for _, o := range r.objects {
-		var namespace workload
+		var namespace struct {
+			Metadata meta.ObjectMeta `json:"metadata"`
+		}
 		if o.Kind != "Namespace" || yaml.Unmarshal(o.YAML, &namespace) != nil {
 			continue
 		}
@@ -77,7 +50,7 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 		if slices.Contains(exempt, namespace) {
 			continue
 		}
-		template, err := pods(o.Kind, o.YAML)
+		template, err := manifests.PodTemplate(o.Kind, o.YAML)
 		if template == nil {
 			continue
 		}

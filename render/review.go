@@ -5,13 +5,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
-	"slices"
 	"strings"
-	"time"
 
 	"kiln/pki"
 	"kiln/render/node"
+	"kiln/render/plan"
 )
 
 // reviewed returns what a reader may see of a machine. Every file has its line; below it stands what is known of a file whose content is
@@ -53,45 +51,18 @@ func certificates(data []byte) (lines []string) {
 			lines = append(lines, "certificate that cannot be read")
 			continue
 		}
-		lines = append(lines, "certificate: "+Describe(cert))
+		lines = append(lines, "certificate: "+pki.Summary(cert))
 	}
 	return lines
-}
-
-// Describe writes a certificate as one readable line: subject, issuer, usages, dates, kind of key, of a CA its public key's fingerprint,
-// names. Of a leaf nothing is in it that depends on its key.
-func Describe(c *x509.Certificate) string {
-	var usages []string
-	for _, u := range c.ExtKeyUsage {
-		usages = append(usages, map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "server", x509.ExtKeyUsageClientAuth: "client"}[u])
-	}
-	if c.IsCA {
-		usages = append(usages, "ca")
-	}
-	names := slices.Clone(c.DNSNames)
-	for _, ip := range c.IPAddresses {
-		names = append(names, net.IP(ip).String())
-	}
-	parts := []string{
-		"subject " + c.Subject.String(), "issuer " + c.Issuer.String(), "for " + strings.Join(usages, ","),
-		"from " + c.NotBefore.UTC().Format(time.RFC3339), "until " + c.NotAfter.UTC().Format(time.RFC3339), c.PublicKeyAlgorithm.String(),
-	}
-	if c.IsCA {
-		parts = append(parts, "fingerprint SHA-256 "+pki.Fingerprint(c))
-	}
-	if len(names) > 0 {
-		parts = append(parts, "names "+strings.Join(names, ","))
-	}
-	return strings.Join(parts, "; ")
 }
 
 // reviewedAdmin is the line of the operator's kubeconfig, which is on no machine.
 func (r *Cluster) reviewedAdmin() (string, error) {
 	spec := r.Public.AdminSpec(r.Plan)
-	cert, err := r.Public.Describe(spec)
+	cert, err := r.Public.Template(spec)
 	if err != nil {
 		return "", err
 	}
-	secret := r.generation(spec.Name)
-	return fmt.Sprintf("file %s %s <secret %s>\n%s\n", AdminFile, r.Plan.EndpointURL(), secret, indented("certificate "+secret+": "+Describe(cert))), nil
+	secret := r.Public.Mark(spec.Name)
+	return fmt.Sprintf("file %s %s <secret %s>\n%s\n", plan.AdminFile, r.Plan.EndpointURL(), secret, indented("certificate "+secret+": "+pki.Summary(cert))), nil
 }

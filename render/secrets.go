@@ -34,9 +34,8 @@ type SecretKind struct {
 type holding struct{ mark, path string }
 
 const (
-	ofMachine  = "{machine}" // in a name: the machine's own
-	ofPool     = "{pool}"    // in a name: the pool's own
-	objectsDir = plan.KilnDir + "/objects/"
+	ofMachine = "{machine}" // in a name: the machine's own
+	ofPool    = "{pool}"    // in a name: the pool's own
 )
 
 var (
@@ -111,11 +110,11 @@ var SecretKinds = []SecretKind{
 	{Name: "token/node/{machine}", Is: "bootstrap token of a named machine", Path: plan.BootstrapConf, Roles: []string{node.Worker}, When: "`identity: token`",
 		User: bootstrapUser, Until: "the token ends, with the install credential",
 		when: func(_ *plan.Plan, m *plan.Machine) bool { return m.Token && !m.Pool }},
-	{Name: "token/{pool}, token/node/{machine}", Is: "the same token as a Secret, one of each pool and machine that has one", Path: objectsDir, Roles: onControlPlanes, When: "pools or `identity: token`",
+	{Name: "token/{pool}, token/node/{machine}", Is: "the same token as a Secret, one of each pool and machine that has one", Path: plan.ObjectsDir, Roles: onControlPlanes, When: "pools or `identity: token`",
 		User: "the first boot gives it to the API server", Until: "the token ends", each: tokenObjects},
 
 	// People's own.
-	{Name: "object {path in the API}", Is: "a Secret of an add-on", Path: objectsDir, Roles: onControlPlanes, When: "such an add-on",
+	{Name: "object {path in the API}", Is: "a Secret of an add-on", Path: plan.ObjectsDir, Roles: onControlPlanes, When: "such an add-on",
 		User: "the first boot gives it to the API server", Until: "you replace it", each: secretObjects},
 	{Name: "file {path}", Is: "a file or script with `secret: true`", Roles: onAll, When: "such a file in its layers",
 		User: "whoever reads the file", Until: "you replace it", each: secretFiles},
@@ -136,7 +135,7 @@ func externalEtcd(r *Cluster, _ *plan.Machine) []holding {
 func tokenObjects(r *Cluster, _ *plan.Machine) (out []holding) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			out = append(out, holding{r.generation(pki.TokenName(m)), objectsDir})
+			out = append(out, holding{r.Public.Mark(pki.TokenName(m)), plan.ObjectsDir})
 		}
 	}
 	return out
@@ -145,7 +144,7 @@ func tokenObjects(r *Cluster, _ *plan.Machine) (out []holding) {
 func secretObjects(r *Cluster, _ *plan.Machine) (out []holding) {
 	for _, o := range r.objects {
 		if o.Secret && (r.joining[o.Name] == nil || o.Namespace != "kube-system") {
-			out = append(out, holding{"object " + o.Path, objectsDir})
+			out = append(out, holding{"object " + o.Path, plan.ObjectsDir})
 		}
 	}
 	return out
@@ -176,7 +175,7 @@ func (k *SecretKind) on(r *Cluster, m *plan.Machine) []holding {
 	case k.each != nil:
 		return k.each(r, m)
 	}
-	return []holding{{r.generation(k.of(m.Name)), k.Path}}
+	return []holding{{r.Public.Mark(k.of(m.Name)), k.Path}}
 }
 
 // of returns the name of the secret of this kind that the named machine or pool has.

@@ -96,27 +96,20 @@ func (t *tree) sysctls() map[string]string {
 	return s
 }
 
-const (
-	containerdConfig = "/etc/containerd/config.toml"
-	certsDir         = "/etc/containerd/certs.d"
-	cniBinDir        = "/opt/cni/bin"
-	cniConfDir       = "/etc/cni/net.d"
-)
-
 // containerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
 // registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
 func (t *tree) containerd() {
 	const cri = `plugins."io.containerd.grpc.v1.cri"`
 	runc := cri + ".containerd.runtimes.runc"
-	t.file(containerdConfig, 0o644, strings.Join([]string{
+	t.file(plan.ContainerdConfig, 0o644, strings.Join([]string{
 		`version = 2`,
 		`[` + cri + `]`,
 		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
 		`[` + cri + `.cni]`,
-		`bin_dir = ` + tomlString(cniBinDir),
-		`conf_dir = ` + tomlString(cniConfDir),
+		`bin_dir = ` + tomlString(plan.CNIBinDir),
+		`conf_dir = ` + tomlString(plan.CNIConfDir),
 		`[` + cri + `.registry]`,
-		`config_path = ` + tomlString(certsDir),
+		`config_path = ` + tomlString(plan.RegistriesDir),
 		`[` + runc + `]`,
 		`runtime_type = "io.containerd.runc.v2"`,
 		`[` + runc + `.options]`,
@@ -127,7 +120,7 @@ func (t *tree) containerd() {
 		for _, mirror := range r.Mirrors {
 			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
 		}
-		t.file(path.Join(certsDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
+		t.file(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
 	if t.m.System.ContainerdEnv {
 		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")

@@ -79,7 +79,7 @@ func newTwin(head string, heads []twinHead) *twin {
 func (r *Cluster) twin() (*twin, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, change.Mark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
-	b.WriteString(factLines(r.overview()))
+	b.WriteString(factLines(r.Plan.Overview()))
 	admin, err := r.reviewedAdmin()
 	if err != nil {
 		return nil, err
@@ -95,29 +95,11 @@ func (r *Cluster) twin() (*twin, error) {
 func (r *Cluster) head(m *plan.Machine) twinHead {
 	return twinHead{
 		pool: m.Pool, name: m.Name, role: m.Role, os: m.System.Name, platform: m.Platform.Name, format: string(m.System.Format),
-		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(addresses(m), ","), until: r.validUntil(m),
+		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(m.AddressStrings(), ","), until: r.validUntil(m),
 	}
 }
 
-// Fact is something that machines' files follow from.
-type Fact struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-func (r *Cluster) overview() []Fact {
-	network := &r.Plan.Config.Spec.Network
-	return []Fact{
-		{"endpoint", r.Plan.EndpointURL()},
-		{"pod subnets", strings.Join(network.PodSubnets, ",")},
-		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
-		{"dns domain", r.Plan.DNSDomain},
-		{"pod network", network.CNI},
-		{"proxy", network.Proxy},
-	}
-}
-
-func factLines(facts []Fact) string {
+func factLines(facts []plan.Fact) string {
 	var b strings.Builder
 	for _, f := range facts {
 		fmt.Fprintf(&b, "cluster %s: %s\n", f.Name, f.Value)
@@ -257,13 +239,4 @@ func (t *twin) index() []byte {
 		fmt.Fprintf(b, " until %s\n", h.until.Format(time.RFC3339))
 	}
 	return b.Bytes()
-}
-
-// addresses are a machine's, main family first.
-func addresses(m *plan.Machine) []string {
-	out := make([]string, len(m.Addresses))
-	for i, a := range m.Addresses {
-		out[i] = a.String()
-	}
-	return out
 }

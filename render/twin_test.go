@@ -139,15 +139,15 @@ func TestTwinDescribesCertificates(t *testing.T) {
 		r := load(t, name)
 		for i := range r.Plan.Machines {
 			for _, spec := range append(b.Specs(r.Plan, &r.Plan.Machines[i]), b.AdminSpec(r.Plan)) {
-				described, err := b.Describe(spec)
+				described, err := b.Template(spec)
 				require.NoError(t, err)
 				cert, err := b.Issue(spec)
 				require.NoError(t, err)
-				require.Equal(t, render.Describe(parsed(t, cert.DER)), render.Describe(described))
-				require.NotContains(t, render.Describe(described), "fingerprint")
+				require.Equal(t, pki.Summary(parsed(t, cert.DER)), pki.Summary(described))
+				require.NotContains(t, pki.Summary(described), "fingerprint")
 			}
 		}
-		require.Contains(t, render.Describe(b.CA.Certificate), "fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
+		require.Contains(t, pki.Summary(b.CA.Certificate), "fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
 	}
 }
 

@@ -28,7 +28,7 @@ func (t *tree) user() error {
 			return fmt.Errorf("files[%d].mode: %w", i, err)
 		}
 		owner, group, _ := strings.Cut(f.Owner, ":")
-		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: whyUser, From: []string{at(files, i)}}
+		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: node.FromConfig, From: []string{at(files, i)}}
 		if f.Secret {
 			file.Secret = "file " + f.Path
 		}
@@ -36,10 +36,10 @@ func (t *tree) user() error {
 	}
 	for i, u := range s.Units {
 		if text := t.text(u.Content, u.ContentFrom); len(text) > 0 {
-			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), whyUser, at(units, i))
+			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), node.FromConfig, at(units, i))
 		}
 		for j, d := range u.DropIns {
-			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, whyUser, at(at(units, i)+".dropIns", j))
+			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, node.FromConfig, at(at(units, i)+".dropIns", j))
 		}
 		if u.Enabled || u.Masked {
 			t.n.Units = append(t.n.Units, node.Unit{Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked})
@@ -109,16 +109,13 @@ func onlyLogin(users []any) (name string, authorized []string, ok bool) {
 	return name, authorized, named && len(fields) == 2 && len(list) > 0
 }
 
-// whyUser is why a file of the user's is there.
-const whyUser = "from cluster.yaml"
-
 // at is the i-th element of a list in the configuration.
 func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 // scripts adds the user's scripts of one phase of the first boot, the list at path in the configuration. The hook gives them to sh, so none is a program.
 func (t *tree) scripts(phase string, scripts []config.Script, path string) {
 	for i, s := range scripts {
-		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: whyUser, From: []string{at(path, i)}}
+		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: node.FromConfig, From: []string{at(path, i)}}
 		if s.Secret {
 			file.Secret = "file " + file.Path
 		}
@@ -166,7 +163,7 @@ func (t *tree) butane(snippet string) error {
 		}
 	}
 	for _, f := range extra.Files {
-		f.Why, f.From = whyUser, []string{t.m.Settings.Path("butane")}
+		f.Why, f.From = node.FromConfig, []string{t.m.Settings.Path("butane")}
 		t.n.Files = append(t.n.Files, f)
 	}
 	t.n.Dirs = append(t.n.Dirs, extra.Dirs...)

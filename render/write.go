@@ -24,19 +24,19 @@ import (
 // Inventory is inventory.json: what the output folder holds. It is written last, so that a run cut off between
 // renames shows: its hashes then do not match.
 type Inventory struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Name       string  `json:"name"`
-	Cluster    string  `json:"cluster"` // the bundle's UUID
-	Kubernetes string  `json:"kubernetesVersion"`
-	Facts      []Fact  `json:"facts"`
-	Documents  []Entry `json:"documents"`
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Name       string      `json:"name"`
+	Cluster    string      `json:"cluster"` // the bundle's UUID
+	Kubernetes string      `json:"kubernetesVersion"`
+	Facts      []plan.Fact `json:"facts"`
+	Documents  []Entry     `json:"documents"`
 }
 
 // Names of files in the output folder.
 const (
 	InventoryFile = "inventory.json"
-	AdminFile     = "admin.conf"
+	AdminFile     = plan.AdminFile
 )
 
 // What an inventory says of itself.
@@ -132,7 +132,7 @@ var documentNames = []string{
 
 // paths are the files that the inventory names, and of those only what Write makes.
 func (inv *Inventory) paths() []string {
-	names := []string{AdminFile, InventoryFile}
+	names := []string{plan.AdminFile, InventoryFile}
 	for i := range inv.Documents {
 		for _, name := range inv.Documents[i].paths() {
 			dir, file := path.Split(name)
@@ -296,12 +296,12 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := w.documents.Stage(AdminFile, admin); err != nil {
+	if err := w.documents.Stage(plan.AdminFile, admin); err != nil {
 		return err
 	}
 	w.result.Inventory = Inventory{
 		APIVersion: inventoryVersion, Kind: inventoryKind, Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
-		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.overview(), Documents: entries,
+		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.Plan.Overview(), Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {
@@ -375,7 +375,7 @@ func (w *writer) machine(i int) (entry Entry, err error) {
 	}
 	if w.twin != nil {
 		if err := w.twin.add(i, n); err != nil {
-			return Entry{}, fmt.Errorf("%s %s: %w", kindOf(&w.cluster.Plan.Machines[i]), n.Name, err)
+			return Entry{}, fmt.Errorf("%s %s: %w", w.cluster.Plan.Machines[i].Kind(), n.Name, err)
 		}
 	}
 	w.mu.Lock()

@@ -25,6 +25,9 @@ const Verified = "/var/lib/kiln/state"
 // Root is the owner of everything whose owner is not said.
 const Root = "root"
 
+// FromConfig is why a file is there that the user gave, not kiln.
+const FromConfig = "from cluster.yaml"
+
 // Node is one machine, or one pool of machines that boot from the same document.
 // Files, Dirs, Links and Users are sorted by path or name, Units by name; Sort does that.
 type Node struct {

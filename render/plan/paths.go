@@ -10,6 +10,8 @@ const (
 	EtcdData   = "/var/lib/etcd"
 	KubeletDir = "/var/lib/kubelet"
 	KilnDir    = "/etc/kiln"
+	// ObjectsDir holds the API objects; paths of files in it begin with it.
+	ObjectsDir = KilnDir + "/objects/"
 	UnitDir    = "/etc/systemd/system"
 
 	CACert         = PKIDir + "/ca.crt"
@@ -30,7 +32,17 @@ const (
 	BalancerConf   = KubernetesDir + "/haproxy.cfg"
 	KubeletPKI     = KubeletDir + "/pki"
 	KubeletCurrent = KubeletPKI + "/kubelet-client-current.pem"
+	KubeletDropIn  = UnitDir + "/kubelet.service.d/10-kubeadm.conf"
 	CRISocket      = "/run/containerd/containerd.sock"
+)
+
+// Paths of the container runtime and of the pods' network. The folders of CNI are containerd's defaults.
+const (
+	ContainerdConfig = "/etc/containerd/config.toml"
+	RegistriesDir    = "/etc/containerd/certs.d"
+	CNIBinDir        = "/opt/cni/bin"
+	CNIConfDir       = "/etc/cni/net.d"
+	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
 )
 
 // Etcd's own user and group on the machines with a member (CIS 1.1.12). The number is theirs where

@@ -1,0 +1,37 @@
+package pki
+
+import (
+	"crypto/x509"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Summary returns a certificate as one readable line: subject, issuer, usages, dates, kind of key,
+// the fingerprint of the public key (CAs alone), names. For leaf certificates it omits everything
+// that depends on the key, so that it says the same of a template and of the issued certificate.
+func Summary(c *x509.Certificate) string {
+	var usages []string
+	for _, u := range c.ExtKeyUsage {
+		usages = append(usages, map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "server", x509.ExtKeyUsageClientAuth: "client"}[u])
+	}
+	if c.IsCA {
+		usages = append(usages, "ca")
+	}
+	names := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		names = append(names, net.IP(ip).String())
+	}
+	parts := []string{
+		"subject " + c.Subject.String(), "issuer " + c.Issuer.String(), "for " + strings.Join(usages, ","),
+		"from " + c.NotBefore.UTC().Format(time.RFC3339), "until " + c.NotAfter.UTC().Format(time.RFC3339), c.PublicKeyAlgorithm.String(),
+	}
+	if c.IsCA {
+		parts = append(parts, "fingerprint SHA-256 "+Fingerprint(c))
+	}
+	if len(names) > 0 {
+		parts = append(parts, "names "+strings.Join(names, ","))
+	}
+	return strings.Join(parts, "; ")
+}

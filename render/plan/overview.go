@@ -1,0 +1,22 @@
+package plan
+
+import "strings"
+
+// Fact is a property of the cluster that many files follow from.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Overview returns the facts that head the review twin and the inventory.
+func (p *Plan) Overview() []Fact {
+	network := &p.Config.Spec.Network
+	return []Fact{
+		{"endpoint", p.EndpointURL()},
+		{"pod subnets", strings.Join(network.PodSubnets, ",")},
+		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
+		{"dns domain", p.DNSDomain},
+		{"pod network", network.CNI},
+		{"proxy", network.Proxy},
+	}
+}
