@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"kiln/render/config"
+	"kiln/render/interfaces"
 	"kiln/render/plan"
 	"kiln/templates"
 )
@@ -103,4 +105,29 @@ func (t *tree) cni() (string, error) {
 		"plugins": []any{bridge, m{"type": "portmap", "capabilities": m{"portMappings": true}}},
 	}, "", "  ")
 	return string(out) + "\n", err
+}
+
+// interfaces adds the configuration of the machine's network interfaces: one text for cloud-init,
+// or files for the program that configures them.
+func (t *tree) interfaces() error {
+	list := t.m.Interfaces
+	if len(list) == 0 {
+		return nil
+	}
+	if t.m.System.Format == plan.CloudInit {
+		text, err := interfaces.CloudInit(list, config.Netplan(t.m.System.Name))
+		t.n.NetworkConfig = text
+		return err
+	}
+	for i := range list {
+		files, err := interfaces.Files(t.m.System.Network, &list[i])
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			f.From = []string{at(t.m.Path+".interfaces", i)}
+			t.n.Files = append(t.n.Files, f)
+		}
+	}
+	return nil
 }

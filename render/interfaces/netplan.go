@@ -1,4 +1,4 @@
-package render
+package interfaces
 
 import (
 	"strconv"
@@ -8,10 +8,10 @@ import (
 	"kiln/render/plan"
 )
 
-// networkConfig is cloud-init's network configuration, version 2, in what all its versions from 22.4 on and all programs behind it
+// CloudInit is cloud-init's network configuration, version 2, in what all its versions from 22.4 on and all programs behind it
 // understand. Where there is no netplan, cloud-init translates it itself: it knows neither "default" nor ::/0, and the default routers stand
 // under the names that netplan has given up since.
-func networkConfig(list []plan.Interface, netplan bool) ([]byte, error) {
+func CloudInit(list []plan.Interface, netplan bool) ([]byte, error) {
 	type m = map[string]any
 	ethernets, bonds, vlans := m{}, m{}, m{}
 	for i := range list {
