@@ -71,7 +71,7 @@ func (r *Cluster) readFacts() *facts {
 	}
 	f.readServers()
 	f.readSecrets()
-	for _, o := range r.objects {
+	for _, o := range r.Objects {
 		if err := f.readObject(o); err != nil {
 			f.fail("%s %s: %w", o.Kind, o.Name, err)
 		}
@@ -263,11 +263,11 @@ func (c *checker) objects() {
 		return
 	}
 	lines := strings.Split(strings.TrimSuffix(string(index.Content), "\n"), "\n")
-	if len(lines) != len(c.cluster.objects) {
-		c.fail("file %s: lists %d objects of %d", index.Path, len(lines), len(c.cluster.objects))
+	if len(lines) != len(c.cluster.Objects) {
+		c.fail("file %s: lists %d objects of %d", index.Path, len(lines), len(c.cluster.Objects))
 		return
 	}
-	for i, o := range c.cluster.objects {
+	for i, o := range c.cluster.Objects {
 		path, name, _ := strings.Cut(lines[i], "\t")
 		if f := c.files[dir+"/"+name]; path != o.Path || f == nil || !bytes.Equal(f.Content, o.YAML) {
 			c.fail("file %s: line %d: the object of %s is not what it should be", index.Path, i+1, o.Path)

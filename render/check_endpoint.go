@@ -114,7 +114,7 @@ func (f *facts) vipRights() {
 	if !f.cluster.Plan.VIP.IsValid() {
 		return
 	}
-	for _, o := range f.cluster.objects {
+	for _, o := range f.cluster.Objects {
 		var b rbacv1.RoleBinding
 		if o.Kind != "RoleBinding" || o.Namespace != "kube-system" || yaml.Unmarshal(o.YAML, &b) != nil || b.RoleRef.Name != plan.KubeVIP {
 			continue

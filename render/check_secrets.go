@@ -13,15 +13,16 @@ import (
 	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 // secrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
 func (c *checker) secrets() {
-	c.holds(SecretKinds)
+	c.holds(secret.Kinds)
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		others := uint32(0o077)
-		if base(f.Secret) == "file" {
+		if secret.Base(f.Secret) == "file" {
 			others = 0o004 // the user may give it to a group
 		}
 		if f.Secret != "" && f.Mode&others != 0 {
@@ -34,15 +35,18 @@ func (c *checker) secrets() {
 }
 
 // holds compares the marks of the machine's files with the table.
-func (c *checker) holds(kinds []SecretKind) {
+func (c *checker) holds(kinds []secret.Kind) {
 	type due struct {
-		holding
+		secret.Holding
 		user string
 	}
+	secrets := &secret.Cluster{
+		Plan: c.cluster.Plan, Public: c.cluster.Public, Objects: c.cluster.Objects, Joining: c.cluster.Joining,
+	}
 	var all []due
-	missing := map[holding]int{}
+	missing := map[secret.Holding]int{}
 	for i := range kinds {
-		for _, h := range kinds[i].on(c.cluster, c.machine) {
+		for _, h := range kinds[i].Holdings(secrets, c.machine) {
 			all = append(all, due{h, kinds[i].User})
 			missing[h]++
 		}
@@ -51,7 +55,8 @@ func (c *checker) holds(kinds []SecretKind) {
 		if f.Secret == "" {
 			continue
 		}
-		own, inFolder := holding{f.Secret, f.Path}, holding{f.Secret, path.Dir(f.Path) + "/"}
+		own := secret.Holding{Mark: f.Secret, Path: f.Path}
+		inFolder := secret.Holding{Mark: f.Secret, Path: path.Dir(f.Path) + "/"}
 		switch {
 		case missing[own] > 0:
 			missing[own]--
@@ -62,19 +67,19 @@ func (c *checker) holds(kinds []SecretKind) {
 		}
 	}
 	for _, d := range all {
-		if missing[d.holding] > 0 {
-			missing[d.holding]--
-			c.fail("secret %s: missing from %s; it is there for %s", d.mark, d.path, d.user)
+		if missing[d.Holding] > 0 {
+			missing[d.Holding]--
+			c.fail("secret %s: missing from %s; it is there for %s", d.Mark, d.Path, d.user)
 		}
 	}
 }
 
 // places says for whom a secret is, and where it lies there.
-func places(kinds []SecretKind, mark string) string {
+func places(kinds []secret.Kind, mark string) string {
 	var out []string
 	for i := range kinds {
-		if base(kinds[i].Name) == base(mark) {
-			out = append(out, "it is for "+kinds[i].place())
+		if secret.Base(kinds[i].Name) == secret.Base(mark) {
+			out = append(out, "it is for "+kinds[i].Place())
 		}
 	}
 	if len(out) == 0 {
@@ -88,7 +93,7 @@ func places(kinds []SecretKind, mark string) string {
 // user's.
 func (c *checker) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
-	own := base(f.Secret)
+	own := secret.Base(f.Secret)
 	users := own == "file" || own == "object"
 	var held *held
 	if f.Secret == "" || users {
@@ -115,7 +120,7 @@ func (c *checker) confined(f *node.File) {
 			continue
 		}
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
-			f.Path, c.origin(f), name, places(SecretKinds, name))
+			f.Path, c.origin(f), name, places(secret.Kinds, name))
 	}
 	if !found && c.facts.searched[own] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)

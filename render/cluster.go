@@ -24,11 +24,12 @@ type Cluster struct {
 	Bundle *pki.Bundle
 
 	restore restore
-	objects []manifests.Object
+	// Objects are what the API server is to hold, in the order in which it gets them.
+	Objects []manifests.Object
 	routes  []plan.Route
 	patches patchSet
-	// joining are the machines that join with a token, by the name of the token's Secret.
-	joining map[string]*plan.Machine
+	// Joining are the machines that join with a token, by the name of the token's Secret.
+	Joining map[string]*plan.Machine
 
 	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
 	// configurations.
@@ -60,7 +61,7 @@ func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster,
 	if err != nil {
 		return nil, err
 	}
-	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), joining: map[string]*plan.Machine{}}
+	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), Joining: map[string]*plan.Machine{}}
 	r.facts = sync.OnceValue(r.readFacts)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{

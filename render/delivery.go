@@ -11,6 +11,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 	"kiln/render/terminal"
 )
 
@@ -76,7 +77,7 @@ func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
 
 // unreadable says that a file belongs into the body of delivery mode split, and into the document of mode lean: a secret, and whatever kiln unpack would not
 // show of a document, such as the list of hashes, by which a short secret can be guessed.
-func unreadable(f *node.File) bool { return f.Secret != "" || concealed(f) }
+func unreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }
 
 // deliveryCA is the certificate of the CA that m trusts where its body is; empty if it is one that its system trusts.
 func (r *Cluster) deliveryCA(m *plan.Machine) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/render/config"
+	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -73,7 +74,7 @@ func (r *Cluster) Explain(machine, asked string) (*Explanation, error) {
 		return e, nil
 	case f.Secret != "":
 		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
-	case holdsCredential(f.Content):
+	case credential.Holds(f.Content):
 		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds a credential: no value of it is shown; kiln validate says where it comes from", f.Path)}
 	case len(stages) == 0 || len(f.Shown) > 0:
 		return nil, &config.Unknown{Message: f.Path + " is not one document of YAML or JSON; leave the key out, and the file is explained"}
@@ -144,10 +145,10 @@ func (r *Cluster) pipeline(m *plan.Machine, file string) *pipeline {
 		}
 	case dir+"/" == plan.ObjectsDir && m.ControlPlane():
 		i := 0
-		for i < len(r.objects) && r.objectFile(i) != path.Base(file) {
+		for i < len(r.Objects) && r.objectFile(i) != path.Base(file) {
 			i++
 		}
-		if i == len(r.objects) {
+		if i == len(r.Objects) {
 			return nil
 		}
 		return &pipeline{
@@ -157,7 +158,7 @@ func (r *Cluster) pipeline(m *plan.Machine, file string) *pipeline {
 				}
 				return nil
 			},
-			is: func(o manifests.Object) bool { return o.Path == r.objects[i].Path },
+			is: func(o manifests.Object) bool { return o.Path == r.Objects[i].Path },
 		}
 	}
 	return nil

@@ -8,11 +8,12 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 // EditObjects changes what the API server is to hold. It must be called before any machine is checked.
 func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) {
-	r.objects = edit(r.objects)
+	r.Objects = edit(r.Objects)
 }
 
 // Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
@@ -38,7 +39,7 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 }
 
 // CheckHolds holds the marks of a machine's files to a table of secrets.
-func (r *Cluster) CheckHolds(kinds []SecretKind, m *plan.Machine, n *node.Node) error {
+func (r *Cluster) CheckHolds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
 	c := &checker{cluster: r, machine: m, node: n}
 	c.holds(kinds)
 	return errors.Join(c.errs...)

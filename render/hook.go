@@ -68,8 +68,8 @@ const sumsShown = "<sums of all files>"
 
 // objectFile is the name of the i-th object's file.
 func (r *Cluster) objectFile(i int) string {
-	called, _, _ := r.called(r.objects[i])
-	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.objects[i].Kind), fileName(called))
+	called, _, _ := r.called(r.Objects[i])
+	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(called))
 }
 
 // apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
@@ -77,7 +77,7 @@ func (t *tree) apiObjects() {
 	t.dir(path.Clean(plan.ObjectsDir), 0o700, "")
 	var index strings.Builder
 	var shown []string
-	for i, o := range t.objects {
+	for i, o := range t.Objects {
 		_, inAPI, secret := t.called(o)
 		name := t.objectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
@@ -94,7 +94,7 @@ func (t *tree) apiObjects() {
 // called returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
 // is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
 func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
-	m := r.joining[o.Name]
+	m := r.Joining[o.Name]
 	switch {
 	case !o.Secret:
 		return o.Name, o.Path, ""

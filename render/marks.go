@@ -7,8 +7,10 @@ import (
 
 	"kiln/pki"
 	"kiln/render/change"
+	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 // documentsTwin is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
@@ -105,18 +107,18 @@ func (m *marks) secret(f *node.File) string {
 			return mark
 		}
 	}
-	for _, k := range SecretKinds {
+	for _, k := range secret.Kinds {
 		if k.Path != f.Path {
 			continue
 		}
-		if mark := generationOf(m.own, k.of(m.machine)); mark != "" {
+		if mark := generationOf(m.own, k.NameOn(m.machine)); mark != "" {
 			return mark
 		}
 	}
 	switch mark := "file " + f.Path; {
 	case m.own[mark]:
 		return mark
-	case holdsCredential(f.Content):
+	case credential.Holds(f.Content):
 		return change.Unknown
 	}
 	return ""
@@ -196,9 +198,9 @@ func (m *marks) certificate(f *node.File) string {
 		return name
 	}
 	stem := strings.TrimSuffix(f.Path, ".crt")
-	for _, k := range SecretKinds {
+	for _, k := range secret.Kinds {
 		if k.Path == f.Path || stem != f.Path && k.Path == stem+".key" {
-			if mark := generationOf(m.own, k.of(m.machine)); mark != "" {
+			if mark := generationOf(m.own, k.NameOn(m.machine)); mark != "" {
 				return mark
 			}
 		}

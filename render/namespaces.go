@@ -15,7 +15,7 @@ func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 		made[name] = true
 	}
 	said := map[string]bool{}
-	for _, o := range r.objects {
+	for _, o := range r.Objects {
 		if o.Kind == "Namespace" {
 			made[o.Name] = true
 		}

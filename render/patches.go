@@ -11,6 +11,7 @@ import (
 	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
+	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -261,7 +262,7 @@ func (r *Cluster) kubeletConfig(m *plan.Machine, seen watch) ([]byte, error) {
 func (r *Cluster) readObjects() (problems config.Problems) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			r.joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
+			r.Joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
 		}
 	}
 	from := map[string]int{} // the add-on that an object comes from, by the object's path
@@ -270,7 +271,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		return problems
 	}
 	var err error
-	if r.objects, err = manifests.Read(stream); err != nil {
+	if r.Objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
 	return append(r.namespaces(from), r.podSecurity(from)...)
@@ -330,7 +331,7 @@ func several(err error) []error {
 }
 
 // withheld reports whether a value that an add-on has is a credential.
-func withheld(value string) bool { return holdsCredential([]byte(value)) }
+func withheld(value string) bool { return credential.Holds([]byte(value)) }
 
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
 func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {

@@ -30,7 +30,7 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 	}
 
 	levels := map[string]api.LevelVersion{} // of the namespaces that have labels
-	for _, o := range r.objects {
+	for _, o := range r.Objects {
 		var namespace struct {
 			Metadata meta.ObjectMeta `json:"metadata"`
 		}
@@ -45,7 +45,7 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 		levels[o.Name] = level.Enforce
 	}
 
-	for _, o := range r.objects {
+	for _, o := range r.Objects {
 		namespace := cmp.Or(o.Namespace, "default")
 		if slices.Contains(exempt, namespace) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"kiln/render"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 const secretsPage = "../docs/secrets.md"
@@ -25,17 +26,17 @@ func TestSecretsDoc(t *testing.T) {
 	end := begin + strings.Index(page[begin:], "|\n\n") + 2
 	require.True(t, 0 < begin && begin+2 < end, "no table")
 	if *update {
-		require.NoError(t, os.WriteFile(secretsPage, []byte(page[:begin]+render.SecretsPage()+page[end:]), 0o644))
+		require.NoError(t, os.WriteFile(secretsPage, []byte(page[:begin]+secret.Page()+page[end:]), 0o644))
 		return
 	}
-	require.Equal(t, render.SecretsPage(), page[begin:end], "make golden rewrites it")
+	require.Equal(t, secret.Page(), page[begin:end], "make golden rewrites it")
 }
 
 // TestSecretKinds: every row says everything.
 func TestSecretKinds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, k := range render.SecretKinds {
+	for _, k := range secret.Kinds {
 		require.NotContains(t, seen, k.Name)
 		seen[k.Name] = true
 		for _, text := range []string{k.Name, k.Is, k.User, k.Until} {
@@ -92,9 +93,9 @@ func TestSecretsWithoutARow(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
 	each(t, func(r *render.Cluster, m *plan.Machine, n *node.Node) {
-		require.NoError(t, r.CheckHolds(render.SecretKinds, m, n))
-		for i, k := range render.SecretKinds {
-			err := r.CheckHolds(slices.Delete(slices.Clone(render.SecretKinds), i, i+1), m, n)
+		require.NoError(t, r.CheckHolds(secret.Kinds, m, n))
+		for i, k := range secret.Kinds {
+			err := r.CheckHolds(slices.Delete(slices.Clone(secret.Kinds), i, i+1), m, n)
 			if err == nil {
 				continue
 			}
@@ -105,7 +106,7 @@ func TestSecretsWithoutARow(t *testing.T) {
 			}
 		}
 	})
-	for _, k := range render.SecretKinds {
+	for _, k := range secret.Kinds {
 		require.Equal(t, len(k.Roles) > 0, found[k.Name] > 0, k.Name)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"kiln/render/compress"
 	"kiln/render/ignition"
 	"kiln/render/node"
+	"kiln/render/secret"
 	"kiln/render/terminal"
 )
 
@@ -60,8 +61,8 @@ func ParseDocument(doc []byte) (*Unpacked, error) {
 // conceal marks the files that are not shown.
 func conceal(n *node.Node) {
 	for i := range n.Files {
-		if f := &n.Files[i]; concealed(f) {
-			f.Secret = redacted
+		if f := &n.Files[i]; secret.IsConcealed(f) {
+			f.Secret = secret.Redacted
 		}
 	}
 }
@@ -365,7 +366,7 @@ func (u *Unpacked) settings(text []byte) []byte {
 	if u.shown || len(text) == 0 {
 		return text
 	}
-	return withoutSecrets(text)
+	return secret.Redact(text)
 }
 
 // readable returns settings as they may be listed.

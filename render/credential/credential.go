@@ -39,6 +39,12 @@ func Find(content []byte) (Found, bool) {
 	return Found{}, false
 }
 
+// Holds reports whether a content holds a credential: what lets somebody in by itself.
+func Holds(content []byte) bool {
+	_, ok := Find(content)
+	return ok
+}
+
 // Credential returns the first credential in the layer itself, and whether there is one.
 func (l Layer) Credential() (Found, bool) {
 	least := shortest

@@ -1,4 +1,4 @@
-package render
+package secret
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"kiln/templates"
 )
 
-// redacted stands in the place of a secret.
-const redacted = "<secret>"
+// Redacted stands in the place of a secret.
+const Redacted = "<secret>"
 
 // openFiles are kiln's own files that others may not read, though they hold no secret: what is not for everybody on a machine is still for whoever
 // reviews it. All of them are made from cluster.yaml, which holds none. The list of hashes, plan.KilnDir/files, is not one of them: it has those of
@@ -35,14 +35,14 @@ var openFiles = []string{
 	plan.KubeletConfig, plan.UnitDir + "/kubelet.service", plan.KubeletDropIn, plan.CNIConfig,
 }
 
-// concealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
+// IsConcealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
 // object that is a Secret, what holds a credential wherever it lies, and everything that others may not read, unless it
 // is one of kiln's own open files or nothing but certificates. So a secret of people's own is concealed if its mode protects it.
-func concealed(f *node.File) bool {
+func IsConcealed(f *node.File) bool {
 	switch {
-	case holdsCredential(f.Content):
+	case credential.Holds(f.Content):
 		return true
-	case slices.ContainsFunc(SecretKinds, func(k SecretKind) bool { return k.Path == f.Path }):
+	case slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Path == f.Path }):
 		return !isPublic(f.Content)
 	case slices.Contains(openFiles, f.Path), strings.HasPrefix(f.Path, config.KeyfilePrefix):
 		return false
@@ -71,21 +71,14 @@ func isPublic(content []byte) bool {
 	return len(again) > 0 && bytes.Equal(again, content)
 }
 
-// holdsCredential reports whether a content holds what lets somebody in by itself. It is what Check
-// asks of a file that is not marked as a secret.
-func holdsCredential(content []byte) bool {
-	_, ok := credential.Find(content)
-	return ok
-}
-
 // secretField matches the fields of cloud-init's network configuration and meta-data, and of Ignition's config, below which secrets stand.
 var secretField = regexp.MustCompile(`(?i)password|passwd.|pass(phrase)?$|psk|secret|token|private|shared|keyfile|^key$|^httpheaders$|^clevis$`)
 
-// withoutSecrets returns settings in YAML or JSON with what may be a secret redacted; the same text if there is none.
-func withoutSecrets(text []byte) []byte {
+// Redact returns settings in YAML or JSON with what may be a secret redacted; the same text if there is none.
+func Redact(text []byte) []byte {
 	var settings any
 	if yaml.Unmarshal(text, &settings) != nil {
-		return []byte(redacted)
+		return []byte(Redacted)
 	}
 	found := false
 	settings = redact(settings, false, &found)
@@ -96,14 +89,14 @@ func withoutSecrets(text []byte) []byte {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if encoder.Encode(settings) != nil {
-		return []byte(redacted)
+		return []byte(Redacted)
 	}
 	if json.Valid(text) {
 		return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	}
 	readable, err := yaml.JSONToYAML(out.Bytes())
 	if err != nil {
-		return []byte(redacted)
+		return []byte(Redacted)
 	}
 	return readable
 }
@@ -122,7 +115,7 @@ func redact(settings any, secret bool, found *bool) any {
 		}
 		return v
 	case string:
-		if !secret && !strings.HasPrefix(v, "data:") && !userInURL.MatchString(v) && !holdsCredential([]byte(v)) {
+		if !secret && !strings.HasPrefix(v, "data:") && !userInURL.MatchString(v) && !credential.Holds([]byte(v)) {
 			return v
 		}
 	case nil:
@@ -133,7 +126,7 @@ func redact(settings any, secret bool, found *bool) any {
 		}
 	}
 	*found = true
-	return redacted
+	return Redacted
 }
 
 var userInURL = regexp.MustCompile(`//[^/@\s]+@`)

@@ -1,19 +1,22 @@
-package render
+// Package secret knows which machine may hold which secret, and what a reviewer sees in its place. The
+// table is the only list of the secrets of a cluster; it knows nothing of how a machine is assembled.
+package secret
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
 
-// SecretKind is one row of the table of secrets: what it is, which machines hold it and where, who uses it there and until when. A
+// Kind is one row of the table of secrets: what it is, which machines hold it and where, who uses it there and until when. A
 // machine holds a secret because a row says so, or not at all: Check holds every machine to the table, and docs/secrets.md shows it.
-type SecretKind struct {
+type Kind struct {
 	// Name is how a file is marked that holds one, without the generation. What stands in braces depends on whose it is.
 	Name string
 	Is   string // what it is
@@ -27,11 +30,20 @@ type SecretKind struct {
 	// when says whether a machine is one that When means; nil for all.
 	when func(p *plan.Plan, m *plan.Machine) bool
 	// each returns the secrets of a machine if they are not the one of Name and Path.
-	each func(r *Cluster, m *plan.Machine) []holding
+	each func(c *Cluster, m *plan.Machine) []Holding
 }
 
-// holding is one secret on one machine: the mark of its file, and the file's path, or the folder's with a slash.
-type holding struct{ mark, path string }
+// Cluster is what the table needs to know of a cluster.
+type Cluster struct {
+	Plan    *plan.Plan
+	Public  *pki.Public
+	Objects []manifests.Object // what the API server is to hold
+	// Joining are the machines that join with a token, by the name of the token's Secret.
+	Joining map[string]*plan.Machine
+}
+
+// Holding is one secret on one machine: the mark of its file, and the file's path, or the folder's with a slash.
+type Holding struct{ Mark, Path string }
 
 const (
 	ofMachine = "{machine}" // in a name: the machine's own
@@ -53,8 +65,8 @@ const (
 
 const bootstrapUser = "kubelet asks for its first certificate; the first boot then removes it"
 
-// SecretKinds are all secrets of a cluster. A new one is a new row.
-var SecretKinds = []SecretKind{
+// Kinds are all secrets of a cluster. A new one is a new row.
+var Kinds = []Kind{
 	// The bundle's own.
 	{Name: "leaf-seed", Is: "what all leaf keys and bootstrap tokens are derived from", User: "`kiln render`", Until: untilRotated},
 	{Name: "etcd-ca", Is: "key of etcd's CA", User: "`kiln render`", Until: untilRotated},
@@ -125,66 +137,66 @@ func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
 // hasIdentity says that the machine's kubelet is somebody from the beginning, and asks nobody for its certificates.
 func hasIdentity(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
 
-func externalEtcd(r *Cluster, _ *plan.Machine) []holding {
-	if r.Plan.Config.Spec.ControlPlane.Etcd.External == nil {
+func externalEtcd(c *Cluster, _ *plan.Machine) []Holding {
+	if c.Plan.Config.Spec.ControlPlane.Etcd.External == nil {
 		return nil
 	}
-	return []holding{{"external-etcd-client", plan.PKIDir + "/apiserver-etcd-client.key"}}
+	return []Holding{{"external-etcd-client", plan.PKIDir + "/apiserver-etcd-client.key"}}
 }
 
-func tokenObjects(r *Cluster, _ *plan.Machine) (out []holding) {
-	for i := range r.Plan.Machines {
-		if m := &r.Plan.Machines[i]; m.Token {
-			out = append(out, holding{r.Public.Mark(pki.TokenName(m)), plan.ObjectsDir})
+func tokenObjects(c *Cluster, _ *plan.Machine) (out []Holding) {
+	for i := range c.Plan.Machines {
+		if m := &c.Plan.Machines[i]; m.Token {
+			out = append(out, Holding{c.Public.Mark(pki.TokenName(m)), plan.ObjectsDir})
 		}
 	}
 	return out
 }
 
-func secretObjects(r *Cluster, _ *plan.Machine) (out []holding) {
-	for _, o := range r.objects {
-		if o.Secret && (r.joining[o.Name] == nil || o.Namespace != "kube-system") {
-			out = append(out, holding{"object " + o.Path, plan.ObjectsDir})
+func secretObjects(c *Cluster, _ *plan.Machine) (out []Holding) {
+	for _, o := range c.Objects {
+		if o.Secret && (c.Joining[o.Name] == nil || o.Namespace != "kube-system") {
+			out = append(out, Holding{"object " + o.Path, plan.ObjectsDir})
 		}
 	}
 	return out
 }
 
-func secretFiles(_ *Cluster, m *plan.Machine) (out []holding) {
+func secretFiles(_ *Cluster, m *plan.Machine) (out []Holding) {
 	for _, f := range m.Settings.Files {
 		if f.Secret {
-			out = append(out, holding{"file " + f.Path, f.Path})
+			out = append(out, Holding{"file " + f.Path, f.Path})
 		}
 	}
 	for phase, scripts := range map[string][]config.Script{"pre-boot": m.Settings.PreBoot, "post-boot": m.Settings.PostBoot} {
 		for _, s := range scripts {
 			if at := plan.KilnDir + "/" + phase + "/" + s.Name; s.Secret {
-				out = append(out, holding{"file " + at, at})
+				out = append(out, Holding{"file " + at, at})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b holding) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(out, func(a, b Holding) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 
-// on returns the secrets of this kind that m holds.
-func (k *SecretKind) on(r *Cluster, m *plan.Machine) []holding {
+// Holdings returns the secrets of this kind that m holds.
+func (k *Kind) Holdings(c *Cluster, m *plan.Machine) []Holding {
 	switch {
-	case !slices.Contains(k.Roles, m.Role) || k.when != nil && !k.when(r.Plan, m):
+	case !slices.Contains(k.Roles, m.Role) || k.when != nil && !k.when(c.Plan, m):
 		return nil
 	case k.each != nil:
-		return k.each(r, m)
+		return k.each(c, m)
 	}
-	return []holding{{r.Public.Mark(k.of(m.Name)), k.Path}}
+	return []Holding{{c.Public.Mark(k.NameOn(m.Name)), k.Path}}
 }
 
-// of returns the name of the secret of this kind that the named machine or pool has.
-func (k *SecretKind) of(name string) string {
+// NameOn returns the name of the secret of this kind that the named machine or pool has.
+func (k *Kind) NameOn(name string) string {
 	return strings.NewReplacer(ofMachine, name, ofPool, name).Replace(k.Name)
 }
 
-// base is how all names and marks of secrets of one kind begin.
-func base(mark string) string {
+// Base is how all names and marks of secrets of one kind begin.
+func Base(mark string) string {
 	if i := strings.IndexAny(mark, "/ "); i >= 0 {
 		return mark[:i]
 	}
@@ -192,7 +204,7 @@ func base(mark string) string {
 }
 
 // Holders says which machines hold secrets of this kind.
-func (k *SecretKind) Holders() string {
+func (k *Kind) Holders() string {
 	if len(k.Roles) == 0 {
 		return "no machine"
 	}
@@ -210,8 +222,8 @@ func (k *SecretKind) Holders() string {
 	return text
 }
 
-// place says, for a message, who holds secrets of this kind, and where.
-func (k *SecretKind) place() string {
+// Place says, for a message, who holds secrets of this kind, and where.
+func (k *Kind) Place() string {
 	text := strings.ReplaceAll(k.Holders(), "`", "")
 	if k.Path != "" {
 		text += " in " + k.Path
@@ -219,12 +231,12 @@ func (k *SecretKind) place() string {
 	return text
 }
 
-// SecretsPage is docs/secrets.md's table.
-func SecretsPage() string {
+// Page is docs/secrets.md's table.
+func Page() string {
 	var b strings.Builder
 	b.WriteString("| secret | is | on | lies in | who uses it | until |\n|---|---|---|---|---|---|\n")
-	for i := range SecretKinds {
-		k := &SecretKinds[i]
+	for i := range Kinds {
+		k := &Kinds[i]
 		at := k.Path
 		if at != "" {
 			at = "`" + at + "`"
