@@ -9,6 +9,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/check"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -35,8 +36,8 @@ type Cluster struct {
 	// configurations.
 	kubelets sync.Map
 
-	// facts is what Check knows of the whole cluster, made at its first call.
-	facts func() *facts
+	// checker is made at the first check.
+	checker func() *check.Checker
 }
 
 // New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
@@ -62,7 +63,7 @@ func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster,
 		return nil, err
 	}
 	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), Joining: map[string]*plan.Machine{}}
-	r.facts = sync.OnceValue(r.readFacts)
+	r.checker = sync.OnceValue(r.newChecker)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{
 		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) }, r.readObjects, r.tryPatches,
@@ -73,6 +74,16 @@ func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster,
 	}
 	return r, nil
 }
+
+func (r *Cluster) newChecker() *check.Checker {
+	return check.New(&check.Cluster{
+		Plan: r.Plan, Public: r.Public, Bundle: r.Bundle, Objects: r.Objects, Joining: r.Joining, Origin: r.Origin,
+	})
+}
+
+// Check states what must hold of every machine that leaves the renderer, whatever the configuration.
+// The program runs it at each render; it returns everything that does not hold.
+func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
 
 // Machines returns how many documents the cluster has: one for each named machine and each pool.
 func (r *Cluster) Machines() int { return len(r.Plan.Machines) }

@@ -302,6 +302,16 @@ func (r *Cluster) madeFrom(f *node.File, stages []stage) []config.Place {
 	return out
 }
 
+// Origin returns the places in the configuration that a file of a machine comes from, in the order in
+// which they count; none if that cannot be found out.
+func (r *Cluster) Origin(m *plan.Machine, f *node.File) []config.Place {
+	stages, err := r.history(m, f)
+	if err != nil {
+		return nil
+	}
+	return r.madeFrom(f, stages)
+}
+
 // sources are the entries of the configuration that a file without stages is made from, and the file that its text comes from.
 func (r *Cluster) sources(f *node.File) (out []config.Place) {
 	c := r.Plan.Config

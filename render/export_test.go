@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"path"
 
 	"kiln/manifests"
@@ -40,9 +39,7 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 
 // CheckHolds holds the marks of a machine's files to a table of secrets.
 func (r *Cluster) CheckHolds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
-	c := &checker{cluster: r, machine: m, node: n}
-	c.holds(kinds)
-	return errors.Join(c.errs...)
+	return r.checker().Holds(kinds, m, n)
 }
 
 // Explainer returns what explains the values in the files of the i-th machine as Explain does; each pipeline runs but once. It returns nil for a

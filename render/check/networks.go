@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 )
 
 // networks: the machine, the control plane, the kubelet and the pods' network mean the same networks.
-func (c *checker) networks() {
+func (c *inspection) networks() {
 	p := c.cluster.Plan
 	for _, a := range c.machine.Addresses {
 		for _, s := range slices.Concat(p.PodSubnets, p.ServiceSubnets) {
@@ -45,7 +45,7 @@ func (c *checker) networks() {
 }
 
 // podRanges: with cni routed the pods of the machine get addresses from its own part of the pod subnets.
-func (c *checker) podRanges() {
+func (c *inspection) podRanges() {
 	f := c.files[plan.CNIConfig]
 	if f == nil {
 		return

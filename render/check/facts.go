@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"bytes"
@@ -63,15 +63,15 @@ type proxyConfig struct {
 	MetricsBindAddress string `json:"metricsBindAddress"`
 }
 
-// readFacts reads the plan and the API objects.
-func (r *Cluster) readFacts() *facts {
+// readFacts reads the plan and the API objects of a cluster.
+func readFacts(c *Cluster) *facts {
 	f := &facts{
-		cluster: r, servers: map[string]map[string]*x509.Certificate{}, bound: map[rbacv1.Subject][]string{},
-		tokens: map[string]bootstrapToken{}, images: r.Plan.UsedImages(), tokenOf: map[string]string{}, searched: map[string]bool{},
+		cluster: c, servers: map[string]map[string]*x509.Certificate{}, bound: map[rbacv1.Subject][]string{},
+		tokens: map[string]bootstrapToken{}, images: c.Plan.UsedImages(), tokenOf: map[string]string{}, searched: map[string]bool{},
 	}
 	f.readServers()
 	f.readSecrets()
-	for _, o := range r.Objects {
+	for _, o := range c.Objects {
 		if err := f.readObject(o); err != nil {
 			f.fail("%s %s: %w", o.Kind, o.Name, err)
 		}
@@ -247,7 +247,7 @@ func walk(v any, visit func(string)) {
 
 // objects: a control plane brings the objects that the facts are of, and the first one reports what is wrong with the
 // cluster as a whole.
-func (c *checker) objects() {
+func (c *inspection) objects() {
 	if !c.machine.ControlPlane() {
 		return
 	}

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 )
 
 // secrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
-func (c *checker) secrets() {
+func (c *inspection) secrets() {
 	c.holds(secret.Kinds)
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
@@ -35,7 +35,7 @@ func (c *checker) secrets() {
 }
 
 // holds compares the marks of the machine's files with the table.
-func (c *checker) holds(kinds []secret.Kind) {
+func (c *inspection) holds(kinds []secret.Kind) {
 	type due struct {
 		secret.Holding
 		user string
@@ -91,7 +91,7 @@ func places(kinds []secret.Kind, mark string) string {
 // confined: what a file holds is what its mark says. No credential stands in a file that is not
 // marked as a secret, and no secret of the bundle in any but its own, be the file one of the
 // user's.
-func (c *checker) confined(f *node.File) {
+func (c *inspection) confined(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
 	own := secret.Base(f.Secret)
 	users := own == "file" || own == "object"
@@ -140,16 +140,13 @@ func instead(f *node.File) string {
 
 // origin returns where in the configuration a file comes from, in brackets; empty if nothing there
 // decides it.
-func (c *checker) origin(f *node.File) string {
+func (c *inspection) origin(f *node.File) string {
 	text, known := c.facts.origins.Load(f.Path)
 	if !known {
 		var from []string
-		stages, err := c.cluster.history(c.machine, f)
-		if err == nil {
-			for _, place := range c.cluster.madeFrom(f, stages) {
-				if place.File != "" && (place.By == "" || place.Field != "") {
-					from = append(from, place.String())
-				}
+		for _, place := range c.cluster.Origin(c.machine, f) {
+			if place.File != "" && (place.By == "" || place.Field != "") {
+				from = append(from, place.String())
 			}
 		}
 		if text = ""; len(from) > 0 {
@@ -162,7 +159,7 @@ func (c *checker) origin(f *node.File) string {
 
 // settings: what only Ignition or cloud-init can express is for everybody to see, and holds no
 // credential.
-func (c *checker) settings() {
+func (c *inspection) settings() {
 	for _, s := range []struct {
 		name string
 		text []byte
@@ -184,7 +181,7 @@ func (c *checker) settings() {
 }
 
 // derived: each key that is derived for the machine is the one in its file; the certificates of two control planes say the same.
-func (c *checker) derived() {
+func (c *inspection) derived() {
 	b := c.cluster.Bundle
 	if b == nil {
 		return

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const (
 
 // certificates: each one that we issued for the machine verifies against its CA for its purposes and names, at the
 // bundle's issue time.
-func (c *checker) certificates() {
+func (c *inspection) certificates() {
 	b := c.cluster.Public
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
 		cert := c.certificate(spec.CertPath)
@@ -59,7 +59,7 @@ type signature struct {
 }
 
 // verify returns an error unless the certificate in a file is ca's, valid at the bundle's issue time and for that usage.
-func (c *checker) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsage) error {
+func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsage) error {
 	cert := c.certificate(path)
 	if cert == nil {
 		return errors.New("not a certificate")
@@ -86,7 +86,7 @@ func (c *checker) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsa
 }
 
 // shown: the certificate in one file verifies with a CA in the other. Files that are not in the document are not judged.
-func (c *checker) shown(cert, ca named, usage x509.ExtKeyUsage) {
+func (c *inspection) shown(cert, ca named, usage x509.ExtKeyUsage) {
 	if c.file(cert.path) == nil || c.file(ca.path) == nil {
 		return
 	}
@@ -100,14 +100,14 @@ func (c *checker) shown(cert, ca named, usage x509.ExtKeyUsage) {
 }
 
 // trusts: the file holds the certificate of one of our CAs.
-func (c *checker) trusts(file named, ca *pki.Authority) {
+func (c *inspection) trusts(file named, ca *pki.Authority) {
 	if c.file(file.path) != nil && !slices.Contains(c.authorities(file.path), ca.Certificate) {
 		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does", file.by, file.path, ca.Certificate.Subject.CommonName)
 	}
 }
 
 // pair: the key is the certificate's.
-func (c *checker) pair(cert, key named) {
+func (c *inspection) pair(cert, key named) {
 	certFile, keyFile := c.file(cert.path), c.file(key.path)
 	if certFile == nil || keyFile == nil || c.unknown(certFile) || c.unknown(keyFile) {
 		return
@@ -118,7 +118,7 @@ func (c *checker) pair(cert, key named) {
 }
 
 // serves: the certificate is for the server's name or URL.
-func (c *checker) serves(cert named, by, server string) {
+func (c *inspection) serves(cert named, by, server string) {
 	host, err := hostOf(server)
 	if err != nil {
 		c.fail("%s: %w", by, err)
@@ -130,12 +130,12 @@ func (c *checker) serves(cert named, by, server string) {
 }
 
 // unknown says that a file's content is not known, for the cluster is rendered without the secrets.
-func (c *checker) unknown(f *node.File) bool {
+func (c *inspection) unknown(f *node.File) bool {
 	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
 }
 
 // describe lets the descriptions of the machine's certificates stand for the certificates, which need keys.
-func (c *checker) describe() {
+func (c *inspection) describe() {
 	if c.cluster.Bundle != nil {
 		return
 	}
@@ -147,10 +147,10 @@ func (c *checker) describe() {
 }
 
 // file returns the file of the document at a path, through links; nil if there is none.
-func (c *checker) file(path string) *node.File { return c.files[c.resolve(path)] }
+func (c *inspection) file(path string) *node.File { return c.files[c.resolve(path)] }
 
 // certificate returns the first certificate in a file, or nil.
-func (c *checker) certificate(path string) *x509.Certificate {
+func (c *inspection) certificate(path string) *x509.Certificate {
 	if all := c.authorities(path); len(all) > 0 {
 		return all[0]
 	}
@@ -158,7 +158,7 @@ func (c *checker) certificate(path string) *x509.Certificate {
 }
 
 // authorities returns the certificates in a file. The bundle's CAs are always the same pointers.
-func (c *checker) authorities(path string) []*x509.Certificate {
+func (c *inspection) authorities(path string) []*x509.Certificate {
 	path = c.resolve(path)
 	if known, ok := c.parsed[path]; ok {
 		return known
@@ -192,7 +192,7 @@ func (f *facts) authority(der []byte) *x509.Certificate {
 }
 
 // publicKey returns the public key of a file with either half of a pair, or nil.
-func (c *checker) publicKey(path string) []byte {
+func (c *inspection) publicKey(path string) []byte {
 	f := c.file(path)
 	if f == nil {
 		return nil

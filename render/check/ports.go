@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ var securePorts = map[string]string{
 var schemes = map[string]corev1.URIScheme{"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP}
 
 // ports: every port is opened once, and whoever asks a program of the machine asks where that listens.
-func (c *checker) ports() {
+func (c *inspection) ports() {
 	c.kubeletPorts()
 	c.proxyPorts()
 	for _, p := range c.programs {
@@ -71,7 +71,7 @@ func (c *checker) ports() {
 }
 
 // opens notes that a program opens a port; 0 means that it does not.
-func (c *checker) opens(by string, p *program, scheme corev1.URIScheme, host, port string) {
+func (c *inspection) opens(by string, p *program, scheme corev1.URIScheme, host, port string) {
 	at, err := addrPort(host, port)
 	switch {
 	case err != nil:
@@ -81,7 +81,7 @@ func (c *checker) opens(by string, p *program, scheme corev1.URIScheme, host, po
 	}
 }
 
-func (c *checker) kubeletPorts() {
+func (c *inspection) kubeletPorts() {
 	const by = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(plan.KubeletHealthPort)
 	serves := k.EnableServer == nil || *k.EnableServer
@@ -95,7 +95,7 @@ func (c *checker) kubeletPorts() {
 	c.opens(by+"healthzPort", nil, schemeHTTP, cmp.Or(k.HealthzBindAddress, "127.0.0.1"), number(health))
 }
 
-func (c *checker) proxyPorts() {
+func (c *inspection) proxyPorts() {
 	proxy := c.facts.proxy
 	if proxy == nil || !c.machine.Joins() {
 		return
@@ -110,7 +110,7 @@ func (c *checker) proxyPorts() {
 }
 
 // programPorts: a program that we do not know opens what its container declares.
-func (c *checker) programPorts(p *program) {
+func (c *inspection) programPorts(p *program) {
 	switch {
 	case p.known() && p.Name == plan.Etcd:
 		for _, flag := range []string{"listen-client-urls", "listen-peer-urls", "listen-metrics-urls"} {
@@ -131,7 +131,7 @@ func (c *checker) programPorts(p *program) {
 }
 
 // probes: the kubelet asks a component of ours where that listens.
-func (c *checker) probes(p *program) {
+func (c *inspection) probes(p *program) {
 	for _, probe := range []struct {
 		name string
 		*corev1.Probe
@@ -155,7 +155,7 @@ func (c *checker) probes(p *program) {
 }
 
 // dials: the hook and the clients on the same machine dial where a program listens.
-func (c *checker) dials() {
+func (c *inspection) dials() {
 	const hook = "file " + templates.BootPath
 	c.asks(hook, nil, schemeHTTP, "127.0.0.1", number(plan.KubeletHealthPort))
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
@@ -191,7 +191,7 @@ func (c *checker) dials() {
 }
 
 // dial: a URL of this machine leads to the program. That of another one is not judged here.
-func (c *checker) dial(by string, p *program, rawURL string) {
+func (c *inspection) dial(by string, p *program, rawURL string) {
 	scheme, host, port := splitURL(rawURL)
 	if a, err := netip.ParseAddr(host); err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a)) {
 		c.asks(by, p, scheme, host, port)
@@ -199,7 +199,7 @@ func (c *checker) dial(by string, p *program, rawURL string) {
 }
 
 // asks: the program listens at that address and port.
-func (c *checker) asks(by string, p *program, scheme corev1.URIScheme, host, port string) {
+func (c *inspection) asks(by string, p *program, scheme corev1.URIScheme, host, port string) {
 	at, err := addrPort(host, port)
 	if err != nil || !slices.ContainsFunc(c.listeners, func(l listener) bool { return l.program == p && l.scheme == scheme && l.meets(at) }) {
 		c.fail("%s: asks %s://%s, where the program does not listen; correct its flags, or who asks", by, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"maps"
@@ -15,7 +15,7 @@ import (
 
 // references: every file that something on the machine names is there; a static pod's lies in one of its volumes, and
 // may be read, or written, by the user that the pod runs as.
-func (c *checker) references() {
+func (c *inspection) references() {
 	for _, p := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 		for _, file := range c.kubeconfigs[p].files() {
 			c.exists("file "+p, file)
@@ -59,7 +59,7 @@ func (k *kubeconfig) files() (out []string) {
 var unitSettings = []string{"ConditionPathExists=", "EnvironmentFile=", "ExecStart=", "ExecStartPre=", "ExecStartPost=", "ExecReload=", "ExecStop="}
 
 // unit: the files in a unit's conditions and commands.
-func (c *checker) unit(f node.File) {
+func (c *inspection) unit(f node.File) {
 	for line := range strings.Lines(strings.ReplaceAll(string(f.Content), "\\\n", " ")) {
 		for _, setting := range unitSettings {
 			rest, found := strings.CutPrefix(line, setting)
@@ -78,21 +78,21 @@ func (c *checker) unit(f node.File) {
 }
 
 // exists: a path that only the document can bring is in the document.
-func (c *checker) exists(by, p string) {
+func (c *inspection) exists(by, p string) {
 	if ours(p) && !c.has(p) && !c.later(p) {
 		c.fail("%s: names %s, which the machine does not have; correct the path", by, p)
 	}
 }
 
 // has says whether a path is there, as a file, link or directory, or as the parent of one.
-func (c *checker) has(p string) bool {
+func (c *inspection) has(p string) bool {
 	_, isDir := c.dirs[p]
 	_, isLink := c.links[p]
 	return isDir || isLink || c.files[p] != nil
 }
 
 // later says that a kubelet that joins with a token makes the file when it has joined.
-func (c *checker) later(p string) bool {
+func (c *inspection) later(p string) bool {
 	return c.machine.Token && (p == plan.KubeletConf || within(p, plan.KubeletPKI))
 }
 
@@ -107,7 +107,7 @@ func ours(p string) bool {
 }
 
 // resolve follows the links of the document.
-func (c *checker) resolve(p string) string {
+func (c *inspection) resolve(p string) string {
 	for range len(c.links) {
 		target, isLink := c.links[p]
 		if !isLink {
@@ -122,7 +122,7 @@ func (c *checker) resolve(p string) string {
 }
 
 // volumes: what a pod mounts is among its volumes, and a folder or file of the machine that must be there is.
-func (c *checker) volumes(p *program) {
+func (c *inspection) volumes(p *program) {
 	for _, m := range p.VolumeMounts {
 		i := slices.IndexFunc(p.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
 		if i < 0 {
@@ -147,7 +147,7 @@ var written = map[string]bool{"audit-log-path": true, "data-dir": true, "wal-dir
 
 // uses: a path that a flag names is in a volume of the pod and leads to something that its user may use. A path in no
 // volume may be the image's own, unless the document has it too.
-func (c *checker) uses(p *program, flag, inside string) {
+func (c *inspection) uses(p *program, flag, inside string) {
 	if !path.IsAbs(inside) {
 		return
 	}
@@ -227,7 +227,7 @@ const (
 
 // permits: the kernel lets a user into every directory from where the volume begins down to a path, and read or write
 // that. The directories above the volume are the container's own. What is to be written may not be there yet.
-func (c *checker) permits(by string, u user, at location, bit uint32) {
+func (c *inspection) permits(by string, u user, at location, bit uint32) {
 	var way []node.Dir
 	for dir := at.path; dir != at.root && dir != "/"; {
 		dir = path.Dir(dir)
@@ -254,7 +254,7 @@ func (c *checker) permits(by string, u user, at location, bit uint32) {
 
 // allowed says whether the kernel grants a permission bit on something of that owner, group and mode. An owner whose
 // number only the machine knows is not judged.
-func (c *checker) allowed(u user, d node.Dir, bit uint32) bool {
+func (c *inspection) allowed(u user, d node.Dir, bit uint32) bool {
 	owner, group := c.id(d.User), c.id(d.Group)
 	switch {
 	case u.any || owner < 0 || group < 0:
@@ -269,7 +269,7 @@ func (c *checker) allowed(u user, d node.Dir, bit uint32) bool {
 }
 
 // id returns the number of a user or group, which have the same; -1 if only the machine knows it.
-func (c *checker) id(name string) int64 {
+func (c *inspection) id(name string) int64 {
 	name = node.Owner(name)
 	if name == node.Root {
 		return 0

@@ -1,24 +1,44 @@
-package render
+package check
 
 import (
-	"strings"
+	"errors"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"kiln/manifests"
+	"kiln/render/node"
 	"kiln/render/plan"
 )
 
 // images: what the machine runs is what kiln images prints, so that a mirror made from that list is whole. Containers
 // that the user adds are the user's to mirror.
-func (c *checker) images() {
+func (c *inspection) images() {
 	for _, p := range c.programs {
 		if want := c.facts.images[p.Name]; p.Name == p.pod.Name && want != "" && p.Image != want {
 			c.fail("%s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
 		}
 	}
-	sandbox := c.facts.images[plan.Pause]
-	if f := c.files[plan.ContainerdConfig]; f == nil || !strings.Contains(string(f.Content), "sandbox_image = "+tomlString(sandbox)+"\n") {
-		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause", plan.ContainerdConfig, sandbox)
+	sandbox, err := sandboxImage(c.files[plan.ContainerdConfig])
+	if want := c.facts.images[plan.Pause]; err != nil || sandbox != want {
+		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause", plan.ContainerdConfig, want)
 	}
+}
+
+// sandboxImage returns the sandbox image that containerd's configuration names. It fails if f is nil
+// or not TOML.
+func sandboxImage(f *node.File) (string, error) {
+	if f == nil {
+		return "", errors.New("missing")
+	}
+	var conf struct {
+		Plugins struct {
+			CRI struct {
+				SandboxImage string `toml:"sandbox_image"`
+			} `toml:"io.containerd.grpc.v1.cri"`
+		} `toml:"plugins"`
+	}
+	err := toml.Unmarshal(f.Content, &conf)
+	return conf.Plugins.CRI.SandboxImage, err
 }
 
 // readWorkload holds the images of our Deployment and DaemonSet to the list.

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"errors"
@@ -55,7 +55,7 @@ type kubeletConfig struct {
 }
 
 // read finds the programs of the machine, each with its flags and settings.
-func (c *checker) read() {
+func (c *inspection) read() {
 	c.kubeconfigs = map[string]*kubeconfig{}
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
@@ -97,7 +97,7 @@ func (c *checker) read() {
 }
 
 // components are the programs that the machine runs as static pods.
-func (c *checker) components() (names []string) {
+func (c *inspection) components() (names []string) {
 	p := c.cluster.Plan
 	for _, program := range []struct {
 		name string
@@ -117,7 +117,7 @@ func (c *checker) components() (names []string) {
 	return names
 }
 
-func (c *checker) readPod(f *node.File) {
+func (c *inspection) readPod(f *node.File) {
 	pod := &corev1.Pod{}
 	if err := yaml.Unmarshal(f.Content, pod); err != nil {
 		c.fail("file %s: %w", f.Path, err)
@@ -140,7 +140,7 @@ func readKubeconfig(data []byte) (*kubeconfig, error) {
 
 // component returns the named program of the control plane; nil if it is not on this machine, or if a patch starts it in
 // another way than by its name, so that its flags cannot be known.
-func (c *checker) component(name string) *program {
+func (c *inspection) component(name string) *program {
 	for _, p := range c.programs {
 		if p.known() && p.Name == name {
 			return p
@@ -283,7 +283,7 @@ func words(text string) (out []string) {
 }
 
 // hostNames returns the names that the machine gets, from the system and from the hook: its Node has the last.
-func (c *checker) hostNames() []string {
+func (c *inspection) hostNames() []string {
 	var names []string
 	if f := c.files["/etc/hostname"]; f != nil {
 		names = append(names, strings.TrimSpace(string(f.Content)))
@@ -292,7 +292,7 @@ func (c *checker) hostNames() []string {
 }
 
 // hookData returns a value of the hook's data.
-func (c *checker) hookData(key string) string {
+func (c *inspection) hookData(key string) string {
 	f := c.files[plan.KilnDir+"/machine"]
 	if f == nil {
 		return ""

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"net"
@@ -16,7 +16,7 @@ import (
 
 // endpoint: what leads to the API servers does. Which ports it opens is the business of ports, which credential it shows that
 // of trust.
-func (c *checker) endpoint() {
+func (c *inspection) endpoint() {
 	if p := c.component(plan.KubeVIP); p != nil && c.cluster.Plan.HasVIP(c.machine) {
 		c.vip(p)
 	}
@@ -32,7 +32,7 @@ func (c *checker) endpoint() {
 const kubeVIPConf = plan.AdminConf
 
 // vip: kube-vip carries the endpoint's address, asks this machine's API server who may, and is nobody but itself there.
-func (c *checker) vip(p *program) {
+func (c *inspection) vip(p *program) {
 	by := p.String() + ": "
 	if carried := p.env("address"); carried != c.cluster.Plan.VIP.String() {
 		c.fail("%scarries %q, want %s; remove the patch that changes it", by, carried, c.cluster.Plan.VIP)
@@ -59,7 +59,7 @@ func (c *checker) vip(p *program) {
 }
 
 // own says whether a host is this machine's, by an address.
-func (c *checker) own(host string) bool {
+func (c *inspection) own(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a))
 }
@@ -74,7 +74,7 @@ func (p *program) env(name string) string {
 }
 
 // balancer: it listens where its pod says, passes on to every control plane, and its pod is that of this configuration.
-func (c *checker) balancer(p *program) {
+func (c *inspection) balancer(p *program) {
 	path := p.at(p.flag("f")).path
 	f := c.file(path)
 	if f == nil {

@@ -1,4 +1,4 @@
-package render
+package check
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // trust: every certificate verifies where it is shown, belongs to its key and has the names by which it is reached;
 // every client is who its server takes it for.
-func (c *checker) trust() {
+func (c *inspection) trust() {
 	c.certificates()
 	if c.machine.Joins() {
 		c.kubeletTrust()
@@ -39,7 +39,7 @@ func (c *checker) trust() {
 
 // standalone: the kubelet of an etcd machine looks for no API server, and opens no port but that of its health: nobody could be
 // asked what a client may do there.
-func (c *checker) standalone() {
+func (c *inspection) standalone() {
 	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
 		if value := last(c.kubelet.flags[flag]); value != "" {
 			c.fail("kubelet.service: --%s is %s, and an etcd machine is no Node; remove it", flag, value)
@@ -55,7 +55,7 @@ func (c *checker) standalone() {
 
 // kubeletTrust: the kubelet knows the API server's client by its CA, and its own certificate is for the addresses that
 // the API server dials. A kubelet that joins with a token makes its own.
-func (c *checker) kubeletTrust() {
+func (c *inspection) kubeletTrust() {
 	k := c.kubelet
 	ca, cert, key := k.clientCA(), k.file("tlsCertFile", k.TLSCertFile), k.file("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
 	needed := []named{ca, cert, key}
@@ -79,7 +79,7 @@ func (c *checker) kubeletTrust() {
 
 // client: a kubeconfig leads to an API server that has a certificate for that name, of the CA that the kubeconfig
 // trusts, and that accepts the credential in it.
-func (c *checker) client(k *kubeconfig) {
+func (c *inspection) client(k *kubeconfig) {
 	by := "file " + k.path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
 	c.reaches(by+"server", cluster.Server)
@@ -104,7 +104,7 @@ func (c *checker) client(k *kubeconfig) {
 }
 
 // identities: clients have the names to which the API server's own rules give their rights.
-func (c *checker) identities() {
+func (c *inspection) identities() {
 	if c.machine.Joins() && !c.machine.Token {
 		for _, name := range c.hostNames() {
 			c.identity(named{"kubelet.service: --kubeconfig", last(c.kubelet.flags["kubeconfig"])}, "system:node:"+name, "system:nodes")
@@ -121,7 +121,7 @@ func (c *checker) identities() {
 }
 
 // identity holds the client certificate of a kubeconfig to a name and, unless that is empty, a group.
-func (c *checker) identity(conf named, name, group string) {
+func (c *inspection) identity(conf named, name, group string) {
 	k := c.kubeconfigs[conf.path]
 	if k == nil {
 		return
@@ -144,7 +144,7 @@ func ofGroup(group string) string {
 }
 
 // apiServerTrust: the API server's clients, its own clients and those that it speaks for.
-func (c *checker) apiServerTrust() {
+func (c *inspection) apiServerTrust() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	ca := &c.cluster.Public.CA
 	for _, flag := range []named{
@@ -191,7 +191,7 @@ func (c *checker) apiServerTrust() {
 }
 
 // etcdTrust: the API server and the members that it uses know each other. Of an external cluster nothing is known.
-func (c *checker) etcdTrust() {
+func (c *inspection) etcdTrust() {
 	p := c.cluster.Plan
 	if len(p.EtcdMembers) == 0 {
 		return
@@ -225,7 +225,7 @@ func (c *checker) etcdTrust() {
 }
 
 // memberTrust: the member and its peers know each other.
-func (c *checker) memberTrust() {
+func (c *inspection) memberTrust() {
 	etcd := c.component(plan.Etcd)
 	server, peer := c.need(etcd, "cert-file"), c.need(etcd, "peer-cert-file")
 	trusted, peers := c.need(etcd, "trusted-ca-file"), c.need(etcd, "peer-trusted-ca-file")
@@ -268,7 +268,7 @@ func (c *checker) memberTrust() {
 }
 
 // members holds a list of etcd members, each with its URL, to the names in their certificates.
-func (c *checker) members(by string, members []string, base string) {
+func (c *inspection) members(by string, members []string, base string) {
 	for _, member := range members {
 		name, u, _ := strings.Cut(member, "=")
 		host, err := hostOf(u)
@@ -279,7 +279,7 @@ func (c *checker) members(by string, members []string, base string) {
 }
 
 // serviceAccounts: the API server accepts the tokens that it signs itself, and those of the controller-manager.
-func (c *checker) serviceAccounts() {
+func (c *inspection) serviceAccounts() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	var accepted [][]byte
 	if api != nil {
@@ -299,7 +299,7 @@ func (c *checker) serviceAccounts() {
 }
 
 // reaches: the API server on this machine has a certificate for the host of a URL; on a worker, all API servers do.
-func (c *checker) reaches(by, server string) {
+func (c *inspection) reaches(by, server string) {
 	host, err := hostOf(server)
 	if err != nil {
 		c.fail("%s: %w", by, err)
@@ -318,7 +318,7 @@ func (c *checker) reaches(by, server string) {
 }
 
 // need is p.file of a flag that p cannot do without.
-func (c *checker) need(p *program, flag string) named {
+func (c *inspection) need(p *program, flag string) named {
 	if p != nil && p.flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
 	}
