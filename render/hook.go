@@ -1,51 +1,17 @@
 package render
 
 import (
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"kiln/manifests"
-	"kiln/pki"
 	"kiln/render/cloudinit"
-	"kiln/render/config"
-	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/templates"
 )
-
-// unit adds one of our own units, with its text.
-func (t *tree) unit(name string, enabled, started bool) {
-	mode := uint32(0o644)
-	if name == "kubelet.service" {
-		mode = 0o600 // CIS 4.1.1
-	}
-	t.unitText(name, mode, templates.Unit(name), enabled, started)
-}
-
-// unitText adds a unit that was written for this machine.
-func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool, from ...string) {
-	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
-	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
-	if enabled {
-		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
-		t.n.Links = append(t.n.Links, node.Link{Path: plan.UnitDir + "/" + wantedBy(name) + ".wants/" + name, Target: "../" + name})
-	}
-}
-
-// wantedBy is the target that starts an enabled unit of ours.
-func wantedBy(name string) string {
-	if strings.HasSuffix(name, ".timer") {
-		return "timers.target"
-	}
-	return "multi-user.target"
-}
 
 // hook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
 func (t *tree) hook() error {
@@ -61,69 +27,6 @@ func (t *tree) hook() error {
 		t.apiObjects()
 	}
 	return nil
-}
-
-// sumsShown stands for the list of hashes, which follows from the rest.
-const sumsShown = "<sums of all files>"
-
-// objectFile is the name of the i-th object's file.
-func (r *Cluster) objectFile(i int) string {
-	called, _, _ := r.called(r.Objects[i])
-	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(called))
-}
-
-// apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
-func (t *tree) apiObjects() {
-	t.dir(path.Clean(plan.ObjectsDir), 0o700, "")
-	var index strings.Builder
-	var shown []string
-	for i, o := range t.Objects {
-		_, inAPI, secret := t.called(o)
-		name := t.objectFile(i)
-		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
-		shown = append(shown, name+" is "+inAPI)
-		t.n.Files = append(t.n.Files, node.File{Path: plan.ObjectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
-	}
-	t.n.Files = append(t.n.Files, node.File{
-		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
-		Why: "the objects in the order in which they are applied: path in the API, file",
-	})
-	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
-}
-
-// called returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
-// is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
-func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
-	m := r.Joining[o.Name]
-	switch {
-	case !o.Secret:
-		return o.Name, o.Path, ""
-	case m == nil || o.Namespace != "kube-system":
-		return o.Name, o.Path, "object " + o.Path
-	}
-	secret = r.Public.Mark(pki.TokenName(m))
-	name = nodeTokenFile + m.Name
-	if m.Pool {
-		name = poolTokenFile + m.Name
-	}
-	return name, strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">", secret
-}
-
-// The Secret of a bootstrap token is in a file of this name, in front of the name of the pool or machine.
-const (
-	poolTokenFile = "bootstrap-token-"
-	nodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
-)
-
-// fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number
-// before it makes it unique.
-func fileName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
-		}
-		return '-'
-	}, name[:min(len(name), 100)])
 }
 
 // machineData is what the hook knows of this machine, as shell assignments that are inert whatever the values hold.
@@ -285,87 +188,4 @@ func epoch(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 // shellWord quotes a value for sh: nothing in it has a meaning.
 func shellWord(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
-}
-
-// manifestHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
-// the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
-const manifestHash = 6
-
-// listedOwner is how the manifest says who owns a file: nearly all are root's, and a dash says so.
-func listedOwner(user, group string) string {
-	owner := node.Owner(user) + ":" + node.Owner(group)
-	if owner == "root:root" {
-		return "-"
-	}
-	return owner
-}
-
-// stale are the paths at which an earlier life of the machine's disk, or its image, may have left an identity that the kubelet
-// would take for its own: one that asks for its certificate must have none.
-func (t *tree) stale() []string {
-	if !t.m.Token {
-		return nil
-	}
-	return []string{plan.KubeletConf, plan.KubeletCurrent}
-}
-
-// verifiable fails if the first boot could not read a line of the list of files. Paths of cluster.yaml have been
-// checked by then; those of a Butane snippet have not.
-func (t *tree) verifiable() error {
-	check := func(path string, words ...string) error {
-		if problem := config.PathProblem(path); problem != "" {
-			return fmt.Errorf("file %q %s", path, problem)
-		}
-		for _, word := range words {
-			if word == "" || strings.ContainsFunc(word, unicode.IsSpace) || config.PathProblem(word) != "" {
-				return fmt.Errorf("file %q: the owner or target %q is not one word", path, word)
-			}
-		}
-		return nil
-	}
-	var wrong []error
-	for _, d := range t.n.Dirs {
-		wrong = append(wrong, check(d.Path, node.Owner(d.User), node.Owner(d.Group)))
-	}
-	for _, f := range t.n.Files {
-		wrong = append(wrong, check(f.Path, node.Owner(f.User), node.Owner(f.Group)))
-	}
-	for _, l := range t.n.Links {
-		wrong = append(wrong, check(l.Path, l.Target))
-	}
-	return errors.Join(wrong...)
-}
-
-// fileManifest adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
-// anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
-func (t *tree) fileManifest() error {
-	t.n.Sort()
-	if err := t.verifiable(); err != nil {
-		return err
-	}
-	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
-	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{sumsShown}}
-	if t.Bundle == nil {
-		t.n.Files = append(t.n.Files, list)
-		return nil
-	}
-	var b strings.Builder
-	for _, d := range t.n.Dirs {
-		fmt.Fprintf(&b, "dir %04o %s %s\n", d.Mode, listedOwner(d.User, d.Group), d.Path)
-	}
-	for _, f := range t.n.Files {
-		sum := sha256.Sum256(f.Content)
-		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:manifestHash], f.Mode, listedOwner(f.User, f.Group), f.Path)
-	}
-	for _, path := range t.stale() {
-		fmt.Fprintf(&b, "none - - %s\n", path)
-	}
-	for _, l := range t.n.Links {
-		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)
-	}
-	// The last line shows that the list itself is whole.
-	b.WriteString("end\n")
-	list.Content = []byte(b.String())
-	t.n.Files = append(t.n.Files, list)
-	return nil
 }

@@ -2,16 +2,10 @@ package render
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"kiln/render/config"
 	"kiln/render/node"
@@ -38,26 +32,6 @@ func (t *tree) system() error {
 	}
 	if t.m.System.Extensions {
 		t.file(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
-	}
-	return nil
-}
-
-// logind adds the time that logind lets the kubelet hold up a shutdown, for its pods to end. The kubelet would otherwise write such a
-// file itself, where nobody reviews it; with cloud-init, whose files come after logind has started, it does so until the next boot.
-func (t *tree) logind(kubelet []byte) error {
-	var c struct {
-		ShutdownGracePeriod              metav1.Duration                              `json:"shutdownGracePeriod"`
-		ShutdownGracePeriodByPodPriority []struct{ ShutdownGracePeriodSeconds int64 } `json:"shutdownGracePeriodByPodPriority"`
-	}
-	if err := yaml.Unmarshal(kubelet, &c); err != nil {
-		return fmt.Errorf("%s: %w", plan.KubeletConfig, err)
-	}
-	period := c.ShutdownGracePeriod.Duration
-	for _, class := range c.ShutdownGracePeriodByPodPriority {
-		period += time.Duration(class.ShutdownGracePeriodSeconds) * time.Second
-	}
-	if period > 0 {
-		t.file("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644, fmt.Sprintf("[Login]\nInhibitDelayMaxSec=%s\n", seconds(period)), "time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
 	}
 	return nil
 }
@@ -96,55 +70,8 @@ func (t *tree) sysctls() map[string]string {
 	return s
 }
 
-// containerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
-// registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
-func (t *tree) containerd() {
-	const cri = `plugins."io.containerd.grpc.v1.cri"`
-	runc := cri + ".containerd.runtimes.runc"
-	t.file(plan.ContainerdConfig, 0o644, strings.Join([]string{
-		`version = 2`,
-		`[` + cri + `]`,
-		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
-		`[` + cri + `.cni]`,
-		`bin_dir = ` + tomlString(plan.CNIBinDir),
-		`conf_dir = ` + tomlString(plan.CNIConfDir),
-		`[` + cri + `.registry]`,
-		`config_path = ` + tomlString(plan.RegistriesDir),
-		`[` + runc + `]`,
-		`runtime_type = "io.containerd.runc.v2"`,
-		`[` + runc + `.options]`,
-		`SystemdCgroup = true`,
-	}, "\n")+"\n", "the container runtime's configuration", "images."+plan.Pause, "imageRepository")
-	for _, r := range t.m.Settings.Registries {
-		var lines strings.Builder
-		for _, mirror := range r.Mirrors {
-			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
-		}
-		t.file(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
-	}
-	if t.m.System.ContainerdEnv {
-		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
-	}
-	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
-		dropIn := "[Service]\n"
-		for _, v := range variables {
-			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
-		}
-		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
-	}
-}
-
 // resolvConf is the resolver configuration that the kubelet gives to pods, after the user's settings.
 func (t *tree) resolvConf() string {
 	set, _ := t.m.Settings.Kubelet["resolvConf"].(string)
 	return cmp.Or(set, t.m.System.ResolvConf)
-}
-
-// tomlString writes a TOML basic string. JSON's escapes are among TOML's, which also wants the delete character escaped.
-func tomlString(s string) string {
-	out, err := json.Marshal(s)
-	if err != nil {
-		panic("render: a string cannot be encoded: " + err.Error())
-	}
-	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
 }

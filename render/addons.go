@@ -1,0 +1,107 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+
+	"kiln/manifests"
+	"kiln/patches"
+	"kiln/render/config"
+	"kiln/render/credential"
+	"kiln/render/plan"
+)
+
+// readObjects makes what the API server is to hold, and checks it.
+func (r *Cluster) readObjects() (problems config.Problems) {
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			r.Joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
+		}
+	}
+	from := map[string]int{} // the add-on that an object comes from, by the object's path
+	stream, problems := r.objectStream(from, nil)
+	if len(problems) > 0 {
+		return problems
+	}
+	var err error
+	if r.Objects, err = manifests.Read(stream); err != nil {
+		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
+	}
+	return append(r.namespaces(from), r.podSecurity(from)...)
+}
+
+// tokens are the bootstrap tokens that the API server is to know.
+func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			t := r.Bundle.MachineToken(m)
+			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
+		}
+	}
+	return tokens
+}
+
+// objectStream returns what the API server is to hold: ours, then the add-ons, then the marker. It notes for each object of an add-on
+// from which one it comes.
+func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, problems config.Problems) {
+	c := r.Plan.Config
+	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, seen)
+	if err != nil {
+		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
+	}
+	for i, a := range c.Spec.Addons {
+		path := addonField(i)
+		addon, objects, err := readAddon(c, a.Path)
+		if err != nil {
+			for _, err := range several(err) {
+				problems = append(problems, c.Problemf(path, "%s", err))
+			}
+			continue
+		}
+		for _, o := range objects {
+			from[o.Path] = i
+		}
+		stream = manifests.Join(stream, addon)
+		seen.tell(plan.Origin{Field: path}, stream)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if stream, err = r.patches.apply(manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}, r.patches.objects(), seen); err != nil {
+		return nil, config.Problems{c.Problemf("patches", "%s", err)}
+	}
+	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
+	seen.tell(plan.Kiln, stream)
+	return stream, nil
+}
+
+// several returns the errors that one joins, or itself.
+func several(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// withheld reports whether a value that an add-on has is a credential.
+func withheld(value string) bool { return credential.Holds([]byte(value)) }
+
+// readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
+func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
+	stream := c.Text(path)
+	if folder := c.Folder(path); folder != nil {
+		var err error
+		if stream, err = patches.Build(path, folder, withheld); err != nil {
+			return nil, nil, err
+		}
+	}
+	objects, err := manifests.Read(stream)
+	if err != nil {
+		var all []error
+		for _, err := range several(err) {
+			all = append(all, fmt.Errorf("%s: %w", path, err))
+		}
+		return nil, nil, errors.Join(all...)
+	}
+	return stream, objects, nil
+}

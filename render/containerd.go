@@ -1,0 +1,58 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// containerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
+// registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
+func (t *tree) containerd() {
+	const cri = `plugins."io.containerd.grpc.v1.cri"`
+	runc := cri + ".containerd.runtimes.runc"
+	t.file(plan.ContainerdConfig, 0o644, strings.Join([]string{
+		`version = 2`,
+		`[` + cri + `]`,
+		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
+		`[` + cri + `.cni]`,
+		`bin_dir = ` + tomlString(plan.CNIBinDir),
+		`conf_dir = ` + tomlString(plan.CNIConfDir),
+		`[` + cri + `.registry]`,
+		`config_path = ` + tomlString(plan.RegistriesDir),
+		`[` + runc + `]`,
+		`runtime_type = "io.containerd.runc.v2"`,
+		`[` + runc + `.options]`,
+		`SystemdCgroup = true`,
+	}, "\n")+"\n", "the container runtime's configuration", "images."+plan.Pause, "imageRepository")
+	for _, r := range t.m.Settings.Registries {
+		var lines strings.Builder
+		for _, mirror := range r.Mirrors {
+			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
+		}
+		t.file(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
+	}
+	if t.m.System.ContainerdEnv {
+		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
+	}
+	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
+		dropIn := "[Service]\n"
+		for _, v := range variables {
+			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
+		}
+		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
+	}
+}
+
+// tomlString writes a TOML basic string. JSON's escapes are among TOML's, which also wants the delete character escaped.
+func tomlString(s string) string {
+	out, err := json.Marshal(s)
+	if err != nil {
+		panic("render: a string cannot be encoded: " + err.Error())
+	}
+	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
+}

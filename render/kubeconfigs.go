@@ -1,0 +1,61 @@
+package render
+
+import (
+	"kiln/manifests"
+	"kiln/pki"
+	"kiln/render/plan"
+)
+
+// kubeconfigs adds the components' kubeconfigs, which name files. On an etcd machine nothing looks for the API server.
+func (t *tree) kubeconfigs() error {
+	p, m := t.Plan, t.m
+	if !m.Joins() {
+		return nil
+	}
+	add := func(path, user, server, crt, key string) {
+		t.file(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
+			"how "+user+" finds the API server and who it is")
+	}
+	if m.Token {
+		t.secret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
+			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.MachineToken(m).Bearer()})
+		}, "how the kubelet asks for its first certificate")
+	} else {
+		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
+	}
+	if m.ControlPlane() {
+		for _, c := range []struct{ path, base, user string }{
+			{plan.ManagerConf, "controller-manager", "system:kube-controller-manager"},
+			{plan.SchedulerConf, "scheduler", "system:kube-scheduler"},
+			{plan.AdminConf, "install", "kiln:install"},
+		} {
+			crt, key := plan.Cert(c.base)
+			add(c.path, c.user, m.LocalURL(), crt, key)
+		}
+	}
+	if p.HasVIP(m) {
+		crt, key := plan.Cert("kube-vip")
+		add(plan.VIPConf, "kube-vip", m.LocalURL(), crt, key)
+	}
+	if p.Hardened() && p.Config.Spec.Network.Proxy != "none" {
+		// Nothing reads it, but CIS 4.1.3 and 4.1.4 warn on machines that have none.
+		server := p.ProxyURL()
+		if p.Balanced(m) {
+			server = p.BalancerURL()
+		}
+		conf := manifests.Kubeconfig(p.Name, "none", server, manifests.Credentials{CAFile: plan.CACert})
+		t.file(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
+	}
+	return nil
+}
+
+// Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.
+func (r *Cluster) Admin() ([]byte, error) {
+	cert, err := r.Bundle.Issue(r.Public.AdminSpec(r.Plan))
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Kubeconfig(r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), manifests.Credentials{
+		CA: r.Public.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
+	}), nil
+}

@@ -1,0 +1,25 @@
+package render
+
+import (
+	"kiln/manifests"
+	"kiln/render/plan"
+)
+
+// pods adds the static pods, and what a worker's balancer reads.
+func (t *tree) pods() error {
+	if !t.Plan.StaticPods(t.m) {
+		return nil
+	}
+	if t.Plan.Balanced(t.m) {
+		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
+	}
+	t.dir(plan.ManifestsDir, 0o700, "")
+	pods, err := t.staticPods(t.m, nil)
+	if err != nil {
+		return err
+	}
+	for path, doc := range pods {
+		t.file(path, 0o600, string(doc), "static pod")
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package render
+
+import (
+	"path"
+
+	"kiln/pki"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
+// certificate and its member's two pairs, nothing else.
+func (t *tree) trust() error {
+	public, m := t.Public, t.m
+	t.dir(plan.KubernetesDir, 0o755, "")
+	t.dir(plan.KubeletDir, 0o700, "")
+	t.dir(plan.KubeletPKI, 0o700, "")
+	if m.Joins() {
+		t.dir(plan.PKIDir, 0o755, "")
+		t.authority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
+	}
+	if m.ControlPlane() {
+		if t.Plan.OnlineSigning {
+			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.BarePEM() }, "signs certificate requests, in the controller-manager")
+		}
+		t.authority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
+		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.BarePEM() }, "signs service account tokens")
+		t.servicePublic()
+		t.etcdTrust()
+	}
+	if m.EtcdMember {
+		t.memberTrust()
+	}
+	for _, spec := range public.Specs(t.Plan, m) {
+		if err := t.pair(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servicePublic adds the public half of the key of service accounts, which the public half of the bundle does not hold.
+func (t *tree) servicePublic() {
+	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens", Shown: []string{"<public key of " + t.Public.Mark("service-account") + ">"}}
+	if t.Bundle != nil {
+		f.Content = t.Bundle.ServiceAccountKey.PublicPEM()
+	}
+	t.n.Files = append(t.n.Files, f)
+}
+
+// pair adds a certificate with its key.
+func (t *tree) pair(spec pki.Spec) error {
+	described, err := t.Public.Template(spec)
+	if err != nil {
+		return err
+	}
+	shown := []string{"certificate " + t.Public.Mark(spec.Name) + ": " + pki.Summary(described)}
+	var cert *pki.Certificate
+	if t.Bundle != nil {
+		if cert, err = t.Bundle.Issue(spec); err != nil {
+			return err
+		}
+	}
+	if spec.CertPath == spec.KeyPath {
+		t.secret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.BothPEM() }, "certificate and key of "+spec.Base, shown...)
+		// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
+		t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
+		return nil
+	}
+	f := node.File{Path: spec.CertPath, Mode: 0o644, Why: "certificate of " + spec.Base, Shown: shown}
+	f.User, f.Group = t.owner(spec.Owner)
+	if cert != nil {
+		f.Content = cert.CertPEM()
+	}
+	t.n.Files = append(t.n.Files, f)
+	t.secret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.BarePEM() }, "key of "+spec.Base)
+	return nil
+}
+
+// etcdTrust adds what an API server needs for etcd, ours or an external one.
+func (t *tree) etcdTrust() {
+	c := t.Plan.Config
+	ext := c.Spec.ControlPlane.Etcd.External
+	if ext == nil {
+		t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
+		return
+	}
+	const external = "controlPlane.etcd.external"
+	crt, key := plan.Cert("apiserver-etcd-client")
+	t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd", external+".caFrom")
+	t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd", external+".certFrom")
+	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate", From: []string{external + ".keyFrom"}})
+}
+
+// memberTrust adds what a member of etcd needs beside its certificates.
+func (t *tree) memberTrust() {
+	if etcd := t.m.System.Etcd; !etcd.Image {
+		t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: etcd.UID, Home: plan.EtcdData})
+	}
+	t.dir("/etc/etcd", 0o755, "")
+	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
+	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)
+	t.authority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
+}
