@@ -177,9 +177,9 @@ func pack(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
 // validUntil is when the first of m's certificates ends, or the bootstrap token that it joins with.
 func (r *Cluster) validUntil(m *plan.Machine) time.Time {
 	if m.Token {
-		return r.tokenExpiry(m)
+		return r.TokenExpiry(m)
 	}
-	_, until := r.validity(m)
+	_, until := r.Validity(m)
 	return until
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kiln/manifests"
+	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/credential"
 	"kiln/render/node"
@@ -53,7 +54,7 @@ func (r *Cluster) Explain(machine, asked string) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.machine(m)
+	n, err := r.Machine(m)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func fileAt(n *node.Node, asked string) (f *node.File, key string, err error) {
 
 // pipeline is how a document is made: a run that can be watched, and which object of its streams the document is.
 type pipeline struct {
-	run  func(watch) error
+	run  func(assembly.Watch) error
 	is   func(manifests.Object) bool
 	bare bool // the object is written without metadata
 }
@@ -128,32 +129,32 @@ func (r *Cluster) pipeline(m *plan.Machine, file string) *pipeline {
 	switch dir := path.Dir(file); {
 	case file == plan.KubeletConfig:
 		return &pipeline{
-			run:  func(seen watch) error { _, err := r.kubeletConfig(m, seen); return err },
+			run:  func(seen assembly.Watch) error { _, err := r.KubeletConfig(m, seen); return err },
 			is:   func(manifests.Object) bool { return true },
 			bare: true,
 		}
 	case dir == plan.ManifestsDir && r.Plan.StaticPods(m):
 		return &pipeline{
-			run: func(seen watch) error { _, err := r.staticPods(m, seen); return err },
+			run: func(seen assembly.Watch) error { _, err := r.StaticPods(m, seen); return err },
 			is:  func(o manifests.Object) bool { return manifests.ManifestPath(o.Name) == file },
 		}
 	case dir == plan.APIServerDir && m.ControlPlane():
 		return &pipeline{
-			run:  func(seen watch) error { _, err := r.apiServerSettings(m, seen); return err },
+			run:  func(seen assembly.Watch) error { _, err := r.APIServerSettings(m, seen); return err },
 			is:   func(o manifests.Object) bool { return manifests.APIServerPath(o.Kind) == file },
 			bare: true,
 		}
 	case dir+"/" == plan.ObjectsDir && m.ControlPlane():
 		i := 0
-		for i < len(r.Objects) && r.objectFile(i) != path.Base(file) {
+		for i < len(r.Objects) && r.ObjectFile(i) != path.Base(file) {
 			i++
 		}
 		if i == len(r.Objects) {
 			return nil
 		}
 		return &pipeline{
-			run: func(seen watch) error {
-				if _, problems := r.objectStream(map[string]int{}, seen); len(problems) > 0 {
+			run: func(seen assembly.Watch) error {
+				if _, problems := r.ObjectStream(map[string]int{}, seen); len(problems) > 0 {
 					return problems
 				}
 				return nil
@@ -353,14 +354,12 @@ func (r *Cluster) place(from plan.Origin, o manifests.Object, p config.Path) con
 		line, column := inStream(text, o, p)
 		return config.Place{File: file, Line: line, Column: column, By: from.By}
 	}
-	for _, u := range r.patches.all {
-		if u.path == from.Field {
-			line, column := inPatch(u.Text, p)
-			return c.TextPlace(u.path, "patch", "patchFrom", line, column)
-		}
+	if patch, ok := r.PatchText(from.Field); ok {
+		line, column := inPatch(patch, p)
+		return c.TextPlace(from.Field, "patch", "patchFrom", line, column)
 	}
 	for i, a := range c.Spec.Addons {
-		if addonField(i) == from.Field && c.Folder(a.Path) == nil {
+		if assembly.AddonField(i) == from.Field && c.Folder(a.Path) == nil {
 			line, column := inStream(c.Text(a.Path), o, p)
 			return config.Place{File: a.Path, Line: line, Column: column, Field: from.Field}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kiln/pki"
+	"kiln/render/assembly"
 	"kiln/render/change"
 	"kiln/render/credential"
 	"kiln/render/node"
@@ -130,10 +131,10 @@ func (m *marks) token(name string) string {
 	if !ok || !strings.Contains(m.objects[name], "/namespaces/kube-system/secrets/bootstrap-token-") {
 		return ""
 	}
-	if machine, ok := strings.CutPrefix(called, nodeTokenFile); ok {
+	if machine, ok := strings.CutPrefix(called, assembly.NodeTokenFile); ok {
 		return generationOf(m.own, pki.TokenName(&plan.Machine{Name: machine}))
 	}
-	pool, ok := strings.CutPrefix(called, poolTokenFile)
+	pool, ok := strings.CutPrefix(called, assembly.PoolTokenFile)
 	if !ok {
 		return ""
 	}
@@ -166,7 +167,7 @@ func generationOf(names map[string]bool, name string) string {
 func (m *marks) shown(f *node.File) (lines []string) {
 	switch f.Path {
 	case plan.KilnDir + "/files":
-		return []string{sumsShown}
+		return []string{assembly.SumsShown}
 	case plan.ServicePub:
 		return []string{"<public key of " + generationOf(m.known, "service-account") + ">"}
 	}

@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 	"kiln/render/plan"
 )
 
-// sumsShown stands for the list of hashes, which follows from the rest.
-const sumsShown = "<sums of all files>"
+// SumsShown stands for the list of hashes, which follows from the rest.
+const SumsShown = "<sums of all files>"
 
 // manifestHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
 // the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
@@ -72,7 +72,7 @@ func (t *tree) fileManifest() error {
 		return err
 	}
 	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
-	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{sumsShown}}
+	list := node.File{Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there", Shown: []string{SumsShown}}
 	if t.Bundle == nil {
 		t.n.Files = append(t.n.Files, list)
 		return nil

@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"time"
@@ -6,17 +6,17 @@ import (
 	"kiln/render/plan"
 )
 
-// tokenExpiry is when m's bootstrap token ends.
-func (r *Cluster) tokenExpiry(m *plan.Machine) time.Time {
+// TokenExpiry is when m's bootstrap token ends.
+func (r *Cluster) TokenExpiry(m *plan.Machine) time.Time {
 	if m.Pool {
 		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
 	}
 	return r.Public.InstallEnd()
 }
 
-// validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
+// Validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
 // install credential, which is meant to end.
-func (r *Cluster) validity(m *plan.Machine) (from, until time.Time) {
+func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 	ca := r.Public.CA.Certificate
 	if !m.Joins() {
 		ca = r.Public.EtcdCA.Certificate

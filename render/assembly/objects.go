@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"kiln/render/plan"
 )
 
-// objectFile is the name of the i-th object's file.
-func (r *Cluster) objectFile(i int) string {
+// ObjectFile is the name of the i-th object's file.
+func (r *Cluster) ObjectFile(i int) string {
 	called, _, _ := r.called(r.Objects[i])
 	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(called))
 }
@@ -24,7 +24,7 @@ func (t *tree) apiObjects() {
 	var shown []string
 	for i, o := range t.Objects {
 		_, inAPI, secret := t.called(o)
-		name := t.objectFile(i)
+		name := t.ObjectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
 		shown = append(shown, name+" is "+inAPI)
 		t.n.Files = append(t.n.Files, node.File{Path: plan.ObjectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
@@ -47,17 +47,17 @@ func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
 		return o.Name, o.Path, "object " + o.Path
 	}
 	secret = r.Public.Mark(pki.TokenName(m))
-	name = nodeTokenFile + m.Name
+	name = NodeTokenFile + m.Name
 	if m.Pool {
-		name = poolTokenFile + m.Name
+		name = PoolTokenFile + m.Name
 	}
 	return name, strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">", secret
 }
 
 // The Secret of a bootstrap token is in a file of this name, in front of the name of the pool or machine.
 const (
-	poolTokenFile = "bootstrap-token-"
-	nodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+	PoolTokenFile = "bootstrap-token-"
+	NodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
 )
 
 // fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number

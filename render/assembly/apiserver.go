@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func (t *tree) apiServer() error {
 	if t.Plan.Hardened() {
 		t.dir(plan.AuditDir, 0o700, "")
 	}
-	settings, err := t.apiServerSettings(t.m, nil)
+	settings, err := t.APIServerSettings(t.m, nil)
 	if err != nil {
 		return err
 	}

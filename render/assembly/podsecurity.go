@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"cmp"
@@ -75,10 +75,10 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 // addonPath is the place in the configuration that an object comes from.
 func addonPath(addon map[string]int, o manifests.Object) string {
 	if i, ok := addon[o.Path]; ok {
-		return addonField(i)
+		return AddonField(i)
 	}
 	return "addons"
 }
 
-// addonField is the place in the configuration of the i-th add-on.
-func addonField(i int) string { return fmt.Sprintf("addons[%d].path", i) }
+// AddonField is the place in the configuration of the i-th add-on.
+func AddonField(i int) string { return fmt.Sprintf("addons[%d].path", i) }

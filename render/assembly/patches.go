@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"bytes"
@@ -85,17 +85,28 @@ func (s *patchSet) of(m *plan.Machine) []*userPatch {
 	return append(out, s.machines[m.Path]...)
 }
 
+// PatchText returns the text of the user's patch at a place in the configuration, and whether there is
+// one.
+func (r *Cluster) PatchText(field string) (text string, ok bool) {
+	for _, u := range r.patches.all {
+		if u.path == field {
+			return u.Text, true
+		}
+	}
+	return "", false
+}
+
 // objects returns the patches for the API objects.
 func (s *patchSet) objects() []*userPatch {
 	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
 }
 
-// watch is told of a stream after each stage that it goes through, and who is behind the stage. It is nil unless somebody wants to know:
+// Watch is told of a stream after each stage that it goes through, and who is behind the stage. It is nil unless somebody wants to know:
 // then our own values go in one after the other, with the same result as at once.
-type watch func(from plan.Origin, stream []byte)
+type Watch func(from plan.Origin, stream []byte)
 
 // tell tells a watch, if there is one.
-func (w watch) tell(from plan.Origin, stream []byte) {
+func (w Watch) tell(from plan.Origin, stream []byte) {
 	if w != nil {
 		w(from, stream)
 	}
@@ -103,7 +114,7 @@ func (w watch) tell(from plan.Origin, stream []byte) {
 
 // apply puts our own values and then the user's patches into a source. It notes for each patch whether it matched and changed
 // anything.
-func (s *patchSet) apply(src manifests.Source, user []*userPatch, seen watch) ([]byte, error) {
+func (s *patchSet) apply(src manifests.Source, user []*userPatch, seen Watch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	last := len(from) - 1
 	n := last
@@ -164,16 +175,16 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			seen[key] = true
 		}
 		if r.Plan.StaticPods(m) {
-			if _, err := r.staticPods(m, nil); err != nil {
+			if _, err := r.StaticPods(m, nil); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
 		}
 		if m.ControlPlane() {
-			if _, err := r.apiServerSettings(m, nil); err != nil {
+			if _, err := r.APIServerSettings(m, nil); err != nil {
 				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 			}
 		}
-		if _, err := r.kubeletConfig(m, nil); err != nil {
+		if _, err := r.KubeletConfig(m, nil); err != nil {
 			return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
 		}
 	}
@@ -191,7 +202,7 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 func quote(name string) string { return fmt.Sprintf("patch %q", name) }
 
 // patched returns the objects of a source with the values of kiln and the patches for m.
-func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen watch) ([]manifests.Object, error) {
+func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen Watch) ([]manifests.Object, error) {
 	out, err := r.patches.apply(src, r.patches.of(m), seen)
 	if err != nil {
 		return nil, err
@@ -199,8 +210,8 @@ func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen watch) ([]
 	return manifests.Read(out)
 }
 
-// staticPods returns m's static pods as finished documents by their paths.
-func (r *Cluster) staticPods(m *plan.Machine, seen watch) (map[string][]byte, error) {
+// StaticPods returns m's static pods as finished documents by their paths.
+func (r *Cluster) StaticPods(m *plan.Machine, seen Watch) (map[string][]byte, error) {
 	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m, seen)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
@@ -212,8 +223,8 @@ func (r *Cluster) staticPods(m *plan.Machine, seen watch) (map[string][]byte, er
 	return pods, nil
 }
 
-// apiServerSettings returns the settings of m's API server that hold no secret, by their paths.
-func (r *Cluster) apiServerSettings(m *plan.Machine, seen watch) (map[string][]byte, error) {
+// APIServerSettings returns the settings of m's API server that hold no secret, by their paths.
+func (r *Cluster) APIServerSettings(m *plan.Machine, seen Watch) (map[string][]byte, error) {
 	src := manifests.APIServer(r.Plan)
 	if len(src.Base) == 0 {
 		return nil, nil
@@ -231,8 +242,8 @@ func (r *Cluster) apiServerSettings(m *plan.Machine, seen watch) (map[string][]b
 	return settings, nil
 }
 
-// kubeletConfig returns m's kubelet configuration. One that is watched is made again.
-func (r *Cluster) kubeletConfig(m *plan.Machine, seen watch) ([]byte, error) {
+// KubeletConfig returns m's kubelet configuration. One that is watched is made again.
+func (r *Cluster) KubeletConfig(m *plan.Machine, seen Watch) ([]byte, error) {
 	src := manifests.Kubelet(r.Plan, m)
 	user := r.patches.of(m)
 	var key strings.Builder

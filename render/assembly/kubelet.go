@@ -1,21 +1,20 @@
-package render
+package assembly
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
 	"kiln/render/plan"
 	"kiln/templates"
-
-	"sigs.k8s.io/yaml"
 )
 
 // kubelet adds the kubelet's configuration and unit. The unit has a condition: before the hook has allowed it, the
 // kubelet does not start, whoever starts it.
 func (t *tree) kubelet() error {
-	conf, err := t.kubeletConfig(t.m, nil)
+	conf, err := t.KubeletConfig(t.m, nil)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		}
 	}
 	from := map[string]int{} // the add-on that an object comes from, by the object's path
-	stream, problems := r.objectStream(from, nil)
+	stream, problems := r.ObjectStream(from, nil)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -35,22 +35,22 @@ func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
 			t := r.Bundle.MachineToken(m)
-			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.tokenExpiry(m)})
+			tokens = append(tokens, manifests.BootstrapToken{Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.TokenExpiry(m)})
 		}
 	}
 	return tokens
 }
 
-// objectStream returns what the API server is to hold: ours, then the add-ons, then the marker. It notes for each object of an add-on
+// ObjectStream returns what the API server is to hold: ours, then the add-ons, then the marker. It notes for each object of an add-on
 // from which one it comes.
-func (r *Cluster) objectStream(from map[string]int, seen watch) (stream []byte, problems config.Problems) {
+func (r *Cluster) ObjectStream(from map[string]int, seen Watch) (stream []byte, problems config.Problems) {
 	c := r.Plan.Config
 	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, seen)
 	if err != nil {
 		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
 	}
 	for i, a := range c.Spec.Addons {
-		path := addonField(i)
+		path := AddonField(i)
 		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
 			for _, err := range several(err) {

@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"kiln/pki"
@@ -13,9 +13,9 @@ type tree struct {
 	n *node.Node
 }
 
-// machine returns everything that m receives. Each step below adds one kind of thing; the manifest of all files is the
+// Machine returns everything that m receives. Each step below adds one kind of thing; the manifest of all files is the
 // last, for it lists the others.
-func (r *Cluster) machine(m *plan.Machine) (*node.Node, error) {
+func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 	t := &tree{Cluster: r, m: m, n: &node.Node{Name: m.Name, Role: m.Role, Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys}}
 	for _, step := range []func() error{
 		t.trust, t.kubeconfigs, t.apiServer, t.pods, t.kubelet, t.system, t.podNetwork, t.interfaces, t.hook, t.backups, t.user, t.fileManifest,

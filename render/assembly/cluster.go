@@ -1,7 +1,7 @@
-// Package render is the compiler's driver: it turns a plan and a bundle into the machines of a cluster, checks them, packs
-// each into its boot document and writes the whole set, or nothing. read.go, write.go and folder.go
-// touch the disk; the rest is pure.
-package render
+// Package assembly turns a plan and a bundle into the machines of a cluster: every file, unit, folder
+// and link of each, in no packing format. It checks only what the configuration alone can get wrong,
+// and leaves to package check what must hold of a finished machine.
+package assembly
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
-	"kiln/render/check"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -35,9 +34,6 @@ type Cluster struct {
 	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
 	// configurations.
 	kubelets sync.Map
-
-	// checker is made at the first check.
-	checker func() *check.Checker
 }
 
 // New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
@@ -46,7 +42,7 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	if b.Name != c.Metadata.Name {
 		return nil, fmt.Errorf("the bundle belongs to cluster %q, the configuration describes %q; name the right one with --secrets", b.Name, c.Metadata.Name)
 	}
-	return newCluster(c, &b.Public, b)
+	return assemble(c, &b.Public, b)
 }
 
 // NewPublic is New without secrets: the cluster can be reviewed, and not written.
@@ -54,16 +50,15 @@ func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 	if p.Name != c.Metadata.Name {
 		return nil, fmt.Errorf("the public half belongs to cluster %q, the configuration describes %q; name the right one with --public", p.Name, c.Metadata.Name)
 	}
-	return newCluster(c, p, nil)
+	return assemble(c, p, nil)
 }
 
-func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
+func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
 	p, err := plan.New(c)
 	if err != nil {
 		return nil, err
 	}
 	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), Joining: map[string]*plan.Machine{}}
-	r.checker = sync.OnceValue(r.newChecker)
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{
 		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) }, r.readObjects, r.tryPatches,
@@ -75,23 +70,13 @@ func newCluster(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster,
 	return r, nil
 }
 
-func (r *Cluster) newChecker() *check.Checker {
-	return check.New(&check.Cluster{
-		Plan: r.Plan, Public: r.Public, Bundle: r.Bundle, Objects: r.Objects, Joining: r.Joining, Origin: r.Origin,
-	})
-}
-
-// Check states what must hold of every machine that leaves the renderer, whatever the configuration.
-// The program runs it at each render; it returns everything that does not hold.
-func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
-
 // Machines returns how many documents the cluster has: one for each named machine and each pool.
 func (r *Cluster) Machines() int { return len(r.Plan.Machines) }
 
 // Node returns what the i-th machine of the plan receives.
 func (r *Cluster) Node(i int) (*node.Node, error) {
 	m := &r.Plan.Machines[i]
-	n, err := r.machine(m)
+	n, err := r.Machine(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 	}

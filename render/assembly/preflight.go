@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 // kubelet may start only where pods are kept from the metadata service: that check is one that stops.
 func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	facts := t.preflight()
-	facts.From, facts.Until = t.validity(t.m)
-	facts.TokenEnd = t.tokenExpiry(t.m)
+	facts.From, facts.Until = t.Validity(t.m)
+	facts.TokenEnd = t.TokenExpiry(t.m)
 	var b strings.Builder
 	before := ""
 	for _, c := range preflight.Checks(facts) {

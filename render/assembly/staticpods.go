@@ -1,4 +1,4 @@
-package render
+package assembly
 
 import (
 	"kiln/manifests"
@@ -14,7 +14,7 @@ func (t *tree) pods() error {
 		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
 	}
 	t.dir(plan.ManifestsDir, 0o700, "")
-	pods, err := t.staticPods(t.m, nil)
+	pods, err := t.StaticPods(t.m, nil)
 	if err != nil {
 		return err
 	}
