@@ -9,6 +9,7 @@ import (
 	"kiln/render/assembly"
 	"kiln/render/change"
 	"kiln/render/credential"
+	"kiln/render/document"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -17,7 +18,7 @@ import (
 // documentsTwin is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
 // names of its secrets; the inventory has them, and the table of secrets where each lies. What cannot be told from both is not said: the
 // generation of a CA whose key is on no machine, and the operator's kubeconfig.
-func documentsTwin(inv *Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
+func documentsTwin(inv *document.Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
 	heads := make([]twinHead, len(inv.Documents))
 	known := map[string]bool{} // all secrets of the cluster
 	for i, e := range inv.Documents {
@@ -49,7 +50,7 @@ func documentsTwin(inv *Inventory, open func(name string) ([]byte, error)) (map[
 			}
 		}
 		for _, name := range e.Others {
-			if path.Base(name) == networkConfigFile {
+			if path.Base(name) == document.NetworkConfigFile {
 				if u.node.NetworkConfig, err = open(name); err != nil {
 					return nil, err
 				}
@@ -66,9 +67,6 @@ func documentsTwin(inv *Inventory, open func(name string) ([]byte, error)) (map[
 	}
 	return t.files(), nil
 }
-
-// networkConfigFile is delivered beside a user-data.
-const networkConfigFile = "network-config"
 
 // marks gives the files of an unpacked machine the marks that they had when it was rendered.
 type marks struct {

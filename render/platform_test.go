@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
 	"kiln/render/cloudinit"
+	"kiln/render/document"
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -154,7 +154,7 @@ func TestBudget(t *testing.T) {
 			n, err := r.Node(i)
 			require.NoError(t, err)
 			m := &r.Plan.Machines[i]
-			budget, err := render.Budget(m, n)
+			budget, err := document.Budget(m, n)
 			require.NoError(t, err)
 			sum, files := 0, 0
 			for _, p := range budget {

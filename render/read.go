@@ -13,6 +13,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/compress"
 	"kiln/render/config"
+	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/plan"
 )
@@ -194,7 +195,7 @@ func withBody(name string, data []byte, body, dir string) (*Unpacked, error) {
 	case u.Missing() == nil || body == "" && dir == "":
 		return u, nil
 	case body == "":
-		paths = []string{filepath.Join(dir, bodyNames[plan.Ignition]), filepath.Join(dir, bodyNames[plan.CloudInit])}
+		paths = []string{filepath.Join(dir, document.BodyNames[plan.Ignition]), filepath.Join(dir, document.BodyNames[plan.CloudInit])}
 	}
 	for _, path := range paths {
 		data, err := folder.Read(path, compress.MaxDocument)

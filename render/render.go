@@ -10,6 +10,7 @@ import (
 	"kiln/render/assembly"
 	"kiln/render/check"
 	"kiln/render/config"
+	"kiln/render/document"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -48,3 +49,21 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 // Check states what must hold of every machine that leaves the renderer, whatever the configuration.
 // The program runs it at each render; it returns everything that does not hold.
 func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
+
+// Document renders, checks and packs the i-th machine of the plan.
+func (r *Cluster) Document(i int) (*document.Document, error) {
+	n, err := r.checked(i)
+	if err != nil {
+		return nil, err
+	}
+	return document.Pack(r.Cluster, &r.Plan.Machines[i], n)
+}
+
+// checked is what the i-th machine of the plan receives, after every check.
+func (r *Cluster) checked(i int) (*node.Node, error) {
+	n, err := r.Node(i)
+	if err != nil {
+		return nil, err
+	}
+	return n, r.Check(&r.Plan.Machines[i], n)
+}

@@ -15,12 +15,13 @@ import (
 
 	"kiln/render/compress"
 	"kiln/render/config"
+	"kiln/render/document"
 	"kiln/render/folder"
 )
 
 // Rendered finds the output folder that name is, or in which name is the folder or document of one machine, and returns its inventory with the
 // entries that name means: all of them, or the one.
-func Rendered(name string) (out string, inv *Inventory, entries []Entry, err error) {
+func Rendered(name string) (out string, inv *document.Inventory, entries []document.Entry, err error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {
 		return "", nil, nil, err
@@ -71,14 +72,14 @@ func some(names []string) string {
 
 // Delivered is a document in an output folder, with what is delivered beside it. The names of its files are without their folder.
 type Delivered struct {
-	Entry Entry
+	Entry document.Entry
 	Dir   string // below the output folder
-	Files []Output
+	Files []document.Output
 }
 
 // Deliveries reads documents of the output folder out, with what is delivered beside them, one after the other in the order of their entries. A
 // document that is not the one in the inventory is an error: a render was cut off, or somebody changed it. The others come all the same.
-func Deliveries(out string, entries []Entry) iter.Seq2[Delivered, error] {
+func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error] {
 	return func(yield func(Delivered, error) bool) {
 		root, err := os.OpenRoot(out)
 		if err != nil {
@@ -94,7 +95,7 @@ func Deliveries(out string, entries []Entry) iter.Seq2[Delivered, error] {
 	}
 }
 
-func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
+func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
 	d := Delivered{Entry: *e, Dir: path.Dir(e.Document)}
 	if !config.IsMachineName(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
 		return d, fmt.Errorf("%s: node %q with the document %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, e.Document)
@@ -110,7 +111,7 @@ func delivery(root *os.Root, out string, e *Entry) (Delivered, error) {
 		if sum := sha256.Sum256(data); i == 0 && hex.EncodeToString(sum[:]) != e.SHA256 {
 			return d, fmt.Errorf("%s: not the document that %s lists; render again", filepath.Join(out, name), InventoryFile)
 		}
-		d.Files = append(d.Files, Output{path.Base(name), data})
+		d.Files = append(d.Files, document.Output{Name: path.Base(name), Data: data})
 	}
 	return d, nil
 }

@@ -95,7 +95,7 @@ func (r *Cluster) twin() (*twin, error) {
 func (r *Cluster) head(m *plan.Machine) twinHead {
 	return twinHead{
 		pool: m.Pool, name: m.Name, role: m.Role, os: m.System.Name, platform: m.Platform.Name, format: string(m.System.Format),
-		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(m.AddressStrings(), ","), until: r.validUntil(m),
+		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(m.AddressStrings(), ","), until: r.ValidUntil(m),
 	}
 }
 

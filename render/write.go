@@ -16,39 +16,21 @@ import (
 	"sync"
 
 	"kiln/render/change"
-	"kiln/render/config"
+	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
-// Inventory is inventory.json: what the output folder holds. It is written last, so that a run cut off between
-// renames shows: its hashes then do not match.
-type Inventory struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Name       string      `json:"name"`
-	Cluster    string      `json:"cluster"` // the bundle's UUID
-	Kubernetes string      `json:"kubernetesVersion"`
-	Facts      []plan.Fact `json:"facts"`
-	Documents  []Entry     `json:"documents"`
-}
-
 // Names of files in the output folder.
 const (
-	InventoryFile = "inventory.json"
+	InventoryFile = document.InventoryFile
 	AdminFile     = plan.AdminFile
-)
-
-// What an inventory says of itself.
-const (
-	inventoryVersion = "kiln.dev/v1alpha1"
-	inventoryKind    = "Inventory"
 )
 
 // Result says what a run did, or would do.
 type Result struct {
 	// Inventory and Changes are of the documents' folder.
-	Inventory Inventory
+	Inventory document.Inventory
 	Changes
 	// Review is of the review twin.
 	Review Changes
@@ -100,7 +82,7 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 
 // ReadInventory returns the inventory of an output folder, or nil if there is none. No link is
 // followed out of the folder.
-func ReadInventory(out string) (*Inventory, error) {
+func ReadInventory(out string) (*document.Inventory, error) {
 	name := filepath.Join(out, InventoryFile)
 	file, err := folder.OpenInside(out, InventoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,35 +96,7 @@ func ReadInventory(out string) (*Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseInventory(name, data)
-}
-
-func parseInventory(name string, data []byte) (*Inventory, error) {
-	var inv Inventory
-	if err := json.Unmarshal(data, &inv); err != nil {
-		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", name, err)
-	}
-	return &inv, nil
-}
-
-// documentNames are what Write calls the files of a machine.
-var documentNames = []string{
-	"config.ign", "user-data", "meta-data", networkConfigFile, bodyNames[plan.Ignition], bodyNames[plan.CloudInit],
-}
-
-// paths are the files that the inventory names, and of those only what Write makes.
-func (inv *Inventory) paths() []string {
-	names := []string{plan.AdminFile, InventoryFile}
-	for i := range inv.Documents {
-		for _, name := range inv.Documents[i].paths() {
-			dir, file := path.Split(name)
-			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
-			if config.IsMachineName(machine) && slices.Contains(documentNames, file) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+	return document.ParseInventory(name, data)
 }
 
 // Files are files with secrets that WriteFiles writes into one folder.
@@ -155,7 +109,7 @@ type Files struct {
 	List   string
 	Listed func(list []byte) ([]string, error)
 	// Files are the files by their paths below Dir, the list among them.
-	Files iter.Seq2[Output, error]
+	Files iter.Seq2[document.Output, error]
 }
 
 // WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
@@ -271,9 +225,9 @@ func (w *writer) openDocuments() (err error) {
 		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
 		List: InventoryFile, Paths: func(list []byte) ([]string, error) {
 			name := filepath.Join(w.out, InventoryFile)
-			inv, err := parseInventory(name, list)
-			if err == nil && inv.Kind != inventoryKind {
-				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s", name, inventoryKind)
+			inv, err := document.ParseInventory(name, list)
+			if err == nil && inv.Kind != document.InventoryKind {
+				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s", name, document.InventoryKind)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%w; remove it, or name another folder with --out", err)
@@ -282,7 +236,7 @@ func (w *writer) openDocuments() (err error) {
 				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.out, ErrForeign,
 					inv.Name, inv.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
 			}
-			return inv.paths(), err
+			return inv.Paths(), err
 		},
 	})
 	if err == nil {
@@ -291,7 +245,7 @@ func (w *writer) openDocuments() (err error) {
 }
 
 // finishDocuments stages what belongs to all machines, and finds what is no longer rendered.
-func (w *writer) finishDocuments(entries []Entry) error {
+func (w *writer) finishDocuments(entries []document.Entry) error {
 	admin, err := w.cluster.Admin()
 	if err != nil {
 		return err
@@ -299,8 +253,8 @@ func (w *writer) finishDocuments(entries []Entry) error {
 	if err := w.documents.Stage(plan.AdminFile, admin); err != nil {
 		return err
 	}
-	w.result.Inventory = Inventory{
-		APIVersion: inventoryVersion, Kind: inventoryKind, Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
+	w.result.Inventory = document.Inventory{
+		APIVersion: document.InventoryVersion, Kind: document.InventoryKind, Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
 		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.Plan.Overview(), Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
@@ -315,9 +269,9 @@ func (w *writer) finishDocuments(entries []Entry) error {
 
 // machines renders all machines, as many at a time as there are processors, and stages their files. Its entries are in
 // the plan's order. The first error in that order is returned.
-func (w *writer) machines() ([]Entry, error) {
+func (w *writer) machines() ([]document.Entry, error) {
 	n := w.cluster.Machines()
-	entries := make([]Entry, n)
+	entries := make([]document.Entry, n)
 	errs := make([]error, n)
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -356,26 +310,26 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-func (w *writer) machine(i int) (entry Entry, err error) {
+func (w *writer) machine(i int) (entry document.Entry, err error) {
 	n, err := w.cluster.checked(i)
 	if err != nil {
-		return Entry{}, err
+		return document.Entry{}, err
 	}
 	if w.documents != nil {
-		d, err := w.cluster.packed(i, n)
+		d, err := document.Pack(w.cluster.Cluster, &w.cluster.Plan.Machines[i], n)
 		if err != nil {
-			return Entry{}, err
+			return document.Entry{}, err
 		}
 		for _, f := range d.Files {
 			if err := w.documents.Stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
-				return Entry{}, err
+				return document.Entry{}, err
 			}
 		}
 		entry = d.Entry
 	}
 	if w.twin != nil {
 		if err := w.twin.add(i, n); err != nil {
-			return Entry{}, fmt.Errorf("%s %s: %w", w.cluster.Plan.Machines[i].Kind(), n.Name, err)
+			return document.Entry{}, fmt.Errorf("%s %s: %w", w.cluster.Plan.Machines[i].Kind(), n.Name, err)
 		}
 	}
 	w.mu.Lock()

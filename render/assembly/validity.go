@@ -35,3 +35,12 @@ func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 	}
 	return from, until
 }
+
+// ValidUntil is when the first of m's certificates ends, or the bootstrap token that it joins with.
+func (r *Cluster) ValidUntil(m *plan.Machine) time.Time {
+	if m.Token {
+		return r.TokenExpiry(m)
+	}
+	_, until := r.Validity(m)
+	return until
+}

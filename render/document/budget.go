@@ -1,4 +1,4 @@
-package render
+package document
 
 import (
 	"cmp"
@@ -71,11 +71,11 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 
 // compressed is how long m's document of n is, compressed.
 func compressed(m *plan.Machine, n *node.Node) (int, error) {
-	plain, err := pack(m, n, 0)
+	plain, err := envelope(m, n, 0)
 	if err != nil {
 		return 0, err
 	}
-	doc, err := pack(m, n, len(plain)-1)
+	doc, err := envelope(m, n, len(plain)-1)
 	return len(doc), err
 }
 

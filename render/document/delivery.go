@@ -1,31 +1,30 @@
-package render
+package document
 
 import (
 	"crypto/sha512"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 
+	"kiln/render/assembly"
 	"kiln/render/cloudinit"
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
-	"kiln/render/terminal"
 )
 
-// bodyNames are the names of bodies, which lie beside documents.
-var bodyNames = map[plan.Format]string{plan.Ignition: "body.ign", plan.CloudInit: "body.sh"}
+// BodyNames are the names of bodies, which lie beside documents.
+var BodyNames = map[plan.Format]string{plan.Ignition: "body.ign", plan.CloudInit: "body.sh"}
 
-// divided returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
+// split returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
 // machine before.
-func (r *Cluster) divided(m *plan.Machine, n *node.Node) (own *node.Node, body *Output, err error) {
+func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, body *Output, err error) {
 	d := &m.Settings.Delivery
 	if !d.Fetches() {
 		return n, nil, nil
 	}
-	ca, err := r.deliveryCA(m)
+	ca, err := deliveryCA(c, m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +50,7 @@ func (r *Cluster) divided(m *plan.Machine, n *node.Node) (own *node.Node, body *
 		own = &node.Node{Name: n.Name, Role: n.Role}
 	}
 	remote.Named = m.System.Format == plan.CloudInit && rest.File("/etc/hostname") != nil
-	body = &Output{Name: bodyNames[m.System.Format]}
+	body = &Output{Name: BodyNames[m.System.Format]}
 	if m.System.Format == plan.Ignition {
 		body.Data, err = ignition.Pack(rest, 0)
 	} else {
@@ -80,16 +79,16 @@ func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
 func unreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }
 
 // deliveryCA is the certificate of the CA that m trusts where its body is; empty if it is one that its system trusts.
-func (r *Cluster) deliveryCA(m *plan.Machine) ([]byte, error) {
+func deliveryCA(c *assembly.Cluster, m *plan.Machine) ([]byte, error) {
 	d := &m.Settings.Delivery
 	switch {
 	case d.CA == "cluster":
-		return r.Public.CA.PEM(), nil
+		return c.Public.CA.PEM(), nil
 	case d.CAFrom == "":
 		return nil, nil
 	}
 	var out []byte
-	for block, rest := pem.Decode(r.Plan.Config.Text(d.CAFrom)); block != nil; block, rest = pem.Decode(rest) {
+	for block, rest := pem.Decode(c.Plan.Config.Text(d.CAFrom)); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			// Without the text that tools write before it.
 			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
@@ -99,35 +98,4 @@ func (r *Cluster) deliveryCA(m *plan.Machine) ([]byte, error) {
 		return nil, fmt.Errorf("delivery.caFrom: %s: no certificate in PEM", d.CAFrom)
 	}
 	return out, nil
-}
-
-// ErrBody is the cause when a body is not the one of its document.
-var ErrBody = errors.New("not the body that the document names: its SHA-512 is another; render both again, or name the right one")
-
-// Missing is the body that the machine of an unpacked document fetches; nil if it needs none, or if Fetch has got it.
-func (u *Unpacked) Missing() *UnpackedBody {
-	if u.node.Remote == nil {
-		return nil
-	}
-	return &UnpackedBody{terminal.Visible(u.node.Remote.URL, ""), terminal.Visible(u.node.Remote.SHA512, "")}
-}
-
-// Fetch completes the machine with its body.
-func (u *Unpacked) Fetch(body []byte) error {
-	sum := sha512.Sum512(body)
-	if u.node.Remote == nil || hex.EncodeToString(sum[:]) != u.node.Remote.SHA512 {
-		return ErrBody
-	}
-	rest, err := unpack(body)
-	if err != nil {
-		return errors.New(terminal.Visible(err.Error(), "\n"))
-	}
-	if rest.Remote != nil {
-		return errors.New("the body refers to another body")
-	}
-	joined := u.node.Join(rest)
-	conceal(&joined)
-	joined.NetworkConfig = u.node.NetworkConfig
-	u.node = &joined
-	return nil
 }

@@ -1,0 +1,99 @@
+package document
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kiln/render/cloudinit"
+	"kiln/render/compress"
+	"kiln/render/ignition"
+	"kiln/render/node"
+	"kiln/render/terminal"
+)
+
+// maxLayers is how often a document may be packed: a cloud's JSON around base64 around gzip, and once more.
+const maxLayers = 4
+
+// Parse reads a boot document in any form in which it is delivered or shown: Ignition or cloud-init,
+// plain, compressed, in base64, or in the JSON that a cloud's command line prints. It fails on anything
+// else, on what is damaged or cut off, and on what takes more than 64 MiB in any layer. No error quotes
+// what may be a secret.
+func Parse(doc []byte) (*node.Node, error) {
+	if len(doc) > compress.MaxDocument {
+		return nil, fmt.Errorf("larger than %d MiB: this is no boot document", compress.MaxDocument>>20)
+	}
+	for range maxLayers + 1 {
+		inner, packed, err := unwrap(doc)
+		switch {
+		case err != nil:
+			return nil, err
+		case packed:
+			doc = inner // no larger than the document, or than Gunzip lets through
+			continue
+		}
+		n, err := Decode(doc)
+		if err != nil {
+			return nil, errors.New(terminal.Visible(err.Error(), "\n"))
+		}
+		return n, nil
+	}
+	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
+}
+
+// Decode reads a boot document that is in no other packing.
+func Decode(doc []byte) (*node.Node, error) {
+	var n node.Node
+	var err error
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")):
+		n, err = ignition.Unpack(doc)
+	case bytes.HasPrefix(doc, []byte("#cloud-config")), cloudinit.IsMessage(doc):
+		n, err = cloudinit.Unpack(doc)
+	case cloudinit.IsBody(doc):
+		n, err = cloudinit.UnpackBody(doc)
+	default:
+		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, a body, or a machine's folder")
+	}
+	return &n, err
+}
+
+// unwrap takes one layer of packing off a document, if it has one.
+func unwrap(doc []byte) (inner []byte, packed bool, err error) {
+	text := bytes.TrimSpace(doc)
+	switch {
+	case bytes.HasPrefix(doc, []byte{0x1f, 0x8b}):
+		inner, err = compress.Gunzip(doc)
+		return inner, true, err
+	case bytes.HasPrefix(text, []byte(`"`)):
+		var value string
+		if json.Unmarshal(text, &value) != nil {
+			return nil, false, errors.New("begins like a string of JSON and is none: it is damaged or cut off")
+		}
+		return []byte(value), true, nil
+	case bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"UserData"`)):
+		// What aws ec2 describe-instance-attribute --attribute userData prints. An Ignition config has no such field, and escapes the quotes in
+		// its files.
+		var answer struct{ UserData struct{ Value string } }
+		if json.Unmarshal(text, &answer) != nil || answer.UserData.Value == "" {
+			return nil, false, errors.New("JSON with a field UserData that holds no document; ask for it with: aws ec2 describe-instance-attribute --attribute userData")
+		}
+		return []byte(answer.UserData.Value), true, nil
+	case len(text) > 0 && !slices.ContainsFunc(text, notBase64):
+		inner, err = base64.StdEncoding.DecodeString(string(text))
+		if err != nil {
+			err = errors.New("base64 that is damaged or cut off")
+		}
+		return inner, true, err
+	}
+	return nil, false, nil
+}
+
+// notBase64 says that a byte is in no base64, whatever lines it is broken into.
+func notBase64(b byte) bool {
+	return !(b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || strings.IndexByte("+/=\r\n", b) >= 0)
+}
