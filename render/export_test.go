@@ -7,6 +7,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/review"
 	"kiln/render/secret"
 )
 
@@ -17,7 +18,7 @@ func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) 
 
 // Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
 func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
-	t, err := r.twin()
+	t, err := review.NewTwin(r.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +31,11 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 			edit(n)
 			n.Sort()
 		}
-		if err := t.add(i, n); err != nil {
+		if err := t.Add(i, n); err != nil {
 			return nil, err
 		}
 	}
-	return t.files(), nil
+	return t.Files(), nil
 }
 
 // CheckHolds holds the marks of a machine's files to a table of secrets.

@@ -16,6 +16,7 @@ import (
 	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/plan"
+	"kiln/render/review"
 )
 
 // maxConfig bounds what is read as a configuration or bundle; config.Parse has its own, smaller limit.
@@ -160,7 +161,7 @@ func Public(path string) (*pki.Public, error) {
 // Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
 // beside the document, or from in if path is "-". What the machine fetches is read from the file body or, if that is empty, from the one that lies beside the
 // document; where there is none, Missing tells.
-func Unpack(path, body string, in io.Reader) (*Unpacked, error) {
+func Unpack(path, body string, in io.Reader) (*review.Unpacked, error) {
 	if path == "-" {
 		data, err := folder.ReadUpTo("standard input", in, compress.MaxDocument)
 		if err != nil {
@@ -183,7 +184,7 @@ func Unpack(path, body string, in io.Reader) (*Unpacked, error) {
 }
 
 // withBody reads the document that is called name, and its body from a file or from one in the folder dir, if there is one.
-func withBody(name string, data []byte, body, dir string) (*Unpacked, error) {
+func withBody(name string, data []byte, body, dir string) (*review.Unpacked, error) {
 	u, err := parseDocument(name, data)
 	if err != nil {
 		return nil, err
@@ -213,8 +214,8 @@ func withBody(name string, data []byte, body, dir string) (*Unpacked, error) {
 	return u, nil
 }
 
-func parseDocument(name string, data []byte) (*Unpacked, error) {
-	u, err := ParseDocument(data)
+func parseDocument(name string, data []byte) (*review.Unpacked, error) {
+	u, err := review.ParseDocument(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -224,7 +225,7 @@ func parseDocument(name string, data []byte) (*Unpacked, error) {
 // maxBeside bounds what is delivered beside a document.
 const maxBeside = 1 << 20
 
-func unpackFolder(dir, body string) (*Unpacked, error) {
+func unpackFolder(dir, body string) (*review.Unpacked, error) {
 	for _, name := range []string{"config.ign", "user-data"} {
 		data, err := folder.Read(filepath.Join(dir, name), compress.MaxDocument)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -237,11 +238,13 @@ func unpackFolder(dir, body string) (*Unpacked, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, into := range map[string]*[]byte{"network-config": &u.node.NetworkConfig, "meta-data": &u.metaData} {
+		var networkConfig, metaData []byte
+		for name, into := range map[string]*[]byte{document.NetworkConfigFile: &networkConfig, "meta-data": &metaData} {
 			if *into, err = folder.Read(filepath.Join(dir, name), maxBeside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
+		u.Beside(networkConfig, metaData)
 		return u, nil
 	}
 	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
@@ -263,7 +266,7 @@ func TwinState(dir string) (*change.Cluster, error) {
 
 // IsTwin reports whether a folder has an INDEX, as a review twin has.
 func IsTwin(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, IndexFile))
+	_, err := os.Stat(filepath.Join(dir, review.IndexFile))
 	return err == nil
 }
 
@@ -281,9 +284,9 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	files, err := documentsTwin(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
+	files, err := review.FromDocuments(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return FilesState(files)
+	return review.Read(files)
 }

@@ -1,14 +1,13 @@
 package render
 
 import (
-	"io/fs"
-
 	"kiln/render/change"
+	"kiln/render/review"
 )
 
 // State returns the cluster as it would be rendered, to be compared. It needs no secret.
 func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
-	t, err := r.twin()
+	t, err := review.NewTwin(r.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -16,18 +15,5 @@ func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
 	if _, err := w.machines(); err != nil {
 		return nil, err
 	}
-	return FilesState(t.files())
-}
-
-// FilesState reads the review twin that consists of these files, by their paths below its folder.
-func FilesState(files map[string][]byte) (*change.Cluster, error) { return change.Read(among(files)) }
-
-// among opens files that are in memory.
-func among(files map[string][]byte) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if data, ok := files[name]; ok {
-			return data, nil
-		}
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
+	return review.Read(t.Files())
 }

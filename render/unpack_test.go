@@ -128,7 +128,7 @@ func everything(t testing.TB, u *render.Unpacked, paths []string) map[string][]b
 func written(t testing.TB, u *render.Unpacked) map[string][]byte {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	_, err := u.Write(dir)
+	_, err := render.WriteUnpacked(u, dir)
 	require.NoError(t, err)
 	out := map[string][]byte{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -389,7 +389,7 @@ func TestUnpackWriteRefuses(t *testing.T) {
 			u, err := render.ParseDocument([]byte(doc))
 			require.NoError(t, err)
 			dir := t.TempDir()
-			_, err = u.Write(filepath.Join(dir, "out"))
+			_, err = render.WriteUnpacked(u, filepath.Join(dir, "out"))
 			require.Error(t, err)
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)

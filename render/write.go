@@ -12,13 +12,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
-	"kiln/render/change"
 	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/plan"
+	"kiln/render/review"
 )
 
 // Names of files in the output folder.
@@ -73,7 +72,7 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	w := &writer{cluster: r, out: out, options: o}
 	if o.Review != "" {
 		var err error
-		if w.twin, err = r.twin(); err != nil {
+		if w.twin, err = review.NewTwin(r.Cluster); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +146,7 @@ type writer struct {
 	out               string
 	options           Options
 	documents, review *folder.Folder // nil if they are not wanted
-	twin              *twin          // with review
+	twin              *review.Twin   // with review
 	diffs             []Diff         // of the twin, with Check
 
 	mu     sync.Mutex
@@ -328,7 +327,7 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 		entry = d.Entry
 	}
 	if w.twin != nil {
-		if err := w.twin.add(i, n); err != nil {
+		if err := w.twin.Add(i, n); err != nil {
 			return document.Entry{}, fmt.Errorf("%s %s: %w", w.cluster.Plan.Machines[i].Kind(), n.Name, err)
 		}
 	}
@@ -347,16 +346,16 @@ func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{
 		Dir: dir, Mode: 0o644, Check: w.options.Check, What: "a review twin", Flag: "--review", Folders: true,
-		List: IndexFile, Paths: func(list []byte) ([]string, error) {
-			there, err := parseTwin(filepath.Join(dir, IndexFile), list)
+		List: review.IndexFile, Paths: func(list []byte) ([]string, error) {
+			there, err := review.ParseHeading(filepath.Join(dir, review.IndexFile), list)
 			if err != nil {
 				return nil, err
 			}
-			if there.cluster != w.cluster.Public.Cluster {
+			if there.Cluster != w.cluster.Public.Cluster {
 				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --review", dir, ErrForeign,
-					there.name, there.cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+					there.Name, there.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
 			}
-			return there.folders, err
+			return there.Folders, err
 		},
 	}
 	if o.Check {
@@ -370,73 +369,32 @@ func (w *writer) openTwin() (err error) {
 	return err
 }
 
-// twinThere is what a twin's INDEX says: which cluster it is of, and the folders that are the twin's.
-type twinThere struct {
-	name, cluster string
-	folders       []string
-}
-
-// parseTwin reads the INDEX of a twin. That of something else is an error.
-func parseTwin(name string, index []byte) (*twinThere, error) {
-	there, version := &twinThere{folders: []string{sharedFolder}}, ""
-	if _, err := fmt.Sscanf(string(index), change.Mark, &there.name, &there.cluster, &version); err != nil {
-		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", name, IndexFile)
-	}
-	for line := range strings.Lines(string(index)) {
-		switch words := strings.Fields(line); {
-		case len(words) < 2 || !fs.ValidPath(words[1]) || strings.ContainsAny(words[1], "/\\") || words[1][0] == '.':
-		case words[0] == "node":
-			there.folders = append(there.folders, words[1])
-		case words[0] == "pool":
-			there.folders = append(there.folders, path.Join("pools", words[1]))
-		}
-	}
-	return there, nil
-}
-
 // finishTwin stages the twin, and finds what is no longer rendered: all else in the folders of machines.
 func (w *writer) finishTwin() error {
-	files := w.twin.files()
+	files := w.twin.Files()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := w.review.Stage(name, files[name]); err != nil {
 			return err
 		}
 	}
-	own := []string{sharedFolder}
-	for i := range w.twin.heads {
-		own = append(own, w.twin.heads[i].folder())
-	}
-	return w.review.MarkStale(own...)
+	return w.review.MarkStale(w.twin.Folders()...)
 }
 
-// Write writes the machine's files below a new folder, its owner's alone, and an INDEX that tells modes, owners, links and units. It returns how many of
-// them are secrets. A document with paths that lead elsewhere, or that no folder can hold, is refused, and nothing of it stays.
-func (u *Unpacked) Write(dir string) (secrets int, err error) {
-	taken := map[string]bool{"/" + IndexFile: true}
-	for _, f := range u.node.Files {
-		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
-			return 0, fmt.Errorf("file %q: not an absolute, clean path: this is no document of kiln's; list it without --out", f.Path)
-		}
-		if taken[f.Path] {
-			return 0, fmt.Errorf("file %q: the path is used twice, or is that of the list of files; list the document without --out", f.Path)
-		}
-		taken[f.Path] = true
+// WriteUnpacked writes the files of an unpacked machine below a new folder, its owner's alone. It returns
+// how many of them are secrets. A document with paths that lead elsewhere, or that no folder can hold, is
+// refused, and nothing of it stays.
+func WriteUnpacked(u *review.Unpacked, dir string) (secrets int, err error) {
+	files, secrets, err := u.Folder()
+	if err != nil {
+		return 0, err
 	}
 	err = folder.Make(dir, func(root *os.Root) error {
-		write := func(name string, content []byte) error {
-			return errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, content, 0o600))
-		}
-		for i := range u.node.Files {
-			f := &u.node.Files[i]
-			content, secret := u.content(f)
-			if secret {
-				secrets++
-			}
-			if err := write(strings.TrimPrefix(f.Path, "/"), content); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if err := errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, files[name], 0o600)); err != nil {
 				return err
 			}
 		}
-		return write(IndexFile, u.List())
+		return nil
 	})
 	return secrets, err
 }

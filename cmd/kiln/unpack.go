@@ -112,7 +112,7 @@ func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 			return err
 		}
 	}
-	secrets, err := u.Write(f.out)
+	secrets, err := render.WriteUnpacked(u, f.out)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package render
+package review
 
 import (
 	"bytes"
@@ -25,15 +25,6 @@ type entry struct {
 // compare puts entries into the order of an INDEX.
 func (e *entry) compare(other *entry) int {
 	return cmp.Or(cmp.Compare(slices.Index(indexKinds, e.kind), slices.Index(indexKinds, other.kind)), cmp.Compare(e.id, other.id))
-}
-
-// Index lists a machine: one line for each user, directory, file, link and unit, sorted, with mode and owner.
-func Index(n *node.Node) []byte {
-	var b bytes.Buffer
-	for _, e := range entries(n) {
-		b.WriteString(e.text)
-	}
-	return b.Bytes()
 }
 
 // entries returns everything that a machine has, in the order of its INDEX.

@@ -1,4 +1,4 @@
-package render
+package review
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,6 +25,11 @@ type Unpacked struct {
 	node     *node.Node // as the document has it; files that are concealed are marked
 	metaData []byte     // what cloud-init got beside it
 	shown    bool       // secrets too
+}
+
+// Beside adds what cloud-init gets beside its user-data. Each of them may be empty.
+func (u *Unpacked) Beside(networkConfig, metaData []byte) {
+	u.node.NetworkConfig, u.metaData = networkConfig, metaData
 }
 
 // ShowSecrets ends the concealment.
@@ -174,6 +180,30 @@ func (u *Unpacked) Tree() []byte {
 		}
 	}
 	return slices.Concat(before.Bytes(), after.Bytes())
+}
+
+// Folder returns the files of the machine by their paths below a folder, with an INDEX that tells
+// modes, owners, links and units, and how many of them are secrets. It fails for paths that lead out of
+// the folder and for paths that are used twice.
+func (u *Unpacked) Folder() (files map[string][]byte, secrets int, err error) {
+	files = map[string][]byte{}
+	for i := range u.node.Files {
+		f := &u.node.Files[i]
+		name := strings.TrimPrefix(f.Path, "/")
+		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
+			return nil, 0, fmt.Errorf("file %q: not an absolute, clean path: this is no document of kiln's; list it without --out", f.Path)
+		}
+		if _, taken := files[name]; taken || name == IndexFile {
+			return nil, 0, fmt.Errorf("file %q: the path is used twice, or is that of the list of files; list the document without --out", f.Path)
+		}
+		content, secret := u.content(f)
+		if secret {
+			secrets++
+		}
+		files[name] = content
+	}
+	files[IndexFile] = u.List()
+	return files, secrets, nil
 }
 
 // UnpackedMachine is an unpacked machine for programs.

@@ -1,4 +1,4 @@
-package render
+package review
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"kiln/render/secret"
 )
 
-// documentsTwin is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
+// FromDocuments is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
 // names of its secrets; the inventory has them, and the table of secrets where each lies. What cannot be told from both is not said: the
 // generation of a CA whose key is on no machine, and the operator's kubeconfig.
-func documentsTwin(inv *document.Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
+func FromDocuments(inv *document.Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
 	heads := make([]twinHead, len(inv.Documents))
 	known := map[string]bool{} // all secrets of the cluster
 	for i, e := range inv.Documents {
@@ -30,7 +30,7 @@ func documentsTwin(inv *document.Inventory, open func(name string) ([]byte, erro
 			known[name] = true
 		}
 	}
-	t := newTwin(fmt.Sprintf(change.Mark, inv.Name, inv.Cluster, inv.Kubernetes)+factLines(inv.Facts), heads)
+	t := emptyTwin(fmt.Sprintf(change.Mark, inv.Name, inv.Cluster, inv.Kubernetes)+factLines(inv.Facts), heads)
 	for i, e := range inv.Documents {
 		data, err := open(e.Document)
 		if err != nil {
@@ -61,11 +61,11 @@ func documentsTwin(inv *document.Inventory, open func(name string) ([]byte, erro
 			m.own[name] = true
 		}
 		m.restore(u.node)
-		if err := t.add(i, u.node); err != nil {
+		if err := t.Add(i, u.node); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Document, err)
 		}
 	}
-	return t.files(), nil
+	return t.Files(), nil
 }
 
 // marks gives the files of an unpacked machine the marks that they had when it was rendered.

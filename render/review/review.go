@@ -1,4 +1,7 @@
-package render
+// Package review writes and reads what people may see of a cluster: the review twin, a folder that is
+// safe for git and comparable, and the contents of an unpacked document. Nothing in it is computed from
+// a secret.
+package review
 
 import (
 	"bytes"
@@ -8,6 +11,7 @@ import (
 	"strings"
 
 	"kiln/pki"
+	"kiln/render/assembly"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -57,12 +61,12 @@ func certificates(data []byte) (lines []string) {
 }
 
 // reviewedAdmin is the line of the operator's kubeconfig, which is on no machine.
-func (r *Cluster) reviewedAdmin() (string, error) {
-	spec := r.Public.AdminSpec(r.Plan)
-	cert, err := r.Public.Template(spec)
+func reviewedAdmin(c *assembly.Cluster) (string, error) {
+	spec := c.Public.AdminSpec(c.Plan)
+	cert, err := c.Public.Template(spec)
 	if err != nil {
 		return "", err
 	}
-	secret := r.Public.Mark(spec.Name)
-	return fmt.Sprintf("file %s %s <secret %s>\n%s\n", plan.AdminFile, r.Plan.EndpointURL(), secret, indented("certificate "+secret+": "+pki.Summary(cert))), nil
+	secret := c.Public.Mark(spec.Name)
+	return fmt.Sprintf("file %s %s <secret %s>\n%s\n", plan.AdminFile, c.Plan.EndpointURL(), secret, indented("certificate "+secret+": "+pki.Summary(cert))), nil
 }

@@ -1,4 +1,4 @@
-package render
+package review
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"kiln/render/assembly"
 	"kiln/render/change"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -23,7 +24,7 @@ const (
 	sharedFolder = change.Shared
 )
 
-// twin is the cluster as a reviewer sees it, safe for git. Each machine has a folder with an INDEX of everything that it has and its files as
+// Twin is the cluster as a reviewer sees it, safe for git. Each machine has a folder with an INDEX of everything that it has and its files as
 // they will lie on it; secrets are names there, certificates lines.
 //
 // Most of a machine is equal on many. Written a thousand times it would be seen by nobody, and a change of it would fill every
@@ -37,7 +38,7 @@ const (
 //
 // Where a thing lies depends on how many have it and never on the order of machines: one more or one less moves nothing, unless it decides
 // a majority. A group of one machine shares nothing. Hashes are nowhere, or a change of what is shared would show on every machine.
-type twin struct {
+type Twin struct {
 	head     string     // of its INDEX, without the machines' lines
 	heads    []twinHead // of the machines
 	machines [][]*entry // what each of them has
@@ -71,31 +72,31 @@ func (h *twinHead) folder() string {
 // group is the name of the machines that share things: those of one role and system.
 func (h *twinHead) group() string { return h.role + "-" + h.os }
 
-func newTwin(head string, heads []twinHead) *twin {
-	return &twin{head: head, heads: heads, machines: make([][]*entry, len(heads)), known: map[entryKey]*entry{}}
+func emptyTwin(head string, heads []twinHead) *Twin {
+	return &Twin{head: head, heads: heads, machines: make([][]*entry, len(heads)), known: map[entryKey]*entry{}}
 }
 
-// twin returns the cluster's review twin, without the machines' things.
-func (r *Cluster) twin() (*twin, error) {
+// NewTwin returns the review twin of a cluster, without its machines.
+func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, change.Mark, r.Plan.Name, r.Public.Cluster, r.Plan.Version)
-	b.WriteString(factLines(r.Plan.Overview()))
-	admin, err := r.reviewedAdmin()
+	fmt.Fprintf(&b, change.Mark, c.Plan.Name, c.Public.Cluster, c.Plan.Version)
+	b.WriteString(factLines(c.Plan.Overview()))
+	admin, err := reviewedAdmin(c)
 	if err != nil {
 		return nil, err
 	}
 	b.WriteString(admin)
-	heads := make([]twinHead, r.Machines())
+	heads := make([]twinHead, c.Machines())
 	for i := range heads {
-		heads[i] = r.head(&r.Plan.Machines[i])
+		heads[i] = newHead(c, &c.Plan.Machines[i])
 	}
-	return newTwin(b.String(), heads), nil
+	return emptyTwin(b.String(), heads), nil
 }
 
-func (r *Cluster) head(m *plan.Machine) twinHead {
+func newHead(c *assembly.Cluster, m *plan.Machine) twinHead {
 	return twinHead{
 		pool: m.Pool, name: m.Name, role: m.Role, os: m.System.Name, platform: m.Platform.Name, format: string(m.System.Format),
-		kubelet: cmp.Or(m.Settings.KubeletVersion, r.Plan.Version), addresses: strings.Join(m.AddressStrings(), ","), until: r.ValidUntil(m),
+		kubelet: cmp.Or(m.Settings.KubeletVersion, c.Plan.Version), addresses: strings.Join(m.AddressStrings(), ","), until: c.ValidUntil(m),
 	}
 }
 
@@ -107,8 +108,8 @@ func factLines(facts []plan.Fact) string {
 	return b.String()
 }
 
-// add takes in the i-th machine of the plan. It may be called from several goroutines. Equal things are kept once.
-func (t *twin) add(i int, n *node.Node) error {
+// Add takes in the i-th machine of the plan. It may be called from several goroutines. Equal things are kept once.
+func (t *Twin) Add(i int, n *node.Node) error {
 	list := reviewed(n)
 	out := make([]*entry, len(list))
 	keys := make([]entryKey, len(list))
@@ -139,8 +140,8 @@ func (t *twin) add(i int, n *node.Node) error {
 	return nil
 }
 
-// files returns the twin, by paths below its folder.
-func (t *twin) files() map[string][]byte {
+// Files returns the twin, by paths below its folder.
+func (t *Twin) Files() map[string][]byte {
 	out := map[string][]byte{}
 	all := shared(t.machines, len(t.machines))
 	groups := map[string][][]*entry{}
@@ -185,6 +186,15 @@ func (t *twin) files() map[string][]byte {
 	return out
 }
 
+// Folders returns the folders that are the twin's, below its own.
+func (t *Twin) Folders() []string {
+	own := []string{sharedFolder}
+	for i := range t.heads {
+		own = append(own, t.heads[i].folder())
+	}
+	return own
+}
+
 // shared returns what at least so many machines have; nothing if there is only one.
 func shared(machines [][]*entry, enough int) map[*entry]bool {
 	if len(machines) < 2 {
@@ -225,7 +235,7 @@ func sorted(list map[*entry]bool) []*entry {
 }
 
 // index is the twin's own INDEX: the cluster and what all its machines follow from, the operator's kubeconfig, and a line for each machine.
-func (t *twin) index() []byte {
+func (t *Twin) index() []byte {
 	b := bytes.NewBufferString(t.head)
 	for _, h := range t.heads {
 		kind := "node"
