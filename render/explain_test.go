@@ -11,6 +11,7 @@ import (
 
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/explain"
 )
 
 // TestExplainEveryValue: of every static pod, setting of the API server, kubelet configuration and object of every case, each value is explained,
@@ -29,7 +30,7 @@ func TestExplainEveryValue(t *testing.T) {
 			for i := range r.Machines() {
 				n, err := r.Node(i)
 				require.NoError(t, err)
-				explainer := r.Explainer(i)
+				explainer := explain.Values(r.Cluster, &r.Plan.Machines[i])
 				for j := range n.Files {
 					f := &n.Files[j]
 					for _, field := range f.From {

@@ -1,10 +1,7 @@
 package render
 
 import (
-	"path"
-
 	"kiln/manifests"
-	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/review"
@@ -41,28 +38,6 @@ func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 // CheckHolds holds the marks of a machine's files to a table of secrets.
 func (r *Cluster) CheckHolds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
 	return r.checker().Holds(kinds, m, n)
-}
-
-// Explainer returns what explains the values in the files of the i-th machine as Explain does; each pipeline runs but once. It returns nil for a
-// file that goes through none.
-func (r *Cluster) Explainer(i int) func(f *node.File) (func(key string) (*config.Setting, error), error) {
-	m := &r.Plan.Machines[i]
-	ran := map[string][]version{}
-	return func(f *node.File) (func(key string) (*config.Setting, error), error) {
-		p := r.pipeline(m, f.Path)
-		if p == nil {
-			return nil, nil
-		}
-		dir := path.Dir(f.Path)
-		if ran[dir] == nil {
-			var err error
-			if ran[dir], err = p.versions(); err != nil {
-				return nil, err
-			}
-		}
-		stages, err := r.stages(p, ran[dir])
-		return func(key string) (*config.Setting, error) { return valueAt(f, key, stages) }, err
-	}
 }
 
 // Unified compares two texts.

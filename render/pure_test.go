@@ -40,7 +40,7 @@ func TestImports(t *testing.T) {
 	may := map[string][]string{
 		"kiln/cmd/kiln":          {"kiln/render/terminal", "kiln/render/media", "kiln/render/media/iso9660", "kiln/pki", "kiln/render", "kiln/render/change", "kiln/render/config", "kiln/render/folder", "kiln/render/plan", "kiln/render/report", "kiln/cmd/kiln/serve"},
 		"kiln/cmd/kiln/serve":    {"kiln/pki", "kiln/render", "kiln/render/compress", "kiln/render/folder", "kiln/render/media", "kiln/render/plan", "kiln/render/terminal"},
-		"kiln/render":            {"kiln/manifests", "kiln/pki", "kiln/render/assembly", "kiln/render/change", "kiln/render/check", "kiln/render/compress", "kiln/render/config", "kiln/render/credential", "kiln/render/document", "kiln/render/folder", "kiln/render/node", "kiln/render/plan", "kiln/render/review", "kiln/render/terminal"},
+		"kiln/render":            {"kiln/pki", "kiln/render/assembly", "kiln/render/change", "kiln/render/check", "kiln/render/compress", "kiln/render/config", "kiln/render/document", "kiln/render/explain", "kiln/render/folder", "kiln/render/node", "kiln/render/plan", "kiln/render/review"},
 		"kiln/render/preflight":  {"kiln/render/config", "kiln/render/plan"},
 		"kiln/render/ignition":   {"kiln/render/compress", "kiln/render/node"},
 		"kiln/render/cloudinit":  {"kiln/render/compress", "kiln/render/node"},
@@ -57,6 +57,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/assembly":   {"kiln/manifests", "kiln/patches", "kiln/pki", "kiln/render/cloudinit", "kiln/render/config", "kiln/render/credential", "kiln/render/ignition", "kiln/render/interfaces", "kiln/render/node", "kiln/render/plan", "kiln/render/preflight", "kiln/templates"},
 		"kiln/render/document":   {"kiln/render/assembly", "kiln/render/cloudinit", "kiln/render/compress", "kiln/render/config", "kiln/render/ignition", "kiln/render/node", "kiln/render/plan", "kiln/render/secret", "kiln/render/terminal"},
 		"kiln/render/review":     {"kiln/pki", "kiln/render/assembly", "kiln/render/change", "kiln/render/credential", "kiln/render/document", "kiln/render/node", "kiln/render/plan", "kiln/render/secret", "kiln/render/terminal"},
+		"kiln/render/explain":    {"kiln/manifests", "kiln/render/assembly", "kiln/render/config", "kiln/render/credential", "kiln/render/node", "kiln/render/plan"},
 		// It must not import what it judges.
 		"kiln/render/check":         {"kiln/manifests", "kiln/pki", "kiln/render/config", "kiln/render/credential", "kiln/render/node", "kiln/render/plan", "kiln/render/secret", "kiln/templates"},
 		"kiln/render/secret":        {"kiln/manifests", "kiln/pki", "kiln/render/config", "kiln/render/credential", "kiln/render/node", "kiln/render/plan", "kiln/templates"},

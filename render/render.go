@@ -11,6 +11,7 @@ import (
 	"kiln/render/check"
 	"kiln/render/config"
 	"kiln/render/document"
+	"kiln/render/explain"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -40,7 +41,7 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	r := &Cluster{Cluster: a}
 	r.checker = sync.OnceValue(func() *check.Checker {
 		return check.New(&check.Cluster{
-			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle, Objects: r.Objects, Joining: r.Joining, Origin: r.Origin,
+			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle, Objects: r.Objects, Joining: r.Joining, Origin: func(m *plan.Machine, f *node.File) []config.Place { return explain.Origin(a, m, f) },
 		})
 	})
 	return r, nil
@@ -66,4 +67,11 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 		return nil, err
 	}
 	return n, r.Check(&r.Plan.Machines[i], n)
+}
+
+// Explain says what the file at a path is on a machine or, with a colon and a key behind the path, which
+// stage of the rendering gave the value there. Of a secret it tells the name and the generation alone. A
+// *config.Unknown says that there is no such machine, file or key.
+func (r *Cluster) Explain(machine, asked string) (*explain.Explanation, error) {
+	return explain.Explain(r.Cluster, machine, asked)
 }
