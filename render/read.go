@@ -257,7 +257,7 @@ func TwinState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	c, err := change.Read(func(name string) ([]byte, error) { return readInside(root, dir, name) })
+	c, err := review.ReadFrom(func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -284,9 +284,9 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	files, err := review.FromDocuments(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
+	c, err := review.FromDocuments(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return review.Read(files)
+	return c, nil
 }

@@ -2,7 +2,6 @@ package change
 
 import (
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 
@@ -65,7 +64,7 @@ func TestContents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := differences(key{"file", row.path}, &thing{content: []byte(row.old)}, &thing{content: []byte(row.new)})
+			got := differences(Key{"file", row.path}, &Entry{Content: []byte(row.old)}, &Entry{Content: []byte(row.new)})
 			require.Equal(t, row.want, shownFields(got))
 		})
 	}
@@ -84,7 +83,7 @@ func TestShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := differences(key{"file", "/x"}, &thing{shown: []string{row.old}}, &thing{shown: []string{row.new}})
+			got := differences(Key{"file", "/x"}, &Entry{Shown: []string{row.old}}, &Entry{Shown: []string{row.new}})
 			require.Equal(t, row.want, shownFields(got))
 		})
 	}
@@ -106,100 +105,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// files is a twin of one machine with these files of its own.
-func files(own map[string]string) map[string]string {
-	out := map[string]string{
-		"INDEX":      "kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 Kubernetes v1.36.3\nnode a worker flatcar metal ignition kubelet v1.36.3 until 2027\n",
-		"a/INDEX":    "file 0644 root:root /etc/motd\n",
-		"a/etc/motd": "hello\n",
+// oneMachine is the state of a cluster with one worker.
+func oneMachine(version string) *Cluster {
+	return &Cluster{
+		Name: "c", UUID: "00000000-0000-0000-0000-000000000000", Version: version,
+		Machines: []*Machine{{
+			Name: "a", Role: "worker", OS: "flatcar", Platform: "metal", Format: "ignition",
+			Facts: Facts{{"kubelet", "v1.36.3"}, {"until", "2027"}},
+		}},
 	}
-	for name, text := range own {
-		out[name] = text
-		if text == "" {
-			delete(out, name)
-		}
-	}
-	return out
-}
-
-func read(own map[string]string) (*Cluster, error) {
-	all := files(own)
-	return Read(func(name string) ([]byte, error) {
-		if text, ok := all[name]; ok {
-			return []byte(text), nil
-		}
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	})
-}
-
-// TestRead: whatever is no twin is an error that names the file.
-func TestRead(t *testing.T) {
-	t.Parallel()
-	c, err := read(nil)
-	require.NoError(t, err)
-	require.Len(t, c.Machines, 1)
-	require.Equal(t, "hello\n", string(c.Machines[0].things[key{"file", "/etc/motd"}].content))
-	for name, row := range map[string]struct {
-		own  map[string]string
-		want string
-	}{
-		"no INDEX":            {map[string]string{"INDEX": ""}, "INDEX"},
-		"another INDEX":       {map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin"},
-		"no machine's name":   {map[string]string{"INDEX": strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")}, `"$(id)" is no name of a machine`},
-		"no machine's INDEX":  {map[string]string{"a/INDEX": ""}, "a/INDEX"},
-		"a line of nothing":   {map[string]string{"a/INDEX": "what is this\n"}, `a/INDEX: "what is this" is no line of a review twin`},
-		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},
-		"a file that is gone": {map[string]string{"a/etc/motd": ""}, "a/INDEX names /etc/motd"},
-		"shared that is gone": {map[string]string{"a/INDEX": "with shared/all\n"}, "shared/all/INDEX"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := read(row.own)
-			require.ErrorContains(t, err, row.want)
-		})
-	}
-}
-
-// FuzzRead: no twin makes it panic, compare or plan included.
-func FuzzRead(f *testing.F) {
-	f.Add(files(nil)["INDEX"], "with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n")
-	f.Add(files(nil)["INDEX"], "file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\nunit a enabled\nuser a 1 /\n", "")
-	f.Add(files(nil)["INDEX"], "file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n")
-	f.Fuzz(func(t *testing.T, index, machine, text string) {
-		c, err := Read(func(name string) ([]byte, error) {
-			switch {
-			case name == Index:
-				return []byte(index), nil
-			case name == Shared+"/all/INDEX":
-				return []byte("unit b masked\n"), nil
-			case strings.HasSuffix(name, "/"+Index):
-				return []byte(machine), nil
-			}
-			return []byte(text), nil
-		})
-		if err != nil {
-			return
-		}
-		other, err := read(nil)
-		require.NoError(t, err)
-		for _, d := range []*Diff{Compare(c, other), Compare(other, c), Compare(c, c)} {
-			_ = d.Text(Form{Markdown: true})
-			p, err := New(d, Options{MaxUnavailable: "1"})
-			require.NoError(t, err)
-			_ = p.Text(Form{})
-		}
-		require.False(t, Compare(c, c).Changed())
-	})
 }
 
 // TestForce: refusals are overridden by name, and only those that are there.
 func TestForce(t *testing.T) {
 	t.Parallel()
-	a, err := read(nil)
-	require.NoError(t, err)
-	b, err := read(map[string]string{"INDEX": strings.Replace(files(nil)["INDEX"], "v1.36.3\nnode", "v1.38.0\nnode", 1)})
-	require.NoError(t, err)
-	d := Compare(a, b)
+	d := Compare(oneMachine("v1.36.3"), oneMachine("v1.38.0"))
 	p, err := New(d, Options{MaxUnavailable: "1"})
 	require.NoError(t, err)
 	require.Len(t, p.Refused, 1)

@@ -11,7 +11,7 @@ import (
 )
 
 // content compares two texts as what their file's name says they are, or line by line.
-func (f *fields) content(k key, old, new []byte) {
+func (f *fields) content(k Key, old, new []byte) {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
 		f.value("content", strconv.Itoa(len(old))+" bytes, not text", strconv.Itoa(len(new))+" bytes, not text")
 		return
@@ -48,11 +48,11 @@ func (f *fields) content(k key, old, new []byte) {
 func pointer(s string) *string { return &s }
 
 // form is what a file is written in, by its name.
-func form(k key) string {
-	if k.kind != "file" {
+func form(k Key) string {
+	if k.Kind != "file" {
 		return "yaml" // network-config, and JSON is YAML
 	}
-	switch dir := path.Dir(k.id); path.Ext(k.id) {
+	switch dir := path.Dir(k.ID); path.Ext(k.ID) {
 	case ".yaml", ".yml", ".json", ".conflist":
 		return "yaml"
 	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev", ".link", ".slice", ".nmconnection":
@@ -67,7 +67,7 @@ func form(k key) string {
 			return "settings"
 		}
 	}
-	return kilnFiles[k.id]
+	return kilnFiles[k.ID]
 }
 
 // kilnFiles are the forms of the hook's files (templates/doc.go). Its programs change with kiln and with what a machine has; git shows them line

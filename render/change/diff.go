@@ -74,21 +74,21 @@ func Compare(old, new *Cluster) *Diff {
 	f.value("name", old.Name, new.Name)
 	f.value("UUID", old.UUID, new.UUID)
 	f.value("Kubernetes", old.Version, new.Version)
-	for _, name := range slices.Sorted(maps.Keys(merged(old.Facts, new.Facts))) {
-		f.value(name, old.Facts[name], new.Facts[name])
+	for _, name := range factNames(old.Facts, new.Facts) {
+		f.value(name, old.Facts.Value(name), new.Facts.Value(name))
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(old.things), key.compare) {
-		b := new.things[k]
+	for _, a := range old.Entries {
+		b := new.Entries.Find(a.Key)
 		if b == nil {
 			continue // a folder of documents does not tell
 		}
-		for _, field := range differences(k, old.things[k], b) {
-			f.add(strings.TrimSpace(k.id+" "+field.Name), field.Old, field.New)
+		for _, field := range differences(a.Key, a, b) {
+			f.add(strings.TrimSpace(a.ID+" "+field.Name), field.Old, field.New)
 		}
 	}
 	d.Cluster = f
 
-	c := comparer{known: map[[2]*thing]*Change{}, equal: map[string]*Change{}}
+	c := comparer{known: map[[2]*Entry]*Change{}, equal: map[string]*Change{}}
 	for _, p := range d.machines {
 		if p.what() == Changed {
 			p.changes = c.machine(p)
@@ -123,7 +123,7 @@ func paired(old, new *Cluster) (out []*pair) {
 
 // comparer compares machines. What many share is compared once, and equal changes are one.
 type comparer struct {
-	known map[[2]*thing]*Change
+	known map[[2]*Entry]*Change
 	equal map[string]*Change
 }
 
@@ -134,31 +134,31 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 	f.value("operating system", p.old.OS, p.new.OS)
 	f.value("platform", p.old.Platform, p.new.Platform)
 	f.value("format", p.old.Format, p.new.Format)
-	for _, name := range slices.Sorted(maps.Keys(merged(p.old.Facts, p.new.Facts))) {
-		f.value(name, p.old.Facts[name], p.new.Facts[name])
+	for _, name := range factNames(p.old.Facts, p.new.Facts) {
+		f.value(name, p.old.Facts.Value(name), p.new.Facts.Value(name))
 	}
 	if len(f) > 0 {
 		out = append(out, c.one(&Change{Kind: "machine", What: Changed, Fields: f}))
 	}
-	before := map[key]key{} // by place
-	for k := range p.old.things {
-		before[k.place()] = k
+	before := map[Key]*Entry{} // by place
+	for _, a := range p.old.Entries {
+		before[a.place()] = a
 	}
-	var keys []key
-	pairs := map[key][2]*thing{}
-	for k, b := range p.new.things {
-		a := p.old.things[before[k.place()]]
-		delete(before, k.place())
+	var keys []Key
+	pairs := map[Key][2]*Entry{}
+	for _, b := range p.new.Entries {
+		a := before[b.place()]
+		delete(before, b.place())
 		if a != b {
-			keys = append(keys, k)
-			pairs[k] = [2]*thing{a, b}
+			keys = append(keys, b.Key)
+			pairs[b.Key] = [2]*Entry{a, b}
 		}
 	}
-	for _, k := range before {
-		keys = append(keys, k)
-		pairs[k] = [2]*thing{p.old.things[k]}
+	for _, a := range before {
+		keys = append(keys, a.Key)
+		pairs[a.Key] = [2]*Entry{a}
 	}
-	slices.SortFunc(keys, key.compare)
+	slices.SortFunc(keys, Key.Compare)
 	for _, k := range keys {
 		if change := c.thing(k, pairs[k]); change != nil {
 			out = append(out, change)
@@ -168,20 +168,20 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 }
 
 // thing returns how one thing changed; nil if it did not.
-func (c *comparer) thing(k key, both [2]*thing) *Change {
+func (c *comparer) thing(k Key, both [2]*Entry) *Change {
 	if change, ok := c.known[both]; ok {
 		return change
 	}
 	var change *Change
-	name := k.place().id
+	name := k.place().ID
 	switch old, new := both[0], both[1]; {
 	case old == nil:
-		change = c.one(&Change{Kind: k.kind, Name: name, What: Added, Fields: described(new)})
+		change = c.one(&Change{Kind: k.Kind, Name: name, What: Added, Fields: described(new)})
 	case new == nil:
-		change = c.one(&Change{Kind: k.kind, Name: name, What: Removed})
+		change = c.one(&Change{Kind: k.Kind, Name: name, What: Removed})
 	default:
 		if f := differences(k, old, new); len(f) > 0 {
-			change = c.one(&Change{Kind: k.kind, Name: name, What: Changed, Fields: f})
+			change = c.one(&Change{Kind: k.Kind, Name: name, What: Changed, Fields: f})
 		}
 	}
 	c.known[both] = change
@@ -189,12 +189,12 @@ func (c *comparer) thing(k key, both [2]*thing) *Change {
 }
 
 // described tells what is said of a thing that is new.
-func described(t *thing) []Field {
+func described(t *Entry) []Field {
 	var f fields
-	for _, name := range slices.Sorted(maps.Keys(t.traits)) {
-		f.value(name, "", t.traits[name])
+	for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
+		f.value(name, "", t.Traits[name])
 	}
-	f.value("secret", "", generationOf(t.secret))
+	f.value("secret", "", generationOf(t.Secret))
 	return f
 }
 
@@ -273,9 +273,18 @@ func grouped(machines []*pair) []Group {
 	out := make([]Group, len(list))
 	for i, g := range list {
 		slices.SortStableFunc(g.Changes, func(a, b Change) int {
-			return key{a.Kind, a.Name}.compare(key{b.Kind, b.Name})
+			return Key{a.Kind, a.Name}.Compare(Key{b.Kind, b.Name})
 		})
 		out[i] = g.Group
 	}
 	return out
+}
+
+// factNames returns the names of the facts of two states, sorted.
+func factNames(a, b Facts) (names []string) {
+	for _, fact := range slices.Concat(a, b) {
+		names = append(names, fact.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -59,17 +59,17 @@ func (f *fields) set(name string, old, new []string) {
 }
 
 // differences compares two things at one place, by what they are.
-func differences(k key, old, new *thing) []Field {
+func differences(k Key, old, new *Entry) []Field {
 	var f fields
-	for _, name := range slices.Sorted(maps.Keys(merged(old.traits, new.traits))) {
-		f.value(name, old.traits[name], new.traits[name])
+	for _, name := range slices.Sorted(maps.Keys(merged(old.Traits, new.Traits))) {
+		f.value(name, old.Traits[name], new.Traits[name])
 	}
-	if a, b := generationOf(old.secret), generationOf(new.secret); told(a, b) {
+	if a, b := generationOf(old.Secret), generationOf(new.Secret); told(a, b) {
 		f.value("secret", a, b)
 	}
-	f.shown(k, old.shown, new.shown)
-	if old.content != nil && new.content != nil && !bytes.Equal(old.content, new.content) {
-		f.content(k, old.content, new.content)
+	f.shown(k, old.Shown, new.Shown)
+	if old.Content != nil && new.Content != nil && !bytes.Equal(old.Content, new.Content) {
+		f.content(k, old.Content, new.Content)
 	}
 	return f
 }
@@ -101,15 +101,15 @@ const ObjectsDir = "/etc/kiln/objects/"
 var number = regexp.MustCompile(`^[0-9]{3}-`)
 
 // place is what a thing is told by: objects without their numbers.
-func (k key) place() key {
-	if dir, name := path.Split(k.id); k.kind == "file" && dir == ObjectsDir {
-		return key{k.kind, dir + number.ReplaceAllString(name, "")}
+func (k Key) place() Key {
+	if dir, name := path.Split(k.ID); k.Kind == "file" && dir == ObjectsDir {
+		return Key{k.Kind, dir + number.ReplaceAllString(name, "")}
 	}
 	return k
 }
 
 // shown compares what stands in place of contents: certificates by their parts, other lines as they are.
-func (f *fields) shown(k key, old, new []string) {
+func (f *fields) shown(k Key, old, new []string) {
 	oldCerts, oldRest := certificates(old)
 	newCerts, newRest := certificates(new)
 	for i := range max(len(oldCerts), len(newCerts)) {
@@ -122,7 +122,7 @@ func (f *fields) shown(k key, old, new []string) {
 		}
 		f.certificate(a, b)
 	}
-	if k.id == ObjectsDir+"index" {
+	if k.ID == ObjectsDir+"index" {
 		for _, list := range [][]string{oldRest, newRest} {
 			for i := range list {
 				list[i] = number.ReplaceAllString(list[i], "")

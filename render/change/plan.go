@@ -250,11 +250,11 @@ func (c *Cluster) has(name string) bool {
 	})
 }
 
-func (m *Machine) addresses() []string { return commas(m.Facts["addresses"]) }
+func (m *Machine) addresses() []string { return commas(m.Facts.Value("addresses")) }
 
 // member says that the machine carries a member of etcd.
 func (m *Machine) member() bool {
-	return m.things[key{"file", "/etc/kubernetes/manifests/etcd.yaml"}] != nil
+	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
 }
 
 // members are the machines with a member of etcd.

@@ -76,10 +76,10 @@ func otherCluster(d *Diff, _ []*fate) string {
 // fact refuses that a fact of the cluster changes.
 func fact(name, why string) func(*Diff, []*fate) string {
 	return func(d *Diff, _ []*fate) string {
-		if d.old.Facts[name] == d.new.Facts[name] {
+		if d.old.Facts.Value(name) == d.new.Facts.Value(name) {
 			return ""
 		}
-		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts[name], d.new.Facts[name], why)
+		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts.Value(name), d.new.Facts.Value(name), why)
 	}
 }
 
@@ -115,7 +115,7 @@ func rotated(name, why string) func(*Diff, []*fate) string {
 
 // movedRanges: a running machine's pods get other addresses.
 func movedRanges(d *Diff, fates []*fate) string {
-	if d.old.Facts["pod subnets"] != d.new.Facts["pod subnets"] || d.old.Facts["pod network"] != d.new.Facts["pod network"] {
+	if d.old.Facts.Value("pod subnets") != d.new.Facts.Value("pod subnets") || d.old.Facts.Value("pod network") != d.new.Facts.Value("pod network") {
 		return "" // said already
 	}
 	var names []string
@@ -132,8 +132,8 @@ func movedRanges(d *Diff, fates []*fate) string {
 
 // lostEndpoint: the workers that run look for the API servers under a name that the new certificates lack.
 func lostEndpoint(d *Diff, _ []*fate) string {
-	old := d.old.Facts["endpoint"]
-	if old == d.new.Facts["endpoint"] || old == "" {
+	old := d.old.Facts.Value("endpoint")
+	if old == d.new.Facts.Value("endpoint") || old == "" {
 		return ""
 	}
 	host := old
@@ -141,14 +141,14 @@ func lostEndpoint(d *Diff, _ []*fate) string {
 		host = u.Hostname()
 	}
 	for _, m := range d.new.Machines {
-		t := m.things[key{"file", "/etc/kubernetes/pki/apiserver.crt"}]
+		t := m.Entries.Find(Key{"file", "/etc/kubernetes/pki/apiserver.crt"})
 		if t == nil {
 			continue
 		}
-		certs, _ := certificates(t.shown)
+		certs, _ := certificates(t.Shown)
 		for _, c := range certs {
 			if !covers(commas(c.parts["names"]), host) {
-				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, which is no name of the new API servers' certificates", old, d.new.Facts["endpoint"], host)
+				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, which is no name of the new API servers' certificates", old, d.new.Facts.Value("endpoint"), host)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func plural(n int, thing string) string {
 func kubeletSkew(d *Diff, _ []*fate) string {
 	var names []string
 	for _, m := range d.old.Machines {
-		if k := minor(m.Facts["kubelet"]); m.Role == worker && k >= 0 && minor(d.new.Version)-k > 3 {
+		if k := minor(m.Facts.Value("kubelet")); m.Role == worker && k >= 0 && minor(d.new.Version)-k > 3 {
 			names = append(names, m.title())
 		}
 	}
@@ -249,8 +249,8 @@ func otherRole(_ *Diff, fates []*fate) string {
 // restored: the documents bring etcd back from a snapshot.
 func restored(d *Diff, _ []*fate) string {
 	for _, m := range d.new.Machines {
-		if t := m.things[key{"file", "/etc/kiln/machine"}]; t != nil {
-			for _, s := range assignments(t.content) {
+		if t := m.Entries.Find(Key{"file", "/etc/kiln/machine"}); t != nil {
+			for _, s := range assignments(t.Content) {
 				if s.name == "etcd_snapshot" && s.values[0] != "" {
 					return "the new documents bring etcd back from a snapshot: no order keeps what runs"
 				}

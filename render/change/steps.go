@@ -61,9 +61,9 @@ func (s *steps) all() []Step {
 
 // balanced says that workers get a balancer of their own, which they did not have.
 func (s *steps) balanced() bool {
-	balancer := key{"file", "/etc/kubernetes/haproxy.cfg"}
+	balancer := Key{"file", "/etc/kubernetes/haproxy.cfg"}
 	return slices.ContainsFunc(s.fates, func(f *fate) bool {
-		return f.what() == Changed && f.old.things[balancer] == nil && f.new.things[balancer] != nil
+		return f.what() == Changed && f.old.Entries.Find(balancer) == nil && f.new.Entries.Find(balancer) != nil
 	})
 }
 
@@ -257,8 +257,8 @@ func (d *Diff) workers() (out []string) {
 // image tells which kubelet the machines' images must have, if it is another one than before: documents bring none.
 func (s *steps) image(list []*fate) string {
 	for _, f := range list {
-		if f.old == nil || f.old.Facts["kubelet"] != f.new.Facts["kubelet"] {
-			return ", an image with kubelet " + f.new.Facts["kubelet"]
+		if f.old == nil || f.old.Facts.Value("kubelet") != f.new.Facts.Value("kubelet") {
+			return ", an image with kubelet " + f.new.Facts.Value("kubelet")
 		}
 	}
 	return ""
@@ -278,7 +278,7 @@ func drain(name string) string {
 
 // ready is the wait for a Node like m.
 func ready(name string, m *Machine) string {
-	return "kubectl get node " + name + " says Ready, " + m.Facts["kubelet"]
+	return "kubectl get node " + name + " says Ready, " + m.Facts.Value("kubelet")
 }
 
 // etcdctl tells how to call the program beside a member that stays, as the member itself.

@@ -17,19 +17,18 @@ type Item struct {
 }
 
 // Items are the things of a machine, in the order of an INDEX.
-func (m *Machine) Items() []Item { return items(m.things) }
+func (m *Machine) Items() []Item { return items(m.Entries) }
 
 // Items are the things that the cluster has once: the operator's kubeconfig.
-func (c *Cluster) Items() []Item { return items(c.things) }
+func (c *Cluster) Items() []Item { return items(c.Entries) }
 
-func items(things map[key]*thing) (out []Item) {
-	for _, k := range slices.SortedFunc(maps.Keys(things), key.compare) {
-		t := things[k]
+func items(entries Entries) (out []Item) {
+	for _, t := range entries {
 		var traits []string
-		for _, name := range slices.Sorted(maps.Keys(t.traits)) {
-			traits = append(traits, t.traits[name])
+		for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
+			traits = append(traits, t.Traits[name])
 		}
-		out = append(out, Item{Kind: k.kind, Name: k.id, Traits: strings.TrimSpace(strings.Join(traits, " ")), Secret: t.secret, Shown: t.shown, Content: t.content})
+		out = append(out, Item{Kind: t.Kind, Name: t.ID, Traits: strings.TrimSpace(strings.Join(traits, " ")), Secret: t.Secret, Shown: t.Shown, Content: t.Content})
 	}
 	return out
 }

@@ -48,7 +48,7 @@ func mapOf(c *change.Cluster) clusterMap {
 		rows[machine.Role] = append(rows[machine.Role], machine)
 	}
 	y := gap
-	endpoint := box{X: (m.Width - 2*boxWidth) / 2, Y: y, W: 2 * boxWidth, H: boxHeight, Class: "endpoint", Title: strings.TrimPrefix(c.Facts["endpoint"], "https://"), Note: "endpoint of the API"}
+	endpoint := box{X: (m.Width - 2*boxWidth) / 2, Y: y, W: 2 * boxWidth, H: boxHeight, Class: "endpoint", Title: strings.TrimPrefix(c.Facts.Value("endpoint"), "https://"), Note: "endpoint of the API"}
 	m.Boxes = append(m.Boxes, endpoint)
 	y += boxHeight + 2*gap
 	control := m.row("control-plane", rows["control-plane"], &y)
@@ -77,7 +77,7 @@ func (m *clusterMap) row(class string, machines []*change.Machine, y *int) (firs
 		part := machines[i:min(i+perRow, len(machines))]
 		x := (m.Width - len(part)*(boxWidth+gap) + gap) / 2
 		for _, machine := range part {
-			b := box{X: x, Y: *y, W: boxWidth, H: boxHeight, Class: class, Title: machine.Name, Note: cmp.Or(machine.Facts["addresses"], "pool"), Anchor: anchor(machine)}
+			b := box{X: x, Y: *y, W: boxWidth, H: boxHeight, Class: class, Title: machine.Name, Note: cmp.Or(machine.Facts.Value("addresses"), "pool"), Anchor: anchor(machine)}
 			if machine.Member() {
 				b.Note += ", etcd"
 			}

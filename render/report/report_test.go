@@ -14,12 +14,13 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/report"
+	"kiln/render/review"
 )
 
 // state reads the twin of a golden case.
 func state(t *testing.T, dir string) *change.Cluster {
 	t.Helper()
-	c, err := change.Read(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	c, err := review.ReadFrom(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
 	require.NoError(t, err)
 	return c
 }

@@ -2,86 +2,84 @@ package review
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
+	"kiln/render/change"
 	"kiln/render/node"
 )
 
-// indexKinds are the kinds of lines in an INDEX, in its order.
-var indexKinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition", "cloud-config"}
-
-// entry is one thing that a machine has.
-type entry struct {
-	kind string // one of indexKinds
-	id   string // what no two things of a kind on one machine have in common: a path, a name
-	text string // the lines in INDEX
-	file *node.File
-}
-
-// compare puts entries into the order of an INDEX.
-func (e *entry) compare(other *entry) int {
-	return cmp.Or(cmp.Compare(slices.Index(indexKinds, e.kind), slices.Index(indexKinds, other.kind)), cmp.Compare(e.id, other.id))
-}
-
-// entries returns everything that a machine has, in the order of its INDEX.
-func entries(n *node.Node) (out []entry) {
-	add := func(kind, id, format string, args ...any) {
-		out = append(out, entry{kind: kind, id: id, text: fmt.Sprintf("%-4s", kind) + fmt.Sprintf(format, args...) + "\n"})
+// entriesOf returns everything that a machine has, in the order of an INDEX. The content of a file is
+// left out if it is secret, or if other lines stand in its place.
+func entriesOf(n *node.Node) (out change.Entries) {
+	add := func(kind, id string, traits map[string]string) *change.Entry {
+		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
+		out = append(out, e)
+		return e
+	}
+	access := func(mode uint32, user, group string) map[string]string {
+		return map[string]string{"mode": octal(mode), "owner": node.Owner(user) + ":" + node.Owner(group)}
 	}
 	for _, u := range n.Users {
-		add("user", u.Name, " %s %d %s", u.Name, u.ID, u.Home)
+		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
 	}
 	for _, d := range n.Dirs {
-		add("dir", d.Path, " %04o %s:%s %s", d.Mode, node.Owner(d.User), node.Owner(d.Group), d.Path)
+		add("dir", d.Path, access(d.Mode, d.User, d.Group))
 	}
-	for i, f := range n.Files {
-		add("file", f.Path, " %04o %s:%s %s", f.Mode, node.Owner(f.User), node.Owner(f.Group), f.Path)
-		out[len(out)-1].file = &n.Files[i]
+	for i := range n.Files {
+		f := &n.Files[i]
+		e := add("file", f.Path, access(f.Mode, f.User, f.Group))
+		e.Secret, e.Shown = f.Secret, f.Shown
+		if f.Secret == "" && len(f.Shown) == 0 {
+			e.Content = f.Content
+			if e.Content == nil {
+				e.Content = []byte{}
+			}
+		}
 	}
 	for _, l := range n.Links {
-		add("link", l.Path, " %s -> %s", l.Path, l.Target)
+		add("link", l.Path, map[string]string{"target": l.Target})
 	}
 	for _, u := range n.Units {
-		var state []string
-		if u.Enabled {
-			state = append(state, "enabled")
+		if state := unitState(u); state != "" { // else its file is all that there is
+			add("unit", u.Name, map[string]string{"state": state})
 		}
-		if u.Masked {
-			state = append(state, "masked")
-		}
-		if len(state) == 0 {
-			continue // its file is all that there is
-		}
-		add("unit", u.Name, " %s %s", u.Name, strings.Join(state, " "))
 	}
 	for _, key := range n.AuthorizedKeys {
-		add("key", key, " %s", key)
+		add("key", key, nil)
 	}
-	if len(n.NetworkConfig) > 0 {
-		add("network-config", "", "%s", "\n"+indented(string(n.NetworkConfig)))
-	}
-	for _, own := range []struct {
+	for _, settings := range []struct {
 		kind string
-		text json.RawMessage
-	}{{"ignition", n.Extra}, {"cloud-config", n.CloudConfig}} {
-		if len(own.text) == 0 {
-			continue
+		text []byte
+	}{{"network-config", n.NetworkConfig}, {"ignition", indentJSON(n.Extra)}, {"cloud-config", indentJSON(n.CloudConfig)}} {
+		if len(settings.text) > 0 {
+			add(settings.kind, "", nil).Content = []byte(strings.TrimSuffix(string(settings.text), "\n") + "\n")
 		}
-		var readable bytes.Buffer
-		if err := json.Indent(&readable, own.text, "", "  "); err != nil {
-			readable.Reset()
-			readable.Write(own.text)
-		}
-		add(own.kind, "", "%s", "\n"+indented(readable.String()))
 	}
 	return out
 }
 
-// indented sets lines below the line that they belong to. The last has no end.
-func indented(text string) string {
-	return "     " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n     ")
+// unitState says whether a unit is enabled or masked; it is empty if the document does neither.
+func unitState(u node.Unit) string {
+	var state []string
+	if u.Enabled {
+		state = append(state, "enabled")
+	}
+	if u.Masked {
+		state = append(state, "masked")
+	}
+	return strings.Join(state, " ")
+}
+
+func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+
+// indentJSON returns a JSON text with a line for each value, or the same text if it is no JSON.
+func indentJSON(text []byte) []byte {
+	var readable bytes.Buffer
+	if len(text) == 0 || json.Indent(&readable, text, "", "  ") != nil {
+		return text
+	}
+	return readable.Bytes()
 }

@@ -15,22 +15,21 @@ import (
 	"kiln/render/secret"
 )
 
-// FromDocuments is the review twin of the documents that an inventory lists, which open returns by their paths. A document does not carry the
-// names of its secrets; the inventory has them, and the table of secrets where each lies. What cannot be told from both is not said: the
-// generation of a CA whose key is on no machine, and the operator's kubeconfig.
-func FromDocuments(inv *document.Inventory, open func(name string) ([]byte, error)) (map[string][]byte, error) {
-	heads := make([]twinHead, len(inv.Documents))
+// FromDocuments returns the state of a cluster from the documents that its inventory lists; open returns
+// a document by its path. A document does not name its secrets: the inventory names them, and the table
+// of secrets knows where each lies. Two things cannot be found out: the generation of a CA whose key is on
+// no machine, and the operator's kubeconfig.
+func FromDocuments(inv *document.Inventory, open func(name string) ([]byte, error)) (*change.Cluster, error) {
+	t := newTwin(&change.Cluster{Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes}, inv.Facts)
 	known := map[string]bool{} // all secrets of the cluster
-	for i, e := range inv.Documents {
-		heads[i] = twinHead{
-			pool: e.Pool, name: e.Node, role: e.Role, os: e.OS, platform: e.Platform, format: e.Format,
-			kubelet: e.Kubelet, addresses: strings.Join(e.Addresses, ","), until: e.ValidUntil,
-		}
+	for _, e := range inv.Documents {
+		t.addHead(&change.Machine{
+			Pool: e.Pool, Name: e.Node, Role: e.Role, OS: e.OS, Platform: e.Platform, Format: e.Format,
+		}, e.Kubelet, e.Addresses, e.ValidUntil)
 		for _, name := range e.Secrets {
 			known[name] = true
 		}
 	}
-	t := emptyTwin(fmt.Sprintf(change.Mark, inv.Name, inv.Cluster, inv.Kubernetes)+factLines(inv.Facts), heads)
 	for i, e := range inv.Documents {
 		data, err := open(e.Document)
 		if err != nil {
@@ -65,7 +64,7 @@ func FromDocuments(inv *document.Inventory, open func(name string) ([]byte, erro
 			return nil, fmt.Errorf("%s: %w", e.Document, err)
 		}
 	}
-	return t.Files(), nil
+	return t.State(), nil
 }
 
 // marks gives the files of an unpacked machine the marks that they had when it was rendered.

@@ -3,11 +3,28 @@ package review
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/plan"
 )
+
+// Read reads the review twin that consists of these files, by the paths below its folder.
+func Read(files map[string][]byte) (*change.Cluster, error) { return ReadFrom(among(files)) }
+
+// among opens files that are in memory.
+func among(files map[string][]byte) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if data, ok := files[name]; ok {
+			return data, nil
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+}
 
 // Heading is what the INDEX of a review twin says of the twin.
 type Heading struct {
@@ -18,7 +35,7 @@ type Heading struct {
 // ParseHeading reads the INDEX of a twin. That of something else is an error.
 func ParseHeading(name string, index []byte) (*Heading, error) {
 	there, version := &Heading{Folders: []string{sharedFolder}}, ""
-	if _, err := fmt.Sscanf(string(index), change.Mark, &there.Name, &there.Cluster, &version); err != nil {
+	if _, err := fmt.Sscanf(string(index), firstLine, &there.Name, &there.Cluster, &version); err != nil {
 		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", name, IndexFile)
 	}
 	for line := range strings.Lines(string(index)) {
@@ -33,15 +50,191 @@ func ParseHeading(name string, index []byte) (*Heading, error) {
 	return there, nil
 }
 
-// Read reads the review twin that consists of these files, by their paths below its folder.
-func Read(files map[string][]byte) (*change.Cluster, error) { return change.Read(among(files)) }
-
-// among opens files that are in memory.
-func among(files map[string][]byte) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if data, ok := files[name]; ok {
-			return data, nil
-		}
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+// ReadFrom reads the review twin whose files open returns by the paths below its folder. An error names
+// the file that is missing, or that no twin has.
+func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
+	r := &reader{open: open, folders: map[string]map[change.Key]*change.Entry{}}
+	text, err := open(IndexFile)
+	if err != nil {
+		return nil, err
 	}
+	c := &change.Cluster{}
+	var admin []string
+	for i, line := range textLines(text) {
+		words := strings.Fields(line)
+		switch {
+		case i == 0:
+			if _, err := fmt.Sscanf(line, firstLine, &c.Name, &c.UUID, &c.Version); err != nil {
+				return nil, fmt.Errorf("%s: not the %s of a review twin", IndexFile, IndexFile)
+			}
+		case strings.HasPrefix(line, "cluster "):
+			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
+			c.Facts = append(c.Facts, change.Fact{Name: name, Value: value})
+		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
+			// Names stand in commands that people paste.
+			if !machineName.MatchString(words[1]) {
+				return nil, fmt.Errorf("%s: line %d: %q is no name of a machine: this is no review twin", IndexFile, i+1, words[1])
+			}
+			m := &change.Machine{Pool: words[0] == "pool", Name: words[1], Role: words[2], OS: words[3], Platform: words[4], Format: words[5]}
+			for j := 6; j+1 < len(words); j += 2 {
+				m.Facts = append(m.Facts, change.Fact{Name: words[j], Value: words[j+1]})
+			}
+			c.Machines = append(c.Machines, m)
+		default:
+			admin = append(admin, line)
+		}
+	}
+	entries, err := r.entries("", admin)
+	if err != nil {
+		return nil, err
+	}
+	c.Entries = sortedEntries(entries)
+	for _, m := range c.Machines {
+		entries, err := r.folder(plan.Folder(m.Name, m.Pool))
+		if err != nil {
+			return nil, err
+		}
+		m.Entries = sortedEntries(entries)
+	}
+	return c, nil
+}
+
+// machineName is what a Node and a pool can be called.
+var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// reader reads the folders of a twin, each once.
+type reader struct {
+	open    func(string) ([]byte, error)
+	folders map[string]map[change.Key]*change.Entry
+}
+
+// folder returns what is in a folder, and in those that its INDEX takes in.
+func (r *reader) folder(dir string) (map[change.Key]*change.Entry, error) {
+	if there := r.folders[dir]; there != nil {
+		return there, nil
+	}
+	name := path.Join(dir, IndexFile)
+	text, err := r.open(name)
+	if err != nil {
+		return nil, err
+	}
+	all := map[change.Key]*change.Entry{}
+	rest := textLines(text)
+	// A shared folder takes nothing in.
+	for len(rest) > 0 && !strings.HasPrefix(dir, sharedFolder+"/") {
+		line := rest[0]
+		base, with := strings.CutPrefix(line, "with "+sharedFolder+"/")
+		with = with && base != "." && fs.ValidPath(base) && !strings.Contains(base, "/")
+		words := strings.SplitN(line, " ", 3)
+		without := words[0] == "without" && len(words) == 3
+		if !with && !without {
+			break
+		}
+		rest = rest[1:]
+		if without {
+			delete(all, change.Key{Kind: words[1], ID: words[2]})
+			continue
+		}
+		shared, err := r.folder(path.Join(sharedFolder, base))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, shared)
+	}
+	own, err := r.entries(dir, rest)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all, own)
+	r.folders[dir] = all
+	return all, nil
+}
+
+var (
+	fileLine = regexp.MustCompile(`^(file|dir) +(\S+) (\S+) (/.*?)(?: <secret ([^<>]*)>)?$`)
+	// The operator's kubeconfig, which is on no machine.
+	adminLine = regexp.MustCompile(`^file (\S+) (\S+) <secret ([^<>]*)>$`)
+)
+
+// entries reads the lines of an INDEX that stand for entries, with those indented below them.
+func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entry, error) {
+	out := map[change.Key]*change.Entry{}
+	for len(list) > 0 {
+		head := list[0]
+		n := 1
+		for n < len(list) && strings.HasPrefix(list[n], indent) {
+			n++
+		}
+		var below []string
+		for _, line := range list[1:n] {
+			below = append(below, strings.TrimPrefix(line, indent))
+		}
+		list = list[n:]
+		e, ok := readEntry(head, below)
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is no line of a review twin", path.Join(dir, IndexFile), head)
+		}
+		if e.Kind == "file" && e.Secret == "" && dir != "" {
+			content, err := r.open(dir + e.ID)
+			if err != nil && len(e.Shown) == 0 {
+				return nil, fmt.Errorf("%s names %s: %w", path.Join(dir, IndexFile), e.ID, err)
+			}
+			if err == nil {
+				// The lines below it only say what the content says.
+				e.Content, e.Shown = append([]byte{}, content...), nil
+			}
+		}
+		out[e.Key] = e
+	}
+	return out, nil
+}
+
+// readEntry reads one entry of an INDEX: its line, and the lines below it.
+func readEntry(head string, below []string) (e *change.Entry, ok bool) {
+	words := strings.Fields(head)
+	if len(words) == 0 {
+		return nil, false
+	}
+	entry := func(kind, id string, traits map[string]string) *change.Entry {
+		return &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits, Shown: below}
+	}
+	switch kind := words[0]; {
+	case fileLine.MatchString(head):
+		m := fileLine.FindStringSubmatch(head)
+		e = entry(m[1], m[4], map[string]string{"mode": m[2], "owner": m[3]})
+		e.Secret = m[5]
+		return e, true
+	case adminLine.MatchString(head):
+		m := adminLine.FindStringSubmatch(head)
+		e = entry("file", m[1], map[string]string{"server": m[2]})
+		e.Secret = m[3]
+		return e, true
+	case kind == "user" && len(words) == 4:
+		return entry(kind, words[1], map[string]string{"number": words[2], "home": words[3]}), true
+	case kind == "link":
+		name, target, ok := strings.Cut(strings.TrimPrefix(head, "link "), " -> ")
+		return entry(kind, name, map[string]string{"target": target}), ok
+	case kind == "unit" && len(words) > 1:
+		return entry(kind, words[1], map[string]string{"state": strings.Join(words[2:], " ")}), true
+	case kind == "key":
+		return entry(kind, strings.TrimSpace(strings.TrimPrefix(head, "key")), nil), true
+	case kind == "network-config" || kind == "ignition" || kind == "cloud-config":
+		e = entry(kind, "", nil)
+		e.Content, e.Shown = []byte(strings.Join(below, "\n")+"\n"), nil
+		return e, true
+	}
+	return nil, false
+}
+
+// sortedEntries returns the entries in the order of their keys.
+func sortedEntries(set map[change.Key]*change.Entry) (out change.Entries) {
+	return slices.SortedFunc(maps.Values(set), func(a, b *change.Entry) int { return a.Compare(b.Key) })
+}
+
+// textLines returns the lines of a text without their ends.
+func textLines(text []byte) (out []string) {
+	for line := range strings.Lines(string(text)) {
+		out = append(out, strings.TrimSuffix(line, "\n"))
+	}
+	return out
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kiln/render/change"
 	"kiln/render/document"
 	"kiln/render/node"
 	"kiln/render/secret"
@@ -87,7 +88,7 @@ func conceal(n *node.Node) {
 
 // reviewed returns what may be shown of the machine, in the order of an INDEX: each thing's line, and below it what certificates say. Names that
 // would move a terminal's cursor, or look like a line of their own, are made harmless.
-func (u *Unpacked) reviewed() []entry {
+func (u *Unpacked) reviewed() change.Entries {
 	n := *u.node
 	n.Users, n.Dirs, n.Files, n.Links = slices.Clone(n.Users), slices.Clone(n.Dirs), slices.Clone(n.Files), slices.Clone(n.Links)
 	n.Units, n.AuthorizedKeys = slices.Clone(n.Units), slices.Clone(n.AuthorizedKeys)
@@ -115,21 +116,15 @@ func (u *Unpacked) reviewed() []entry {
 	for i := range n.AuthorizedKeys {
 		harmless(&n.AuthorizedKeys[i])
 	}
-	list := entries(&n)
-	for i := range list {
-		e := &list[i]
-		if e.file == nil {
-			continue
+	for i := range n.Files {
+		for _, line := range certificates(n.Files[i].Content) {
+			n.Files[i].Shown = append(n.Files[i].Shown, terminal.Visible(line, ""))
 		}
-		if e.file.Secret != "" {
-			e.text = strings.TrimSuffix(e.text, "\n") + " " + e.file.Secret + "\n"
-		}
-		if lines := certificates(e.file.Content); len(lines) > 0 {
-			e.text += indented(terminal.Visible(strings.Join(lines, "\n"), "\n")) + "\n"
-		}
+		n.Files[i].Content = nil
 	}
+	list := entriesOf(&n)
 	if len(u.metaData) > 0 {
-		list = append(list, entry{kind: "meta-data", text: "meta-data\n" + indented(u.readable(u.metaData)) + "\n"})
+		list = append(list, &change.Entry{Key: change.Key{Kind: "meta-data"}, Content: []byte(u.readable(u.metaData))})
 	}
 	return list
 }
@@ -138,30 +133,32 @@ func (u *Unpacked) reviewed() []entry {
 func (u *Unpacked) List() []byte {
 	var b bytes.Buffer
 	for _, e := range u.reviewed() {
-		b.WriteString(e.text)
+		b.WriteString(indexLines(e))
 	}
 	return b.Bytes()
 }
 
 // Tree is List with directories, files and links as a tree.
 func (u *Unpacked) Tree() []byte {
-	var tree []entry
+	var tree change.Entries
 	var before, after bytes.Buffer
 	for _, e := range u.reviewed() {
 		switch {
-		case e.kind == "dir" || e.kind == "file" || e.kind == "link":
+		case e.Kind == "dir" || e.Kind == "file" || e.Kind == "link":
 			tree = append(tree, e)
 		case len(tree) == 0:
-			before.WriteString(e.text)
+			before.WriteString(indexLines(e))
 		default:
-			after.WriteString(e.text)
+			after.WriteString(indexLines(e))
 		}
 	}
 	// A folder's things stand below it, whatever else has a name that begins like the folder's.
-	slices.SortStableFunc(tree, func(a, b entry) int { return slices.Compare(strings.Split(a.id, "/"), strings.Split(b.id, "/")) })
+	slices.SortStableFunc(tree, func(a, b *change.Entry) int {
+		return slices.Compare(strings.Split(a.ID, "/"), strings.Split(b.ID, "/"))
+	})
 	var above []string
 	for _, e := range tree {
-		parts := strings.Split(strings.TrimPrefix(e.id, "/"), "/")
+		parts := strings.Split(strings.TrimPrefix(e.ID, "/"), "/")
 		for i := range parts[:len(parts)-1] {
 			if i >= len(above) || !slices.Equal(parts[:i+1], above[:i+1]) {
 				fmt.Fprintf(&before, "%s%s/\n", strings.Repeat("  ", i), parts[i])
@@ -169,12 +166,12 @@ func (u *Unpacked) Tree() []byte {
 		}
 		above = parts
 		indent, name := strings.Repeat("  ", len(parts)-1), parts[len(parts)-1]
-		if e.kind == "dir" {
+		if e.Kind == "dir" {
 			name += "/"
 		}
 		// The line of an INDEX is the kind in four columns, what is known of it and, before a link's target, its path.
-		line, below, _ := strings.Cut(e.text, "\n")
-		fmt.Fprintf(&before, "%s%s%s\n", indent, name, strings.Replace(line[4:], " "+e.id, "", 1))
+		line, below, _ := strings.Cut(indexLines(e), "\n")
+		fmt.Fprintf(&before, "%s%s%s\n", indent, name, strings.Replace(line[4:], " "+e.ID, "", 1))
 		for text := range strings.Lines(below) {
 			before.WriteString(indent + text)
 		}
@@ -292,8 +289,6 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 func (u *Unpacked) file(f *node.File) UnpackedFile {
 	return UnpackedFile{Path: f.Path, Mode: octal(f.Mode), Owner: f.User + ":" + f.Group, Secret: f.Secret != "", Certificates: certificates(f.Content)}
 }
-
-func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
 // Files returns files with their contents, for programs.
 func (u *Unpacked) Files(paths []string) ([]UnpackedFile, error) {

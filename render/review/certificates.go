@@ -1,0 +1,28 @@
+package review
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+
+	"kiln/pki"
+)
+
+// certificates describes each certificate of a PEM file.
+func certificates(data []byte) (lines []string) {
+	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
+		return nil
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			lines = append(lines, "certificate that cannot be read")
+			continue
+		}
+		lines = append(lines, "certificate: "+pki.Summary(cert))
+	}
+	return lines
+}

@@ -1,0 +1,101 @@
+package review_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+	"kiln/render/review"
+)
+
+// files is a twin of one machine with these files of its own.
+func files(own map[string]string) map[string]string {
+	out := map[string]string{
+		"INDEX":      "kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 Kubernetes v1.36.3\nnode a worker flatcar metal ignition kubelet v1.36.3 until 2027\n",
+		"a/INDEX":    "file 0644 root:root /etc/motd\n",
+		"a/etc/motd": "hello\n",
+	}
+	for name, text := range own {
+		out[name] = text
+		if text == "" {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+func read(own map[string]string) (*change.Cluster, error) {
+	all := files(own)
+	return review.ReadFrom(func(name string) ([]byte, error) {
+		if text, ok := all[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	})
+}
+
+// TestRead: what is no twin is an error that names the file.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	c, err := read(nil)
+	require.NoError(t, err)
+	require.Len(t, c.Machines, 1)
+	require.Equal(t, "hello\n", string(c.Machines[0].Entries.Find(change.Key{Kind: "file", ID: "/etc/motd"}).Content))
+	for name, row := range map[string]struct {
+		own  map[string]string
+		want string
+	}{
+		"no INDEX":            {map[string]string{"INDEX": ""}, "INDEX"},
+		"another INDEX":       {map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin"},
+		"no machine's name":   {map[string]string{"INDEX": strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")}, `"$(id)" is no name of a machine`},
+		"no machine's INDEX":  {map[string]string{"a/INDEX": ""}, "a/INDEX"},
+		"a line of nothing":   {map[string]string{"a/INDEX": "what is this\n"}, `a/INDEX: "what is this" is no line of a review twin`},
+		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},
+		"a file that is gone": {map[string]string{"a/etc/motd": ""}, "a/INDEX names /etc/motd"},
+		"shared that is gone": {map[string]string{"a/INDEX": "with shared/all\n"}, "shared/all/INDEX"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := read(row.own)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+// FuzzRead: no twin makes it panic, compare or plan included, and what was read is read again.
+func FuzzRead(f *testing.F) {
+	f.Add(files(nil)["INDEX"], "with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n")
+	f.Add(files(nil)["INDEX"], "file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\nunit a enabled\nuser a 1 /\n", "")
+	f.Add(files(nil)["INDEX"], "file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n")
+	f.Fuzz(func(t *testing.T, index, machine, text string) {
+		c, err := review.ReadFrom(func(name string) ([]byte, error) {
+			switch {
+			case name == review.IndexFile:
+				return []byte(index), nil
+			case name == "shared/all/INDEX":
+				return []byte("unit b masked\n"), nil
+			case strings.HasSuffix(name, "/"+review.IndexFile):
+				return []byte(machine), nil
+			}
+			return []byte(text), nil
+		})
+		if err != nil {
+			return
+		}
+		other, err := read(nil)
+		require.NoError(t, err)
+		for _, d := range []*change.Diff{change.Compare(c, other), change.Compare(other, c), change.Compare(c, c)} {
+			_ = d.Text(change.Form{Markdown: true})
+			p, err := change.New(d, change.Options{MaxUnavailable: "1"})
+			require.NoError(t, err)
+			_ = p.Text(change.Form{})
+		}
+		require.False(t, change.Compare(c, c).Changed())
+		again, err := review.Read(review.Write(c))
+		require.NoError(t, err)
+		require.False(t, change.Compare(c, again).Changed())
+	})
+}

@@ -1,0 +1,27 @@
+package render_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/review"
+)
+
+// TestTwinIsReadAsItWasWritten: of every case, the state that is read from the twin is the state that
+// was written, and it gives the same files again.
+func TestTwinIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, err := load(t, name).State(nil)
+			require.NoError(t, err)
+			files := review.Write(want)
+			got, err := review.Read(files)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Equal(t, files, review.Write(got))
+		})
+	}
+}
