@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/layout"
 )
 
 // content compares two texts as what their file's name says they are, or line by line.
@@ -18,22 +20,22 @@ func (f *fields) content(k Key, old, new []byte) {
 	}
 	before := len(*f)
 	switch form(k) {
-	case "yaml":
+	case layout.YAML:
 		var a, b any
 		if documents(old) == 1 && documents(new) == 1 && yaml.Unmarshal(old, &a) == nil && yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
 			f.values("", a, b)
 		}
-	case "unit":
+	case layout.Unit:
 		f.settings(directives(old), directives(new))
-	case "settings":
+	case layout.Settings:
 		if a, b := assignments(old), assignments(new); a != nil && b != nil {
 			f.settings(a, b)
 		}
-	case "checks":
+	case layout.Checks:
 		f.checks(old, new)
-	case "program":
+	case layout.Program:
 		f.value("program", strconv.Itoa(len(lines(old)))+" lines", strconv.Itoa(len(lines(new)))+" others")
-	case "routes":
+	case layout.Routes:
 		f.routes(old, new)
 	}
 	if len(*f) == before {
@@ -47,34 +49,30 @@ func (f *fields) content(k Key, old, new []byte) {
 
 func pointer(s string) *string { return &s }
 
-// form is what a file is written in, by its name.
-func form(k Key) string {
+// form is what a file is written in: kiln's own by the table, others by their names.
+func form(k Key) layout.Form {
 	if k.Kind != "file" {
-		return "yaml" // network-config, and JSON is YAML
+		return layout.YAML // network-config, and JSON is YAML
+	}
+	if file := layout.Of(k.ID); file != nil {
+		return file.Form
 	}
 	switch dir := path.Dir(k.ID); path.Ext(k.ID) {
 	case ".yaml", ".yml", ".json", ".conflist":
-		return "yaml"
+		return layout.YAML
 	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev", ".link", ".slice", ".nmconnection":
-		return "unit"
+		return layout.Unit
 	case ".conf":
 		switch {
 		case dir == "/etc/kubernetes":
-			return "yaml" // kubeconfigs
+			return layout.YAML // kubeconfigs
 		case strings.HasPrefix(dir, "/etc/systemd/"):
-			return "unit"
+			return layout.Unit
 		case dir == "/etc/sysctl.d":
-			return "settings"
+			return layout.Settings
 		}
 	}
-	return kilnFiles[k.ID]
-}
-
-// kilnFiles are the forms of the hook's files (templates/doc.go). Its programs change with kiln and with what a machine has; git shows them line
-// by line.
-var kilnFiles = map[string]string{
-	"/etc/kiln/machine": "settings", "/etc/kiln/checks": "checks", "/etc/kiln/routes": "routes",
-	"/etc/kiln/boot": "program", "/etc/kiln/steps": "program", "/etc/kiln/report": "program", "/etc/kiln/keep-routes": "program", "/etc/kiln/backup": "program",
+	return layout.Lines
 }
 
 // documents counts the documents of a YAML stream.

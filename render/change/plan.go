@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kiln/render/layout"
 )
 
 // What becomes of a machine.
@@ -111,24 +113,24 @@ func judged(d *Diff, p *pair) *fate {
 		f.verdict = Remove
 		return f
 	}
-	worst := effect(-1)
-	why := map[effect][]string{}
+	worst := layout.Later - 1
+	why := map[layout.Effect][]string{}
 	for _, c := range p.changes {
 		list := c.Fields
 		if c.What != Changed {
 			list = []Field{{}}
 		}
-		about := map[effect][]string{} // fields
-		reason := map[effect]string{}
+		about := map[layout.Effect][]string{} // fields
+		reason := map[layout.Effect]string{}
 		for i := range list {
 			e, because := d.effect(c, &list[i])
 			worst = max(worst, e)
 			about[e] = append(about[e], list[i].short())
 			reason[e] = cmp.Or(reason[e], because)
 			switch e {
-			case live:
+			case layout.Live:
 				f.live = append(f.live, c.Name)
-			case node:
+			case layout.Node:
 				f.kubectl = append(f.kubectl, nodeCommand(c, &list[i]))
 			}
 		}
@@ -138,15 +140,15 @@ func judged(d *Diff, p *pair) *fate {
 	}
 	f.live = slices.Compact(f.live)
 	switch worst {
-	case replace:
+	case layout.Replace:
 		f.verdict = Replace
-	case live, node:
+	case layout.Live, layout.Node:
 		f.verdict = Live
-	case later, apply:
+	case layout.Later, layout.Apply:
 		f.verdict = NextReplacement
 	}
 	if f.verdict == Live {
-		f.why = slices.Concat(why[live], why[node])
+		f.why = slices.Concat(why[layout.Live], why[layout.Node])
 	} else {
 		f.why = why[worst]
 	}
@@ -222,15 +224,15 @@ func (c *Change) title() string {
 
 // effect is what a field's change means. Names of other machines in a certificate are of no use to the machine that shows it: it is
 // reached by its own, and by those that all have.
-func (d *Diff) effect(c *Change, f *Field) (effect, string) {
+func (d *Diff) effect(c *Change, f *Field) (layout.Effect, string) {
 	if c.Kind == "file" && f.Name == "certificate names" && (d.old.has(f.either()) || d.new.has(f.either())) {
-		return later, "names of other machines in its certificate"
+		return layout.Later, "names of other machines in its certificate"
 	}
 	e, why := effectOf(c, f)
 	switch {
 	case c.Kind == "machine" && f.Name == "until":
 		why = fmt.Sprintf("what it runs with ends on %s; replace it before", deref(f.Old))
-	case c.Kind == "machine" && e == replace:
+	case c.Kind == "machine" && e == layout.Replace:
 		why = fmt.Sprintf("%s %s → %s", f.Name, deref(f.Old), deref(f.New))
 	}
 	return e, why

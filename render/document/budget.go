@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -17,17 +18,21 @@ type Part struct {
 	Bytes int // by which the compressed document would be smaller without them
 }
 
-// parts are the kinds of files that share a document; what is of none is the rest. The first kind that a file is of counts.
-var parts = []struct {
-	name string
-	has  func(f *node.File) bool
-}{
-	{node.FromConfig, func(f *node.File) bool { return f.Why == "" || f.Why == node.FromConfig }},
-	{"API objects", func(f *node.File) bool { return strings.HasPrefix(f.Path, plan.KilnDir+"/objects/") }},
-	{"hook", func(f *node.File) bool { return strings.HasPrefix(f.Path, plan.KilnDir+"/") }},
-	{"keys", func(f *node.File) bool { return f.Secret != "" }},
-	{"certificates", func(f *node.File) bool { return strings.HasSuffix(f.Path, ".crt") }},
-	{"static pods", func(f *node.File) bool { return strings.HasPrefix(f.Path, plan.ManifestsDir+"/") }},
+// partOf returns the part of the document where a file counts.
+func partOf(f *node.File) string {
+	if f.Why == "" || f.Why == node.FromConfig {
+		return node.FromConfig
+	}
+	if row := layout.Of(f.Path); row != nil && row.Part != "" {
+		return row.Part
+	}
+	switch {
+	case f.Secret != "":
+		return "keys"
+	case strings.HasSuffix(f.Path, ".crt"):
+		return "certificates"
+	}
+	return rest
 }
 
 const rest = "rest"
@@ -39,17 +44,9 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := func(f *node.File) string {
-		for _, p := range parts {
-			if p.has(f) {
-				return p.name
-			}
-		}
-		return rest
-	}
 	var out []Part
 	for i := range n.Files {
-		name := kind(&n.Files[i])
+		name := partOf(&n.Files[i])
 		at := slices.IndexFunc(out, func(p Part) bool { return p.Name == name })
 		if at < 0 {
 			at, out = len(out), append(out, Part{Name: name})
@@ -58,7 +55,7 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 	}
 	for i := range out {
 		less := *n
-		less.Files = slices.DeleteFunc(slices.Clone(n.Files), func(f node.File) bool { return kind(&f) == out[i].Name })
+		less.Files = slices.DeleteFunc(slices.Clone(n.Files), func(f node.File) bool { return partOf(&f) == out[i].Name })
 		size, err := compressed(m, &less)
 		if err != nil {
 			return nil, err

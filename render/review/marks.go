@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/credential"
 	"kiln/render/document"
+	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -180,20 +182,14 @@ func (m *marks) shown(f *node.File) (lines []string) {
 
 var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
 
-// authorities are the places of CAs' certificates and the names of their secrets.
-var authorities = map[string]string{plan.CACert: "ca", plan.EtcdCA: "etcd-ca", plan.EtcdOwnCA: "etcd-ca", plan.FrontProxyCA: "front-proxy-ca"}
-
 // certificate is the name of the secret that belongs to a file with a certificate, if it is one of kiln's own. What an etcd of somebody else's is
 // reached with is not.
 func (m *marks) certificate(f *node.File) string {
 	if m.own["external-etcd-client"] && (f.Path == plan.EtcdCA || f.Path == etcdClientCert) {
 		return ""
 	}
-	if name, ok := authorities[f.Path]; ok {
-		if mark := generationOf(m.known, name); mark != "" {
-			return mark
-		}
-		return name
+	if file := layout.Of(f.Path); file != nil && file.Authority != "" {
+		return cmp.Or(generationOf(m.known, file.Authority), file.Authority)
 	}
 	stem := strings.TrimSuffix(f.Path, ".crt")
 	for _, k := range secret.Kinds {

@@ -12,28 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
-	"kiln/render/config"
 	"kiln/render/credential"
+	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
-	"kiln/templates"
 )
 
 // Redacted stands in the place of a secret.
 const Redacted = "<secret>"
-
-// openFiles are kiln's own files that others may not read, though they hold no secret: what is not for everybody on a machine is still for whoever
-// reviews it. All of them are made from cluster.yaml, which holds none. The list of hashes, plan.KilnDir/files, is not one of them: it has those of
-// secrets.
-var openFiles = []string{
-	templates.BootPath, templates.ReportPath, templates.StepsPath, templates.RoutesPath, templates.BackupPath,
-	plan.KilnDir + "/machine", plan.KilnDir + "/checks", plan.KilnDir + "/node.yaml", plan.ObjectsDir + "index",
-	plan.KubeletConf, plan.ManagerConf, plan.SchedulerConf, plan.AdminConf, plan.VIPConf, plan.ProxyConf,
-	plan.Admission, plan.Authentication, plan.AuditPolicy,
-	manifests.ManifestPath(plan.APIServer), manifests.ManifestPath(plan.ControllerManager), manifests.ManifestPath(plan.Scheduler),
-	manifests.ManifestPath(plan.Etcd), manifests.ManifestPath(plan.KubeVIP), manifests.ManifestPath(plan.HAProxy),
-	plan.KubeletConfig, plan.UnitDir + "/kubelet.service", plan.KubeletDropIn, plan.CNIConfig,
-}
 
 // IsConcealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
 // object that is a Secret, what holds a credential wherever it lies, and everything that others may not read, unless it
@@ -44,7 +30,7 @@ func IsConcealed(f *node.File) bool {
 		return true
 	case slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Path == f.Path }):
 		return !isPublic(f.Content)
-	case slices.Contains(openFiles, f.Path), strings.HasPrefix(f.Path, config.KeyfilePrefix):
+	case isOpen(f.Path):
 		return false
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
 		if len(f.Content) > maxObject {
@@ -54,6 +40,12 @@ func IsConcealed(f *node.File) bool {
 		return err != nil || slices.ContainsFunc(objects, func(o manifests.Object) bool { return o.Secret })
 	}
 	return f.Mode&0o004 == 0 && !isPublic(f.Content)
+}
+
+// isOpen reports whether kiln makes a file at a path and shows its content to reviewers.
+func isOpen(path string) bool {
+	file := layout.Of(path)
+	return file != nil && file.Open
 }
 
 // maxObject is how large an object is read: no API server takes a larger one.

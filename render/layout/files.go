@@ -1,0 +1,110 @@
+package layout
+
+import (
+	"kiln/manifests"
+	"kiln/render/config"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// Parts of a document.
+const (
+	hook       = "hook"
+	objects    = "API objects"
+	staticPods = "static pods"
+)
+
+// Reasons that several rows share.
+const (
+	firstBoot = "read by the first boot only"
+)
+
+// Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder of one.
+var Files = []File{
+	// The hook and its data.
+	{Path: templates.BootPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: templates.StepsPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: templates.ReportPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/machine", Form: Settings, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/node.yaml", Form: YAML, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	// Not open: it has the hashes of secrets.
+	{Path: plan.KilnDir + "/files", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/pre-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/post-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.UnitDir + "/kiln.service", Form: Unit, Change: Later, Why: firstBoot},
+
+	// API objects. Whether one is open depends on what it holds.
+	{Path: plan.ObjectsDir, Form: YAML, Part: objects,
+		Change: Apply, Why: "API objects are applied when the cluster is formed"},
+	{Path: plan.ObjectsDir + "index", Form: Lines, Open: true, Part: objects,
+		Change: Apply, Why: "API objects are applied when the cluster is formed"},
+
+	// Routes to other machines' pods.
+	{Path: templates.RoutesPath, Form: Program, Open: true, Part: hook},
+	{Path: plan.KilnDir + "/routes", Form: Routes, Part: hook, Change: Live, Why: "routes to other machines' pods"},
+	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
+	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
+	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
+	{Path: plan.CNIConfig, Form: YAML, Open: true},
+
+	// Snapshots of etcd.
+	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook},
+	{Path: plan.UnitDir + "/kiln-backup.service", Form: Unit},
+	{Path: plan.UnitDir + "/kiln-backup.timer", Form: Unit},
+
+	// Certificates and keys.
+	{Path: plan.PKIDir + "/", Form: Hidden},
+	{Path: plan.EtcdPKIDir + "/", Form: Hidden},
+	{Path: plan.KubeletPKI + "/", Form: Hidden},
+	{Path: plan.CACert, Form: Hidden, Authority: "ca"},
+	{Path: plan.EtcdCA, Form: Hidden, Authority: "etcd-ca"},
+	{Path: plan.EtcdOwnCA, Form: Hidden, Authority: "etcd-ca"},
+	{Path: plan.FrontProxyCA, Form: Hidden, Authority: "front-proxy-ca"},
+	{Path: plan.PKIDir + "/install.crt", Form: Hidden, Change: Later, Why: firstBoot},
+	{Path: plan.PKIDir + "/install.key", Form: Hidden, Change: Later, Why: firstBoot},
+
+	// Kubeconfigs.
+	{Path: plan.KubeletConf, Form: YAML, Open: true},
+	{Path: plan.ManagerConf, Form: YAML, Open: true},
+	{Path: plan.SchedulerConf, Form: YAML, Open: true},
+	{Path: plan.VIPConf, Form: YAML, Open: true},
+	{Path: plan.AdminConf, Form: YAML, Open: true, Change: Later, Why: firstBoot},
+	{Path: plan.BootstrapConf, Form: YAML, Change: Later, Why: "only a machine that joins needs the token"},
+	{Path: plan.ProxyConf, Form: YAML, Open: true,
+		Change: Later, Why: "nothing reads it: kube-proxy has its service account"},
+
+	// The control plane.
+	{Path: plan.Admission, Form: YAML, Open: true},
+	{Path: plan.Authentication, Form: YAML, Open: true},
+	{Path: plan.AuditPolicy, Form: YAML, Open: true},
+	{Path: plan.Encryption, Form: Hidden},
+	{Path: manifests.ManifestPath(plan.APIServer), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.ControllerManager), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.Scheduler), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.Etcd), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.KubeVIP), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.HAProxy), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.BalancerConf, Form: Lines},
+
+	// The kubelet and the container runtime.
+	{Path: plan.KubeletConfig, Form: YAML, Open: true},
+	{Path: plan.UnitDir + "/kubelet.service", Form: Unit, Open: true},
+	{Path: plan.KubeletDropIn, Form: Unit, Open: true},
+	{Path: plan.UnitDir + "/multi-user.target.d/10-kubelet-service.conf", Form: Unit},
+	{Path: plan.ContainerdConfig, Form: Lines},
+	{Path: plan.RegistriesDir + "/", Form: Lines},
+	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
+	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
+
+	// The operating system.
+	{Path: "/etc/hostname", Form: Lines},
+	{Path: "/etc/modules-load.d/90-kiln.conf", Form: Lines},
+	{Path: "/etc/sysctl.d/90-kiln.conf", Form: Settings},
+	{Path: "/etc/systemd/logind.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/systemd/networkd.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/systemd/network/05-kiln-pods.network", Form: Unit},
+	{Path: "/etc/NetworkManager/conf.d/90-kiln.conf", Form: Lines},
+	{Path: config.NetworkdPrefix, Form: Unit},
+	{Path: config.KeyfilePrefix, Form: Unit, Open: true},
+}
