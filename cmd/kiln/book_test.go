@@ -1,0 +1,109 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const docsIndex = "../../docs/README.md"
+
+// TestDocsIndex: every page of docs/ is linked from docs/README.md, and begins with a title and a
+// paragraph, which says for whom the page is.
+func TestDocsIndex(t *testing.T) {
+	t.Parallel()
+	index := read(t, docsIndex)
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if page != docsIndex {
+			require.Contains(t, index, "]("+name+")", "docs/README.md leads to every page")
+		}
+		require.Regexp(t, `^# .+\n\n([^\n]+\n)+`, firstWords(read(t, page)), name)
+	}
+}
+
+// firstWords is a page without the comment that says how it is generated.
+func firstWords(page string) string {
+	return regexp.MustCompile(`(?s)<!--.*?-->\n\n`).ReplaceAllString(page, "")
+}
+
+// TestLinks: every relative link in a Markdown file leads to a file or folder of the repository, and
+// its anchor to a heading there.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	followed := 0
+	for _, page := range markdownFiles(t) {
+		for _, link := range links(read(t, page)) {
+			if strings.Contains(link, ":") {
+				continue // another site's
+			}
+			followed++
+			path, anchor, hasAnchor := strings.Cut(link, "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			_, err := os.Stat(target)
+			require.NoError(t, err, "%s links to %s", page, link)
+			if hasAnchor {
+				require.Contains(t, anchors(read(t, target)), anchor, "%s links to %s", page, link)
+			}
+		}
+	}
+	require.Greater(t, followed, 50)
+}
+
+// markdownFiles returns every Markdown file of the repository, test data excepted.
+func markdownFiles(t *testing.T) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (e.Name() == "testdata" || strings.HasPrefix(e.Name(), ".git")) {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return nil
+	}))
+	return files
+}
+
+var (
+	codeBlock   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	inlineLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	namedLink   = regexp.MustCompile(`(?m)^\[[^]]+\]: (\S+)$`)
+	pictureLink = regexp.MustCompile(`(?:src|srcset)="([^"]+)"`)
+	heading     = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+// links returns the target of every link and picture of a page.
+func links(page string) (targets []string) {
+	page = codeBlock.ReplaceAllString(page, "")
+	for _, form := range []*regexp.Regexp{inlineLink, namedLink, pictureLink} {
+		for _, m := range form.FindAllStringSubmatch(page, -1) {
+			targets = append(targets, m[1])
+		}
+	}
+	return targets
+}
+
+// anchors returns the anchors that code forges give to the headings of a page: lower case, hyphens
+// for blanks, and no other punctuation.
+func anchors(page string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(page, ""), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
