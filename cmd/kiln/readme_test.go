@@ -5,52 +5,78 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme types what the README's console blocks show, in one folder and in their order, and holds the answers to
-// what stands there. Numbers and dates may differ.
+// TestReadme types what the console blocks of a page show, in one folder and in their order, and holds
+// the answers to what stands there. Dates may differ; sizes may, by one percent.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Dir(build(t))
-	dir := t.TempDir()
-	typed := 0
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(read(t, "../../README.md"), -1) {
-		var command, want string
-		check := func() {
-			if command == "" {
-				return
+	for page, least := range map[string]int{
+		"README.md":             3,
+		"docs/first-cluster.md": 8,
+	} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			entries := session(read(t, filepath.Join("../..", page)))
+			require.GreaterOrEqual(t, len(entries), least)
+			dir := t.TempDir()
+			for _, e := range entries {
+				cmd := exec.Command("sh", "-c", e.command)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+				out, _ := cmd.CombinedOutput()
+				require.Equal(t, numberless(e.answer), numberless(string(out)), e.command)
+				requireSizes(t, e.answer, string(out))
 			}
-			typed++
-			cmd := exec.Command("sh", "-c", command)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-			out, _ := cmd.CombinedOutput()
-			require.Equal(t, numberless(want), numberless(string(out)), command)
-		}
-		for line := range strings.Lines(block[1]) {
-			line = strings.TrimPrefix(line, "   ") // the block stands in a list
-			if next, ok := strings.CutPrefix(line, "$ "); ok {
-				check()
-				command, want = strings.TrimSpace(next), ""
-				continue
-			}
-			if strings.TrimSpace(line) != "" {
-				want += line
-			}
-		}
-		check()
+		})
 	}
-	require.GreaterOrEqual(t, typed, 5)
 }
 
-// numberless leaves out empty lines, and replaces what may differ between runs and releases.
+// entry is a command of a console block, and what the program answers.
+type entry struct{ command, answer string }
+
+// session returns the commands of a page's console blocks: the lines that begin with a dollar sign.
+func session(page string) (entries []entry) {
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimPrefix(line, "   ") // the block stands in a list
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				entries = append(entries, entry{command: strings.TrimSpace(command)})
+			} else if len(entries) > 0 {
+				entries[len(entries)-1].answer += line
+			}
+		}
+	}
+	return entries
+}
+
+var (
+	size = regexp.MustCompile(`(\d+) bytes`)
+	date = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+)
+
+// numberless leaves out empty lines and indentation, and replaces what may differ between runs.
 func numberless(s string) string {
-	s = regexp.MustCompile(`(?m)^\n`).ReplaceAllString(s, "")
-	s = regexp.MustCompile(`\d+ bytes`).ReplaceAllString(s, "N bytes")
-	s = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(s, "DATE")
-	return regexp.MustCompile(`(?m)^ +`).ReplaceAllString(s, "")
+	s = regexp.MustCompile(`(?m)^\s*\n|^ +`).ReplaceAllString(s, "")
+	return date.ReplaceAllString(size.ReplaceAllString(s, "N bytes"), "DATE")
+}
+
+// requireSizes holds the sizes that a page shows to the true ones. Keys are random, so that documents
+// differ by some bytes in each run.
+func requireSizes(t *testing.T, shown, found string) {
+	t.Helper()
+	all := size.FindAllStringSubmatch(found, -1)
+	for i, m := range size.FindAllStringSubmatch(shown, -1) {
+		want, err := strconv.Atoi(all[i][1])
+		require.NoError(t, err)
+		got, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		require.InEpsilon(t, want, got, 0.01, "it is %s now", all[i][0])
+	}
 }
