@@ -19,13 +19,16 @@ func TestReadme(t *testing.T) {
 	bin := filepath.Dir(build(t))
 	for page, least := range map[string]int{
 		"README.md":             3,
+		"docs/configuration.md": 2,
 		"docs/first-cluster.md": 8,
 	} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			entries := session(read(t, filepath.Join("../..", page)))
+			text := read(t, filepath.Join("../..", page))
+			entries := session(text)
 			require.GreaterOrEqual(t, len(entries), least)
 			dir := t.TempDir()
+			writeFiles(t, dir, text)
 			for _, e := range entries {
 				cmd := exec.Command("sh", "-c", e.command)
 				cmd.Dir = dir
@@ -35,6 +38,17 @@ func TestReadme(t *testing.T) {
 				requireSizes(t, e.answer, string(out))
 			}
 		})
+	}
+}
+
+// writeFiles writes the YAML blocks of a page that carry a file's name to these files below dir.
+func writeFiles(t *testing.T, dir, page string) {
+	t.Helper()
+	block := regexp.MustCompile("(?s)```yaml (\\S+)\n(.*?)```")
+	for _, m := range block.FindAllStringSubmatch(page, -1) {
+		path := filepath.Join(dir, m[1])
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(m[2]), 0o600))
 	}
 }
 
