@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,10 +47,10 @@ func TestLinks(t *testing.T) {
 				continue // another site's
 			}
 			followed++
-			path, anchor, hasAnchor := strings.Cut(link, "#")
+			file, anchor, hasAnchor := strings.Cut(link, "#")
 			target := page
-			if path != "" {
-				target = filepath.Join(filepath.Dir(page), path)
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
 			}
 			_, err := os.Stat(target)
 			require.NoError(t, err, "%s links to %s", page, link)
@@ -64,18 +65,18 @@ func TestLinks(t *testing.T) {
 // markdownFiles returns every Markdown file of the repository, test data excepted.
 func markdownFiles(t *testing.T) (files []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
+	visit := func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		if e.IsDir() && (e.Name() == "testdata" || strings.HasPrefix(e.Name(), ".git")) {
+		case e.IsDir() && (e.Name() == "testdata" || strings.HasPrefix(e.Name(), ".git")):
 			return filepath.SkipDir
-		}
-		if strings.HasSuffix(path, ".md") {
-			files = append(files, path)
+		case strings.HasSuffix(name, ".md"):
+			files = append(files, name)
 		}
 		return nil
-	}))
+	}
+	require.NoError(t, filepath.WalkDir("../..", visit))
 	return files
 }
 
@@ -106,4 +107,25 @@ func anchors(page string) (names []string) {
 		names = append(names, strings.ReplaceAll(name, " ", "-"))
 	}
 	return names
+}
+
+// TestRooms: docs/design.md names every folder with Go code of the program.
+func TestRooms(t *testing.T) {
+	t.Parallel()
+	page := read(t, "../../docs/design.md")
+	repository := os.DirFS("../..")
+	rooms := map[string]bool{}
+	for _, root := range []string{"cmd", "manifests", "patches", "pki", "render", "templates"} {
+		visit := func(name string, _ fs.DirEntry, err error) error {
+			if path.Ext(name) == ".go" {
+				rooms[path.Dir(name)] = true
+			}
+			return err
+		}
+		require.NoError(t, fs.WalkDir(repository, root, visit))
+	}
+	require.Greater(t, len(rooms), 20)
+	for room := range rooms {
+		require.Contains(t, page, "`"+room+"`")
+	}
 }
