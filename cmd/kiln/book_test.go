@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +37,8 @@ func firstWords(page string) string {
 	return regexp.MustCompile(`(?s)<!--.*?-->\n\n`).ReplaceAllString(page, "")
 }
 
-// TestLinks: every relative link in a Markdown file leads to a file or folder of the repository, and
-// its anchor to a heading there.
+// TestLinks: every relative link in a Markdown file leads to a file or folder of the repository,
+// and its anchor to a heading there.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	followed := 0
@@ -128,4 +129,20 @@ func TestRooms(t *testing.T) {
 	for room := range rooms {
 		require.Contains(t, page, "`"+room+"`")
 	}
+}
+
+// TestGlossary: the glossary has at most thirty terms, in alphabetical order, one line each.
+func TestGlossary(t *testing.T) {
+	t.Parallel()
+	var terms []string
+	for line := range strings.Lines(read(t, "../../docs/glossary.md")) {
+		if rest, ok := strings.CutPrefix(line, "- **"); ok {
+			term, meaning, _ := strings.Cut(rest, "**: ")
+			require.Regexp(t, `^\S.*\.\n$`, meaning, term)
+			terms = append(terms, term)
+		}
+	}
+	require.True(t, slices.IsSorted(terms), "%q", terms)
+	require.NotEmpty(t, terms)
+	require.LessOrEqual(t, len(terms), 30)
 }
