@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme types what the console blocks of a page show, in one folder and in their order, and holds
-// the answers to what stands there. Dates may differ; sizes may, by one percent.
+// TestReadme types what the console blocks of a page show, in one folder and in their order, and
+// holds the answers to what stands there. Long lines are folded there; dates may differ, and sizes
+// may, by one percent.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Dir(build(t))
@@ -34,7 +35,7 @@ func TestReadme(t *testing.T) {
 				cmd.Dir = dir
 				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 				out, _ := cmd.CombinedOutput()
-				require.Equal(t, numberless(e.answer), numberless(string(out)), e.command)
+				require.Equal(t, wordsOf(e.answer), wordsOf(string(out)), e.command)
 				requireSizes(t, e.answer, string(out))
 			}
 		})
@@ -57,7 +58,8 @@ type entry struct{ command, answer string }
 
 // session returns the commands of a page's console blocks: the lines that begin with a dollar sign.
 func session(page string) (entries []entry) {
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(page, -1) {
+	console := regexp.MustCompile("(?s)```console\n(.*?)```")
+	for _, block := range console.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
 			line = strings.TrimPrefix(line, "   ") // the block stands in a list
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
@@ -75,14 +77,14 @@ var (
 	date = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 )
 
-// numberless leaves out empty lines and indentation, and replaces what may differ between runs.
-func numberless(s string) string {
-	s = regexp.MustCompile(`(?m)^\s*\n|^ +`).ReplaceAllString(s, "")
-	return date.ReplaceAllString(size.ReplaceAllString(s, "N bytes"), "DATE")
+// wordsOf returns the words of an answer, and replaces what may differ between runs.
+func wordsOf(answer string) string {
+	answer = date.ReplaceAllString(size.ReplaceAllString(answer, "N bytes"), "DATE")
+	return strings.Join(strings.Fields(answer), " ")
 }
 
-// requireSizes holds the sizes that a page shows to the true ones. Keys are random, so that documents
-// differ by some bytes in each run.
+// requireSizes holds the sizes that a page shows to the true ones. Keys are random, so that
+// documents differ by some bytes in each run.
 func requireSizes(t *testing.T, shown, found string) {
 	t.Helper()
 	all := size.FindAllStringSubmatch(found, -1)

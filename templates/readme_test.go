@@ -1,0 +1,47 @@
+package templates_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kiln/render/preflight"
+)
+
+// TestReadme: the first boot that the README shows is what the hook says on that machine, a single
+// control plane, and the fault beside it is what the hook says of a port that is taken.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../README.md")
+	must(t, err)
+	journal := regexp.MustCompile("(?s)```text\n# journalctl [^\n]*\n(.*?)```").FindSubmatch(page)
+	if journal == nil {
+		t.Fatal("the README shows no first boot")
+	}
+	m := newMachine(t, shells["dash"], "control-plane")
+	m.data["etcd_peers"] = ""
+	m.data["steps"] = strings.Replace(m.data["steps"], " member", "", 1) // nobody gives it a vote
+	m.data["restart"] += " kiln-routes.service"
+	m.document()
+	// chmod tells of a folder that the tests' machine has with another mode.
+	said := regexp.MustCompile(`(?m)^mode of .*\n`).ReplaceAllString(m.wantDone(), "")
+	if !slices.Equal(strings.Fields(said), strings.Fields(string(journal[1]))) {
+		t.Errorf("the hook says\n%s\nand the README\n%s", said, journal[1])
+	}
+
+	fault := regexp.MustCompile(`(?m)^    (FAULT .*\n)`).FindSubmatch(page)
+	if fault == nil {
+		t.Fatal("the README shows no fault")
+	}
+	isPort := func(e preflight.Entry) bool { return e.ID == "port-…" }
+	port := slices.IndexFunc(preflight.Catalogue, isPort)
+	m = newMachine(t, shells["dash"], "control-plane")
+	m.check = append(m.check, "port-6443|stop|port-free 6443|"+preflight.Catalogue[port].Remedy)
+	m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:192B 00000000:0000 0A 0:0\n")
+	m.document()
+	if out, _ := m.run(); !strings.Contains(out, string(fault[1])) {
+		t.Errorf("the hook says\n%s\nand the README\n%s", out, fault[1])
+	}
+}
