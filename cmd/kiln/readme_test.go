@@ -20,7 +20,7 @@ func TestReadme(t *testing.T) {
 	bin := filepath.Dir(build(t))
 	for page, least := range map[string]int{
 		"README.md":             3,
-		"docs/configuration.md": 2,
+		"docs/configuration.md": 4,
 		"docs/first-cluster.md": 8,
 	} {
 		t.Run(page, func(t *testing.T) {
@@ -56,16 +56,18 @@ func writeFiles(t *testing.T, dir, page string) {
 // entry is a command of a console block, and what the program answers.
 type entry struct{ command, answer string }
 
-// session returns the commands of a page's console blocks: the lines that begin with a dollar sign.
+// session returns the commands of a page's console blocks: each begins with a dollar sign, and goes
+// on on the next line after a backslash.
 func session(page string) (entries []entry) {
 	console := regexp.MustCompile("(?s)```console\n(.*?)```")
 	for _, block := range console.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
-			line = strings.TrimPrefix(line, "   ") // the block stands in a list
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
-				entries = append(entries, entry{command: strings.TrimSpace(command)})
-			} else if len(entries) > 0 {
-				entries[len(entries)-1].answer += line
+				entries = append(entries, entry{command: command})
+			} else if last := len(entries) - 1; strings.HasSuffix(entries[last].command, "\\\n") {
+				entries[last].command += line
+			} else {
+				entries[last].answer += line
 			}
 		}
 	}
