@@ -38,6 +38,13 @@ func TestExamples(t *testing.T) {
 	require.Equal(t, 6, called)
 }
 
+// TestFirstExample: the example that docs/first-cluster.md names is valid.
+func TestFirstExample(t *testing.T) {
+	t.Parallel()
+	const example = "../../docs/examples/first/cluster.yaml"
+	require.Equal(t, exitDone, run([]string{"validate", "-c", example}, nil, io.Discard, io.Discard))
+}
+
 // commands returns every text that calls kiln, with the arguments of a pre-commit hook.
 func commands(v any) (out []string) {
 	switch v := v.(type) {

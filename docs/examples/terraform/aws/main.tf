@@ -26,7 +26,7 @@ variable "subnet" {
 }
 
 variable "bucket" {
-  description = "The bucket whose address delivery.url begins with (https://BUCKET.s3.…); null if machines fetch nothing, or from elsewhere."
+  description = "The bucket of delivery.url, https://BUCKET.s3.…; null if it is no bucket."
   type        = string
   default     = null
 }
@@ -43,15 +43,16 @@ locals {
   machines  = { for name, d in local.documents : name => d if !try(d.pool, false) }
   pools     = { for name, d in local.documents : name => d if try(d.pool, false) }
 
-  # Bodies that are fetched elsewhere, of kiln serve for one, stay out of the bucket: their secrets would be in it.
+  # Bodies that machines fetch elsewhere, such as from kiln serve, stay out of the bucket, because
+  # their secrets would be in it.
   bodies = {
     for name, d in local.documents : name => d.body
     if try(startswith(split("/", d.body.url)[2], "${var.bucket}."), false)
   }
 }
 
-# What machines fetch, in the bucket that delivery.url names. Bodies of mode lean hold no secret and may be read by everybody; those of the other modes
-# do, and whoever can read the bucket has the machines.
+# The bodies, in the bucket of delivery.url. Bodies of mode lean hold no secret, and everybody may
+# read them. Bodies of the other modes hold secrets: whoever can read the bucket has the machines.
 resource "aws_s3_object" "body" {
   for_each = local.bodies
 
@@ -59,7 +60,7 @@ resource "aws_s3_object" "body" {
   key    = regex("^https?://[^/]+/(.*)$", each.value.url)[0]
   source = "${var.nodes}/${each.value.document}"
 
-  # The key may stay while the body becomes another.
+  # The key may stay the same when the body changes.
   source_hash = each.value.sha512
 }
 
@@ -72,7 +73,7 @@ resource "aws_instance" "machine" {
   subnet_id     = var.subnet
   private_ip    = each.value.addresses[0]
 
-  # A document may be compressed, so it is never taken for text.
+  # A document may be compressed, so it is not text.
   user_data_base64 = filebase64("${var.nodes}/${each.value.document}")
 
   metadata_options {

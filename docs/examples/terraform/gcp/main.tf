@@ -33,7 +33,11 @@ variable "subnetwork" {
 variable "machine_types" {
   description = "The type of machine for each role."
   type        = map(string)
-  default     = { control-plane = "e2-standard-2", worker = "e2-standard-4", etcd = "e2-standard-2" }
+  default = {
+    control-plane = "e2-standard-2"
+    worker        = "e2-standard-4"
+    etcd          = "e2-standard-2"
+  }
 }
 
 locals {

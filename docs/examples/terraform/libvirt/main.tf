@@ -1,4 +1,5 @@
-# Machines of libvirt from the documents of kiln render: Ignition through QEMU's fw_cfg, cloud-init on a seed disk.
+# Machines of libvirt from the documents of kiln render: Ignition through QEMU's fw_cfg, cloud-init
+# on a seed disk.
 
 terraform {
   required_version = ">= 1.4"
@@ -16,7 +17,7 @@ variable "nodes" {
 }
 
 variable "images" {
-  description = "The volume with the image of each system, such as { ubuntu = \"/var/lib/libvirt/images/noble.qcow2\" }."
+  description = "The image of each system, such as { ubuntu = \"/srv/images/noble.qcow2\" }."
   type        = map(string)
 }
 
@@ -28,7 +29,10 @@ variable "network" {
 
 locals {
   inventory = jsondecode(file("${var.nodes}/inventory.json"))
-  documents = { for d in local.inventory.documents : d.node => d if contains(["libvirt", "qemu", "metal", "nocloud"], d.platform) }
+  documents = {
+    for d in local.inventory.documents : d.node => d
+    if contains(["libvirt", "qemu", "metal", "nocloud"], d.platform)
+  }
   machines  = { for name, d in local.documents : name => d if !try(d.pool, false) }
   ignition  = { for name, d in local.machines : name => d if d.format == "ignition" }
   cloudinit = { for name, d in local.machines : name => d if d.format == "cloud-init" }
@@ -46,9 +50,13 @@ resource "libvirt_cloudinit_disk" "document" {
 
   name      = "${local.inventory.name}-${each.key}.iso"
   user_data = file("${var.nodes}/${each.value.document}")
-  # What is delivered beside the document: meta-data always, network-config if the configuration has one.
-  meta_data      = one([for f in each.value.others : file("${var.nodes}/${f}") if endswith(f, "/meta-data")])
-  network_config = one([for f in each.value.others : file("${var.nodes}/${f}") if endswith(f, "/network-config")])
+  # The files beside the document: always meta-data, perhaps network-config.
+  meta_data = one([
+    for f in each.value.others : file("${var.nodes}/${f}") if endswith(f, "/meta-data")
+  ])
+  network_config = one([
+    for f in each.value.others : file("${var.nodes}/${f}") if endswith(f, "/network-config")
+  ])
 }
 
 resource "libvirt_volume" "disk" {

@@ -1,5 +1,6 @@
-# What the other examples would be given, without any provider: terraform plan proves that the inventory is read, that every document is the one
-# that it lists, and that every document is as large as its platform takes. Nothing of a document is in the state, but its hash.
+# The input of the other examples, without any provider. terraform plan fails if the inventory
+# cannot be read, if a document is not the one that it lists, or if one is larger than its platform
+# takes. The state holds the hash of each document and nothing else of it.
 
 terraform {
   required_version = ">= 1.4"
@@ -12,7 +13,9 @@ variable "nodes" {
 
 locals {
   inventory = jsondecode(file("${var.nodes}/inventory.json"))
-  documents = { for d in local.inventory.documents : (try(d.pool, false) ? "pools/${d.node}" : d.node) => d }
+  documents = {
+    for d in local.inventory.documents : (try(d.pool, false) ? "pools/${d.node}" : d.node) => d
+  }
 }
 
 resource "terraform_data" "machine" {
@@ -39,12 +42,17 @@ resource "terraform_data" "machine" {
       error_message = "${each.value.document} is larger than ${each.value.platform} takes."
     }
     precondition {
-      condition     = alltrue([for f in try(each.value.others, []) : fileexists("${var.nodes}/${f}")])
+      condition = alltrue([
+        for f in try(each.value.others, []) : fileexists("${var.nodes}/${f}")
+      ])
       error_message = "A file beside ${each.value.document} is missing."
     }
     precondition {
-      condition     = try(filesha512("${var.nodes}/${each.value.body.document}") == each.value.body.sha512, !can(each.value.body))
-      error_message = "The body beside ${each.value.document} is not the one of inventory.json; run kiln render again."
+      condition = try(
+        filesha512("${var.nodes}/${each.value.body.document}") == each.value.body.sha512,
+        !can(each.value.body),
+      )
+      error_message = "The body of ${each.value.document} is not the one of inventory.json; run kiln render again."
     }
   }
 }
