@@ -73,6 +73,9 @@ resource "aws_instance" "machine" {
   subnet_id     = var.subnet
   private_ip    = each.value.addresses[0]
 
+  # With network.cni routed, machines pass on packets from and to the addresses of pods.
+  source_dest_check = false
+
   # A document may be compressed, so it is not text.
   user_data_base64 = filebase64("${var.nodes}/${each.value.document}")
 
