@@ -2,16 +2,9 @@ package serve
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
-	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -21,7 +14,6 @@ import (
 	"strings"
 
 	"kiln/render"
-	"kiln/render/folder"
 )
 
 // catalogue is everything that is served, by the path of its URL.
@@ -33,24 +25,6 @@ type catalogue struct {
 	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
 	documents   map[string]*item        // of a machine, by its name
 	missing     []string                // files that scripts name and that are not there
-}
-
-// identity is by what a request says which machine it comes from.
-type identity struct{ kind, value string } // mac or uuid
-
-// item is one thing that is served.
-type item struct {
-	path string // of its URL
-	node string // whose it is; empty if it is nobody's
-
-	dir, file string // where it lies; a file without a name is empty
-	sum       string // its SHA-256 or SHA-512, if the inventory has it
-	once      bool   // it holds secrets
-	body      bool   // it is what a machine fetches beside its document
-	pool      bool   // for many machines
-	closes    *item  // the document with which it closes
-	holds     *item  // the document that is in it, if it is an initrd
-	image     bool   // a kernel or an initrd of a system, which may be large
 }
 
 // static are the files beside documents that hold no secret, as kiln netboot writes them and as it names kernels and initrds.
@@ -237,128 +211,4 @@ func (c *catalogue) item(p string) *item {
 		return nil
 	}
 	return c.items["/"+c.folders[node]+"/"+parts[3]]
-}
-
-// stranger says why a request that names a machine's MAC address or UUID is not from the machine whose item it wants; nothing if it may be. An
-// identity that no machine is known by says nothing of a machine that has none.
-func (c *catalogue) stranger(it *item, query url.Values) string {
-	for _, kind := range []string{"mac", "uuid"} {
-		for _, text := range query[kind] {
-			id := identity{kind, normal(kind, text)}
-			owner, known := c.owners[id]
-			switch {
-			case it.node == "":
-			case known && owner != it.node:
-				return "its " + kind + " is that of another machine"
-			case !known && c.has(kind, it.node):
-				return "its " + kind + " is not that of the machine"
-			}
-		}
-	}
-	return ""
-}
-
-// at returns the machine that has an address; nothing if none has.
-func (c *catalogue) at(a netip.Addr) string {
-	for _, node := range slices.Sorted(maps.Keys(c.addresses)) {
-		if slices.Contains(c.addresses[node], a) {
-			return node
-		}
-	}
-	return ""
-}
-
-// has says whether a machine's MAC address or UUID is known.
-func (c *catalogue) has(kind, node string) bool {
-	for id, owner := range c.owners {
-		if id.kind == kind && owner == node {
-			return true
-		}
-	}
-	return false
-}
-
-// normal returns a MAC address or UUID in lower case and, whatever stands between its bytes, one form. iPXE writes ${mac:hexhyp}.
-func normal(kind, text string) string {
-	if kind == "mac" {
-		if mac, err := net.ParseMAC(text); err == nil {
-			return mac.String()
-		}
-	}
-	return strings.ToLower(text)
-}
-
-// machine tells those apart who fetch one item: a machine is known by its name already, one of a pool by what it says of itself or by where it is.
-func (it *item) machine(r *http.Request) string {
-	if !it.pool {
-		return ""
-	}
-	query := r.URL.Query()
-	for _, kind := range []string{"uuid", "mac"} {
-		if text := query.Get(kind); text != "" && len(text) <= 64 {
-			return kind + " " + normal(kind, text)
-		}
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
-// open opens the item, of so many bytes.
-func (it *item) open() (io.ReadCloser, int64, error) {
-	if it.file == "" {
-		return io.NopCloser(strings.NewReader("")), 0, nil
-	}
-	f, err := folder.OpenInside(it.dir, it.file)
-	switch {
-	case errors.Is(err, folder.ErrIrregular):
-		return nil, 0, folder.ErrIrregular
-	case err != nil:
-		return nil, 0, errors.New("it cannot be read")
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		err = errors.New("it cannot be read")
-	case info.Size() > maxServed && !it.image:
-		err = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	return f, info.Size(), nil
-}
-
-// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait. An initrd
-// holds the document that the inventory lists.
-func (it *item) read() ([]byte, error) {
-	f, _, err := it.open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxServed+1))
-	switch {
-	case err != nil:
-		return nil, errors.New("it cannot be read")
-	case len(data) > maxServed:
-		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
-	}
-	if it.sum != "" && it.sum != hexSum(data, len(it.sum)) {
-		return nil, errors.New("it is not what inventory.json lists, or listed when the server began; " +
-			"when kiln render has ended, end kiln serve and start it again")
-	}
-	return data, it.older(data)
-}
-
-// hexSum is the SHA-512 of data, if that has so many digits, or its SHA-256.
-func hexSum(data []byte, digits int) string {
-	if digits == 2*sha512.Size {
-		sum := sha512.Sum512(data)
-		return hex.EncodeToString(sum[:])
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

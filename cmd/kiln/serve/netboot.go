@@ -15,10 +15,6 @@ import (
 	"kiln/render/media"
 )
 
-// Missing lists files that kiln netboot's scripts name below their own address, and that the server
-// does not give because they are not there, sorted.
-func (s *Server) Missing() []string { return s.catalogue.missing }
-
 // scripts notes what the scripts of kiln netboot in a folder name and the catalogue lacks. A folder
 // without kiln netboot's index has no scripts.
 func (c *catalogue) scripts(dir string) {

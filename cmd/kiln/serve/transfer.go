@@ -1,0 +1,184 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// give answers with a document, if the machine has not had it. Several who ask for one document at the same time wait for each other, so that the next
+// one gets it if the first is cut off.
+func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
+	machine := it.machine(r)
+	turn, leave := s.turn(it.path + " " + machine)
+	defer leave()
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-r.Context().Done():
+		// It is gone, or has waited for too long: whoever is still there must not take an empty answer for the document.
+		later(w, rec, "another transfer of the document is under way")
+		return
+	case <-s.stopping:
+		later(w, rec, "the server is ending")
+		return
+	}
+	data, err := it.read()
+	if err != nil {
+		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
+			rec.Document, peer(r.RemoteAddr), err)
+		later(w, rec, err.Error())
+		return
+	}
+	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hexSum(data, 0), Remote: r.RemoteAddr}
+	if before := s.state.find(&f); before != nil {
+		s.tell(it, before, &f)
+		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s", before.Time.Format(time.RFC3339), before.Remote))
+		return
+	}
+	if it.pool {
+		leave, full, busy := s.enter(&f)
+		switch {
+		case full:
+			s.alarms.raise(poolFull, it.path, "%s: %d machines have it, and %s asks as another one: if the "+
+				"pool %s has more, say so with --pool-limit; if not, one of them is not of the pool",
+				rec.Document, s.limit, peer(r.RemoteAddr), it.node)
+			refuse(w, rec, fmt.Sprintf("%d machines of the pool have it, the limit", s.limit))
+			return
+		case busy:
+			later(w, rec, "other machines take the last that the pool's limit leaves")
+			return
+		}
+		defer leave()
+	}
+	s.transfers.Add(1)
+	defer s.transfers.Done()
+	rec.Status = http.StatusOK
+	rec.Bytes, err = deliver(w, data)
+	switch {
+	case err != nil && rec.Bytes == len(data):
+		// What was written may have been read, whether or not the reader says so.
+		rec.Decision, rec.Reason = "disclosed", err.Error()
+		s.alarms.raise(disclosed, it.path, "%s was sent whole to %s, which did not confirm it: it can be "+
+			"fetched again, and %[2]s may have it; if that is not the machine, what it holds is known",
+			rec.Document, peer(r.RemoteAddr))
+		return
+	case err != nil:
+		rec.Decision, rec.Reason = "cut off", err.Error()
+		return
+	}
+	rec.Decision = "served"
+	f.Time = time.Now().UTC().Truncate(time.Second)
+	if err := s.state.add(f); err != nil {
+		rec.Reason = err.Error()
+		select {
+		case s.broken <- err:
+		default:
+		}
+	}
+	if n := s.state.machines(&f); it.pool && n > 1 {
+		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a proxy that is "+
+			"usual, and otherwise somebody collects it", rec.Document, peer(r.RemoteAddr), n)
+	}
+}
+
+// tell says that a document that somebody has was asked for again.
+func (s *Server) tell(it *item, before, now *fetch) {
+	first, second := peer(before.Remote), peer(now.Remote)
+	name, at := strings.TrimPrefix(it.path, "/"), before.Time.Format(time.RFC3339)
+	if first == second {
+		s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, which has had it since %s: the "+
+			"machine forgot it (--again %s gives it once more), or somebody else took it there",
+			name, second, at, it.node)
+		return
+	}
+	s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, and %s has had it since %s: if one of "+
+		"them is not the machine, what it holds is known", name, second, first, at)
+}
+
+// turn is what the transfers of one document to one machine wait for.
+type turn struct {
+	taken chan struct{}
+	users int
+}
+
+// turn returns the turn of a key, and what says that it is not needed any more.
+func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.turns[key]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		s.turns[key] = t
+	}
+	t.users++
+	return t.taken, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(s.turns, key)
+		}
+	}
+}
+
+// enter counts a transfer of a pool's document. It is full if as many machines as may have it do,
+// and busy if those that are fetching it would be the last ones; leave ends the transfer otherwise.
+func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch have := s.state.count(f); {
+	case have >= s.limit:
+		return nil, true, false
+	case have+s.pools[f.Path] >= s.limit:
+		return nil, false, true
+	}
+	s.pools[f.Path]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pools[f.Path]--
+	}, false, false
+}
+
+// Errors of a transfer, without the addresses that net's have.
+var (
+	errCutOff      = errors.New("the connection ended before the document did")
+	errUnconfirmed = errors.New("the document was sent, and its receiver did not close the connection")
+)
+
+// deliver sends a document in a connection of its own, and returns without an error if the other side has it: it has then read everything and
+// closed the connection. A process that dies with something unread makes its system reset the connection, and a machine that dies says nothing. What
+// was written tells less: it may lie in the buffers between.
+func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return 0, errCutOff
+	}
+	defer func() { _ = conn.Close() }()
+	// Deadlines that cannot be set show at the next read or write.
+	_ = conn.SetDeadline(time.Now().Add(confirmTime + time.Duration(len(data)/slowest)*time.Second))
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
+	n, err := conn.Write(slices.Concat([]byte(head), data))
+	if err != nil {
+		return max(0, n-len(head)), errCutOff
+	}
+	// TLS' own farewell is not sent: a client that leaves it unread would reset the connection. The end of a plain connection is nothing to read, and some
+	// old clients wait for it.
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = plain.CloseWrite()
+	}
+	_ = conn.SetDeadline(time.Now().Add(confirmTime))
+	if _, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			return len(data), errUnconfirmed
+		}
+		return len(data), errCutOff
+	}
+	return len(data), nil
+}
