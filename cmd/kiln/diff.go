@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
@@ -58,10 +59,10 @@ func (f *compareFlags) form() change.Form {
 // print writes a report in the form that was asked for.
 func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
 	if f.output == "json" {
-		return printJSON(out, report)
+		return message.JSON(out, report)
 	}
 	form := f.form()
-	say(exact(out, form.Colour), "%s", report.Text(form))
+	message.Printf(exact(out, form.Colour), "%s", report.Text(form))
 	return nil
 }
 

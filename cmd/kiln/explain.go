@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -84,10 +85,10 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 		return err
 	}
 	if f.output == "json" {
-		return printJSON(out, settings)
+		return message.JSON(out, settings)
 	}
 	for _, s := range settings {
-		say(out, "%s", s)
+		message.Printf(out, "%s", s)
 	}
 	return nil
 }
@@ -99,9 +100,9 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 		return usageError{fmt.Errorf("%q is no field of cluster.yaml; for example: kiln explain network.cni", asked)}
 	}
 	if f.output == "json" {
-		return printJSON(out, doc)
+		return message.JSON(out, doc)
 	}
-	say(out, "%s", doc)
+	message.Printf(out, "%s", doc)
 	return nil
 }
 
@@ -124,8 +125,8 @@ func (f *explainFlags) file(in io.Reader, out io.Writer, asked string) error {
 		return err
 	}
 	if f.output == "json" {
-		return printJSON(out, e)
+		return message.JSON(out, e)
 	}
-	say(out, "%s", e)
+	message.Printf(out, "%s", e)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render/folder"
 )
 
@@ -36,7 +37,7 @@ func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 	var lines, shown []string
 	for _, s := range secrets {
 		if s.isFolder && !absent(filepath.Join(s.name, ".git")) {
-			say(messages, "kiln: %s holds secrets and is a git work tree; name a folder of their own\n", s.name)
+			message.Printf(messages, "kiln: %s holds secrets and is a git work tree; name a folder of their own\n", s.name)
 		}
 		top, place := s.workTree()
 		if place == "" || isIgnored(top, place, s.isFolder) {
@@ -48,18 +49,18 @@ func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 			}
 			continue
 		}
-		say(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n",
+		message.Printf(messages, "kiln: %s holds secrets and lies in a git work tree; add %s to %s\n",
 			s.name, pattern(place, s.isFolder), filepath.Join(top, ignoreFile))
 	}
-	if len(shown) > maxShown {
-		shown = append(shown[:maxShown:maxShown], fmt.Sprintf("%d more", len(shown)-maxShown))
+	if len(shown) > message.MaxNamed {
+		shown = append(shown[:message.MaxNamed:message.MaxNamed], fmt.Sprintf("%d more", len(shown)-message.MaxNamed))
 	}
 	if len(lines) > 0 {
 		name := filepath.Join(dir, ignoreFile)
 		if err := addLines(name, lines); err != nil {
-			say(messages, "kiln: %s; add %s yourself, which hold secrets\n", err, strings.Join(shown, " and "))
+			message.Printf(messages, "kiln: %s; add %s yourself, which hold secrets\n", err, strings.Join(shown, " and "))
 		} else {
-			say(messages, "kiln: %s: added %s, so that git does not track secrets\n", name, strings.Join(shown, " and "))
+			message.Printf(messages, "kiln: %s: added %s, so that git does not track secrets\n", name, strings.Join(shown, " and "))
 		}
 	}
 	here := workTree(resolved("."))
@@ -72,13 +73,10 @@ func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 		if top != here {
 			remove = fmt.Sprintf("git -C %s rm -r --cached %s", top, place)
 		}
-		say(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
+		message.Printf(messages, "kiln: git tracks %s, which holds secrets, whatever %s says; "+
 			"run: %s, and take it out of the history\n", s.name, ignoreFile, remove)
 	}
 }
-
-// maxShown bounds how many lines of a .gitignore a message shows.
-const maxShown = 5
 
 // workTree returns the work tree that a file or folder with secrets lies in, and its path in there
 // with slashes; both are empty if it lies in none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/folder"
 	"kiln/render/media"
@@ -108,8 +109,8 @@ func (f *isoFlags) others(able []string, unable int) error {
 	if len(able) == 0 || unable == 0 {
 		return nil
 	}
-	command := "kiln iso " + strings.Join(able[:min(len(able), maxShown)], " ")
-	if len(able) > maxShown {
+	command := "kiln iso " + strings.Join(able[:min(len(able), message.MaxNamed)], " ")
+	if len(able) > message.MaxNamed {
 		command += " …"
 	}
 	if f.out != "" {
@@ -149,18 +150,18 @@ func (f *isoFlags) target(dir string, images int) (string, func(*media.Machine) 
 
 func (f *isoFlags) report(out io.Writer, images []image) error {
 	if f.output == "json" {
-		return printJSON(out, images)
+		return message.JSON(out, images)
 	}
-	if len(images) <= maxListed {
+	if len(images) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, i := range images {
-			say(table, "%s\tlabel %s\t%d bytes\n", i.Image, i.Label, i.Bytes)
+			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Image, i.Label, i.Bytes)
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
 	}
-	say(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n", count(len(images), "image"))
+	message.Printf(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n", message.Count(len(images), "image"))
 	return nil
 }
 

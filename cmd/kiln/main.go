@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -60,23 +61,23 @@ func run(args []string, in io.Reader, out, messages io.Writer) int {
 	case errors.Is(err, errDifferent):
 		return exitDifferent
 	case errors.Is(err, errRefused):
-		say(messages, "kiln: %s\n", err)
+		message.Printf(messages, "kiln: %s\n", err)
 		return exitWrong
 	case errors.As(err, &problems):
-		say(messages, "%s\n%s\n", problems, problems.Summary())
+		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
 		return exitWrong
 	case errors.As(err, &usage):
 		sayLines(messages, usage)
-		say(messages, "kiln: see: kiln help\n")
+		message.Printf(messages, "kiln: see: kiln help\n")
 		return exitUsage
 	case errors.As(err, &report):
 		sayLines(messages, report)
-		say(messages, "kiln: the files are written; only the report of it could not be\n")
+		message.Printf(messages, "kiln: the files are written; only the report of it could not be\n")
 		return exitWrong
 	default:
 		sayLines(messages, err)
 		if !errors.Is(err, render.ErrPartial) {
-			say(messages, "kiln: nothing was written\n")
+			message.Printf(messages, "kiln: nothing was written\n")
 		}
 		return exitWrong
 	}
@@ -150,11 +151,6 @@ func emptyFlags(cmd *cobra.Command) error {
 // sayLines writes an error that may be several.
 func sayLines(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
-		say(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
+		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-}
-
-// say writes a message. One that cannot be written has nowhere else to go.
-func say(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...)
 }

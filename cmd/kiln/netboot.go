@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/media"
 )
@@ -110,10 +111,10 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	}
 	keepOutOfGit(cmd.ErrOrStderr(), ".", ignored{f.out, true})
 	for _, line := range f.exposure(entries) {
-		say(cmd.ErrOrStderr(), "kiln: %s\n", line)
+		message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
 	}
 	for _, s := range result.Skipped {
-		say(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
+		message.Printf(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}
 	if err := f.report(cmd.OutOrStdout(), name, entries, result, changes); err != nil {
 		return reportError{err}
@@ -137,7 +138,7 @@ func held(entries []render.Entry) string {
 	case len(entries):
 		return ", with every machine's secrets"
 	default:
-		return fmt.Sprintf(", with the secrets of %d of %s", n, count(len(entries), "machine"))
+		return fmt.Sprintf(", with the secrets of %d of %s", n, message.Count(len(entries), "machine"))
 	}
 }
 
@@ -145,7 +146,7 @@ func held(entries []render.Entry) string {
 func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes) error {
 	images := f.images(r)
 	if f.output == "json" {
-		return printJSON(out, struct {
+		return message.JSON(out, struct {
 			Folder    string       `json:"folder"`
 			Machines  []media.Boot `json:"machines"`
 			NoScript  []string     `json:"noScript"`
@@ -153,7 +154,7 @@ func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry,
 			Written   []string     `json:"written"`
 			Removed   []string     `json:"removed"`
 			Unchanged int          `json:"unchanged"`
-		}{f.out, r.Boots, orEmpty(skipped(r)), orEmpty(images), orEmpty(c.Written), orEmpty(c.Removed), c.Unchanged})
+		}{f.out, r.Boots, message.NonNil(skipped(r)), message.NonNil(images), message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged})
 	}
 	scripts := 0
 	for _, b := range r.Boots {
@@ -162,14 +163,14 @@ func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry,
 		}
 	}
 	for _, name := range c.Removed {
-		say(out, "removed %s\n", filepath.Join(f.out, name))
+		message.Printf(out, "removed %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "%s, %d files written, %d unchanged in %s%s; next:\n", count(scripts, "script"), len(c.Written), c.Unchanged, f.out, held(entries))
+	message.Printf(out, "%s, %d files written, %d unchanged in %s%s; next:\n", message.Count(scripts, "script"), len(c.Written), c.Unchanged, f.out, held(entries))
 	for _, name := range images {
-		say(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
+		message.Printf(out, "  put the system's image there: %s\n", filepath.Join(f.out, name))
 	}
-	say(out, "  serve %s as %s, to the machines alone%s\n", f.out, f.url, f.serving(dir))
-	say(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", f.url)
+	message.Printf(out, "  serve %s as %s, to the machines alone%s\n", f.out, f.url, f.serving(dir))
+	message.Printf(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", f.url)
 	return nil
 }
 

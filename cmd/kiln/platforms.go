@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/plan"
 )
@@ -23,12 +24,12 @@ func platformsCommand() *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), plan.Platforms)
+				return message.JSON(cmd.OutOrStdout(), plan.Platforms)
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			say(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
+			message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
 			for _, p := range plan.Platforms {
-				say(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
+				message.Printf(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
 			}
 			return table.Flush()
 		},

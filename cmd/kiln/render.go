@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
@@ -146,11 +146,11 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	}
 	f.tellClosed(messages, result)
 	if kind == bundleNew && !f.check {
-		say(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
+		message.Printf(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
 		tellDeadline(messages, bundle.FormationDeadline)
 	}
 	if renewed {
-		say(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
+		message.Printf(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
 	}
 	warnDates(messages, &bundle.Public, result)
 	warnGenerations(messages, r)
@@ -197,10 +197,10 @@ func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundl
 // tellClosed tells who could have got at the documents.
 func (f *renderFlags) tellClosed(messages io.Writer, result *render.Result) {
 	if mode := result.Closed; mode != 0 {
-		say(messages, "kiln: %s: others could get in (mode %04o); it is 0700 now\n", f.out, mode)
+		message.Printf(messages, "kiln: %s: others could get in (mode %04o); it is 0700 now\n", f.out, mode)
 	}
 	if dir := folder.WritableByAll(f.out); dir != "" {
-		say(messages, "kiln: %s: everybody may change what is in %s, and so exchange the documents; chmod o-w it\n", f.out, dir)
+		message.Printf(messages, "kiln: %s: everybody may change what is in %s, and so exchange the documents; chmod o-w it\n", f.out, dir)
 	}
 }
 
@@ -322,35 +322,35 @@ func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
 		if i := slices.IndexFunc(result.Inventory.Documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
 			f.reportBodies(out, result.Inventory.Name, result.Inventory.Documents[i].Body.URL)
 		}
-		say(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-			count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged,
-			shellWord(filepath.Join(f.out, render.AdminFile)))
+		message.Printf(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+			message.Count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged,
+			message.ShellWord(filepath.Join(f.out, render.AdminFile)))
 	}
 	return nil
 }
 
 // reportBodies says where a machine fetches its body, for example, and how kiln serve gives it.
 func (f *renderFlags) reportBodies(out io.Writer, cluster, address string) {
-	say(out, "bodies are fetched by their machines, such as %s", address)
+	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
 	if u, err := url.Parse(address); err == nil {
 		port, how := "80", "--plain-http"
 		if u.Scheme == "https" {
 			secrets := cmp.Or(f.secrets, render.BundlePath(f.config, cluster))
-			port, how = "443", "--secrets "+shellWord(secrets)+" --tls-name "+shellWord(u.Hostname())
+			port, how = "443", "--secrets "+message.ShellWord(secrets)+" --tls-name "+message.ShellWord(u.Hostname())
 		}
-		say(out, ", from: kiln serve %s --listen ADDRESS:%s %s", shellWord(f.out), cmp.Or(u.Port(), port), how)
+		message.Printf(out, ", from: kiln serve %s --listen ADDRESS:%s %s", message.ShellWord(f.out), cmp.Or(u.Port(), port), how)
 	}
-	say(out, "\n")
+	message.Printf(out, "\n")
 }
 
 // reportDocuments lists the documents, and those that are gone.
 func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) error {
-	if docs := result.Inventory.Documents; len(docs) <= maxListed {
+	if docs := result.Inventory.Documents; len(docs) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
-			say(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, used(&e), e.ValidUntil.Format(time.DateOnly))
+			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, used(&e), e.ValidUntil.Format(time.DateOnly))
 			if e.Body != nil {
-				say(table, "%s\t%d bytes\tfetched\t\n", filepath.Join(f.out, e.Body.Document), e.Body.Bytes)
+				message.Printf(table, "%s\t%d bytes\tfetched\t\n", filepath.Join(f.out, e.Body.Document), e.Body.Bytes)
 			}
 		}
 		if err := table.Flush(); err != nil {
@@ -358,7 +358,7 @@ func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) erro
 		}
 	}
 	for _, name := range result.Removed {
-		say(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
+		message.Printf(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
 	}
 	return nil
 }
@@ -374,30 +374,6 @@ func used(e *render.Entry) string {
 	return "no limit"
 }
 
-// count writes a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// maxListed is how many documents the report lists one by one.
-const maxListed = 50
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 // soon is how long before an end the operator is told of it.
 const soon = 30 * 24 * time.Hour
 
@@ -406,7 +382,7 @@ const soon = 30 * 24 * time.Hour
 func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
 	now := time.Now()
 	if now.After(b.FormationDeadline) {
-		say(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
+		message.Printf(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
 			"a cluster that has never run needs a new deadline: kiln secrets extend, and render again\n", b.FormationDeadline.Format(time.RFC3339))
 	}
 	warnEach(w, result, "dates", func(e *render.Entry) string {
@@ -428,13 +404,13 @@ func tellDeadline(w io.Writer, deadline time.Time) {
 	if time.Until(deadline) < 2*24*time.Hour {
 		until = deadline.Format(time.RFC3339)
 	}
-	say(w, "kiln: boot the machines before %s: until then they may form the cluster; later: kiln secrets extend, and render again\n", until)
+	message.Printf(w, "kiln: boot the machines before %s: until then they may form the cluster; later: kiln secrets extend, and render again\n", until)
 }
 
 // warnGenerations tells of generations that are nobody's: of a machine that is gone, or of a name that is misspelt.
 func warnGenerations(w io.Writer, r *render.Cluster) {
 	for _, name := range r.IdleGenerations() {
-		say(w, "kiln: the bundle's generations: %s is %d, and nothing in this configuration has that secret. Correct the name if it is misspelt; "+
+		message.Printf(w, "kiln: the bundle's generations: %s is %d, and nothing in this configuration has that secret. Correct the name if it is misspelt; "+
 			"keep the entry of a machine that is gone, or it comes back with its old keys\n", name, r.Public.Generation(name))
 	}
 }
@@ -447,12 +423,12 @@ func warnEach(w io.Writer, result *render.Result, has string, about func(*render
 		if text == "" {
 			continue
 		}
-		if told++; told <= maxListed {
-			say(w, "kiln: %s: %s\n", e.Node, text)
+		if told++; told <= message.MaxListed {
+			message.Printf(w, "kiln: %s: %s\n", e.Node, text)
 		}
 	}
-	if more := told - maxListed; more > 0 {
-		say(w, "kiln: and so it is for %d more machines; inventory.json has the %s\n", more, has)
+	if more := told - message.MaxListed; more > 0 {
+		message.Printf(w, "kiln: and so it is for %d more machines; inventory.json has the %s\n", more, has)
 	}
 }
 
@@ -468,11 +444,11 @@ func progressLine(w io.Writer, total int) (progress func(int), finish func()) {
 	return func(done int) {
 			if now := time.Now(); now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {
 				shown = now
-				say(w, "\rkiln: %d of %d machines", done, total)
+				message.Printf(w, "\rkiln: %d of %d machines", done, total)
 			}
 		}, func() {
 			if !shown.IsZero() {
-				say(w, "\r\x1b[K")
+				message.Printf(w, "\r\x1b[K")
 			}
 		}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
@@ -39,7 +40,7 @@ func reportCommand() *cobra.Command {
 			if err := render.WritePage(out, page, report.Made); err != nil {
 				return err
 			}
-			say(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n", filepath.Clean(out), len(page))
+			message.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n", filepath.Clean(out), len(page))
 			return nil
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
 )
@@ -115,7 +116,7 @@ func (f *renderFlags) oldPublic(messages io.Writer, r *render.Cluster, bundlePat
 	if info, err := os.Stat(bundlePath); err != nil || !info.Mode().IsRegular() {
 		bundlePath = "BUNDLE" // it came from a pipe
 	}
-	say(messages, "kiln: %s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s\n", stored, bundlePath, bundlePath, stored)
+	message.Printf(messages, "kiln: %s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s\n", stored, bundlePath, bundlePath, stored)
 	return true, nil
 }
 
@@ -125,7 +126,7 @@ func (f *renderFlags) reportReview(out io.Writer, c *render.Changes) {
 	if len(c.Removed) > 0 {
 		removed = fmt.Sprintf(", %d removed", len(c.Removed))
 	}
-	say(out, "%s: %d files written%s, %d unchanged; it holds no secret: commit it with the configuration\n", filepath.Clean(f.review), len(c.Written), removed, c.Unchanged)
+	message.Printf(out, "%s: %d files written%s, %d unchanged; it holds no secret: commit it with the configuration\n", filepath.Clean(f.review), len(c.Written), removed, c.Unchanged)
 }
 
 // reportCheck lists what would change: of documents the names alone, of the twin how.
@@ -137,7 +138,7 @@ func (f *renderFlags) reportCheck(out io.Writer, result *render.Result) {
 		switch {
 		case folder.dir == "":
 		case !folder.changes.Changed():
-			say(out, "%s is what would be rendered\n", folder.dir)
+			message.Printf(out, "%s is what would be rendered\n", folder.dir)
 		default:
 			listed(out, "would change ", folder.prefix, folder.changes.Written)
 			listed(out, "would remove ", folder.prefix, folder.changes.Removed)
@@ -145,24 +146,24 @@ func (f *renderFlags) reportCheck(out io.Writer, result *render.Result) {
 	}
 	for _, d := range result.Review.Diffs {
 		name := filepath.Join(f.review, d.Name)
-		say(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
+		message.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
 		for _, line := range d.Lines {
-			say(out, "%s\n", line)
+			message.Printf(out, "%s\n", line)
 		}
 	}
 	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
-		say(out, "\n… and %s more\n", count(more, "file"))
+		message.Printf(out, "\n… and %s more\n", message.Count(more, "file"))
 	}
 }
 
 // listed prints paths, each behind what would be done to it.
 func listed(out io.Writer, verb, dir string, names []string) {
 	for i, name := range names {
-		if i == maxListed {
-			say(out, "%s and %d more\n", verb, len(names)-i)
+		if i == message.MaxListed {
+			message.Printf(out, "%s and %d more\n", verb, len(names)-i)
 			return
 		}
-		say(out, "%s %s\n", verb, filepath.Join(dir, name))
+		message.Printf(out, "%s %s\n", verb, filepath.Join(dir, name))
 	}
 }
 
@@ -175,7 +176,7 @@ type changesJSON struct {
 }
 
 func asJSON(c *render.Changes) *changesJSON {
-	return &changesJSON{orEmpty(c.Written), orEmpty(c.Removed), c.Unchanged, c.Diffs}
+	return &changesJSON{message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged, c.Diffs}
 }
 
 // reportJSON is the report for programs: the documents' changes and inventory, if they were asked for, and the twin's.
@@ -191,5 +192,5 @@ func (f *renderFlags) reportJSON(out io.Writer, result *render.Result) error {
 	if f.review != "" {
 		report.Review = asJSON(&result.Review)
 	}
-	return printJSON(out, report)
+	return message.JSON(out, report)
 }

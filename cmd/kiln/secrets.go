@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 )
 
@@ -51,7 +52,7 @@ func publicCommand() *cobra.Command {
 				if err := render.WritePublic(out, &b.Public); err != nil {
 					return err
 				}
-				say(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", out, path)
+				message.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", out, path)
 				return nil
 			}
 			text, err := b.Public.Marshal()
@@ -138,7 +139,7 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err := render.ReplaceBundle(f.path, b); err != nil {
 		return err
 	}
-	say(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, said)
-	say(cmd.ErrOrStderr(), "%s", opens)
+	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, said)
+	message.Printf(cmd.ErrOrStderr(), "%s", opens)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/serve"
 	"kiln/render"
 )
@@ -121,10 +122,10 @@ func loopback(host string) bool {
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	state := cmp.Or(f.state, filepath.Join(dirs[0], "served.json"))
 	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
-		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n", count(lines, "line"))
+		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n", message.Count(lines, "line"))
 	})
 	defer messages.End(lastTime)
-	warn := func(line string) { say(messages, "kiln: %s\n", line) }
+	warn := func(line string) { message.Printf(messages, "kiln: %s\n", line) }
 	s, err := serve.New(dirs, serve.Options{
 		State: state, Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window, Warn: warn,
 	})
@@ -154,14 +155,14 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	}
 	out := cmd.OutOrStdout()
 	name, _ := s.Cluster()
-	say(out, "%s: the documents of %s for %s, until %s\n", url, name, count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
+	message.Printf(out, "%s: the documents of %s for %s, until %s\n", url, name, message.Count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
 	if f.peers.Any() {
-		say(out, "to the machines' own addresses, and from: %s\n", f.peers)
+		message.Printf(out, "to the machines' own addresses, and from: %s\n", f.peers)
 	} else {
-		say(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
+		message.Printf(out, "to the machines' own addresses alone; others, such as those of DHCP, need --from\n")
 	}
 	if given := s.Given(); len(given) > 0 {
-		say(out, "fetched already: %s; --again NODE gives a document once more\n", several(given))
+		message.Printf(out, "fetched already: %s; --again NODE gives a document once more\n", message.Names(given))
 	}
 	if names := s.Unreachable(); len(names) > 0 {
 		warn(fmt.Sprintf("%s: the addresses of its machines are not known, so nobody gets the document; "+
@@ -169,7 +170,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	}
 	if missing := s.Missing(); len(missing) > 0 {
 		warn(fmt.Sprintf("the scripts of kiln netboot name what is not there: %s; copy images to where they are "+
-			"named, run kiln netboot again for its own files, and start kiln serve again", several(missing)))
+			"named, run kiln netboot again for its own files, and start kiln serve again", message.Names(missing)))
 	}
 	// While documents are given a signal ends the server, and not the program.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -184,7 +185,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	}
 	f.report(out, s)
 	if n := s.LostLines() + messages.Lost(); n > 0 {
-		say(out, "lines that are not in the log or on standard error: %d\n", n)
+		message.Printf(out, "lines that are not in the log or on standard error: %d\n", n)
 	}
 	return nil
 }
@@ -223,26 +224,17 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 	return serve.TLS(b, f.names, time.Now().Add(f.window))
 }
 
-// several lists the first names, and how many there are besides.
-func several(names []string) string {
-	const most = 5
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
-
 // report says what is left when the server has ended.
 func (f *serveFlags) report(out io.Writer, s *serve.Server) {
 	left := s.Left()
-	say(out, "%d of %s fetched a document\n", s.Machines()-len(left), count(s.Machines(), "machine"))
-	if more := len(left) - maxListed; more > 0 {
-		left = append(left[:maxListed], fmt.Sprintf("and %d more", more))
+	message.Printf(out, "%d of %s fetched a document\n", s.Machines()-len(left), message.Count(s.Machines(), "machine"))
+	if more := len(left) - message.MaxListed; more > 0 {
+		left = append(left[:message.MaxListed], fmt.Sprintf("and %d more", more))
 	}
 	if len(left) > 0 {
-		say(out, "not fetched: %s\n", strings.Join(left, ", "))
+		message.Printf(out, "not fetched: %s\n", strings.Join(left, ", "))
 	}
 	for _, line := range s.Alarms() {
-		say(out, "%s\n", line)
+		message.Printf(out, "%s\n", line)
 	}
 }

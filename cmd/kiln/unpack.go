@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 )
 
@@ -66,7 +67,7 @@ func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string
 		u.ShowSecrets()
 	}
 	if b := u.Missing(); b != nil {
-		say(messages, "kiln: this is not all of the machine: it fetches the rest from %s, and that is not here (SHA-512 %.16s…); name it with --body\n", b.URL, b.SHA512)
+		message.Printf(messages, "kiln: this is not all of the machine: it fetches the rest from %s, and that is not here (SHA-512 %.16s…); name it with --body\n", b.URL, b.SHA512)
 	}
 	switch {
 	case f.out != "":
@@ -74,14 +75,14 @@ func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string
 	case len(paths) > 0:
 		return f.contents(cmd, u, paths)
 	case f.output == "json":
-		return printJSON(out, u.Machine())
+		return message.JSON(out, u.Machine())
 	}
 	text := u.List()
 	if f.tree {
 		text = u.Tree()
 	}
 	if f.showSecrets {
-		say(messages, "kiln: secrets in the machine's settings are shown; the contents of its files are not: name them, or --out\n")
+		message.Printf(messages, "kiln: secrets in the machine's settings are shown; the contents of its files are not: name them, or --out\n")
 	}
 	_, err := out.Write(text)
 	return err
@@ -99,7 +100,7 @@ func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []s
 		if err != nil {
 			return err
 		}
-		return printJSON(cmd.OutOrStdout(), files)
+		return message.JSON(cmd.OutOrStdout(), files)
 	}
 	_, err = exact(cmd.OutOrStdout(), false).Write(text)
 	return err
@@ -119,14 +120,14 @@ func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 	f.warn(cmd.ErrOrStderr(), secrets)
 	files := len(u.Machine().Files)
 	if f.output == "json" {
-		return printJSON(cmd.OutOrStdout(), struct {
+		return message.JSON(cmd.OutOrStdout(), struct {
 			Folder  string `json:"folder"`
 			Files   int    `json:"files"`
 			Secrets int    `json:"secrets"`
 			Shown   bool   `json:"shown"`
 		}{f.out, files, secrets, f.showSecrets})
 	}
-	say(cmd.OutOrStdout(), "%s in %s; INDEX tells modes, owners and units\n", count(files, "file"), f.out)
+	message.Printf(cmd.OutOrStdout(), "%s in %s; INDEX tells modes, owners and units\n", message.Count(files, "file"), f.out)
 	return nil
 }
 
@@ -135,8 +136,8 @@ func (f *unpackFlags) warn(messages io.Writer, secrets int) {
 	switch {
 	case secrets == 0:
 	case f.showSecrets:
-		say(messages, "kiln: %s with secrets of the machine: keep them like the machine itself, and out of git and logs\n", count(secrets, "file"))
+		message.Printf(messages, "kiln: %s with secrets of the machine: keep them like the machine itself, and out of git and logs\n", message.Count(secrets, "file"))
 	default:
-		say(messages, "kiln: %s with secrets, or what may be some, without the content; --show-secrets shows it\n", count(secrets, "file"))
+		message.Printf(messages, "kiln: %s with secrets, or what may be some, without the content; --show-secrets shows it\n", message.Count(secrets, "file"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
@@ -17,7 +18,7 @@ func validate(cmd *cobra.Command, path, output string) error {
 	err := validateCluster(path)
 	if output == "text" {
 		if err == nil {
-			say(cmd.OutOrStdout(), "%s is valid\n", path)
+			message.Printf(cmd.OutOrStdout(), "%s is valid\n", path)
 		}
 		return err
 	}
@@ -25,7 +26,7 @@ func validate(cmd *cobra.Command, path, output string) error {
 	if err != nil && !errors.As(err, &problems) {
 		return err
 	}
-	if err := printJSON(cmd.OutOrStdout(), struct {
+	if err := message.JSON(cmd.OutOrStdout(), struct {
 		Valid    bool             `json:"valid"`
 		Problems []config.Problem `json:"problems"`
 	}{err == nil, append([]config.Problem{}, problems...)}); err != nil {

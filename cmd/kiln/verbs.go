@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/plan"
@@ -87,10 +88,10 @@ func imagesCommand() *cobra.Command {
 			}
 			images := p.UsedImages()
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), images)
+				return message.JSON(cmd.OutOrStdout(), images)
 			}
 			for _, name := range slices.Sorted(maps.Keys(images)) {
-				say(cmd.OutOrStdout(), "%s\n", images[name])
+				message.Printf(cmd.OutOrStdout(), "%s\n", images[name])
 			}
 			return nil
 		},
@@ -114,7 +115,7 @@ func versionCommand() *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok && text == "" {
 				text = info.Main.Version
 			}
-			say(cmd.OutOrStdout(), "kiln %s\n", cmp.Or(text, "(devel)"))
+			message.Printf(cmd.OutOrStdout(), "kiln %s\n", cmp.Or(text, "(devel)"))
 			return nil
 		},
 	}
