@@ -40,6 +40,7 @@ func TestImports(t *testing.T) {
 	may := map[string][]string{
 		"kiln/cmd/kiln": {
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
 			"kiln/pki",
 			"kiln/render",
@@ -50,9 +51,12 @@ func TestImports(t *testing.T) {
 			"kiln/render/media/iso9660",
 			"kiln/render/plan",
 			"kiln/render/report",
-			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/message": nil,
+		"kiln/cmd/kiln/screen": {
+			"kiln/cmd/kiln/message",
+			"kiln/render/terminal",
+		},
 		"kiln/cmd/kiln/serve": {
 			"kiln/pki",
 			"kiln/render",

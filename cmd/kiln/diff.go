@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
@@ -62,7 +63,7 @@ func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) 
 		return message.JSON(out, report)
 	}
 	form := f.form()
-	message.Printf(exact(out, form.Colour), "%s", report.Text(form))
+	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
 	return nil
 }
 
@@ -103,7 +104,7 @@ func (f *compareFlags) configured(path string) (*change.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := progressLine(f.messages, r.Machines())
+	progress, finish := screen.Progress(f.messages, r.Machines())
 	defer finish()
 	return r.State(progress)
 }

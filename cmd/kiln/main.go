@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -43,7 +44,7 @@ func main() {
 
 // run is the whole program: it returns the exit code.
 func run(args []string, in io.Reader, out, messages io.Writer) int {
-	shown, told := newScreen(out), newScreen(messages)
+	shown, told := screen.New(out), screen.New(messages)
 	out, messages = shown, told
 	defer func() { _ = errors.Join(shown.Close(), told.Close()) }()
 	cmd := root()

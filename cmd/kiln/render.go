@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
@@ -163,7 +164,7 @@ func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options rende
 	if err := strays(f.review); err != nil {
 		return nil, err
 	}
-	progress, finish := progressLine(messages, r.Machines())
+	progress, finish := screen.Progress(messages, r.Machines())
 	defer finish()
 	options.Review, options.Check, options.Progress = f.review, f.check, progress
 	return r.Write(f.out, options)
@@ -430,25 +431,4 @@ func warnEach(w io.Writer, result *render.Result, has string, about func(*render
 	if more := told - message.MaxListed; more > 0 {
 		message.Printf(w, "kiln: and so it is for %d more machines; inventory.json has the %s\n", more, has)
 	}
-}
-
-// progressLine returns a function that shows how far the run is, on a terminal and only after a second, and one that clears the
-// line.
-func progressLine(w io.Writer, total int) (progress func(int), finish func()) {
-	s, ok := w.(*screen)
-	if !ok || !s.terminal {
-		return nil, func() {}
-	}
-	w = s.w // the line is drawn over
-	start, shown := time.Now(), time.Time{}
-	return func(done int) {
-			if now := time.Now(); now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {
-				shown = now
-				message.Printf(w, "\rkiln: %d of %d machines", done, total)
-			}
-		}, func() {
-			if !shown.IsZero() {
-				message.Printf(w, "\r\x1b[K")
-			}
-		}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
@@ -59,7 +60,7 @@ func (f *compareFlags) page(config, since string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := progressLine(f.messages, r.Machines())
+	progress, finish := screen.Progress(f.messages, r.Machines())
 	defer finish()
 	in := report.Input{}
 	if in.Cluster, err = r.State(progress); err != nil {

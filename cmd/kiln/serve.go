@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
 	"kiln/render"
 )
@@ -178,8 +179,8 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	stop()
 	messages.End(lastTime)
 	// What is left to say waits for no reader either.
-	hurry(cmd.ErrOrStderr(), lastTime)
-	hurry(out, lastTime)
+	screen.Hurry(cmd.ErrOrStderr(), lastTime)
+	screen.Hurry(out, lastTime)
 	if err != nil {
 		return err
 	}

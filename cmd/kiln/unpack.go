@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/render"
 )
 
@@ -102,7 +103,7 @@ func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []s
 		}
 		return message.JSON(cmd.OutOrStdout(), files)
 	}
-	_, err = exact(cmd.OutOrStdout(), false).Write(text)
+	_, err = screen.Raw(cmd.OutOrStdout(), false).Write(text)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestScreen(t *testing.T) {
 	} {
 		for name, in := range map[string]io.Reader{"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text))} {
 			var out bytes.Buffer
-			s := newScreen(&out)
+			s := New(&out)
 			_, err := io.Copy(struct{ io.Writer }{s}, struct{ io.Reader }{in})
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
@@ -35,8 +35,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestExact: what is asked for as it is goes to a file or a pipe as it is, and to a terminal as it can be shown.
-func TestExact(t *testing.T) {
+// TestRaw: what is asked for as it is goes to a file or a pipe as it is, and to a terminal as it can be shown.
+func TestRaw(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	for _, row := range []struct {
@@ -46,7 +46,7 @@ func TestExact(t *testing.T) {
 		{false, false, "\x1b"}, {true, false, `\u001b`}, {true, true, "\x1b"}, {false, true, "\x1b"},
 	} {
 		out.Reset()
-		_, err := exact(&screen{w: &out, terminal: row.terminal}, row.shown).Write([]byte("\x1b"))
+		_, err := Raw(&Screen{w: &out, terminal: row.terminal}, row.shown).Write([]byte("\x1b"))
 		require.NoError(t, err)
 		require.Equal(t, row.want, out.String(), "%+v", row)
 	}
@@ -58,8 +58,8 @@ func TestScreenInAHurry(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()
-	s := newScreen(w)
-	hurry(s, 10*time.Millisecond)
+	s := New(w)
+	Hurry(s, 10*time.Millisecond)
 	for range 3 {
 		_, err := s.Write([]byte("x"))
 		require.ErrorIs(t, err, errStuck)

@@ -1,4 +1,5 @@
-package main
+// Package screen is what every verb prints through: it keeps control characters from a terminal.
+package screen
 
 import (
 	"bytes"
@@ -16,10 +17,10 @@ import (
 	"kiln/render/terminal"
 )
 
-// screen is what every verb prints through, results and messages: a terminal obeys nothing of what it is
+// Screen is what every verb prints through, results and messages: a terminal obeys nothing of what it is
 // given. Line ends and tabs are left as they are. A pipe is treated alike: most of what goes there is shown
 // on a terminal in the end.
-type screen struct {
+type Screen struct {
 	w        io.Writer
 	terminal bool
 
@@ -33,21 +34,22 @@ type screen struct {
 // errStuck comes when a screen is in a hurry and nobody reads it.
 var errStuck = errors.New("nobody reads")
 
-func newScreen(w io.Writer) *screen {
+// New returns the screen of a writer. It is a terminal if the writer is a file that is one.
+func New(w io.Writer) *Screen {
 	f, ok := w.(*os.File)
-	return &screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+	return &Screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// hurry lets no write to w, if it is a screen, wait for its reader longer than limit. Nothing more is
+// Hurry lets no write to w, if it is a screen, wait for its reader longer than limit. Nothing more is
 // written after the first one that did. Close is held to it, too.
-func hurry(w io.Writer, limit time.Duration) {
-	if s, ok := w.(*screen); ok {
+func Hurry(w io.Writer, limit time.Duration) {
+	if s, ok := w.(*Screen); ok {
 		s.limit.Store(int64(limit))
 	}
 }
 
 // within calls write, and waits for it no longer than the limit.
-func (s *screen) within(write func() (int, error)) (int, error) {
+func (s *Screen) within(write func() (int, error)) (int, error) {
 	limit := time.Duration(s.limit.Load())
 	switch {
 	case limit == 0:
@@ -76,7 +78,7 @@ func (s *screen) within(write func() (int, error)) (int, error) {
 }
 
 // Stat tells what kind of file a screen writes to.
-func (s *screen) Stat() (fs.FileInfo, error) {
+func (s *Screen) Stat() (fs.FileInfo, error) {
 	if f, ok := s.w.(*os.File); ok {
 		return f.Stat()
 	}
@@ -84,11 +86,11 @@ func (s *screen) Stat() (fs.FileInfo, error) {
 }
 
 // Write writes text. The beginning of a character waits for its end, or for Close.
-func (s *screen) Write(text []byte) (int, error) {
+func (s *Screen) Write(text []byte) (int, error) {
 	return s.within(func() (int, error) { return s.write(bytes.Clone(text)) })
 }
 
-func (s *screen) write(text []byte) (int, error) {
+func (s *Screen) write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := append(s.rest, text...)
@@ -109,7 +111,7 @@ func (s *screen) write(text []byte) (int, error) {
 }
 
 // Close writes the beginning of a character whose end never came. It leaves the writer below open.
-func (s *screen) Close() error {
+func (s *Screen) Close() error {
 	_, err := s.within(func() (int, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -120,11 +122,11 @@ func (s *screen) Close() error {
 	return err
 }
 
-// exact returns what writes content as it is, for verbs that are asked for just that: the file that lies
+// Raw returns what writes content as it is, for verbs that are asked for just that: the file that lies
 // on a machine, or a text in kiln's own colours. A terminal is given what it can show, unless visible says
 // that the text is so already.
-func exact(w io.Writer, visible bool) io.Writer {
-	if s, ok := w.(*screen); ok && (visible || !s.terminal) {
+func Raw(w io.Writer, visible bool) io.Writer {
+	if s, ok := w.(*Screen); ok && (visible || !s.terminal) {
 		return s.w
 	}
 	return w
