@@ -96,7 +96,7 @@ func TestDeterminismOverTime(t *testing.T) {
 			name := time.Now().Format("2006")
 			out := filepath.Join(dir, name)
 			var messages bytes.Buffer
-			code := run([]string{"render", "--config", filepath.Join(dir, "cluster.yaml"), "--secrets", secrets, "--out", out}, nil, io.Discard, &messages)
+			code := run([]string{"render", "--config", filepath.Join(dir, "cluster.yaml"), "--secrets", secrets, "--out", out}, nil, io.Discard, &messages, false)
 			require.Equal(t, exitDone, code, messages.String())
 			trees[name], warnings[name] = tree(t, out), messages.String()
 		}

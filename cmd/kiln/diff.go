@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
@@ -51,18 +50,15 @@ func (f *compareFlags) wrong(cmd *cobra.Command) error {
 	return nil
 }
 
-// form is how the report is written: in colours on a terminal, unless NO_COLOR (no-color.org) is set.
-func (f *compareFlags) form() change.Form {
-	terminal := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	return change.Form{Colour: terminal && f.output == "text", Markdown: f.output == "markdown"}
-}
-
 // print writes a report in the form that was asked for.
 func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
 	if f.output == "json" {
 		return message.JSON(out, report)
 	}
-	form := f.form()
+	form := change.Form{
+		Colour:   f.output == "text" && screen.Coloured(out),
+		Markdown: f.output == "markdown",
+	}
 	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
 	return nil
 }

@@ -80,7 +80,7 @@ func requireCommand(t *testing.T, command string) {
 			words[i] = filepath.Join(t.TempDir(), word)
 		}
 	}
-	require.Equal(t, exitWrong, run(words[1:], nil, io.Discard, io.Discard), command)
+	require.Equal(t, exitWrong, run(words[1:], nil, io.Discard, io.Discard, false), command)
 }
 
 // TestChangesDoc: docs/changes.md shows the plan that the program makes, with long lines folded, and

@@ -39,12 +39,13 @@ var errRefused = errors.New("this change is refused; --force NAME overrides a re
 
 func main() {
 	isolate()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, standardError))
+	colour := os.Getenv("NO_COLOR") == "" // no-color.org
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, standardError, colour))
 }
 
-// run is the whole program: it returns the exit code.
-func run(args []string, in io.Reader, out, messages io.Writer) int {
-	shown, told := screen.New(out), screen.New(messages)
+// run is the whole program: it returns the exit code. With colour, reports on a terminal have colours.
+func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int {
+	shown, told := screen.New(out, colour), screen.New(messages, colour)
 	out, messages = shown, told
 	defer func() { _ = errors.Join(shown.Close(), told.Close()) }()
 	cmd := root()

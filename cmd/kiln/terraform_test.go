@@ -50,7 +50,7 @@ func TestTerraformFields(t *testing.T) {
 func output(t *testing.T, words ...string) string {
 	t.Helper()
 	var out strings.Builder
-	require.Equal(t, exitDone, run(words, nil, &out, io.Discard))
+	require.Equal(t, exitDone, run(words, nil, &out, io.Discard, false))
 	return out.String()
 }
 

@@ -23,6 +23,7 @@ import (
 type Screen struct {
 	w        io.Writer
 	terminal bool
+	colour   bool // colours are wanted on a terminal
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a character that was cut off
@@ -34,10 +35,17 @@ type Screen struct {
 // errStuck comes when a screen is in a hurry and nobody reads it.
 var errStuck = errors.New("nobody reads")
 
-// New returns the screen of a writer. It is a terminal if the writer is a file that is one.
-func New(w io.Writer) *Screen {
+// New returns the screen of a writer. It is a terminal if the writer is a file that is one; colour
+// allows colours there.
+func New(w io.Writer, colour bool) *Screen {
 	f, ok := w.(*os.File)
-	return &Screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+	return &Screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), colour: colour}
+}
+
+// Coloured reports whether w is the screen of a terminal that may show colours.
+func Coloured(w io.Writer) bool {
+	s, ok := w.(*Screen)
+	return ok && s.terminal && s.colour
 }
 
 // Hurry lets no write to w, if it is a screen, wait for its reader longer than limit. Nothing more is

@@ -26,7 +26,7 @@ func TestScreen(t *testing.T) {
 	} {
 		for name, in := range map[string]io.Reader{"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text))} {
 			var out bytes.Buffer
-			s := New(&out)
+			s := New(&out, true)
 			_, err := io.Copy(struct{ io.Writer }{s}, struct{ io.Reader }{in})
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
@@ -58,7 +58,7 @@ func TestScreenInAHurry(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()
-	s := New(w)
+	s := New(w, true)
 	Hurry(s, 10*time.Millisecond)
 	for range 3 {
 		_, err := s.Write([]byte("x"))
@@ -66,4 +66,14 @@ func TestScreenInAHurry(t *testing.T) {
 	}
 	require.ErrorIs(t, s.Close(), errStuck)
 	require.True(t, s.stuck.Load(), "nobody waits again")
+}
+
+// TestColoured: colours go to a terminal alone, and only if they are wanted.
+func TestColoured(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.True(t, Coloured(&Screen{w: &out, terminal: true, colour: true}))
+	require.False(t, Coloured(&Screen{w: &out, terminal: true}))
+	require.False(t, Coloured(New(&out, true)), "a pipe or a file")
+	require.False(t, Coloured(&out))
 }
