@@ -139,7 +139,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	}
 	lines := cmd.ErrOrStderr()
 	if f.log != "" {
-		file, err := openLog(f.log)
+		file, err := serve.OpenLog(f.log, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}

@@ -78,8 +78,8 @@ func shortened(text string) string {
 	return text
 }
 
-// IsLine reports whether a line is one of the log.
-func IsLine(line []byte) bool {
+// isLine reports whether a line is one of the log.
+func isLine(line []byte) bool {
 	var r record
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()

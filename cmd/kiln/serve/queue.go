@@ -54,12 +54,18 @@ func NewQueue(out io.Writer, lost func(lines int) []byte) *Queue {
 
 // regular reports whether a writer is a regular file.
 func regular(w io.Writer) bool {
+	info, ok := fileInfo(w)
+	return ok && info.Mode().IsRegular()
+}
+
+// fileInfo describes the file that a writer writes to, if it is known.
+func fileInfo(w io.Writer) (fs.FileInfo, bool) {
 	f, ok := w.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
-		return false
+		return nil, false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
+	return info, err == nil
 }
 
 // Write queues a line, or drops it if too many wait. It never fails.

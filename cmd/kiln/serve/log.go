@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"bufio"
@@ -7,14 +7,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
-	"kiln/cmd/kiln/serve"
 	"kiln/render/folder"
 )
 
-// openLog opens what --log names, to add lines to it: a new file, an empty one, a log of kiln serve,
-// a pipe or a device such as /dev/stderr. A file with anything else in it is refused.
-func openLog(name string) (*os.File, error) {
+// OpenLog opens the file that --log names, to add lines to it: a new file, an empty one, a log of kiln
+// serve, a pipe or a device such as /dev/stderr. It refuses a file with anything else in it, unless the
+// program already writes to this file through one of the streams.
+func OpenLog(name string, streams ...io.Writer) (*os.File, error) {
 	flags := os.O_RDWR // the first line is read
 	info, err := os.Stat(name)
 	switch {
@@ -23,7 +24,7 @@ func openLog(name string) (*os.File, error) {
 		return nil, fmt.Errorf("--log: %w", err)
 	case info.IsDir():
 		return nil, fmt.Errorf("--log %s: not a file; name a file for the log", name)
-	case !info.Mode().IsRegular() || isStream(info):
+	case !info.Mode().IsRegular() || isStream(info, streams):
 		flags = os.O_WRONLY
 	}
 	file, err := folder.OpenAppend(name, flags)
@@ -37,14 +38,12 @@ func openLog(name string) (*os.File, error) {
 	return file, nil
 }
 
-// isStream reports whether a file is where this program's messages go already.
-func isStream(info fs.FileInfo) bool {
-	for _, stream := range []*os.File{os.Stdout, standardError} {
-		if there, err := stream.Stat(); err == nil && os.SameFile(there, info) {
-			return true
-		}
-	}
-	return false
+// isStream reports whether one of the streams writes to a file.
+func isStream(info fs.FileInfo, streams []io.Writer) bool {
+	return slices.ContainsFunc(streams, func(w io.Writer) bool {
+		to, ok := fileInfo(w)
+		return ok && os.SameFile(to, info)
+	})
 }
 
 // maxLogLine bounds what is read of a log.
@@ -53,5 +52,5 @@ const maxLogLine = 1 << 20
 // isLog reports whether a file is empty or begins with a line of kiln serve.
 func isLog(file *os.File) bool {
 	line, err := bufio.NewReader(io.LimitReader(file, maxLogLine)).ReadBytes('\n')
-	return errors.Is(err, io.EOF) && len(line) == 0 || err == nil && serve.IsLine(line)
+	return errors.Is(err, io.EOF) && len(line) == 0 || err == nil && isLine(line)
 }
