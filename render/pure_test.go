@@ -39,6 +39,8 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"kiln/cmd/kiln": {
+			"kiln/cmd/kiln/git",
+			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
@@ -52,6 +54,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/report",
 		},
+		"kiln/cmd/kiln/git": {
+			"kiln/cmd/kiln/isolate",
+		},
+		"kiln/cmd/kiln/isolate": nil,
 		"kiln/cmd/kiln/message": nil,
 		"kiln/cmd/kiln/screen": {
 			"kiln/cmd/kiln/message",

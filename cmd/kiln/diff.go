@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/pki"
@@ -89,7 +90,15 @@ func (f *compareFlags) state(arg string) (*change.Cluster, error) {
 	case err == nil:
 		return f.configured(arg)
 	case strings.Contains(arg, ":"):
-		return gitState(arg)
+		files, err := git.Revision(arg)
+		if err != nil {
+			return nil, err
+		}
+		c, err := render.FilesState(files)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		return c, nil
 	}
 	return nil, err
 }

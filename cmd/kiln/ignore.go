@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/render/folder"
 )
@@ -210,6 +211,6 @@ func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
 	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
-	out, err := gitCommand(args...).Output() // ls-files runs nothing else
+	out, err := git.Command(args...).Output() // ls-files runs nothing else
 	return err == nil && len(out) > 0
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/isolate"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/render"
@@ -38,9 +39,10 @@ var errDifferent = errors.New("different")
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 func main() {
-	isolate()
+	messages := os.Stderr // Process takes os.Stderr away
+	isolate.Process()
 	colour := os.Getenv("NO_COLOR") == "" // no-color.org
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, standardError, colour))
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages, colour))
 }
 
 // run is the whole program: it returns the exit code. With colour, reports on a terminal have colours.

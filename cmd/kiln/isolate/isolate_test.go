@@ -1,4 +1,4 @@
-package main
+package isolate
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 )
 
 // TestIsolate: what a library could be led to do does not work in kiln's process, and git still does. It
-// looks in a process of its own, because what isolate takes is the whole process's.
+// looks in a process of its own, because what Process takes is the whole process's.
 func TestIsolate(t *testing.T) {
 	if url := os.Getenv("KILN_TEST_URL"); url != "" {
-		isolate()
+		Process()
 		_, err := http.Get(url) //nolint:gosec,noctx // a listener of the test
 		_, found := exec.LookPath("git")
-		out, works := gitCommand("version").Output()
+		out, works := Command("git", "version").Output()
 		fmt.Printf("asked: %v\nfound: %v\ngit: %.11s %v\n", err != nil, found == nil, out, works)
 		return
 	}
