@@ -42,6 +42,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
 			"kiln/pki",
@@ -59,6 +60,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/isolate": nil,
 		"kiln/cmd/kiln/message": nil,
+		"kiln/cmd/kiln/paths":   nil,
 		"kiln/cmd/kiln/screen": {
 			"kiln/cmd/kiln/message",
 			"kiln/render/terminal",

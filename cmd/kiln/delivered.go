@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"kiln/cmd/kiln/paths"
 	"kiln/render"
 	"kiln/render/media"
 	"kiln/render/plan"
@@ -23,7 +24,7 @@ func named(names []string) (dir string, entries []render.Entry, err error) {
 		}
 		if dir == "" {
 			dir = at
-		} else if absolute(dir) != absolute(at) {
+		} else if paths.Absolute(dir) != paths.Absolute(at) {
 			return "", nil, usageError{fmt.Errorf("%s and %s: machines of two renderings; call kiln once for each", dir, at)}
 		}
 		for i := range found {

@@ -13,6 +13,7 @@ import (
 
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
@@ -83,7 +84,7 @@ func (f *compareFlags) state(arg string) (*change.Cluster, error) {
 	switch {
 	case err == nil && info.IsDir() && render.IsTwin(arg):
 		return render.TwinState(arg)
-	case err == nil && info.IsDir() && !absent(filepath.Join(arg, render.InventoryFile)):
+	case err == nil && info.IsDir() && !paths.Absent(filepath.Join(arg, render.InventoryFile)):
 		return render.DocumentsState(arg)
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s)", arg, render.IndexFile, render.InventoryFile)

@@ -14,6 +14,7 @@ import (
 
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/render/folder"
 )
 
@@ -34,17 +35,17 @@ type ignored struct {
 // otherwise, or is tracked by git already, is told too. It never fails. The secrets are safe on
 // disk; only a later git add would publish them.
 func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
-	base := resolved(dir)
+	base := paths.Resolve(dir)
 	var lines, shown []string
 	for _, s := range secrets {
-		if s.isFolder && !absent(filepath.Join(s.name, ".git")) {
+		if s.isFolder && !paths.Absent(filepath.Join(s.name, ".git")) {
 			message.Printf(messages, "kiln: %s holds secrets and is a git work tree; name a folder of their own\n", s.name)
 		}
 		top, place := s.workTree()
 		if place == "" || isIgnored(top, place, s.isFolder) {
 			continue
 		}
-		if beside, ok := inside(base, s.name); ok && workTree(base) == top {
+		if beside, ok := paths.Inside(base, s.name); ok && workTree(base) == top {
 			if line := pattern(beside, s.isFolder); !wanted(base, line) {
 				lines, shown = append(lines, line), append(shown, line)
 			}
@@ -64,7 +65,7 @@ func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 			message.Printf(messages, "kiln: %s: added %s, so that git does not track secrets\n", name, strings.Join(shown, " and "))
 		}
 	}
-	here := workTree(resolved("."))
+	here := workTree(paths.Resolve("."))
 	for _, s := range secrets {
 		top, place := s.workTree()
 		if place == "" || !tracked(top, place) {
@@ -82,10 +83,10 @@ func keepOutOfGit(messages io.Writer, dir string, secrets ...ignored) {
 // workTree returns the work tree that a file or folder with secrets lies in, and its path in there
 // with slashes; both are empty if it lies in none.
 func (s *ignored) workTree() (top, place string) {
-	if top = workTree(filepath.Dir(resolved(s.name))); top == "" {
+	if top = workTree(filepath.Dir(paths.Resolve(s.name))); top == "" {
 		return "", ""
 	}
-	place, ok := inside(top, s.name)
+	place, ok := paths.Inside(top, s.name)
 	if !ok {
 		return "", ""
 	}

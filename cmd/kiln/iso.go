@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/render"
 	"kiln/render/folder"
 	"kiln/render/media"
@@ -122,7 +123,7 @@ func (f *isoFlags) others(able []string, unable int) error {
 // outputs returns what is to stay out of git: the folder out of the images, if it is one for them.
 // It is not if the flag names one image, or if the folder is the working directory or above it.
 func outputs(out, flag string, images []image) []ignored {
-	if info, err := os.Stat(flag); (flag == "" || err == nil && info.IsDir()) && !within(out, ".") && resolved(out) != resolved(".") {
+	if info, err := os.Stat(flag); (flag == "" || err == nil && info.IsDir()) && !paths.Within(out, ".") && paths.Resolve(out) != paths.Resolve(".") {
 		return []ignored{{out, true}}
 	}
 	var list []ignored

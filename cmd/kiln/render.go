@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
@@ -72,11 +73,11 @@ func (f *renderFlags) wrong() error {
 		return usageError{errors.New("--public is for --review alone: documents hold secrets; leave --out or --public out")}
 	case f.public != "" && f.secrets != "":
 		return usageError{errors.New("--public and --secrets: name one of them")}
-	case f.out != "" && f.review != "" && resolved(f.out) == resolved(f.review):
+	case f.out != "" && f.review != "" && paths.Resolve(f.out) == paths.Resolve(f.review):
 		return usageError{errors.New("--out and --review name one folder; secrets and what goes into git need two")}
-	case f.out != "" && f.review != "" && (within(f.out, f.review) || within(f.review, f.out)):
+	case f.out != "" && f.review != "" && (paths.Within(f.out, f.review) || paths.Within(f.review, f.out)):
 		return usageError{errors.New("--out and --review: the one folder is in the other; secrets and what goes into git need two")}
-	case f.out != "" && f.config != "" && (within(f.out, f.config) || resolved(f.out) == resolved(filepath.Dir(f.config))):
+	case f.out != "" && f.config != "" && (paths.Within(f.out, f.config) || paths.Resolve(f.out) == paths.Resolve(filepath.Dir(f.config))):
 		return usageError{fmt.Errorf("--out %s: %s is in it; name a folder for the documents alone, for example --out ./nodes", f.out, f.config)}
 	}
 	return errors.Join(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
@@ -256,7 +257,7 @@ func (f *renderFlags) mayBegin(path, name string) error {
 		{"the bundle", render.BundlePath(f.config, name)},
 		{"the public half of a bundle", render.PublicPath(f.config, name)},
 	} {
-		if !absent(there.path) {
+		if !paths.Absent(there.path) {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}
 	}
@@ -266,7 +267,7 @@ func (f *renderFlags) mayBegin(path, name string) error {
 	if err := outsideTwin("secrets", path); err != nil {
 		return err
 	}
-	if dir := filepath.Dir(path); absent(dir) {
+	if dir := filepath.Dir(path); paths.Absent(dir) {
 		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)
 	}
 	return nil

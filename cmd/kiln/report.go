@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
 	"kiln/pki"
 	"kiln/render"
@@ -100,7 +101,7 @@ func (f *compareFlags) whole(path string) (*render.Cluster, error) {
 		return nil, err
 	}
 	secrets := render.BundlePath(path, c.Metadata.Name)
-	if f.public != "" || f.secrets == "" && absent(secrets) {
+	if f.public != "" || f.secrets == "" && paths.Absent(secrets) {
 		return f.cluster(path)
 	}
 	if c, err = render.Config(path); err != nil {

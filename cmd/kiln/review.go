@@ -2,16 +2,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/pki"
 	"kiln/render"
 )
@@ -57,9 +56,9 @@ func half(in io.Reader, config, secretsFlag, publicFlag, cluster string) (public
 	case publicFlag != "":
 		public, err = render.Public(publicFlag)
 		return public, "", err
-	case absent(secrets) && absent(stored):
+	case paths.Absent(secrets) && paths.Absent(stored):
 		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; kiln render --out makes a bundle, kiln secrets public writes its public half", secrets, stored)
-	case absent(secrets):
+	case paths.Absent(secrets):
 		public, err = render.Public(stored)
 		return public, "", err
 	default:
@@ -69,11 +68,6 @@ func half(in io.Reader, config, secretsFlag, publicFlag, cluster string) (public
 		return nil, "", err
 	}
 	return &b.Public, secrets, nil
-}
-
-func absent(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // olderThan returns an error if a bundle is older than the public half in a file: its old keys
@@ -98,7 +92,7 @@ func olderThan(stored, bundlePath string, b *pki.Public) error {
 // render another twin.
 func (f *renderFlags) oldPublic(messages io.Writer, r *render.Cluster, bundlePath string) (bool, error) {
 	stored := render.PublicPath(f.config, r.Plan.Name)
-	if bundlePath == "" || f.review == "" || absent(stored) {
+	if bundlePath == "" || f.review == "" || paths.Absent(stored) {
 		return false, nil
 	}
 	there, err := render.Public(stored)

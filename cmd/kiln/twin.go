@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/cmd/kiln/paths"
 	"kiln/render"
 	"kiln/render/media"
 )
@@ -16,21 +17,13 @@ import (
 // for git, so nothing with secrets goes into its folder or below. The flag is the one that says
 // where to write.
 func outsideTwin(flag, name string) error {
-	for dir, child := resolved(name), ""; dir != child; dir, child = filepath.Dir(dir), dir {
+	for dir, child := paths.Resolve(name), ""; dir != child; dir, child = filepath.Dir(dir), dir {
 		if render.ReadTwin(dir) != nil {
 			return fmt.Errorf("--%s %s: %s is a review twin, made for git; name another folder with --%s",
-				flag, name, shortest(dir), flag)
+				flag, name, paths.Short(dir), flag)
 		}
 	}
 	return nil
-}
-
-// shortest returns a path as seen from the working directory, if it is below that.
-func shortest(name string) string {
-	if below, ok := inside(resolved("."), name); ok {
-		return filepath.FromSlash(below)
-	}
-	return name
 }
 
 // strays returns an error for each file in the folder of a review twin that holds secrets by its
