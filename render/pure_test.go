@@ -57,6 +57,9 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
+			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/isolate": nil,
 		"kiln/cmd/kiln/message": nil,

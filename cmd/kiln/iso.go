@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/render"
@@ -98,7 +99,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		}
 		return err
 	}
-	keepOutOfGit(cmd.ErrOrStderr(), ".", outputs(out, f.out, images)...)
+	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", outputs(out, f.out, images)...))
 	if err := f.report(cmd.OutOrStdout(), images); err != nil {
 		return reportError{err}
 	}
@@ -122,13 +123,13 @@ func (f *isoFlags) others(able []string, unable int) error {
 
 // outputs returns what is to stay out of git: the folder out of the images, if it is one for them.
 // It is not if the flag names one image, or if the folder is the working directory or above it.
-func outputs(out, flag string, images []image) []ignored {
+func outputs(out, flag string, images []image) []git.Secret {
 	if info, err := os.Stat(flag); (flag == "" || err == nil && info.IsDir()) && !paths.Within(out, ".") && paths.Resolve(out) != paths.Resolve(".") {
-		return []ignored{{out, true}}
+		return []git.Secret{{Name: out, Folder: true}}
 	}
-	var list []ignored
+	var list []git.Secret
 	for _, i := range images {
-		list = append(list, ignored{i.Image, false})
+		list = append(list, git.Secret{Name: i.Image})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/media"
@@ -109,10 +110,8 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	keepOutOfGit(cmd.ErrOrStderr(), ".", ignored{f.out, true})
-	for _, line := range f.exposure(entries) {
-		message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
-	}
+	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", git.Secret{Name: f.out, Folder: true}))
+	message.Notes(cmd.ErrOrStderr(), f.exposure(entries))
 	for _, s := range result.Skipped {
 		message.Printf(cmd.ErrOrStderr(), "kiln: no script: %s\n", s)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
@@ -189,11 +190,11 @@ func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath s
 // keepOutOfGit keeps what this render writes out of git: the documents, and the bundle unless it came
 // from a pipe.
 func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundleKind) {
-	secrets := []ignored{{bundle, false}, {f.out, true}}
+	secrets := []git.Secret{{Name: bundle}, {Name: f.out, Folder: true}}
 	if kind == bundlePiped {
 		secrets = secrets[1:]
 	}
-	keepOutOfGit(messages, filepath.Dir(f.config), secrets...)
+	message.Notes(messages, git.KeepOut(filepath.Dir(f.config), secrets...))
 }
 
 // tellClosed tells who could have got at the documents.

@@ -1,4 +1,4 @@
-// Package git asks git what a revision holds.
+// Package git asks git for the files of a revision, and keeps secrets out of work trees.
 package git
 
 import (
@@ -11,10 +11,10 @@ import (
 	"kiln/cmd/kiln/isolate"
 )
 
-// Command returns a command of git that fetches nothing. The settings of a work tree are its author's:
+// command returns a command of git that fetches nothing. The settings of a work tree are its author's:
 // in a partial clone git would fetch what is missing, by a program that they name (gitprotocol-v2,
 // promisor remotes).
-func Command(args ...string) *exec.Cmd {
+func command(args ...string) *exec.Cmd {
 	cmd := isolate.Command("git", args...)
 	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 	return cmd
@@ -22,7 +22,7 @@ func Command(args ...string) *exec.Cmd {
 
 // output runs git and returns what it printed. If git fails, the error holds git's own message.
 func output(in io.Reader, args ...string) ([]byte, error) {
-	cmd := Command(args...)
+	cmd := command(args...)
 	var out, messages bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &messages
 	if err := cmd.Run(); err != nil {

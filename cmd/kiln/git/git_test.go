@@ -34,7 +34,7 @@ git config core.sshCommand "touch $2; false"
 `
 	out, err := exec.Command("sh", "-c", script, "--", dir, mark).CombinedOutput()
 	require.NoError(t, err, string(out))
-	cmd := Command("-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	cmd := command("-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
 	_, err = cmd.Output()
 	require.Error(t, err, "the file is not in the clone")
 	require.NoFileExists(t, mark)

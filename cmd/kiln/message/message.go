@@ -19,6 +19,13 @@ func Printf(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
 }
 
+// Notes writes a line for each note.
+func Notes(w io.Writer, notes []string) {
+	for _, note := range notes {
+		Printf(w, "kiln: %s\n", note)
+	}
+}
+
 // JSON writes a report for programs, indented.
 func JSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
