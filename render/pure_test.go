@@ -45,6 +45,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
+			"kiln/cmd/kiln/twin",
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/change",
@@ -76,6 +77,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/terminal",
+		},
+		"kiln/cmd/kiln/twin": {
+			"kiln/cmd/kiln/paths",
+			"kiln/render",
+			"kiln/render/media",
 		},
 		"kiln/manifests": {
 			"kiln/render/config",
@@ -257,6 +263,11 @@ var impure = []string{"net/http", "os", "os/exec", "os/user", "syscall", "crypto
 func TestPure(t *testing.T) {
 	t.Parallel()
 	exceptions := map[string][]string{
+		"kiln/cmd/kiln/twin": {
+			"kiln/cmd/kiln/paths",
+			"kiln/render",
+			"kiln/render/media",
+		},
 		"kiln/pki": {
 			"crypto/rand",
 		},

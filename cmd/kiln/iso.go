@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/twin"
 	"kiln/render"
 	"kiln/render/folder"
 	"kiln/render/media"
@@ -64,7 +65,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	}
 	out, name, err := f.target(dir, len(entries))
 	if err == nil && f.out != "" {
-		err = outsideTwin("out", f.out)
+		err = twin.CheckOutside("out", f.out)
 	}
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/twin"
 	"kiln/render"
 	"kiln/render/media"
 )
@@ -91,7 +92,7 @@ func (f *netbootFlags) wrong() error {
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
-	if err := outsideTwin("out", f.out); err != nil {
+	if err := twin.CheckOutside("out", f.out); err != nil {
 		return err
 	}
 	dir, inv, entries, err := render.Rendered(name)

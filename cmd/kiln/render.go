@@ -19,6 +19,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/twin"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
@@ -98,7 +99,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if f.out == "" {
 		return f.runReview(cmd)
 	}
-	if err := outsideTwin("out", f.out); err != nil {
+	if err := twin.CheckOutside("out", f.out); err != nil {
 		return err
 	}
 	messages := cmd.ErrOrStderr()
@@ -163,7 +164,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 
 // write renders into the folders that the flags name.
 func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options render.Options) (*render.Result, error) {
-	if err := strays(f.review); err != nil {
+	if err := twin.CheckStrays(f.review); err != nil {
 		return nil, err
 	}
 	progress, finish := screen.Progress(messages, r.Machines())
@@ -262,10 +263,10 @@ func (f *renderFlags) mayBegin(path, name string) error {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; restore the bundle, or name it with --secrets", there.path, there.what, path)
 		}
 	}
-	if err := f.twinWithoutBundle(path, name); err != nil {
+	if err := twin.CheckNoCluster(path, name, f.config, f.review); err != nil {
 		return err
 	}
-	if err := outsideTwin("secrets", path); err != nil {
+	if err := twin.CheckOutside("secrets", path); err != nil {
 		return err
 	}
 	if dir := filepath.Dir(path); paths.Absent(dir) {

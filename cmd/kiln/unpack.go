@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/twin"
 	"kiln/render"
 )
 
@@ -110,7 +111,7 @@ func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []s
 // write writes all files.
 func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 	if f.showSecrets {
-		if err := outsideTwin("out", f.out); err != nil {
+		if err := twin.CheckOutside("out", f.out); err != nil {
 			return err
 		}
 	}

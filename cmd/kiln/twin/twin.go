@@ -1,0 +1,95 @@
+// Package twin keeps secrets out of review twins, and knows from a twin that its cluster exists.
+package twin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kiln/cmd/kiln/paths"
+	"kiln/render"
+	"kiln/render/media"
+)
+
+// CheckOutside returns an error if a file or folder lies in a review twin: a twin is made for git, so
+// nothing with secrets goes into its folder or below. The flag is the one that named the file.
+func CheckOutside(flag, name string) error {
+	for dir, child := paths.Resolve(name), ""; dir != child; dir, child = filepath.Dir(dir), dir {
+		if render.ReadTwin(dir) != nil {
+			return fmt.Errorf("--%s %s: %s is a review twin, made for git; name another folder with --%s",
+				flag, name, paths.Short(dir), flag)
+		}
+	}
+	return nil
+}
+
+// CheckStrays returns an error for each file in the folder of a review twin whose name says that it
+// holds secrets, and that no render of the twin would take away, because it lies outside the twin's
+// own folders. In a folder below the twin, it names the first such file alone. It ignores notes and
+// pictures.
+func CheckStrays(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	twin := render.ReadTwin(dir)
+	if twin == nil {
+		return nil
+	}
+	var errs []error
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		below, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		switch own := slices.Contains(twin.Folders, filepath.ToSlash(below)); {
+		case e.IsDir() && (own || e.Name() == ".git"):
+			return fs.SkipDir
+		case !e.IsDir() && below != render.IndexFile && isSecretName(e.Name()):
+			errs = append(errs, fmt.Errorf("%s: holds secrets, or may, and %s is a review twin, made for git; "+
+				"take it out, out of git's history too if it was committed", name, filepath.Clean(dir)))
+			if filepath.Dir(below) != "." {
+				return fs.SkipDir // one file of the folder is enough
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// isSecretName reports whether kiln gives this name to a file with secrets, or to a file beside them:
+// the INDEX of an unpacked machine, or the list of a folder.
+func isSecretName(name string) bool {
+	return slices.Contains([]string{
+		render.InventoryFile, render.AdminFile, render.IndexFile, media.IndexFile,
+		"config.ign", "user-data", "body.ign", "body.sh",
+	}, name) || slices.ContainsFunc([]string{".iso", ".cpio.gz", ".secrets.yaml"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
+}
+
+// CheckNoCluster returns an error if a twin shows that the cluster exists already, although its bundle
+// is missing. It looks at the folder that --review names, if the flag is given, and at the folder
+// review beside the configuration.
+func CheckNoCluster(bundle, cluster, config, review string) error {
+	for _, dir := range []string{review, filepath.Join(filepath.Dir(config), "review")} {
+		if dir == "" {
+			continue
+		}
+		switch twin := render.ReadTwin(dir); {
+		case twin == nil:
+		case twin.Name == cluster:
+			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: a new one would be another cluster; "+
+				"restore the bundle, or name it with --secrets", filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
+		case dir == review:
+			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; name another folder with --review",
+				filepath.Clean(dir), twin.Name, twin.Cluster, cluster)
+		}
+	}
+	return nil
+}
