@@ -45,6 +45,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
+			"kiln/cmd/kiln/summary",
 			"kiln/cmd/kiln/twin",
 			"kiln/pki",
 			"kiln/render",
@@ -77,6 +78,13 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/terminal",
+		},
+		"kiln/cmd/kiln/summary": {
+			"kiln/cmd/kiln/message",
+			"kiln/pki",
+			"kiln/render",
+			"kiln/render/folder",
+			"kiln/render/plan",
 		},
 		"kiln/cmd/kiln/twin": {
 			"kiln/cmd/kiln/paths",

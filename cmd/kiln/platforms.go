@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
-	"kiln/render"
 	"kiln/render/plan"
 )
 
@@ -58,17 +56,4 @@ func largeForm(p *plan.Platform) string {
 		return "gzip in a MIME message"
 	}
 	return "gzip"
-}
-
-// nearLimit is from how many hundredths of its platform's limit on a document is warned of: leaf certificates and what people add differ by some bytes.
-const nearLimit = 95
-
-// warnSizes tells of documents that will soon be too large.
-func warnSizes(w io.Writer, result *render.Result) {
-	warnEach(w, result, "sizes", func(e *render.Entry) string {
-		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
-			return ""
-		}
-		return fmt.Sprintf("its document has %d of the %d bytes that %s takes", e.Bytes, e.Limit, e.Platform)
-	})
 }

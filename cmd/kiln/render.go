@@ -1,16 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +16,12 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/twin"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/folder"
-	"kiln/render/plan"
 )
 
 type renderFlags struct {
@@ -148,18 +145,25 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.tellClosed(messages, result)
-	if kind == bundleNew && !f.check {
-		message.Printf(messages, "kiln: made the bundle %s: it holds every secret of the cluster; keep it safe and out of git\n", path)
-		tellDeadline(messages, bundle.FormationDeadline)
+	message.Notes(messages, f.warnings(r, path, bundle, kind == bundleNew && !f.check, renewed, result))
+	return f.finish(cmd, r, path, result)
+}
+
+// warnings returns what the operator has to know about the documents and their bundle, which may be made for this
+// run, or have a new identity of etcd.
+func (f *renderFlags) warnings(r *render.Cluster, path string, b *pki.Bundle, made, renewed bool, result *render.Result) []string {
+	list := summary.Access(f.out, result)
+	if made {
+		list = append(list, fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; keep it safe and out of git", path),
+			summary.Deadline(b.FormationDeadline))
 	}
 	if renewed {
-		message.Printf(messages, "kiln: %s: etcd has a new identity, %s; it can be restored until %s\n", path, bundle.EtcdCluster(), bundle.FormationDeadline.Format(time.RFC3339))
+		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; it can be restored until %s",
+			path, b.EtcdCluster(), b.FormationDeadline.Format(time.RFC3339)))
 	}
-	warnDates(messages, &bundle.Public, result)
-	warnGenerations(messages, r)
-	warnSizes(messages, result)
-	return f.finish(cmd, r, path, result)
+	list = append(list, summary.Dates(&b.Public, result)...)
+	list = append(list, summary.Generations(r)...)
+	return append(list, summary.Sizes(result)...)
 }
 
 // write renders into the folders that the flags name.
@@ -175,7 +179,7 @@ func (f *renderFlags) write(messages io.Writer, r *render.Cluster, options rende
 
 // finish reports what was done, and tells by the error whether anything differs.
 func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, bundlePath string, result *render.Result) error {
-	if err := f.report(cmd, result); err != nil {
+	if err := f.report(cmd.OutOrStdout(), bundlePath, result); err != nil {
 		return reportError{err}
 	}
 	old, err := f.oldPublic(cmd.ErrOrStderr(), r, bundlePath)
@@ -196,16 +200,6 @@ func (f *renderFlags) keepOutOfGit(messages io.Writer, bundle string, kind bundl
 		secrets = secrets[1:]
 	}
 	message.Notes(messages, git.KeepOut(filepath.Dir(f.config), secrets...))
-}
-
-// tellClosed tells who could have got at the documents.
-func (f *renderFlags) tellClosed(messages io.Writer, result *render.Result) {
-	if mode := result.Closed; mode != 0 {
-		message.Printf(messages, "kiln: %s: others could get in (mode %04o); it is 0700 now\n", f.out, mode)
-	}
-	if dir := folder.WritableByAll(f.out); dir != "" {
-		message.Printf(messages, "kiln: %s: everybody may change what is in %s, and so exchange the documents; chmod o-w it\n", f.out, dir)
-	}
 }
 
 // bundleKind is where a bundle comes from.
@@ -305,133 +299,14 @@ func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
 }
 
 // report lists what was written, or would be.
-func (f *renderFlags) report(cmd *cobra.Command, result *render.Result) error {
-	out := cmd.OutOrStdout()
+func (f *renderFlags) report(out io.Writer, bundlePath string, result *render.Result) error {
+	run := &summary.Run{Out: f.out, Review: f.review, Bundle: bundlePath}
 	switch {
 	case f.output == "json":
-		return f.reportJSON(out, result)
+		return run.JSON(out, result)
 	case f.check:
-		f.reportCheck(out, result)
+		run.Check(out, result)
 		return nil
 	}
-	if f.out != "" {
-		if err := f.reportDocuments(out, result); err != nil {
-			return err
-		}
-	}
-	if f.review != "" {
-		f.reportReview(out, &result.Review)
-	}
-	if f.out != "" {
-		if i := slices.IndexFunc(result.Inventory.Documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
-			f.reportBodies(out, result.Inventory.Name, result.Inventory.Documents[i].Body.URL)
-		}
-		message.Printf(out, "%s, %d files written, %d unchanged; next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-			message.Count(len(result.Inventory.Documents), "document"), len(result.Written), result.Unchanged,
-			message.ShellWord(filepath.Join(f.out, render.AdminFile)))
-	}
-	return nil
-}
-
-// reportBodies says where a machine fetches its body, for example, and how kiln serve gives it.
-func (f *renderFlags) reportBodies(out io.Writer, cluster, address string) {
-	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
-	if u, err := url.Parse(address); err == nil {
-		port, how := "80", "--plain-http"
-		if u.Scheme == "https" {
-			secrets := cmp.Or(f.secrets, render.BundlePath(f.config, cluster))
-			port, how = "443", "--secrets "+message.ShellWord(secrets)+" --tls-name "+message.ShellWord(u.Hostname())
-		}
-		message.Printf(out, ", from: kiln serve %s --listen ADDRESS:%s %s", message.ShellWord(f.out), cmp.Or(u.Port(), port), how)
-	}
-	message.Printf(out, "\n")
-}
-
-// reportDocuments lists the documents, and those that are gone.
-func (f *renderFlags) reportDocuments(out io.Writer, result *render.Result) error {
-	if docs := result.Inventory.Documents; len(docs) <= message.MaxListed {
-		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, e := range docs {
-			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n", filepath.Join(f.out, e.Document), e.Bytes, used(&e), e.ValidUntil.Format(time.DateOnly))
-			if e.Body != nil {
-				message.Printf(table, "%s\t%d bytes\tfetched\t\n", filepath.Join(f.out, e.Body.Document), e.Body.Bytes)
-			}
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	for _, name := range result.Removed {
-		message.Printf(out, "removed %s: the configuration has no such machine\n", filepath.Join(f.out, name))
-	}
-	return nil
-}
-
-// used is how much of its platform's limit a document uses.
-func used(e *render.Entry) string {
-	if e.Limit > 0 {
-		return fmt.Sprintf("of %d, %d %%", e.Limit, 100*e.Bytes/e.Limit)
-	}
-	if slices.ContainsFunc(plan.Platforms, func(p plan.Platform) bool { return p.Name == e.Platform && p.Unknown }) {
-		return "limit unknown"
-	}
-	return "no limit"
-}
-
-// soon is how long before an end the operator is told of it.
-const soon = 30 * 24 * time.Hour
-
-// warnDates tells of what has ended or soon will. It is the only place that compares dates with the clock: what is
-// rendered never depends on it.
-func warnDates(w io.Writer, b *pki.Public, result *render.Result) {
-	now := time.Now()
-	if now.After(b.FormationDeadline) {
-		message.Printf(w, "kiln: the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
-			"a cluster that has never run needs a new deadline: kiln secrets extend, and render again\n", b.FormationDeadline.Format(time.RFC3339))
-	}
-	warnEach(w, result, "dates", func(e *render.Entry) string {
-		if now.Add(soon).Before(e.ValidUntil) {
-			return ""
-		}
-		verb := "end"
-		if now.After(e.ValidUntil) {
-			verb = "ended"
-		}
-		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
-	})
-}
-
-// tellDeadline tells until when the machines of a new cluster have to boot: the day before, or the
-// time if that is near.
-func tellDeadline(w io.Writer, deadline time.Time) {
-	until := deadline.UTC().Format(time.DateOnly)
-	if time.Until(deadline) < 2*24*time.Hour {
-		until = deadline.Format(time.RFC3339)
-	}
-	message.Printf(w, "kiln: boot the machines before %s: until then they may form the cluster; later: kiln secrets extend, and render again\n", until)
-}
-
-// warnGenerations tells of generations that are nobody's: of a machine that is gone, or of a name that is misspelt.
-func warnGenerations(w io.Writer, r *render.Cluster) {
-	for _, name := range r.IdleGenerations() {
-		message.Printf(w, "kiln: the bundle's generations: %s is %d, and nothing in this configuration has that secret. Correct the name if it is misspelt; "+
-			"keep the entry of a machine that is gone, or it comes back with its old keys\n", name, r.Public.Generation(name))
-	}
-}
-
-// warnEach tells what is said of each document, if anything is: of many only how many more there are, and what inventory.json has of them.
-func warnEach(w io.Writer, result *render.Result, has string, about func(*render.Entry) string) {
-	told := 0
-	for _, e := range result.Inventory.Documents {
-		text := about(&e)
-		if text == "" {
-			continue
-		}
-		if told++; told <= message.MaxListed {
-			message.Printf(w, "kiln: %s: %s\n", e.Node, text)
-		}
-	}
-	if more := told - message.MaxListed; more > 0 {
-		message.Printf(w, "kiln: and so it is for %d more machines; inventory.json has the %s\n", more, has)
-	}
+	return run.Text(out, result)
 }

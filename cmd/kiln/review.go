@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/summary"
 	"kiln/pki"
 	"kiln/render"
 )
@@ -39,7 +39,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	warnGenerations(cmd.ErrOrStderr(), r)
+	message.Notes(cmd.ErrOrStderr(), summary.Generations(r))
 	return f.finish(cmd, r, bundlePath, result)
 }
 
@@ -112,79 +112,4 @@ func (f *renderFlags) oldPublic(messages io.Writer, r *render.Cluster, bundlePat
 	}
 	message.Printf(messages, "kiln: %s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s\n", stored, bundlePath, bundlePath, stored)
 	return true, nil
-}
-
-// reportReview says what changed in the twin.
-func (f *renderFlags) reportReview(out io.Writer, c *render.Changes) {
-	removed := ""
-	if len(c.Removed) > 0 {
-		removed = fmt.Sprintf(", %d removed", len(c.Removed))
-	}
-	message.Printf(out, "%s: %d files written%s, %d unchanged; it holds no secret: commit it with the configuration\n", filepath.Clean(f.review), len(c.Written), removed, c.Unchanged)
-}
-
-// reportCheck lists what would change: of documents the names alone, of the twin how.
-func (f *renderFlags) reportCheck(out io.Writer, result *render.Result) {
-	for _, folder := range []struct {
-		dir, prefix string
-		changes     *render.Changes
-	}{{f.out, "", &result.Changes}, {f.review, f.review, &result.Review}} {
-		switch {
-		case folder.dir == "":
-		case !folder.changes.Changed():
-			message.Printf(out, "%s is what would be rendered\n", folder.dir)
-		default:
-			listed(out, "would change ", folder.prefix, folder.changes.Written)
-			listed(out, "would remove ", folder.prefix, folder.changes.Removed)
-		}
-	}
-	for _, d := range result.Review.Diffs {
-		name := filepath.Join(f.review, d.Name)
-		message.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
-		for _, line := range d.Lines {
-			message.Printf(out, "%s\n", line)
-		}
-	}
-	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
-		message.Printf(out, "\n… and %s more\n", message.Count(more, "file"))
-	}
-}
-
-// listed prints paths, each behind what would be done to it.
-func listed(out io.Writer, verb, dir string, names []string) {
-	for i, name := range names {
-		if i == message.MaxListed {
-			message.Printf(out, "%s and %d more\n", verb, len(names)-i)
-			return
-		}
-		message.Printf(out, "%s %s\n", verb, filepath.Join(dir, name))
-	}
-}
-
-// changesJSON is what the report says of one folder.
-type changesJSON struct {
-	Written   []string      `json:"written"`
-	Removed   []string      `json:"removed"`
-	Unchanged int           `json:"unchanged"`
-	Diffs     []render.Diff `json:"diffs,omitempty"`
-}
-
-func asJSON(c *render.Changes) *changesJSON {
-	return &changesJSON{message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged, c.Diffs}
-}
-
-// reportJSON is the report for programs: the documents' changes and inventory, if they were asked for, and the twin's.
-func (f *renderFlags) reportJSON(out io.Writer, result *render.Result) error {
-	report := struct {
-		*changesJSON
-		Inventory *render.Inventory `json:"inventory,omitempty"`
-		Review    *changesJSON      `json:"review,omitempty"`
-	}{}
-	if f.out != "" {
-		report.changesJSON, report.Inventory = asJSON(&result.Changes), &result.Inventory
-	}
-	if f.review != "" {
-		report.Review = asJSON(&result.Review)
-	}
-	return message.JSON(out, report)
 }

@@ -1,0 +1,48 @@
+package summary
+
+import (
+	"io"
+	"path/filepath"
+
+	"kiln/cmd/kiln/message"
+	"kiln/render"
+)
+
+// Check lists what a run without --check would change. It shows the names of documents, and the
+// differences in the files of the twin.
+func (r *Run) Check(out io.Writer, result *render.Result) {
+	for _, folder := range []struct {
+		dir, prefix string
+		changes     *render.Changes
+	}{{r.Out, "", &result.Changes}, {r.Review, r.Review, &result.Review}} {
+		switch {
+		case folder.dir == "":
+		case !folder.changes.Changed():
+			message.Printf(out, "%s is what would be rendered\n", folder.dir)
+		default:
+			list(out, "would change ", folder.prefix, folder.changes.Written)
+			list(out, "would remove ", folder.prefix, folder.changes.Removed)
+		}
+	}
+	for _, d := range result.Review.Diffs {
+		name := filepath.Join(r.Review, d.Name)
+		message.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
+		for _, line := range d.Lines {
+			message.Printf(out, "%s\n", line)
+		}
+	}
+	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
+		message.Printf(out, "\n… and %s more\n", message.Count(more, "file"))
+	}
+}
+
+// list prints paths, each after what would be done to it, and of many how many more there are.
+func list(out io.Writer, verb, dir string, names []string) {
+	for i, name := range names {
+		if i == message.MaxListed {
+			message.Printf(out, "%s and %d more\n", verb, len(names)-i)
+			return
+		}
+		message.Printf(out, "%s %s\n", verb, filepath.Join(dir, name))
+	}
+}

@@ -1,0 +1,107 @@
+// Package summary says what a run of kiln render did, or would do.
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"kiln/cmd/kiln/message"
+	"kiln/render"
+	"kiln/render/plan"
+)
+
+// Run is a run of kiln render.
+type Run struct {
+	Out, Review string // the folders of the documents and of the twin; an empty one was not asked for
+	Bundle      string // the bundle's file
+}
+
+// Text lists what was written, for people, and names the next step.
+func (r *Run) Text(out io.Writer, result *render.Result) error {
+	if r.Out != "" {
+		if err := r.documents(out, result); err != nil {
+			return err
+		}
+	}
+	if r.Review != "" {
+		r.twin(out, &result.Review)
+	}
+	if r.Out == "" {
+		return nil
+	}
+	documents := result.Inventory.Documents
+	if i := slices.IndexFunc(documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
+		r.bodies(out, documents[i].Body.URL)
+	}
+	message.Printf(out, "%s, %d files written, %d unchanged; "+
+		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+		message.Count(len(documents), "document"), len(result.Written), result.Unchanged,
+		message.ShellWord(filepath.Join(r.Out, render.AdminFile)))
+	return nil
+}
+
+// documents lists the documents, unless they are many, and those that were removed.
+func (r *Run) documents(out io.Writer, result *render.Result) error {
+	if docs := result.Inventory.Documents; len(docs) <= message.MaxListed {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, e := range docs {
+			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n",
+				filepath.Join(r.Out, e.Document), e.Bytes, share(&e), e.ValidUntil.Format(time.DateOnly))
+			if e.Body != nil {
+				message.Printf(table, "%s\t%d bytes\tfetched\t\n",
+					filepath.Join(r.Out, e.Body.Document), e.Body.Bytes)
+			}
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, name := range result.Removed {
+		message.Printf(out, "removed %s: the configuration has no such machine\n", filepath.Join(r.Out, name))
+	}
+	return nil
+}
+
+// share returns how much of its platform's limit a document uses.
+func share(e *render.Entry) string {
+	if e.Limit > 0 {
+		return fmt.Sprintf("of %d, %d %%", e.Limit, 100*e.Bytes/e.Limit)
+	}
+	unknown := func(p plan.Platform) bool { return p.Name == e.Platform && p.Unknown }
+	if slices.ContainsFunc(plan.Platforms, unknown) {
+		return "limit unknown"
+	}
+	return "no limit"
+}
+
+// twin says what changed in the review twin.
+func (r *Run) twin(out io.Writer, c *render.Changes) {
+	removed := ""
+	if len(c.Removed) > 0 {
+		removed = fmt.Sprintf(", %d removed", len(c.Removed))
+	}
+	message.Printf(out, "%s: %d files written%s, %d unchanged; "+
+		"it holds no secret: commit it with the configuration\n",
+		filepath.Clean(r.Review), len(c.Written), removed, c.Unchanged)
+}
+
+// bodies says where a machine fetches its body, for example, and how kiln serve gives it.
+func (r *Run) bodies(out io.Writer, address string) {
+	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
+	if u, err := url.Parse(address); err == nil {
+		port, how := "80", "--plain-http"
+		if u.Scheme == "https" {
+			port = "443"
+			how = "--secrets " + message.ShellWord(r.Bundle) + " --tls-name " + message.ShellWord(u.Hostname())
+		}
+		message.Printf(out, ", from: kiln serve %s --listen ADDRESS:%s %s",
+			message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
+	}
+	message.Printf(out, "\n")
+}
