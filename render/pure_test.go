@@ -39,12 +39,14 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"kiln/cmd/kiln": {
+			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
+			"kiln/cmd/kiln/state",
 			"kiln/cmd/kiln/summary",
 			"kiln/cmd/kiln/twin",
 			"kiln/pki",
@@ -56,6 +58,14 @@ func TestImports(t *testing.T) {
 			"kiln/render/media/iso9660",
 			"kiln/render/plan",
 			"kiln/render/report",
+		},
+		"kiln/cmd/kiln/bundle": {
+			"kiln/cmd/kiln/paths",
+			"kiln/cmd/kiln/twin",
+			"kiln/pki",
+			"kiln/render",
+			"kiln/render/config",
+			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",
@@ -78,6 +88,14 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/terminal",
+		},
+		"kiln/cmd/kiln/state": {
+			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/git",
+			"kiln/cmd/kiln/paths",
+			"kiln/cmd/kiln/screen",
+			"kiln/render",
+			"kiln/render/change",
 		},
 		"kiln/cmd/kiln/summary": {
 			"kiln/cmd/kiln/message",
@@ -271,11 +289,6 @@ var impure = []string{"net/http", "os", "os/exec", "os/user", "syscall", "crypto
 func TestPure(t *testing.T) {
 	t.Parallel()
 	exceptions := map[string][]string{
-		"kiln/cmd/kiln/twin": {
-			"kiln/cmd/kiln/paths",
-			"kiln/render",
-			"kiln/render/media",
-		},
 		"kiln/pki": {
 			"crypto/rand",
 		},

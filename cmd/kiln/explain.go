@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
 )
 
 type explainFlags struct {
-	node, config, secrets, public, output string
+	node, config, output string
+	bundle               bundle.Source
 }
 
 func explainCommand() *cobra.Command {
@@ -47,8 +49,8 @@ func explainCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.node, "node", "", "the machine: a node or a pool")
 	flags.StringVarP(&f.config, "config", "c", "", "the cluster's configuration")
-	flags.StringVar(&f.secrets, "secrets", "", "the bundle, of which the public half is used (default: NAME.secrets.yaml beside the configuration)")
-	flags.StringVar(&f.public, "public", "", "the public half of the bundle (default: NAME.public.yaml beside the configuration, if there is no bundle)")
+	flags.StringVar(&f.bundle.Secrets, "secrets", "", "the bundle, of which the public half is used (default: NAME.secrets.yaml beside the configuration)")
+	flags.StringVar(&f.bundle.Public, "public", "", "the public half of the bundle (default: NAME.public.yaml beside the configuration, if there is no bundle)")
 	flags.StringVarP(&f.output, "output", "o", "text", "the explanation's form: text or json")
 	return cmd
 }
@@ -60,12 +62,11 @@ func (f *explainFlags) wrong(asked string) error {
 		return usageError{errors.New("--config needs --node: whose value is asked for? For example --node worker-1; without both, a field of cluster.yaml is documented")}
 	case f.node == "" && strings.HasPrefix(asked, "/"):
 		return usageError{fmt.Errorf("%s lies on a machine; name it, for example with --node worker-1 --config cluster.yaml", asked)}
-	case f.public != "" && f.secrets != "":
-		return usageError{errors.New("--public and --secrets: name one of them")}
-	case f.node != "":
-		return cmp.Or(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
 	}
-	return outputFlag(f.output)
+	if err := checkSource(&f.bundle); err != nil || f.node == "" {
+		return cmp.Or(err, outputFlag(f.output))
+	}
+	return cmp.Or(required("config", f.config, "cluster.yaml"), outputFlag(f.output))
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
@@ -74,7 +75,8 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 	case f.node == "":
 		return f.field(out, asked)
 	case strings.HasPrefix(asked, "/"):
-		return f.file(cmd.InOrStdin(), out, asked)
+		f.bundle.Stdin = cmd.InOrStdin()
+		return f.file(out, asked)
 	}
 	c, err := render.ConfigPublic(f.config)
 	if err != nil {
@@ -107,12 +109,12 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 }
 
 // file explains a file of the machine, or a value in it.
-func (f *explainFlags) file(in io.Reader, out io.Writer, asked string) error {
+func (f *explainFlags) file(out io.Writer, asked string) error {
 	c, err := render.ConfigPublic(f.config)
 	if err != nil {
 		return err
 	}
-	public, _, err := half(in, f.config, f.secrets, f.public, c.Metadata.Name)
+	public, _, err := f.bundle.Half(f.config, c.Metadata.Name)
 	if err != nil {
 		return err
 	}

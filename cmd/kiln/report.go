@@ -6,9 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/screen"
-	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
@@ -32,7 +29,7 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 			}
-			if err := f.wrong(cmd); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			page, err := f.page(config, since)
@@ -50,21 +47,19 @@ func reportCommand() *cobra.Command {
 	flags.StringVarP(&config, "config", "c", "", "the cluster's configuration")
 	flags.StringVar(&out, "out", "", "the page; an older page of kiln report is replaced")
 	flags.StringVar(&since, "since", "", "an older state: a review twin, a revision of one (main:review), or a configuration")
-	flags.StringVar(&f.secrets, "secrets", "", "the bundle; - reads it from standard input (default: NAME.secrets.yaml beside the configuration)")
-	flags.StringVar(&f.public, "public", "", "the public half of the bundle (default: the bundle, or NAME.public.yaml, beside the configuration)")
+	flags.StringVar(&f.states.Bundle.Secrets, "secrets", "", "the bundle; - reads it from standard input (default: NAME.secrets.yaml beside the configuration)")
+	flags.StringVar(&f.states.Bundle.Public, "public", "", "the public half of the bundle (default: the bundle, or NAME.public.yaml, beside the configuration)")
 	return cmd
 }
 
-// page is the report on a configuration, against an older state if there is one.
+// page returns the report on a configuration, against an older state if there is one.
 func (f *compareFlags) page(config, since string) ([]byte, error) {
-	r, err := f.whole(config)
+	r, err := f.states.Whole(config)
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := screen.Progress(f.messages, r.Machines())
-	defer finish()
 	in := report.Input{}
-	if in.Cluster, err = r.State(progress); err != nil {
+	if in.Cluster, err = f.states.Rendered(r); err != nil {
 		return nil, err
 	}
 	sizes, err := r.Sizes(largestFiles)
@@ -79,7 +74,7 @@ func (f *compareFlags) page(config, since string) ([]byte, error) {
 		in.Sizes = append(in.Sizes, size)
 	}
 	if since != "" {
-		old, err := f.state(since)
+		old, err := f.states.Read(since)
 		if err != nil {
 			return nil, err
 		}
@@ -93,28 +88,3 @@ func (f *compareFlags) page(config, since string) ([]byte, error) {
 
 // largestFiles is how many files of a document the page names.
 const largestFiles = 3
-
-// whole is a configuration's cluster with its bundle, if that is beside it, or else without secrets.
-func (f *compareFlags) whole(path string) (*render.Cluster, error) {
-	c, err := render.ConfigPublic(path)
-	if err != nil {
-		return nil, err
-	}
-	secrets := render.BundlePath(path, c.Metadata.Name)
-	if f.public != "" || f.secrets == "" && paths.Absent(secrets) {
-		return f.cluster(path)
-	}
-	if c, err = render.Config(path); err != nil {
-		return nil, err
-	}
-	var b *pki.Bundle
-	if f.secrets != "" {
-		b, err = f.bundle()
-	} else {
-		b, err = render.Bundle(secrets)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return render.New(c, b)
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 )
@@ -46,7 +47,7 @@ func publicCommand() *cobra.Command {
 				return err
 			}
 			if out != "" {
-				if err := olderThan(out, path, &b.Public); err != nil {
+				if err := bundle.CheckNewest(out, path, &b.Public); err != nil {
 					return err
 				}
 				if err := render.WritePublic(out, &b.Public); err != nil {

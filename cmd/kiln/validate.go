@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
@@ -40,11 +40,7 @@ func validateCluster(path string) error {
 	if err != nil {
 		return err
 	}
-	certs := &c.Spec.Certificates
-	b, err := pki.New(pki.Options{
-		Name: c.Metadata.Name, Now: time.Now(), Algorithm: pki.P256,
-		CALifetime: time.Duration(certs.CALifetime), FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
-	})
+	b, err := bundle.Make(c, pki.P256)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,128 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/twin"
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/folder"
+)
+
+// Run is a rendering of documents, which needs the whole bundle.
+type Run struct {
+	Source
+	Config      string // --config
+	Out, Review string // --out and --review
+	Restore     string // --restore
+}
+
+// Opened is the bundle of a run.
+type Opened struct {
+	*pki.Bundle
+	Path    string // its file, or - for standard input
+	New     bool   // it was made for this run
+	Piped   bool   // it came through a pipe, and cannot be written back
+	Renewed bool   // it has a new identity of etcd, which the file has not
+}
+
+// Open reads the bundle. If there is none, it makes the bundle of a new cluster, in memory, unless
+// there is a sign that the cluster exists already.
+func (r *Run) Open(c *config.Cluster) (*Opened, error) {
+	o := &Opened{Path: r.Path(r.Config, c.Metadata.Name)}
+	stored, err := true, error(nil)
+	if r.Secrets == "" {
+		o.Bundle, err = render.Bundle(o.Path)
+	} else {
+		o.Bundle, stored, err = render.GivenBundle(o.Path, r.Stdin)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		o.Piped = !stored
+		return o, err
+	}
+	if err := r.mayBegin(o.Path, c.Metadata.Name); err != nil {
+		return nil, err
+	}
+	o.New = true
+	o.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm))
+	return o, err
+}
+
+// Make returns a new bundle for the cluster of a configuration, with new keys. It is in memory alone.
+func Make(c *config.Cluster, algorithm pki.Algorithm) (*pki.Bundle, error) {
+	return pki.New(pki.Options{
+		Name: c.Metadata.Name, Now: time.Now(), Algorithm: algorithm,
+		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
+		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
+	})
+}
+
+// mayBegin returns an error if something shows that the cluster exists already, so that a new bundle
+// at path would be another cluster. It also fails if the bundle could not be written there.
+func (r *Run) mayBegin(path, name string) error {
+	before, err := render.ReadInventory(r.Out)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		return fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; "+
+			"restore the bundle, or name it with --secrets", r.Out, before.Name, path)
+	}
+	if r.Restore != "" {
+		return fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
+	}
+	for _, there := range []struct{ what, path string }{
+		{"the bundle", render.BundlePath(r.Config, name)},
+		{"the public half of a bundle", render.PublicPath(r.Config, name)},
+	} {
+		if !paths.Absent(there.path) {
+			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; "+
+				"restore the bundle, or name it with --secrets", there.path, there.what, path)
+		}
+	}
+	if err := twin.CheckNoCluster(path, name, r.Config, r.Review); err != nil {
+		return err
+	}
+	if err := twin.CheckOutside("secrets", path); err != nil {
+		return err
+	}
+	if dir := filepath.Dir(path); paths.Absent(dir) {
+		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)
+	}
+	return nil
+}
+
+// Renew gives etcd the identity and the time that a restore needs. While that time lasts, the same
+// restore changes nothing.
+func (o *Opened) Renew(restore string, window time.Duration) {
+	now := time.Now().UTC().Truncate(time.Second)
+	if o.Restored == restore && now.Before(o.FormationDeadline) {
+		return
+	}
+	deadline := now.Add(window)
+	if end := o.CA.Certificate.NotAfter; deadline.After(end) {
+		deadline = end
+	}
+	o.Restore(restore, deadline)
+	o.Renewed = true
+}
+
+// Save brings the bundle to its file if it is new or renewed. Otherwise it removes what an earlier run
+// that was cut off left beside the file.
+func (o *Opened) Save() error {
+	switch {
+	case o.New:
+		return render.CreateBundle(o.Path, o.Bundle)
+	case o.Renewed:
+		return render.ReplaceBundle(o.Path, o.Bundle)
+	case !o.Piped:
+		folder.Tidy(o.Path)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// Package bundle finds the bundle of a configuration or the half of it that is no secret, begins the
+// bundle of a new cluster, and refuses what would make another cluster of an old one.
+package bundle
+
+import (
+	"fmt"
+	"io"
+
+	"kiln/cmd/kiln/paths"
+	"kiln/pki"
+	"kiln/render"
+)
+
+// Source is what the command line says about the bundle of a configuration. Without flags, the bundle
+// or its public half lies beside the configuration.
+type Source struct {
+	Secrets string    // --secrets: the bundle's file, or - for Stdin
+	Public  string    // --public: the file of the public half
+	Stdin   io.Reader // the reader that --secrets - means
+
+	read *pki.Bundle // the bundle of --secrets, which may be a pipe: it is read once
+}
+
+// Path returns the file of the bundle: the one that --secrets names, or the one beside the
+// configuration.
+func (s *Source) Path(config, cluster string) string {
+	if s.Secrets != "" {
+		return s.Secrets
+	}
+	return render.BundlePath(config, cluster)
+}
+
+// Half returns the public half of a configuration's bundle, and the file of the bundle that it was
+// taken from. The path is empty if the half was read from a file of its own. It fails if neither the
+// bundle nor its public half is there.
+func (s *Source) Half(config, cluster string) (half *pki.Public, path string, err error) {
+	path, stored := s.Path(config, cluster), render.PublicPath(config, cluster)
+	switch {
+	case s.Secrets != "":
+	case s.Public != "":
+		half, err = render.Public(s.Public)
+		return half, "", err
+	case paths.Absent(path) && paths.Absent(stored):
+		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; kiln render --out makes a bundle, "+
+			"kiln secrets public writes its public half", path, stored)
+	case paths.Absent(path):
+		half, err = render.Public(stored)
+		return half, "", err
+	}
+	b, err := s.Bundle(config, cluster)
+	if err != nil {
+		return nil, "", err
+	}
+	return &b.Public, path, nil
+}
+
+// Bundle returns the bundle of a configuration. The error wraps fs.ErrNotExist if there is none.
+func (s *Source) Bundle(config, cluster string) (*pki.Bundle, error) {
+	if s.Secrets == "" {
+		return render.Bundle(s.Path(config, cluster))
+	}
+	if s.read == nil {
+		b, _, err := render.GivenBundle(s.Secrets, s.Stdin)
+		if err != nil {
+			return nil, err
+		}
+		s.read = b
+	}
+	return s.read, nil
+}
+
+// HasBundle reports whether the bundle is to be used: --secrets names it, or it lies beside the
+// configuration and --public names no half.
+func (s *Source) HasBundle(config, cluster string) bool {
+	return s.Public == "" && (s.Secrets != "" || !paths.Absent(s.Path(config, cluster)))
+}

@@ -1,0 +1,107 @@
+// Package state reads the states of a cluster that diff, plan and report compare.
+package state
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/git"
+	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/screen"
+	"kiln/render"
+	"kiln/render/change"
+)
+
+// Forms says in the help of a verb what it compares.
+const Forms = `A and B are each
+  a review twin           review
+  a revision of a twin    main:review, as git show understands it
+  a configuration         cluster.yaml, with the bundle or its public half beside it or named by a flag
+  a folder of documents   nodes`
+
+// Reader reads states.
+type Reader struct {
+	Bundle   bundle.Source // for configurations
+	Messages io.Writer     // it shows the progress
+}
+
+// Read reads a state in one of the Forms.
+func (r *Reader) Read(arg string) (*change.Cluster, error) {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir() && render.IsTwin(arg):
+		return render.TwinState(arg)
+	case err == nil && info.IsDir() && !paths.Absent(filepath.Join(arg, render.InventoryFile)):
+		return render.DocumentsState(arg)
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s)",
+			arg, render.IndexFile, render.InventoryFile)
+	case err == nil:
+		c, err := r.Public(arg)
+		if err != nil {
+			return nil, err
+		}
+		return r.Rendered(c)
+	case strings.Contains(arg, ":"):
+		return readRevision(arg)
+	}
+	return nil, err
+}
+
+// readRevision reads the review twin that a revision of git has, REV:PATH.
+func readRevision(tree string) (*change.Cluster, error) {
+	files, err := git.Revision(tree)
+	if err != nil {
+		return nil, err
+	}
+	c, err := render.FilesState(files)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tree, err)
+	}
+	return c, nil
+}
+
+// Rendered returns the state that a configuration would be rendered to.
+func (r *Reader) Rendered(c *render.Cluster) (*change.Cluster, error) {
+	progress, finish := screen.Progress(r.Messages, c.Machines())
+	defer finish()
+	return c.State(progress)
+}
+
+// Public returns the cluster of a configuration without its secrets.
+func (r *Reader) Public(config string) (*render.Cluster, error) {
+	c, err := render.ConfigPublic(config)
+	if err != nil {
+		return nil, err
+	}
+	half, _, err := r.Bundle.Half(config, c.Metadata.Name)
+	if err != nil {
+		return nil, err
+	}
+	return render.NewPublic(c, half)
+}
+
+// Whole returns the cluster of a configuration with its secrets if the bundle is there, and without
+// them if only its public half is there or wanted.
+func (r *Reader) Whole(config string) (*render.Cluster, error) {
+	c, err := render.ConfigPublic(config)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Metadata.Name
+	if !r.Bundle.HasBundle(config, name) {
+		return r.Public(config)
+	}
+	if c, err = render.Config(config); err != nil {
+		return nil, err
+	}
+	b, err := r.Bundle.Bundle(config, name)
+	if err != nil {
+		return nil, err
+	}
+	return render.New(c, b)
+}
