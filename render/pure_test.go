@@ -39,6 +39,7 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"kiln/cmd/kiln": {
+			"kiln/cmd/kiln/bootmedia",
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
@@ -53,11 +54,19 @@ func TestImports(t *testing.T) {
 			"kiln/render",
 			"kiln/render/change",
 			"kiln/render/config",
+			"kiln/render/media",
+			"kiln/render/plan",
+			"kiln/render/report",
+		},
+		"kiln/cmd/kiln/bootmedia": {
+			"kiln/cmd/kiln/git",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
+			"kiln/render",
 			"kiln/render/folder",
 			"kiln/render/media",
 			"kiln/render/media/iso9660",
 			"kiln/render/plan",
-			"kiln/render/report",
 		},
 		"kiln/cmd/kiln/bundle": {
 			"kiln/cmd/kiln/paths",

@@ -4,22 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bootmedia"
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/media"
-	"kiln/render/media/iso9660"
 )
 
 type isoFlags struct{ out, output string }
@@ -49,138 +43,68 @@ func isoCommand() *cobra.Command {
 	return cmd
 }
 
-// image is an image that was written.
-type image struct {
-	Node  string `json:"node"`
-	Pool  bool   `json:"pool,omitempty"`
-	Image string `json:"image"`
-	Label string `json:"label"`
-	Bytes int    `json:"bytes"`
-}
-
 func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
-	dir, entries, err := named(names)
+	dir, entries, err := selectMachines(names)
 	if err != nil {
 		return err
 	}
-	out, name, err := f.target(dir, len(entries))
-	if err == nil && f.out != "" {
-		err = twin.CheckOutside("out", f.out)
+	if f.out != "" {
+		if err := twin.CheckOutside("out", f.out); err != nil {
+			return err
+		}
 	}
+	images := &bootmedia.Images{Dir: dir, Machines: entries, Out: f.out}
+	written, err := images.Write()
 	if err != nil {
 		return err
 	}
-	var images []image
-	var able []string // folders of the machines that read a disk
-	unable := 0       // machines that read none
-	files := func(yield func(render.Output, error) bool) {
-		for m, err := range delivered(dir, entries) {
-			var file render.Output
-			var label string
-			if err == nil {
-				label, file.Data, err = m.Image()
-				if err == nil {
-					able = append(able, filepath.Join(dir, m.Dir))
-				} else {
-					unable++
-				}
-				file.Name = name(m)
-				place := filepath.Join(out, file.Name)
-				err = errors.Join(err, ours(place))
-				images = append(images, image{m.Name, m.Pool, place, label, len(file.Data)})
-			}
-			if !yield(file, err) {
-				return
-			}
-		}
-	}
-	if _, err := render.WriteFiles(render.Files{Dir: out, Files: files}); err != nil {
-		if len(able)+unable == len(entries) { // nothing else is wrong with them
-			err = errors.Join(err, f.others(able, unable))
-		}
-		return err
-	}
-	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", outputs(out, f.out, images)...))
-	if err := f.report(cmd.OutOrStdout(), images); err != nil {
+	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", images.Secrets(written)...))
+	if err := f.report(cmd.OutOrStdout(), written); err != nil {
 		return reportError{err}
 	}
 	return nil
 }
 
-// others returns what else can be done if some machines read a disk and some do not.
-func (f *isoFlags) others(able []string, unable int) error {
-	if len(able) == 0 || unable == 0 {
-		return nil
+// selectMachines returns the machines that names stand for, in their order and each once. A name is a
+// machine's folder, or an output folder for all its machines. All are of one output folder, dir.
+func selectMachines(names []string) (dir string, entries []render.Entry, err error) {
+	var errs []error
+	seen := map[string]bool{}
+	for _, name := range names {
+		at, _, found, err := render.Rendered(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if dir == "" {
+			dir = at
+		} else if paths.Absolute(dir) != paths.Absolute(at) {
+			return "", nil, usageError{fmt.Errorf("%s and %s: machines of two renderings; call kiln once for each", dir, at)}
+		}
+		for i := range found {
+			if !seen[found[i].Document] {
+				seen[found[i].Document] = true
+				entries = append(entries, found[i])
+			}
+		}
 	}
-	command := "kiln iso " + strings.Join(able[:min(len(able), message.MaxNamed)], " ")
-	if len(able) > message.MaxNamed {
-		command += " …"
-	}
-	if f.out != "" {
-		command += " --out " + f.out
-	}
-	return fmt.Errorf("of the machines named, these read a disk; name them alone: %s", command)
+	return dir, entries, errors.Join(errs...)
 }
 
-// outputs returns what is to stay out of git: the folder out of the images, if it is one for them.
-// It is not if the flag names one image, or if the folder is the working directory or above it.
-func outputs(out, flag string, images []image) []git.Secret {
-	if info, err := os.Stat(flag); (flag == "" || err == nil && info.IsDir()) && !paths.Within(out, ".") && paths.Resolve(out) != paths.Resolve(".") {
-		return []git.Secret{{Name: out, Folder: true}}
-	}
-	var list []git.Secret
-	for _, i := range images {
-		list = append(list, git.Secret{Name: i.Image})
-	}
-	return list
-}
-
-// target is the folder for so many images of the machines in dir, and the name of each in it.
-func (f *isoFlags) target(dir string, images int) (string, func(*media.Machine) string, error) {
-	own := func(m *media.Machine) string { return m.Dir + ".iso" }
-	if f.out == "" {
-		return dir, own, nil
-	}
-	info, err := os.Stat(f.out)
-	switch {
-	case err == nil && info.IsDir() || err != nil && images > 1:
-		return f.out, own, nil
-	case images > 1:
-		return "", nil, fmt.Errorf("%s: not a folder, and %d images need one; name a folder with --out", f.out, images)
-	}
-	return filepath.Dir(f.out), func(*media.Machine) string { return filepath.Base(f.out) }, nil
-}
-
-func (f *isoFlags) report(out io.Writer, images []image) error {
+func (f *isoFlags) report(out io.Writer, images []bootmedia.Image) error {
 	if f.output == "json" {
 		return message.JSON(out, images)
 	}
 	if len(images) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, i := range images {
-			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Image, i.Label, i.Bytes)
+			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Path, i.Label, i.Bytes)
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
 	}
-	message.Printf(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n", message.Count(len(images), "image"))
+	message.Printf(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n",
+		message.Count(len(images), "image"))
 	return nil
 }
-
-// ours returns why what lies at a path is not to be replaced, or nil if there is nothing, or an
-// image of kiln's.
-func ours(name string) error {
-	image, err := folder.Read(name, maxImage)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	// What is shorter than a head is no image, and what cannot be read is none of kiln's.
-	if err != nil || !iso9660.Made(append(image, make([]byte, iso9660.HeadSize)...)[:iso9660.HeadSize]) {
-		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: name another file with --out", name)
-	}
-	return nil
-}
-
-// maxImage bounds an image that is there already.
-const maxImage = 256 << 20

@@ -1,4 +1,4 @@
-package main
+package bootmedia
 
 import (
 	"errors"
@@ -11,9 +11,11 @@ import (
 	"kiln/render/media"
 )
 
-// settings puts into n what the flags say of systems and machines, and returns all that is wrong with it.
-func (f *netbootFlags) settings(n *media.Netboot, entries []render.Entry) error {
-	n.Images, n.Append, n.Disks = map[string]media.Images{}, map[string][]string{}, map[string]string{}
+// systems puts what the flags say about systems and machines into the settings. Its error holds
+// everything that is wrong with the flags.
+func (n *Netboot) systems(entries []render.Entry) error {
+	s := &n.settings
+	s.Images, s.Append, s.Disks = map[string]media.Images{}, map[string][]string{}, map[string]string{}
 	var present []string // systems that machines have
 	for _, name := range media.Systems() {
 		if slices.ContainsFunc(entries, func(e render.Entry) bool { return e.OS == name }) {
@@ -39,26 +41,26 @@ func (f *netbootFlags) settings(n *media.Netboot, entries []render.Entry) error 
 				continue
 			}
 			seen[system] = true
-			i := n.Images[system]
+			i := s.Images[system]
 			put(&i, system, value)
-			n.Images[system] = i
+			s.Images[system] = i
 		}
 	}
-	each("kernel", f.kernel, true, func(i *media.Images, _, value string) { i.Kernel = value })
-	each("initrd", f.initrd, true, func(i *media.Images, _, value string) { i.Initrds = append(i.Initrds, value) })
-	each("rootfs", f.rootfs, true, func(i *media.Images, _, value string) { i.RootFS = value })
-	each("append", f.appended, false, func(_ *media.Images, system, value string) {
-		n.Append[system] = append(n.Append[system], strings.Fields(value)...)
+	each("kernel", n.Kernel, true, func(i *media.Images, _, value string) { i.Kernel = value })
+	each("initrd", n.Initrds, true, func(i *media.Images, _, value string) { i.Initrds = append(i.Initrds, value) })
+	each("rootfs", n.RootFS, true, func(i *media.Images, _, value string) { i.RootFS = value })
+	each("append", n.Append, false, func(_ *media.Images, system, value string) {
+		s.Append[system] = append(s.Append[system], strings.Fields(value)...)
 	})
-	for _, given := range f.disk {
+	for _, given := range n.InstallDev {
 		node, disk, ok := strings.Cut(given, "=")
 		if !ok || strings.HasPrefix(node, "/") {
 			node, disk = "", given
 		}
-		if _, twice := n.Disks[node]; twice || !device.MatchString(disk) {
+		if _, twice := s.Disks[node]; twice || !device.MatchString(disk) {
 			errs = append(errs, fmt.Errorf("--install-dev %s: want one [NODE=]/dev/… for each machine", given))
 		}
-		n.Disks[node] = disk
+		s.Disks[node] = disk
 	}
 	return errors.Join(errs...)
 }

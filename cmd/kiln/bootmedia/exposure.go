@@ -1,4 +1,4 @@
-package main
+package bootmedia
 
 import (
 	"fmt"
@@ -7,14 +7,14 @@ import (
 	"kiln/render"
 )
 
-// exposure tells what others on the network read, and what they can do, when machines boot from
-// these addresses: a line for each thing to know, none if they are all https.
-func (f *netbootFlags) exposure(entries []render.Entry) (lines []string) {
-	for _, address := range []string{f.url, f.matchbox} {
+// Exposure returns a line for each thing that others on the network can read or do when machines boot
+// from the addresses of the folder. It returns none if all addresses are https.
+func (n *Netboot) Exposure(entries []render.Entry) (lines []string) {
+	for _, address := range []string{n.URL, n.Matchbox} {
 		if !strings.HasPrefix(strings.ToLower(address), "http://") {
 			continue
 		}
-		names := secretive(entries)
+		names := WithSecrets(entries)
 		const most = 5
 		if more := len(names) - most; more > 0 {
 			names = append(names[:most], fmt.Sprintf("%d more", more))
@@ -31,9 +31,9 @@ func (f *netbootFlags) exposure(entries []render.Entry) (lines []string) {
 	return lines
 }
 
-// secretive lists the machines and pools whose documents hold secrets. Those of split and pointer are
-// in the bodies, which come another way.
-func secretive(entries []render.Entry) (names []string) {
+// WithSecrets lists the machines and pools whose documents hold secrets. With the delivery modes split
+// and pointer the secrets are in the bodies, which come another way.
+func WithSecrets(entries []render.Entry) (names []string) {
 	for i := range entries {
 		if mode := entries[i].Delivery; mode == "" || mode == "lean" {
 			names = append(names, entries[i].Node)

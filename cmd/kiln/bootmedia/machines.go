@@ -1,0 +1,30 @@
+// Package bootmedia makes, from the folder that kiln render wrote, what machines boot from: disk images
+// with their documents, and a folder to boot from over the network.
+package bootmedia
+
+import (
+	"iter"
+
+	"kiln/render"
+	"kiln/render/media"
+	"kiln/render/plan"
+)
+
+// machines reads machines of an output folder, one after the other.
+func machines(dir string, entries []render.Entry) iter.Seq2[*media.Machine, error] {
+	return func(yield func(*media.Machine, error) bool) {
+		for d, err := range render.Deliveries(dir, entries) {
+			e := &d.Entry
+			m := &media.Machine{
+				Name: e.Node, Dir: d.Dir, Pool: e.Pool, OS: e.OS, Platform: e.Platform,
+				Ignition: e.Format == string(plan.Ignition), MAC: e.MAC,
+			}
+			for _, file := range d.Files {
+				m.Files = append(m.Files, media.File{Path: file.Name, Data: file.Data})
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
