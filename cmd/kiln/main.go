@@ -7,36 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/isolate"
-	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
-	"kiln/render"
-	"kiln/render/config"
 )
-
-// Exit codes; they are part of the command's contract.
-const (
-	exitDone      = 0
-	exitWrong     = 1 // the input or the rendering is wrong
-	exitUsage     = 2 // the command line is wrong
-	exitDifferent = 3 // what lies there is not what would be rendered
-)
-
-// usageError is a wrong command line.
-type usageError struct{ error }
-
-// reportError is a failure to print what was done, after it was done.
-type reportError struct{ error }
-
-// errDifferent makes the command end with exitDifferent; its message has been printed.
-var errDifferent = errors.New("different")
-
-// errRefused makes the command end with exitWrong; why has been printed.
-var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 func main() {
 	messages := os.Stderr // Process takes os.Stderr away
@@ -55,36 +31,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetIn(in)
 	cmd.SetOut(out)
 	cmd.SetErr(messages)
-	err := cmd.Execute()
-	var problems config.Problems
-	var usage usageError
-	var report reportError
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.Is(err, errDifferent):
-		return exitDifferent
-	case errors.Is(err, errRefused):
-		message.Printf(messages, "kiln: %s\n", err)
-		return exitWrong
-	case errors.As(err, &problems):
-		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
-		return exitWrong
-	case errors.As(err, &usage):
-		sayLines(messages, usage)
-		message.Printf(messages, "kiln: see: kiln help\n")
-		return exitUsage
-	case errors.As(err, &report):
-		sayLines(messages, report)
-		message.Printf(messages, "kiln: the files are written; only the report of it could not be\n")
-		return exitWrong
-	default:
-		sayLines(messages, err)
-		if !errors.Is(err, render.ErrPartial) {
-			message.Printf(messages, "kiln: nothing was written\n")
-		}
-		return exitWrong
-	}
+	return exitCode(cmd.Execute(), messages)
 }
 
 func root() *cobra.Command {
@@ -117,44 +64,4 @@ func suggestion(cmd *cobra.Command, verb string) string {
 		return fmt.Sprintf("; did you mean %s?", near[0])
 	}
 	return ""
-}
-
-// args wraps a check of positional arguments, so that a wrong number of them is a wrong command line.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, list []string) error {
-		if err := check(cmd, list); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
-}
-
-// required returns the usage error for a flag that has no value, or nil.
-func required(flag, value, example string) error {
-	if value != "" {
-		return nil
-	}
-	return usageError{fmt.Errorf("--%s is missing; for example --%s %s", flag, flag, example)}
-}
-
-// emptyFlags returns a usage error for each flag of a file or folder that was given without a value:
-// the flag's default would read or write something else than was meant.
-func emptyFlags(cmd *cobra.Command) error {
-	var errs []error
-	for _, name := range []string{"config", "out", "review", "secrets", "public"} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
-			errs = append(errs, fmt.Errorf("--%s is empty; is a variable unset?", name))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return usageError{errors.Join(errs...)}
-}
-
-// sayLines writes an error that may be several.
-func sayLines(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
-		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -49,4 +50,23 @@ func validateCluster(path string) error {
 		return err
 	}
 	return r.Try()
+}
+
+func validateCommand() *cobra.Command {
+	var path, output string
+	cmd := &cobra.Command{
+		Use:     "validate --config FILE",
+		Short:   "Report everything that is wrong in a configuration; write nothing",
+		Example: "  kiln validate --config cluster.yaml",
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(required("config", path, "cluster.yaml"), outputFlag(output)); err != nil {
+				return err
+			}
+			return validate(cmd, path, output)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "", "the cluster's configuration")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "the report's form: text or json")
+	return cmd
 }

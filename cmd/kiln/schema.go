@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"kiln/render/config"
+)
+
+func schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON Schema of cluster.yaml, for editors",
+		Example: "  kiln schema > cluster.schema.json",
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(config.Schema())
+			return err
+		},
+	}
+}
