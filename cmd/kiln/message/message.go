@@ -1,4 +1,4 @@
-// Package message writes what the verbs have to say, in the forms that all of them share.
+// Package message has the forms that the messages and reports of all verbs share.
 package message
 
 import (
@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// MaxListed is how many machines, documents or files a report lists one by one.
+// MaxListed is the number of machines, documents or files that a report lists one by one.
 const MaxListed = 50
 
-// MaxNamed is how many names a sentence holds.
+// MaxNamed is the number of names that a sentence lists.
 const MaxNamed = 5
 
-// Printf writes a message. It drops the error of w: there is no other place to report it to.
+// Printf writes a message. It drops the error of w, because there is no other place to report it
+// to.
 func Printf(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
 }
@@ -41,7 +42,7 @@ func NonNil(list []string) []string {
 	return list
 }
 
-// Count returns a number with its noun, in the singular for 1 and in the plural for every other number.
+// Count returns a number with its noun: "1 file", "2 files".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -49,7 +50,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Names returns the first MaxNamed names, and how many more there are.
+// Names lists the first MaxNamed names and counts the others: "a, b, c, d, e and 3 more".
 func Names(names []string) string {
 	if more := len(names) - MaxNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:MaxNamed], ", "), more)
@@ -57,7 +58,7 @@ func Names(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// ShellWord returns a word of a command line that people paste, quoted if a shell would take it apart.
+// ShellWord returns a word for a command that people paste, quoted if a shell would change it.
 func ShellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

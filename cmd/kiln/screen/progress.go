@@ -7,23 +7,27 @@ import (
 	"kiln/cmd/kiln/message"
 )
 
-// Progress returns a function that shows how far the run is, on a terminal and only after a second, and one that clears the
-// line.
-func Progress(w io.Writer, total int) (progress func(int), finish func()) {
+// Progress returns two functions for a run over total machines: show draws a line with the number
+// of machines that are done, and clearLine removes the line. The line appears on a terminal alone,
+// and after a second at the earliest. On anything else, show is nil.
+func Progress(w io.Writer, total int) (show func(done int), clearLine func()) {
 	s, ok := w.(*Screen)
 	if !ok || !s.terminal {
 		return nil, func() {}
 	}
-	w = s.w // the line is drawn over
+	w = s.w // past the screen, which would show the control characters
 	start, shown := time.Now(), time.Time{}
-	return func(done int) {
-			if now := time.Now(); now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {
-				shown = now
-				message.Printf(w, "\rkiln: %d of %d machines", done, total)
-			}
-		}, func() {
-			if !shown.IsZero() {
-				message.Printf(w, "\r\x1b[K")
-			}
+	show = func(done int) {
+		now := time.Now()
+		if now.Sub(start) > time.Second && now.Sub(shown) > 100*time.Millisecond {
+			shown = now
+			message.Printf(w, "\rkiln: %d of %d machines", done, total)
 		}
+	}
+	clearLine = func() {
+		if !shown.IsZero() {
+			message.Printf(w, "\r\x1b[K")
+		}
+	}
+	return show, clearLine
 }

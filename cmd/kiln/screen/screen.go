@@ -1,4 +1,4 @@
-// Package screen is what every verb prints through: it keeps control characters from a terminal.
+// Package screen is what every verb prints through. It keeps control characters from a terminal.
 package screen
 
 import (
@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,22 +18,23 @@ import (
 	"kiln/render/terminal"
 )
 
-// Screen is what every verb prints through, results and messages: a terminal obeys nothing of what it is
-// given. Line ends and tabs are left as they are. A pipe is treated alike: most of what goes there is shown
-// on a terminal in the end.
+// Screen is a writer that replaces control characters by escapes, so that nothing in a name or a
+// file can command a terminal. It leaves newlines and tabs as they are. It treats a pipe the same
+// way, because most of the output of a pipe is shown on a terminal in the end.
 type Screen struct {
 	w        io.Writer
 	terminal bool
 	colour   bool // colours are wanted on a terminal
 
 	mu   sync.Mutex
-	rest []byte // the beginning of a character that was cut off
+	rest []byte // the first bytes of a character whose last bytes have not been written yet
 
-	limit atomic.Int64 // nanoseconds that a write may wait for its reader; none is for ever
-	stuck atomic.Bool  // a write has waited so long: all that follow fail
+	limit atomic.Int64 // nanoseconds that a write may wait for its reader; 0 means for ever
+	stuck atomic.Bool  // a write has waited for so long; later ones fail at once
 }
 
-// errStuck comes when a screen is in a hurry and nobody reads it.
+// errStuck comes from a write that nobody read within the limit of Hurry, and from all writes after
+// it.
 var errStuck = errors.New("nobody reads")
 
 // New returns the screen of a writer. It is a terminal if the writer is a file that is one; colour
@@ -48,15 +50,26 @@ func Coloured(w io.Writer) bool {
 	return ok && s.terminal && s.colour
 }
 
-// Hurry lets no write to w, if it is a screen, wait for its reader longer than limit. Nothing more is
-// written after the first one that did. Close is held to it, too.
+// Raw returns a writer that writes content unchanged, for verbs that are asked for exactly that:
+// the file that lies on a machine, or a report in kiln's own colours. A terminal gets unchanged
+// content only if visible says that it has no control characters but kiln's own.
+func Raw(w io.Writer, visible bool) io.Writer {
+	if s, ok := w.(*Screen); ok && (visible || !s.terminal) {
+		return s.w
+	}
+	return w
+}
+
+// Hurry limits how long writes to w, if it is a screen, wait for a reader. After the first write
+// that takes longer than limit, nothing more is written. Close has the same limit.
 func Hurry(w io.Writer, limit time.Duration) {
 	if s, ok := w.(*Screen); ok {
 		s.limit.Store(int64(limit))
 	}
 }
 
-// within calls write, and waits for it no longer than the limit.
+// within calls write and waits for it until the limit of Hurry. It returns errStuck when the limit
+// is over, and at once if an earlier write reached it.
 func (s *Screen) within(write func() (int, error)) (int, error) {
 	limit := time.Duration(s.limit.Load())
 	switch {
@@ -85,7 +98,8 @@ func (s *Screen) within(write func() (int, error)) (int, error) {
 	}
 }
 
-// Stat tells what kind of file a screen writes to.
+// Stat describes the file that the screen writes to. It fails with errors.ErrUnsupported if the
+// screen does not write to a file.
 func (s *Screen) Stat() (fs.FileInfo, error) {
 	if f, ok := s.w.(*os.File); ok {
 		return f.Stat()
@@ -93,15 +107,16 @@ func (s *Screen) Stat() (fs.FileInfo, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Write writes text. The beginning of a character waits for its end, or for Close.
-func (s *Screen) Write(text []byte) (int, error) {
-	return s.within(func() (int, error) { return s.write(bytes.Clone(text)) })
+// Write writes content with escapes for control characters. It keeps back the first bytes of a
+// character until the last ones come, or until Close.
+func (s *Screen) Write(content []byte) (int, error) {
+	return s.within(func() (int, error) { return s.write(bytes.Clone(content)) })
 }
 
-func (s *Screen) write(text []byte) (int, error) {
+func (s *Screen) write(content []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := append(s.rest, text...)
+	all := append(s.rest, content...)
 	end := len(all)
 	for back := 1; back < utf8.UTFMax && back <= len(all); back++ {
 		if utf8.RuneStart(all[len(all)-back]) {
@@ -111,14 +126,15 @@ func (s *Screen) write(text []byte) (int, error) {
 			break
 		}
 	}
-	s.rest = append([]byte(nil), all[end:]...)
+	s.rest = slices.Clone(all[end:])
 	if _, err := io.WriteString(s.w, terminal.Visible(string(all[:end]), "\n\t")); err != nil {
 		return 0, err
 	}
-	return len(text), nil
+	return len(content), nil
 }
 
-// Close writes the beginning of a character whose end never came. It leaves the writer below open.
+// Close writes the first bytes of a character whose last ones never came. It leaves the writer
+// below open.
 func (s *Screen) Close() error {
 	_, err := s.within(func() (int, error) {
 		s.mu.Lock()
@@ -128,14 +144,4 @@ func (s *Screen) Close() error {
 		return n, err
 	})
 	return err
-}
-
-// Raw returns what writes content as it is, for verbs that are asked for just that: the file that lies
-// on a machine, or a text in kiln's own colours. A terminal is given what it can show, unless visible says
-// that the text is so already.
-func Raw(w io.Writer, visible bool) io.Writer {
-	if s, ok := w.(*Screen); ok && (visible || !s.terminal) {
-		return s.w
-	}
-	return w
 }

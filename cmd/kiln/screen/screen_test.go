@@ -2,20 +2,19 @@ package screen
 
 import (
 	"bytes"
+	"io"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"io"
-	"strings"
-
 	"github.com/stretchr/testify/require"
 )
 
-// TestScreen: nothing that a verb prints moves a cursor, however the text is cut into pieces.
+// TestScreen: nothing that a verb prints moves the cursor, in whatever pieces it is written.
 func TestScreen(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
+	for content, want := range map[string]string{
 		"":                          "",
 		"one\n\ttwo\n":              "one\n\ttwo\n",
 		"ä 漢 🙂 …\n":                 "ä 漢 🙂 …\n",
@@ -24,7 +23,10 @@ func TestScreen(t *testing.T) {
 		"cut \xf0\x9f\x99":          `cut \xf0\x9f\x99`,
 		"\x80\x80\x80\x80\x80":      `\x80\x80\x80\x80\x80`,
 	} {
-		for name, in := range map[string]io.Reader{"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text))} {
+		for name, in := range map[string]io.Reader{
+			"whole": strings.NewReader(content),
+			"bytes": iotest.OneByteReader(strings.NewReader(content)),
+		} {
 			var out bytes.Buffer
 			s := New(&out, true)
 			_, err := io.Copy(struct{ io.Writer }{s}, struct{ io.Reader }{in})
@@ -35,26 +37,26 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestRaw: what is asked for as it is goes to a file or a pipe as it is, and to a terminal as it can be shown.
+// TestRaw: raw content goes to a file or a pipe unchanged, and to a terminal with escapes.
 func TestRaw(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	for _, row := range []struct {
-		terminal, shown bool
-		want            string
+		terminal, visible bool
+		want              string
 	}{
 		{false, false, "\x1b"}, {true, false, `\u001b`}, {true, true, "\x1b"}, {false, true, "\x1b"},
 	} {
 		out.Reset()
-		_, err := Raw(&Screen{w: &out, terminal: row.terminal}, row.shown).Write([]byte("\x1b"))
+		_, err := Raw(&Screen{w: &out, terminal: row.terminal}, row.visible).Write([]byte("\x1b"))
 		require.NoError(t, err)
 		require.Equal(t, row.want, out.String(), "%+v", row)
 	}
 }
 
-// TestScreenInAHurry: a screen that nobody reads holds up a verb that is about to end for the limit
-// at most, and not for every line.
-func TestScreenInAHurry(t *testing.T) {
+// TestHurry: a screen that nobody reads delays the end of a verb by the limit, and not by the limit
+// for each line.
+func TestHurry(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()
@@ -65,7 +67,7 @@ func TestScreenInAHurry(t *testing.T) {
 		require.ErrorIs(t, err, errStuck)
 	}
 	require.ErrorIs(t, s.Close(), errStuck)
-	require.True(t, s.stuck.Load(), "nobody waits again")
+	require.True(t, s.stuck.Load(), "no later write waits")
 }
 
 // TestColoured: colours go to a terminal alone, and only if they are wanted.
