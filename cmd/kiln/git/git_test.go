@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGitFetchesNothing: in a partial clone git would fetch the files that a revision lacks, by whatever
-// program the clone's settings name.
+// TestGitFetchesNothing: in a partial clone, git would fetch missing files with a program that the
+// settings of the clone name. kiln's git does not.
 func TestGitFetchesNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -39,7 +39,7 @@ git config core.sshCommand "touch $2; false"
 	require.Error(t, err, "the file is not in the clone")
 	require.NoFileExists(t, mark)
 
-	// Without these settings the mark is made: the test can fail.
+	// Without kiln's settings git starts the program, so the test can fail.
 	cmd = exec.Command("git", "-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
 	cmd.Env = os.Environ()
 	_, err = cmd.Output()

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMatched: lines of a .gitignore mean what they mean to git. One that is taken for more than it covers
-// would leave a secret for the next git add.
-func TestMatched(t *testing.T) {
+// TestCovers: a line of a .gitignore covers what it covers for git. If kiln took a line to cover
+// more, it would leave a secret to the next git add.
+func TestCovers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		text, place string
-		folder      bool
-		want        bool
+		rules, place string
+		folder       bool
+		want         bool
 	}{
 		{"*.secrets.yaml\n", "prod.secrets.yaml", false, true},
 		{"/nodes/\n", "nodes", true, true},
@@ -28,12 +28,14 @@ func TestMatched(t *testing.T) {
 		{"nodes\\ \n", "nodes ", false, true},
 		{"nodes\\ \n", "nodes", false, false},
 	} {
-		require.Equal(t, row.want, matched([]byte(row.text), row.place, row.folder, false), "%q of %q", row.place, row.text)
+		got := covers([]byte(row.rules), row.place, row.folder, false)
+		require.Equal(t, row.want, got, "%q in %q", row.place, row.rules)
 	}
-	// What kiln adds for a path covers it, and no other.
+	// The line that kiln adds for a path covers that path, and no other.
 	for _, place := range []string{"prod.secrets.yaml", "a b", "end ", "a*b", "[x]", `a\b`, "!x", "#x"} {
 		line := pattern(place, false)
-		require.True(t, matched([]byte(line+"\n"), place, false, false), line)
-		require.False(t, matched([]byte(line+"\n"), strings.ReplaceAll(place, "a", "c")+"x", false, false), line)
+		require.True(t, covers([]byte(line+"\n"), place, false, false), line)
+		other := strings.ReplaceAll(place, "a", "c") + "x"
+		require.False(t, covers([]byte(line+"\n"), other, false, false), line)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Revision returns the files of a tree by their paths below it. The tree is a revision and a folder,
-// REV:PATH, as git understands it. Revision fails if git knows no such tree.
+// Revision returns the files of a tree by their paths in the tree. The tree is a revision and a
+// folder, REV:PATH, as git understands it. Revision fails if git knows no such tree.
 func Revision(tree string) (map[string][]byte, error) {
 	if strings.HasPrefix(tree, "-") {
 		return nil, fmt.Errorf("%s: no revision of git", tree)
@@ -40,8 +40,8 @@ func Revision(tree string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// splitBatch returns the files that git cat-file --batch printed, by these names and in their order.
-// git prints for each object a line with name, type and size, then the content and a newline.
+// splitBatch divides the output of git cat-file --batch into files with these names. For each
+// object git prints a line with name, type and size, then the content and a newline.
 func splitBatch(batch []byte, names []string) (map[string][]byte, error) {
 	r := bufio.NewReader(bytes.NewReader(batch))
 	files := map[string][]byte{}

@@ -17,10 +17,11 @@ type Secret struct {
 	Folder bool
 }
 
-// KeepOut adds secrets to the .gitignore in the folder dir, as far as they lie below that folder and
-// in the same git work tree. It returns a line for each thing that it did, and for each secret that it
-// could not keep out: one that lies elsewhere in a work tree, or that git tracks already. It never
-// fails: the secrets are safe on disk, and only a later git add would publish them.
+// KeepOut adds secrets to the .gitignore in the folder dir, as far as they lie below that folder
+// and in the same git work tree. It returns a note for each thing that it did. It also returns a
+// note for each secret that it could not keep out, because the secret lies elsewhere in a work tree
+// or git tracks it already. It never fails: the secrets are safe on disk, and only a later git add
+// would publish them.
 func KeepOut(dir string, secrets ...Secret) (notes []string) {
 	base := paths.Resolve(dir)
 	var lines []string
@@ -39,8 +40,8 @@ func KeepOut(dir string, secrets ...Secret) (notes []string) {
 			}
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work tree; add %s to %s",
-			s.Name, pattern(place, s.Folder), filepath.Join(top, ignoreFile)))
+		notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work tree; "+
+			"add %s to %s", s.Name, pattern(place, s.Folder), filepath.Join(top, ignoreFile)))
 	}
 	if len(lines) > 0 {
 		notes = append(notes, ignore(filepath.Join(dir, ignoreFile), lines))
@@ -61,7 +62,7 @@ func ignore(name string, lines []string) string {
 	return fmt.Sprintf("%s: added %s, so that git does not track secrets", name, shown)
 }
 
-// trackedSecrets returns a line for each secret that git tracks, with the command that ends it.
+// trackedSecrets returns a note for each secret that git tracks, with the command that ends that.
 func trackedSecrets(secrets []Secret) (notes []string) {
 	here := workTree(paths.Resolve("."))
 	for _, s := range secrets {
@@ -107,15 +108,15 @@ func workTree(dir string) string {
 	}
 }
 
-// wanted reports whether the .gitignore in a folder tells git, by a line of its own, to track what a
-// pattern names. Somebody decided that.
+// wanted reports whether the .gitignore in a folder has a line that tells git to track the path of
+// a pattern. Somebody decided that.
 func wanted(dir, pattern string) bool {
 	content, err := readIgnore(filepath.Join(dir, ignoreFile))
 	return err == nil && slices.Contains(strings.Split(string(content), "\n"), "!"+pattern)
 }
 
-// tracked reports whether git has a path, or something below it, in its index. It returns false if
-// git fails.
+// tracked reports whether git's index has a path, or something below it. It returns false if git
+// fails.
 func tracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}

@@ -1,4 +1,5 @@
-// Package isolate takes from the process what rendering does not need.
+// Package isolate takes from the process what rendering does not need, and starts the one program
+// that kiln needs: git.
 package isolate
 
 import (
@@ -14,10 +15,11 @@ import (
 // programs is the PATH that the process was started with. Process sets it.
 var programs string
 
-// Process takes from the process what rendering does not need, and what the libraries below it could
-// be led to use: the default client of HTTP, programs found by their name, and standard error. kustomize
-// has all three. What kustomize reads is compared with the add-on's own files before; Process holds if
-// that comparison has a hole. A message of a library may quote a Secret, or hold escapes for a terminal.
+// Process takes from the process what libraries could be tricked into using: the default HTTP
+// client, programs found by their names, and standard error. kustomize uses all three. kiln
+// compares the input of kustomize with the add-on's own files before; Process is the second lock,
+// in case that comparison has a hole. Standard error is taken because a library's message may quote
+// a Secret or hold escapes for a terminal.
 func Process() {
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		os.Stderr = null
@@ -39,7 +41,8 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 // the environment of that time. A relative folder in PATH is left out.
 func Command(name string, args ...string) *exec.Cmd {
 	for _, dir := range filepath.SplitList(programs) {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err == nil && filepath.IsAbs(path) {
 			name = path
 			break
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIsolate: what a library could be led to do does not work in kiln's process, and git still does. It
-// looks in a process of its own, because what Process takes is the whole process's.
+// TestIsolate: after Process, a library reaches neither the network nor a program, and git still
+// runs. The test starts a process of its own, because Process changes the whole process.
 func TestIsolate(t *testing.T) {
 	if url := os.Getenv("KILN_TEST_URL"); url != "" {
 		Process()
@@ -27,7 +27,9 @@ func TestIsolate(t *testing.T) {
 		t.Skip("there is no git")
 	}
 	asked := false
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked = true
+	}))
 	defer server.Close()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestIsolate$", "-test.v")
 	cmd.Env = append(os.Environ(), "KILN_TEST_URL="+server.URL)

@@ -1,4 +1,4 @@
-// Package paths says where a file lies: in which folder, with links followed, and whether it is there.
+// Package paths answers where a file lies, with links followed, and whether it exists.
 package paths
 
 import (
@@ -22,12 +22,13 @@ func Within(dir, name string) bool {
 }
 
 // Inside returns the path of name below dir, with slashes, and reports whether name lies there. It
-// follows links in name as far as the path exists; dir has its links resolved already. A path with a
-// line end counts as outside.
+// follows links in name as far as the path exists; dir has its links resolved already. A path with
+// a line end counts as outside.
 func Inside(dir, name string) (string, bool) {
 	place, err := filepath.Rel(dir, Resolve(name))
 	place = filepath.ToSlash(place)
-	return place, err == nil && place != "." && fs.ValidPath(place) && !strings.ContainsAny(place, "\r\n")
+	below := err == nil && place != "." && fs.ValidPath(place)
+	return place, below && !strings.ContainsAny(place, "\r\n")
 }
 
 // Resolve returns the absolute path of a file, with links replaced as far as the path exists.
