@@ -8,7 +8,7 @@ import (
 	"kiln/render"
 )
 
-// Check lists what a run without --check would change. It shows the names of documents, and the
+// Check reports what a run without --check would change: the names of documents, and the
 // differences in the files of the twin.
 func (r *Run) Check(out io.Writer, result *render.Result) {
 	for _, folder := range []struct {
@@ -36,13 +36,14 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 	}
 }
 
-// list prints paths, each after what would be done to it, and of many how many more there are.
-func list(out io.Writer, verb, dir string, names []string) {
+// list prints paths, each after the words for its change. After message.MaxListed paths it prints
+// the number of the others.
+func list(out io.Writer, change, dir string, names []string) {
 	for i, name := range names {
 		if i == message.MaxListed {
-			message.Printf(out, "%s and %d more\n", verb, len(names)-i)
+			message.Printf(out, "%s and %d more\n", change, len(names)-i)
 			return
 		}
-		message.Printf(out, "%s %s\n", verb, filepath.Join(dir, name))
+		message.Printf(out, "%s %s\n", change, filepath.Join(dir, name))
 	}
 }

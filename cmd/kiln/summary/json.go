@@ -7,7 +7,7 @@ import (
 	"kiln/render"
 )
 
-// changes is what the report says of one folder.
+// changes are the changes in one folder.
 type changes struct {
 	Written   []string      `json:"written"`
 	Removed   []string      `json:"removed"`
@@ -19,8 +19,8 @@ func newChanges(c *render.Changes) *changes {
 	return &changes{message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged, c.Diffs}
 }
 
-// JSON writes the report for programs: the changes and the inventory of the documents, if they were
-// asked for, and the changes of the twin.
+// JSON writes the report for programs: the changes in the documents and their inventory, and the
+// changes in the twin. It leaves out a folder that the run did not write.
 func (r *Run) JSON(out io.Writer, result *render.Result) error {
 	report := struct {
 		*changes

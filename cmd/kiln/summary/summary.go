@@ -1,4 +1,4 @@
-// Package summary says what a run of kiln render did, or would do.
+// Package summary reports what a run of kiln render did, or would do.
 package summary
 
 import (
@@ -18,11 +18,12 @@ import (
 
 // Run is a run of kiln render.
 type Run struct {
-	Out, Review string // the folders of the documents and of the twin; an empty one was not asked for
-	Bundle      string // the bundle's file
+	Out    string // the folder of the documents; empty if there is none
+	Review string // the folder of the review twin; empty if there is none
+	Bundle string // the bundle's file
 }
 
-// Text lists what was written, for people, and names the next step.
+// Text reports the written files for people, and names the next step. It fails if out does.
 func (r *Run) Text(out io.Writer, result *render.Result) error {
 	if r.Out != "" {
 		if err := r.documents(out, result); err != nil {
@@ -36,7 +37,8 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 		return nil
 	}
 	documents := result.Inventory.Documents
-	if i := slices.IndexFunc(documents, func(e render.Entry) bool { return e.Body != nil }); i >= 0 {
+	hasBody := func(e render.Entry) bool { return e.Body != nil }
+	if i := slices.IndexFunc(documents, hasBody); i >= 0 {
 		r.bodies(out, documents[i].Body.URL)
 	}
 	message.Printf(out, "%s, %d files written, %d unchanged; "+
@@ -46,13 +48,14 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	return nil
 }
 
-// documents lists the documents, unless they are many, and those that were removed.
+// documents lists the documents, at most message.MaxListed, and the files that were removed.
 func (r *Run) documents(out io.Writer, result *render.Result) error {
 	if docs := result.Inventory.Documents; len(docs) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
 			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n",
-				filepath.Join(r.Out, e.Document), e.Bytes, share(&e), e.ValidUntil.Format(time.DateOnly))
+				filepath.Join(r.Out, e.Document), e.Bytes, share(&e),
+				e.ValidUntil.Format(time.DateOnly))
 			if e.Body != nil {
 				message.Printf(table, "%s\t%d bytes\tfetched\t\n",
 					filepath.Join(r.Out, e.Body.Document), e.Body.Bytes)
@@ -63,12 +66,13 @@ func (r *Run) documents(out io.Writer, result *render.Result) error {
 		}
 	}
 	for _, name := range result.Removed {
-		message.Printf(out, "removed %s: the configuration has no such machine\n", filepath.Join(r.Out, name))
+		message.Printf(out, "removed %s: the configuration has no such machine\n",
+			filepath.Join(r.Out, name))
 	}
 	return nil
 }
 
-// share returns how much of its platform's limit a document uses.
+// share returns the share of its platform's limit that a document uses.
 func share(e *render.Entry) string {
 	if e.Limit > 0 {
 		return fmt.Sprintf("of %d, %d %%", e.Limit, 100*e.Bytes/e.Limit)
@@ -80,7 +84,7 @@ func share(e *render.Entry) string {
 	return "no limit"
 }
 
-// twin says what changed in the review twin.
+// twin reports what changed in the review twin.
 func (r *Run) twin(out io.Writer, c *render.Changes) {
 	removed := ""
 	if len(c.Removed) > 0 {
@@ -91,14 +95,16 @@ func (r *Run) twin(out io.Writer, c *render.Changes) {
 		filepath.Clean(r.Review), len(c.Written), removed, c.Unchanged)
 }
 
-// bodies says where a machine fetches its body, for example, and how kiln serve gives it.
+// bodies reports where machines fetch their bodies, with one address as an example, and the command
+// with which kiln serve serves them.
 func (r *Run) bodies(out io.Writer, address string) {
 	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
 	if u, err := url.Parse(address); err == nil {
 		port, how := "80", "--plain-http"
 		if u.Scheme == "https" {
 			port = "443"
-			how = "--secrets " + message.ShellWord(r.Bundle) + " --tls-name " + message.ShellWord(u.Hostname())
+			how = "--secrets " + message.ShellWord(r.Bundle) +
+				" --tls-name " + message.ShellWord(u.Hostname())
 		}
 		message.Printf(out, ", from: kiln serve %s --listen ADDRESS:%s %s",
 			message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)

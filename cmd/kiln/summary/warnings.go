@@ -10,16 +10,18 @@ import (
 	"kiln/render/folder"
 )
 
-// soon is how long before an end the operator is told of it.
+// soon is the time before a certificate or token ends in which a render warns about that.
 const soon = 30 * 24 * time.Hour
 
-// Dates returns a warning for each date that has passed or soon will. It is the only place that
-// compares dates with the clock: what is rendered never depends on it.
+// Dates returns a warning for each date that has passed or will pass soon. No other function
+// compares dates with the clock: the rendered files never depend on it.
 func Dates(b *pki.Public, result *render.Result) (warnings []string) {
 	now := time.Now()
 	if now.After(b.FormationDeadline) {
-		warnings = append(warnings, fmt.Sprintf("the formation deadline was %s: these documents replace machines of a living cluster, and can no longer form a new one; "+
-			"a cluster that has never run needs a new deadline: kiln secrets extend, and render again", b.FormationDeadline.Format(time.RFC3339)))
+		warnings = append(warnings, fmt.Sprintf("the formation deadline was %s: "+
+			"these documents can replace machines of a running cluster, and can no longer form "+
+			"a new cluster; if the cluster has never run, move the deadline with "+
+			"kiln secrets extend, and render again", b.FormationDeadline.Format(time.RFC3339)))
 	}
 	return append(warnings, each(result, "dates", func(e *render.Entry) string {
 		if now.Add(soon).Before(e.ValidUntil) {
@@ -29,12 +31,13 @@ func Dates(b *pki.Public, result *render.Result) (warnings []string) {
 		if now.After(e.ValidUntil) {
 			verb = "ended"
 		}
-		return fmt.Sprintf("its certificates or token %s on %s", verb, e.ValidUntil.Format(time.DateOnly))
+		end := e.ValidUntil.Format(time.DateOnly)
+		return fmt.Sprintf("its certificates or token %s on %s", verb, end)
 	})...)
 }
 
-// nearLimit is the share of a platform's limit, in percent, from which a document's size is warned of:
-// leaf certificates and what people add differ by some bytes.
+// nearLimit is the share of a platform's limit, in percent, from which Sizes warns about a
+// document: the sizes of leaf certificates and of people's additions vary by some bytes.
 const nearLimit = 95
 
 // Sizes returns a warning for each document that will soon be too large.
@@ -43,49 +46,57 @@ func Sizes(result *render.Result) []string {
 		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
 			return ""
 		}
-		return fmt.Sprintf("its document has %d of the %d bytes that %s takes", e.Bytes, e.Limit, e.Platform)
+		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts",
+			e.Bytes, e.Limit, e.Platform)
 	})
 }
 
-// each returns the warning about each document, at most message.MaxListed, and how many more there
-// are: inventory.json has the rest.
-func each(result *render.Result, rest string, about func(*render.Entry) string) (warnings []string) {
+// each returns the warnings about the documents. After message.MaxListed of them it returns one
+// line with the number of the others, and what inventory.json has about them.
+func each(
+	result *render.Result, has string, about func(*render.Entry) string,
+) (warnings []string) {
 	for i := range result.Inventory.Documents {
 		e := &result.Inventory.Documents[i]
-		if text := about(e); text != "" {
-			warnings = append(warnings, e.Node+": "+text)
+		if warning := about(e); warning != "" {
+			warnings = append(warnings, e.Node+": "+warning)
 		}
 	}
 	if more := len(warnings) - message.MaxListed; more > 0 {
 		warnings = append(warnings[:message.MaxListed],
-			fmt.Sprintf("and so it is for %d more machines; inventory.json has the %s", more, rest))
+			fmt.Sprintf("the same holds for %d more machines; inventory.json has the %s",
+				more, has))
 	}
 	return warnings
 }
 
-// Generations returns a warning for each generation in the bundle that belongs to no secret: the
-// machine is gone, or the name is misspelt.
+// Generations returns a warning for each generation in the bundle that belongs to no secret,
+// because the machine is gone or the name is misspelt.
 func Generations(c *render.Cluster) (warnings []string) {
 	for _, name := range c.IdleGenerations() {
-		warnings = append(warnings, fmt.Sprintf("the bundle's generations: %s is %d, and nothing in this configuration has that secret. Correct the name if it is misspelt; "+
-			"keep the entry of a machine that is gone, or it comes back with its old keys", name, c.Public.Generation(name)))
+		warnings = append(warnings, fmt.Sprintf("the bundle's generations: %s is %d, and nothing "+
+			"in this configuration has that secret. Correct the name if it is misspelt; keep the "+
+			"entry of a machine that is gone, or it comes back with its old keys",
+			name, c.Public.Generation(name)))
 	}
 	return warnings
 }
 
-// Access returns warnings about other users who could read or exchange the documents in a folder.
+// Access returns warnings about other users who could read or replace the documents in a folder.
 func Access(dir string, result *render.Result) (warnings []string) {
 	if mode := result.Closed; mode != 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: others could get in (mode %04o); it is 0700 now", dir, mode))
+		warnings = append(warnings,
+			fmt.Sprintf("%s: other users had access (mode %04o); the mode is 0700 now", dir, mode))
 	}
 	if open := folder.WritableByAll(dir); open != "" {
-		warnings = append(warnings, fmt.Sprintf("%s: everybody may change what is in %s, and so exchange the documents; chmod o-w it", dir, open))
+		warnings = append(warnings, fmt.Sprintf("%s: everybody may write to %s, and so replace "+
+			"the documents; run: chmod o-w %[2]s", dir, message.ShellWord(open)))
 	}
 	return warnings
 }
 
-// Deadline says until when the machines of a new cluster have to boot: the day before, or the time if
-// that is near.
+// Deadline returns a note about the time until which the machines of a new cluster may form it. It
+// names the day, or the exact time if that is less than two days away.
 func Deadline(deadline time.Time) string {
 	until := deadline.UTC().Format(time.DateOnly)
 	if time.Until(deadline) < 2*24*time.Hour {
