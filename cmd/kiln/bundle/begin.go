@@ -15,25 +15,26 @@ import (
 	"kiln/render/folder"
 )
 
-// Run is a rendering of documents, which needs the whole bundle.
+// Run is the part of a run of kiln render that decides about its bundle.
 type Run struct {
 	Source
-	Config      string // --config
-	Out, Review string // --out and --review
-	Restore     string // --restore
+	Config  string // --config
+	Out     string // --out
+	Review  string // --review
+	Restore string // --restore
 }
 
 // Opened is the bundle of a run.
 type Opened struct {
 	*pki.Bundle
-	Path    string // its file, or - for standard input
-	New     bool   // it was made for this run
-	Piped   bool   // it came through a pipe, and cannot be written back
-	Renewed bool   // it has a new identity of etcd, which the file has not
+	Path    string // the bundle's file, or - for standard input
+	New     bool   // the bundle was made for this run
+	Piped   bool   // the bundle came through a pipe, and cannot be written back
+	Renewed bool   // Renew gave etcd a new identity, which the file does not have
 }
 
-// Open reads the bundle. If there is none, it makes the bundle of a new cluster, in memory, unless
-// there is a sign that the cluster exists already.
+// Open reads the bundle. If there is none, Open makes the bundle of a new cluster, in memory. It
+// fails if there is no bundle although something shows that the cluster exists already.
 func (r *Run) Open(c *config.Cluster) (*Opened, error) {
 	o := &Opened{Path: r.Path(r.Config, c.Metadata.Name)}
 	stored, err := true, error(nil)
@@ -54,7 +55,7 @@ func (r *Run) Open(c *config.Cluster) (*Opened, error) {
 	return o, err
 }
 
-// Make returns a new bundle for the cluster of a configuration, with new keys. It is in memory alone.
+// Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.
 func Make(c *config.Cluster, algorithm pki.Algorithm) (*pki.Bundle, error) {
 	return pki.New(pki.Options{
 		Name: c.Metadata.Name, Now: time.Now(), Algorithm: algorithm,
@@ -63,27 +64,30 @@ func Make(c *config.Cluster, algorithm pki.Algorithm) (*pki.Bundle, error) {
 	})
 }
 
-// mayBegin returns an error if something shows that the cluster exists already, so that a new bundle
-// at path would be another cluster. It also fails if the bundle could not be written there.
+// mayBegin returns an error if something shows that the cluster exists already, so that a new
+// bundle at path would be another cluster. It also fails if the bundle could not be written there.
 func (r *Run) mayBegin(path, name string) error {
 	before, err := render.ReadInventory(r.Out)
 	if err != nil {
 		return err
 	}
 	if before != nil {
-		return fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: a new one would be another cluster; "+
-			"restore the bundle, or name it with --secrets", r.Out, before.Name, path)
+		return fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: "+
+			"a new one would be another cluster; restore the bundle, or name it with --secrets",
+			r.Out, before.Name, path)
 	}
 	if r.Restore != "" {
-		return fmt.Errorf("--restore: there is no bundle %s: what a snapshot holds is encrypted and signed with the keys of its own cluster", path)
+		return fmt.Errorf("--restore: there is no bundle %s: the content of a snapshot is "+
+			"encrypted and signed with the keys in the bundle of its own cluster", path)
 	}
 	for _, there := range []struct{ what, path string }{
 		{"the bundle", render.BundlePath(r.Config, name)},
 		{"the public half of a bundle", render.PublicPath(r.Config, name)},
 	} {
 		if !paths.Absent(there.path) {
-			return fmt.Errorf("%s is %s, and %s is missing (no such file): a new one would be another cluster; "+
-				"restore the bundle, or name it with --secrets", there.path, there.what, path)
+			return fmt.Errorf("%s is %s, and %s is missing (no such file): "+
+				"a new one would be another cluster; restore the bundle, or name it with --secrets",
+				there.path, there.what, path)
 		}
 	}
 	if err := twin.CheckNoCluster(path, name, r.Config, r.Review); err != nil {
@@ -93,13 +97,14 @@ func (r *Run) mayBegin(path, name string) error {
 		return err
 	}
 	if dir := filepath.Dir(path); paths.Absent(dir) {
-		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; make it first", path, dir)
+		return fmt.Errorf("--secrets %s: the folder %s for the new bundle is not there; "+
+			"make it first", path, dir)
 	}
 	return nil
 }
 
-// Renew gives etcd the identity and the time that a restore needs. While that time lasts, the same
-// restore changes nothing.
+// Renew gives etcd the identity that a restore needs, and window to form with it. The same restore
+// within that time changes nothing.
 func (o *Opened) Renew(restore string, window time.Duration) {
 	now := time.Now().UTC().Truncate(time.Second)
 	if o.Restored == restore && now.Before(o.FormationDeadline) {
@@ -113,8 +118,8 @@ func (o *Opened) Renew(restore string, window time.Duration) {
 	o.Renewed = true
 }
 
-// Save brings the bundle to its file if it is new or renewed. Otherwise it removes what an earlier run
-// that was cut off left beside the file.
+// Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an
+// interrupted run left beside the file.
 func (o *Opened) Save() error {
 	switch {
 	case o.New:

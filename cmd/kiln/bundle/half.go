@@ -10,9 +10,9 @@ import (
 	"kiln/render"
 )
 
-// CheckNewest returns an error if a bundle is older than the public half in the file stored: its old
-// keys would come back. Path is the bundle's. A file that is absent, or that holds no public half,
-// says nothing.
+// CheckNewest returns an error if half, of the bundle in the file path, is older than the public
+// half in the file stored: old keys would come back. It returns nil if stored is absent or holds no
+// public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
 	there, err := render.Public(stored)
 	if err != nil {
@@ -25,13 +25,14 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	if path == "-" {
 		path = "standard input"
 	}
-	return fmt.Errorf("%s: the bundle is older than %s: %s is %d here and %d there, and old keys would come back; "+
-		"restore the newer copy of the bundle", path, stored, name, half.Generation(name), there.Generation(name))
+	return fmt.Errorf("%s: the bundle is older than %s: %s is %d here and %d there, "+
+		"and old keys would come back; restore the newer copy of the bundle",
+		path, stored, name, half.Generation(name), there.Generation(name))
 }
 
-// StaleHalf returns a note if the public half in the file stored is no longer the bundle's: people
-// without secrets would render another twin. Path is the bundle's. It returns nothing if there is no
-// such file.
+// StaleHalf returns a note if the public half in the file stored differs from half, of the bundle
+// in the file path: people without secrets would render another twin. It returns no note if stored
+// is absent, and an error if stored holds no public half.
 func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 	if paths.Absent(stored) {
 		return "", nil
@@ -51,6 +52,6 @@ func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		path = "BUNDLE" // it came from a pipe
 	}
-	return fmt.Sprintf("%s is no longer the public half of %s; run: kiln secrets public --secrets %s --out %s",
-		stored, path, path, stored), nil
+	return fmt.Sprintf("%s is no longer the public half of %s; "+
+		"run: kiln secrets public --secrets %[2]s --out %[1]s", stored, path), nil
 }

@@ -1,5 +1,5 @@
-// Package bundle finds the bundle of a configuration or the half of it that is no secret, begins the
-// bundle of a new cluster, and refuses what would make another cluster of an old one.
+// Package bundle finds the bundle of a configuration, or the half of it that is no secret. It also
+// makes the bundle of a new cluster, and refuses to do so if the cluster exists already.
 package bundle
 
 import (
@@ -11,14 +11,14 @@ import (
 	"kiln/render"
 )
 
-// Source is what the command line says about the bundle of a configuration. Without flags, the bundle
-// or its public half lies beside the configuration.
+// Source is what the command line says about the bundle of a configuration. Without flags, the
+// bundle or its public half lies beside the configuration.
 type Source struct {
 	Secrets string    // --secrets: the bundle's file, or - for Stdin
 	Public  string    // --public: the file of the public half
-	Stdin   io.Reader // the reader that --secrets - means
+	Stdin   io.Reader // the reader that --secrets - stands for
 
-	read *pki.Bundle // the bundle of --secrets, which may be a pipe: it is read once
+	read *pki.Bundle // the bundle of --secrets, once it has been read: a pipe can be read once only
 }
 
 // Path returns the file of the bundle: the one that --secrets names, or the one beside the
@@ -30,9 +30,9 @@ func (s *Source) Path(config, cluster string) string {
 	return render.BundlePath(config, cluster)
 }
 
-// Half returns the public half of a configuration's bundle, and the file of the bundle that it was
-// taken from. The path is empty if the half was read from a file of its own. It fails if neither the
-// bundle nor its public half is there.
+// Half returns the public half of a configuration's bundle, and the file of the bundle that holds
+// it. The path is empty if the half was read from a file of its own. Half fails if neither the
+// bundle nor its public half exists.
 func (s *Source) Half(config, cluster string) (half *pki.Public, path string, err error) {
 	path, stored := s.Path(config, cluster), render.PublicPath(config, cluster)
 	switch {
@@ -41,8 +41,9 @@ func (s *Source) Half(config, cluster string) (half *pki.Public, path string, er
 		half, err = render.Public(s.Public)
 		return half, "", err
 	case paths.Absent(path) && paths.Absent(stored):
-		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; kiln render --out makes a bundle, "+
-			"kiln secrets public writes its public half", path, stored)
+		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; "+
+			"kiln render --out makes a bundle, kiln secrets public writes its public half",
+			path, stored)
 	case paths.Absent(path):
 		half, err = render.Public(stored)
 		return half, "", err
@@ -69,8 +70,8 @@ func (s *Source) Bundle(config, cluster string) (*pki.Bundle, error) {
 	return s.read, nil
 }
 
-// HasBundle reports whether the bundle is to be used: --secrets names it, or it lies beside the
-// configuration and --public names no half.
+// HasBundle reports whether Bundle is to be used, rather than Half: --secrets names the bundle, or
+// the bundle lies beside the configuration and --public does not name a half.
 func (s *Source) HasBundle(config, cluster string) bool {
 	return s.Public == "" && (s.Secrets != "" || !paths.Absent(s.Path(config, cluster)))
 }

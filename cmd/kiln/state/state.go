@@ -16,17 +16,18 @@ import (
 	"kiln/render/change"
 )
 
-// Forms says in the help of a verb what it compares.
+// Forms lists the forms of a state, for the help of a verb.
 const Forms = `A and B are each
   a review twin           review
   a revision of a twin    main:review, as git show understands it
-  a configuration         cluster.yaml, with the bundle or its public half beside it or named by a flag
+  a configuration         cluster.yaml; its bundle or the public half lies beside it,
+                          or a flag names it
   a folder of documents   nodes`
 
 // Reader reads states.
 type Reader struct {
-	Bundle   bundle.Source // for configurations
-	Messages io.Writer     // it shows the progress
+	Bundle   bundle.Source // the bundle of configurations
+	Messages io.Writer     // the screen that shows the progress
 }
 
 // Read reads a state in one of the Forms.
@@ -85,8 +86,8 @@ func (r *Reader) Public(config string) (*render.Cluster, error) {
 	return render.NewPublic(c, half)
 }
 
-// Whole returns the cluster of a configuration with its secrets if the bundle is there, and without
-// them if only its public half is there or wanted.
+// Whole returns the cluster of a configuration: with its secrets if the bundle exists, and without
+// them if only its public half does or --public names it.
 func (r *Reader) Whole(config string) (*render.Cluster, error) {
 	c, err := render.ConfigPublic(config)
 	if err != nil {

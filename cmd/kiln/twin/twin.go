@@ -1,4 +1,4 @@
-// Package twin keeps secrets out of review twins, and knows from a twin that its cluster exists.
+// Package twin keeps secrets out of review twins, and learns from a twin that its cluster exists.
 package twin
 
 import (
@@ -14,22 +14,22 @@ import (
 	"kiln/render/media"
 )
 
-// CheckOutside returns an error if a file or folder lies in a review twin: a twin is made for git, so
-// nothing with secrets goes into its folder or below. The flag is the one that named the file.
+// CheckOutside returns an error if a file or folder lies in a review twin: a twin is made for git,
+// so no secrets may lie in its folder or below. The error names the flag that named the file.
 func CheckOutside(flag, name string) error {
 	for dir, child := paths.Resolve(name), ""; dir != child; dir, child = filepath.Dir(dir), dir {
 		if render.ReadTwin(dir) != nil {
-			return fmt.Errorf("--%s %s: %s is a review twin, made for git; name another folder with --%s",
-				flag, name, paths.Short(dir), flag)
+			return fmt.Errorf("--%s %s: %s is a review twin, made for git; "+
+				"name another folder with --%[1]s", flag, name, paths.Short(dir))
 		}
 	}
 	return nil
 }
 
-// CheckStrays returns an error for each file in the folder of a review twin whose name says that it
-// holds secrets, and that no render of the twin would take away, because it lies outside the twin's
-// own folders. In a folder below the twin, it names the first such file alone. It ignores notes and
-// pictures.
+// CheckStrays returns an error for each file with secrets in the folder of a review twin. It knows
+// such files by their names, so it ignores notes and pictures. It skips the folders that the twin
+// itself writes, because a render of the twin removes foreign files there. In any other folder
+// below the twin, it reports the first such file only.
 func CheckStrays(dir string) error {
 	if dir == "" {
 		return nil
@@ -51,8 +51,9 @@ func CheckStrays(dir string) error {
 		case e.IsDir() && (own || e.Name() == ".git"):
 			return fs.SkipDir
 		case !e.IsDir() && below != render.IndexFile && isSecretName(e.Name()):
-			errs = append(errs, fmt.Errorf("%s: holds secrets, or may, and %s is a review twin, made for git; "+
-				"take it out, out of git's history too if it was committed", name, filepath.Clean(dir)))
+			errs = append(errs, fmt.Errorf("%s: holds secrets, or may, and %s is a review twin, "+
+				"made for git; take it out, out of git's history too if it was committed",
+				name, filepath.Clean(dir)))
 			if filepath.Dir(below) != "." {
 				return fs.SkipDir // one file of the folder is enough
 			}
@@ -62,20 +63,21 @@ func CheckStrays(dir string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// isSecretName reports whether kiln gives this name to a file with secrets, or to a file beside them:
-// the INDEX of an unpacked machine, or the list of a folder.
+// isSecretName reports whether kiln gives this name to a file with secrets, or to a file beside
+// them: the INDEX of an unpacked machine, or the list of a folder.
 func isSecretName(name string) bool {
-	return slices.Contains([]string{
+	names := []string{
 		render.InventoryFile, render.AdminFile, render.IndexFile, media.IndexFile,
 		"config.ign", "user-data", "body.ign", "body.sh",
-	}, name) || slices.ContainsFunc([]string{".iso", ".cpio.gz", ".secrets.yaml"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+	}
+	ends := []string{".iso", ".cpio.gz", ".secrets.yaml"}
+	hasEnd := func(end string) bool { return strings.HasSuffix(name, end) }
+	return slices.Contains(names, name) || slices.ContainsFunc(ends, hasEnd)
 }
 
-// CheckNoCluster returns an error if a twin shows that the cluster exists already, although its bundle
-// is missing. It looks at the folder that --review names, if the flag is given, and at the folder
-// review beside the configuration.
+// CheckNoCluster returns an error if a twin shows that the cluster exists already. It is called if
+// the bundle of the cluster is missing. It looks at the folder that --review names, if any, and at the folder review
+// beside the configuration.
 func CheckNoCluster(bundle, cluster, config, review string) error {
 	for _, dir := range []string{review, filepath.Join(filepath.Dir(config), "review")} {
 		if dir == "" {
@@ -84,10 +86,12 @@ func CheckNoCluster(bundle, cluster, config, review string) error {
 		switch twin := render.ReadTwin(dir); {
 		case twin == nil:
 		case twin.Name == cluster:
-			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: a new one would be another cluster; "+
-				"restore the bundle, or name it with --secrets", filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
+			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: "+
+				"a new one would be another cluster; restore the bundle, or name it with --secrets",
+				filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
 		case dir == review:
-			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; name another folder with --review",
+			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; "+
+				"name another folder with --review",
 				filepath.Clean(dir), twin.Name, twin.Cluster, cluster)
 		}
 	}
