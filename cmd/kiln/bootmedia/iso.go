@@ -29,56 +29,64 @@ type Image struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Images are the disk images for machines of one output folder.
+// Images are the disk images for some machines of one output folder.
 type Images struct {
 	Dir      string // the output folder
 	Machines []render.Entry
 	Out      string // --out: the image, or the folder for several; empty means beside the documents
 
-	folder string                      // where the images go
-	name   func(*media.Machine) string // the file of each in there
+	folder string                      // the folder of the images
+	name   func(*media.Machine) string // the file name of a machine's image
+	images []Image
+	able   []string // the folders of machines that read a disk
+	unable int      // the number of machines that read none
 }
 
-// Write writes the images: all of them, or none. It fails if a machine reads no disk, and if a file
-// that kiln did not make has the name of an image.
+// Write writes all images or none, and returns them. It fails if a machine reads no disk, and if a
+// file that kiln did not make has the name of an image.
 func (i *Images) Write() ([]Image, error) {
 	if err := i.choose(); err != nil {
 		return nil, err
 	}
-	var images []Image
-	var able []string // folders of the machines that read a disk
-	unable := 0       // machines that read none
-	files := func(yield func(render.Output, error) bool) {
-		for m, err := range machines(i.Dir, i.Machines) {
-			var file render.Output
-			var label string
-			if err == nil {
-				label, file.Data, err = m.Image()
-				if err == nil {
-					able = append(able, filepath.Join(i.Dir, m.Dir))
-				} else {
-					unable++
-				}
-				file.Name = i.name(m)
-				place := filepath.Join(i.folder, file.Name)
-				err = errors.Join(err, checkImage(place))
-				images = append(images, Image{m.Name, m.Pool, place, label, len(file.Data)})
-			}
-			if !yield(file, err) {
-				return
-			}
-		}
-	}
-	if _, err := render.WriteFiles(render.Files{Dir: i.folder, Files: files}); err != nil {
-		if len(able)+unable == len(i.Machines) { // nothing else is wrong with them
-			err = errors.Join(err, i.alternative(able, unable))
+	_, err := render.WriteFiles(render.Files{Dir: i.folder, Files: i.files})
+	if err != nil {
+		if len(i.able)+i.unable == len(i.Machines) { // nothing else is wrong with them
+			err = errors.Join(err, i.alternative())
 		}
 		return nil, err
 	}
-	return images, nil
+	return i.images, nil
 }
 
-// choose decides where the images go.
+// files passes each image on.
+func (i *Images) files(yield func(render.Output, error) bool) {
+	for m, err := range machines(i.Dir, i.Machines) {
+		var file render.Output
+		if err == nil {
+			file, err = i.file(m)
+		}
+		if !yield(file, err) {
+			return
+		}
+	}
+}
+
+// file returns a machine's image, and lists it.
+func (i *Images) file(m *media.Machine) (render.Output, error) {
+	label, image, err := m.Image()
+	if err == nil {
+		i.able = append(i.able, filepath.Join(i.Dir, m.Dir))
+	} else {
+		i.unable++
+	}
+	name := i.name(m)
+	place := filepath.Join(i.folder, name)
+	i.images = append(i.images, Image{m.Name, m.Pool, place, label, len(image)})
+	return render.Output{Name: name, Data: image}, errors.Join(err, checkImage(place))
+}
+
+// choose decides where the images go. It fails if --out names a file, and several images need a
+// folder.
 func (i *Images) choose() error {
 	i.folder, i.name = i.Dir, func(m *media.Machine) string { return m.Dir + ".iso" }
 	if i.Out == "" {
@@ -89,32 +97,34 @@ func (i *Images) choose() error {
 	case err == nil && info.IsDir() || err != nil && several:
 		i.folder = i.Out
 	case several:
-		return fmt.Errorf("%s: not a folder, and %d images need one; name a folder with --out", i.Out, len(i.Machines))
+		return fmt.Errorf("%s: not a folder, and %d images need one; name a folder with --out",
+			i.Out, len(i.Machines))
 	default:
-		i.folder, i.name = filepath.Dir(i.Out), func(*media.Machine) string { return filepath.Base(i.Out) }
+		i.folder = filepath.Dir(i.Out)
+		i.name = func(*media.Machine) string { return filepath.Base(i.Out) }
 	}
 	return nil
 }
 
-// alternative returns an error with a command for the machines that read a disk, if some do and some
-// do not.
-func (i *Images) alternative(able []string, unable int) error {
-	if len(able) == 0 || unable == 0 {
+// alternative returns an error with the command for the machines that read a disk, if some machines
+// do and some do not.
+func (i *Images) alternative() error {
+	if len(i.able) == 0 || i.unable == 0 {
 		return nil
 	}
-	command := "kiln iso " + strings.Join(able[:min(len(able), message.MaxNamed)], " ")
-	if len(able) > message.MaxNamed {
+	command := "kiln iso " + strings.Join(i.able[:min(len(i.able), message.MaxNamed)], " ")
+	if len(i.able) > message.MaxNamed {
 		command += " …"
 	}
 	if i.Out != "" {
 		command += " --out " + i.Out
 	}
-	return fmt.Errorf("of the machines named, these read a disk; name them alone: %s", command)
+	return fmt.Errorf("some of these machines read a disk; name them alone: %s", command)
 }
 
-// Secrets returns what git must not track: the folder of the images if it holds nothing else, or each
-// image. The folder may hold more if --out names one image, and if it is the working directory or lies
-// above it.
+// Secrets returns what git must not track: the folder of the images if it is for them alone, or
+// else each image. The folder is not for images alone if --out names one image, and if it is the
+// working directory or lies above it.
 func (i *Images) Secrets(images []Image) []git.Secret {
 	info, err := os.Stat(i.Out)
 	own := i.Out == "" || err == nil && info.IsDir()
@@ -134,9 +144,11 @@ func checkImage(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	// A file shorter than a head is no image, and one that cannot be read was not made by kiln.
-	if err != nil || !iso9660.Made(append(image, make([]byte, iso9660.HeadSize)...)[:iso9660.HeadSize]) {
-		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: name another file with --out", name)
+	// A file that cannot be read was not made by kiln. A file shorter than a head is no image.
+	head := append(image, make([]byte, iso9660.HeadSize)...)[:iso9660.HeadSize]
+	if err != nil || !iso9660.Made(head) {
+		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: "+
+			"name another file with --out", name)
 	}
 	return nil
 }

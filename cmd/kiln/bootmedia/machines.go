@@ -1,5 +1,5 @@
-// Package bootmedia makes, from the folder that kiln render wrote, what machines boot from: disk images
-// with their documents, and a folder to boot from over the network.
+// Package bootmedia makes boot media from the output folder of kiln render: disk images with the
+// machines' documents, and a folder to boot machines from over the network.
 package bootmedia
 
 import (
@@ -10,7 +10,7 @@ import (
 	"kiln/render/plan"
 )
 
-// machines reads machines of an output folder, one after the other.
+// machines reads machines of the output folder dir, one after the other.
 func machines(dir string, entries []render.Entry) iter.Seq2[*media.Machine, error] {
 	return func(yield func(*media.Machine, error) bool) {
 		for d, err := range render.Deliveries(dir, entries) {

@@ -15,12 +15,12 @@ import (
 	"kiln/render/media"
 )
 
-// Netboot is a folder to boot machines from over the network, as the flags describe it.
+// Netboot describes, with the values of flags, a folder to boot machines from over the network.
 type Netboot struct {
 	Out      string // the folder
-	URL      string // where the folder is served from
-	Initrd   bool   // Ignition's configurations come with the kernel
-	Matchbox string // the address of a Matchbox that serves Ignition's configurations, or nothing
+	URL      string // the address that serves the folder
+	Initrd   bool   // Ignition's configurations are in an initrd, and come with the kernel
+	Matchbox string // the address of a Matchbox that serves Ignition's configurations, or empty
 
 	Kernel, Initrds, RootFS []string // addresses, [OS=]URL
 	Append                  []string // kernel arguments, [OS=]ARGUMENTS
@@ -29,8 +29,8 @@ type Netboot struct {
 	settings media.Netboot
 }
 
-// Prepare reads what the flags say about the systems and machines of an output folder. Its error holds
-// everything that is wrong with the flags.
+// Prepare reads the flags about systems and machines, for the machines of an output folder. Its
+// error holds everything that is wrong with the flags.
 func (n *Netboot) Prepare(inv *render.Inventory) error {
 	n.settings = media.Netboot{
 		Cluster: inv.Name, ID: inv.Cluster, URL: n.URL, Initrd: n.Initrd, Matchbox: n.Matchbox,
@@ -38,14 +38,15 @@ func (n *Netboot) Prepare(inv *render.Inventory) error {
 	return n.systems(inv.Documents)
 }
 
-// Write writes the files for the machines in the output folder dir, and removes those of an earlier run
-// that are no longer among them: a machine that is gone must not boot any more. It refuses a rendered
-// folder: the operator's kubeconfig in it must not be served. It accepts a folder without an index, which may
-// hold images and whatever else is to be served, unless one of the files is there already.
+// Write writes the files for the machines in the output folder dir. It removes files of an earlier
+// run that are no longer needed: a machine that is gone must not boot any more. It refuses to write
+// into an output folder, because the operator's kubeconfig there must not be served. A folder
+// without an index may hold images and other files to be served, but none of the files that Write
+// writes.
 func (n *Netboot) Write(dir string, inv *render.Inventory) (*media.Result, *render.Changes, error) {
 	if _, err := os.Lstat(filepath.Join(n.Out, render.InventoryFile)); err == nil {
-		return nil, nil, fmt.Errorf("%s: a folder of kiln render, with more than machines may see; "+
-			"name another one with --out", n.Out)
+		return nil, nil, fmt.Errorf("%s: a folder of kiln render, with more than machines may "+
+			"see; name another one with --out", n.Out)
 	}
 	result := &media.Result{}
 	files := n.settings.Files(machines(dir, inv.Documents), result)
@@ -57,7 +58,7 @@ func (n *Netboot) Write(dir string, inv *render.Inventory) (*media.Result, *rend
 	return result, changes, err
 }
 
-// outputs passes files on in the form that render writes.
+// outputs turns files into the form that render.WriteFiles takes.
 func outputs(files iter.Seq2[media.File, error]) iter.Seq2[render.Output, error] {
 	return func(yield func(render.Output, error) bool) {
 		for file, err := range files {
@@ -68,13 +69,13 @@ func outputs(files iter.Seq2[media.File, error]) iter.Seq2[render.Output, error]
 	}
 }
 
-// listed returns the paths that an index names. It fails if the index is not one of kiln netboot, or
-// is another cluster's.
+// listed returns the paths that an index lists. It fails if kiln netboot did not write the index,
+// or wrote it for another cluster.
 func (n *Netboot) listed(index []byte, inv *render.Inventory) ([]string, error) {
 	old := media.ParseIndex(index)
 	if old == nil {
-		return nil, fmt.Errorf("%s: not written by kiln netboot; name another folder with --out",
-			filepath.Join(n.Out, media.IndexFile))
+		return nil, fmt.Errorf("%s: not written by kiln netboot; "+
+			"name another folder with --out", filepath.Join(n.Out, media.IndexFile))
 	}
 	var names []string
 	for _, name := range old.Files {
@@ -83,14 +84,14 @@ func (n *Netboot) listed(index []byte, inv *render.Inventory) ([]string, error) 
 		}
 	}
 	if old.Cluster != inv.Cluster {
-		return names, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out",
-			n.Out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
+		return names, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); "+
+			"name another folder with --out", n.Out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
 	}
 	return names, nil
 }
 
-// MissingImages returns the paths of the kernels and initrds that belong below the folder and are not
-// there.
+// MissingImages returns the paths of the kernels and initrds that belong into the folder and are
+// missing.
 func (n *Netboot) MissingImages(r *media.Result) (missing []string) {
 	for _, b := range r.Boots {
 		for _, name := range b.Images {
@@ -103,9 +104,9 @@ func (n *Netboot) MissingImages(r *media.Result) (missing []string) {
 	return missing
 }
 
-// ServeCommand returns the command by which kiln serve serves the folder and the output folder dir, or
-// nothing if it cannot: it needs an address of plain HTTP without a path. Its certificate for https is
-// one that no image trusts.
+// ServeCommand returns the command with which kiln serve serves the folder and the output folder
+// dir. It returns nothing unless the address is plain HTTP without a path: kiln serve knows no
+// other path, and no boot image trusts its certificate for https.
 func (n *Netboot) ServeCommand(dir string) string {
 	u, err := url.Parse(n.URL)
 	if err != nil || u.Scheme != "http" || u.Path != "" {

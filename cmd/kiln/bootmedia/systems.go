@@ -11,73 +11,108 @@ import (
 	"kiln/render/media"
 )
 
-// systems puts what the flags say about systems and machines into the settings. Its error holds
-// everything that is wrong with the flags.
+// systems puts the flags about systems and machines into the settings. Its error holds everything
+// that is wrong with the flags.
 func (n *Netboot) systems(entries []render.Entry) error {
 	s := &n.settings
-	s.Images, s.Append, s.Disks = map[string]media.Images{}, map[string][]string{}, map[string]string{}
-	var present []string // systems that machines have
+	s.Images, s.Append = map[string]media.Images{}, map[string][]string{}
+	var present []string // the systems that machines have
 	for _, name := range media.Systems() {
 		if slices.ContainsFunc(entries, func(e render.Entry) bool { return e.OS == name }) {
 			present = append(present, name)
 		}
 	}
-	var errs []error
-	each := func(flag string, values []string, one bool, put func(i *media.Images, os, value string)) {
-		seen := map[string]bool{}
-		for _, given := range values {
-			system, value, err := split(given, present)
-			for _, word := range strings.Fields(value) {
-				err = errors.Join(err, media.Argument(word))
+	image := func(put func(i *media.Images, address string)) func(system, value string) error {
+		return func(system, value string) error {
+			if len(strings.Fields(value)) != 1 {
+				return errors.New("want one address")
 			}
-			switch {
-			case err == nil && one && len(strings.Fields(value)) != 1:
-				err = errors.New("want one address")
-			case err == nil && flag != "initrd" && flag != "append" && seen[system]:
-				err = fmt.Errorf("%s has one already", system)
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("--%s %s: %w", flag, given, err))
-				continue
-			}
-			seen[system] = true
 			i := s.Images[system]
-			put(&i, system, value)
+			put(&i, value)
 			s.Images[system] = i
+			return nil
 		}
 	}
-	each("kernel", n.Kernel, true, func(i *media.Images, _, value string) { i.Kernel = value })
-	each("initrd", n.Initrds, true, func(i *media.Images, _, value string) { i.Initrds = append(i.Initrds, value) })
-	each("rootfs", n.RootFS, true, func(i *media.Images, _, value string) { i.RootFS = value })
-	each("append", n.Append, false, func(_ *media.Images, system, value string) {
-		s.Append[system] = append(s.Append[system], strings.Fields(value)...)
-	})
-	for _, given := range n.InstallDev {
-		node, disk, ok := strings.Cut(given, "=")
-		if !ok || strings.HasPrefix(node, "/") {
-			node, disk = "", given
+	return errors.Join(
+		each("kernel", n.Kernel, present, image(func(i *media.Images, address string) {
+			i.Kernel = address
+		})),
+		each("initrd", n.Initrds, present, image(func(i *media.Images, address string) {
+			i.Initrds = append(i.Initrds, address)
+		})),
+		each("rootfs", n.RootFS, present, image(func(i *media.Images, address string) {
+			i.RootFS = address
+		})),
+		each("append", n.Append, present, func(system, value string) error {
+			s.Append[system] = append(s.Append[system], strings.Fields(value)...)
+			return nil
+		}),
+		n.disks(),
+	)
+}
+
+// each calls put with the system and the value of each [OS=]VALUE of a flag. It returns an error
+// for each value that is wrong. The flags kernel and rootfs have one value for each system.
+func each(
+	flag string, values, present []string, put func(system, value string) error,
+) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, given := range values {
+		system, value, err := splitSystem(given, present)
+		for _, word := range strings.Fields(value) {
+			err = errors.Join(err, media.Argument(word))
 		}
-		if _, twice := s.Disks[node]; twice || !device.MatchString(disk) {
-			errs = append(errs, fmt.Errorf("--install-dev %s: want one [NODE=]/dev/… for each machine", given))
+		if err == nil && seen[system] && (flag == "kernel" || flag == "rootfs") {
+			err = fmt.Errorf("%s has one already", system)
 		}
-		s.Disks[node] = disk
+		if err == nil {
+			err = put(system, value)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s %s: %w", flag, given, err))
+			continue
+		}
+		seen[system] = true
 	}
 	return errors.Join(errs...)
 }
 
-// device is what the name of a disk looks like.
-var device = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9/_.:+-]*$`)
-
-// split takes apart [OS=]VALUE. Without OS= it is for the one system that the machines have.
-func split(given string, present []string) (system, value string, err error) {
+// splitSystem divides [OS=]VALUE. A value without OS= is for the only system that the machines
+// have.
+func splitSystem(given string, present []string) (system, value string, err error) {
 	system, value, ok := strings.Cut(given, "=")
 	switch {
 	case ok && slices.Contains(present, system):
 		return system, value, nil
 	case ok && slices.Contains(media.Systems(), system):
-		return "", "", fmt.Errorf("no machine has %s; they have %s", system, strings.Join(present, ", "))
+		return "", "", fmt.Errorf("no machine has %s; they have %s",
+			system, strings.Join(present, ", "))
 	case len(present) == 1:
 		return present[0], given, nil
 	}
-	return "", "", fmt.Errorf("for which system? write it like %s=%s", strings.Join(present, "=… or "), given)
+	return "", "", fmt.Errorf("for which system? write it like %s=%s",
+		strings.Join(present, "=… or "), given)
+}
+
+// device matches the name of a disk.
+var device = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9/_.:+-]*$`)
+
+// disks puts the flag --install-dev into the settings: a disk for all machines, or for the one that
+// is named.
+func (n *Netboot) disks() error {
+	n.settings.Disks = map[string]string{}
+	var errs []error
+	for _, given := range n.InstallDev {
+		node, disk, ok := strings.Cut(given, "=")
+		if !ok || strings.HasPrefix(node, "/") {
+			node, disk = "", given
+		}
+		if _, twice := n.settings.Disks[node]; twice || !device.MatchString(disk) {
+			errs = append(errs,
+				fmt.Errorf("--install-dev %s: want one [NODE=]/dev/… for each machine", given))
+		}
+		n.settings.Disks[node] = disk
+	}
+	return errors.Join(errs...)
 }

@@ -76,8 +76,8 @@ func isSecretName(name string) bool {
 }
 
 // CheckNoCluster returns an error if a twin shows that the cluster exists already. It is called if
-// the bundle of the cluster is missing. It looks at the folder that --review names, if any, and at the folder review
-// beside the configuration.
+// the bundle of the cluster is missing. It looks at the folder that --review names, if any, and at
+// the folder review beside the configuration.
 func CheckNoCluster(bundle, cluster, config, review string) error {
 	for _, dir := range []string{review, filepath.Join(filepath.Dir(config), "review")} {
 		if dir == "" {
