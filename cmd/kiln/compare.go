@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,43 +12,31 @@ import (
 	"kiln/render/change"
 )
 
+// maxUnavailable is the default for the number of workers that may be away together.
+const maxUnavailable = "10%"
+
 // compareFlags are the flags that diff and plan share.
 type compareFlags struct {
 	states state.Reader
-	output string
+	form   string
 }
 
 func (f *compareFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.states.Bundle.Secrets, "secrets", "", "the bundle, for configurations; - reads it from standard input (default: the one beside each, or its public half)")
-	flags.StringVar(&f.states.Bundle.Public, "public", "", "the public half of the bundle, for configurations (default: the bundle, or NAME.public.yaml, beside each)")
-	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text, json or markdown")
+	flags, b := cmd.Flags(), &f.states.Bundle
+	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of configurations from `FILE`, "+
+		"or from standard input if it is - (default: the bundle beside each, or its public half)")
+	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
+		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
+	outputFlag(cmd, &f.form, "report", "markdown")
 }
 
-// check returns an error if the flags contradict each other, and completes them. It is called before
-// anything is read.
+// check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *compareFlags) check(cmd *cobra.Command) error {
-	if err := checkSource(&f.states.Bundle); err != nil {
-		return err
-	}
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	return nil
+	return cmp.Or(checkOutput(f.form, "markdown"), checkSource(&f.states.Bundle))
 }
 
-// print writes a report in the form that was asked for.
-func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
-	if f.output == "json" {
-		return message.JSON(out, report)
-	}
-	form := change.Form{
-		Colour:   f.output == "text" && screen.Coloured(out),
-		Markdown: f.output == "markdown",
-	}
-	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
-	return nil
-}
-
-// compare reads two states and returns how they differ.
+// compare reads two states and returns their differences.
 func (f *compareFlags) compare(a, b string) (*change.Diff, error) {
 	old, err := f.states.Read(a)
 	if err != nil {
@@ -60,5 +49,15 @@ func (f *compareFlags) compare(a, b string) (*change.Diff, error) {
 	return change.Compare(old, now), nil
 }
 
-// maxUnavailable is how many workers may be away together unless the command line says otherwise.
-const maxUnavailable = "10%"
+// print prints a report in the form that --output names.
+func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
+	if f.form == "json" {
+		return message.JSON(out, report)
+	}
+	form := change.Form{
+		Colour:   f.form == "text" && screen.Coloured(out),
+		Markdown: f.form == "markdown",
+	}
+	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
+	return nil
+}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/state"
@@ -12,15 +10,19 @@ func diffCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Show what differs between two states of a cluster, machine by machine",
-		Long: "Show what differs between two states of a cluster, machine by machine: YAML by its keys, command lines by their flags, certificates and units by\n" +
-			"their parts. What is the same change on several machines is shown once. Exit 3 if anything differs.\n\n" + state.Forms,
+		Short: "Show the differences between two states of a cluster, machine by machine",
+		Long: `Show the differences between two states of a cluster, machine by machine. YAML is
+compared key by key, a command line flag by flag, a certificate or a unit part by
+part. A change that is the same on several machines is shown once. The exit code is
+3 if the states differ.
+
+` + state.Forms,
 		Example: `  kiln diff review cluster.yaml
   kiln diff main:review review
   kiln diff main:review review -o markdown`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := cmp.Or(outputFlag(f.output, "markdown"), f.check(cmd)); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])

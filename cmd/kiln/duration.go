@@ -7,27 +7,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// duration is the value of a flag that says how long.
+// duration is the value of a flag for a length of time.
 type duration time.Duration
 
-// durationVar gives cmd a flag that takes a time with a unit.
-func durationVar(cmd *cobra.Command, p *time.Duration, name string, value time.Duration, usage string) {
+// durationFlag adds a flag for a length of time, written with a unit.
+func durationFlag(
+	cmd *cobra.Command, p *time.Duration, name string, value time.Duration, usage string,
+) {
 	*p = value
 	cmd.Flags().Var((*duration)(p), name, usage)
 }
 
-// Set reads a time such as 20m. Its error says how to write one; Go's own speaks of Go.
-func (d *duration) Set(text string) error {
-	value, err := time.ParseDuration(text)
+// Set parses a time such as 20m. Its error says how to write one; the error of the time package
+// speaks of Go.
+func (d *duration) Set(value string) error {
+	parsed, err := time.ParseDuration(value)
 	if err != nil {
 		return errors.New("want a time with a unit, such as 20m")
 	}
-	*d = duration(value)
+	*d = duration(parsed)
 	return nil
 }
 
-// String is the time as help shows it.
+// String returns the time as the help shows it.
 func (d *duration) String() string { return time.Duration(*d).String() }
 
-// Type is what help calls the value.
+// Type returns the help's word for the value.
 func (d *duration) Type() string { return "duration" }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -10,34 +11,38 @@ import (
 	"kiln/render/config"
 )
 
-// Exit codes; they are part of the command's contract.
+// Exit codes. They are part of the command's contract.
 const (
 	exitDone      = 0
-	exitWrong     = 1 // the input or the rendering is wrong
-	exitUsage     = 2 // the command line is wrong
-	exitDifferent = 3 // what lies there is not what would be rendered
+	exitWrong     = 1
+	exitUsage     = 2
+	exitDifferent = 3
 )
+
+// exitCodes explains the exit codes in the help.
+const exitCodes = `Exit codes:
+  0  the verb has done its work
+  1  the input is wrong, or the rendering is; or a file could not be read or written
+  2  the command line is wrong
+  3  the verb compared two things, and they differ (diff, and render with --check)`
 
 // usageError is a wrong command line.
 type usageError struct{ error }
 
-// reportError is a failure to print what was done, after it was done.
-type reportError struct{ error }
-
-// errDifferent makes the command end with exitDifferent; its message has been printed.
-var errDifferent = errors.New("different")
-
-// errRefused makes the command end with exitWrong; why has been printed.
-var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
-
-// sayLines writes an error that may be several.
-func sayLines(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
-		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
-	}
+func usageErrorf(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
 }
 
-// exitCode returns the exit code for the error of a verb, and writes the error.
+// reportError comes if a verb has written its files, and then cannot print its report.
+type reportError struct{ error }
+
+// errDifferent makes the command end with exitDifferent. The differences have been printed.
+var errDifferent = errors.New("different")
+
+// errRefused makes the command end with exitWrong. The reasons have been printed.
+var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
+
+// exitCode prints the error of a verb and returns the exit code for it.
 func exitCode(err error, messages io.Writer) int {
 	var problems config.Problems
 	var usage usageError
@@ -48,24 +53,32 @@ func exitCode(err error, messages io.Writer) int {
 	case errors.Is(err, errDifferent):
 		return exitDifferent
 	case errors.Is(err, errRefused):
-		message.Printf(messages, "kiln: %s\n", err)
+		printLines(messages, err)
 		return exitWrong
 	case errors.As(err, &problems):
 		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
 		return exitWrong
 	case errors.As(err, &usage):
-		sayLines(messages, usage)
+		printLines(messages, usage)
 		message.Printf(messages, "kiln: see: kiln help\n")
 		return exitUsage
 	case errors.As(err, &report):
-		sayLines(messages, report)
-		message.Printf(messages, "kiln: the files are written; only the report of it could not be\n")
+		printLines(messages, report)
+		message.Printf(messages,
+			"kiln: the files are written; only this report could not be printed\n")
 		return exitWrong
 	default:
-		sayLines(messages, err)
+		printLines(messages, err)
 		if !errors.Is(err, render.ErrPartial) {
 			message.Printf(messages, "kiln: nothing was written\n")
 		}
 		return exitWrong
+	}
+}
+
+// printLines prints each line of an error, which may join several.
+func printLines(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 }

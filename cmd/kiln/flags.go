@@ -11,48 +11,55 @@ import (
 	"kiln/cmd/kiln/bundle"
 )
 
-// outputFlag checks the value of -o: text, json or one of the others.
-func outputFlag(value string, others ...string) error {
-	forms := append([]string{"text", "json"}, others...)
-	if slices.Contains(forms, value) {
+// configFlag adds the flag for the configuration.
+func configFlag(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVarP(path, "config", "c", "", "read the cluster's configuration from `FILE`")
+}
+
+// outputFlag adds the flag for the form of a report: text, json, or one of the other forms.
+func outputFlag(cmd *cobra.Command, form *string, report string, others ...string) {
+	usage := fmt.Sprintf("print the %s in this `FORM`: %s", report, choice(others))
+	cmd.Flags().StringVarP(form, "output", "o", "text", usage)
+}
+
+// checkOutput returns an error unless form is text, json, or one of the other forms.
+func checkOutput(form string, others ...string) error {
+	if form == "text" || form == "json" || slices.Contains(others, form) {
 		return nil
 	}
+	return usageErrorf("-o %s: want %s", form, choice(others))
+}
+
+// choice lists the forms of a report: "text, json or markdown".
+func choice(others []string) string {
+	forms := append([]string{"text", "json"}, others...)
 	last := len(forms) - 1
-	return usageError{fmt.Errorf("-o %s: want %s or %s", value, strings.Join(forms[:last], ", "), forms[last])}
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
 }
 
 // checkSource returns an error if the flags name both a bundle and a public half.
 func checkSource(s *bundle.Source) error {
 	if s.Public != "" && s.Secrets != "" {
-		return usageError{errors.New("--public and --secrets: name one of them")}
+		return usageErrorf("--public and --secrets: name one of them")
 	}
 	return nil
 }
 
-// args wraps a check of positional arguments, so that a wrong number of them is a wrong command line.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, list []string) error {
-		if err := check(cmd, list); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
-}
-
-// required returns the usage error for a flag that has no value, or nil.
-func required(flag, value, example string) error {
+// checkGiven returns an error if a flag has no value.
+func checkGiven(flag, value, example string) error {
 	if value != "" {
 		return nil
 	}
-	return usageError{fmt.Errorf("--%s is missing; for example --%s %s", flag, flag, example)}
+	return usageErrorf("--%s is missing; for example --%[1]s %s", flag, example)
 }
 
-// emptyFlags returns a usage error for each flag of a file or folder that was given without a value:
-// the flag's default would read or write something else than was meant.
-func emptyFlags(cmd *cobra.Command) error {
+// checkEmpty returns an error for each flag of a file or folder whose value is empty. Without the
+// error, the verb would use the flag's default, and read or write another file than the user meant.
+func checkEmpty(cmd *cobra.Command) error {
 	var errs []error
 	for _, name := range []string{"config", "out", "review", "secrets", "public"} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
+		flag := cmd.Flags().Lookup(name)
+		if flag != nil && flag.Changed && flag.Value.String() == "" {
 			errs = append(errs, fmt.Errorf("--%s is empty; is a variable unset?", name))
 		}
 	}
@@ -60,4 +67,14 @@ func emptyFlags(cmd *cobra.Command) error {
 		return nil
 	}
 	return usageError{errors.Join(errs...)}
+}
+
+// args wraps a check of positional arguments. A wrong number of them makes the command line wrong.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, list []string) error {
+		if err := check(cmd, list); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
 }

@@ -13,14 +13,15 @@ import (
 )
 
 func imagesCommand() *cobra.Command {
-	var path, output string
+	var path, form string
 	cmd := &cobra.Command{
 		Use:     "images --config FILE",
 		Short:   "List the container images that the cluster's machines run",
 		Example: "  kiln images --config cluster.yaml",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(required("config", path, "cluster.yaml"), outputFlag(output)); err != nil {
+			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
+			if err != nil {
 				return err
 			}
 			c, err := render.Config(path)
@@ -32,7 +33,7 @@ func imagesCommand() *cobra.Command {
 				return err
 			}
 			images := p.UsedImages()
-			if output == "json" {
+			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), images)
 			}
 			for _, name := range slices.Sorted(maps.Keys(images)) {
@@ -41,7 +42,7 @@ func imagesCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the cluster's configuration")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "the list's form: text or json")
+	configFlag(cmd, &path)
+	outputFlag(cmd, &form, "list")
 	return cmd
 }

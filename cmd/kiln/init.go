@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"kiln/render/config"
@@ -12,18 +10,19 @@ func initCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:     "init",
-		Short:   "Print a commented first cluster.yaml",
+		Short:   "Print a first cluster.yaml with comments",
 		Example: "  kiln init --name prod > cluster.yaml",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := config.Init(name)
-			if _, err := config.Parse("cluster.yaml", text, nil); err != nil {
-				return usageError{fmt.Errorf("--name %s: a cluster's name is made of lower-case letters, digits and hyphens", name)}
+			content := config.Init(name)
+			if _, err := config.Parse("cluster.yaml", content, nil); err != nil {
+				return usageErrorf("--name %s: a cluster's name is made of "+
+					"lower-case letters, digits and hyphens", name)
 			}
-			_, err := cmd.OutOrStdout().Write(text)
+			_, err := cmd.OutOrStdout().Write(content)
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "demo", "the cluster's name")
+	cmd.Flags().StringVar(&name, "name", "demo", "give the cluster this `NAME`")
 	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"text/tabwriter"
 
@@ -16,30 +15,32 @@ import (
 	"kiln/render"
 )
 
-type isoFlags struct{ out, output string }
+type isoFlags struct{ out, form string }
 
 func isoCommand() *cobra.Command {
 	var f isoFlags
 	cmd := &cobra.Command{
 		Use:   "iso DIR/NODE... [--out FILE]",
 		Short: "Write the disk image that a machine reads its boot document from",
-		Long: "Write the ISO 9660 image that a machine reads its boot document from: NoCloud's seed (label cidata) for cloud-init, and for Ignition what the machine's\n" +
-			"platform reads. DIR/NODE is a machine's folder as kiln render wrote it; DIR alone means all machines. The images lie beside the folders unless --out\n" +
-			"says where. They hold the machines' secrets (0600).",
+		Long: `Write the ISO 9660 image that a machine reads its boot document from. For cloud-init
+it is the seed of NoCloud (label cidata); for Ignition it is the disk that the
+machine's platform reads. DIR/NODE is the folder of a machine, as kiln render wrote
+it; DIR alone means all machines. The images lie beside the folders, unless --out
+names another place. They hold the machines' secrets (mode 0600).`,
 		Example: `  kiln iso nodes/worker-1
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := outputFlag(f.output); err != nil {
+			if err := checkOutput(f.form); err != nil {
 				return err
 			}
 			return f.run(cmd, list)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "the image; of several machines, or if it is there already, the folder for them (default: DIR/NODE.iso)")
-	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	cmd.Flags().StringVar(&f.out, "out", "", "write the image to `FILE`; for several images, or "+
+		"if FILE is a folder, write them into it (default: DIR/NODE.iso)")
+	outputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -65,8 +66,9 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// selectMachines returns the machines that names stand for, in their order and each once. A name is a
-// machine's folder, or an output folder for all its machines. All are of one output folder, dir.
+// selectMachines returns the machines that the names stand for: each once, in the order of the
+// names. A name is the folder of a machine, or an output folder, which stands for all its machines.
+// It fails if the machines are not all in one output folder, dir.
 func selectMachines(names []string) (dir string, entries []render.Entry, err error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -79,7 +81,8 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 		if dir == "" {
 			dir = at
 		} else if paths.Absolute(dir) != paths.Absolute(at) {
-			return "", nil, usageError{fmt.Errorf("%s and %s: machines of two renderings; call kiln once for each", dir, at)}
+			return "", nil, usageErrorf("%s and %s: machines of two renderings; "+
+				"call kiln once for each", dir, at)
 		}
 		for i := range found {
 			if !seen[found[i].Document] {
@@ -91,8 +94,9 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 	return dir, entries, errors.Join(errs...)
 }
 
+// report prints the images, at most message.MaxListed, and the next step.
 func (f *isoFlags) report(out io.Writer, images []bootmedia.Image) error {
-	if f.output == "json" {
+	if f.form == "json" {
 		return message.JSON(out, images)
 	}
 	if len(images) <= message.MaxListed {
@@ -104,7 +108,8 @@ func (f *isoFlags) report(out io.Writer, images []bootmedia.Image) error {
 			return err
 		}
 	}
-	message.Printf(out, "%s with secrets; next: attach a machine's image to that machine alone, as a CD or a disk\n",
+	message.Printf(out, "%s with secrets; "+
+		"next: attach a machine's image to that machine alone, as a CD or a disk\n",
 		message.Count(len(images), "image"))
 	return nil
 }

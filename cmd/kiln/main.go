@@ -1,5 +1,5 @@
-// Command kiln renders Kubernetes machines offline: one cluster.yaml and one bundle of secrets in, one finished boot
-// document per machine out.
+// Command kiln renders Kubernetes machines offline: from one cluster.yaml and one bundle of secrets
+// it makes one finished boot document per machine.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,44 +22,59 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages, colour))
 }
 
-// run is the whole program: it returns the exit code. With colour, reports on a terminal have colours.
+// run runs the verb that args name and returns the exit code. Reports have colours if colour is set
+// and out is a terminal.
 func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int {
-	shown, told := screen.New(out, colour), screen.New(messages, colour)
-	out, messages = shown, told
-	defer func() { _ = errors.Join(shown.Close(), told.Close()) }()
+	results, notes := screen.New(out, colour), screen.New(messages, colour)
+	defer func() { _ = errors.Join(results.Close(), notes.Close()) }()
 	cmd := root()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
-	cmd.SetOut(out)
-	cmd.SetErr(messages)
-	return exitCode(cmd.Execute(), messages)
+	cmd.SetOut(results)
+	cmd.SetErr(notes)
+	return exitCode(cmd.Execute(), notes)
 }
 
+// root returns the command with all its verbs.
 func root() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "kiln",
-		Short: "Render Kubernetes machines offline: one file in, one finished boot document per machine out",
+		Use: "kiln",
+		Short: "Render Kubernetes machines offline: " +
+			"one file in, one finished boot document per machine out",
+		Long: "kiln renders Kubernetes machines offline:\n" +
+			"one file in, one finished boot document per machine out.\n\n" + exitCodes,
 		Example: `  kiln init --name prod > cluster.yaml
   kiln validate --config cluster.yaml
   kiln render --config cluster.yaml --out ./nodes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Without a verb of its own the program shows its help; an unknown verb is a wrong command line.
+		// Without a verb the command prints its help. An unknown verb makes the command line wrong.
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown verb %q%s", args[0], suggestion(cmd, args[0]))}
+			if len(args) == 0 {
+				return cmd.Help()
 			}
-			return cmd.Help()
+			return usageErrorf("unknown verb %q%s", args[0], suggestVerb(cmd, args[0]))
 		},
 	}
-	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return emptyFlags(cmd) }
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmpty(cmd) }
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(initCommand(), renderCommand(), validateCommand(), diffCommand(), planCommand(), reportCommand(), unpackCommand(), isoCommand(), netbootCommand(), imagesCommand(), platformsCommand(), schemaCommand(), explainCommand(), secretsCommand(), serveCommand(), versionCommand())
+	cmd.SetUsageTemplate(strings.ReplaceAll(
+		cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
+	cmd.AddCommand(
+		initCommand(), validateCommand(), renderCommand(), secretsCommand(),
+		diffCommand(), planCommand(), reportCommand(), unpackCommand(), explainCommand(),
+		isoCommand(), netbootCommand(), serveCommand(),
+		imagesCommand(), platformsCommand(), schemaCommand(), versionCommand(),
+	)
 	return cmd
 }
 
-func suggestion(cmd *cobra.Command, verb string) string {
+// helpWidth is the number of columns of the help.
+const helpWidth = 100
+
+// suggestVerb returns the question whether a known verb was meant, or nothing if none is similar.
+func suggestVerb(cmd *cobra.Command, verb string) string {
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(verb); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %s?", near[0])

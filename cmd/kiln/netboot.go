@@ -19,21 +19,29 @@ import (
 
 type netbootFlags struct {
 	bootmedia.Netboot
-	ignition, output string
+	ignition, form string
 }
 
 func netbootCommand() *cobra.Command {
 	var f netbootFlags
 	cmd := &cobra.Command{
 		Use:   "netboot DIR --url URL --out DIR",
-		Short: "Write what machines need to boot over the network: iPXE scripts, initrds, Matchbox's data",
-		Long: "Write what machines need to boot over the network, from the folder that kiln render wrote: an iPXE script for each machine by its MAC (nodes[].mac), the\n" +
-			"documents, initrds with Ignition's configurations, Matchbox's groups and profiles. Any web server that serves the folder as URL does; the kernels and initrds\n" +
-			"of the operating systems go below it, into images/OS, unless flags name them. An address without a scheme is below URL, and iPXE's variables\n" +
-			"may stand in it. The folder holds the machines' secrets (0600), unless their documents have none.",
+		Short: "Write the files that machines need to boot over the network",
+		Long: `Write the files that machines need to boot over the network, from the folder that
+kiln render wrote: an iPXE script for each machine by its MAC address (nodes[].mac),
+the documents, initrds with Ignition's configurations, and the groups and profiles
+of Matchbox. Any web server that serves the folder as URL will do. The folder holds
+the machines' secrets (mode 0600), unless their documents have none.
+
+The kernels and initrds of the operating systems belong below the folder, in
+images/OS, unless flags name another address. An address without a scheme is below
+URL. Addresses may hold variables of iPXE.`,
 		Example: `  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --kernel 'flatcar=http://images.example.com/${buildarch}/vmlinuz' --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
-  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
+    --kernel 'flatcar=http://images.example.com/${buildarch}/vmlinuz' \
+    --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
+  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
+    --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(); err != nil {
@@ -42,24 +50,39 @@ func netbootCommand() *cobra.Command {
 			return f.run(cmd, list[0])
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.Out, "out", "", "the folder for the files (0700; its files 0600, for they hold secrets)")
-	flags.StringVar(&f.URL, "url", "", "where the folder is served from, http or https")
-	flags.StringArrayVar(&f.Kernel, "kernel", nil, "a kernel's address, [OS=]URL (default: images/OS/ and the vendor's name)")
-	flags.StringArrayVar(&f.Initrds, "initrd", nil, "an initrd's address, [OS=]URL; may be given several times (default: images/OS/ and the vendor's name)")
-	flags.StringArrayVar(&f.RootFS, "rootfs", nil, "the address of Fedora CoreOS's root file system, [OS=]URL (default: images/OS/live-rootfs.img)")
-	flags.StringArrayVar(&f.Append, "append", nil, "more arguments for a kernel, [OS=]ARGUMENTS")
-	flags.StringVar(&f.ignition, "ignition", "url", "how Ignition's configurations arrive: url (over HTTP, by the machine) or initrd (with the kernel, by iPXE)")
-	flags.StringArrayVar(&f.InstallDev, "install-dev", nil, "the disk that Fedora CoreOS installs itself to, [NODE=]/dev/… (default: it runs from RAM)")
-	flags.StringVar(&f.Matchbox, "matchbox", "", "the address of a Matchbox that serves Ignition's configurations (default: --url does)")
-	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	f.add(cmd)
 	return cmd
+}
+
+func (f *netbootFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Out, "out", "", "write the files into the folder `DIR` "+
+		"(mode 0700; its files 0600, because they hold secrets)")
+	flags.StringVar(&f.URL, "url", "", "boot machines from the folder at `URL`, http or https")
+	flags.StringArrayVar(&f.Kernel, "kernel", nil, "load the kernel from `[OS=]URL` "+
+		"(default: images/OS/ and the vendor's name)")
+	flags.StringArrayVar(&f.Initrds, "initrd", nil, "load an initrd from `[OS=]URL`; "+
+		"may be given several times (default: images/OS/ and the vendor's name)")
+	flags.StringArrayVar(&f.RootFS, "rootfs", nil, "load the root file system of Fedora CoreOS "+
+		"from `[OS=]URL` (default: images/OS/live-rootfs.img)")
+	flags.StringArrayVar(&f.Append, "append", nil, "add `[OS=]ARGUMENTS` to those of the kernel")
+	flags.StringVar(&f.ignition, "ignition", "url", "deliver Ignition's configurations in this "+
+		"`WAY`: url (the machine fetches them over HTTP) or initrd (iPXE loads them with the "+
+		"kernel)")
+	flags.StringArrayVar(&f.InstallDev, "install-dev", nil, "install Fedora CoreOS to "+
+		"`[NODE=]DISK`, such as /dev/sda (default: it runs from RAM)")
+	flags.StringVar(&f.Matchbox, "matchbox", "", "let the Matchbox at `URL` serve Ignition's "+
+		"configurations (default: the URL of --url does)")
+	outputFlag(cmd, &f.form, "report")
 }
 
 // check returns an error if flags are missing or wrong by themselves, and completes them.
 func (f *netbootFlags) check() error {
 	if f.URL == "" || f.Out == "" {
-		return usageError{errors.Join(required("url", f.URL, "http://10.0.0.5:8080"), required("out", f.Out, "./netboot"))}
+		return usageError{errors.Join(
+			checkGiven("url", f.URL, "http://10.0.0.5:8080"),
+			checkGiven("out", f.Out, "./netboot"),
+		)}
 	}
 	for _, flag := range []struct {
 		name  string
@@ -71,20 +94,21 @@ func (f *netbootFlags) check() error {
 		}
 		if err := media.Address(*flag.value); err != nil {
 			shown := *flag.value
-			if at := strings.LastIndexByte(shown, '@'); at >= 0 { // before it stands a password
-				shown = "…" + shown[at:]
+			if at := strings.LastIndexByte(shown, '@'); at >= 0 {
+				shown = "…" + shown[at:] // a password may stand before the @
 			}
-			return usageError{fmt.Errorf("--%s %s: %w", flag.name, shown, err)}
+			return usageErrorf("--%s %s: %w", flag.name, shown, err)
 		}
 	}
 	f.Initrd = f.ignition == "initrd"
 	switch {
 	case f.ignition != "url" && !f.Initrd:
-		return usageError{fmt.Errorf("--ignition %s: want url or initrd", f.ignition)}
+		return usageErrorf("--ignition %s: want url or initrd", f.ignition)
 	case f.Initrd && f.Matchbox != "":
-		return usageError{errors.New("--matchbox is for configurations over HTTP, and --ignition initrd for those that come with the kernel; leave one out")}
+		return usageErrorf("--matchbox is for configurations over HTTP, and " +
+			"--ignition initrd for those that come with the kernel; leave one out")
 	}
-	return outputFlag(f.output)
+	return checkOutput(f.form)
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
@@ -96,7 +120,8 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if len(entries) != len(inv.Documents) {
-		return fmt.Errorf("%s: the folder of one machine; name %s: the scripts belong together", name, dir)
+		return fmt.Errorf("%s: the folder of one machine; name %s, "+
+			"because the scripts belong together", name, dir)
 	}
 	if err := f.Prepare(inv); err != nil {
 		return usageError{err}
@@ -117,22 +142,13 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// report says what was made of the rendered folder dir, and what comes next.
-func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes) error {
+// report prints what was made from the output folder dir, and the next steps.
+func (f *netbootFlags) report(
+	out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes,
+) error {
 	images := f.MissingImages(r)
-	if f.output == "json" {
-		return message.JSON(out, struct {
-			Folder    string       `json:"folder"`
-			Machines  []media.Boot `json:"machines"`
-			NoScript  []string     `json:"noScript"`
-			Images    []string     `json:"missingImages"`
-			Written   []string     `json:"written"`
-			Removed   []string     `json:"removed"`
-			Unchanged int          `json:"unchanged"`
-		}{
-			f.Out, r.Boots, message.NonNil(skipped(r)), message.NonNil(images),
-			message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
-		})
+	if f.form == "json" {
+		return f.reportJSON(out, images, r, c)
 	}
 	scripts := 0
 	for _, b := range r.Boots {
@@ -157,6 +173,24 @@ func (f *netbootFlags) report(out io.Writer, dir string, entries []render.Entry,
 	return nil
 }
 
+// reportJSON prints the report for programs.
+func (f *netbootFlags) reportJSON(
+	out io.Writer, images []string, r *media.Result, c *render.Changes,
+) error {
+	return message.JSON(out, struct {
+		Folder    string       `json:"folder"`
+		Machines  []media.Boot `json:"machines"`
+		NoScript  []string     `json:"noScript"`
+		Images    []string     `json:"missingImages"`
+		Written   []string     `json:"written"`
+		Removed   []string     `json:"removed"`
+		Unchanged int          `json:"unchanged"`
+	}{
+		f.Out, r.Boots, message.NonNil(skipped(r)), message.NonNil(images),
+		message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
+	})
+}
+
 // skipped returns a line for each machine without a script, with the reason.
 func skipped(r *media.Result) (lines []string) {
 	for _, s := range r.Skipped {
@@ -165,7 +199,7 @@ func skipped(r *media.Result) (lines []string) {
 	return lines
 }
 
-// holders says whose secrets are in the documents.
+// holders returns words for the machines whose documents hold secrets.
 func holders(entries []render.Entry) string {
 	switch n := len(bootmedia.WithSecrets(entries)); n {
 	case 0:
@@ -173,6 +207,7 @@ func holders(entries []render.Entry) string {
 	case len(entries):
 		return ", with every machine's secrets"
 	default:
-		return fmt.Sprintf(", with the secrets of %d of %s", n, message.Count(len(entries), "machine"))
+		machines := message.Count(len(entries), "machine")
+		return fmt.Sprintf(", with the secrets of %d of %s", n, machines)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,15 +14,19 @@ func planCommand() *cobra.Command {
 	var o change.Options
 	cmd := &cobra.Command{
 		Use:   "plan A B",
-		Short: "Show which machines a change asks to replace, in which order, and why",
-		Long: "Show which machines a change asks to replace, and why, and the steps in an order that keeps etcd's quorum, Kubernetes' version skew and as many\n" +
-			"workers as you want. A change that would break the running cluster is refused (exit 1), unless it is forced by name.\n\n" + state.Forms,
+		Short: "Show which machines a change replaces, in which order, and why",
+		Long: `Show which machines must be replaced to get from state A to state B, and why. The
+order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
+workers as you want. kiln refuses a change that would break the running cluster
+(exit code 1), unless --force names the refusal.
+
+` + state.Forms,
 		Example: `  kiln plan main:review review
   kiln plan review cluster.yaml --max-unavailable 2
   kiln plan review cluster.yaml --force single-member`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := cmp.Or(outputFlag(f.output, "markdown"), f.check(cmd)); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			d, err := f.compare(list[0], list[1])
@@ -41,7 +44,10 @@ func planCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringSliceVar(&o.Force, "force", nil, "override these refusals, by name: "+strings.Join(change.Refusals(), ", "))
-	cmd.Flags().StringVar(&o.MaxUnavailable, "max-unavailable", maxUnavailable, "how many workers may be away together: a number, or a share of them (at least one)")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.Force, "force", nil,
+		"override the refusal with this `NAME`: "+strings.Join(change.Refusals(), ", "))
+	flags.StringVar(&o.MaxUnavailable, "max-unavailable", maxUnavailable,
+		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	return cmd
 }

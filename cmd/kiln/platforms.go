@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,32 +12,37 @@ import (
 )
 
 func platformsCommand() *cobra.Command {
-	var output string
+	var form string
 	cmd := &cobra.Command{
 		Use:     "platforms",
-		Short:   "List the platforms, and what a document may weigh there",
+		Short:   "List the platforms with the size that a document may have there",
 		Example: "  kiln platforms",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := outputFlag(output); err != nil {
+			if err := checkOutput(form); err != nil {
 				return err
 			}
-			if output == "json" {
+			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), plan.Platforms)
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
-			for _, p := range plan.Platforms {
-				message.Printf(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
-			}
-			return table.Flush()
+			return printPlatforms(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "the list's form: text or json")
+	outputFlag(cmd, &form, "list")
 	return cmd
 }
 
-// limit is how large a document may be, in words.
+// printPlatforms prints the table of platforms.
+func printPlatforms(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
+	for _, p := range plan.Platforms {
+		message.Printf(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
+	}
+	return table.Flush()
+}
+
+// limit returns the size that a document may have on a platform, in words.
 func limit(p *plan.Platform) string {
 	switch {
 	case p.Limit > 0:
@@ -47,7 +53,8 @@ func limit(p *plan.Platform) string {
 	return "no limit"
 }
 
-// largeForm is how a cloud-init document is packed that is larger than the limit as plain text.
+// largeForm returns the form of a cloud-init document that is larger than the platform's limit as
+// plain text.
 func largeForm(p *plan.Platform) string {
 	switch {
 	case p.Limit == 0:

@@ -22,21 +22,24 @@ import (
 
 type renderFlags struct {
 	bundle.Run
-	output string
-	dry    bool // --check
+	form string
+	dry  bool // --check
 }
 
 func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
 		Use:   "render --config FILE [--out DIR] [--review DIR]",
-		Short: "Render every machine of a cluster into its boot document, and into a twin for review",
-		Long: "Render every machine of a cluster into its boot document (--out), into a twin for review that is safe for git (--review), or both.\n" +
-			"The twin alone needs no secret: it is made from the public half of the bundle, which kiln secrets public writes.",
+		Short: "Render every machine into its boot document, and into a twin for review",
+		Long: `Render every machine of a cluster: into its boot document (--out), into a review
+twin that is safe for git (--review), or into both. The first render with --out
+makes the bundle, the file with every secret of the cluster. The twin alone needs no
+secret: the public half of the bundle is enough, which kiln secrets public writes.`,
 		Example: `  kiln render --config cluster.yaml --out ./nodes
   kiln render --config cluster.yaml --out ./nodes --review ./review
   kiln render --config cluster.yaml --review ./review --check
-  kiln render --config cluster.yaml --out ./nodes --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
+  kiln render --config cluster.yaml --out ./nodes \
+    --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -45,36 +48,45 @@ func renderCommand() *cobra.Command {
 			return f.run(cmd)
 		},
 	}
+	configFlag(cmd, &f.Config)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.Config, "config", "c", "", "the cluster's configuration")
-	flags.StringVar(&f.Out, "out", "", "the folder for the documents (0700; its files 0600, for they hold secrets)")
-	flags.StringVar(&f.Review, "review", "", "the folder for the review twin: every machine as files, without a secret")
-	flags.StringVar(&f.Secrets, "secrets", "", "the bundle; the first render with --out makes it. A pipe, or - for standard input, is read only (default: NAME.secrets.yaml beside the configuration)")
-	flags.StringVar(&f.Public, "public", "", "the public half of the bundle, for --review alone (default: NAME.public.yaml beside the configuration, if there is no bundle)")
-	flags.BoolVar(&f.dry, "check", false, "write nothing; exit 3 if the folders are not what would be rendered, and show how the twin differs")
-	flags.StringVar(&f.Restore, "restore", "", "bring etcd back from a snapshot on a machine, [MACHINE:]PATH (default machine: the first control plane)")
-	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	flags.StringVar(&f.Out, "out", "", "write the documents into the folder `DIR` "+
+		"(mode 0700; its files 0600, because they hold secrets)")
+	flags.StringVar(&f.Review, "review", "", "write the review twin into the folder `DIR`: "+
+		"every machine as files, without a secret")
+	flags.StringVar(&f.Secrets, "secrets", "", "read the bundle from `FILE`; the first render "+
+		"with --out makes it. A pipe, or - for standard input, is never written (default: "+
+		"NAME.secrets.yaml beside the configuration)")
+	flags.StringVar(&f.Public, "public", "", "read the public half of the bundle from `FILE`, "+
+		"for --review alone (default: NAME.public.yaml beside the configuration, "+
+		"if there is no bundle)")
+	flags.BoolVar(&f.dry, "check", false, "write nothing; exit with 3 if a folder differs from "+
+		"what would be rendered, and show how the twin differs")
+	flags.StringVar(&f.Restore, "restore", "", "restore etcd from a `SNAPSHOT` on a machine, "+
+		"[MACHINE:]PATH (default machine: the first control plane)")
+	outputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
 // check returns an error if flags are missing or contradict each other.
 func (f *renderFlags) check() error {
 	if f.Review == "" {
-		if err := required("out", f.Out, "./nodes"); err != nil {
-			return errors.Join(required("config", f.Config, "cluster.yaml"), err)
+		if err := checkGiven("out", f.Out, "./nodes"); err != nil {
+			return errors.Join(checkGiven("config", f.Config, "cluster.yaml"), err)
 		}
 	}
 	if f.Public != "" && f.Out != "" {
-		return usageError{errors.New("--public is for --review alone: documents hold secrets; " +
-			"leave --out or --public out")}
+		return usageErrorf("--public is for --review alone: documents hold secrets; " +
+			"leave --out or --public out")
 	}
 	if err := cmp.Or(checkSource(&f.Source), f.checkFolders()); err != nil {
 		return err
 	}
-	return errors.Join(required("config", f.Config, "cluster.yaml"), outputFlag(f.output))
+	return errors.Join(checkGiven("config", f.Config, "cluster.yaml"), checkOutput(f.form))
 }
 
-// checkFolders returns an error if the folder of the documents is not one of its own.
+// checkFolders returns an error if the folder of the documents is shared with the twin or with the
+// configuration.
 func (f *renderFlags) checkFolders() error {
 	if f.Out == "" {
 		return nil
@@ -82,14 +94,15 @@ func (f *renderFlags) checkFolders() error {
 	out := paths.Resolve(f.Out)
 	switch {
 	case f.Review != "" && out == paths.Resolve(f.Review):
-		return usageError{errors.New("--out and --review name one folder; " +
-			"secrets and what goes into git need two")}
+		return usageErrorf("--out and --review name one folder; " +
+			"secrets and what goes into git need two")
 	case f.Review != "" && (paths.Within(f.Out, f.Review) || paths.Within(f.Review, f.Out)):
-		return usageError{errors.New("--out and --review: the one folder is in the other; " +
-			"secrets and what goes into git need two")}
-	case f.Config != "" && (paths.Within(f.Out, f.Config) || out == paths.Resolve(filepath.Dir(f.Config))):
-		return usageError{fmt.Errorf("--out %s: %s is in it; name a folder for the documents alone, "+
-			"for example --out ./nodes", f.Out, f.Config)}
+		return usageErrorf("--out and --review: the one folder is in the other; " +
+			"secrets and what goes into git need two")
+	case f.Config == "":
+	case paths.Within(f.Out, f.Config) || out == paths.Resolve(filepath.Dir(f.Config)):
+		return usageErrorf("--out %s: %s is in it; name a folder for the documents "+
+			"alone, for example --out ./nodes", f.Out, f.Config)
 	}
 	return nil
 }
@@ -111,14 +124,16 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := bundle.CheckNewest(render.PublicPath(f.Config, cluster.Metadata.Name), b.Path, &b.Public); err != nil {
+	stored := render.PublicPath(f.Config, cluster.Metadata.Name)
+	if err := bundle.CheckNewest(stored, b.Path, &b.Public); err != nil {
 		return err
 	}
 	if f.Restore != "" {
 		b.Renew(f.Restore, time.Duration(cluster.Spec.Boot.FormationWindow))
 	}
 	if b.Renewed && b.Piped && !f.dry {
-		return fmt.Errorf("--restore gives etcd a new identity, which the bundle has to keep, and what comes from --secrets %s cannot be written back; name the bundle's file", b.Path)
+		return errors.New("--restore gives etcd a new identity, which the bundle has to keep, " +
+			"and a bundle from a pipe cannot be written back; name the bundle's file")
 	}
 	r, err := render.New(cluster, b.Bundle)
 	if err != nil {
@@ -128,12 +143,11 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	result, err := f.write(messages, r, func(*render.Result) error {
-		err := b.Save()
-		if err == nil {
-			// The bundle is there already, and the documents come next.
-			message.Notes(messages, f.keepOutOfGit(b))
+		if err := b.Save(); err != nil {
+			return err
 		}
-		return err
+		message.Notes(messages, f.keepOutOfGit(b)) // before the documents are there
+		return nil
 	})
 	if err != nil {
 		return err
@@ -171,7 +185,8 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	return f.finish(cmd, r, path, result)
 }
 
-// restoreEtcd makes r restore etcd, if that was asked for. Unknown says that the bundle as it is stored has no identity for it.
+// restoreEtcd makes r restore etcd if --restore is given. It fails if the bundle's file does not
+// have the identity for this restore yet, which unknown says.
 func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
 	if f.Restore == "" {
 		return nil
@@ -180,14 +195,17 @@ func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
 		return fmt.Errorf("--restore: %w", err)
 	}
 	if unknown {
-		return fmt.Errorf("--restore %s: the bundle does not know of it yet; render with --out and without --check first", f.Restore)
+		return fmt.Errorf("--restore %s: the bundle does not know of it yet; "+
+			"render with --out and without --check first", f.Restore)
 	}
 	return nil
 }
 
-// write renders into the folders that the flags name. It calls before when everything is rendered and
-// nothing is written yet.
-func (f *renderFlags) write(messages io.Writer, r *render.Cluster, before func(*render.Result) error) (*render.Result, error) {
+// write renders into the folders that the flags name. It calls before when all machines are
+// rendered and nothing is written yet.
+func (f *renderFlags) write(
+	messages io.Writer, r *render.Cluster, before func(*render.Result) error,
+) (*render.Result, error) {
 	if err := twin.CheckStrays(f.Review); err != nil {
 		return nil, err
 	}
@@ -198,8 +216,7 @@ func (f *renderFlags) write(messages io.Writer, r *render.Cluster, before func(*
 	})
 }
 
-// keepOutOfGit keeps what this render writes out of git: the documents, and the bundle unless it came
-// from a pipe.
+// keepOutOfGit keeps the documents out of git, and the bundle unless it came from a pipe.
 func (f *renderFlags) keepOutOfGit(b *bundle.Opened) []string {
 	secrets := []git.Secret{{Name: f.Out, Folder: true}}
 	if !b.Piped {
@@ -208,49 +225,55 @@ func (f *renderFlags) keepOutOfGit(b *bundle.Opened) []string {
 	return git.KeepOut(filepath.Dir(f.Config), secrets...)
 }
 
-// warnings returns what the operator has to know about the documents and their bundle.
-func (f *renderFlags) warnings(r *render.Cluster, b *bundle.Opened, result *render.Result) []string {
+// warnings returns notes about the documents and their bundle that the operator has to know.
+func (f *renderFlags) warnings(
+	r *render.Cluster, b *bundle.Opened, result *render.Result,
+) []string {
 	list := summary.Access(f.Out, result)
 	if b.New && !f.dry {
-		list = append(list, fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; keep it safe and out of git", b.Path),
-			summary.Deadline(b.FormationDeadline))
+		made := fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; "+
+			"keep it safe and out of git", b.Path)
+		list = append(list, made, summary.Deadline(b.FormationDeadline))
 	}
 	if b.Renewed {
-		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; it can be restored until %s",
-			b.Path, b.EtcdCluster(), b.FormationDeadline.Format(time.RFC3339)))
+		until := b.FormationDeadline.Format(time.RFC3339)
+		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
+			"it can be restored until %s", b.Path, b.EtcdCluster(), until))
 	}
 	list = append(list, summary.Dates(&b.Public, result)...)
 	list = append(list, summary.Generations(r)...)
 	return append(list, summary.Sizes(result)...)
 }
 
-// finish reports what was done. It returns errDifferent if --check found differences, in the folders or
-// in the public half beside the configuration.
-func (f *renderFlags) finish(cmd *cobra.Command, r *render.Cluster, path string, result *render.Result) error {
+// finish reports what the run did with the bundle in the file path. It returns errDifferent if
+// --check found differences, in the folders or in the public half beside the configuration.
+func (f *renderFlags) finish(
+	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
+) error {
 	if err := f.report(cmd.OutOrStdout(), path, result); err != nil {
 		return reportError{err}
 	}
-	stale := ""
+	stale := false
 	if path != "" && f.Review != "" {
-		var err error
-		if stale, err = bundle.StaleHalf(render.PublicPath(f.Config, r.Plan.Name), path, r.Public); err != nil {
+		note, err := bundle.StaleHalf(render.PublicPath(f.Config, r.Plan.Name), path, r.Public)
+		if err != nil {
 			return err
 		}
+		if stale = note != ""; stale {
+			message.Notes(cmd.ErrOrStderr(), []string{note})
+		}
 	}
-	if stale != "" {
-		message.Notes(cmd.ErrOrStderr(), []string{stale})
-	}
-	if f.dry && (stale != "" || result.Changed() || result.Review.Changed()) {
+	if f.dry && (stale || result.Changed() || result.Review.Changed()) {
 		return errDifferent
 	}
 	return nil
 }
 
-// report lists what was written, or would be.
+// report prints what was written, or what would be.
 func (f *renderFlags) report(out io.Writer, path string, result *render.Result) error {
 	run := &summary.Run{Out: f.Out, Review: f.Review, Bundle: path}
 	switch {
-	case f.output == "json":
+	case f.form == "json":
 		return run.JSON(out, result)
 	case f.dry:
 		run.Check(out, result)

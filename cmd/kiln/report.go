@@ -1,60 +1,83 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/state"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
 )
 
+// reportFlags are the flags of kiln report.
+type reportFlags struct {
+	states             state.Reader
+	config, since, out string
+}
+
 func reportCommand() *cobra.Command {
-	var f compareFlags
-	var config, since, out string
+	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report --config FILE --out FILE",
 		Short: "Write one HTML page that shows the cluster, without a secret",
-		Long: "Write one HTML page that shows the cluster: its machines, who trusts whom, what lies on each machine, how large the documents are and what ends when.\n" +
-			"With an older state (--since) it also shows what differs and what has to be done. The page needs no network and holds no secret. Sizes are known\n" +
-			"with the bundle alone: documents hold secrets.",
+		Long: `Write one HTML page that shows the cluster: its machines, who trusts whom, the files
+on each machine, the sizes of the documents, and the dates on which something ends.
+With an older state (--since) the page also shows the differences and the steps of
+the change. The page needs no network and holds no secret. It shows sizes only if
+the bundle is there, because documents hold secrets.`,
 		Example: `  kiln report --config cluster.yaml --out report.html
   kiln report --config cluster.yaml --since main:review --out report.html`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, flag := range []struct{ name, value, example string }{{"config", config, "cluster.yaml"}, {"out", out, "report.html"}} {
-				if err := required(flag.name, flag.value, flag.example); err != nil {
-					return err
-				}
-			}
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			page, err := f.page(config, since)
+			err := cmp.Or(
+				checkGiven("config", f.config, "cluster.yaml"),
+				checkGiven("out", f.out, "report.html"),
+				checkSource(&f.states.Bundle),
+			)
 			if err != nil {
 				return err
 			}
-			if err := render.WritePage(out, page, report.Made); err != nil {
-				return err
-			}
-			message.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n", filepath.Clean(out), len(page))
-			return nil
+			return f.run(cmd)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&config, "config", "c", "", "the cluster's configuration")
-	flags.StringVar(&out, "out", "", "the page; an older page of kiln report is replaced")
-	flags.StringVar(&since, "since", "", "an older state: a review twin, a revision of one (main:review), or a configuration")
-	flags.StringVar(&f.states.Bundle.Secrets, "secrets", "", "the bundle; - reads it from standard input (default: NAME.secrets.yaml beside the configuration)")
-	flags.StringVar(&f.states.Bundle.Public, "public", "", "the public half of the bundle (default: the bundle, or NAME.public.yaml, beside the configuration)")
+	configFlag(cmd, &f.config)
+	flags, b := cmd.Flags(), &f.states.Bundle
+	flags.StringVar(&f.out, "out", "", "write the page to `FILE`; an older page of kiln report "+
+		"is replaced")
+	flags.StringVar(&f.since, "since", "", "compare with this older `STATE`: a review twin, "+
+		"a revision of a twin (main:review), a configuration, or a folder of documents")
+	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle from `FILE`, or from standard "+
+		"input if it is - (default: NAME.secrets.yaml beside the configuration)")
+	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
+		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
 	return cmd
 }
 
-// page returns the report on a configuration, against an older state if there is one.
-func (f *compareFlags) page(config, since string) ([]byte, error) {
-	r, err := f.states.Whole(config)
+func (f *reportFlags) run(cmd *cobra.Command) error {
+	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	page, err := f.page()
+	if err != nil {
+		return err
+	}
+	if err := render.WritePage(f.out, page, report.Made); err != nil {
+		return err
+	}
+	message.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n",
+		filepath.Clean(f.out), len(page))
+	return nil
+}
+
+// largestFiles is the number of files that the page names of each document.
+const largestFiles = 3
+
+// page returns the page about the configuration, and about the differences from the older state if
+// there is one.
+func (f *reportFlags) page() ([]byte, error) {
+	r, err := f.states.Whole(f.config)
 	if err != nil {
 		return nil, err
 	}
@@ -62,29 +85,38 @@ func (f *compareFlags) page(config, since string) ([]byte, error) {
 	if in.Cluster, err = f.states.Rendered(r); err != nil {
 		return nil, err
 	}
-	sizes, err := r.Sizes(largestFiles)
-	if err != nil {
+	if in.Sizes, err = sizes(r); err != nil {
 		return nil, err
 	}
-	for _, s := range sizes {
-		size := report.Size{Machine: s.Entry.Node, Platform: s.Entry.Platform, Bytes: s.Entry.Bytes, Limit: s.Entry.Limit}
-		for _, file := range s.Largest {
-			size.Largest = append(size.Largest, report.File(file))
-		}
-		in.Sizes = append(in.Sizes, size)
-	}
-	if since != "" {
-		old, err := f.states.Read(since)
+	if f.since != "" {
+		old, err := f.states.Read(f.since)
 		if err != nil {
 			return nil, err
 		}
 		in.Diff = change.Compare(old, in.Cluster)
-		if in.Plan, err = change.New(in.Diff, change.Options{MaxUnavailable: maxUnavailable}); err != nil {
+		in.Plan, err = change.New(in.Diff, change.Options{MaxUnavailable: maxUnavailable})
+		if err != nil {
 			return nil, err
 		}
 	}
 	return report.Page(in)
 }
 
-// largestFiles is how many files of a document the page names.
-const largestFiles = 3
+// sizes returns the size of each document, with its largest files.
+func sizes(r *render.Cluster) (list []report.Size, err error) {
+	documents, err := r.Sizes(largestFiles)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		size := report.Size{
+			Machine: d.Entry.Node, Platform: d.Entry.Platform,
+			Bytes: d.Entry.Bytes, Limit: d.Entry.Limit,
+		}
+		for _, file := range d.Largest {
+			size.Largest = append(size.Largest, report.File(file))
+		}
+		list = append(list, size)
+	}
+	return list, nil
+}

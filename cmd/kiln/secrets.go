@@ -1,22 +1,24 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 )
 
 func secretsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "secrets",
-		Short:   "Look after the bundle",
-		Example: "  kiln secrets extend --secrets prod.secrets.yaml",
-		Args:    cobra.ArbitraryArgs,
+		Use:   "secrets",
+		Short: "Look after the bundle",
+		Long: "Look after the bundle, the file with every secret of a cluster. " +
+			"kiln render makes it.",
+		Example: `  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
+  kiln secrets extend --secrets prod.secrets.yaml`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usageError{fmt.Errorf("unknown verb %q of secrets; see: kiln help secrets", list[0])}
+				return usageErrorf("unknown verb %q of secrets; see: kiln help secrets",
+					list[0])
 			}
-			return usageError{fmt.Errorf("secrets needs a verb; see: kiln help secrets")}
+			return usageErrorf("secrets needs a verb; see: kiln help secrets")
 		},
 	}
 	cmd.AddCommand(extendCommand(), publicCommand())

@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/pki"
 	"kiln/render"
 )
 
-// maxWindow is how far a deadline moves without a flag that says so.
+// maxWindow is the longest window that --window may set without --longer-than-a-week.
 const maxWindow = 168 * time.Hour
 
 // extendFlags are the flags of kiln secrets extend.
@@ -20,68 +21,91 @@ type extendFlags struct {
 	installOnly, long bool
 }
 
-// extendCommand moves the two deadlines of the bundle: of etcd's formation and of the install
-// credential.
 func extendCommand() *cobra.Command {
 	var f extendFlags
 	cmd := &cobra.Command{
 		Use:   "extend --secrets FILE [--install-only]",
-		Short: "Move the end of the install credential, and the formation deadline of a cluster that has not been formed yet",
-		Long: "Move two dates of the bundle to some time from now, and render again after it.\n\n" +
-			"A cluster that has not been formed in time needs both: the formation deadline, until which a new etcd cluster may be formed, and\n" +
-			"the end of the install credential, which applies the API objects.\n\n" +
-			"A cluster that lives needs the second one alone, --install-only, for a new control plane that is to be labelled. Its etcd must not\n" +
-			"be formed anew: without --install-only its members would be allowed to.\n\n" +
-			"The credential is of the group system:masters and cannot be revoked. Keep the window short.",
+		Short: "Move the deadline to form the cluster, and the end of the install credential",
+		Long: `Move two dates of the bundle to some time from now. Render again after it.
+
+A cluster that was not formed in time needs both dates: the formation deadline,
+until which a new etcd cluster may be formed, and the end of the install credential,
+which applies the API objects.
+
+A running cluster needs the second date alone (--install-only), to label a new
+control plane. Without --install-only, its members would be allowed to form etcd a
+second time.
+
+The install credential belongs to the group system:masters, and nobody can revoke
+it. Keep the window short.`,
 		Example: `  kiln secrets extend --secrets prod.secrets.yaml --window 48h
   kiln secrets extend --secrets prod.secrets.yaml --window 4h --install-only`,
 		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
 	}
-	cmd.Flags().StringVar(&f.path, "secrets", "", "the bundle")
-	durationVar(cmd, &f.window, "window", maxWindow, "how long from now")
-	cmd.Flags().BoolVar(&f.installOnly, "install-only", false, "move the end of the install credential alone: etcd's formation stays closed")
+	cmd.Flags().StringVar(&f.path, "secrets", "", "read the bundle from `FILE`, and write it there")
+	durationFlag(cmd, &f.window, "window", maxWindow, "let both dates end this `TIME` from now")
+	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
+		"move the end of the install credential alone; nobody can form etcd again")
 	cmd.Flags().BoolVar(&f.long, "longer-than-a-week", false, "let --window be longer than 168h")
 	return cmd
 }
 
-func (f *extendFlags) run(cmd *cobra.Command) error {
-	if err := required("secrets", f.path, "prod.secrets.yaml"); err != nil {
-		return err
-	}
+// check returns an error if flags are missing or wrong.
+func (f *extendFlags) check() error {
 	switch {
+	case f.path == "":
+		return checkGiven("secrets", f.path, "prod.secrets.yaml")
 	case f.window <= 0:
-		return usageError{fmt.Errorf("--window %s: want a time ahead, such as 168h", f.window)}
+		return usageErrorf("--window %s: want a time ahead, such as 168h", f.window)
 	case f.window > maxWindow && !f.long:
-		return usageError{fmt.Errorf("--window %s: longer than %s, and nobody can revoke the install credential (system:masters) before it ends; "+
-			"want a shorter one, or add --longer-than-a-week", f.window, maxWindow)}
+		return usageErrorf("--window %s: longer than %s, and nobody can revoke the "+
+			"install credential (system:masters) before it ends; want a shorter one, or add "+
+			"--longer-than-a-week", f.window, maxWindow)
 	}
+	return nil
+}
+
+func (f *extendFlags) run(cmd *cobra.Command) error {
 	b, stored, err := render.GivenBundle(f.path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
 	if !stored {
-		return fmt.Errorf("--secrets %s: extend changes the bundle, and what comes from a pipe cannot be written back; name the bundle's file", f.path)
+		return fmt.Errorf("--secrets %s: extend changes the bundle, and a bundle from a pipe "+
+			"cannot be written back; name the bundle's file", f.path)
 	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.CA.Certificate.NotAfter; deadline.After(end) {
-		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)", f.window, end.Format(time.DateOnly))
+		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",
+			f.window, end.Format(time.DateOnly))
 	}
-	until := deadline.Format(time.RFC3339)
-	said := "the formation deadline is " + until + ", and the install credential ends then"
-	opens := "kiln: until then whoever holds the document of any control plane is system:masters, and nobody can revoke that; " +
-		"a cluster that lives could be formed a second time: for one, use --install-only\n"
-	if f.installOnly {
-		b.ExtendInstall(deadline)
-		said = "the install credential ends on " + until + "; the formation deadline is " + b.FormationDeadline.Format(time.RFC3339) + " as before"
-		opens = "kiln: until then whoever holds the document of any control plane is system:masters, and nobody can revoke that\n"
-	} else {
-		b.Extend(deadline)
-	}
+	done, warning := f.extend(b, deadline)
 	if err := render.ReplaceBundle(f.path, b); err != nil {
 		return err
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, said)
-	message.Printf(cmd.ErrOrStderr(), "%s", opens)
+	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, done)
+	message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
 	return nil
+}
+
+// extend moves the dates in b to deadline. It returns what it did, and what this allows.
+func (f *extendFlags) extend(b *pki.Bundle, deadline time.Time) (done, warning string) {
+	until := deadline.Format(time.RFC3339)
+	warning = "until then, anyone who holds the document of a control plane is system:masters, " +
+		"and nobody can revoke that"
+	if f.installOnly {
+		b.ExtendInstall(deadline)
+		return fmt.Sprintf("the install credential ends on %s; the formation deadline is %s as "+
+			"before",
+			until, b.FormationDeadline.Format(time.RFC3339)), warning
+	}
+	b.Extend(deadline)
+	return fmt.Sprintf("the formation deadline is %s, and the install credential ends then", until),
+		warning + "; a running cluster could be formed a second time: use --install-only for it"
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 )
 
 type unpackFlags struct {
-	out, output, body string
+	out, form, body   string
 	tree, showSecrets bool
 }
 
@@ -22,18 +21,29 @@ func unpackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unpack DOCUMENT [FILE...]",
 		Short: "Show what a boot document puts on its machine, without its secrets",
-		Long: "Show what a boot document puts on its machine: a list, or the contents of files. DOCUMENT is a config.ign or user-data as kiln wrote it or as a\n" +
-			"cloud gives it back (compressed, in base64, in the JSON of aws ec2 describe-instance-attribute), a machine's folder, or - for standard input.\n" +
-			"A document does not say what is secret in it: credentials (docs/secrets.md), what kiln keeps secrets in, and what others may not read on the machine count.\n" +
-			"The content of a file goes to a file or a pipe as it is. On a terminal, characters that it would obey are shown as escapes.",
+		Long: `Show what a boot document puts on its machine: a list, or the content of files.
+DOCUMENT is one of these:
+  a config.ign or user-data   as kiln wrote it, or as a cloud gives it back: compressed,
+                              in base64, or in the JSON of aws ec2
+                              describe-instance-attribute
+  a machine's folder          nodes/cp-1
+  -                           standard input
+
+A document does not say which of its files are secret. kiln conceals credentials
+(docs/secrets.md), files in which kiln keeps secrets, and files that other users of
+the machine may not read.
+
+Files and pipes get the content of a file unchanged. A terminal gets escapes in
+place of control characters.`,
 		Example: `  kiln unpack nodes/cp-1/config.ign
   kiln unpack nodes/cp-1 /etc/kubernetes/manifests/etcd.yaml
   kiln unpack nodes/worker-1/user-data --tree
   kiln unpack nodes/worker-1 --out ./worker-1
-  aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData | kiln unpack -`,
+  aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData |
+    kiln unpack -`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.wrong(list[1:]); err != nil {
+			if err := f.check(list[1:]); err != nil {
 				return err
 			}
 			u, err := render.Unpack(list[0], f.body, cmd.InOrStdin())
@@ -45,22 +55,26 @@ func unpackCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.tree, "tree", false, "list directories, files and links as a tree")
-	flags.StringVar(&f.out, "out", "", "a new folder for the files and an INDEX of them")
-	flags.StringVar(&f.body, "body", "", "what the machine fetches (default: the body beside the document, if it is there)")
+	flags.StringVar(&f.out, "out", "", "write the files, and an INDEX of them, into the new "+
+		"folder `DIR`")
+	flags.StringVar(&f.body, "body", "", "read what the machine fetches from `FILE` "+
+		"(default: the body beside the document, if it is there)")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
-	flags.StringVarP(&f.output, "output", "o", "text", "the report's form: text or json")
+	outputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
-// wrong returns what is wrong with the flags.
-func (f *unpackFlags) wrong(paths []string) error {
+// check returns an error if flags are wrong or contradict each other.
+func (f *unpackFlags) check(paths []string) error {
 	switch {
 	case f.out != "" && (f.tree || len(paths) > 0):
-		return usageError{errors.New("--out writes every file; leave --tree and the names of files out")}
-	case f.tree && (f.output == "json" || len(paths) > 0):
-		return usageError{errors.New("--tree is a list for people; leave -o json and the names of files out")}
+		return usageErrorf("--out writes every file; leave --tree and the names of " +
+			"files out")
+	case f.tree && (f.form == "json" || len(paths) > 0):
+		return usageErrorf("--tree is a list for people; " +
+			"leave -o json and the names of files out")
 	}
-	return outputFlag(f.output)
+	return checkOutput(f.form)
 }
 
 func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
@@ -69,46 +83,49 @@ func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string
 		u.ShowSecrets()
 	}
 	if b := u.Missing(); b != nil {
-		message.Printf(messages, "kiln: this is not all of the machine: it fetches the rest from %s, and that is not here (SHA-512 %.16s…); name it with --body\n", b.URL, b.SHA512)
+		message.Printf(messages, "kiln: this is not all of the machine: it fetches the rest from "+
+			"%s, and the rest is not here (SHA-512 %.16s…); name its file with --body\n",
+			b.URL, b.SHA512)
 	}
 	switch {
 	case f.out != "":
 		return f.write(cmd, u)
 	case len(paths) > 0:
 		return f.contents(cmd, u, paths)
-	case f.output == "json":
+	case f.form == "json":
 		return message.JSON(out, u.Machine())
 	}
-	text := u.List()
+	list := u.List()
 	if f.tree {
-		text = u.Tree()
+		list = u.Tree()
 	}
 	if f.showSecrets {
-		message.Printf(messages, "kiln: secrets in the machine's settings are shown; the contents of its files are not: name them, or --out\n")
+		message.Printf(messages, "kiln: secrets in the machine's settings are shown; "+
+			"the contents of its files are not: name them, or --out\n")
 	}
-	_, err := out.Write(text)
+	_, err := out.Write(list)
 	return err
 }
 
-// contents prints files.
+// contents prints the content of files.
 func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
-	text, secrets, err := u.Contents(paths)
+	contents, secrets, err := u.Contents(paths)
 	if err != nil {
 		return err
 	}
 	f.warn(cmd.ErrOrStderr(), secrets)
-	if f.output == "json" {
+	if f.form == "json" {
 		files, err := u.Files(paths)
 		if err != nil {
 			return err
 		}
 		return message.JSON(cmd.OutOrStdout(), files)
 	}
-	_, err = screen.Raw(cmd.OutOrStdout(), false).Write(text)
+	_, err = screen.Raw(cmd.OutOrStdout(), false).Write(contents)
 	return err
 }
 
-// write writes all files.
+// write writes all files into the folder of --out.
 func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 	if f.showSecrets {
 		if err := twin.CheckOutside("out", f.out); err != nil {
@@ -121,7 +138,7 @@ func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 	}
 	f.warn(cmd.ErrOrStderr(), secrets)
 	files := len(u.Machine().Files)
-	if f.output == "json" {
+	if f.form == "json" {
 		return message.JSON(cmd.OutOrStdout(), struct {
 			Folder  string `json:"folder"`
 			Files   int    `json:"files"`
@@ -129,17 +146,21 @@ func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 			Shown   bool   `json:"shown"`
 		}{f.out, files, secrets, f.showSecrets})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s in %s; INDEX tells modes, owners and units\n", message.Count(files, "file"), f.out)
+	message.Printf(cmd.OutOrStdout(), "%s in %s; INDEX has their modes and owners, and the units\n",
+		message.Count(files, "file"), f.out)
 	return nil
 }
 
-// warn says of how many files the secrets are shown, or not.
+// warn prints the number of files with secrets, and whether these are shown.
 func (f *unpackFlags) warn(messages io.Writer, secrets int) {
+	files := message.Count(secrets, "file")
 	switch {
 	case secrets == 0:
 	case f.showSecrets:
-		message.Printf(messages, "kiln: %s with secrets of the machine: keep them like the machine itself, and out of git and logs\n", message.Count(secrets, "file"))
+		message.Printf(messages, "kiln: %s with secrets of the machine: keep them like the "+
+			"machine itself, and out of git and logs\n", files)
 	default:
-		message.Printf(messages, "kiln: %s with secrets, or what may be some, without the content; --show-secrets shows it\n", message.Count(secrets, "file"))
+		message.Printf(messages, "kiln: the content of %s is not shown, because it is secret "+
+			"or may be; --show-secrets shows it\n", files)
 	}
 }

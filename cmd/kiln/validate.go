@@ -13,11 +13,32 @@ import (
 	"kiln/render/config"
 )
 
-// validate parses the configuration and renders the whole cluster with secrets that are thrown away, so that what only
-// shows in the rendering (a patch in vain, an add-on without names) is found as well.
-func validate(cmd *cobra.Command, path, output string) error {
+func validateCommand() *cobra.Command {
+	var path, form string
+	cmd := &cobra.Command{
+		Use:   "validate --config FILE",
+		Short: "Report every mistake in a configuration",
+		Long: "Report every mistake in a configuration, with its line and the way to correct it. " +
+			"Nothing is\nwritten.",
+		Example: "  kiln validate --config cluster.yaml",
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
+			if err != nil {
+				return err
+			}
+			return validate(cmd, path, form)
+		},
+	}
+	configFlag(cmd, &path)
+	outputFlag(cmd, &form, "report")
+	return cmd
+}
+
+// validate reports the mistakes in a configuration.
+func validate(cmd *cobra.Command, path, form string) error {
 	err := validateCluster(path)
-	if output == "text" {
+	if form == "text" {
 		if err == nil {
 			message.Printf(cmd.OutOrStdout(), "%s is valid\n", path)
 		}
@@ -27,15 +48,15 @@ func validate(cmd *cobra.Command, path, output string) error {
 	if err != nil && !errors.As(err, &problems) {
 		return err
 	}
-	if err := message.JSON(cmd.OutOrStdout(), struct {
+	return cmp.Or(message.JSON(cmd.OutOrStdout(), struct {
 		Valid    bool             `json:"valid"`
 		Problems []config.Problem `json:"problems"`
-	}{err == nil, append([]config.Problem{}, problems...)}); err != nil {
-		return err
-	}
-	return err
+	}{err == nil, append([]config.Problem{}, problems...)}), err)
 }
 
+// validateCluster parses the configuration, and renders the whole cluster with secrets that it
+// throws away. The rendering finds mistakes that parsing cannot find, such as a patch that changes
+// nothing or an add-on object without a name.
 func validateCluster(path string) error {
 	c, err := render.Config(path)
 	if err != nil {
@@ -50,23 +71,4 @@ func validateCluster(path string) error {
 		return err
 	}
 	return r.Try()
-}
-
-func validateCommand() *cobra.Command {
-	var path, output string
-	cmd := &cobra.Command{
-		Use:     "validate --config FILE",
-		Short:   "Report everything that is wrong in a configuration; write nothing",
-		Example: "  kiln validate --config cluster.yaml",
-		Args:    args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(required("config", path, "cluster.yaml"), outputFlag(output)); err != nil {
-				return err
-			}
-			return validate(cmd, path, output)
-		},
-	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the cluster's configuration")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "the report's form: text or json")
-	return cmd
 }

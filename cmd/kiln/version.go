@@ -9,21 +9,21 @@ import (
 	"kiln/cmd/kiln/message"
 )
 
-// version is set by the release build; a build from a checkout tells its revision.
+// version is set by the release build. A build from a checkout has the revision of the checkout.
 var version = ""
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the program's version",
+		Short:   "Print the version of kiln",
 		Example: "  kiln version",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := version
-			if info, ok := debug.ReadBuildInfo(); ok && text == "" {
-				text = info.Main.Version
+			v := version
+			if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+				v = info.Main.Version
 			}
-			message.Printf(cmd.OutOrStdout(), "kiln %s\n", cmp.Or(text, "(devel)"))
+			message.Printf(cmd.OutOrStdout(), "kiln %s\n", cmp.Or(v, "(devel)"))
 			return nil
 		},
 	}
