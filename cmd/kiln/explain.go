@@ -22,10 +22,10 @@ type explainFlags struct {
 func explainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain FIELD | PATH --node NAME --config FILE",
+		Use:   "explain [FIELD] | PATH --node NAME --config FILE",
 		Short: "Document a field of cluster.yaml, or say where a value on a machine comes from",
-		Long: `Document a field of cluster.yaml. With --node, say which layer, patch or default set
-a value. PATH is then one of these:
+		Long: `Document a field of cluster.yaml; without a field, list the fields. With --node, say
+which layer, patch or default set a value. PATH is then one of these:
   a setting below machines           kubelet.maxPods
   a field of the whole cluster       network.cni
   a file on the machine              /etc/motd
@@ -37,12 +37,16 @@ Files need the bundle or its public half. No secret is ever shown.`,
   kiln explain /var/lib/kubelet/config.yaml:maxPods --node worker-1 --config cluster.yaml
   kiln explain /etc/kubernetes/manifests/kube-apiserver.yaml:--audit-log-maxage \
     --node cp-1 --config cluster.yaml`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.check(list[0]); err != nil {
+			asked := ""
+			if len(list) > 0 {
+				asked = list[0]
+			}
+			if err := f.check(asked); err != nil {
 				return err
 			}
-			err := f.run(cmd, list[0])
+			err := f.run(cmd, asked)
 			var unknown *config.Unknown
 			if errors.As(err, &unknown) {
 				return usageError{err}
@@ -71,6 +75,9 @@ func (f *explainFlags) check(asked string) error {
 	case f.node == "" && strings.HasPrefix(asked, "/"):
 		return usageErrorf("%s lies on a machine; name the machine, "+
 			"for example with --node worker-1 --config cluster.yaml", asked)
+	case f.node != "" && asked == "":
+		return usageErrorf("which value of %s? Name a setting or a file, "+
+			"for example kubelet.maxPods or /etc/motd", f.node)
 	}
 	if err := cmp.Or(checkSource(&f.bundle), checkOutput(f.form)); err != nil || f.node == "" {
 		return err
@@ -104,9 +111,10 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 	return nil
 }
 
-// field documents a field of cluster.yaml.
+// field documents a field of cluster.yaml. Without a field, it documents spec, which lists the
+// fields.
 func (f *explainFlags) field(out io.Writer, asked string) error {
-	doc, ok := config.Field(asked)
+	doc, ok := config.Field(cmp.Or(asked, "spec"))
 	if !ok {
 		return usageErrorf("%q is no field of cluster.yaml; "+
 			"for example: kiln explain network.cni", asked)
@@ -115,6 +123,10 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 		return message.JSON(out, doc)
 	}
 	message.Printf(out, "%s", doc)
+	if asked == "" {
+		message.Printf(out, "\nkiln explain FIELD documents one of them, "+
+			"for example: kiln explain network.cni\n")
+	}
 	return nil
 }
 
