@@ -78,3 +78,16 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// noArgs refuses positional arguments. It names the flag for the configuration if the verb has that
+// flag, and the command line has not.
+func noArgs(cmd *cobra.Command, list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
+	if flag := cmd.Flags().Lookup("config"); flag != nil && !flag.Changed {
+		err = fmt.Errorf("%w; name the configuration with --config %s", err, list[0])
+	}
+	return usageError{err}
+}

@@ -18,7 +18,7 @@ func imagesCommand() *cobra.Command {
 		Use:     "images --config FILE",
 		Short:   "List the container images that the cluster's machines run",
 		Example: "  kiln images --config cluster.yaml",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
 			if err != nil {

@@ -12,7 +12,7 @@ func initCommand() *cobra.Command {
 		Use:     "init",
 		Short:   "Print a first cluster.yaml with comments",
 		Example: "  kiln init --name prod > cluster.yaml",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content := config.Init(name)
 			if _, err := config.Parse("cluster.yaml", content, nil); err != nil {

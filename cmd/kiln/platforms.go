@@ -17,7 +17,7 @@ func platformsCommand() *cobra.Command {
 		Use:     "platforms",
 		Short:   "List the platforms with the size that a document may have there",
 		Example: "  kiln platforms",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(form); err != nil {
 				return err

@@ -40,7 +40,7 @@ secret: the public half of the bundle is enough, which kiln secrets public write
   kiln render --config cluster.yaml --review ./review --check
   kiln render --config cluster.yaml --out ./nodes \
     --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

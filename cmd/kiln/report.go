@@ -31,7 +31,7 @@ the change. The page needs no network and holds no secret. It shows sizes only i
 the bundle is there, because documents hold secrets.`,
 		Example: `  kiln report --config cluster.yaml --out report.html
   kiln report --config cluster.yaml --since main:review --out report.html`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
 				checkGiven("config", f.config, "cluster.yaml"),

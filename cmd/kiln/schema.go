@@ -11,7 +11,7 @@ func schemaCommand() *cobra.Command {
 		Use:     "schema",
 		Short:   "Print the JSON Schema of cluster.yaml, for editors",
 		Example: "  kiln schema > cluster.schema.json",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err

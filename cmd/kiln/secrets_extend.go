@@ -40,7 +40,7 @@ The install credential belongs to the group system:masters, and nobody can revok
 it. Keep the window short.`,
 		Example: `  kiln secrets extend --secrets prod.secrets.yaml --window 48h
   kiln secrets extend --secrets prod.secrets.yaml --window 4h --install-only`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -21,7 +21,7 @@ certificates. Put it into git beside the configuration, with the name
 NAME.public.yaml. Then kiln render --review works for everybody, CI included. Write
 it again after every change of the bundle.`,
 		Example: "  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkGiven("secrets", f.secrets, "prod.secrets.yaml"); err != nil {
 				return err

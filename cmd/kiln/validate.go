@@ -21,7 +21,7 @@ func validateCommand() *cobra.Command {
 		Long: "Report every mistake in a configuration, with its line and the way to correct it. " +
 			"Nothing is\nwritten.",
 		Example: "  kiln validate --config cluster.yaml",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
 			if err != nil {

@@ -17,7 +17,7 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of kiln",
 		Example: "  kiln version",
-		Args:    args(cobra.NoArgs),
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := version
 			if info, ok := debug.ReadBuildInfo(); ok && v == "" {
