@@ -271,6 +271,7 @@ func TestImports(t *testing.T) {
 		"github.com/pelletier/go-toml":  "kiln/render/check",
 		"github.com/rogpeppe/go-intern": "",
 		"github.com/spf13/cobra":        "kiln/cmd/kiln",
+		"github.com/spf13/pflag":        "kiln/cmd/kiln",
 		"github.com/stretchr/testify":   "",
 		"sigs.k8s.io/kustomize":         "kiln/patches",
 	}

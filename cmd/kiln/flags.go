@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/render/config"
 )
 
 // configFlag adds the flag for the configuration.
@@ -90,4 +92,18 @@ func noArgs(cmd *cobra.Command, list []string) error {
 		err = fmt.Errorf("%w; name the configuration with --config %s", err, list[0])
 	}
 	return usageError{err}
+}
+
+// suggestFlag adds to the error about an unknown flag the known flag that was probably meant.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if name := config.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, name)
+	}
+	return err
 }

@@ -58,7 +58,9 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmpty(cmd) }
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{suggestFlag(cmd, err)}
+	})
 	cmd.SetUsageTemplate(strings.ReplaceAll(
 		cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
 	cmd.AddCommand(
