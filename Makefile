@@ -38,7 +38,7 @@ test-all:
 golden:
 	go test ./render -run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered' -update
 	go test ./render/preflight -run TestDoc -update
-	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc' -update
+	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc' -update
 	go test ./render/media -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 

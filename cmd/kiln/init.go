@@ -9,7 +9,7 @@ import (
 func initCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
-		Use:     "init",
+		Use:     "init [--name NAME]",
 		Short:   "Print a first cluster.yaml with comments",
 		Example: "  kiln init --name prod > cluster.yaml",
 		Args:    noArgs,

@@ -57,7 +57,7 @@ place of control characters.`,
 	flags.BoolVar(&f.tree, "tree", false, "list directories, files and links as a tree")
 	flags.StringVar(&f.out, "out", "", "write the files, and an INDEX of them, into the new "+
 		"folder `DIR`")
-	flags.StringVar(&f.body, "body", "", "read what the machine fetches from `FILE` "+
+	flags.StringVar(&f.body, "body", "", "read the body, which the machine fetches, from `FILE` "+
 		"(default: the body beside the document, if it is there)")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
 	outputFlag(cmd, &f.form, "report")

@@ -18,8 +18,8 @@ func validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate --config FILE",
 		Short: "Report every mistake in a configuration",
-		Long: "Report every mistake in a configuration, with its line and the way to correct it. " +
-			"Nothing is\nwritten.",
+		Long: `Report every mistake in a configuration, with its line and the way to correct it.
+Nothing is written.`,
 		Example: "  kiln validate --config cluster.yaml",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

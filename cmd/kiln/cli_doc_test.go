@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCLIDoc holds docs/cli.md to the verbs and flags of the program.
+func TestCLIDoc(t *testing.T) {
+	t.Parallel()
+	const path = "../../docs/cli.md"
+	page := cliPage(root())
+	for line := range strings.Lines(page) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), helpWidth+1, line)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+		return
+	}
+	require.Equal(t, page, read(t, path), "make golden rewrites it")
+}
+
+// cliPage returns the page about the command line.
+func cliPage(kiln *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(`# The command line
+
+This page lists the verbs of kiln with their flags. ` + "`kiln help VERB`" + ` prints the same about one
+verb. The page is made from the program by ` + "`make golden`" + `.
+
+`)
+	for _, cmd := range kiln.Commands() {
+		fmt.Fprintf(&b, "- [`%s`](#%s):\n  %s\n", cmd.CommandPath(), anchor(cmd), cmd.Short)
+	}
+	b.WriteString(`
+` + "`kiln completion SHELL`" + ` prints a script that completes verbs and flags in bash, zsh, fish or
+powershell.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+`)
+	for _, m := range regexp.MustCompile(`(?m)^  (\d)  (.*)$`).FindAllStringSubmatch(exitCodes, -1) {
+		fmt.Fprintf(&b, "| %s | %s |\n", m[1], m[2])
+	}
+	for _, cmd := range kiln.Commands() {
+		cliSection(&b, "##", cmd)
+	}
+	return b.String()
+}
+
+// anchor returns the link target of a verb's heading.
+func anchor(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// cliSection writes the section about a verb, and those about the verbs below it.
+func cliSection(b *strings.Builder, heading string, cmd *cobra.Command) {
+	fmt.Fprintf(b, "\n%s %s\n\n", heading, cmd.CommandPath())
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short + "."
+	}
+	b.WriteString(markdown(long))
+	if cmd.HasSubCommands() {
+		for _, sub := range cmd.Commands() {
+			cliSection(b, heading+"#", sub)
+		}
+		return
+	}
+	fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	fmt.Fprintf(b, "\nFor example:\n\n```sh\n%s\n```\n", unindent(cmd.Example))
+	if flags := cmd.NonInheritedFlags().FlagUsagesWrapped(helpWidth); flags != "" {
+		fmt.Fprintf(b, "\nFlags:\n\n```text\n%s```\n", flags)
+	}
+}
+
+// markdown turns indented lines of a help text into a block of code.
+func markdown(help string) string {
+	var b strings.Builder
+	code := false
+	for _, line := range strings.Split(strings.TrimSpace(help), "\n") {
+		if indented := strings.HasPrefix(line, "  "); indented != code {
+			code = indented
+			b.WriteString("\n")
+		}
+		if code {
+			b.WriteString("  ")
+		}
+		b.WriteString(line + "\n")
+	}
+	return regexp.MustCompile(`\n{3,}`).ReplaceAllString(b.String(), "\n\n")
+}
+
+// unindent removes two blanks from the beginning of each line.
+func unindent(example string) string {
+	return regexp.MustCompile(`(?m)^  `).ReplaceAllString(example, "")
+}
