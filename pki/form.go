@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/config"
+	"kiln/render/suggest"
 )
 
 // pairs and scalars are the keys of a stored bundle: CAs with certificate and key, and plain values.
@@ -60,11 +60,7 @@ func (f *form) keys(n *yaml.Node, known []string, prefix string, value func(name
 		key := n.Content[i]
 		switch first := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
-			hint := ""
-			if near := config.Nearest(key.Value, known); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			f.fail(key, "%sa bundle has no such key here%s", prefix, hint)
+			f.fail(key, "%sa bundle has no such key here%s", prefix, suggest.Hint(key.Value, known))
 		case first > 0:
 			f.fail(key, "%s%s stands there already, in line %d; remove one of them", prefix, key.Value, first)
 		default:

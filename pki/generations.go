@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kiln/render/config"
+	"kiln/render/suggest"
 )
 
 // stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a
@@ -59,7 +60,7 @@ func generationProblem(name string, generation int) string {
 	case !slices.Contains(cluster, name) && !(named && slices.Contains(machines, purpose)):
 		hint := fmt.Sprintf("want %s, or one of these and a machine's name: %s",
 			strings.Join(cluster, ", "), strings.Join(machines, "/NAME, ")+"/NAME")
-		if near := config.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
+		if near := suggest.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(near+"/"+machine, "/"))
 		}
 		return "no derived secret has this name; " + hint

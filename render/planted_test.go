@@ -27,6 +27,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/ignition"
 	"kiln/render/report"
+	"kiln/render/suggest"
 )
 
 // bed is a golden case into which a secret is planted: its cluster.yaml as values, and the files
@@ -349,7 +350,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 			}
 			for _, asked := range []string{f.Path + ":data.planted", f.Path + ":data.content"} {
 				e, err := r.Explain(n.Name, asked)
-				var unknown *config.Unknown
+				var unknown *suggest.Unknown
 				switch {
 				case err == nil:
 					out["explain "+asked] = []byte(e.String())

@@ -57,6 +57,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/report",
+			"kiln/render/suggest",
 		},
 		"kiln/cmd/kiln/bootmedia": {
 			"kiln/cmd/kiln/git",
@@ -126,6 +127,7 @@ func TestImports(t *testing.T) {
 		"kiln/pki": {
 			"kiln/render/config",
 			"kiln/render/plan",
+			"kiln/render/suggest",
 		},
 		"kiln/render": {
 			"kiln/pki",
@@ -140,6 +142,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/review",
+			"kiln/render/suggest",
 		},
 		"kiln/render/assembly": {
 			"kiln/manifests",
@@ -177,6 +180,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/compress": nil,
 		"kiln/render/config": {
 			"kiln/render/credential",
+			"kiln/render/suggest",
 		},
 		"kiln/render/credential": nil,
 		"kiln/render/document": {
@@ -256,6 +260,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/templates",
 		},
+		"kiln/render/suggest":  nil,
 		"kiln/render/terminal": nil,
 		"kiln/templates":       nil,
 		"kiln/test/trees": {

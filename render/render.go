@@ -71,7 +71,7 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 
 // Explain says what the file at a path is on a machine or, with a colon and a key behind the path, which
 // stage of the rendering gave the value there. Of a secret it tells the name and the generation alone. A
-// *config.Unknown says that there is no such machine, file or key.
+// *suggest.Unknown says that there is no such machine, file or key.
 func (r *Cluster) Explain(machine, asked string) (*explain.Explanation, error) {
 	return explain.Explain(r.Cluster, machine, asked)
 }

@@ -12,6 +12,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/suggest"
 )
 
 type explainFlags struct {
@@ -47,7 +48,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
 				return err
 			}
 			err := f.run(cmd, asked)
-			var unknown *config.Unknown
+			var unknown *suggest.Unknown
 			if errors.As(err, &unknown) {
 				return usageError{err}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kiln/cmd/kiln/bundle"
-	"kiln/render/config"
+	"kiln/render/suggest"
 )
 
 // configFlag adds the flag for the configuration.
@@ -102,7 +102,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if name := config.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+	if name := suggest.Nearest(unknown.GetSpecifiedName(), names); name != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, name)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/plan"
 	"kiln/render/preflight"
+	"kiln/render/suggest"
 )
 
 // checks returns the preflight checks of this machine, a line each, and their kinds. It reports whether the
@@ -87,7 +88,7 @@ func (r *Cluster) unknownChecks() (problems config.Problems) {
 				names = append(names, c.Names()...)
 			}
 			advice := "docs/preflight.md lists them"
-			if near := config.Nearest(name, names); near != "" {
+			if near := suggest.Nearest(name, names); near != "" {
 				advice = fmt.Sprintf("did you mean %q?", near)
 			}
 			problems = append(problems, r.Plan.Config.Problemf(fmt.Sprintf("%s.ignorePreflight[%d]", layer, i), "no check of %s has this name; %s", those[0].Name, advice))

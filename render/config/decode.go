@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln/render/credential"
+	"kiln/render/suggest"
 )
 
 // Ways in which a plain scalar is a number without doubt.
@@ -368,11 +369,8 @@ func (d decoder) enum(n *yaml.Node, text string, f *field, at *where) {
 		d.breakAt(n, at, "%s is not supported; write %s", quote(text), f.enum[0])
 		return
 	}
-	hint := ""
-	if near := Nearest(text, f.enum); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	d.breakAt(n, at, "%s is not allowed; write one of %s%s", quote(text), strings.Join(f.enum, ", "), hint)
+	d.breakAt(n, at, "%s is not allowed; write one of %s%s",
+		quote(text), strings.Join(f.enum, ", "), suggest.Hint(text, f.enum))
 }
 
 var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/suggest"
 )
 
 // Place is who decides about a value, and where that is written.
@@ -153,7 +155,7 @@ func Text(value any) string {
 
 // Explain returns what a setting of a machine, or a field of the whole cluster, is and who gave it: the layer that won, then the wider ones
 // whose values it replaced. Of a mapping, whose keys the layers merge, each value is told by itself. machine is the name of a node or pool,
-// path is written as below machines or as in messages. An *Unknown says that there is no such machine or field.
+// path is written as below machines or as in messages. A *suggest.Unknown says that there is no such machine or field.
 func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	e, entry, err := c.entry(machine)
 	if err != nil {
@@ -174,7 +176,7 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	}
 	known := append(names(asDocument(c).root), keysOf(reflect.TypeFor[Spec]())...)
 	known = append(append(known, keysOf(machineType)...), keysOf(c.entryType(entry))...)
-	return nil, NoSuch(first, known, "%q is neither a setting of a machine nor a field of cluster.yaml", path)
+	return nil, suggest.NoSuch(first, known, "%q is neither a setting of a machine nor a field of cluster.yaml", path)
 }
 
 // entry returns the settings of a machine and the path of its entry.
@@ -192,7 +194,7 @@ func (c *Cluster) entry(machine string) (Effective, string, error) {
 		}
 		all = append(all, c.Spec.Pools[i].Name)
 	}
-	return Effective{}, "", NoSuch(machine, all, "there is no node or pool %q", machine)
+	return Effective{}, "", suggest.NoSuch(machine, all, "there is no node or pool %q", machine)
 }
 
 func (c *Cluster) entryType(entry string) reflect.Type {
@@ -275,7 +277,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 		p, _ = docs[i].Path(path)
 	}
 	if p == nil {
-		if _, known := Field("machines." + path); known || merges && err.near == "" {
+		if _, known := Field("machines." + path); known || merges && err.Nearest == "" {
 			return []Setting{{Path: path}}, nil
 		}
 		return nil, err

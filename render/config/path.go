@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/suggest"
 )
 
 // Document is a YAML document in which values are found by their paths. No path leads through an alias.
@@ -73,32 +75,10 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Unknown is the error of somebody who asks for what is not there, or is not shown.
-type Unknown struct {
-	Message string // with what there is instead
-	near    string // what was probably meant
-}
-
-func (u *Unknown) Error() string { return u.Message }
-
-// NoSuch returns the error for a word that is none of those that are there.
-func NoSuch(word string, there []string, format string, args ...any) *Unknown {
-	const most = 12
-	there = slices.Compact(slices.Clone(there))
-	u := &Unknown{fmt.Sprintf(format, args...), Nearest(word, there)}
-	switch {
-	case u.near != "":
-		u.Message += fmt.Sprintf("; did you mean %q?", u.near)
-	case len(there) > 0 && len(there) <= most:
-		u.Message += "; there is " + strings.Join(there, ", ")
-	}
-	return u
-}
-
 // Path reads the path of a value that the document has: keys with dots between them; [3] or [etcd] for an element of a list, by its number or
 // name; [--v] for a flag of a command. A flag alone is looked for in all commands. Keys may hold dots themselves: the longest one
 // that the document has wins. It fails if there is nothing there.
-func (d Document) Path(text string) (Path, *Unknown) {
+func (d Document) Path(text string) (Path, *suggest.Unknown) {
 	if strings.HasPrefix(text, dashes) {
 		return d.flag(text)
 	}
@@ -112,7 +92,7 @@ func (d Document) Path(text string) (Path, *Unknown) {
 			if len(p) > 0 {
 				around = " below " + p.String()
 			}
-			return nil, NoSuch(s.key, names(n), "there is no %q%s", s.key, around)
+			return nil, suggest.NoSuch(s.key, names(n), "there is no %q%s", s.key, around)
 		}
 		p, n, rest = append(p, s), value, after
 	}
@@ -274,7 +254,7 @@ func (s segment) step(n *yaml.Node) (value, key *yaml.Node) {
 }
 
 // flag looks for a flag in all commands of a document.
-func (d Document) flag(name string) (Path, *Unknown) {
+func (d Document) flag(name string) (Path, *suggest.Unknown) {
 	var found Path
 	var all []string
 	var walk func(n *yaml.Node, at Path)
@@ -299,7 +279,7 @@ func (d Document) flag(name string) (Path, *Unknown) {
 	}
 	walk(d.root, nil)
 	if found == nil {
-		return nil, NoSuch(name, all, "there is no flag %s", name)
+		return nil, suggest.NoSuch(name, all, "there is no flag %s", name)
 	}
 	return found, nil
 }

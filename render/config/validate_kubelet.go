@@ -11,6 +11,8 @@ import (
 
 	kubelet "k8s.io/kubelet/config/v1beta1"
 	strictjson "sigs.k8s.io/json"
+
+	"kiln/render/suggest"
 )
 
 // ownKubeletFields are fields of KubeletConfiguration that kiln sets, and where the value comes from.
@@ -105,9 +107,7 @@ func (v *checker) kubeletField(key string, value any, at *where) {
 		}
 		hint := ""
 		if path == key {
-			if near := Nearest(key, kubeletFieldNames); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
+			hint = suggest.Hint(key, kubeletFieldNames)
 		}
 		v.report(here, "KubeletConfiguration (kubelet.config.k8s.io/v1beta1) has no such field%s", hint)
 	}

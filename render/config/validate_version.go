@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"kiln/render/suggest"
 )
 
 // Minors of Kubernetes 1 that are known: of the control plane, and how much older a kubelet may be (the version skew
@@ -98,11 +100,8 @@ func (v *checker) images() {
 		}
 		switch {
 		case !known:
-			hint := ""
-			if near := Nearest(name, imageNames); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			v.report(here, "unknown component; the images are %s%s", strings.Join(imageNames, ", "), hint)
+			v.report(here, "unknown component; the images are %s%s",
+				strings.Join(imageNames, ", "), suggest.Hint(name, imageNames))
 		case !imageReference.MatchString(image) || len(image) > 512:
 			v.report(here, "%s is not a whole image reference; write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3", quote(image), name)
 		}

@@ -12,6 +12,7 @@ import (
 	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/suggest"
 )
 
 // Explanation says what a file of a machine is, or where a value in it comes from.
@@ -46,7 +47,7 @@ func (e *Explanation) String() string {
 
 // Explain says what the file at a path is on a machine or, with a colon and a key behind the path, which stage of the rendering gave the
 // value there. The document goes through its stages once more, and the value is compared between them. Of a secret nothing is told but name and
-// generation. A *config.Unknown says that there is no such machine, file or key.
+// generation. A *suggest.Unknown says that there is no such machine, file or key.
 func Explain(c *assembly.Cluster, machine, asked string) (*Explanation, error) {
 	r := explainer{c}
 	m, err := r.byName(machine)
@@ -73,11 +74,11 @@ func Explain(c *assembly.Cluster, machine, asked string) (*Explanation, error) {
 		e.From = r.madeFrom(f, stages)
 		return e, nil
 	case f.Secret != "":
-		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
+		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
 	case credential.Holds(f.Content):
-		return nil, &config.Unknown{Message: fmt.Sprintf("%s holds a credential: no value of it is shown; kiln validate says where it comes from", f.Path)}
+		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds a credential: no value of it is shown; kiln validate says where it comes from", f.Path)}
 	case len(stages) == 0 || len(f.Shown) > 0:
-		return nil, &config.Unknown{Message: f.Path + " is not one document of YAML or JSON; leave the key out, and the file is explained"}
+		return nil, &suggest.Unknown{Message: f.Path + " is not one document of YAML or JSON; leave the key out, and the file is explained"}
 	}
 	e.Value, err = valueAt(f, key, stages)
 	return e, err
@@ -94,7 +95,7 @@ func (r explainer) byName(name string) (*plan.Machine, error) {
 		}
 		all = append(all, r.Plan.Machines[i].Name)
 	}
-	return nil, config.NoSuch(name, all, "there is no node or pool %q", name)
+	return nil, suggest.NoSuch(name, all, "there is no node or pool %q", name)
 }
 
 // fileAt returns the file that PATH or PATH:KEY names, and the key. Either may hold colons itself.
@@ -116,7 +117,7 @@ func fileAt(n *node.Node, asked string) (f *node.File, key string, err error) {
 	if len(same) > 0 {
 		all = same
 	}
-	return nil, "", config.NoSuch(name, all, "there is no file %s on %s", name, n.Name)
+	return nil, "", suggest.NoSuch(name, all, "there is no file %s on %s", name, n.Name)
 }
 
 // Origin returns the places in the configuration that a file of a machine comes from, in the order in

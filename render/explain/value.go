@@ -9,12 +9,13 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/suggest"
 )
 
 // valueAt returns the value at a key of a document, and which stages changed it.
 func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) {
 	var p config.Path
-	var unknown *config.Unknown
+	var unknown *suggest.Unknown
 	for _, s := range slices.Backward(stages) {
 		if !s.there {
 			continue
@@ -29,7 +30,7 @@ func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) 
 		}
 	}
 	if p == nil {
-		return nil, &config.Unknown{Message: f.Path + ": " + unknown.Message}
+		return nil, &suggest.Unknown{Message: f.Path + ": " + unknown.Message}
 	}
 	s := &config.Setting{Path: key}
 	var before any

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/suggest"
 )
 
 // secretKey matches keys under which people would write a secret.
@@ -25,7 +27,7 @@ func (d decoder) unknown(key *yaml.Node, fields *fieldList, t reflect.Type, at *
 		names[i] = fields.list[i].name
 	}
 	var hint string
-	near := Nearest(key.Value, names)
+	near := suggest.Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
 	switch {
 	case near != "" && strings.EqualFold(near, key.Value):
@@ -94,44 +96,4 @@ func cutLast(path string) (parent, last string, ok bool) {
 		return path[:i], path[i+1:], true
 	}
 	return "spec", path, path != ""
-}
-
-// Nearest returns the candidate that a misspelt word was most likely meant to be, or "".
-func Nearest(word string, candidates []string) string {
-	best, least := "", 1+min(3, max(1, len(word)/3))
-	if len(word) > 64 {
-		return ""
-	}
-	for _, c := range candidates {
-		if strings.EqualFold(c, word) {
-			return c
-		}
-		if n := distance(strings.ToLower(word), strings.ToLower(c)); n < least {
-			best, least = c, n
-		}
-	}
-	return best
-}
-
-// distance returns how many letters must be added, dropped, replaced or swapped with their neighbour to turn a into b.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }
