@@ -143,6 +143,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/review",
 			"kiln/render/suggest",
+			"kiln/render/yamlpath",
 		},
 		"kiln/render/assembly": {
 			"kiln/manifests",
@@ -181,6 +182,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/config": {
 			"kiln/render/credential",
 			"kiln/render/suggest",
+			"kiln/render/yamlpath",
 		},
 		"kiln/render/credential": nil,
 		"kiln/render/document": {
@@ -262,7 +264,10 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/suggest":  nil,
 		"kiln/render/terminal": nil,
-		"kiln/templates":       nil,
+		"kiln/render/yamlpath": {
+			"kiln/render/suggest",
+		},
+		"kiln/templates": nil,
 		"kiln/test/trees": {
 			"kiln/pki",
 			"kiln/render",

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln/render/suggest"
+	"kiln/render/yamlpath"
 )
 
 // Place is who decides about a value, and where that is written.
@@ -53,7 +54,7 @@ const byDefault = "default of kiln"
 
 // Place returns where a field stands and, as far as a path leads on from there, where the value at that path does. A field that the
 // configuration does not have has its default. by is the part of kiln behind the field, if there is one.
-func (c *Cluster) Place(field, by string, below Path) Place {
+func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
 	p := Place{Field: field, By: by}
 	if c.source == nil {
 		return p
@@ -69,7 +70,7 @@ func (c *Cluster) Place(field, by string, below Path) Place {
 	}
 	p.File = c.source.name
 	p.Line, p.Column = position(c.source.root, at)
-	if line, column, steps := (Document{n}).Position(below); steps > 0 {
+	if line, column, steps := yamlpath.NewDocument(n).Position(below); steps > 0 {
 		p.Line, p.Column = line, column
 	}
 	return p
@@ -174,7 +175,7 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	case structs[c.entryType(entry)].byName[first] != nil:
 		return c.clusterField(entry + "." + path)
 	}
-	known := append(names(asDocument(c).root), keysOf(reflect.TypeFor[Spec]())...)
+	known := append(asDocument(c).Names(), keysOf(reflect.TypeFor[Spec]())...)
 	known = append(append(known, keysOf(machineType)...), keysOf(c.entryType(entry))...)
 	return nil, suggest.NoSuch(first, known, "%q is neither a setting of a machine nor a field of cluster.yaml", path)
 }
@@ -205,21 +206,21 @@ func (c *Cluster) entryType(entry string) reflect.Type {
 }
 
 // asDocument is a value of ours as a document.
-func asDocument(v any) Document {
+func asDocument(v any) yamlpath.Document {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("config: a configuration cannot be written: " + err.Error())
 	}
-	return Documents(text)[0]
+	return yamlpath.Documents(text)[0]
 }
 
 // clusterField explains a field that no layer overrides; of a mapping, each value in it.
 func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	root := c.source.root
-	written, effective := Document{root}, asDocument(c)
+	written, effective := yamlpath.NewDocument(root), asDocument(c)
 	if parseWhere(root, path).inSpec() {
-		written.root, _ = member(written.root, "spec")
-		effective.root, _ = member(effective.root, "spec")
+		written, _ = written.Member("spec")
+		effective, _ = effective.Member("spec")
 	}
 	p, err := effective.Path(path)
 	if p == nil {
@@ -234,7 +235,7 @@ func (c *Cluster) clusterField(path string) ([]Setting, error) {
 		return nil, err
 	}
 	var out []Setting
-	for _, each := range effective.values(p) {
+	for _, each := range effective.Leaves(p) {
 		value, ok := written.Value(each)
 		if !ok {
 			value, _ = effective.Value(each)
@@ -267,7 +268,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 	merges := t == freeType || t == textsType
 	doc := asDocument(e.Machine)
 	layers := e.Layers()
-	docs := make([]Document, len(layers))
+	docs := make([]yamlpath.Document, len(layers))
 	for i, layer := range layers {
 		docs[i] = c.layerDocument(layer)
 	}
@@ -282,9 +283,9 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 		}
 		return nil, err
 	}
-	paths := []Path{p}
+	paths := []yamlpath.Path{p}
 	if merges {
-		if each := doc.values(p); len(each) > 0 {
+		if each := doc.Leaves(p); len(each) > 0 {
 			paths = each
 		}
 	}
@@ -296,7 +297,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 				continue
 			}
 			value, ok := docs[i].Value(p)
-			if merges && !ok && !docs[i].cuts(p) {
+			if merges && !ok && !docs[i].Blocks(p) {
 				continue // it says nothing of this key
 			}
 			s.Given = append(s.Given, Given{Value: value, Absent: !ok, Place: c.layerPlace(layer, name, p)})
@@ -307,24 +308,18 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 }
 
 // layerDocument is what a layer says, as the configuration has it.
-func (c *Cluster) layerDocument(layer *Effective) Document {
+func (c *Cluster) layerDocument(layer *Effective) yamlpath.Document {
 	if layer.Layer != layerDefault && c.source != nil {
 		if n, _ := find(c.source.root, parseWhere(c.source.root, layer.Layer)); n != nil {
-			return Document{n}
+			return yamlpath.NewDocument(n)
 		}
 	}
 	return asDocument(layer.own)
 }
 
 // layerPlace is where a layer says something of the value at a path, which begins with a field's name.
-func (c *Cluster) layerPlace(layer *Effective, name string, p Path) Place {
+func (c *Cluster) layerPlace(layer *Effective, name string, p yamlpath.Path) Place {
 	place := c.Place(layer.At(name), "", p[1:])
 	place.Field = layer.At(p.String())
 	return place
-}
-
-// cuts says that a path ends, before its end, at a value that is no mapping: what wider layers had below is gone.
-func (d Document) cuts(p Path) bool {
-	n, _, steps := d.reach(p)
-	return steps > 0 && n.Kind != yaml.MappingNode
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // where is the place of a value in the document: a chain of keys and list indices that ends at the root. It becomes
@@ -127,7 +129,7 @@ func parseWhere(root *yaml.Node, path string) *where {
 		}
 		if parent, _ := find(root, at); parent != nil && parent.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(parent.Content); i += 2 {
-				if k := parent.Content[i].Value; len(k) > len(key) && startsWithKey(path, k) {
+				if k := parent.Content[i].Value; len(k) > len(key) && yamlpath.StartsWithKey(path, k) {
 					key = k
 				}
 			}
@@ -138,10 +140,4 @@ func parseWhere(root *yaml.Node, path string) *where {
 		at, path = at.key(key), path[len(key):]
 	}
 	return at
-}
-
-// startsWithKey says whether path begins with the whole key k.
-func startsWithKey(path, k string) bool {
-	rest, ok := strings.CutPrefix(path, k)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -9,6 +9,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/yamlpath"
 )
 
 // sources are the entries of the configuration that a file without stages is made from, and the file that its text comes from.
@@ -42,7 +43,7 @@ func (r explainer) sourceOf(f *node.File, line, column int) config.Place {
 }
 
 // place is where it is written what the value at a path of an object is to be, as far as that can be told.
-func (r explainer) place(from plan.Origin, o manifests.Object, p config.Path) config.Place {
+func (r explainer) place(from plan.Origin, o manifests.Object, p yamlpath.Path) config.Place {
 	c := r.Plan.Config
 	if from == plan.Base {
 		file, text := manifests.File(o.Kind, o.Name)
@@ -69,8 +70,8 @@ func (r explainer) place(from plan.Origin, o manifests.Object, p config.Path) co
 }
 
 // inStream returns line and column of a value of an object in a stream of manifests, or of what is around it there.
-func inStream(stream []byte, o manifests.Object, p config.Path) (line, column int) {
-	for _, d := range config.Documents(stream) {
+func inStream(stream []byte, o manifests.Object, p yamlpath.Path) (line, column int) {
+	for _, d := range yamlpath.Documents(stream) {
 		if text(d, "kind") == o.Kind && text(d, "metadata.name") == o.Name {
 			line, column, _ = d.Position(p)
 		}
@@ -79,7 +80,7 @@ func inStream(stream []byte, o manifests.Object, p config.Path) (line, column in
 }
 
 // text returns the text at a path of a document, empty if there is none.
-func text(d config.Document, path string) string {
+func text(d yamlpath.Document, path string) string {
 	p, unknown := d.Path(path)
 	if unknown != nil {
 		return ""
@@ -90,10 +91,10 @@ func text(d config.Document, path string) string {
 }
 
 // inPatch returns line and column in a patch of what it says about the value at a path, or of what is around it; 0 of the patch as a whole.
-func inPatch(patch string, p config.Path) (line, column int) {
+func inPatch(patch string, p yamlpath.Path) (line, column int) {
 	best := 0
-	for _, d := range config.Documents([]byte(patch)) {
-		if d.Mapping() {
+	for _, d := range yamlpath.Documents([]byte(patch)) {
+		if d.IsMap() {
 			if l, c, steps := d.Position(p); steps > best {
 				best, line, column = steps, l, c
 			}

@@ -11,6 +11,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/yamlpath"
 )
 
 // pipeline is how a document is made: a run that can be watched, and which object of its streams the document is.
@@ -63,8 +64,8 @@ func (r explainer) pipeline(m *plan.Machine, file string) *pipeline {
 
 // stage is a document when somebody has had a say in it.
 type stage struct {
-	by    func(config.Path) config.Place // who that is, and where it is written what the value at a path is to be
-	doc   config.Document
+	by    func(yamlpath.Path) config.Place // who that is, and where it is written what the value at a path is to be
+	doc   yamlpath.Document
 	there bool // there was a document yet
 	piped bool // it is one of the stages that a document with patches goes through
 }
@@ -101,11 +102,11 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 			return stages, nil
 		}
 	}
-	docs := config.Documents(f.Content)
-	if len(docs) != 1 || !docs[0].Mapping() {
+	docs := yamlpath.Documents(f.Content)
+	if len(docs) != 1 || !docs[0].IsMap() {
 		return nil, nil
 	}
-	by := func(p config.Path) config.Place {
+	by := func(p yamlpath.Path) config.Place {
 		line, column, _ := docs[0].Position(p)
 		return r.sourceOf(f, line, column)
 	}
@@ -116,7 +117,7 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 	out := make([]stage, len(versions))
 	for n, v := range versions {
-		out[n] = stage{by: func(config.Path) config.Place { return config.Place{By: v.from.By, Field: v.from.Field} }, piped: true}
+		out[n] = stage{by: func(yamlpath.Path) config.Place { return config.Place{By: v.from.By, Field: v.from.Field} }, piped: true}
 		i := slices.IndexFunc(v.objects, p.is)
 		if i < 0 {
 			continue
@@ -128,8 +129,8 @@ func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 				return nil, err
 			}
 		}
-		out[n].doc, out[n].there = config.Documents(o.YAML)[0], true
-		out[n].by = func(at config.Path) config.Place { return r.place(v.from, o, at) }
+		out[n].doc, out[n].there = yamlpath.Documents(o.YAML)[0], true
+		out[n].by = func(at yamlpath.Path) config.Place { return r.place(v.from, o, at) }
 	}
 	return out, nil
 }

@@ -10,11 +10,12 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/suggest"
+	"kiln/render/yamlpath"
 )
 
 // valueAt returns the value at a key of a document, and which stages changed it.
 func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) {
-	var p config.Path
+	var p yamlpath.Path
 	var unknown *suggest.Unknown
 	for _, s := range slices.Backward(stages) {
 		if !s.there {

@@ -1,4 +1,4 @@
-package config
+package yamlpath
 
 import (
 	"fmt"
@@ -11,25 +11,8 @@ import (
 	"kiln/render/suggest"
 )
 
-// Document is a YAML document in which values are found by their paths. No path leads through an alias.
-type Document struct{ root *yaml.Node }
-
-// Documents reads a stream of YAML documents as far as it is YAML; empty ones are left out.
-func Documents(stream []byte) (docs []Document) {
-	dec := yaml.NewDecoder(strings.NewReader(string(stream)))
-	for {
-		var n yaml.Node
-		if dec.Decode(&n) != nil {
-			return docs
-		}
-		if len(n.Content) > 0 && n.Content[0].ShortTag() != "!!null" {
-			docs = append(docs, Document{n.Content[0]})
-		}
-	}
-}
-
-// Path leads to one value of a document. An element of a list counts by its name where it has one, so that the path leads to the same
-// thing in another version of the document.
+// Path leads to one value of a document. It names an element of a list by the element's name, where
+// it has one, so that it leads to the same thing in another version of the document.
 type Path []segment
 
 // segment is one step of a path.
@@ -42,21 +25,21 @@ type segment struct {
 type segmentKind int
 
 const (
-	byKey     segmentKind = iota // into a mapping
+	byKey     segmentKind = iota // into a map
 	byNumber                     // [3]
 	byName                       // [etcd]
-	valueOf                      // .v: the value of the element {name: v, value: …}
-	flagValue                    // [--v]: what stands behind the = of the text --v=…
-	flagWhole                    // the text itself
+	valueOf                      // .v: the value of the element {name: v, value: ...}
+	flagValue                    // [--v]: what follows the = of the string --v=...
+	flagWhole                    // the whole string --v=...
 )
 
 // dashes begin a flag.
 const dashes = "--"
 
-// nameKeys are the keys by whose values the elements of lists are known.
+// nameKeys are the keys under which the elements of lists have their names.
 var nameKeys = []string{"name", "path", "key", "host"}
 
-// String returns the path as it is written.
+// String returns the path as people write it.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -75,9 +58,21 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Path reads the path of a value that the document has: keys with dots between them; [3] or [etcd] for an element of a list, by its number or
-// name; [--v] for a flag of a command. A flag alone is looked for in all commands. Keys may hold dots themselves: the longest one
-// that the document has wins. It fails if there is nothing there.
+// Keys returns the keys of a path; it has an empty one for an element of a list.
+func (p Path) Keys() []string {
+	out := make([]string, len(p))
+	for i, s := range p {
+		if s.kind == byKey {
+			out[i] = s.key
+		}
+	}
+	return out
+}
+
+// Path reads the path of a value that the document has. A path has keys with dots between them.
+// [3] or [etcd] is an element of a list, by its number or name; [--v] is a flag of a command. A
+// path that is a flag alone (--v) is looked for in all commands. Keys may contain dots themselves:
+// the longest key that the document has wins. The error comes when there is no such value.
 func (d Document) Path(text string) (Path, *suggest.Unknown) {
 	if strings.HasPrefix(text, dashes) {
 		return d.flag(text)
@@ -88,18 +83,19 @@ func (d Document) Path(text string) (Path, *suggest.Unknown) {
 		s, after := next(n, rest)
 		value, _ := s.step(n)
 		if value == nil {
-			around := ""
+			parent := ""
 			if len(p) > 0 {
-				around = " below " + p.String()
+				parent = " below " + p.String()
 			}
-			return nil, suggest.NoSuch(s.key, names(n), "there is no %q%s", s.key, around)
+			return nil, suggest.NoSuch(s.key, names(n), "there is no %q%s", s.key, parent)
 		}
 		p, n, rest = append(p, s), value, after
 	}
 	return p, nil
 }
 
-// next reads the first step of a path, which leads on from n, and returns the rest.
+// next reads the first step of a path that leads on from n. It returns the step and the text after
+// it.
 func next(n *yaml.Node, text string) (s segment, rest string) {
 	if inner, after, ok := strings.Cut(text, "]"); ok && inner != "" && inner[0] == '[' {
 		inner = inner[1:]
@@ -117,7 +113,7 @@ func next(n *yaml.Node, text string) (s segment, rest string) {
 		key = text[:i]
 	}
 	for _, known := range names(n) {
-		if len(known) > len(key) && startsWithKey(text, known) {
+		if len(known) > len(key) && StartsWithKey(text, known) {
 			key = known
 		}
 	}
@@ -128,7 +124,14 @@ func next(n *yaml.Node, text string) (s segment, rest string) {
 	return s, text[len(key):]
 }
 
-// element is the step to the i-th element of a list: by its name or flag, if no other element has the same.
+// StartsWithKey reports whether the first key of a path is key.
+func StartsWithKey(path, key string) bool {
+	rest, ok := strings.CutPrefix(path, key)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// element returns the step to the i-th element of a list: by the element's name or flag, unless
+// another element has the same.
 func element(n *yaml.Node, i int) segment {
 	s := segment{kind: byNumber, key: strconv.Itoa(i), index: i}
 	value, _ := s.step(n)
@@ -155,7 +158,7 @@ func lastIndex(list []string, word string) int {
 	return -1
 }
 
-// names are the keys of a mapping, or what the elements of a list are known by.
+// names returns the keys of a map, or the names of a list's elements.
 func names(n *yaml.Node) (out []string) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -172,7 +175,7 @@ func names(n *yaml.Node) (out []string) {
 	return out
 }
 
-// nameOf is what an element of a list is known by: its name or, in a command, its flag; empty if its number alone.
+// nameOf returns the name of a list's element or, in a command, its flag; "" if it has neither.
 func nameOf(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		if flag, _, ok := strings.Cut(n.Value, "="); ok && strings.HasPrefix(flag, dashes) {
@@ -188,8 +191,8 @@ func nameOf(n *yaml.Node) string {
 	return ""
 }
 
-// member returns the value of a mapping's key and the key, nil if there is none.
-func member(n *yaml.Node, key string) (value, at *yaml.Node) {
+// member returns the value under a key of a map, and the key's node; nil if there is none.
+func member(n *yaml.Node, key string) (value, keyNode *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
@@ -201,18 +204,8 @@ func member(n *yaml.Node, key string) (value, at *yaml.Node) {
 	return nil, nil
 }
 
-// Keys returns the keys of a path; an element of a list has an empty one.
-func (p Path) Keys() []string {
-	out := make([]string, len(p))
-	for i, s := range p {
-		if s.kind == byKey {
-			out[i] = s.key
-		}
-	}
-	return out
-}
-
-// step takes a step from n, and returns the key that it goes by as well if that is one of a mapping. It returns nil if it leads nowhere.
+// step takes one step from n. It returns the value there and, in a map, the key's node; nil if the
+// step leads nowhere. The values of a flag that stands in a command more than once are a list.
 func (s segment) step(n *yaml.Node) (value, key *yaml.Node) {
 	if s.kind == byKey {
 		return member(n, s.key)
@@ -233,14 +226,14 @@ func (s segment) step(n *yaml.Node) (value, key *yaml.Node) {
 			}
 		case valueOf:
 			if nameOf(e) == s.key {
-				if v, at := member(e, "value"); v != nil {
-					return v, at
+				if v, keyNode := member(e, "value"); v != nil {
+					return v, keyNode
 				}
 				return e, nil
 			}
 		case flagValue:
 			if _, text, ok := strings.Cut(e.Value, "="); ok && nameOf(e) == s.key {
-				flags = append(flags, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.SingleQuotedStyle, Value: text, Line: e.Line, Column: e.Column})
+				flags = append(flags, stringAt(text, e))
 			}
 		}
 	}
@@ -250,19 +243,31 @@ func (s segment) step(n *yaml.Node) (value, key *yaml.Node) {
 	case 1:
 		return flags[0], nil
 	}
-	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: flags, Line: flags[0].Line, Column: flags[0].Column}, nil
+	first := flags[0]
+	return &yaml.Node{
+		Kind: yaml.SequenceNode, Tag: "!!seq", Content: flags,
+		Line: first.Line, Column: first.Column,
+	}, nil
+}
+
+// stringAt returns a string that stands where n does.
+func stringAt(text string, n *yaml.Node) *yaml.Node {
+	return &yaml.Node{
+		Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.SingleQuotedStyle, Value: text,
+		Line: n.Line, Column: n.Column,
+	}
 }
 
 // flag looks for a flag in all commands of a document.
 func (d Document) flag(name string) (Path, *suggest.Unknown) {
 	var found Path
-	var all []string
+	var known []string
 	var walk func(n *yaml.Node, at Path)
 	walk = func(n *yaml.Node, at Path) {
 		switch n.Kind {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
-				walk(n.Content[i+1], append(slices.Clip(at), segment{kind: byKey, key: n.Content[i].Value}))
+				walk(n.Content[i+1], at.below(n.Content[i].Value))
 			}
 		case yaml.SequenceNode:
 			s := segment{kind: flagValue, key: name}
@@ -271,7 +276,7 @@ func (d Document) flag(name string) (Path, *suggest.Unknown) {
 			}
 			for i, e := range n.Content {
 				if e.Kind == yaml.ScalarNode && nameOf(e) != "" {
-					all = append(all, nameOf(e))
+					known = append(known, nameOf(e))
 				}
 				walk(e, append(slices.Clip(at), element(n, i)))
 			}
@@ -279,56 +284,12 @@ func (d Document) flag(name string) (Path, *suggest.Unknown) {
 	}
 	walk(d.root, nil)
 	if found == nil {
-		return nil, suggest.NoSuch(name, all, "there is no flag %s", name)
+		return nil, suggest.NoSuch(name, known, "there is no flag %s", name)
 	}
 	return found, nil
 }
 
-// reach goes along a path as far as it leads, and returns the value there, its key if it has one, and the number of steps.
-func (d Document) reach(p Path) (value, key *yaml.Node, steps int) {
-	value = d.root
-	for i, s := range p {
-		n, at := s.step(value)
-		if n == nil {
-			return value, key, i
-		}
-		value, key = n, at
-	}
-	return value, key, len(p)
-}
-
-// Value returns the value at a path, and whether there is one.
-func (d Document) Value(p Path) (value any, ok bool) {
-	n, _, steps := d.reach(p)
-	if steps < len(p) || n.Decode(&value) != nil {
-		return nil, false
-	}
-	return value, true
-}
-
-// Position returns line and column of the value at a path or, if that does not lead so far, of where it ends, and after how many steps.
-func (d Document) Position(p Path) (line, column, steps int) {
-	n, key, steps := d.reach(p)
-	if key != nil && n.Kind != yaml.ScalarNode && n.Line > key.Line {
-		n = key
-	}
-	return n.Line, n.Column, steps
-}
-
-// Mapping says that the document is a mapping.
-func (d Document) Mapping() bool { return d.root.Kind == yaml.MappingNode }
-
-// values returns the paths of all values at and below a path that are no mappings, or empty ones.
-func (d Document) values(p Path) (paths []Path) {
-	n, _, steps := d.reach(p)
-	if steps < len(p) {
-		return nil
-	}
-	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
-		return []Path{p}
-	}
-	for _, key := range names(n) {
-		paths = append(paths, d.values(append(slices.Clip(p), segment{kind: byKey, key: key}))...)
-	}
-	return paths
+// below returns the path of a key below p.
+func (p Path) below(key string) Path {
+	return append(slices.Clip(p), segment{kind: byKey, key: key})
 }

@@ -1,0 +1,39 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestExplainLayers: a setting is what its layers make of it; each is told that said something of it, the narrowest first.
+func TestExplainLayers(t *testing.T) {
+	t.Parallel()
+	c := parse(t, header+`  endpoint: api.example.com
+  network: {cni: none}
+  machines:
+    os: flatcar
+    kubelet: {evictionHard: {memory.available: 100Mi}}
+    proxy: {http: "http://a.example.com:1"}
+  workers: {machines: {kubelet: {evictionHard: {memory.available: 200Mi}}}}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: w-1, role: worker, addresses: [10.0.0.21], kubelet: {evictionHard: null}, proxy: {}}
+`, nil)
+	for path, want := range map[string]string{
+		"kubelet.evictionHard": "kubelet.evictionHard: null\n  set by cluster.yaml:15:79 nodes[1].kubelet.evictionHard\n" +
+			"  before: {\"memory.available\":\"200Mi\"} by cluster.yaml:12:48 workers.machines.kubelet.evictionHard\n" +
+			"  before: {\"memory.available\":\"100Mi\"} by cluster.yaml:10:29 machines.kubelet.evictionHard\n",
+		"kubelet.evictionHard.memory.available": "kubelet.evictionHard.memory.available: not set\n  removed by cluster.yaml:15:79 nodes[1].kubelet.evictionHard.memory.available\n" +
+			"  before: 200Mi by cluster.yaml:12:67 workers.machines.kubelet.evictionHard.memory.available\n" +
+			"  before: 100Mi by cluster.yaml:10:48 machines.kubelet.evictionHard.memory.available\n",
+		"proxy.http":             "proxy.http: not set\n  removed by cluster.yaml:15:93 nodes[1].proxy.http\n  before: http://a.example.com:1 by cluster.yaml:11:19 machines.proxy.http\n",
+		"arch":                   "arch: amd64\n  set by default of kiln (arch)\n",
+		"controlPlane.scheduler": "controlPlane.scheduler: not set\n  nobody sets it; what that means: kiln explain controlPlane.scheduler\n",
+	} {
+		settings, err := c.Explain("w-1", path)
+		require.NoError(t, err, path)
+		require.Len(t, settings, 1, path)
+		require.Equal(t, want, settings[0].String())
+	}
+}
