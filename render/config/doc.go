@@ -2,7 +2,7 @@ package config
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,10 +13,11 @@ import (
 	"sync"
 )
 
-// typesSource is types.go: its comments are the reference documentation of cluster.yaml, so the program carries it.
+// typesSource holds the files with the types of cluster.yaml. Their comments are its reference
+// documentation, so the program carries them.
 //
-//go:embed types.go
-var typesSource string
+//go:embed types*.go
+var typesSource embed.FS
 
 // FieldDoc is the documentation of one field of cluster.yaml.
 type FieldDoc struct {
@@ -191,13 +192,29 @@ func fieldText(t reflect.Type, f *field) string {
 	return docs()[elem(sf.Type).Name()]
 }
 
-// docs returns the comments of types.go, by "Type" and "Type.Field".
+// docs returns the comments of the types, by "Type" and "Type.Field".
 var docs = sync.OnceValue(func() map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "types.go", typesSource, parser.ParseComments)
+	files, err := typesSource.ReadDir(".")
 	if err != nil {
-		panic("config: types.go: " + err.Error()) // it has been compiled
+		panic("config: types: " + err.Error()) // they are in the program
 	}
 	texts := map[string]string{}
+	for _, f := range files {
+		source, err := typesSource.ReadFile(f.Name())
+		if err != nil {
+			panic("config: types: " + err.Error())
+		}
+		addComments(texts, f.Name(), source)
+	}
+	return texts
+})
+
+// addComments adds the comments of one file's types to texts.
+func addComments(texts map[string]string, name string, source []byte) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+	if err != nil {
+		panic("config: types: " + err.Error()) // it has been compiled
+	}
 	for _, decl := range file.Decls {
 		general, ok := decl.(*ast.GenDecl)
 		if !ok || general.Tok != token.TYPE {
@@ -217,8 +234,7 @@ var docs = sync.OnceValue(func() map[string]string {
 			}
 		}
 	}
-	return texts
-})
+}
 
 // oneLine returns a comment's text without line ends.
 func oneLine(c *ast.CommentGroup) string {
