@@ -22,8 +22,9 @@ var (
 	decimalFloat = regexp.MustCompile(`^-?(0|[1-9][0-9]*)\.[0-9]+([eE][+-]?[0-9]+)?$`)
 )
 
-// truthWord matches what some YAML parsers read as truth values and others as texts (https://yaml.org/type/bool.html).
-var truthWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
+// booleanWord matches what some YAML parsers read as booleans and others as strings
+// (https://yaml.org/type/bool.html).
+var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
 
 // decoder fills the types from a document. It walks the document itself, so every complaint has a line, and accepts
 // only what every YAML parser reads in the same way.
@@ -44,7 +45,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *where) {
 		}
 	case t == freeType:
 		if n.Kind != yaml.MappingNode {
-			d.wrongKind(n, "a mapping", at)
+			d.wrongKind(n, kindMap, at)
 		} else {
 			v.Set(reflect.ValueOf(d.free(n, at)))
 		}
@@ -81,10 +82,10 @@ func (d decoder) plain(n *yaml.Node, at *where) bool {
 		d.breakAt(n, at, "aliases (*%s) are not allowed; write the value out", n.Value)
 		return false
 	case n.Style&yaml.TaggedStyle != 0:
-		d.breakAt(n, at, "tags (%s) are not allowed; remove it, and quote the value if it is a text", n.Tag)
+		d.breakAt(n, at, "tags (%s) are not allowed; remove it, and quote the value if it is a string", n.Tag)
 		return false
 	case n.Style == 0 && d.beginsWith(n, '!'):
-		d.breakAt(n, at, "tags (!) are not allowed; remove it, and quote the value if it is a text")
+		d.breakAt(n, at, "tags (!) are not allowed; remove it, and quote the value if it is a string")
 		return false
 	case at.depth() > maxDepth:
 		d.breakAt(n, at, "is nested too deeply; at most %d levels are read", maxDepth)
@@ -110,20 +111,13 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 	return len(line) > 0 && line[0] == c
 }
 
-// wrongKind reports a list where a mapping is due, and the like.
+// wrongKind reports a value of another kind than want, such as a list where a map belongs.
 func (d decoder) wrongKind(n *yaml.Node, want string, at *where) {
 	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!null" {
-		d.breakAt(n, at, "has no value; write %s or remove the key", want)
+		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
 		return
 	}
-	remedy := ""
-	switch want {
-	case "a list":
-		remedy = "; write each entry on a line of its own behind \"- \""
-	case "a mapping":
-		remedy = "; write its fields as key: value"
-	}
-	d.breakAt(n, at, "want %s, got %s%s", want, kindOf(n), remedy)
+	d.breakAt(n, at, "want a %s, got %s%s", want, aKind(n), remedies[want])
 }
 
 // pairs calls f for every key of a mapping that is a plain word and stands there for the first time.
@@ -155,7 +149,7 @@ func (d decoder) pairs(n *yaml.Node, at *where, f func(key, value *yaml.Node, at
 		case key.Kind == yaml.AliasNode:
 			d.badKey(key, at, "aliases (*%s) are not allowed; write the key out", key.Value)
 		case key.Kind != yaml.ScalarNode:
-			d.badKey(key, at, "a key is a word, got %s; if this was meant as a value, put it into quotes", kindOf(key))
+			d.badKey(key, at, "a key is a string, got %s; if this was meant as a value, put it into quotes", aKind(key))
 		case key.ShortTag() == "!!merge":
 			d.breakAt(key, here, "merge keys are not allowed; write the fields out")
 		case key.Style&yaml.TaggedStyle != 0:
@@ -183,7 +177,7 @@ func (d decoder) badKey(key *yaml.Node, mapping *where, format string, args ...a
 // mapping decodes a mapping with known keys.
 func (d decoder) mapping(n *yaml.Node, v reflect.Value, at *where) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongKind(n, "a mapping", at)
+		d.wrongKind(n, kindMap, at)
 		return
 	}
 	fields := structs[v.Type()]
@@ -262,7 +256,7 @@ func zeroText(n *yaml.Node) string {
 	case n.Kind != yaml.ScalarNode:
 		return "an empty list"
 	case n.Value == "":
-		return "an empty text"
+		return "an empty string"
 	}
 	return n.Value
 }
@@ -273,7 +267,7 @@ func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def ==
 // list decodes a list.
 func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *where) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongKind(n, "a list", at)
+		d.wrongKind(n, kindList, at)
 		return
 	}
 	count := len(n.Content)
@@ -293,7 +287,7 @@ func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *where) {
 // texts decodes a mapping whose keys are free and whose values are texts.
 func (d decoder) texts(n *yaml.Node, v reflect.Value, at *where) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongKind(n, "a mapping", at)
+		d.wrongKind(n, kindMap, at)
 		return
 	}
 	m := make(map[string]string, len(n.Content)/2)
@@ -310,10 +304,10 @@ func (d decoder) texts(n *yaml.Node, v reflect.Value, at *where) {
 
 // freeKey reports a key that some parsers read as something else than a text.
 func (d decoder) freeKey(key *yaml.Node, at *where) bool {
-	if key.Style != 0 || key.ShortTag() == "!!str" && !truthWord.MatchString(key.Value) {
+	if key.Style != 0 || key.ShortTag() == "!!str" && !booleanWord.MatchString(key.Value) {
 		return d.characters(key, at)
 	}
-	d.breakAt(key, at, "this key is not read as a text everywhere; write it in quotes: %q", key.Value)
+	d.breakAt(key, at, "not every program reads this key as a string; write it in quotes: %q", key.Value)
 	return false
 }
 
@@ -321,16 +315,16 @@ func (d decoder) freeKey(key *yaml.Node, at *where) bool {
 // of the field may know better what is wrong.
 func (d decoder) text(n *yaml.Node, at *where) (string, bool) {
 	if n.Kind != yaml.ScalarNode {
-		d.wrongKind(n, "a text", at)
+		d.wrongKind(n, kindString, at)
 		return "", false
 	}
 	if n.Style == 0 {
 		switch tag := n.ShortTag(); {
 		case tag == "!!null":
-			d.wrongKind(n, "a text", at)
+			d.wrongKind(n, kindString, at)
 			return "", false
-		case tag == "!!bool" || truthWord.MatchString(n.Value):
-			d.breakAt(n, at, "%s without quotes is read as a truth value; write %q", n.Value, n.Value)
+		case tag == "!!bool" || booleanWord.MatchString(n.Value):
+			d.breakAt(n, at, "%s without quotes is read as a boolean; write %q", n.Value, n.Value)
 			return "", false
 		case tag == "!!int" || tag == "!!float":
 			d.softAt(n, at, "%s without quotes is read as a number; write %q", n.Value, n.Value)
@@ -378,7 +372,7 @@ var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$
 // bool decodes true or false.
 func (d decoder) bool(n *yaml.Node, v reflect.Value, at *where) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.wrongKind(n, "true or false", at)
+		d.wrongKind(n, kindBoolean, at)
 		return
 	}
 	switch {
@@ -386,14 +380,14 @@ func (d decoder) bool(n *yaml.Node, v reflect.Value, at *where) {
 		v.SetBool(true)
 	case n.Style == 0 && n.Value == "false":
 	default:
-		d.breakAt(n, at, "%s is neither true nor false; write one of them, without quotes", shown(n))
+		d.breakAt(n, at, "%s is not a boolean; write true or false, without quotes", shown(n))
 	}
 }
 
 // int decodes a whole number in decimal digits.
 func (d decoder) int(n *yaml.Node, v reflect.Value, at *where) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.wrongKind(n, "a number", at)
+		d.wrongKind(n, kindNumber, at)
 		return
 	}
 	if n.Style != 0 || !decimalInt.MatchString(n.Value) {
@@ -465,20 +459,20 @@ func (d decoder) free(n *yaml.Node, at *where) any {
 		return nil
 	case n.Value == "true" || n.Value == "false":
 		return n.Value == "true"
-	case tag == "!!bool" || truthWord.MatchString(n.Value):
-		d.breakAt(n, at, "%s is read as a truth value by some programs and as a text by others; write true, false, or %q", n.Value, n.Value)
+	case tag == "!!bool" || booleanWord.MatchString(n.Value):
+		d.breakAt(n, at, "%s is read as a boolean by some programs and as a string by others; write true, false, or %q", n.Value, n.Value)
 	case tag == "!!int" && decimalInt.MatchString(n.Value):
 		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
 			return i
 		}
-		d.breakAt(n, at, "%s is out of range; write it in quotes if it is a text", n.Value)
+		d.breakAt(n, at, "%s is out of range; write it in quotes if it is a string", n.Value)
 	case tag == "!!float" && decimalFloat.MatchString(n.Value):
 		if x, err := strconv.ParseFloat(n.Value, 64); err == nil {
 			return x
 		}
-		d.breakAt(n, at, "%s is out of range; write it in quotes if it is a text", n.Value)
+		d.breakAt(n, at, "%s is out of range; write it in quotes if it is a string", n.Value)
 	case tag == "!!int" || tag == "!!float":
-		d.breakAt(n, at, "%s is not a plain decimal number; write it without leading zeros, _ or 0x, or in quotes if it is a text", n.Value)
+		d.breakAt(n, at, "%s is not a plain decimal number; write it without leading zeros, _ or 0x, or in quotes if it is a string", n.Value)
 	default:
 		d.characters(n, at)
 	}

@@ -22,7 +22,7 @@ var typesSource embed.FS
 // FieldDoc is the documentation of one field of cluster.yaml.
 type FieldDoc struct {
 	Path     string   `json:"path"`              // as in messages: without the leading "spec." and without list indices
-	Type     string   `json:"type"`              // text, number, true or false, duration, mapping, mapping of texts, list of …
+	Type     string   `json:"type"`              // string, number, boolean, duration, map, map of strings, list of …
 	Required bool     `json:"required"`          // whether an absent field is a mistake
 	Default  string   `json:"default,omitempty"` // the value of an absent field, as YAML
 	Enum     []string `json:"enum,omitempty"`    // the allowed values, if they are few
@@ -38,7 +38,7 @@ func Field(path string) (FieldDoc, bool) {
 	path = withoutIndices(path)
 	t := reflect.TypeFor[Cluster]()
 	if path == "" {
-		return FieldDoc{Type: "mapping", Required: true, Text: docs()[t.Name()], Fields: keysOf(t)}, true
+		return FieldDoc{Type: kindMap, Required: true, Text: docs()[t.Name()], Fields: keysOf(t)}, true
 	}
 	if rest, ok := strings.CutPrefix(path, "spec."); ok {
 		path, t = rest, reflect.TypeFor[Spec]()
@@ -148,24 +148,22 @@ func keysOf(t reflect.Type) []string {
 func typeName(t reflect.Type) string {
 	switch {
 	case t == durationType:
-		return "duration"
+		return kindDuration
 	case t == textsType:
-		return "mapping of texts"
+		return "map of strings"
 	case t.Kind() == reflect.Pointer:
 		return typeName(t.Elem())
 	case t.Kind() == reflect.Slice:
-		return "list of " + plural[typeName(t.Elem())]
+		return kindList + " of " + typeName(t.Elem()) + "s"
 	case t.Kind() == reflect.String:
-		return "text"
+		return kindString
 	case t.Kind() == reflect.Bool:
-		return "true or false"
+		return kindBoolean
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint32:
-		return "number"
+		return kindNumber
 	}
-	return "mapping"
+	return kindMap
 }
-
-var plural = map[string]string{"text": "texts", "number": "numbers", "mapping": "mappings"}
 
 // defaultText returns a field's default as YAML.
 func defaultText(f *field, t reflect.Type) string {

@@ -14,26 +14,26 @@ func TestField(t *testing.T) {
 	t.Parallel()
 	cni, ok := config.Field("network.cni")
 	require.True(t, ok)
-	require.Equal(t, "text", cni.Type)
+	require.Equal(t, "string", cni.Type)
 	require.Equal(t, "routed", cni.Default)
 	require.Equal(t, []string{"routed", "none"}, cni.Enum)
 	require.True(t, strings.HasPrefix(cni.Text, "cni is how pods reach each other."))
 
 	rows := []struct{ path, kind, def string }{
-		{"", "mapping", ""},
-		{"spec", "mapping", ""},
-		{"spec.network.podSubnets", "list of texts", "[10.244.0.0/16]"},
+		{"", "map", ""},
+		{"spec", "map", ""},
+		{"spec.network.podSubnets", "list of strings", "[10.244.0.0/16]"},
 		{"network.nodeMaskSizes", "list of numbers", ""},
-		{"nodes", "list of mappings", ""},
-		{"nodes[3].addresses", "list of texts", ""},
-		{"nodes.os", "text", ""},
+		{"nodes", "list of maps", ""},
+		{"nodes[3].addresses", "list of strings", ""},
+		{"nodes.os", "string", ""},
 		{"pools.tokenLifetime", "duration", "168h"},
-		{"machines.labels", "mapping of texts", ""},
-		{"machines.taints", "list of mappings", ""},
-		{"machines.kubelet", "mapping", ""},
-		{"controlPlane.etcd.external.caFrom", "text", ""},
-		{"controlPlane.etcd.allowEvenMembers", "true or false", ""},
-		{"metadata.name", "text", ""},
+		{"machines.labels", "map of strings", ""},
+		{"machines.taints", "list of maps", ""},
+		{"machines.kubelet", "map", ""},
+		{"controlPlane.etcd.external.caFrom", "string", ""},
+		{"controlPlane.etcd.allowEvenMembers", "boolean", ""},
+		{"metadata.name", "string", ""},
 		{"dns.replicas", "number", "2"},
 	}
 	for _, row := range rows {
@@ -79,7 +79,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 func TestFieldString(t *testing.T) {
 	t.Parallel()
 	d, _ := config.Field("controlPlane.etcd.external")
-	require.Equal(t, `controlPlane.etcd.external (mapping)
+	require.Equal(t, `controlPlane.etcd.external (map)
 
   external names an etcd cluster that somebody else runs; the control planes then have no members.
 
@@ -90,7 +90,7 @@ Fields:
   keyFrom    keyFrom is the file with that certificate's private key (PEM)
 `, d.String())
 	d, _ = config.Field("network.proxy")
-	require.Equal(t, `network.proxy (text, default nftables)
+	require.Equal(t, `network.proxy (string, default nftables)
   one of nftables, iptables, none
 
   proxy is kube-proxy's mode; none leaves kube-proxy out.

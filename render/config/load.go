@@ -195,7 +195,7 @@ func (l *loader) once(kind, name string, at *where, read func(clean string, info
 	if !known {
 		err = checkName(name)
 		if err == nil && l.dir == nil {
-			err = errors.New("names a file, but this configuration has no folder; write the text itself")
+			err = errors.New("names a file, but this configuration has no folder; write the content itself")
 		}
 		if err == nil {
 			err = l.notRendered(clean)

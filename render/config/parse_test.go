@@ -356,5 +356,5 @@ func TestParsePublic(t *testing.T) {
 	require.ErrorContains(t, err, "certFrom")
 	dir["client.crt"], dir["b"] = certificate, &fstest.MapFile{}
 	_, err = config.ParsePublic("cluster.yaml", text, dir)
-	require.ErrorContains(t, err, "has no text", "what is there is checked")
+	require.ErrorContains(t, err, "is empty; write the commands for sh", "what is there is checked")
 }

@@ -36,7 +36,7 @@ type source struct {
 // returns nil if there is no mapping to go on with.
 func readDocument(data []byte, r *reporter) *yaml.Node {
 	if len(data) > maxBytes {
-		r.add(0, 0, "", fmt.Sprintf("has %d bytes; at most 4 MiB (%d) are read. Put long texts into files and name them with contentFrom", len(data), maxBytes))
+		r.add(0, 0, "", fmt.Sprintf("has %d bytes; at most 4 MiB (%d) are read. Put long strings into files and name them with contentFrom", len(data), maxBytes))
 		return nil
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
@@ -51,7 +51,7 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 		return nil
 	}
 	if n := countValues(data); n > maxValues {
-		r.add(0, 0, "", fmt.Sprintf("has about %d lines and list items; at most %d are read. Split the machines into several clusters, or put long texts into files", n, maxValues))
+		r.add(0, 0, "", fmt.Sprintf("has about %d lines and list items; at most %d are read. Split the machines into several clusters, or put long strings into files", n, maxValues))
 		return nil
 	}
 
@@ -83,7 +83,7 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 		r.add(0, 0, "", noDocument)
 		return nil
 	case root.Kind != yaml.MappingNode:
-		r.add(root.Line, root.Column, "", "want a mapping that begins with apiVersion: "+APIVersion+", got "+kindOf(root))
+		r.add(root.Line, root.Column, "", "want a map that begins with apiVersion: "+APIVersion+", got "+aKind(root))
 		return nil
 	}
 	return root
@@ -201,9 +201,9 @@ func reportSyntax(err error, data []byte, reached int, r *reporter) {
 		r.add(line, 0, "", fmt.Sprintf("is nested too deeply; at most %d levels are read", maxDepth))
 		return
 	case strings.Contains(message, "mapping values are not allowed"):
-		advice = `check the indentation, and put a text that holds ": " into quotes`
+		advice = `check the indentation, and put a string that contains ": " into quotes`
 	case strings.Contains(message, "cannot start any token"):
-		advice = "put a text that begins with @, ` or % into quotes"
+		advice = "put a string that begins with @, ` or % into quotes"
 	case strings.Contains(message, "unexpected end of stream"):
 		advice = "a quote or bracket is not closed"
 	case strings.Contains(message, "escape"):
@@ -233,25 +233,4 @@ func lineAt(data []byte, line int) []byte {
 		data = data[min(len(data), nextLine(data, 0)+1):]
 	}
 	return data[:nextLine(data, 0)]
-}
-
-// kindOf names what a node is, for messages.
-func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias"
-	}
-	switch n.ShortTag() {
-	case "!!null":
-		return "nothing"
-	case "!!bool":
-		return "a truth value"
-	case "!!int", "!!float":
-		return "a number"
-	}
-	return "a text"
 }

@@ -115,7 +115,7 @@ func (d *Delivery) Fetches() bool { return d.Mode != "" && d.Mode != "whole" }
 type Arg struct {
 	// Name is the flag without dashes.
 	Name string `json:"name" example:"audit-log-maxage"`
-	// Value is the flag's value; quote what YAML would read as a number or truth value.
+	// Value is the flag's value; quote what YAML would read as a number or boolean.
 	Value string `json:"value" example:"\"30\""`
 }
 

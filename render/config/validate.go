@@ -153,7 +153,7 @@ func (v *checker) oneText(text, from, textKey, fromKey string, at *where) bool {
 	case hasText && hasFrom:
 		v.report(at.key(fromKey), "stands beside %s; write one of the two", textKey)
 	case !hasText && !hasFrom:
-		v.report(at, "has no text; write %s, or name a file with %s", textKey, fromKey)
+		v.report(at, "is empty; write %s, or name a file with %s", textKey, fromKey)
 	case !hasText && from == "":
 		v.report(at.key(fromKey), "is empty; name a file beside cluster.yaml")
 	default:

@@ -8,8 +8,8 @@ import (
 
 // cloudKeys are the keys of cloud-init's user-data that are passed on, and the kinds of their values (cloud-init's schema, 22.4 to 26.2).
 var cloudKeys = map[string]string{
-	"disk_setup": "mapping", "fs_setup": "list", "growpart": "mapping", "groups": "list", "mount_default_fields": "list", "mounts": "list",
-	"resize_rootfs": "", "users": "list",
+	"disk_setup": kindMap, "fs_setup": kindList, "growpart": kindMap, "groups": kindList,
+	"mount_default_fields": kindList, "mounts": kindList, "resize_rootfs": "", "users": kindList,
 }
 
 // CloudKeys are the keys of cloud-init's user-data that are passed on, sorted.
@@ -28,14 +28,14 @@ var passwordKeys = []string{"hashed_passwd", "passwd", "plain_text_passwd"}
 func (v *checker) cloudConfig(config map[string]any, at *where) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		kind, ok := cloudKeys[key]
-		_, isMapping := config[key].(map[string]any)
+		_, isMap := config[key].(map[string]any)
 		_, isList := config[key].([]any)
 		switch {
 		case !ok && elsewhere[key] != "":
 			v.report(at.key(key), "is said with %s", elsewhere[key])
 		case !ok:
 			v.report(at.key(key), "is not one of the keys that are passed on to cloud-init: %s", strings.Join(CloudKeys(), ", "))
-		case kind == "mapping" && !isMapping || kind == "list" && !isList:
+		case kind == kindMap && !isMap || kind == kindList && !isList:
 			v.report(at.key(key), "is not a %s; write it as cloud-init's documentation shows it", kind)
 		}
 	}
@@ -50,7 +50,7 @@ func (v *checker) cloudConfig(config map[string]any, at *where) {
 		keys, _ := fields["ssh_authorized_keys"].([]any)
 		for j, key := range keys {
 			if text, ok := key.(string); !ok {
-				v.report(at.key("users").at(i).key("ssh_authorized_keys").at(j), "is not a text; write the public key")
+				v.report(at.key("users").at(i).key("ssh_authorized_keys").at(j), "is not a string; write the public key")
 			} else if problem := sshKeyProblem(text); problem != "" {
 				v.report(at.key("users").at(i).key("ssh_authorized_keys").at(j), "%s", problem)
 			}
@@ -59,7 +59,7 @@ func (v *checker) cloudConfig(config map[string]any, at *where) {
 	mounts, _ := config["mounts"].([]any)
 	for i, mount := range mounts {
 		if fields, ok := mount.([]any); !ok || slices.ContainsFunc(fields, func(f any) bool { _, ok := f.(string); return !ok }) {
-			v.report(at.key("mounts").at(i), "is not a list of texts; write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], numbers in quotes")
+			v.report(at.key("mounts").at(i), "is not a list of strings; write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], numbers in quotes")
 		}
 	}
 }

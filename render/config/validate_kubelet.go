@@ -126,7 +126,7 @@ func (v *checker) kubeletField(key string, value any, at *where) {
 		return
 	}
 	// Values with a notation of their own, such as durations, name neither field nor type.
-	v.report(here, "does not fit the field of KubeletConfiguration; durations are texts such as 10s or 4h, quantities such as 500Mi")
+	v.report(here, "does not fit the field of KubeletConfiguration; durations are strings such as 10s or 4h, quantities such as 500Mi")
 }
 
 // below returns the place of a field that a decoder names: a key, with list indices behind it if there are any.
@@ -165,7 +165,7 @@ func goTypeName(t reflect.Type) string {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "a boolean"
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
 		return "a whole number (" + t.Kind().String() + ")"
 	case reflect.Float64, reflect.Float32:
@@ -173,9 +173,9 @@ func goTypeName(t reflect.Type) string {
 	case reflect.Slice:
 		return "a list"
 	case reflect.Map, reflect.Struct:
-		return "a mapping"
+		return "a map"
 	}
-	return "a text"
+	return "a string"
 }
 
 // jsonTypeName names what the decoder found.
@@ -183,13 +183,13 @@ func jsonTypeName(value string) string {
 	kind, rest, _ := strings.Cut(value, " ")
 	switch kind {
 	case "object":
-		return "a mapping"
+		return "a map"
 	case "array":
 		return "a list"
 	case "bool":
-		return "a truth value"
+		return "a boolean"
 	case "string":
-		return "a text"
+		return "a string"
 	case "number":
 		return strings.TrimSpace("a number " + rest)
 	}

@@ -22,7 +22,7 @@ func (v *checker) scripts(list []Script, layer *where, key string) {
 		switch {
 		case v.isBroken(textAt):
 		case text == "":
-			v.report(textAt, "has no text; write what sh is to do")
+			v.report(textAt, "is empty; write the commands for sh")
 		case s.Secret && s.Content != "":
 			v.report(textAt, "is a secret, and cluster.yaml holds none; put it into a file and name that with contentFrom")
 		}

@@ -58,7 +58,7 @@ func (v *checker) unit(u *Unit, at *where) {
 		v.report(at.key("masked"), "a unit cannot be both enabled and masked; remove one")
 	}
 	if u.Masked && hasText {
-		v.report(at.key("masked"), "a masked unit has no text; remove masked or the text")
+		v.report(at.key("masked"), "a masked unit has no content; remove masked or the content")
 	}
 	if !hasText && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
 		v.report(at, "says nothing about the unit; write content, contentFrom, dropIns, enabled: true or masked: true")
