@@ -16,99 +16,118 @@ const (
 
 // Cluster is the whole of cluster.yaml.
 type Cluster struct {
-	// APIVersion is the version of this file's form.
+	// APIVersion is the version of this file's format.
 	APIVersion string `json:"apiVersion" enum:"kiln.dev/v1alpha1"`
 	// Kind says that this file describes a cluster.
-	Kind     string   `json:"kind" enum:"Cluster"`
+	Kind string `json:"kind" enum:"Cluster"`
+	// Metadata names the cluster.
 	Metadata Metadata `json:"metadata" example:"{name: prod}"`
-	Spec     Spec     `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
+	// Spec describes the cluster.
+	Spec Spec `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
 
-	source *source     // the file behind it; nil in a Cluster that Parse did not make
-	roles  *roleLayers // the settings that a role's machines share, merged once
+	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
+	roles  *roleLayers // the settings that the machines of a role share, merged once
 }
 
 // Metadata names the cluster.
 type Metadata struct {
-	// Name is the cluster's name, an RFC 1123 label. It stands in kubeconfigs, certificates' file
-	// names and the bundle's file name.
+	// Name is the cluster's name, an RFC 1123 label. The kubeconfigs, the file names of
+	// certificates and the file name of the bundle contain it.
 	Name string `json:"name" example:"prod"`
 }
 
-// Spec is what the cluster is.
+// Spec describes the cluster.
 type Spec struct {
-	// KubernetesVersion is the full version of the control plane and, unless a layer says
-	// otherwise, of the kubelets, such as v1.36.3. Minors 1.34 to 1.37 are known.
+	// KubernetesVersion is the full version of Kubernetes, such as v1.36.3. It is the version of
+	// the control plane and, unless a layer sets kubeletVersion, of the kubelets. kiln knows the
+	// minors 1.34 to 1.37.
 	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3"`
-	// ImageRepository is where the images of Kubernetes, etcd, CoreDNS and pause come from.
+	// ImageRepository is the repository of the images of Kubernetes, etcd, CoreDNS and pause.
 	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
-	// Images overrides single images by the component's name (etcd, coredns, pause, kube-proxy,
-	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy); a value is a
-	// whole image reference and may carry a digest. Those of kube-vip and haproxy do not come from
-	// imageRepository.
+	// Images replaces single images. The keys are components: etcd, coredns, pause, kube-proxy,
+	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy. Each value is a
+	// whole image reference and may have a digest. The images of kube-vip and haproxy do not come
+	// from imageRepository.
 	Images map[string]string `json:"images,omitempty"`
-	// Endpoint is where everything outside the control plane finds the API server: a host name or
-	// an IP address, with an optional port (6443). With controlPlane.vip it defaults to that
-	// address, else with one control plane to that machine's first address. docs/endpoint.md
-	// compares the ways to have one.
+	// Endpoint is the place where everything outside the control plane finds the API server: a host
+	// name or an IP address, with an optional port (default 6443). With controlPlane.vip the
+	// default is the address there. With one control plane and no vip the default is the first
+	// address of that machine. docs/endpoint.md compares the ways to have an endpoint.
 	Endpoint string `json:"endpoint,omitempty"`
 
-	Network      Network      `json:"network,omitempty"`
-	Security     Security     `json:"security,omitempty"`
+	// Network describes the networks of pods and services.
+	Network Network `json:"network,omitempty"`
+	// Security says how far kiln hardens the cluster.
+	Security Security `json:"security,omitempty"`
+	// Certificates says how long certificates are valid and which keys they have.
 	Certificates Certificates `json:"certificates,omitempty"`
-	DNS          DNS          `json:"dns,omitempty"`
-	Boot         Boot         `json:"boot,omitempty"`
+	// DNS describes the cluster's DNS service.
+	DNS DNS `json:"dns,omitempty"`
+	// Boot limits the waits of a machine's first boot.
+	Boot Boot `json:"boot,omitempty"`
 
-	// Machines are the settings of every machine. controlPlane.machines,
-	// controlPlane.etcd.machines, workers.machines and each pool or node override them: the
-	// narrower layer wins, maps merge key by key, lists and the proxy replace.
-	Machines     Machine      `json:"machines,omitempty"`
+	// Machines holds the settings of every machine. controlPlane.machines,
+	// controlPlane.etcd.machines, workers.machines and each node or pool override them: the
+	// narrower layer wins. Maps merge key by key. A list, the proxy and the delivery of a narrower
+	// layer replace those of the wider layers.
+	Machines Machine `json:"machines,omitempty"`
+	// ControlPlane holds the settings of the control plane.
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
-	Workers      Workers      `json:"workers,omitempty"`
+	// Workers holds the settings of the workers.
+	Workers Workers `json:"workers,omitempty"`
 
-	// Patches are applied to the static pods and kubelet configurations of every machine and to the
-	// API objects, in order and before those of the narrower layers.
+	// Patches change the static pods and kubelet configurations of every machine, and the API
+	// objects. kiln applies them in this order, and before the patches of narrower layers.
 	Patches []Patch `json:"patches,omitempty"`
-	// Addons are applied to the cluster once, at its first boot, in this order and after everything
-	// else.
+	// Addons are manifests of yours for the cluster. The first boot of the cluster applies them
+	// once, in this order, after everything else.
 	Addons []Addon `json:"addons,omitempty"`
 
-	// Nodes are the machines known by name, one document each.
+	// Nodes are the machines that are known by name. Each has a document of its own.
 	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]"`
-	// Pools are groups of worker machines that are not known by name: one document for many, joined
-	// with a bootstrap token. They need network.cni none. docs/pools.md says how they find out
-	// names and addresses.
+	// Pools are groups of worker machines that are not known by name. All machines of a pool boot
+	// from one document and join with a bootstrap token. Pools need network.cni none. docs/pools.md
+	// says how such a machine finds its name and address.
 	Pools []Pool `json:"pools,omitempty"`
 }
 
-// Boot bounds the first boot's waits.
+// Boot limits the waits of a machine's first boot.
 type Boot struct {
-	// FormationWindow is how long after the bundle was made a new etcd cluster may be formed and
-	// the install credential is valid. It matters when the bundle is made.
+	// FormationWindow is the time, from the making of the bundle, in which the machines may form a
+	// new etcd cluster and the install credential is valid. It is written into the bundle when kiln
+	// makes that.
 	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h"`
-	// StepTimeout is how long the hook waits for one step (the kubelet, etcd, the API server, …),
-	// image pulls included, before it stops with a reason.
+	// StepTimeout is how long the first boot waits for one step (the kubelet, etcd, the API server,
+	// …), pulls of images included, before it ends with a fault.
 	StepTimeout Duration `json:"stepTimeout,omitempty" default:"30m"`
 }
 
-// Patch is a kustomize patch: a strategic merge, or a list of JSON6902 operations with a target.
+// Patch is a kustomize patch: a strategic merge patch, or a list of JSON6902 operations with a
+// target.
 type Patch struct {
-	// Patch is the patch's text.
+	// Patch is the patch itself.
 	Patch string `json:"patch,omitempty"`
-	// PatchFrom is the file beside cluster.yaml that holds the patch.
+	// PatchFrom is the file beside cluster.yaml that contains the patch.
 	PatchFrom string `json:"patchFrom,omitempty"`
-	// Target selects what is patched; a strategic merge without target patches the object that it
-	// names itself.
+	// Target selects the objects that the patch changes. A strategic merge patch without a target
+	// changes the object that it names.
 	Target *Target `json:"target,omitempty"`
 }
 
-// Target selects objects as kustomize does: names are anchored regular expressions, an absent field
-// matches all.
+// Target selects objects as kustomize does. Each field is a regular expression that has to match as
+// a whole; an absent field matches everything.
 type Target struct {
-	Group         string `json:"group,omitempty"`
-	Version       string `json:"version,omitempty"`
-	Kind          string `json:"kind,omitempty"`
-	Name          string `json:"name,omitempty"`
-	Namespace     string `json:"namespace,omitempty"`
+	// Group is the API group, such as apps.
+	Group string `json:"group,omitempty"`
+	// Version is the API version, such as v1.
+	Version string `json:"version,omitempty"`
+	// Kind is the kind of the object, such as Deployment.
+	Kind string `json:"kind,omitempty"`
+	// Name is the name of the object.
+	Name string `json:"name,omitempty"`
+	// Namespace is the namespace of the object.
+	Namespace string `json:"namespace,omitempty"`
+	// LabelSelector is a selector of labels, as kubectl takes it, such as app=web.
 	LabelSelector string `json:"labelSelector,omitempty"`
 }
 

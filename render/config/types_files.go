@@ -1,59 +1,59 @@
 package config
 
-// File is a file for the machine; its text stands in content or in the file that contentFrom names.
+// File is a file for the machine. Either content or contentFrom gives its content.
 type File struct {
-	// Path is where the file lies on the machine: absolute and clean.
+	// Path is where the file lies on the machine. It is absolute and clean.
 	Path string `json:"path" example:"/etc/motd"`
-	// Mode is the file's permissions as quoted octal digits.
+	// Mode is the permissions of the file, four octal digits in quotes.
 	Mode string `json:"mode,omitempty" default:"0644"`
-	// Owner is the file's user and group, as user:group; each by name, which must exist on the
-	// machine, or by number.
+	// Owner is the user and group of the file, as user:group. Each is a number, or a name that
+	// exists on the machine.
 	Owner string `json:"owner,omitempty" default:"root:root"`
-	// Content is the file's text.
+	// Content is the content of the file.
 	Content string `json:"content,omitempty"`
-	// ContentFrom is the file beside cluster.yaml whose bytes become the content.
+	// ContentFrom is the file beside cluster.yaml that contains the content.
 	ContentFrom string `json:"contentFrom,omitempty"`
-	// Secret keeps the content out of the review twin and of what kiln unpack shows. The mode must
-	// keep it from everybody but owner and group.
+	// Secret keeps the content out of the review twin and out of the output of kiln unpack. The
+	// mode must not let everybody read the file.
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Unit is a systemd unit: a new one, or a change of one that the system brings.
+// Unit is a systemd unit: a new one, or a change of one that the system has.
 type Unit struct {
-	// Name is the unit's name with its suffix.
+	// Name is the name of the unit, with its suffix.
 	Name string `json:"name" example:"backup.service"`
 	// Enabled starts the unit at every boot.
 	Enabled bool `json:"enabled,omitempty"`
 	// Masked keeps the unit from ever starting.
 	Masked bool `json:"masked,omitempty"`
-	// Content is the unit's text; without it the unit is the system's own.
+	// Content is the content of the unit. Without content the unit is the system's own.
 	Content string `json:"content,omitempty"`
-	// ContentFrom is the file beside cluster.yaml that holds the unit's text.
+	// ContentFrom is the file beside cluster.yaml that contains the unit.
 	ContentFrom string `json:"contentFrom,omitempty"`
-	// DropIns are further settings of the unit.
+	// DropIns are files with further settings of the unit.
 	DropIns []DropIn `json:"dropIns,omitempty"`
 }
 
-// DropIn is a file in a unit's .d folder.
+// DropIn is a file in the .d folder of a unit.
 type DropIn struct {
-	// Name is the drop-in's file name and ends in .conf.
+	// Name is the file name of the drop-in. It ends in .conf.
 	Name string `json:"name" example:"10-proxy.conf"`
-	// Content is the drop-in's text.
+	// Content is the content of the drop-in.
 	Content string `json:"content" example:"\"[Service]\\nRestart=always\\n\""`
 }
 
-// Script is a text that the first boot gives to sh, as root and in a unit of its own; its text
-// stands in content or in the file that contentFrom names. What it prints is in the first boot's
-// report, and its failure stops the machine.
+// Script is a shell script that the first boot runs with sh, as root and in a unit of its own.
+// Either content or contentFrom gives the script. The report of the first boot contains its output.
+// If it fails, the first boot stops.
 type Script struct {
-	// Name is the script's name, an RFC 1123 label.
+	// Name is the name of the script, an RFC 1123 label.
 	Name string `json:"name" example:"raid"`
-	// Content is the script's text.
+	// Content is the script itself.
 	Content string `json:"content,omitempty"`
-	// ContentFrom is the file beside cluster.yaml whose bytes become the script.
+	// ContentFrom is the file beside cluster.yaml that contains the script.
 	ContentFrom string `json:"contentFrom,omitempty"`
-	// Timeout is how long the script may run; boot.stepTimeout does not count for it.
+	// Timeout is how long the script may run. boot.stepTimeout does not limit it.
 	Timeout Duration `json:"timeout,omitempty" default:"5m"`
-	// Secret keeps the content out of the review twin and of what kiln unpack shows.
+	// Secret keeps the script out of the review twin and out of the output of kiln unpack.
 	Secret bool `json:"secret,omitempty"`
 }

@@ -1,155 +1,164 @@
 package config
 
-// Machine holds the settings that every layer can make: machines (all), controlPlane.machines,
-// controlPlane.etcd.machines and workers.machines (a role), nodes and pools.
+// Machine holds the settings that every layer may have: machines (all machines),
+// controlPlane.machines, controlPlane.etcd.machines and workers.machines (the machines of a role),
+// and each node or pool.
 type Machine struct {
-	// OS is the machine's operating system; it decides the document's format (Ignition for flatcar,
-	// fedora-coreos and microos, cloud-init for the others) and paths.
+	// OS is the operating system of the machine. It decides the format of the document (Ignition
+	// for flatcar, fedora-coreos and microos, cloud-init for the others) and where files go.
 	OS string `json:"os,omitempty" enum:"flatcar,fedora-coreos,microos,ubuntu,debian,rhel,amazon-linux"`
-	// Platform is where the machine runs; it sets the document's size limit and envelope.
+	// Platform is where the machine runs. It decides the size limit of the document and how the
+	// document is packed.
 	Platform string `json:"platform,omitempty" enum:"akamai,aws,azure,digitalocean,exoscale,gcp,hetzner,hyperv,kubevirt,libvirt,metal,nocloud,openstack,oracle,proxmox,qemu,scaleway,vsphere,vultr" default:"metal"`
-	// Delivery says how much of what the machine is stands in its document, and how much of it the
-	// machine fetches. A narrower layer replaces it as a whole: an empty one ({}) means that
-	// everything stands in the document.
+	// Delivery says how much of the machine its document contains, and how much the machine
+	// fetches. A narrower layer replaces it as a whole; with an empty one ({}) the document
+	// contains everything.
 	Delivery Delivery `json:"delivery,omitempty"`
 	// Arch is the processor architecture.
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
-	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion:
-	// at most three minors older, never newer.
+	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.
+	// It may be up to three minors older, and never newer.
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
-	// KubeletPath is the kubelet's program; a plain name is looked up in systemd's search path.
+	// KubeletPath is the kubelet's program: an absolute path, or a name that systemd looks up in
+	// its search path.
 	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
-	// SSHAuthorizedKeys are the public keys that may log in as the image's default user.
+	// SSHAuthorizedKeys are the public keys that may log in as the default user of the image.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
-	// Kubelet holds fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), checked against
-	// the real type.
+	// Kubelet holds fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1). kiln checks
+	// them against the type of Kubernetes.
 	Kubelet map[string]any `json:"kubelet,omitempty"`
-	// KubeletExtraArgs are further flags of the kubelet, for the few that have no configuration
-	// field.
+	// KubeletExtraArgs are further flags of the kubelet, for the few settings that are not fields
+	// of KubeletConfiguration.
 	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
-	// Labels are the Node's labels. Keys under kubernetes.io are limited to those that a kubelet
-	// may set itself, and to roles of workers, node-role.kubernetes.io/NAME, from kubernetesVersion
-	// v1.36 on; docs/security.md says how a Node gets those.
+	// Labels are the labels of the Node. Of the keys under kubernetes.io, a kubelet may set only a
+	// few itself. From kubernetesVersion v1.36 on, workers may also have roles,
+	// node-role.kubernetes.io/NAME; docs/security.md says how a Node gets them.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Taints are the Node's taints at registration. Control planes have
-	// node-role.kubernetes.io/control-plane:NoSchedule unless a layer sets taints; an empty list
-	// means none.
+	// Taints are the taints of the Node when it registers. If no layer sets them, control planes
+	// have node-role.kubernetes.io/control-plane:NoSchedule. An empty list means no taints.
 	Taints *[]Taint `json:"taints,omitempty"`
-	// Identity is how a named machine's kubelet proves who it is. certificate: its own client
-	// certificate is in its document. token: a bootstrap token is, and the certificate is requested
-	// at first boot. Pools always use a token.
+	// Identity is how the kubelet of a named machine proves its name. certificate: the document
+	// contains the kubelet's own client certificate. token: the document contains a bootstrap
+	// token, with which the kubelet asks for a certificate at first boot. Pools always use a token.
 	Identity string `json:"identity,omitempty" enum:"certificate,token" default:"certificate"`
 	// Files are further files on the machine.
 	Files []File `json:"files,omitempty"`
-	// Units are further systemd units, or settings of units that the system brings.
+	// Units are further systemd units, or settings of units that the system has.
 	Units []Unit `json:"units,omitempty"`
-	// Sysctls are kernel settings beside those that Kubernetes needs.
+	// Sysctls are kernel settings, in addition to those that Kubernetes needs.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-	// KernelModules are loaded at every boot beside those that Kubernetes needs.
+	// KernelModules are kernel modules to load at every boot, in addition to those that Kubernetes
+	// needs.
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Registries are mirrors of image registries, for containerd.
 	Registries []Registry `json:"registries,omitempty"`
-	// Proxy is the HTTP proxy through which the machine reaches what lies outside: containerd pulls
-	// images through it, and API server, controller-manager and scheduler use it too, as they do
-	// with kubeadm; so does kube-proxy with the one of spec.machines. The kubelet needs none. A
-	// narrower layer replaces it as a whole: an empty one ({}) means none.
+	// Proxy is the HTTP proxy through which the machine reaches the outside. containerd pulls
+	// images through it. The API server, the controller-manager and the scheduler use it too, as
+	// they do with kubeadm. kube-proxy uses the one of spec.machines. The kubelet needs none. A
+	// narrower layer replaces it as a whole; an empty one ({}) means no proxy.
 	Proxy Proxy `json:"proxy,omitempty"`
-	// Butane is a Butane config (variant flatcar or fcos) for what the other fields cannot say,
-	// such as disks; for systems with Ignition only. Its files and units must not be ours.
+	// Butane is a Butane config (variant flatcar or fcos) for everything that the other fields
+	// cannot say, such as disks. It is for systems with Ignition only. It must not have files or
+	// units that kiln writes.
 	Butane string `json:"butane,omitempty"`
 	// CloudConfig holds keys of cloud-init's user-data for what the other fields cannot say, disks
-	// and users: disk_setup, fs_setup, mounts, mount_default_fields, growpart, resize_rootfs, users
-	// and groups; for systems with cloud-init only. Passwords are not taken.
-	// docs/disks-and-users.md shows it beside butane.
+	// and users. The keys are disk_setup, fs_setup, mounts, mount_default_fields, growpart,
+	// resize_rootfs, users and groups. It is for systems with cloud-init only, and must not contain
+	// passwords. docs/disks-and-users.md compares it with butane.
 	CloudConfig map[string]any `json:"cloudConfig,omitempty"`
-	// NetworkConfig is cloud-init's network configuration (version 1 or 2), delivered beside the
-	// user-data; for systems with cloud-init only.
+	// NetworkConfig is a network configuration of cloud-init (version 1 or 2). It is delivered
+	// beside the user-data. It is for systems with cloud-init only.
 	NetworkConfig map[string]any `json:"networkConfig,omitempty"`
-	// PreBoot are scripts that the first boot runs in this order before it looks at the machine or
-	// starts anything of Kubernetes: disks and networks are prepared here. One that fails or takes
-	// too long stops the first boot with the fault pre-boot; the next start runs all of them again.
+	// PreBoot are scripts that prepare the machine, its disks and networks for example. The first
+	// boot runs them in this order, before it checks the machine and before it starts anything of
+	// Kubernetes. If one fails or takes too long, the first boot stops with the fault pre-boot; the
+	// next start runs all of them again.
 	PreBoot []Script `json:"preBoot,omitempty"`
-	// PostBoot are scripts that the first boot runs in this order when the machine is a healthy
-	// Node of the cluster, or its member of etcd is healthy. Those of control planes may still use
-	// /etc/kubernetes/admin.conf, which is an administrator's until the first boot ends. One that
-	// fails or takes too long stops the first boot with the fault post-boot.
+	// PostBoot are scripts that the first boot runs at its end, in this order: when the machine is
+	// a healthy Node of the cluster or, on a machine with role etcd, when its member of etcd is
+	// healthy. Those of control planes may use /etc/kubernetes/admin.conf, which has an
+	// administrator's rights until the first boot ends. If one fails or takes too long, the first
+	// boot stops with the fault post-boot.
 	PostBoot []Script `json:"postBoot,omitempty"`
-	// IgnorePreflight names checks of the first boot whose failure is reported but does not stop
-	// it, by their ids or by kubeadm's names; docs/preflight.md lists them.
+	// IgnorePreflight names checks of the first boot whose failure it reports without stopping. A
+	// check has an id, and some have a name of kubeadm too; docs/preflight.md lists both.
 	IgnorePreflight []string `json:"ignorePreflight,omitempty"`
 
-	// set holds which fields stand in the file, by number: a layer wins by saying something, not by
-	// saying something other than zero.
+	// set holds the numbers of the fields that the file sets. A layer wins with a field that it
+	// sets, even to zero.
 	set fieldSet
 }
 
-// Delivery says how a machine gets what it is. What it fetches is a file beside its document, the
-// body; the document has the body's URL and SHA-512, and the machine acts on nothing that has
-// another. docs/delivery.md says how bodies are served.
+// Delivery says how a machine gets what kiln rendered for it. A file beside the document, the body,
+// contains what the machine fetches. The document contains the URL and the SHA-512 of the body, and
+// the machine uses nothing with another SHA-512. docs/delivery.md says how to serve bodies.
 type Delivery struct {
-	// Mode is whole if it is absent: everything stands in the document. pointer: the document is a
-	// stub of 2 KB, and everything stands in the body. split: only secrets stand in the body, and
-	// whoever reads the document learns none. lean: no secret stands in the body, which may lie
-	// where anybody can read it, and little else in the document.
+	// Mode says what the document contains and what the body contains. whole, which is the default:
+	// the document contains everything. pointer: the document is a stub of 2 KB, and the body
+	// contains everything. split: the body contains the secrets, and whoever reads the document
+	// learns none. lean: the document contains the secrets and little else; the body contains none
+	// and may lie where everybody can read it.
 	Mode string `json:"mode,omitempty" enum:"whole,pointer,split,lean"`
 	// URL is where the machine fetches its body. {node} stands for the name of the machine or pool,
-	// {sha512} for the body's SHA-512 in hex; at least one of them is in it.
+	// and {sha512} for the SHA-512 of the body in hexadecimal digits. It needs at least one of the
+	// two.
 	URL string `json:"url,omitempty" example:"https://boot.example.com/{node}/{sha512}"`
-	// CA is whom the machine trusts to sign the certificate there. system, if it is absent: those
-	// whom its system trusts. cluster: the cluster's own CA, from which kiln serve has its
+	// CA is the CA that the machine trusts there. system, which is the default: every CA that its
+	// operating system trusts. cluster: the cluster's own CA, from which kiln serve has its
 	// certificate.
 	CA string `json:"ca,omitempty" enum:"system,cluster"`
-	// CAFrom is the file, beside cluster.yaml, with the certificate of another CA to trust there
+	// CAFrom is the file beside cluster.yaml with the certificate of another CA to trust there
 	// (PEM).
 	CAFrom string `json:"caFrom,omitempty"`
-	// AllowHTTP lets the URL begin with http://, which that of mode lean may anyway. The body then
-	// crosses the network in the clear, with the machine's secrets: its SHA-512 protects it from
-	// being changed, not from being read.
+	// AllowHTTP lets the URL begin with http://. With mode lean it may anyway. The body then
+	// crosses the network in the clear, with the secrets of the machine: its SHA-512 protects it
+	// from changes, not from being read.
 	AllowHTTP bool `json:"allowHTTP,omitempty"`
 }
 
-// Fetches says that the machine has a body to fetch.
+// Fetches reports whether the machine has a body to fetch.
 func (d *Delivery) Fetches() bool { return d.Mode != "" && d.Mode != "whole" }
 
 // Arg is one command-line flag.
 type Arg struct {
-	// Name is the flag without dashes.
+	// Name is the name of the flag, without dashes.
 	Name string `json:"name" example:"audit-log-maxage"`
-	// Value is the flag's value; quote what YAML would read as a number or boolean.
+	// Value is the value of the flag. Quote what YAML would read as a number or boolean.
 	Value string `json:"value" example:"\"30\""`
 }
 
-// Taint is a Node's taint.
+// Taint is a taint of a Node.
 type Taint struct {
-	// Key is the taint's key.
+	// Key is the key of the taint.
 	Key string `json:"key" example:"dedicated"`
-	// Value is the taint's value; it may be empty.
+	// Value is the value of the taint; it may be empty.
 	Value string `json:"value,omitempty"`
-	// Effect says what the taint does.
+	// Effect is what the taint does to pods that do not tolerate it.
 	Effect string `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
 }
 
 // Registry says from where containerd pulls the images of one registry.
 type Registry struct {
-	// Host is the registry's host as images name it, with the port if there is one; _default means
-	// every other registry.
+	// Host is the host of the registry as image references have it, with the port if there is one.
+	// _default means every other registry.
 	Host string `json:"host" example:"docker.io"`
-	// Mirrors are the URLs tried instead, in order.
+	// Mirrors are the URLs that containerd tries before the registry itself, in this order.
 	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]"`
 }
 
-// Proxy is an HTTP proxy, and what is reached without it.
+// Proxy is an HTTP proxy, and the places that are reached without it.
 type Proxy struct {
-	// HTTP is the URL of the proxy for http:// addresses. It holds no user or password: pods'
-	// environments show it to everybody who may read pods.
+	// HTTP is the URL of the proxy for http:// addresses. It must not contain a user or password:
+	// everybody who may read pods sees it in their environment.
 	HTTP string `json:"http,omitempty" example:"http://proxy.example.com:3128"`
-	// HTTPS is the URL of the proxy for https:// addresses; by default the one of http.
+	// HTTPS is the URL of the proxy for https:// addresses. The default is the one of http.
 	HTTPS string `json:"https,omitempty" example:"http://proxy.example.com:3128"`
-	// NoProxy are further places that are reached without the proxy: hosts, domains with what lies
-	// below them (example.com), what lies below them alone (.example.com), addresses, networks.
-	// localhost, the link-local network with the platform's metadata service, pods, services, the
-	// cluster domain, the endpoint, an external etcd and the /24 and /64 networks of all nodes are
-	// among them by themselves; the networks of pools are not known and have to be named. A network
-	// does not stand for the names of hosts in it: name a registry as images do.
+	// NoProxy are further places that are reached without the proxy: a host, a domain with
+	// everything below it (example.com), everything below a domain (.example.com), an address, or a
+	// network. kiln adds localhost, the link-local network with the platform's metadata service,
+	// the networks of pods and services, the cluster domain, the endpoint, an external etcd, and
+	// the /24 (IPv4) and /64 (IPv6) networks of all nodes. It does not know the networks of pools:
+	// name them. A network does not cover the host names in it: name a registry as image references
+	// do.
 	NoProxy []string `json:"noProxy,omitempty"`
 }

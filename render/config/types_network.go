@@ -1,31 +1,32 @@
 package config
 
-// Network describes the cluster's networks.
+// Network describes the networks of pods and services.
 type Network struct {
-	// PodSubnets are the pods' networks, one, or one of each family in dual stack. The first one's
-	// family is the cluster's main family.
+	// PodSubnets are the networks of the pods: one, or one of each family (IPv4 and IPv6). The
+	// family of the first one is the main family of the cluster.
 	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16"`
-	// ServiceSubnets are the services' networks, one, or one of each family in dual stack, in the
-	// same order of families as podSubnets.
+	// ServiceSubnets are the networks of the services: one, or one of each family. The families
+	// have the order of podSubnets.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
-	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet (24 for IPv4,
-	// 64 for IPv6 by default), in the order of podSubnets.
+	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet, in the order
+	// of podSubnets. The default is 24 for IPv4 and 64 for IPv6.
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
-	// DNSDomain is the cluster's DNS domain.
+	// DNSDomain is the DNS domain of the cluster.
 	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`
-	// CNI is how pods reach each other. routed: a bridge, host-local addresses and one static route
-	// per machine, for machines on one network segment. none: you bring one with addons.
+	// CNI is how pods reach each other. routed: through a bridge, host-local addresses and one
+	// static route for each machine; all machines are on one network segment. none: you bring a CNI
+	// plugin with addons.
 	CNI string `json:"cni,omitempty" enum:"routed,none" default:"routed"`
-	// MTU is the MTU of the pods' interfaces with cni routed; 0 takes the kernel's default.
+	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses.
 	MTU int `json:"mtu,omitempty"`
-	// Proxy is kube-proxy's mode; none leaves kube-proxy out.
+	// Proxy is the mode of kube-proxy. none: there is no kube-proxy.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`
 }
 
-// DNS is the cluster's DNS service.
+// DNS describes the cluster's DNS service.
 type DNS struct {
-	// Provider is coredns, or none if you bring one with addons.
+	// Provider is the program. none: you bring a DNS service with addons.
 	Provider string `json:"provider,omitempty" enum:"coredns,none" default:"coredns"`
-	// Replicas is how many CoreDNS pods run.
+	// Replicas is the number of CoreDNS pods.
 	Replicas int `json:"replicas,omitempty" default:"2"`
 }

@@ -1,32 +1,34 @@
 package config
 
-// Node is one machine known by name.
+// Node is one machine that is known by name.
 type Node struct {
-	// Name is the machine's host name and the Node's name: an RFC 1123 subdomain of at most 63
-	// characters.
+	// Name is the host name of the machine and the name of its Node: an RFC 1123 subdomain of at
+	// most 63 characters.
 	Name string `json:"name" example:"worker-1"`
-	// Role is what the machine is. etcd: it carries a member of etcd, and no control plane does;
-	// see docs/etcd.md.
+	// Role is what the machine is for. etcd: the machine runs a member of etcd, and no control
+	// plane does; docs/etcd.md has more.
 	Role string `json:"role" enum:"control-plane,worker,etcd"`
-	// Addresses are the machine's IP addresses, one for each family of the cluster, the main family
-	// first.
+	// Addresses are the IP addresses of the machine, one of each family of the cluster, the main
+	// family first.
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
-	// PodCIDRs are the machine's parts of the pod subnets with cni routed; an etcd machine has
-	// none. By default they follow from the machine's addresses: 10.0.0.21 with pods in
-	// 10.244.0.0/16 gets 10.244.21.0/24.
+	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow
+	// from the addresses of the machine: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
+	// An etcd machine has none.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
-	// MAC is the MAC address of one of the machine's interfaces, in any of the usual spellings; a
-	// machine that boots from the network is told by it which document is its own. Where it is
-	// given, the first boot stops on another machine.
+	// MAC is the MAC address of one of the machine's interfaces, in any of the usual notations. A
+	// machine that boots from the network gets its document by this address. If mac is set, the
+	// first boot stops on every other machine.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
-	// ProductUUID is the UUID that the machine's firmware gives it (SMBIOS system UUID,
-	// /sys/class/dmi/id/product_uuid). Where it is given, the first boot stops on another machine.
+	// ProductUUID is the UUID that the firmware of the machine has (SMBIOS system UUID,
+	// /sys/class/dmi/id/product_uuid). If it is set, the first boot stops on every other machine.
 	ProductUUID string `json:"productUUID,omitempty" example:"8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"`
-	// Interfaces are the machine's network interfaces, where the platform does not configure them:
-	// as cloud-init's network-config, or as files of the program that configures interfaces on a
-	// system with Ignition. docs/interfaces.md shows them. Beside them there is no networkConfig.
+	// Interfaces are the network interfaces of the machine, if the platform does not configure
+	// them. cloud-init gets them as network-config; a system with Ignition gets files of the
+	// program that configures its interfaces. docs/interfaces.md has examples. A node with
+	// interfaces has no networkConfig.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Patches are applied to this machine's static pods and kubelet configuration, last.
+	// Patches change the static pods and the kubelet configuration of this machine. kiln applies
+	// them last.
 	Patches []Patch `json:"patches,omitempty"`
 
 	Machine `json:",inline"`
@@ -34,27 +36,28 @@ type Node struct {
 
 // Pool is a group of worker machines that boot from one document.
 type Pool struct {
-	// Name is the pool's name, an RFC 1123 label.
+	// Name is the name of the pool, an RFC 1123 label.
 	Name string `json:"name" example:"blue"`
-	// TokenLifetime is how long after the bundle's issue time the pool's bootstrap token lets
-	// machines join.
+	// TokenLifetime is how long machines may join with the bootstrap token of the pool, from the
+	// issue time of the bundle.
 	TokenLifetime Duration `json:"tokenLifetime,omitempty" default:"168h"`
-	// NodeName is where a machine has its name from, which is its Node's, at its first boot.
-	// hostname: what DHCP, the image or the platform has made the host's name; localhost is waited
-	// out. metadata: what the platform's metadata service calls it, as the platform's cloud
-	// controller wants it (aws, azure, gcp, openstack).
+	// NodeName is the source of a machine's name at its first boot. The name is also the name of
+	// its Node. hostname: the host name that DHCP, the image or the platform has set; localhost
+	// does not count, the first boot waits for another. metadata: the name that the platform's
+	// metadata service says, as the platform's cloud controller wants it (aws, azure, gcp,
+	// openstack).
 	NodeName string `json:"nodeName,omitempty" enum:"hostname,metadata" default:"hostname"`
-	// NodeAddress says which of a machine's addresses is its Node's. By default it is the one that
-	// packets leave from by the default route.
+	// NodeAddress says which address of a machine is the address of its Node. By default it is the
+	// source address of packets on the default route.
 	NodeAddress NodeAddress `json:"nodeAddress,omitempty"`
-	// Patches are applied to the pool's kubelet configuration, last.
+	// Patches change the kubelet configuration of the pool. kiln applies them last.
 	Patches []Patch `json:"patches,omitempty"`
 
 	Machine `json:",inline"`
 }
 
-// NodeAddress says where a machine of a pool has its Node's address: the first one, of each family
-// of the cluster, that is on the interface and in a network.
+// NodeAddress says which address of a pool's machine is the address of its Node: the first one, of
+// each family of the cluster, that is on the interface and in one of the networks.
 type NodeAddress struct {
 	// Interface is the name of the interface.
 	Interface string `json:"interface,omitempty" example:"eth1"`
@@ -62,30 +65,32 @@ type NodeAddress struct {
 	Networks []string `json:"networks,omitempty" example:"[10.8.0.0/16]"`
 }
 
-// Interface is a network interface of a machine: one of its own, known by its name or by its MAC
-// address, or a bond or VLAN that is made of others.
+// Interface is a network interface of a machine: a network card, which its name or MAC address
+// identifies, or a bond or VLAN that is made of others.
 type Interface struct {
-	// Name is the interface's name. With mac, the interface of that address is given this name;
-	// without a name it gets the one that systemd makes of the address, such as enx525400123456.
+	// Name is the name of the interface. If mac is set too, the interface with that address gets
+	// this name. If only mac is set, the interface gets the name that systemd makes of the address,
+	// such as enx525400123456.
 	Name string `json:"name,omitempty" example:"eth0"`
-	// MAC is the address by which the interface is found, in any of the usual spellings. Bonds and
-	// VLANs have none.
+	// MAC is the MAC address by which the interface is found, in any of the usual notations. Bonds
+	// and VLANs have none.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
-	// Addresses are the interface's own addresses, with the prefix length of their network.
+	// Addresses are the addresses of the interface, each with the prefix length of its network.
 	Addresses []string `json:"addresses,omitempty" example:"[10.0.0.11/24]"`
 	// DHCP4 asks for an IPv4 address.
 	DHCP4 bool `json:"dhcp4,omitempty"`
-	// DHCP6 asks for IPv6 addresses, by DHCP and of the routers.
+	// DHCP6 asks for IPv6 addresses, from DHCP and from the routers.
 	DHCP6 bool `json:"dhcp6,omitempty"`
-	// Gateways are the default routers, at most one of each family, in a network of the interface.
+	// Gateways are the default routers, at most one of each family. Each is in a network of the
+	// interface.
 	Gateways []string `json:"gateways,omitempty" example:"[10.0.0.1]"`
 	// Routes are further routes through this interface.
 	Routes []Route `json:"routes,omitempty"`
 	// Nameservers are the addresses of DNS servers.
 	Nameservers []string `json:"nameservers,omitempty" example:"[10.0.0.2]"`
-	// SearchDomains are the domains that short names are looked up in.
+	// SearchDomains are the domains in which short names are looked up.
 	SearchDomains []string `json:"searchDomains,omitempty" example:"[example.com]"`
-	// MTU is the largest packet in bytes, 1280 to 65535; 0 is the kernel's default, or DHCP's.
+	// MTU is the largest packet in bytes, 1280 to 65535. With 0 the kernel or DHCP chooses.
 	MTU int `json:"mtu,omitempty"`
 	// Bond makes this interface a bond of others in the list.
 	Bond *Bond `json:"bond,omitempty"`
@@ -97,36 +102,36 @@ type Interface struct {
 type Route struct {
 	// To is the network behind the router.
 	To string `json:"to" example:"10.1.0.0/16"`
-	// Via is the router, in a network of the interface.
+	// Via is the address of the router. It is in a network of the interface.
 	Via string `json:"via" example:"10.0.0.254"`
-	// Metric decides between routes to the same network, the lowest wins; 0 is the system's
-	// default. cloud-init knows metrics on ubuntu and debian alone.
+	// Metric decides between routes to the same network: the lowest wins. With 0 the system
+	// chooses. cloud-init knows metrics on ubuntu and debian only.
 	Metric int `json:"metric,omitempty"`
 }
 
-// Bond is an interface that is made of several, its members, which have no addresses of their own.
+// Bond combines several interfaces, its members. The members have no addresses of their own.
 type Bond struct {
 	// Members are the names of the interfaces.
 	Members []string `json:"members" example:"[eth0, eth1]"`
-	// Mode says how the members share the work.
+	// Mode is how the members share the traffic.
 	Mode string `json:"mode" enum:"active-backup,802.3ad,balance-rr,balance-xor,broadcast,balance-tlb,balance-alb"`
-	// MIIMon is how often the members' links are looked at, in milliseconds, 1 to 60000.
+	// MIIMon is the time between two checks of the members' links, in milliseconds, 1 to 60000.
 	MIIMon int `json:"miimon,omitempty" default:"100"`
-	// LACPRate is how often the other side is asked for its state, every 30 seconds or every
-	// second, with mode 802.3ad.
+	// LACPRate is how often the other side is asked for its state, with mode 802.3ad. slow: every
+	// 30 seconds. fast: every second.
 	LACPRate string `json:"lacpRate,omitempty" enum:"slow,fast"`
-	// TransmitHashPolicy is what of a packet decides which member sends it, with modes 802.3ad,
-	// balance-xor and balance-tlb.
+	// TransmitHashPolicy is the part of a packet that decides which member sends it, with modes
+	// 802.3ad, balance-xor and balance-tlb.
 	TransmitHashPolicy string `json:"transmitHashPolicy,omitempty" enum:"layer2,layer2+3,layer3+4,encap2+3,encap3+4"`
-	// Primary is the member that is used as long as its link is up, with modes active-backup,
+	// Primary is the member that is used while its link is up, with modes active-backup,
 	// balance-tlb and balance-alb.
 	Primary string `json:"primary,omitempty"`
 }
 
-// VLAN is an interface that carries one VLAN of another.
+// VLAN carries one VLAN of another interface.
 type VLAN struct {
-	// ID is the VLAN's number, 1 to 4094.
+	// ID is the number of the VLAN, 1 to 4094.
 	ID int `json:"id" example:"100"`
-	// Link is the name of the interface, or bond, that it is on.
+	// Link is the name of the interface or bond that carries the VLAN.
 	Link string `json:"link" example:"bond0"`
 }

@@ -2,87 +2,92 @@ package config
 
 // ControlPlane holds the settings of the control plane.
 type ControlPlane struct {
-	// Machines are the settings of the control-plane machines.
-	Machines          Machine   `json:"machines,omitempty"`
-	APIServer         APIServer `json:"apiServer,omitempty"`
+	// Machines holds the settings of the control-plane machines.
+	Machines Machine `json:"machines,omitempty"`
+	// APIServer holds the settings of kube-apiserver.
+	APIServer APIServer `json:"apiServer,omitempty"`
+	// ControllerManager holds the settings of kube-controller-manager.
 	ControllerManager Component `json:"controllerManager,omitempty"`
-	Scheduler         Component `json:"scheduler,omitempty"`
-	Etcd              Etcd      `json:"etcd,omitempty"`
-	// VIP lets kube-vip carry the endpoint's address, on one control plane at a time. {} is enough
-	// if the endpoint is an address.
+	// Scheduler holds the settings of kube-scheduler.
+	Scheduler Component `json:"scheduler,omitempty"`
+	// Etcd holds the settings of etcd. Its members run on the control planes, on the nodes with
+	// role etcd if there are any, or in an external cluster.
+	Etcd Etcd `json:"etcd,omitempty"`
+	// VIP is an address of the endpoint that kube-vip moves between the control planes. One of them
+	// has it at a time. If the endpoint is an address, {} is enough.
 	VIP *VIP `json:"vip,omitempty"`
-	// Patches are applied to the static pods and kubelet configurations of control planes and to
-	// the API objects, after spec.patches.
+	// Patches change the static pods and kubelet configurations of control planes, and the API
+	// objects. kiln applies them after spec.patches.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
-// Component holds the settings of a control-plane component.
+// Component holds the settings of a program of the control plane.
 type Component struct {
-	// ExtraArgs are further flags, without the leading dashes. One that kiln sets too replaces
-	// kiln's value; a name may repeat.
+	// ExtraArgs are further flags. A flag that kiln sets too replaces kiln's value. A flag may
+	// occur more than once.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 }
 
 // APIServer holds the settings of kube-apiserver.
 type APIServer struct {
-	// ExtraArgs are further flags, without the leading dashes. One that kiln sets too replaces
-	// kiln's value; a name may repeat.
+	// ExtraArgs are further flags. A flag that kiln sets too replaces kiln's value. A flag may
+	// occur more than once.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
-	// CertSANs are further names and addresses in the API server's certificate; wildcards are
+	// CertSANs are further names and addresses in the API server's certificate. Wildcards are
 	// allowed.
 	CertSANs []string `json:"certSANs,omitempty"`
 }
 
-// VIP is the address of the endpoint that moves between the control planes, carried by a static pod
-// of kube-vip on each.
+// VIP is an address of the endpoint that moves between the control planes. A static pod of kube-vip
+// on each of them carries it.
 type VIP struct {
-	// Address is the address that is carried: the host of the endpoint, or what that name resolves
-	// to. It is no machine's own.
+	// Address is the address: the host of the endpoint or, if that is a name, the address to which
+	// it resolves. No machine may have it as its own.
 	Address string `json:"address,omitempty" example:"10.0.0.10"`
-	// Interface is the control planes' network interface that gets the address. By default it is
-	// the one with the default route, and lo with mode bgp.
+	// Interface is the network interface of the control planes that gets the address. The default
+	// is the interface with the default route, or lo with mode bgp.
 	Interface string `json:"interface,omitempty" example:"eth0"`
-	// Mode is how others learn where the address is. arp: gratuitous ARP and neighbour
-	// advertisements, for control planes on one network segment. bgp: a route to the routers in
-	// bgp.peers.
+	// Mode is how others learn where the address is. arp: by gratuitous ARP and neighbour
+	// advertisements; all control planes are on one network segment. bgp: by a route that the
+	// routers in bgp.peers get.
 	Mode string `json:"mode,omitempty" enum:"arp,bgp" default:"arp"`
 	// BGP names the routers for mode bgp.
 	BGP *BGP `json:"bgp,omitempty"`
 }
 
-// BGP is how the control planes talk to routers. Each one's router id follows from its own address.
-// Sessions have no passwords: they would stand in the clear in the pod's environment.
+// BGP says how the control planes talk to routers. The router id of each control plane is made of
+// its own address. Sessions have no passwords, because these would be readable in the environment
+// of the pod.
 type BGP struct {
-	// LocalAS is the autonomous system of the control planes.
+	// LocalAS is the number of the autonomous system of the control planes.
 	LocalAS uint32 `json:"localAS" example:"65000"`
-	// Peers are the routers; every control plane connects to each.
+	// Peers are the routers. Every control plane connects to each of them.
 	Peers []BGPPeer `json:"peers" example:"[{address: 10.0.0.1, as: 65001}]"`
 }
 
 // BGPPeer is one router.
 type BGPPeer struct {
-	// Address is the router's address.
+	// Address is the address of the router.
 	Address string `json:"address" example:"10.0.0.1"`
-	// AS is the router's autonomous system.
+	// AS is the number of the router's autonomous system.
 	AS uint32 `json:"as" example:"65001"`
-	// MultiHop is for a router that is not on the control planes' own network segment.
+	// MultiHop is for a router that is not on the network segment of the control planes.
 	MultiHop bool `json:"multiHop,omitempty"`
 }
 
-// Etcd holds the settings of etcd: of its members, which are on the control planes or on the nodes
-// with role etcd if there are any, or of an external cluster.
+// Etcd holds the settings of etcd. Its members run on the control planes, on the nodes with role
+// etcd if there are any, or in an external cluster.
 type Etcd struct {
-	// Machines are the settings of the machines with role etcd, which carry a member of etcd and
-	// nothing else of the cluster. They have no Node, so labels, taints and identity are not for
-	// them.
+	// Machines holds the settings of the machines with role etcd. Such a machine runs a member of
+	// etcd and nothing else of the cluster. It has no Node, so it has no labels, taints or
+	// identity.
 	Machines Machine `json:"machines,omitempty"`
 	// ExtraArgs are further flags of the members.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
-	// External names an etcd cluster that somebody else runs; the control planes then have no
-	// members.
+	// External is an etcd cluster that kiln does not make. The control planes then have no members.
 	External *ExternalEtcd `json:"external,omitempty"`
-	// AllowEvenMembers allows two or four members, which tolerate no more failures than one or
-	// three.
+	// AllowEvenMembers allows an even number of members. Two or four members survive no more
+	// failures than one or three.
 	AllowEvenMembers bool `json:"allowEvenMembers,omitempty"`
 	// Backup makes every member take snapshots of its data.
 	Backup *EtcdBackup `json:"backup,omitempty"`
@@ -90,48 +95,48 @@ type Etcd struct {
 
 // EtcdBackup says when the members of etcd take snapshots, and where these stay.
 type EtcdBackup struct {
-	// Directory is the folder for the snapshots on the machine, best on a disk of its own; it is
-	// made if it is missing. Whoever can read a snapshot has all of the cluster's objects.
+	// Directory is the folder for the snapshots on the machine, best on a disk of its own. The
+	// machine makes it if it is missing. Whoever can read a snapshot has all objects of the
+	// cluster.
 	Directory string `json:"directory,omitempty" default:"/var/backups/etcd"`
-	// Every is how often: a part of a day that fits whole, from 15m to 24h.
+	// Every is the time between two snapshots: 15m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h.
 	Every Duration `json:"every,omitempty" default:"6h"`
-	// Keep is how many snapshots stay; the oldest are removed.
+	// Keep is how many snapshots stay. The oldest are removed.
 	Keep int `json:"keep,omitempty" default:"12"`
 }
 
-// ExternalEtcd names an etcd cluster that somebody else runs.
+// ExternalEtcd is an etcd cluster that kiln does not make.
 type ExternalEtcd struct {
-	// Endpoints are the members' client URLs.
+	// Endpoints are the client URLs of the members.
 	Endpoints []string `json:"endpoints" example:"[https://10.0.0.31:2379]"`
-	// CAFrom is the file, beside cluster.yaml, with the CA that signed the members' certificates
-	// (PEM).
+	// CAFrom is the file beside cluster.yaml with the certificate of the CA that signed the
+	// members' certificates (PEM).
 	CAFrom string `json:"caFrom" example:"etcd/ca.crt"`
 	// CertFrom is the file with the API server's client certificate (PEM).
 	CertFrom string `json:"certFrom" example:"etcd/client.crt"`
-	// KeyFrom is the file with that certificate's private key (PEM).
+	// KeyFrom is the file with the private key of that certificate (PEM).
 	KeyFrom string `json:"keyFrom" example:"etcd/client.key"`
 }
 
 // Workers holds the settings of the workers.
 type Workers struct {
-	// Machines are the settings of the worker machines.
+	// Machines holds the settings of the worker machines.
 	Machines Machine `json:"machines,omitempty"`
-	// LocalBalancer gives every worker, also those of pools, a balancer of its own before the API
-	// servers: kubelet, kube-proxy and first boot then need no endpoint. {} is enough. The endpoint
-	// remains what admin.conf and everything outside the cluster use.
+	// LocalBalancer gives every worker, also those of pools, a balancer of its own in front of the
+	// API servers. The kubelet, kube-proxy and the first boot of workers then do not need the
+	// endpoint. {} is enough. admin.conf and everything outside the cluster still use the endpoint.
 	LocalBalancer *LocalBalancer `json:"localBalancer,omitempty"`
-	// Patches are applied to the static pods and kubelet configurations of workers, after
+	// Patches change the static pods and kubelet configurations of workers. kiln applies them after
 	// spec.patches.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
-// LocalBalancer is a static pod on every worker that listens on its loopback address and passes
-// connections on to the control planes that were known when the document was rendered.
+// LocalBalancer is a static pod on every worker. It listens on the worker's loopback address and
+// passes connections on to the control planes that were known when the document was rendered.
 type LocalBalancer struct {
 	// Type is the program. Its image is haproxy in spec.images.
 	Type string `json:"type,omitempty" enum:"haproxy" default:"haproxy"`
-	// Port is the port on the loopback address. kube-proxy, which has one configuration for all
-	// machines, uses the balancer with the API servers' own port only, and the endpoint with any
-	// other.
+	// Port is the port on the loopback address. kube-proxy has one configuration for all machines:
+	// it uses the balancer only on the API servers' own port, and the endpoint otherwise.
 	Port int `json:"port,omitempty" default:"6443"`
 }

@@ -1,59 +1,62 @@
 package config
 
-// Security says how far the cluster is hardened beyond what no cluster notices.
+// Security says how far kiln hardens the cluster beyond what every cluster gets.
 type Security struct {
-	// Profile sets what the other fields leave open. cis: every automated check of the CIS
-	// benchmark passes; see docs/security.md for what that means for pods and clients. baseline:
-	// without the audit log, Pod Security, the API server's refusal of anonymous requests, the
-	// limits on pods and the wall before the metadata service.
+	// Profile is the default for everything that the other fields leave open. cis: the cluster
+	// passes every automated check of the CIS benchmark; docs/security.md says what pods and
+	// clients notice of it. baseline: without the audit log, without Pod Security, without the
+	// limits on a pod's processes and system calls, and without the block on the platform's
+	// metadata service; the API server answers anonymous requests.
 	Profile string `json:"profile,omitempty" enum:"cis,baseline" default:"cis"`
-	// Encryption is how Secrets lie in etcd. secretbox: encrypted with the bundle's key. identity:
-	// in the clear; what was written encrypted stays readable.
+	// Encryption is how etcd stores Secrets. secretbox: encrypted with the key of the bundle.
+	// identity: not encrypted; Secrets that were encrypted earlier stay readable.
 	Encryption string `json:"encryption,omitempty" enum:"secretbox,identity" default:"secretbox"`
-	// PodSecurity is what pods may do in namespaces that have no Pod Security labels of their own.
+	// PodSecurity limits the pods in namespaces that have no Pod Security labels of their own.
 	PodSecurity PodSecurity `json:"podSecurity,omitempty"`
-	// MetadataService says whether pods may reach the platform's metadata service, which hands out
-	// the machine's document and often its cloud credentials. Pods on the host's network always
-	// can. The default is deny with profile cis, allow with baseline.
+	// MetadataService says whether pods may reach the platform's metadata service. That service
+	// hands out the machine's document, and often its cloud credentials. Pods on the host's network
+	// always reach it. The default is deny with profile cis, and allow with profile baseline.
 	MetadataService string `json:"metadataService,omitempty" enum:"deny,allow"`
-	// AlwaysPullImages makes every start of a pod ask the image's registry whether the pod may have
-	// it; no pod then starts without the registry.
+	// AlwaysPullImages turns on the admission plugin of that name: at every start of a pod the
+	// registry decides whether the pod may have its image. While the registry is down no pod
+	// starts.
 	AlwaysPullImages bool `json:"alwaysPullImages,omitempty"`
 }
 
-// Hardened says that the profile is cis.
+// Hardened reports whether the profile is cis.
 func (s *Security) Hardened() bool { return s.Profile == "cis" }
 
-// PodSecurity is the API server's default for Pod Security Admission.
+// PodSecurity is the default of the API server for Pod Security Admission.
 type PodSecurity struct {
-	// Enforce is the level that pods have to meet. The default is baseline with profile cis,
+	// Enforce is the level that pods have to meet. The default is baseline with profile cis, and
 	// privileged (everything is allowed) with profile baseline.
 	Enforce string `json:"enforce,omitempty" enum:"privileged,baseline,restricted"`
-	// ExemptNamespaces are namespaces without any level, beside kube-system.
+	// ExemptNamespaces are namespaces without a level. kube-system is always exempt.
 	ExemptNamespaces []string `json:"exemptNamespaces,omitempty"`
 }
 
-// Certificates says how long certificates live and what keys they have.
+// Certificates says how long certificates are valid and which keys they have.
 type Certificates struct {
-	// KeyAlgorithm is the algorithm of the CA keys and the service account key; leaf keys are
-	// always ECDSA-P256. It matters when the bundle is made.
+	// KeyAlgorithm is the algorithm of the keys of CAs and service accounts. kiln uses it when it
+	// makes the bundle. All other keys are ECDSA-P256.
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty" enum:"ECDSA-P256,RSA-2048" default:"ECDSA-P256"`
-	// Lifetime is how long leaf certificates are valid after the bundle's issue time.
+	// Lifetime is how long leaf certificates are valid, from the issue time of the bundle.
 	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
-	// CALifetime is how long the CAs are valid; it matters when the bundle is made.
+	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
-	// Stagger spreads the ends of the machines' certificates: each machine's end up to this much
-	// earlier, by its name, so that not all end at once.
+	// Stagger spreads the days on which the certificates of machines end, so that not all end at
+	// once. The certificates of each machine end earlier by a time between 0 and stagger, which
+	// follows from the machine's name.
 	Stagger Duration `json:"stagger,omitempty" default:"0s"`
-	// KubeletServing is what API servers and metrics find at the port of a kubelet that joined with
-	// a token (pools, identity token); named machines have a serving certificate of the cluster's
-	// CA in their documents. self-signed: the kubelet makes its own, and API servers verify no
-	// kubelet. request: it asks the cluster for one (serverTLSBootstrap), and API servers verify
-	// all kubelets; somebody has to approve the requests, and until then there are no logs, exec
-	// and metrics of that machine. docs/pools.md compares the approvers.
+	// KubeletServing is the serving certificate of a kubelet that joins with a token (pools,
+	// identity token). Other machines have one of the cluster's CA in their documents. self-signed:
+	// the kubelet makes a certificate itself, and API servers do not verify any kubelet. request:
+	// the kubelet asks the cluster for a certificate (serverTLSBootstrap), and API servers verify
+	// every kubelet. Somebody has to approve each request; until then the machine has no logs, no
+	// exec and no metrics. docs/pools.md compares the approvers.
 	KubeletServing string `json:"kubeletServing,omitempty" enum:"self-signed,request" default:"self-signed"`
-	// Signing says where the cluster's CA key is. online: on the control planes, where the
-	// controller-manager signs certificate requests. offline: on no machine; client certificates
-	// are then not rotated and pools cannot join.
+	// Signing says where the key of the cluster's CA is. online: on the control planes, where the
+	// controller-manager signs certificate requests. offline: on no machine; then client
+	// certificates do not rotate, and pools cannot join.
 	Signing string `json:"signing,omitempty" enum:"online,offline" default:"online"`
 }
