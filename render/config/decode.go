@@ -43,13 +43,13 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *where) {
 		if text, ok := d.text(n, at); ok {
 			d.duration(n, text, v, at)
 		}
-	case t == freeType:
+	case t == freeMapType:
 		if n.Kind != yaml.MappingNode {
 			d.wrongKind(n, kindMap, at)
 		} else {
 			v.Set(reflect.ValueOf(d.free(n, at)))
 		}
-	case t == textsType:
+	case t == stringsType:
 		d.texts(n, v, at)
 	case t.Kind() == reflect.Pointer:
 		p := reflect.New(t.Elem())

@@ -149,7 +149,7 @@ func typeName(t reflect.Type) string {
 	switch {
 	case t == durationType:
 		return kindDuration
-	case t == textsType:
+	case t == stringsType:
 		return "map of strings"
 	case t.Kind() == reflect.Pointer:
 		return typeName(t.Elem())

@@ -265,7 +265,7 @@ func (w *where) inSpec() bool {
 // machineSetting explains a setting that the layers make together. Of a mapping the layers merge the keys, everything else they replace.
 func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, error) {
 	t := machineType.FieldByIndex(structs[machineType].byName[name].index).Type
-	merges := t == freeType || t == textsType
+	merges := t == freeMapType || t == stringsType
 	doc := asDocument(e.Machine)
 	layers := e.Layers()
 	docs := make([]yamlpath.Document, len(layers))

@@ -8,33 +8,45 @@ import (
 // field is what the types and their struct tags say about one key of cluster.yaml.
 type field struct {
 	name     string
-	number   int // within its mapping
-	index    []int
+	number   int      // within its map
+	index    []int    // as reflect.Value.FieldByIndex takes it
 	required bool     // an absent key is a mistake
-	enum     []string // the allowed values, if they are few
-	def      string   // the value of an absent key, as text
-	example  string   // what to write, for the message about a missing one
-	machine  int      // the field's number within Machine, also where Machine is inline; -1 for other fields
+	enum     []string // the allowed values; nil if there are more than can be listed
+	def      string   // the value of an absent key, as the file would have it
+	example  string   // a value, for the message about an absent key
+	machine  int      // the number within Machine, also where Machine is inline; -1 elsewhere
 }
 
-// fieldList holds the keys of one mapping in the order of the type.
+// tables holds the allowed values that are too long for an enum tag.
+var tables = map[string][]string{
+	"bondModes": {
+		"active-backup", "802.3ad", "balance-rr", "balance-xor", "broadcast", "balance-tlb",
+		"balance-alb",
+	},
+	"hashPolicies":  {"layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4"},
+	"keyAlgorithms": {"ECDSA-P256", "RSA-2048"},
+	"serving":       {"self-signed", "request"},
+}
+
+// fieldList holds the keys of one map in the order of the type.
 type fieldList struct {
 	list   []field
 	byName map[string]*field
 }
 
-// Types that the decoder treats in their own ways.
+// Types that are read in a way of their own.
 var (
 	machineType  = reflect.TypeFor[Machine]()
 	durationType = reflect.TypeFor[Duration]()
-	freeType     = reflect.TypeFor[map[string]any]()
-	textsType    = reflect.TypeFor[map[string]string]()
+	freeMapType  = reflect.TypeFor[map[string]any]()    // fields of another program
+	stringsType  = reflect.TypeFor[map[string]string]() // free keys with strings
 )
 
-// structs holds the keys of every mapping of cluster.yaml. It is made once from the types and never changed.
+// structs holds the keys of every struct of cluster.yaml. It is made once and never changed.
 var structs = collectFields(reflect.TypeFor[Cluster](), map[reflect.Type]*fieldList{})
 
-// collectFields adds t, and every struct that it leads to, to known.
+// collectFields adds the keys of t, and of every struct within it, to known. The keys of an inline
+// struct are keys of the struct around it.
 func collectFields(t reflect.Type, known map[reflect.Type]*fieldList) map[reflect.Type]*fieldList {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Pointer:
@@ -87,6 +99,12 @@ func newField(sf reflect.StructField, i int) field {
 	}
 	if enum := sf.Tag.Get("enum"); enum != "" {
 		f.enum = strings.Split(enum, ",")
+	}
+	if table := sf.Tag.Get("table"); table != "" {
+		f.enum = tables[table]
+		if f.enum == nil {
+			panic("config: no table " + table) // the tags are ours
+		}
 	}
 	return f
 }

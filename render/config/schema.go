@@ -115,9 +115,9 @@ func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
 	switch {
 	case t == durationType:
 		return &schemaNode{Type: "string", Pattern: durationPattern}
-	case t == textsType:
+	case t == stringsType:
 		return &schemaNode{Type: "object", Additional: &schemaNode{Type: "string"}}
-	case t == freeType:
+	case t == freeMapType:
 		return &schemaNode{Type: "object"}
 	case t.Kind() == reflect.Pointer:
 		return s.value(t.Elem())

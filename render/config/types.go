@@ -5,7 +5,8 @@
 //
 // The comments of the fields in the files types*.go are the reference documentation of
 // cluster.yaml: the JSON Schema and `kiln explain` show them. The struct tag `default` is the value
-// that an absent field gets, and `enum` lists the allowed values.
+// that an absent field gets, and `enum` lists the allowed values; `table` names a list of them that
+// is too long for a tag.
 package config
 
 // Values of apiVersion and kind.
@@ -84,7 +85,7 @@ type Spec struct {
 	Addons []Addon `json:"addons,omitempty"`
 
 	// Nodes are the machines that are known by name. Each has a document of its own.
-	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]"`
+	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.5]}]"`
 	// Pools are groups of worker machines that are not known by name. All machines of a pool boot
 	// from one document and join with a bootstrap token. Pools need network.cni none. docs/pools.md
 	// says how such a machine finds its name and address.

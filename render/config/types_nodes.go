@@ -114,7 +114,7 @@ type Bond struct {
 	// Members are the names of the interfaces.
 	Members []string `json:"members" example:"[eth0, eth1]"`
 	// Mode is how the members share the traffic.
-	Mode string `json:"mode" enum:"active-backup,802.3ad,balance-rr,balance-xor,broadcast,balance-tlb,balance-alb"`
+	Mode string `json:"mode" table:"bondModes"`
 	// MIIMon is the time between two checks of the members' links, in milliseconds, 1 to 60000.
 	MIIMon int `json:"miimon,omitempty" default:"100"`
 	// LACPRate is how often the other side is asked for its state, with mode 802.3ad. slow: every
@@ -122,7 +122,7 @@ type Bond struct {
 	LACPRate string `json:"lacpRate,omitempty" enum:"slow,fast"`
 	// TransmitHashPolicy is the part of a packet that decides which member sends it, with modes
 	// 802.3ad, balance-xor and balance-tlb.
-	TransmitHashPolicy string `json:"transmitHashPolicy,omitempty" enum:"layer2,layer2+3,layer3+4,encap2+3,encap3+4"`
+	TransmitHashPolicy string `json:"transmitHashPolicy,omitempty" table:"hashPolicies"`
 	// Primary is the member that is used while its link is up, with modes active-backup,
 	// balance-tlb and balance-alb.
 	Primary string `json:"primary,omitempty"`

@@ -39,7 +39,7 @@ type PodSecurity struct {
 type Certificates struct {
 	// KeyAlgorithm is the algorithm of the keys of CAs and service accounts. kiln uses it when it
 	// makes the bundle. All other keys are ECDSA-P256.
-	KeyAlgorithm string `json:"keyAlgorithm,omitempty" enum:"ECDSA-P256,RSA-2048" default:"ECDSA-P256"`
+	KeyAlgorithm string `json:"keyAlgorithm,omitempty" table:"keyAlgorithms" default:"ECDSA-P256"`
 	// Lifetime is how long leaf certificates are valid, from the issue time of the bundle.
 	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
 	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
@@ -54,7 +54,7 @@ type Certificates struct {
 	// the kubelet asks the cluster for a certificate (serverTLSBootstrap), and API servers verify
 	// every kubelet. Somebody has to approve each request; until then the machine has no logs, no
 	// exec and no metrics. docs/pools.md compares the approvers.
-	KubeletServing string `json:"kubeletServing,omitempty" enum:"self-signed,request" default:"self-signed"`
+	KubeletServing string `json:"kubeletServing,omitempty" table:"serving" default:"self-signed"`
 	// Signing says where the key of the cluster's CA is. online: on the control planes, where the
 	// controller-manager signs certificate requests. offline: on no machine; then client
 	// certificates do not rotate, and pools cannot join.
