@@ -12,19 +12,25 @@ import (
 	"kiln/render/suggest"
 )
 
-// secretKey matches keys under which people would write a secret.
-var secretKey = regexp.MustCompile(`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
+const (
+	maxOwners      = 3  // the most fields that a message names as owners of a key
+	maxFieldsNamed = 12 // the most fields of a map that a message lists
+)
 
-// unknown reports a key that the mapping of type t does not have, with the best guess at what was meant.
-func (d decoder) unknown(key *yaml.Node, fields *fieldList, t reflect.Type, at *where) {
+// secretKey matches keys under which people would write a secret.
+var secretKey = regexp.MustCompile(
+	`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
+
+// unknown reports a key that is not one of the known ones, with the best guess at what was meant.
+func (d decoder) unknown(key *yaml.Node, known *fieldList, at *where) {
 	if len(d.found) > maxProblems {
-		// It comes after those that are shown, so what was meant does not matter, and looking for it takes time.
+		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")
 		return
 	}
-	names := make([]string, len(fields.list))
-	for i := range fields.list {
-		names[i] = fields.list[i].name
+	names := make([]string, len(known.list))
+	for i := range known.list {
+		names[i] = known.list[i].name
 	}
 	var hint string
 	near := suggest.Nearest(key.Value, names)
@@ -38,59 +44,60 @@ func (d decoder) unknown(key *yaml.Node, fields *fieldList, t reflect.Type, at *
 		hint = "it belongs to " + strings.Join(owners, " or ")
 	case secretKey.MatchString(key.Value):
 		hint = "secrets stand in the bundle, never in cluster.yaml"
-	case len(names) <= 12:
+	case len(names) <= maxFieldsNamed:
 		hint = "the fields here are " + strings.Join(names, ", ")
 	default:
 		hint = "`kiln explain` lists the fields"
 	}
 	if near != "" {
-		// What was meant is clear: that it is missing need not be said as well.
+		// The right key is known, so a second message that it is missing would not help.
 		d.hide(at.up.key(near).String())
 	}
 	d.breakAt(key, at, "unknown field; %s", hint)
 }
 
-// ownersOf returns where a key does exist, if that is in few places. The settings of machines count as one.
+// ownersOf returns the fields that have a key of that name, nil if they are many. The settings of
+// machines count as one field.
 func ownersOf(name string) []string {
 	var owners []string
 	if structs[machineType].byName[name] != nil {
 		owners = append(owners, "machines, a node or a pool")
 	}
 	walkFields(func(path string, f *field) {
-		if parent, last, ok := cutLast(path); ok && last == name && f.machine < 0 && !strings.Contains(parent, "machines") {
+		parent, last, ok := cutLast(path)
+		if ok && last == name && f.machine < 0 && !strings.Contains(parent, "machines") {
 			owners = append(owners, parent)
 		}
 	})
-	if len(owners) > 3 {
+	if len(owners) > maxOwners {
 		return nil
 	}
 	return slices.Compact(owners)
 }
 
-// walkFields calls f for every field of cluster.yaml, with its path without indices, in the order of the types.
-func walkFields(f func(path string, fd *field)) {
+// walkFields calls visit for every field of cluster.yaml, in the order of the types. The path has
+// no indices and no leading "spec.".
+func walkFields(visit func(path string, f *field)) {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
-		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
+		t = elem(t)
 		if structs[t] == nil {
 			return
 		}
 		for i := range structs[t].list {
-			fd := &structs[t].list[i]
-			path := strings.TrimPrefix(prefix+"."+fd.name, ".")
+			f := &structs[t].list[i]
+			path := strings.TrimPrefix(prefix+"."+f.name, ".")
 			if path == "spec" {
 				path = ""
 			}
-			f(path, fd)
-			walk(t.FieldByIndex(fd.index).Type, path)
+			visit(path, f)
+			walk(t.FieldByIndex(f.index).Type, path)
 		}
 	}
 	walk(reflect.TypeFor[Cluster](), "")
 }
 
-// cutLast splits a path before its last key.
+// cutLast splits a path before its last key. ok reports whether there is a key.
 func cutLast(path string) (parent, last string, ok bool) {
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
 		return path[:i], path[i+1:], true

@@ -66,8 +66,8 @@ func isOurs(root *yaml.Node, d decoder, at *where) bool {
 	for _, key := range []string{"apiVersion", "kind"} {
 		here := at.key(key)
 		if n, _ := find(root, here); n != nil && n.Kind == yaml.ScalarNode {
-			if text, ok := d.text(n, here); ok {
-				d.enum(n, text, fields.byName[key], here)
+			if text, ok := d.string(n, here); ok {
+				d.allowed(n, text, fields.byName[key], here)
 			}
 		}
 	}

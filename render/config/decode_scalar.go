@@ -1,0 +1,151 @@
+package config
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"kiln/render/credential"
+	"kiln/render/suggest"
+)
+
+// Notations of a plain scalar that every YAML parser reads as a number.
+var (
+	decimalInt   = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+	decimalFloat = regexp.MustCompile(`^-?(0|[1-9][0-9]*)\.[0-9]+([eE][+-]?[0-9]+)?$`)
+)
+
+// booleanWord matches what some YAML parsers read as booleans and others as strings
+// (https://yaml.org/type/bool.html).
+var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
+
+// string returns the string that n is. ok reports whether n is one. A number is reported, and ok is
+// true all the same: the check of the field may know better what is wrong.
+func (d decoder) string(n *yaml.Node, at *where) (s string, ok bool) {
+	if n.Kind != yaml.ScalarNode {
+		d.wrongKind(n, kindString, at)
+		return "", false
+	}
+	if n.Style == 0 {
+		switch tag := n.ShortTag(); {
+		case tag == "!!null":
+			d.wrongKind(n, kindString, at)
+			return "", false
+		case tag == "!!bool" || booleanWord.MatchString(n.Value):
+			d.breakAt(n, at, "%s without quotes is read as a boolean; write %q", n.Value, n.Value)
+			return "", false
+		case tag == "!!int" || tag == "!!float":
+			d.softAt(n, at, "%s without quotes is read as a number; write %q", n.Value, n.Value)
+		}
+	}
+	return n.Value, d.characters(n, at)
+}
+
+// characters reports credentials and control characters, which escapes can bring into a string. ok
+// reports whether the string can be used all the same.
+func (d decoder) characters(n *yaml.Node, at *where) (ok bool) {
+	const problem = "holds %s; secrets stand in the bundle, " +
+		"or in a file named by contentFrom with secret: true"
+	switch found, has := credential.Find([]byte(n.Value)); {
+	case has && found.What == credential.PasswordInURL:
+		d.softAt(n, at, problem, found) // the check of a field that is a URL knows a better remedy
+	case has:
+		d.breakAt(n, at, problem, found)
+		return false
+	}
+	if i := strings.IndexFunc(n.Value, isControl); i >= 0 {
+		d.breakAt(n, at, "holds the control character U+%04X; "+
+			"remove it, and put binary content into a file named by contentFrom",
+			[]rune(n.Value[i:])[0])
+		return false
+	}
+	return true
+}
+
+// futureVersion matches the apiVersion of a newer release of kiln.
+var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// allowed reports a value that is not one of the allowed values of its field, if it has some.
+func (d decoder) allowed(n *yaml.Node, s string, f *field, at *where) {
+	if len(f.enum) == 0 || slices.Contains(f.enum, s) {
+		return
+	}
+	if f.name == "apiVersion" && futureVersion.MatchString(s) {
+		d.breakAt(n, at, "%s is made for a newer release of kiln; this one reads %s",
+			quote(s), APIVersion)
+		return
+	}
+	if len(f.enum) == 1 {
+		d.breakAt(n, at, "%s is not supported; write %s", quote(s), f.enum[0])
+		return
+	}
+	d.breakAt(n, at, "%s is not allowed; write one of %s%s",
+		quote(s), strings.Join(f.enum, ", "), suggest.Hint(s, f.enum))
+}
+
+// bool decodes true or false.
+func (d decoder) bool(n *yaml.Node, v reflect.Value, at *where) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.wrongKind(n, kindBoolean, at)
+		return
+	}
+	switch {
+	case n.Style == 0 && n.Value == "true":
+		v.SetBool(true)
+	case n.Style == 0 && n.Value == "false":
+	default:
+		d.breakAt(n, at, "%s is not a boolean; write true or false, without quotes", shown(n))
+	}
+}
+
+// int decodes a whole number in decimal digits.
+func (d decoder) int(n *yaml.Node, v reflect.Value, at *where) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.wrongKind(n, kindNumber, at)
+		return
+	}
+	if n.Style != 0 || !decimalInt.MatchString(n.Value) {
+		d.breakAt(n, at, "%s is not a whole number; "+
+			"write decimal digits without quotes, leading zeros, _ or 0x", shown(n))
+		return
+	}
+	if v.Kind() == reflect.Uint32 {
+		i, err := strconv.ParseUint(n.Value, 10, 32)
+		if err != nil {
+			d.breakAt(n, at, "%s is out of range; 0 to 4294967295 fits", n.Value)
+			return
+		}
+		v.SetUint(i)
+		return
+	}
+	i, err := strconv.ParseInt(n.Value, 10, 32)
+	if err != nil {
+		d.breakAt(n, at, "%s is out of range; at most 2147483647 fits", n.Value)
+		return
+	}
+	v.SetInt(i)
+}
+
+// shown returns a scalar as the file has it, with its quotes: they may be what is wrong.
+func shown(n *yaml.Node) string {
+	if quoted := quote(n.Value); n.Style != 0 || quoted != strconv.Quote(n.Value) {
+		return quoted
+	}
+	return n.Value
+}
+
+// duration decodes a Duration.
+func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *where) {
+	span, err := time.ParseDuration(s)
+	if err != nil {
+		d.breakAt(n, at, "%s is not a duration; "+
+			"write hours, minutes and seconds, such as 8760h or 30m", quote(s))
+		return
+	}
+	v.SetInt(int64(span))
+}
