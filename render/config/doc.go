@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -21,24 +20,33 @@ var typesSource embed.FS
 
 // FieldDoc is the documentation of one field of cluster.yaml.
 type FieldDoc struct {
-	Path     string   `json:"path"`              // as in messages: without the leading "spec." and without list indices
-	Type     string   `json:"type"`              // string, number, boolean, duration, map, map of strings, list of …
-	Required bool     `json:"required"`          // whether an absent field is a mistake
-	Default  string   `json:"default,omitempty"` // the value of an absent field, as YAML
-	Enum     []string `json:"enum,omitempty"`    // the allowed values, if they are few
-	Example  string   `json:"example,omitempty"` // a value, as YAML
-	Text     string   `json:"text"`              // what the field means
-	Fields   []string `json:"fields,omitempty"`  // the keys below it
+	// Path is the path as messages have it, without the leading "spec." and without list indices.
+	Path string `json:"path"`
+	// Type is string, number, boolean, duration, map, map of strings, or a list of one of them.
+	Type string `json:"type"`
+	// Required reports whether an absent field is a mistake.
+	Required bool `json:"required"`
+	// Default is the value of an absent field, as YAML.
+	Default string `json:"default,omitempty"`
+	// Enum lists the allowed values, if there are few.
+	Enum []string `json:"enum,omitempty"`
+	// Example is a value, as YAML.
+	Example string `json:"example,omitempty"`
+	// Text says what the field means.
+	Text string `json:"text"`
+	// Fields lists the keys of a map, or of the maps in a list.
+	Fields []string `json:"fields,omitempty"`
 }
 
-// Field returns the documentation of the field at path, which is written as in messages (network.cni,
-// nodes.addresses); a leading "spec." and list indices may stand in it. The empty path is the whole file. It returns
-// false if there is no such field.
-func Field(path string) (FieldDoc, bool) {
+// Field returns the documentation of the field at a path. The path is as messages have it
+// (network.cni, nodes.addresses); a leading "spec." and list indices are ignored. The empty path is
+// the whole file. ok reports whether there is such a field.
+func Field(path string) (doc FieldDoc, ok bool) {
 	path = withoutIndices(path)
 	t := reflect.TypeFor[Cluster]()
 	if path == "" {
-		return FieldDoc{Type: kindMap, Required: true, Text: docs()[t.Name()], Fields: keysOf(t)}, true
+		text := docs()[t.Name()]
+		return FieldDoc{Type: kindMap, Required: true, Text: text, Fields: keysOf(t)}, true
 	}
 	if rest, ok := strings.CutPrefix(path, "spec."); ok {
 		path, t = rest, reflect.TypeFor[Spec]()
@@ -47,7 +55,6 @@ func Field(path string) (FieldDoc, bool) {
 	if structs[t].byName[first] == nil {
 		t = reflect.TypeFor[Spec]()
 	}
-	var doc FieldDoc
 	for key := range strings.SplitSeq(path, ".") {
 		fields := structs[elem(t)]
 		if fields == nil || fields.byName[key] == nil {
@@ -56,16 +63,17 @@ func Field(path string) (FieldDoc, bool) {
 		f := fields.byName[key]
 		sf := elem(t).FieldByIndex(f.index)
 		doc = FieldDoc{
-			Path: path, Type: typeName(sf.Type), Required: f.required, Default: defaultText(f, sf.Type),
-			Enum: f.enum, Example: f.example, Text: fieldText(elem(t), f), Fields: keysOf(sf.Type),
+			Path: path, Type: typeName(sf.Type), Required: f.required,
+			Default: defaultText(f, sf.Type), Enum: f.enum, Example: f.example,
+			Text: fieldText(elem(t), f), Fields: keysOf(sf.Type),
 		}
 		t = sf.Type
 	}
 	return doc, true
 }
 
-// String returns the documentation as kiln explain prints it: the path and what kind of value it takes on one line,
-// then the text, then the fields below it with the first sentence of each.
+// String returns the documentation as kiln explain prints it: the path and the kind of its value on
+// one line, then the text, then the fields below it with the first sentence of each.
 func (d FieldDoc) String() string {
 	var b strings.Builder
 	facts := []string{d.Type}
@@ -80,7 +88,7 @@ func (d FieldDoc) String() string {
 		b.WriteString("  one of " + strings.Join(d.Enum, ", ") + "\n")
 	}
 	if d.Text != "" {
-		b.WriteString("\n" + wrap(d.Text, 100) + "\n")
+		b.WriteString("\n" + wrap(d.Text, textWidth) + "\n")
 	}
 	if d.Example != "" {
 		_, key, _ := cutLast(d.Path)
@@ -88,7 +96,10 @@ func (d FieldDoc) String() string {
 	}
 	if len(d.Fields) > 0 {
 		b.WriteString("\nFields:\n")
-		width := len(slices.MaxFunc(d.Fields, func(a, b string) int { return cmp.Compare(len(a), len(b)) }))
+		width := 0
+		for _, key := range d.Fields {
+			width = max(width, len(key))
+		}
 		for _, key := range d.Fields {
 			sub, _ := Field(strings.TrimPrefix(d.Path+"."+key, "."))
 			sentence, _, _ := strings.Cut(sub.Text, ". ")
@@ -98,7 +109,11 @@ func (d FieldDoc) String() string {
 	return b.String()
 }
 
-// wrap breaks a text into lines of at most width bytes where its words allow it, two spaces in front of each.
+// textWidth is the width to which kiln explain wraps the text of a field.
+const textWidth = 100
+
+// wrap breaks a text into lines of at most width bytes, each with two spaces in front. A word that
+// is longer has a line of its own.
 func wrap(text string, width int) string {
 	var lines []string
 	line := " "
@@ -111,7 +126,7 @@ func wrap(text string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// withoutIndices removes [0] and the like.
+// withoutIndices returns a path without its list indices: nodes.name for nodes[0].name.
 func withoutIndices(path string) string {
 	for {
 		before, rest, ok := strings.Cut(path, "[")
@@ -123,7 +138,8 @@ func withoutIndices(path string) string {
 	}
 }
 
-// elem returns what a list or pointer holds, or t itself.
+// elem returns the type of the elements of a list, or of a pointer's value; t itself if it is
+// neither.
 func elem(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -131,7 +147,7 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-// keysOf returns the keys of a mapping, or of the mappings of a list, in the order of the type.
+// keysOf returns the keys of a map, or of the maps in a list, in the order of the type.
 func keysOf(t reflect.Type) []string {
 	fields := structs[elem(t)]
 	if fields == nil {
@@ -144,7 +160,7 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// typeName names a type in YAML's words.
+// typeName returns the kind of the values of a type.
 func typeName(t reflect.Type) string {
 	switch {
 	case t == durationType:
@@ -165,7 +181,7 @@ func typeName(t reflect.Type) string {
 	return kindMap
 }
 
-// defaultText returns a field's default as YAML.
+// defaultText returns the default of a field as YAML.
 func defaultText(f *field, t reflect.Type) string {
 	if f.def != "" && t.Kind() == reflect.Slice {
 		return "[" + strings.ReplaceAll(f.def, ",", ", ") + "]"
@@ -173,7 +189,7 @@ func defaultText(f *field, t reflect.Type) string {
 	return f.def
 }
 
-// fieldText returns the comment of a field, or of its type if it has none.
+// fieldText returns the comment of a field of t, or of the field's type if the field has none.
 func fieldText(t reflect.Type, f *field) string {
 	sf := t.FieldByIndex(f.index)
 	owner := t
@@ -181,7 +197,7 @@ func fieldText(t reflect.Type, f *field) string {
 		owner = owner.Field(i).Type
 	}
 	if text := docs()[owner.Name()+"."+sf.Name]; text != "" {
-		// Go's comments begin with the Go name; people know the key.
+		// The comment begins with the Go name, and people know the key.
 		if rest, ok := strings.CutPrefix(text, sf.Name+" "); ok {
 			return f.name + " " + rest
 		}
@@ -234,7 +250,7 @@ func addComments(texts map[string]string, name string, source []byte) {
 	}
 }
 
-// oneLine returns a comment's text without line ends.
+// oneLine returns the text of a comment without line ends.
 func oneLine(c *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }

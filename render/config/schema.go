@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// Patterns of the schema. YAML gives strings; what Parse wants beyond the pattern it says itself.
 const (
-	schemaVersion   = "https://json-schema.org/draft/2020-12/schema"
+	schemaVersion = "https://json-schema.org/draft/2020-12/schema"
+
+	// durationPattern matches every duration that Parse accepts, and some that it refuses.
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 )
 
-// schemaNode is one JSON Schema. Its fields stand in the order in which people read them.
+// schemaNode is one JSON Schema. Its fields are in the order in which people read them.
 type schemaNode struct {
 	Schema      string         `json:"$schema,omitempty"`
 	Title       string         `json:"title,omitempty"`
@@ -28,7 +29,7 @@ type schemaNode struct {
 	Items       *schemaNode    `json:"items,omitempty"`
 	Properties  orderedSchemas `json:"properties,omitempty"`
 	Required    []string       `json:"required,omitempty"`
-	Additional  any            `json:"additionalProperties,omitempty"` // false, or the schema of free keys
+	Additional  any            `json:"additionalProperties,omitempty"` // false, or a schema
 	Ref         string         `json:"$ref,omitempty"`
 	Defs        orderedSchemas `json:"$defs,omitempty"`
 }
@@ -39,7 +40,8 @@ type namedSchema struct {
 	schema *schemaNode
 }
 
-// orderedSchemas marshals to a JSON object in the order of the types, not of the alphabet.
+// orderedSchemas marshals to a JSON object whose keys have the order of the slice. A map would have
+// that of the alphabet.
 type orderedSchemas []namedSchema
 
 // MarshalJSON writes the entries in order.
@@ -61,8 +63,9 @@ func (o orderedSchemas) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Schema returns the JSON Schema (draft 2020-12) of cluster.yaml, indented, for editors: types, allowed values,
-// defaults and the comments of the fields. It accepts everything that Parse accepts; Parse refuses more.
+// Schema returns the JSON Schema (draft 2020-12) of cluster.yaml for editors: types, allowed
+// values, defaults and the comments of the fields. It is indented. It accepts everything that Parse
+// accepts; Parse refuses more.
 func Schema() []byte {
 	s := &schemaBuilder{done: map[reflect.Type]bool{}}
 	root := s.object(reflect.TypeFor[Cluster]())
@@ -71,18 +74,18 @@ func Schema() []byte {
 	root.Defs = s.defs
 	data, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic("config: schema: " + err.Error()) // it holds strings and maps of them alone
+		panic("config: schema: " + err.Error()) // it is made of strings and maps
 	}
 	return append(data, '\n')
 }
 
-// schemaBuilder collects one definition for each struct type.
+// schemaBuilder collects one definition of each struct type.
 type schemaBuilder struct {
 	defs orderedSchemas
 	done map[reflect.Type]bool
 }
 
-// object returns the schema of a mapping with known keys.
+// object returns the schema of a struct type.
 func (s *schemaBuilder) object(t reflect.Type) *schemaNode {
 	node := &schemaNode{Type: "object", Description: docs()[t.Name()], Additional: false}
 	for i := range structs[t].list {
@@ -134,7 +137,7 @@ func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
 	return &schemaNode{Type: "string"}
 }
 
-// define adds the definition of a struct type, once and before those that it leads to.
+// define adds the definition of a struct type, once, and before those of the types within it.
 func (s *schemaBuilder) define(t reflect.Type) {
 	if s.done[t] {
 		return
@@ -145,7 +148,7 @@ func (s *schemaBuilder) define(t reflect.Type) {
 	s.defs[at].schema = s.object(t)
 }
 
-// schemaDefault returns a default as the JSON value that it stands for.
+// schemaDefault returns the JSON value of a default.
 func schemaDefault(text string, t reflect.Type) any {
 	switch t.Kind() {
 	case reflect.Slice:

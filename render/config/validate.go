@@ -97,19 +97,19 @@ func (v *checker) certificates() {
 	v.span(cert.Lifetime, at.key("lifetime"))
 	v.span(cert.CALifetime, at.key("caLifetime"))
 	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(at.key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does not outlive its CA; shorten it", spell(cert.Lifetime), spell(cert.CALifetime))
+		v.report(at.key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does not outlive its CA; shorten it", cert.Lifetime, cert.CALifetime)
 	}
 	switch {
 	case cert.Stagger < 0:
-		v.report(at.key("stagger"), "%s is negative; write 0s or more", spell(cert.Stagger))
+		v.report(at.key("stagger"), "%s is negative; write 0s or more", cert.Stagger)
 	case cert.Stagger >= cert.Lifetime && cert.Lifetime > 0:
-		v.report(at.key("stagger"), "%s is not shorter than lifetime (%s); the first certificates would never be valid. Shorten it", spell(cert.Stagger), spell(cert.Lifetime))
+		v.report(at.key("stagger"), "%s is not shorter than lifetime (%s); the first certificates would never be valid. Shorten it", cert.Stagger, cert.Lifetime)
 	}
 	boot := v.spec.key("boot")
 	v.span(v.c.Spec.Boot.FormationWindow, boot.key("formationWindow"))
 	v.span(v.c.Spec.Boot.StepTimeout, boot.key("stepTimeout"))
 	if w := v.c.Spec.Boot.FormationWindow; w > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(boot.key("formationWindow"), "%s is longer than certificates.caLifetime (%s); shorten it", spell(w), spell(cert.CALifetime))
+		v.report(boot.key("formationWindow"), "%s is longer than certificates.caLifetime (%s); shorten it", w, cert.CALifetime)
 	}
 }
 

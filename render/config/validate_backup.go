@@ -36,7 +36,7 @@ func (v *checker) backup(b *EtcdBackup, at *where) {
 		v.report(here, "%s is no place for data; write a folder such as /var/backups/etcd", quote(b.Directory))
 	}
 	if !slices.Contains(BackupPeriods, time.Duration(b.Every)) {
-		v.report(at.key("every"), "%s does not fit whole into a day; write 15m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h", spell(b.Every))
+		v.report(at.key("every"), "%s does not fit whole into a day; write 15m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h", b.Every)
 	}
 	if b.Keep < 1 || b.Keep > maxSnapshots {
 		v.report(at.key("keep"), "%d is not a number of snapshots; write 1 to %d", b.Keep, maxSnapshots)
