@@ -234,7 +234,7 @@ func machineOf(v reflect.Value) *Machine {
 
 // missing reports a required key that the map n does not have.
 func (d decoder) missing(n *yaml.Node, f *field, at *where) {
-	if d.isBroken(at.key(f.name)) {
+	if d.isHidden(at.key(f.name)) {
 		return
 	}
 	remedy := "write it like " + f.name + ": " + f.example
@@ -252,7 +252,7 @@ func (d decoder) missing(n *yaml.Node, f *field, at *where) {
 
 // zero reports a zero value that would be taken for an absent one and become the default.
 func (d decoder) zero(n *yaml.Node, f *field, at *where) {
-	if d.isBroken(at) {
+	if d.isHidden(at) {
 		return
 	}
 	d.breakAt(n, at, "%s is not a value for this field; "+

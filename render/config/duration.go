@@ -11,8 +11,8 @@ import (
 // 1h30m.
 type Duration time.Duration
 
-// maxDuration is the longest duration of a field: the dates of certificates have four digits for the
-// year.
+// maxDuration is the longest duration of a field: the dates of certificates have four digits for
+// the year.
 const maxDuration = Duration(100 * 365 * 24 * time.Hour)
 
 // UnmarshalJSON reads a string such as "8760h". The error comes for anything else.

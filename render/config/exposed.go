@@ -26,7 +26,7 @@ const (
 // credentials here, but for the bundle of this cluster, which is for no machine.
 func (l *loader) exposed(name, todo string, at *where) {
 	content, read := l.source.texts[cleanPath(name)]
-	if !read || l.isBroken(at) {
+	if !read || l.isHidden(at) {
 		return
 	}
 	found, ok := l.find(cleanPath(name), content)
@@ -124,5 +124,5 @@ func hasInventory(files fs.FS, dir string) bool {
 	defer f.Close()
 	head := make([]byte, 256)
 	n, _ := f.Read(head)
-	return inventoryHead.Match(bytes.TrimPrefix(head[:n], []byte(byteOrder)))
+	return inventoryHead.Match(bytes.TrimPrefix(head[:n], []byte(byteOrderMark)))
 }

@@ -18,27 +18,6 @@ const (
 	maxFolder = 10 << 20
 )
 
-// Text returns the content of a file that cluster.yaml names (contentFrom, patchFrom, an add-on's path, …), nil if
-// it names no such file. path is as in cluster.yaml. The bytes must not be changed.
-func (c *Cluster) Text(path string) []byte {
-	if c.source == nil {
-		return nil
-	}
-	return c.source.texts[cleanPath(path)]
-}
-
-// Folder returns the files of a folder that an add-on names, by their slash paths relative to the folder of
-// cluster.yaml; nil if no add-on names it. Neither the map nor the bytes may be changed.
-func (c *Cluster) Folder(path string) map[string][]byte {
-	if c.source == nil {
-		return nil
-	}
-	return c.source.folders[cleanPath(path)]
-}
-
-// cleanPath returns the form under which a named file is kept.
-func cleanPath(name string) string { return path.Clean(name) }
-
 // loader reads the files that cluster.yaml names, each once.
 type loader struct {
 	*reporter
@@ -181,7 +160,7 @@ func (l *loader) addon(name string, at *where) {
 
 // once checks a name, calls read at its first occurrence as a kind of file, and reports the error at every one.
 func (l *loader) once(kind, name string, at *where, read func(clean string, info fs.FileInfo) error) {
-	if l.isBroken(at) {
+	if l.isHidden(at) {
 		return
 	}
 	clean := cleanPath(name)

@@ -40,7 +40,7 @@ func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	at, _ := top()
 	d := decoder{reporter: r}
 	if lostTag.Match(data) {
-		d.lines = bytes.Split(bytes.TrimPrefix(data, []byte(byteOrder)), []byte("\n"))
+		d.lines = bytes.Split(bytes.TrimPrefix(data, []byte(byteOrderMark)), []byte("\n"))
 	}
 	if !isOurs(root, d, at) {
 		return nil, r.problems()

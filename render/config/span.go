@@ -6,8 +6,8 @@ import "time"
 func (v *checker) span(d Duration, at *where) {
 	switch {
 	case d <= 0:
-		v.report(at, "%s is not more than 0; write hours, minutes and seconds, such as 8760h or 30m",
-			d)
+		v.report(at, "%s is not more than 0; "+
+			"write hours, minutes and seconds, such as 8760h or 30m", d)
 	case d%Duration(time.Second) != 0:
 		v.report(at, "%s has a fraction of a second; write whole seconds", d)
 	case d > maxDuration:

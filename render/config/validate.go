@@ -3,10 +3,6 @@ package config
 import (
 	"net/netip"
 	"reflect"
-	"regexp"
-	"slices"
-	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -66,29 +62,6 @@ func (v *checker) label(name string, at *where) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		v.report(at, "%s is not a valid name; write lower-case letters, digits and '-', at most 63, with a letter or digit at both ends", quote(name))
 	}
-}
-
-var allDigits = regexp.MustCompile(`^[0-9.]+$`)
-
-// hostProblem returns what keeps a text from being a DNS name, "" if nothing does.
-func hostProblem(name string) string {
-	switch {
-	case len(name) > validation.DNS1123SubdomainMaxLength:
-		return "is longer than 253 characters"
-	case strings.HasSuffix(name, "."):
-		return "ends with a dot; remove it"
-	case len(validation.IsDNS1123Subdomain(name)) > 0:
-		return "is not a DNS name; write lower-case letters, digits, '-' and dots, with a letter or digit at both ends of each part"
-	case slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return len(part) > 63 }):
-		return "has a part of more than 63 characters"
-	}
-	return ""
-}
-
-// hasControl reports whether a text has line ends or other characters that have no place in one line: control
-// characters, and those that only direct how others are shown (U+202E).
-func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 // certificates checks the lifetimes.

@@ -20,7 +20,7 @@ func (v *checker) scripts(list []Script, layer *where, key string) {
 			text, textAt = string(v.c.Text(s.ContentFrom)), at.key("contentFrom")
 		}
 		switch {
-		case v.isBroken(textAt):
+		case v.isHidden(textAt):
 		case text == "":
 			v.report(textAt, "is empty; write the commands for sh")
 		case s.Secret && s.Content != "":

@@ -90,7 +90,7 @@ func (v *checker) unitText(u *Unit, at *where) {
 	text, key := u.Content, "content"
 	if u.ContentFrom != "" {
 		text, key = string(v.c.Text(u.ContentFrom)), "contentFrom"
-		if v.isBroken(at.key(key)) {
+		if v.isHidden(at.key(key)) {
 			return
 		}
 	}

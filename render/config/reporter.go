@@ -1,0 +1,113 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxProblems is how many problems of a file are shown. The others are counted: a file with so many
+// has one cause.
+const maxProblems = 50
+
+// maxPathShown is how many bytes of a field's path a problem shows. The line is known anyway.
+const maxPathShown = 200
+
+// reporter collects the problems of one file.
+type reporter struct {
+	file  string
+	root  *yaml.Node // the map of the document, for lines; nil before it is parsed
+	found []Problem
+	// soft maps paths to indices of found: a later problem of the same path replaces that one.
+	soft map[string]int
+	// hidden holds the paths of which nothing more is reported: their values could not be read.
+	hidden map[string]bool
+}
+
+// add reports a problem at a line and column.
+func (r *reporter) add(line, column int, path, message string) {
+	if len(path) > maxPathShown {
+		path = strings.ToValidUTF8(path[:maxPathShown], "") + "…"
+	}
+	r.found = append(r.found,
+		Problem{File: r.file, Line: line, Column: column, Path: path, Message: message})
+}
+
+// breakAt reports that the value n cannot be read, and hides the field.
+func (r *reporter) breakAt(n *yaml.Node, at *where, format string, args ...any) {
+	path := at.String()
+	if i, ok := r.soft[path]; ok {
+		r.found[i].Message = fmt.Sprintf(format, args...)
+		delete(r.soft, path)
+	} else {
+		line, column := at.place(n)
+		r.add(line, column, path, fmt.Sprintf(format, args...))
+	}
+	r.hide(path)
+}
+
+// hide suppresses all later problems of a field and of everything below it.
+func (r *reporter) hide(path string) {
+	if r.hidden == nil {
+		r.hidden = map[string]bool{}
+	}
+	r.hidden[path] = true
+}
+
+// softAt reports a notation problem at n. A later problem with the value itself replaces it.
+func (r *reporter) softAt(n *yaml.Node, at *where, format string, args ...any) {
+	path := at.String()
+	if r.soft == nil {
+		r.soft = map[string]int{}
+	}
+	r.soft[path] = len(r.found)
+	line, column := at.place(n)
+	r.add(line, column, path, fmt.Sprintf(format, args...))
+}
+
+// report reports a problem of a field, unless the field is hidden.
+func (r *reporter) report(at *where, format string, args ...any) {
+	path := at.String()
+	if r.isHidden(at) {
+		return
+	}
+	message := fmt.Sprintf(format, args...)
+	if i, ok := r.soft[path]; ok {
+		r.found[i].Message = message
+		delete(r.soft, path)
+		return
+	}
+	line, column := position(r.root, at)
+	r.add(line, column, path, message)
+}
+
+// isHidden reports whether a field, or one around it, is hidden.
+func (r *reporter) isHidden(at *where) bool {
+	if len(r.hidden) == 0 {
+		return false
+	}
+	for ; at != nil; at = at.up {
+		if path := at.String(); path != "" && r.hidden[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// problems returns what was reported, in file order and cut after maxProblems; nil if nothing was.
+func (r *reporter) problems() Problems {
+	if len(r.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if rest := len(r.found) - maxProblems; rest > 0 {
+		more := Problem{File: r.file, Message: fmt.Sprintf("and %d more", rest), more: rest}
+		r.found = append(r.found[:maxProblems:maxProblems], more)
+	}
+	return r.found
+}
