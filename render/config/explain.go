@@ -13,119 +13,36 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Place is who decides about a value, and where that is written.
-type Place struct {
-	File   string `json:"file,omitempty"` // of the user's, or of kiln's source; empty if it is written nowhere
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
-	Field  string `json:"field,omitempty"` // of the configuration
-	By     string `json:"by,omitempty"`    // the part of kiln; empty if the field alone decides
-}
-
-// String returns the place on one line: cluster.yaml:31:9 nodes[3].kubelet.
-func (p Place) String() string {
-	if p.File == "" {
-		if p.Field == "" {
-			return p.By
-		}
-		return fmt.Sprintf("%s (%s)", p.By, p.Field)
-	}
-	at := p.File
-	for _, n := range []int{p.Line, p.Column} {
-		if n == 0 {
-			break
-		}
-		at += fmt.Sprintf(":%d", n)
-	}
-	if p.Field != "" {
-		at += " " + p.Field
-	}
-	if p.By != "" {
-		at += " (" + p.By + ")"
-	}
-	return at
-}
-
-// Said says that the place is more than the default of a field.
-func (p Place) Said() bool { return p.File != "" || p.By != byDefault }
-
-// byDefault is the part of kiln that stands in for what the configuration does not say.
-const byDefault = "default of kiln"
-
-// Place returns where a field stands and, as far as a path leads on from there, where the value at that path does. A field that the
-// configuration does not have has its default. by is the part of kiln behind the field, if there is one.
-func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
-	p := Place{Field: field, By: by}
-	if c.source == nil {
-		return p
-	}
-	at := parseWhere(c.source.root, field)
-	n, _ := find(c.source.root, at)
-	if n == nil {
-		p.By = byDefault
-		if by != "" {
-			p.By = by + ", " + byDefault
-		}
-		return p
-	}
-	p.File = c.source.name
-	p.Line, p.Column = position(c.source.root, at)
-	if line, column, steps := yamlpath.NewDocument(n).Position(below); steps > 0 {
-		p.Line, p.Column = line, column
-	}
-	return p
-}
-
-// Has says whether the configuration has a field.
-func (c *Cluster) Has(field string) bool {
-	return c.source != nil && c.Place(field, "", nil).File != ""
-}
-
-// TextPlace returns where a line of a text stands that an entry of the configuration holds under the key inline, or names under the
-// key from. Line 0 is the text as a whole. Only of a block that is written line by line (|) is the line known.
-func (c *Cluster) TextPlace(entry, inline, from string, line, column int) Place {
-	if c.source == nil {
-		return Place{Field: entry}
-	}
-	if n, _ := find(c.source.root, parseWhere(c.source.root, entry+"."+from)); n != nil {
-		return Place{File: n.Value, Line: line, Column: column, Field: entry}
-	}
-	p := c.Place(entry+"."+inline, "", nil)
-	p.Field = entry
-	if n, _ := find(c.source.root, parseWhere(c.source.root, entry+"."+inline)); n != nil && line > 0 && n.Style&yaml.LiteralStyle != 0 {
-		p.Line, p.Column = n.Line+line, 0
-	}
-	return p
-}
-
-// Given is a value that somebody gave.
+// Given is a value that one source gave.
 type Given struct {
 	Value  any   `json:"value"`
-	Absent bool  `json:"absent,omitempty"` // it was taken away, or left out of what replaced it
+	Absent bool  `json:"absent,omitempty"` // the source took the value away
 	Place  Place `json:"place"`
 }
 
-// Setting is a value and who gave it.
+// Setting is a value and its sources.
 type Setting struct {
 	Path string `json:"path"`
-	// Given is who gave the value and, after it, whose values it replaced, the last one first. Nobody gave a value that is not set.
+	// Given lists the sources of the value, winner first, then those it overrode, newest first.
+	// It is empty if the value is not set.
 	Given []Given `json:"given"`
 }
 
-// String returns the setting for people: the value, and a line for each who gave one.
+// String returns the setting for people: the value, and a line for each source.
 func (s Setting) String() string {
 	var b strings.Builder
 	if len(s.Given) == 0 {
 		b.WriteString(s.Path + ": not set\n")
 		for _, field := range []string{s.Path, "machines." + s.Path} {
 			if _, ok := Field(field); ok {
-				fmt.Fprintf(&b, "  nobody sets it; what that means: kiln explain %s\n", withoutIndices(field))
+				fmt.Fprintf(&b, "  nobody sets it; what that means: kiln explain %s\n",
+					withoutIndices(field))
 			}
 		}
 		return b.String()
 	}
 	for i, g := range s.Given {
-		verb, value := "set", Text(g.Value)
+		verb, value := "set", onOneLine(g.Value)
 		if g.Absent {
 			verb, value = "removed", "not set"
 		}
@@ -138,10 +55,10 @@ func (s Setting) String() string {
 	return b.String()
 }
 
-// Text writes a value as YAML on one line.
-func Text(value any) string {
-	if text, ok := value.(string); ok && !strings.Contains(text, "\n") {
-		if out, err := yaml.Marshal(text); err == nil {
+// onOneLine returns a value as YAML on one line.
+func onOneLine(value any) string {
+	if s, ok := value.(string); ok && !strings.Contains(s, "\n") {
+		if out, err := yaml.Marshal(s); err == nil {
 			return strings.TrimSuffix(string(out), "\n")
 		}
 	}
@@ -149,14 +66,16 @@ func Text(value any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
-		return fmt.Sprint(value) // a key that is no text
+		return fmt.Sprint(value) // it has a key that is not a string
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Explain returns what a setting of a machine, or a field of the whole cluster, is and who gave it: the layer that won, then the wider ones
-// whose values it replaced. Of a mapping, whose keys the layers merge, each value is told by itself. machine is the name of a node or pool,
-// path is written as below machines or as in messages. A *suggest.Unknown says that there is no such machine or field.
+// Explain returns the value of a machine's setting, or of a field of the whole cluster, with its
+// sources: the layer that won, then the wider ones that it overrode. Layers merge maps key by key,
+// so a map yields a setting for each value in it. machine is the name of a node or pool. path is
+// written as below machines, or as in messages. The error is a *suggest.Unknown if there is no such
+// machine or field.
 func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	e, entry, err := c.entry(machine)
 	if err != nil {
@@ -167,45 +86,48 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	if i := strings.IndexAny(path, ".["); i > 0 {
 		first = path[:i]
 	}
+	has := func(t reflect.Type) bool { return structs[t].byName[first] != nil }
 	switch {
-	case structs[machineType].byName[first] != nil:
+	case has(machineType):
 		return c.machineSetting(&e, first, path)
-	case structs[reflect.TypeFor[Spec]()].byName[first] != nil, structs[reflect.TypeFor[Cluster]()].byName[first] != nil:
+	case has(reflect.TypeFor[Spec]()), has(reflect.TypeFor[Cluster]()):
 		return c.clusterField(path)
-	case structs[c.entryType(entry)].byName[first] != nil:
+	case has(entryType(entry)):
 		return c.clusterField(entry + "." + path)
 	}
 	known := append(asDocument(c).Names(), keysOf(reflect.TypeFor[Spec]())...)
-	known = append(append(known, keysOf(machineType)...), keysOf(c.entryType(entry))...)
-	return nil, suggest.NoSuch(first, known, "%q is neither a setting of a machine nor a field of cluster.yaml", path)
+	known = append(append(known, keysOf(machineType)...), keysOf(entryType(entry))...)
+	return nil, suggest.NoSuch(first, known,
+		"%q is neither a setting of a machine nor a field of cluster.yaml", path)
 }
 
-// entry returns the settings of a machine and the path of its entry.
+// entry returns the settings of a machine, and the path of its node or pool.
 func (c *Cluster) entry(machine string) (Effective, string, error) {
-	var all []string
+	var names []string
 	for i := range c.Spec.Nodes {
 		if c.Spec.Nodes[i].Name == machine {
 			return c.EffectiveNode(i), fmt.Sprintf("nodes[%d]", i), nil
 		}
-		all = append(all, c.Spec.Nodes[i].Name)
+		names = append(names, c.Spec.Nodes[i].Name)
 	}
 	for i := range c.Spec.Pools {
 		if c.Spec.Pools[i].Name == machine {
 			return c.EffectivePool(i), fmt.Sprintf("pools[%d]", i), nil
 		}
-		all = append(all, c.Spec.Pools[i].Name)
+		names = append(names, c.Spec.Pools[i].Name)
 	}
-	return Effective{}, "", suggest.NoSuch(machine, all, "there is no node or pool %q", machine)
+	return Effective{}, "", suggest.NoSuch(machine, names, "there is no node or pool %q", machine)
 }
 
-func (c *Cluster) entryType(entry string) reflect.Type {
+// entryType returns the type of the entry at a path that entry returned.
+func entryType(entry string) reflect.Type {
 	if strings.HasPrefix(entry, "pools") {
 		return reflect.TypeFor[Pool]()
 	}
 	return reflect.TypeFor[Node]()
 }
 
-// asDocument is a value of ours as a document.
+// asDocument returns a configuration, or a part of one, as a document.
 func asDocument(v any) yamlpath.Document {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -214,7 +136,8 @@ func asDocument(v any) yamlpath.Document {
 	return yamlpath.Documents(text)[0]
 }
 
-// clusterField explains a field that no layer overrides; of a mapping, each value in it.
+// clusterField explains a field that no layer overrides. A map yields a setting for each value in
+// it.
 func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	root := c.source.root
 	written, effective := yamlpath.NewDocument(root), asDocument(c)
@@ -224,7 +147,7 @@ func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	}
 	p, err := effective.Path(path)
 	if p == nil {
-		// A zero may stand in the file.
+		// The file may set a zero value, which the effective document leaves out.
 		effective = written
 		p, _ = effective.Path(path)
 	}
@@ -235,16 +158,17 @@ func (c *Cluster) clusterField(path string) ([]Setting, error) {
 		return nil, err
 	}
 	var out []Setting
-	for _, each := range effective.Leaves(p) {
-		value, ok := written.Value(each)
+	for _, leaf := range effective.Leaves(p) {
+		value, ok := written.Value(leaf)
 		if !ok {
-			value, _ = effective.Value(each)
+			value, _ = effective.Value(leaf)
 		}
-		if object, isObject := value.(map[string]any); !ok && isObject && len(object) == 0 {
+		if m, isMap := value.(map[string]any); !ok && isMap && len(m) == 0 {
 			continue // nothing is set below it
 		}
-		field := path + strings.TrimPrefix(each.String(), p.String())
-		out = append(out, Setting{field, []Given{{Value: value, Place: c.Place(field, "", nil)}}})
+		field := path + strings.TrimPrefix(leaf.String(), p.String())
+		given := Given{Value: value, Place: c.Place(field, "", nil)}
+		out = append(out, Setting{field, []Given{given}})
 	}
 	if len(out) == 0 {
 		out = []Setting{{Path: path}}
@@ -252,28 +176,19 @@ func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	return out, nil
 }
 
-// inSpec says that a place is below spec.
-func (w *where) inSpec() bool {
-	for ; w != nil; w = w.up {
-		if w.hidden {
-			return true
-		}
-	}
-	return false
-}
-
-// machineSetting explains a setting that the layers make together. Of a mapping the layers merge the keys, everything else they replace.
+// machineSetting explains a setting that the layers make together: they merge the keys of maps and
+// replace everything else.
 func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, error) {
 	t := machineType.FieldByIndex(structs[machineType].byName[name].index).Type
 	merges := t == freeMapType || t == stringsType
-	doc := asDocument(e.Machine)
+	effective := asDocument(e.Machine)
 	layers := e.Layers()
 	docs := make([]yamlpath.Document, len(layers))
 	for i, layer := range layers {
 		docs[i] = c.layerDocument(layer)
 	}
-	p, err := doc.Path(path)
-	// What the machine does not have may stand in a layer that a narrower one replaced.
+	p, err := effective.Path(path)
+	// A value that the machine does not have may be in a layer that a narrower one overrode.
 	for i := len(docs) - 1; i >= 0 && p == nil; i-- {
 		p, _ = docs[i].Path(path)
 	}
@@ -285,8 +200,8 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 	}
 	paths := []yamlpath.Path{p}
 	if merges {
-		if each := doc.Leaves(p); len(each) > 0 {
-			paths = each
+		if leaves := effective.Leaves(p); len(leaves) > 0 {
+			paths = leaves
 		}
 	}
 	var out []Setting
@@ -298,26 +213,29 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 			}
 			value, ok := docs[i].Value(p)
 			if merges && !ok && !docs[i].Blocks(p) {
-				continue // it says nothing of this key
+				continue // the layer neither sets this key nor takes it away
 			}
-			s.Given = append(s.Given, Given{Value: value, Absent: !ok, Place: c.layerPlace(layer, name, p)})
+			place := c.layerPlace(layer, name, p)
+			s.Given = append(s.Given, Given{Value: value, Absent: !ok, Place: place})
 		}
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-// layerDocument is what a layer says, as the configuration has it.
+// layerDocument returns the settings of one layer as the configuration has them.
 func (c *Cluster) layerDocument(layer *Effective) yamlpath.Document {
 	if layer.Layer != layerDefault && c.source != nil {
-		if n, _ := find(c.source.root, parseWhere(c.source.root, layer.Layer)); n != nil {
+		at := parseWhere(c.source.root, layer.Layer)
+		if n, _ := find(c.source.root, at); n != nil {
 			return yamlpath.NewDocument(n)
 		}
 	}
 	return asDocument(layer.own)
 }
 
-// layerPlace is where a layer says something of the value at a path, which begins with a field's name.
+// layerPlace returns the place of a value in one layer. The path of the value begins with the name
+// of its field.
 func (c *Cluster) layerPlace(layer *Effective, name string, p yamlpath.Path) Place {
 	place := c.Place(layer.At(name), "", p[1:])
 	place.Field = layer.At(p.String())

@@ -104,6 +104,16 @@ func position(root *yaml.Node, at *where) (line, column int) {
 	return 0, 0
 }
 
+// inSpec reports whether the place is below spec.
+func (w *where) inSpec() bool {
+	for ; w != nil; w = w.up {
+		if w.hidden {
+			return true
+		}
+	}
+	return false
+}
+
 // parseWhere reads a path as messages show it. Keys may hold dots (labels.example.com/zone), so the document decides
 // where a key ends: the longest one that it has wins.
 func parseWhere(root *yaml.Node, path string) *where {

@@ -69,7 +69,7 @@ func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 			value, _ = s.doc.Value(nil)
 		}
 		if !reflect.DeepEqual(value, before) {
-			if p := s.by(nil); p.Said() && !slices.Contains(out, p) {
+			if p := s.by(nil); !p.IsDefault() && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
