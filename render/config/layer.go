@@ -7,37 +7,23 @@ import (
 	"strings"
 )
 
-// Values of a node's role, and names of the layers that are not a node's or pool's own.
-const (
-	roleControlPlane = "control-plane"
-	roleWorker       = "worker"
-	roleEtcd         = "etcd"
-
-	layerDefault      = "default"
-	layerAll          = "machines"
-	layerControlPlane = "controlPlane.machines"
-	layerEtcd         = "controlPlane.etcd.machines"
-	layerWorkers      = "workers.machines"
-)
-
-// fieldSet is a set of fields of Machine, by number.
-type fieldSet uint64
-
-// Effective is what holds for one machine after all layers: default, machines, those of its role (controlPlane.machines,
-// controlPlane.etcd.machines or workers.machines), and the node's or pool's own settings, each over the one before it.
+// Effective holds the settings of one machine after all layers. The layers are, from wide to
+// narrow: default, machines, that of the role (controlPlane.machines, controlPlane.etcd.machines or
+// workers.machines), and the node or pool. Each overrides those before it.
 type Effective struct {
 	Machine
-	// Source names the layer that set each value ("default", "machines", "controlPlane.machines",
-	// "controlPlane.etcd.machines", "workers.machines", "nodes[2]", "pools[0]") by the value's path ("os", "kubelet.maxPods", "labels.zone"). Lists are values as a whole.
+	// Source maps the path of each value ("os", "kubelet.maxPods", "labels.zone") to the layer that
+	// set it ("default", "machines", "controlPlane.machines", "controlPlane.etcd.machines",
+	// "workers.machines", "nodes[2]", "pools[0]"). A list is one value.
 	Source map[string]string
-	// Layer is the narrowest layer that is in it.
+	// Layer is the narrowest of the layers.
 	Layer string
 
-	own   *Machine   // what that layer says
-	wider *Effective // what it was put over; nil below the defaults
+	own   *Machine   // the settings of that layer alone
+	wider *Effective // the settings after the layers before it; nil before the defaults
 }
 
-// Layers returns the settings after each layer, the widest first; the last one is e.
+// Layers returns the settings after each layer, the widest first. The last one is e.
 func (e *Effective) Layers() []*Effective {
 	if e.own == nil {
 		return nil
@@ -45,12 +31,13 @@ func (e *Effective) Layers() []*Effective {
 	return append(e.wider.Layers(), e)
 }
 
-// Sets says that the narrowest layer says something of a field, such as kubelet.
+// Sets reports whether the narrowest layer sets a field, such as kubelet.
 func (e *Effective) Sets(name string) bool {
-	return e.own.says()&(1<<structs[machineType].byName[name].machine) != 0
+	return e.own.fields()&(1<<structs[machineType].byName[name].machine) != 0
 }
 
-// At is the path of a field in the narrowest layer; for a default it is the field's name.
+// At returns the path of a field in the narrowest layer. In the layer of the defaults it is the
+// name of the field.
 func (e *Effective) At(name string) string {
 	if e.Layer == layerDefault {
 		return name
@@ -58,7 +45,8 @@ func (e *Effective) At(name string) string {
 	return e.Layer + "." + name
 }
 
-// Path is the path of a field in the narrowest layer that sets it; for one that has its default, or none, it is the field's name.
+// Path returns the path of a field in the narrowest layer that sets it. If only the defaults set
+// it, or no layer, it is the name of the field.
 func (e *Effective) Path(name string) string {
 	for ; e.own != nil; e = e.wider {
 		if e.Sets(name) {
@@ -68,7 +56,7 @@ func (e *Effective) Path(name string) string {
 	return name
 }
 
-// Paths returns the paths of a mapping in all layers that set it, the widest first.
+// Paths returns the paths of a field in all layers that set it, the widest first.
 func (e *Effective) Paths(name string) (paths []string) {
 	for _, layer := range e.Layers() {
 		if layer.Sets(name) {
@@ -78,7 +66,7 @@ func (e *Effective) Paths(name string) (paths []string) {
 	return paths
 }
 
-// roleLayers holds what the machines of a role have in common.
+// roleLayers holds the settings that the machines of each role share.
 type roleLayers struct{ controlPlane, etcd, worker Effective }
 
 // controlPlaneTaint keeps pods off control planes unless a layer sets taints.
@@ -98,8 +86,8 @@ func newMachineDefaults() Machine {
 	return m
 }
 
-// EffectiveNode returns the settings of the i-th node. Maps and lists are shared with the Cluster and with other
-// machines: they must not be changed.
+// EffectiveNode returns the settings of the i-th node. Its maps and lists are shared with the
+// Cluster and with other machines: they must not be changed.
 func (c *Cluster) EffectiveNode(i int) Effective {
 	n := &c.Spec.Nodes[i]
 	return c.role(n.Role).over(&n.Machine, "nodes", i)
@@ -110,7 +98,7 @@ func (c *Cluster) EffectivePool(i int) Effective {
 	return c.role(roleWorker).over(&c.Spec.Pools[i].Machine, "pools", i)
 }
 
-// role returns what the machines of a role have in common.
+// role returns the settings that the machines of a role share.
 func (c *Cluster) role(role string) *Effective {
 	roles := c.roles
 	if roles == nil {
@@ -125,7 +113,7 @@ func (c *Cluster) role(role string) *Effective {
 	return &roles.worker
 }
 
-// newRoleLayers merges the layers above the single machines.
+// newRoleLayers merges the layers that are wider than nodes and pools.
 func newRoleLayers(c *Cluster) *roleLayers {
 	merge := func(role *Machine, name string, base Machine) Effective {
 		none := &Effective{Source: map[string]string{}}
@@ -140,9 +128,9 @@ func newRoleLayers(c *Cluster) *roleLayers {
 	}
 }
 
-// over returns e with a machine's own settings on top.
+// over returns e with the settings of the i-th node or pool on top.
 func (e *Effective) over(m *Machine, list string, i int) Effective {
-	if m.says() == 0 {
+	if m.fields() == 0 {
 		return *e
 	}
 	return *e.with(m, fmt.Sprintf("%s[%d]", list, i))
@@ -150,13 +138,16 @@ func (e *Effective) over(m *Machine, list string, i int) Effective {
 
 // with returns e with a narrower layer on top.
 func (e *Effective) with(m *Machine, layer string) *Effective {
-	next := &Effective{Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer, own: m, wider: e}
+	next := &Effective{
+		Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer, own: m, wider: e,
+	}
 	next.apply(m)
 	return next
 }
 
-// says returns the fields that a layer sets: those that stand in the file, and those that are not zero.
-func (m *Machine) says() fieldSet {
+// fields returns the fields that a layer sets: those that the file has, and those that are not
+// zero.
+func (m *Machine) fields() fieldSet {
 	set := m.set
 	v := reflect.ValueOf(m).Elem()
 	for i := range structs[machineType].list {
@@ -167,23 +158,23 @@ func (m *Machine) says() fieldSet {
 	return set
 }
 
-// apply puts a narrower layer over e: maps merge key by key, everything else is replaced. Maps that came from a
-// wider layer are copied before they change.
+// apply puts a narrower layer over e. It merges maps key by key and replaces everything else. It
+// copies maps of wider layers before it changes them.
 func (e *Effective) apply(m *Machine) {
-	says, layer := m.says(), e.Layer
+	set, layer := m.fields(), e.Layer
 	src, dst := reflect.ValueOf(m).Elem(), reflect.ValueOf(&e.Machine).Elem()
 	for i := range structs[machineType].list {
 		f := &structs[machineType].list[i]
-		if says&(1<<f.machine) == 0 {
+		if set&(1<<f.machine) == 0 {
 			continue
 		}
 		e.set |= 1 << f.machine
 		from, to := src.Field(f.machine), dst.Field(f.machine)
 		switch p := to.Addr().Interface().(type) {
 		case *map[string]string:
-			*p = e.mergeTexts(*p, from.Interface().(map[string]string), f.name, layer)
+			*p = e.mergeStrings(*p, from.Interface().(map[string]string), f.name, layer)
 		case *map[string]any:
-			*p = e.mergeTree(*p, from.Interface().(map[string]any), f.name, layer)
+			*p = e.mergeMaps(*p, from.Interface().(map[string]any), f.name, layer)
 		default:
 			to.Set(from)
 			e.Source[f.name] = layer
@@ -191,8 +182,8 @@ func (e *Effective) apply(m *Machine) {
 	}
 }
 
-// mergeTexts returns wide with narrow's keys on top.
-func (e *Effective) mergeTexts(wide, narrow map[string]string, path, layer string) map[string]string {
+// mergeStrings returns wide with the keys of narrow on top.
+func (e *Effective) mergeStrings(wide, narrow map[string]string, path, layer string) map[string]string {
 	if len(narrow) == 0 {
 		return e.keepEmpty(wide, path, layer)
 	}
@@ -208,7 +199,8 @@ func (e *Effective) mergeTexts(wide, narrow map[string]string, path, layer strin
 	return merged
 }
 
-// keepEmpty handles a layer that sets an empty map: it adds nothing, and is named as the source if nothing is there.
+// keepEmpty returns wide under a layer that sets an empty map. Such a layer adds nothing; it is the
+// source of the map if no wider layer has keys.
 func (e *Effective) keepEmpty(wide map[string]string, path, layer string) map[string]string {
 	if len(wide) > 0 {
 		return wide
@@ -217,8 +209,10 @@ func (e *Effective) keepEmpty(wide map[string]string, path, layer string) map[st
 	return map[string]string{}
 }
 
-// mergeTree returns wide with narrow's keys on top, and so for mappings within.
-func (e *Effective) mergeTree(wide, narrow map[string]any, path, layer string) map[string]any {
+// mergeMaps returns wide with the keys of narrow on top, and merges maps within in the same way.
+func (e *Effective) mergeMaps(
+	wide, narrow map[string]any, path, layer string,
+) map[string]any {
 	switch {
 	case len(narrow) == 0 && len(wide) > 0:
 		return wide
@@ -229,13 +223,13 @@ func (e *Effective) mergeTree(wide, narrow map[string]any, path, layer string) m
 	merged := maps.Clone(wide)
 	for k, v := range narrow {
 		sub := path + "." + k
-		before, wasTree := merged[k].(map[string]any)
-		now, isTree := v.(map[string]any)
-		if wasTree && isTree {
-			merged[k] = e.mergeTree(before, now, sub, layer)
+		before, wasMap := merged[k].(map[string]any)
+		now, isMap := v.(map[string]any)
+		if wasMap && isMap {
+			merged[k] = e.mergeMaps(before, now, sub, layer)
 			continue
 		}
-		if wasTree {
+		if wasMap {
 			e.forget(sub)
 		}
 		merged[k] = v
@@ -246,18 +240,18 @@ func (e *Effective) mergeTree(wide, narrow map[string]any, path, layer string) m
 
 // note names layer as the source of every value at and below path.
 func (e *Effective) note(v any, path, layer string) {
-	tree, ok := v.(map[string]any)
-	if !ok || len(tree) == 0 {
+	m, ok := v.(map[string]any)
+	if !ok || len(m) == 0 {
 		e.Source[path] = layer
 		return
 	}
 	delete(e.Source, path)
-	for k, sub := range tree {
+	for k, sub := range m {
 		e.note(sub, path+"."+k, layer)
 	}
 }
 
-// forget drops the sources of everything at and below path.
+// forget removes the sources of every value at and below path.
 func (e *Effective) forget(path string) {
 	maps.DeleteFunc(e.Source, func(k, _ string) bool {
 		return k == path || strings.HasPrefix(k, path+".")

@@ -89,6 +89,9 @@ type Machine struct {
 	set fieldSet
 }
 
+// fieldSet is a set of fields of Machine, by number.
+type fieldSet uint64
+
 // Delivery says how a machine gets what kiln rendered for it. A file beside the document, the body,
 // contains what the machine fetches. The document contains the URL and the SHA-512 of the body, and
 // the machine uses nothing with another SHA-512. docs/delivery.md says how to serve bodies.

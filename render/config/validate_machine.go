@@ -16,7 +16,7 @@ import (
 // machine checks the settings of one layer, each by itself: of the machines with that role, or of all (layerAll). What follows from
 // several layers together is checked by layers.
 func (v *checker) machine(m *Machine, role string, at *where) {
-	if m.says() == 0 {
+	if m.fields() == 0 {
 		return
 	}
 	if m.KubeletVersion != "" {
