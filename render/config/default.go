@@ -9,34 +9,47 @@ import (
 	"time"
 )
 
-// setDefaults fills the fields that are absent with what their tags say, then those whose default follows from
-// another field. The settings of machines are left alone: their defaults are a layer of their own, below all others.
+// setDefaults sets absent fields to the default of their tags, then those whose default follows
+// from another field. It leaves the settings of machines alone: their defaults are a layer of their
+// own, below all others.
 func setDefaults(c *Cluster) {
 	fillStruct(reflect.ValueOf(c).Elem())
+	setNodeMasks(&c.Spec.Network)
+	setSecurity(&c.Spec.Security)
+	setEndpoint(&c.Spec)
+}
 
-	net := &c.Spec.Network
-	if len(net.NodeMaskSizes) == 0 {
-		for _, subnet := range net.PodSubnets {
-			mask := 24
-			if p, err := netip.ParsePrefix(subnet); err == nil && p.Addr().Is6() {
-				mask = 64
-			}
-			net.NodeMaskSizes = append(net.NodeMaskSizes, mask)
-		}
+// setNodeMasks sets absent nodeMaskSizes: 24 for IPv4 and 64 for IPv6.
+func setNodeMasks(net *Network) {
+	if len(net.NodeMaskSizes) > 0 {
+		return
 	}
+	for _, subnet := range net.PodSubnets {
+		mask := 24
+		if p, err := netip.ParsePrefix(subnet); err == nil && p.Addr().Is6() {
+			mask = 64
+		}
+		net.NodeMaskSizes = append(net.NodeMaskSizes, mask)
+	}
+}
 
-	// Like the tags' defaults, these stand for what is absent; false stands for itself.
-	sec, level, metadata := &c.Spec.Security, "baseline", "deny"
+// setSecurity sets the absent fields whose default follows from the profile.
+func setSecurity(sec *Security) {
+	level, metadata := "baseline", "deny"
 	if !sec.Hardened() {
 		level, metadata = "privileged", "allow"
 	}
 	sec.PodSecurity.Enforce = cmp.Or(sec.PodSecurity.Enforce, level)
 	sec.MetadataService = cmp.Or(sec.MetadataService, metadata)
+}
 
-	if vip := c.Spec.ControlPlane.VIP; vip != nil {
-		if c.Spec.Endpoint == "" {
-			c.Spec.Endpoint = vip.Address
-		} else if host, _, err := SplitEndpoint(c.Spec.Endpoint); err == nil && vip.Address == "" {
+// setEndpoint sets an absent endpoint and the absent fields of a vip. Each of the two gets its
+// address from the other. Without a vip the endpoint is the address of the only control plane.
+func setEndpoint(spec *Spec) {
+	if vip := spec.ControlPlane.VIP; vip != nil {
+		if spec.Endpoint == "" {
+			spec.Endpoint = vip.Address
+		} else if host, _, err := SplitEndpoint(spec.Endpoint); err == nil && vip.Address == "" {
 			if _, err := netip.ParseAddr(host); err == nil {
 				vip.Address = host
 			}
@@ -44,26 +57,27 @@ func setDefaults(c *Cluster) {
 		if vip.Mode == "bgp" {
 			vip.Interface = cmp.Or(vip.Interface, "lo")
 		}
-		return // no control plane's own address may stand in for it
+		return
 	}
-	if c.Spec.Endpoint == "" {
-		var only *Node
-		for i := range c.Spec.Nodes {
-			switch n := &c.Spec.Nodes[i]; {
-			case n.Role != roleControlPlane:
-			case only != nil:
-				return
-			default:
-				only = n
-			}
+	if spec.Endpoint != "" {
+		return
+	}
+	var only *Node
+	for i := range spec.Nodes {
+		if spec.Nodes[i].Role != roleControlPlane {
+			continue
 		}
-		if only != nil && len(only.Addresses) > 0 {
-			c.Spec.Endpoint = only.Addresses[0]
+		if only != nil {
+			return
 		}
+		only = &spec.Nodes[i]
+	}
+	if only != nil && len(only.Addresses) > 0 {
+		spec.Endpoint = only.Addresses[0]
 	}
 }
 
-// fillStruct sets the absent fields of a struct, and of everything below it.
+// fillStruct sets the absent fields of a struct, and of everything within it.
 func fillStruct(v reflect.Value) {
 	fields := structs[v.Type()]
 	for i := range fields.list {
@@ -76,7 +90,7 @@ func fillStruct(v reflect.Value) {
 	}
 }
 
-// fill goes down to the structs.
+// fill sets the absent fields of all structs within a value.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -95,8 +109,8 @@ func fill(v reflect.Value) {
 	}
 }
 
-// parseDefault turns the text of a default tag into a value. The tags are ours: one that does not fit its field is a
-// mistake of the program, which a test over all fields finds.
+// parseDefault returns the value of a default tag. The tags are ours: one that does not fit its
+// field is a mistake of the program, which a test over all fields finds.
 func parseDefault(text string, t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {

@@ -183,7 +183,9 @@ func (e *Effective) apply(m *Machine) {
 }
 
 // mergeStrings returns wide with the keys of narrow on top.
-func (e *Effective) mergeStrings(wide, narrow map[string]string, path, layer string) map[string]string {
+func (e *Effective) mergeStrings(
+	wide, narrow map[string]string, path, layer string,
+) map[string]string {
 	if len(narrow) == 0 {
 		return e.keepEmpty(wide, path, layer)
 	}
@@ -210,9 +212,7 @@ func (e *Effective) keepEmpty(wide map[string]string, path, layer string) map[st
 }
 
 // mergeMaps returns wide with the keys of narrow on top, and merges maps within in the same way.
-func (e *Effective) mergeMaps(
-	wide, narrow map[string]any, path, layer string,
-) map[string]any {
+func (e *Effective) mergeMaps(wide, narrow map[string]any, path, layer string) map[string]any {
 	switch {
 	case len(narrow) == 0 && len(wide) > 0:
 		return wide

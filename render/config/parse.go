@@ -9,25 +9,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse turns the bytes of a cluster.yaml into a Cluster that is defaulted and valid, or returns Problems: everything
-// that is wrong with the file, in file order. name is what messages call the file. dir is the folder that the
-// file lies in, from which the files that it names are read; nil means that it may name none. Everything else that Parse
-// needs stands in its arguments.
+// Parse turns the bytes of a cluster.yaml into a Cluster that has all defaults and is valid. The
+// error is of type Problems and has everything that is wrong with the file, in file order. name is
+// the file's name in messages. dir is the folder of the file, from which Parse reads the files that
+// it names; with nil it may name none.
 //
-// The Cluster must not be changed afterwards: its machines share what they have in common.
+// The Cluster must not be changed afterwards: its machines share maps and lists.
 func Parse(name string, data []byte, dir fs.FS) (*Cluster, error) {
 	return parse(name, data, dir, false)
 }
 
-// ParsePublic is Parse where the secrets are not: of the files that cluster.yaml names, those that hold a secret (the sources of files and
-// scripts marked secret, the key of an external etcd) may be missing. Text returns nil for them.
+// ParsePublic is Parse for a place without secrets. The files with secrets that cluster.yaml names
+// may be missing: those of files and scripts that are marked secret, and the key of an external
+// etcd. Text returns nil for them.
 func ParsePublic(name string, data []byte, dir fs.FS) (*Cluster, error) {
 	return parse(name, data, dir, true)
 }
 
 func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	r := &reporter{file: name}
-	if problem := mistaken(data); problem != "" {
+	if problem := otherFile(data); problem != "" {
 		r.add(0, 0, "", problem)
 		return nil, r.problems()
 	}
@@ -56,18 +57,19 @@ func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	return c, nil
 }
 
-// lostTag matches what may be the tag "!" in front of a value.
+// lostTag matches what may be the tag "!" in front of a value. yaml.v3 drops that tag.
 var lostTag = regexp.MustCompile(`(?m)[:\[{,-][ \t]+![ \t\r\n]`)
 
-// isOurs reports a document of another program or of a newer release, of which nothing else is worth saying.
+// isOurs reports whether the document has the apiVersion and kind of a Cluster. If it is of another
+// program or of a newer release, that is its only problem.
 func isOurs(root *yaml.Node, d decoder, at *where) bool {
 	before := len(d.found)
 	fields := structs[reflect.TypeFor[Cluster]()]
 	for _, key := range []string{"apiVersion", "kind"} {
 		here := at.key(key)
 		if n, _ := find(root, here); n != nil && n.Kind == yaml.ScalarNode {
-			if text, ok := d.string(n, here); ok {
-				d.allowed(n, text, fields.byName[key], here)
+			if s, ok := d.string(n, here); ok {
+				d.allowed(n, s, fields.byName[key], here)
 			}
 		}
 	}

@@ -3,19 +3,20 @@ package config
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 )
 
-// sshKeyTypes are the algorithms of public keys that current OpenSSH servers accept by default.
+// sshKeyTypes are the types of public keys that current OpenSSH servers accept by default.
 var sshKeyTypes = []string{
 	"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
 	"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 }
 
-// sshKeyProblem returns what keeps a line from being a public key of an authorized_keys file, "" if nothing does. It
-// never repeats the line, which may be something else that was pasted by mistake.
+// sshKeyProblem returns why a line is not a public key of an authorized_keys file, "" if it is one.
+// It never repeats the line: that may be something else, pasted by mistake.
 func sshKeyProblem(line string) string {
 	const remedy = "paste the one line of a .pub file, such as ssh-ed25519 AAAA… name"
 	if hasControl(line) {
@@ -29,12 +30,9 @@ func sshKeyProblem(line string) string {
 	if kind == "ssh-dss" {
 		return "is a DSA key, which no current OpenSSH accepts; make an ed25519 key"
 	}
-	known := false
-	for _, k := range sshKeyTypes {
-		known = known || k == kind
-	}
-	if !known {
-		return "does not begin with the type of a key (ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa, …); " + remedy
+	if !slices.Contains(sshKeyTypes, kind) {
+		return "does not begin with the type of a key " +
+			"(ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa, …); " + remedy
 	}
 	blob, err := base64.StdEncoding.DecodeString(parts[1])
 	if err != nil {
