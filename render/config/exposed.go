@@ -12,18 +12,18 @@ import (
 	"kiln/render/credential"
 )
 
-// What to do about a credential in a file of somebody's, by what names the file.
+// What to do about a credential in a file of the user, by the field that names the file.
 const (
 	markIt      = `write secret: true and mode: "0600", or take it out`
 	markScript  = "write secret: true, or take it out"
-	fileForUnit = "everybody on a machine may read its units: put it into a file with secret: true, " +
-		"and name that in the unit (EnvironmentFile=, LoadCredential=)"
+	fileForUnit = "everybody on a machine may read its units: put it into a file with " +
+		"secret: true, and name that in the unit (EnvironmentFile=, LoadCredential=)"
 	certAlone = "everybody may read it: name a file with the certificate alone"
 )
 
-// exposed reports a file that l has read if it holds a credential that people would see: in the
-// review twin, or as somebody on the machine. todo says what to do about it; empty allows
-// credentials here, but for the bundle of this cluster, which is for no machine.
+// exposed reports a file with a credential that people would see, in the review twin or on the
+// machine. todo says what to do about it. "" allows credentials here, except the bundle of this
+// cluster: no machine may have that.
 func (l *loader) exposed(name, todo string, at *where) {
 	content, read := l.source.texts[cleanPath(name)]
 	if !read || l.isHidden(at) {
@@ -41,7 +41,8 @@ func (l *loader) exposed(name, todo string, at *where) {
 	}
 }
 
-// exposedFolder is exposed for an add-on's folder, which may hold what becomes a Secret.
+// exposedFolder reports a file of an add-on's folder that is the bundle of this cluster. Other
+// credentials are allowed there, because they may become a Secret.
 func (l *loader) exposedFolder(name string, at *where) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
 		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
@@ -54,11 +55,11 @@ func (l *loader) exposedFolder(name string, at *where) {
 }
 
 func bundleProblem(name string, found credential.Found) string {
-	return fmt.Sprintf("%s holds %s: whoever has it owns the cluster, and no machine and no object "+
-		"may hold it; take it out", quote(name), found)
+	return fmt.Sprintf("%s holds %s: whoever has it owns the cluster, "+
+		"and no machine and no object may hold it; take it out", quote(name), found)
 }
 
-// find looks for a credential once in each file.
+// find returns the credential in a file. It searches each file once.
 func (l *loader) find(clean string, content []byte) (credential.Found, bool) {
 	found, known := l.found[clean]
 	if !known {
@@ -73,27 +74,29 @@ func (l *loader) find(clean string, content []byte) (credential.Found, bool) {
 	return *found, true
 }
 
-// inventory is the file by which a folder is known that kiln render wrote, and inventoryHead how it
-// begins.
+// inventory is the file that every folder of kiln render --out has.
 const inventory = "inventory.json"
 
+// inventoryHead matches the beginning of an inventory.
 var inventoryHead = regexp.MustCompile(
 	`^\s*\{\s*"apiVersion":\s*"kiln\.dev/[a-z0-9]+",\s*"kind":\s*"Inventory"`)
 
-// renderedNames are the files of such a folder. Beside cluster.yaml they are told by their names
-// from what people have there. A test in render holds them to what it writes.
+// renderedNames are the files of such a folder. If that is also the folder of cluster.yaml, their
+// names tell them apart from the user's files. A test in package render compares them with what it
+// writes.
 var renderedNames = []string{
-	inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data", "network-config",
-	"body.ign", "body.sh",
+	inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data",
+	"network-config", "body.ign", "body.sh",
 }
 
-// notRendered refuses a file or folder in which kiln render wrote: documents and the operator's
-// kubeconfig hold every key of their machines.
+// notRendered returns an error for a file or folder of kiln render --out: documents and the
+// operator's kubeconfig contain every key of their machines.
 func (l *loader) notRendered(clean string) error {
 	for dir := clean; ; dir = path.Dir(dir) {
 		if l.isRendered(dir) && (dir != "." || slices.Contains(renderedNames, path.Base(clean))) {
-			return fmt.Errorf("lies in the folder of kiln render --out (there is %s), and what it holds "+
-				"is for people or for one machine; name a file of yours", path.Join(dir, inventory))
+			return fmt.Errorf("lies in the folder of kiln render --out (there is %s), "+
+				"and what it holds is for people or for one machine; name a file of yours",
+				path.Join(dir, inventory))
 		}
 		if dir == "." {
 			return nil
@@ -101,7 +104,7 @@ func (l *loader) notRendered(clean string) error {
 	}
 }
 
-// isRendered reports whether a folder has an inventory of kiln's.
+// isRendered reports whether kiln render wrote a folder.
 func (l *loader) isRendered(dir string) bool {
 	known, ok := l.rendered[dir]
 	if !ok {
@@ -111,6 +114,7 @@ func (l *loader) isRendered(dir string) bool {
 	return known
 }
 
+// hasInventory reports whether a folder has an inventory of kiln render.
 func hasInventory(files fs.FS, dir string) bool {
 	name := path.Join(dir, inventory)
 	info, err := fs.Stat(files, name)

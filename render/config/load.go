@@ -12,7 +12,7 @@ import (
 	"kiln/render/credential"
 )
 
-// Limits of the files that cluster.yaml names.
+// The most bytes of a file, and of all files of a folder, that cluster.yaml names.
 const (
 	maxText   = 1 << 20
 	maxFolder = 10 << 20
@@ -23,31 +23,37 @@ type loader struct {
 	*reporter
 	dir    fs.FS
 	source *source
-	failed map[string]error
-	public bool // files with secrets may be missing
+	failed map[string]error // by kind and clean path, so that a file is read once
+	public bool             // files with secrets may be missing
 
-	cluster  string                       // its name
-	found    map[string]*credential.Found // in files, nil if there is nothing
+	cluster  string                       // the name of the cluster
+	found    map[string]*credential.Found // the credential in a file, nil if it has none
 	rendered map[string]bool              // whether kiln render wrote a folder
 }
 
-// load reads every file that c names, and reports those that cannot be read.
+// load reads every file that c names. It reports files that cannot be read, and credentials in
+// files that everybody could read.
 func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	l := &loader{
 		reporter: r, dir: dir, source: c.source, failed: map[string]error{}, public: public,
-		cluster: c.Metadata.Name, found: map[string]*credential.Found{}, rendered: map[string]bool{},
+		cluster:  c.Metadata.Name,
+		found:    map[string]*credential.Found{},
+		rendered: map[string]bool{},
 	}
 	l.source.texts = map[string][]byte{}
 	l.source.folders = map[string]map[string][]byte{}
 	_, spec := top()
 
+	controlPlane, workers := spec.key("controlPlane"), spec.key("workers")
+	etcd := controlPlane.key("etcd")
+
 	l.machine(&c.Spec.Machines, spec.key("machines"))
-	l.machine(&c.Spec.ControlPlane.Machines, spec.key("controlPlane").key("machines"))
-	l.machine(&c.Spec.ControlPlane.Etcd.Machines, spec.key("controlPlane").key("etcd").key("machines"))
-	l.machine(&c.Spec.Workers.Machines, spec.key("workers").key("machines"))
+	l.machine(&c.Spec.ControlPlane.Machines, controlPlane.key("machines"))
+	l.machine(&c.Spec.ControlPlane.Etcd.Machines, etcd.key("machines"))
+	l.machine(&c.Spec.Workers.Machines, workers.key("machines"))
 	l.patches(c.Spec.Patches, spec.key("patches"))
-	l.patches(c.Spec.ControlPlane.Patches, spec.key("controlPlane").key("patches"))
-	l.patches(c.Spec.Workers.Patches, spec.key("workers").key("patches"))
+	l.patches(c.Spec.ControlPlane.Patches, controlPlane.key("patches"))
+	l.patches(c.Spec.Workers.Patches, workers.key("patches"))
 	for i := range c.Spec.Nodes {
 		at := spec.key("nodes").at(i)
 		l.machine(&c.Spec.Nodes[i].Machine, at)
@@ -59,7 +65,7 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 		l.patches(c.Spec.Pools[i].Patches, at.key("patches"))
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
-		at := spec.key("controlPlane").key("etcd").key("external")
+		at := etcd.key("external")
 		l.text(ext.CAFrom, certAlone, at.key("caFrom"))
 		l.text(ext.CertFrom, certAlone, at.key("certFrom"))
 		l.secret(ext.KeyFrom, true, "", at.key("keyFrom"))
@@ -69,7 +75,7 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	}
 }
 
-// machine reads the files that a layer names.
+// machine reads the files that the settings of a layer name.
 func (l *loader) machine(m *Machine, at *where) {
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
@@ -101,15 +107,15 @@ func (l *loader) scripts(scripts []Script, at *where) {
 func (l *loader) patches(patches []Patch, at *where) {
 	for i, p := range patches {
 		if p.PatchFrom != "" {
-			// What it patches may be a Secret. Check looks at what comes out.
+			// The patch may be for a Secret. Package check looks at the patched objects.
 			l.text(p.PatchFrom, "", at.at(i).key("patchFrom"))
 		}
 	}
 }
 
-// secret reads one file that may hold a secret. Where the secrets are not, it may be missing, and
-// nothing is said of its content. todo says what to do about a credential in one that is not marked
-// as a secret.
+// secret reads one file that may contain a secret. If secrets may be missing and this one is, then
+// nothing more of the field is reported. todo says what to do about a credential in a file that is
+// not marked as a secret.
 func (l *loader) secret(name string, secret bool, todo string, at *where) {
 	if secret && l.public && checkName(name) == nil && l.dir != nil {
 		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +129,7 @@ func (l *loader) secret(name string, secret bool, todo string, at *where) {
 	l.text(name, todo, at)
 }
 
-// text reads one file. todo says what to do about a credential in it; empty allows one.
+// text reads one file. todo says what to do about a credential in it; "" allows one.
 func (l *loader) text(name, todo string, at *where) {
 	l.once("text", name, at, func(clean string, info fs.FileInfo) error {
 		if info.IsDir() {
@@ -158,8 +164,9 @@ func (l *loader) addon(name string, at *where) {
 	l.exposedFolder(name, at)
 }
 
-// once checks a name, calls read at its first occurrence as a kind of file, and reports the error at every one.
-func (l *loader) once(kind, name string, at *where, read func(clean string, info fs.FileInfo) error) {
+// once reads a file where its name occurs for the first time, and reports the error wherever the
+// name occurs. The same name may fail as one kind of file and not as another.
+func (l *loader) once(kind, name string, at *where, read readFunc) {
 	if l.isHidden(at) {
 		return
 	}
@@ -170,34 +177,43 @@ func (l *loader) once(kind, name string, at *where, read func(clean string, info
 	if _, ok := l.source.folders[clean]; ok {
 		return
 	}
-	err, known := l.failed[kind+" "+clean]
-	if !known {
-		err = checkName(name)
-		if err == nil && l.dir == nil {
-			err = errors.New("names a file, but this configuration has no folder; write the content itself")
+	err, failed := l.failed[kind+" "+clean]
+	if !failed {
+		if err = l.read(name, read); err == nil {
+			return
 		}
-		if err == nil {
-			err = l.notRendered(clean)
-		}
-		if err == nil {
-			var info fs.FileInfo
-			if info, err = fs.Stat(l.dir, clean); err != nil {
-				err = fmt.Errorf("cannot be read: %s", reason(err))
-			} else {
-				err = read(clean, info)
-			}
-		}
-		if err != nil {
-			l.failed[kind+" "+clean] = err
-		}
+		l.failed[kind+" "+clean] = err
 	}
-	if err != nil {
-		l.report(at, "%s %s", quote(name), err)
-		l.hide(at.String())
-	}
+	l.report(at, "%s %s", quote(name), err)
+	l.hide(at.String())
 }
 
-// checkName refuses names that lead, or might lead, out of the folder of cluster.yaml.
+// readFunc reads the file or folder at a clean path. info is the result of stat.
+type readFunc func(clean string, info fs.FileInfo) error
+
+// read calls the function for a file that cluster.yaml may name. The error comes if it may not name
+// the file, and if the file cannot be read.
+func (l *loader) read(name string, read readFunc) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if l.dir == nil {
+		return errors.New("names a file, but this configuration has no folder; " +
+			"write the content itself")
+	}
+	clean := cleanPath(name)
+	if err := l.notRendered(clean); err != nil {
+		return err
+	}
+	info, err := fs.Stat(l.dir, clean)
+	if err != nil {
+		return fmt.Errorf("cannot be read: %s", reason(err))
+	}
+	return read(clean, info)
+}
+
+// checkName returns an error for a name that leads, or might lead, out of the folder of
+// cluster.yaml.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -205,14 +221,16 @@ func checkName(name string) error {
 	case strings.Contains(name, "://"):
 		return errors.New("is a URL; nothing is fetched, put the file beside cluster.yaml")
 	case strings.Contains(name, `\`) || hasControl(name):
-		return errors.New("is not a path; separate folders with /, and leave out characters that cannot be seen")
+		return errors.New("is not a path; " +
+			"separate folders with /, and leave out characters that cannot be seen")
 	case path.IsAbs(name) || !filepath.IsLocal(name):
-		return errors.New("leads out of the folder of cluster.yaml; put the file there and write its path relative to it")
+		return errors.New("leads out of the folder of cluster.yaml; " +
+			"put the file there and write its path relative to it")
 	}
 	return nil
 }
 
-// reason returns what the system says about a file, without the name that the caller shows anyway.
+// reason returns the system's error about a file without the name, which the caller shows anyway.
 func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such file beside cluster.yaml"
@@ -224,7 +242,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readFile reads a regular file of at most maxText bytes. info is what stat said: opening a FIFO would wait for ever.
+// readFile reads a regular file of at most maxText bytes. info is the result of stat: opening a
+// FIFO would wait for ever. The error comes for other files, for longer ones and for those that
+// cannot be read.
 func readFile(dir fs.FS, name string, info fs.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a regular file")
@@ -247,7 +267,9 @@ func readFile(dir fs.FS, name string, info fs.FileInfo) ([]byte, error) {
 	return data, nil
 }
 
-// readFolder reads all files of a kustomize folder. Links to files are followed within the folder of cluster.yaml.
+// readFolder reads all files of a kustomize folder. It follows links to files within the folder of
+// cluster.yaml. The error comes if a file cannot be read, if they are too large together, and if
+// the folder is not one of kustomize or has one of kiln render --out in it.
 func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 	files, total := map[string][]byte{}, 0
 	err := fs.WalkDir(dir, root, func(name string, entry fs.DirEntry, err error) error {
@@ -258,7 +280,8 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 			return nil
 		}
 		if path.Base(name) == inventory && hasInventory(dir, path.Dir(name)) {
-			return fmt.Errorf("has %s in it, the folder of kiln render --out; keep add-ons and documents apart", path.Dir(name))
+			return fmt.Errorf("has %s in it, the folder of kiln render --out; "+
+				"keep add-ons and documents apart", path.Dir(name))
 		}
 		info, err := fs.Stat(dir, name)
 		if err != nil {
@@ -282,5 +305,6 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 			return files, nil
 		}
 	}
-	return nil, errors.New("is a folder without kustomization.yaml; add one, or name the manifest file itself")
+	return nil, errors.New("is a folder without kustomization.yaml; " +
+		"add one, or name the manifest file itself")
 }
