@@ -73,7 +73,7 @@ func Field(path string) (doc FieldDoc, ok bool) {
 }
 
 // String returns the documentation as kiln explain prints it: the path and the kind of its value on
-// one line, then the text, then the fields below it with the first sentence of each.
+// one line, then the text, then the fields below it with a summary of each.
 func (d FieldDoc) String() string {
 	var b strings.Builder
 	facts := []string{d.Type}
@@ -85,7 +85,7 @@ func (d FieldDoc) String() string {
 	}
 	b.WriteString(cmp.Or(d.Path, "cluster.yaml") + " (" + strings.Join(facts, ", ") + ")\n")
 	if len(d.Enum) > 0 {
-		b.WriteString("  one of " + strings.Join(d.Enum, ", ") + "\n")
+		b.WriteString(wrap("one of "+strings.Join(d.Enum, ", "), textWidth) + "\n")
 	}
 	if d.Text != "" {
 		b.WriteString("\n" + wrap(d.Text, textWidth) + "\n")
@@ -102,11 +102,21 @@ func (d FieldDoc) String() string {
 		}
 		for _, key := range d.Fields {
 			sub, _ := Field(strings.TrimPrefix(d.Path+"."+key, "."))
-			sentence, _, _ := strings.Cut(sub.Text, ". ")
-			fmt.Fprintf(&b, "  %-*s  %s\n", width, key, strings.TrimSuffix(sentence, "."))
+			fmt.Fprintf(&b, "  %-*s  %s\n", width, key, summary(key, sub.Text))
 		}
 	}
 	return b.String()
+}
+
+// summary returns the first sentence of a field's text without the key in front: "the mode of
+// kube-proxy" for "proxy is the mode of kube-proxy. ...".
+func summary(key, text string) string {
+	sentence, _, _ := strings.Cut(text, ". ")
+	sentence = strings.TrimPrefix(sentence, key+" ")
+	for _, verb := range []string{"is ", "are ", "holds "} {
+		sentence = strings.TrimPrefix(sentence, verb)
+	}
+	return strings.TrimSuffix(sentence, ".")
 }
 
 // textWidth is the width to which kiln explain wraps the text of a field.

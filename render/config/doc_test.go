@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,7 +50,8 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDocumented walks all fields: each has a comment, and its default is one of its allowed values.
+// TestEveryFieldIsDocumented walks all fields: each has a comment whose lines fit a screen, and its
+// default is one of its allowed values.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -57,14 +59,17 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	walk = func(path string) {
 		d, ok := config.Field(path)
 		require.True(t, ok, path)
-		require.NotEmpty(t, d.String(), path)
+		for line := range strings.Lines(d.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 101, "%s: %s", path, line)
+		}
 		count++
 		require.NotEmpty(t, d.Text, path)
 		if d.Default != "" && len(d.Enum) > 0 {
 			require.Contains(t, d.Enum, d.Default, path)
 		}
 		if d.Required && path != "" {
-			require.True(t, d.Example != "" || len(d.Enum) > 0, "%s is required: the message about a missing one needs an example or the allowed values", path)
+			require.True(t, d.Example != "" || len(d.Enum) > 0, "%s is required: the message "+
+				"about a missing one needs an example or the allowed values", path)
 		}
 		for _, key := range d.Fields {
 			walk(strings.TrimPrefix(strings.TrimPrefix(path+"."+key, "."), "spec."))
@@ -82,10 +87,10 @@ func TestFieldString(t *testing.T) {
   external is an etcd cluster that kiln does not make. The control planes then have no members.
 
 Fields:
-  endpoints  endpoints are the client URLs of the members
-  caFrom     caFrom is the file beside cluster.yaml with the certificate of the CA that signed the members' certificates (PEM)
-  certFrom   certFrom is the file with the API server's client certificate (PEM)
-  keyFrom    keyFrom is the file with the private key of that certificate (PEM)
+  endpoints  the client URLs of the members
+  caFrom     the file beside cluster.yaml with the certificate of a CA (PEM)
+  certFrom   the file with the API server's client certificate (PEM)
+  keyFrom    the file with the private key of that certificate (PEM)
 `, d.String())
 	d, _ = config.Field("network.proxy")
 	require.Equal(t, `network.proxy (string, default nftables)
@@ -124,7 +129,8 @@ func TestSchema(t *testing.T) {
 	require.Contains(t, s.Defs["Certificates"].Properties["lifetime"], "pattern")
 	require.Equal(t, []any{"10.244.0.0/16"}, s.Defs["Network"].Properties["podSubnets"]["default"])
 	require.EqualValues(t, 2, s.Defs["DNS"].Properties["replicas"]["default"])
-	require.Equal(t, map[string]any{"type": "string"}, node.Properties["labels"]["additionalProperties"])
+	require.Equal(t, map[string]any{"type": "string"},
+		node.Properties["labels"]["additionalProperties"])
 	require.Equal(t, config.Schema(), data, "the same bytes every time")
 
 	// Every reference has a definition.

@@ -50,7 +50,7 @@ type Spec struct {
 	// whole image reference and may have a digest. The images of kube-vip and haproxy do not come
 	// from imageRepository.
 	Images map[string]string `json:"images,omitempty"`
-	// Endpoint is the place where everything outside the control plane finds the API server: a host
+	// Endpoint is where everything outside the control plane finds the API server. It is a host
 	// name or an IP address, with an optional port (default 6443). With controlPlane.vip the
 	// default is the address there. With one control plane and no vip the default is the first
 	// address of that machine. docs/endpoint.md compares the ways to have an endpoint.
@@ -77,8 +77,8 @@ type Spec struct {
 	// Workers holds the settings of the workers.
 	Workers Workers `json:"workers,omitempty"`
 
-	// Patches change the static pods and kubelet configurations of every machine, and the API
-	// objects. kiln applies them in this order, and before the patches of narrower layers.
+	// Patches change the static pods and kubelet configurations of every machine. They change API
+	// objects too. kiln applies them in this order, and before the patches of narrower layers.
 	Patches []Patch `json:"patches,omitempty"`
 	// Addons are manifests of yours for the cluster. The first boot of the cluster applies them
 	// once, in this order, after everything else.
@@ -94,12 +94,11 @@ type Spec struct {
 
 // Boot limits the waits of a machine's first boot.
 type Boot struct {
-	// FormationWindow is the time, from the making of the bundle, in which the machines may form a
-	// new etcd cluster and the install credential is valid. It is written into the bundle when kiln
-	// makes that.
+	// FormationWindow is how long the machines may form a new etcd cluster. The install credential
+	// is valid as long. The time begins when kiln makes the bundle, which then contains its end.
 	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h"`
-	// StepTimeout is how long the first boot waits for one step (the kubelet, etcd, the API server,
-	// …), pulls of images included, before it ends with a fault.
+	// StepTimeout is how long the first boot waits for one step before it ends with a fault. Steps
+	// are the kubelet, etcd, the API server and so on, pulls of images included.
 	StepTimeout Duration `json:"stepTimeout,omitempty" default:"30m"`
 }
 

@@ -10,25 +10,25 @@ type Machine struct {
 	// Platform is where the machine runs. It decides the size limit of the document and how the
 	// document is packed.
 	Platform string `json:"platform,omitempty" enum:"akamai,aws,azure,digitalocean,exoscale,gcp,hetzner,hyperv,kubevirt,libvirt,metal,nocloud,openstack,oracle,proxmox,qemu,scaleway,vsphere,vultr" default:"metal"`
-	// Delivery says how much of the machine its document contains, and how much the machine
-	// fetches. A narrower layer replaces it as a whole; with an empty one ({}) the document
-	// contains everything.
+	// Delivery says how much of the machine its document contains. The machine fetches the rest. A
+	// narrower layer replaces delivery as a whole; with an empty one ({}) the document contains
+	// everything.
 	Delivery Delivery `json:"delivery,omitempty"`
 	// Arch is the processor architecture.
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.
 	// It may be up to three minors older, and never newer.
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
-	// KubeletPath is the kubelet's program: an absolute path, or a name that systemd looks up in
-	// its search path.
+	// KubeletPath is the program of the kubelet. It is an absolute path, or a name that systemd
+	// looks up in its search path.
 	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
 	// SSHAuthorizedKeys are the public keys that may log in as the default user of the image.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 	// Kubelet holds fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1). kiln checks
 	// them against the type of Kubernetes.
 	Kubelet map[string]any `json:"kubelet,omitempty"`
-	// KubeletExtraArgs are further flags of the kubelet, for the few settings that are not fields
-	// of KubeletConfiguration.
+	// KubeletExtraArgs are further flags of the kubelet. Few settings need them: most are fields of
+	// KubeletConfiguration.
 	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
 	// Labels are the labels of the Node. Of the keys under kubernetes.io, a kubelet may set only a
 	// few itself. From kubernetesVersion v1.36 on, workers may also have roles,
@@ -45,9 +45,9 @@ type Machine struct {
 	Files []File `json:"files,omitempty"`
 	// Units are further systemd units, or settings of units that the system has.
 	Units []Unit `json:"units,omitempty"`
-	// Sysctls are kernel settings, in addition to those that Kubernetes needs.
+	// Sysctls are kernel settings. kiln adds those that Kubernetes needs.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-	// KernelModules are kernel modules to load at every boot, in addition to those that Kubernetes
+	// KernelModules are kernel modules to load at every boot. kiln adds those that Kubernetes
 	// needs.
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Registries are mirrors of image registries, for containerd.
@@ -57,14 +57,14 @@ type Machine struct {
 	// they do with kubeadm. kube-proxy uses the one of spec.machines. The kubelet needs none. A
 	// narrower layer replaces it as a whole; an empty one ({}) means no proxy.
 	Proxy Proxy `json:"proxy,omitempty"`
-	// Butane is a Butane config (variant flatcar or fcos) for everything that the other fields
-	// cannot say, such as disks. It is for systems with Ignition only. It must not have files or
-	// units that kiln writes.
+	// Butane is a Butane config for what the other fields cannot say, such as disks. Its variant is
+	// flatcar or fcos. It is for systems with Ignition only. It must not have files or units that
+	// kiln writes.
 	Butane string `json:"butane,omitempty"`
-	// CloudConfig holds keys of cloud-init's user-data for what the other fields cannot say, disks
-	// and users. The keys are disk_setup, fs_setup, mounts, mount_default_fields, growpart,
-	// resize_rootfs, users and groups. It is for systems with cloud-init only, and must not contain
-	// passwords. docs/disks-and-users.md compares it with butane.
+	// CloudConfig holds keys of cloud-init's user-data for disks and users. The keys are
+	// disk_setup, fs_setup, mounts, mount_default_fields, growpart, resize_rootfs, users and
+	// groups. It is for systems with cloud-init only, and must not contain passwords.
+	// docs/disks-and-users.md compares it with butane.
 	CloudConfig map[string]any `json:"cloudConfig,omitempty"`
 	// NetworkConfig is a network configuration of cloud-init (version 1 or 2). It is delivered
 	// beside the user-data. It is for systems with cloud-init only.
@@ -74,11 +74,11 @@ type Machine struct {
 	// Kubernetes. If one fails or takes too long, the first boot stops with the fault pre-boot; the
 	// next start runs all of them again.
 	PreBoot []Script `json:"preBoot,omitempty"`
-	// PostBoot are scripts that the first boot runs at its end, in this order: when the machine is
-	// a healthy Node of the cluster or, on a machine with role etcd, when its member of etcd is
-	// healthy. Those of control planes may use /etc/kubernetes/admin.conf, which has an
-	// administrator's rights until the first boot ends. If one fails or takes too long, the first
-	// boot stops with the fault post-boot.
+	// PostBoot are scripts that the first boot runs at its end, in this order. The machine is then
+	// a healthy Node of the cluster, or its member of etcd is healthy. The scripts of control
+	// planes may use /etc/kubernetes/admin.conf, which has an administrator's rights until the
+	// first boot ends. If one fails or takes too long, the first boot stops with the fault
+	// post-boot.
 	PostBoot []Script `json:"postBoot,omitempty"`
 	// IgnorePreflight names checks of the first boot whose failure it reports without stopping. A
 	// check has an id, and some have a name of kubeadm too; docs/preflight.md lists both.
@@ -110,8 +110,8 @@ type Delivery struct {
 	// operating system trusts. cluster: the cluster's own CA, from which kiln serve has its
 	// certificate.
 	CA string `json:"ca,omitempty" enum:"system,cluster"`
-	// CAFrom is the file beside cluster.yaml with the certificate of another CA to trust there
-	// (PEM).
+	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
+	// trusts that CA there.
 	CAFrom string `json:"caFrom,omitempty"`
 	// AllowHTTP lets the URL begin with http://. With mode lean it may anyway. The body then
 	// crosses the network in the clear, with the secrets of the machine: its SHA-512 protects it
@@ -142,8 +142,8 @@ type Taint struct {
 
 // Registry says from where containerd pulls the images of one registry.
 type Registry struct {
-	// Host is the host of the registry as image references have it, with the port if there is one.
-	// _default means every other registry.
+	// Host is the host of the registry as image references have it, with its port. _default means
+	// every other registry.
 	Host string `json:"host" example:"docker.io"`
 	// Mirrors are the URLs that containerd tries before the registry itself, in this order.
 	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]"`
@@ -156,7 +156,7 @@ type Proxy struct {
 	HTTP string `json:"http,omitempty" example:"http://proxy.example.com:3128"`
 	// HTTPS is the URL of the proxy for https:// addresses. The default is the one of http.
 	HTTPS string `json:"https,omitempty" example:"http://proxy.example.com:3128"`
-	// NoProxy are further places that are reached without the proxy: a host, a domain with
+	// NoProxy are further places that are reached without the proxy. Each is a host, a domain with
 	// everything below it (example.com), everything below a domain (.example.com), an address, or a
 	// network. kiln adds localhost, the link-local network with the platform's metadata service,
 	// the networks of pods and services, the cluster domain, the endpoint, an external etcd, and

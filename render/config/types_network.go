@@ -8,8 +8,8 @@ type Network struct {
 	// ServiceSubnets are the networks of the services: one, or one of each family. The families
 	// have the order of podSubnets.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
-	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet, in the order
-	// of podSubnets. The default is 24 for IPv4 and 64 for IPv6.
+	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet. They have the
+	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6.
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
 	// DNSDomain is the DNS domain of the cluster.
 	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`

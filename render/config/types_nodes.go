@@ -2,25 +2,26 @@ package config
 
 // Node is one machine that is known by name.
 type Node struct {
-	// Name is the host name of the machine and the name of its Node: an RFC 1123 subdomain of at
-	// most 63 characters.
+	// Name is the host name of the machine and the name of its Node. It is an RFC 1123 subdomain of
+	// at most 63 characters.
 	Name string `json:"name" example:"worker-1"`
 	// Role is what the machine is for. etcd: the machine runs a member of etcd, and no control
 	// plane does; docs/etcd.md has more.
 	Role string `json:"role" enum:"control-plane,worker,etcd"`
-	// Addresses are the IP addresses of the machine, one of each family of the cluster, the main
-	// family first.
+	// Addresses are the IP addresses of the machine, one of each family of the cluster. The main
+	// family is first.
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
 	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow
 	// from the addresses of the machine: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
 	// An etcd machine has none.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
-	// MAC is the MAC address of one of the machine's interfaces, in any of the usual notations. A
-	// machine that boots from the network gets its document by this address. If mac is set, the
-	// first boot stops on every other machine.
+	// MAC is the MAC address of one of the machine's interfaces. It may have any of the usual
+	// notations. A machine that boots from the network gets its document by this address. If mac is
+	// set, the first boot stops on every other machine.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
-	// ProductUUID is the UUID that the firmware of the machine has (SMBIOS system UUID,
-	// /sys/class/dmi/id/product_uuid). If it is set, the first boot stops on every other machine.
+	// ProductUUID is the UUID that the firmware of the machine has. It is the system UUID of
+	// SMBIOS, in /sys/class/dmi/id/product_uuid. If it is set, the first boot stops on every other
+	// machine.
 	ProductUUID string `json:"productUUID,omitempty" example:"8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"`
 	// Interfaces are the network interfaces of the machine, if the platform does not configure
 	// them. cloud-init gets them as network-config; a system with Ignition gets files of the
@@ -38,8 +39,8 @@ type Node struct {
 type Pool struct {
 	// Name is the name of the pool, an RFC 1123 label.
 	Name string `json:"name" example:"blue"`
-	// TokenLifetime is how long machines may join with the bootstrap token of the pool, from the
-	// issue time of the bundle.
+	// TokenLifetime is how long machines may join with the bootstrap token of the pool. The time
+	// begins at the issue time of the bundle.
 	TokenLifetime Duration `json:"tokenLifetime,omitempty" default:"168h"`
 	// NodeName is the source of a machine's name at its first boot. The name is also the name of
 	// its Node. hostname: the host name that DHCP, the image or the platform has set; localhost
@@ -115,15 +116,15 @@ type Bond struct {
 	Members []string `json:"members" example:"[eth0, eth1]"`
 	// Mode is how the members share the traffic.
 	Mode string `json:"mode" table:"bondModes"`
-	// MIIMon is the time between two checks of the members' links, in milliseconds, 1 to 60000.
+	// MIIMon is the time between two checks of the members' links in milliseconds, 1 to 60000.
 	MIIMon int `json:"miimon,omitempty" default:"100"`
-	// LACPRate is how often the other side is asked for its state, with mode 802.3ad. slow: every
-	// 30 seconds. fast: every second.
+	// LACPRate is how often the other side is asked for its state. It is for the mode 802.3ad.
+	// slow: every 30 seconds. fast: every second.
 	LACPRate string `json:"lacpRate,omitempty" enum:"slow,fast"`
-	// TransmitHashPolicy is the part of a packet that decides which member sends it, with modes
-	// 802.3ad, balance-xor and balance-tlb.
+	// TransmitHashPolicy is the part of a packet that decides which member sends it. It is for the
+	// modes 802.3ad, balance-xor and balance-tlb.
 	TransmitHashPolicy string `json:"transmitHashPolicy,omitempty" table:"hashPolicies"`
-	// Primary is the member that is used while its link is up, with modes active-backup,
+	// Primary is the member that is used while its link is up. It is for the modes active-backup,
 	// balance-tlb and balance-alb.
 	Primary string `json:"primary,omitempty"`
 }

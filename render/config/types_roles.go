@@ -16,8 +16,8 @@ type ControlPlane struct {
 	// VIP is an address of the endpoint that kube-vip moves between the control planes. One of them
 	// has it at a time. If the endpoint is an address, {} is enough.
 	VIP *VIP `json:"vip,omitempty"`
-	// Patches change the static pods and kubelet configurations of control planes, and the API
-	// objects. kiln applies them after spec.patches.
+	// Patches change the static pods and kubelet configurations of control planes. They change API
+	// objects too. kiln applies them after spec.patches.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
@@ -41,8 +41,8 @@ type APIServer struct {
 // VIP is an address of the endpoint that moves between the control planes. A static pod of kube-vip
 // on each of them carries it.
 type VIP struct {
-	// Address is the address: the host of the endpoint or, if that is a name, the address to which
-	// it resolves. No machine may have it as its own.
+	// Address is the address itself: that of the endpoint. If the endpoint is a name, write the
+	// address to which it resolves. No machine may have it as its own.
 	Address string `json:"address,omitempty" example:"10.0.0.10"`
 	// Interface is the network interface of the control planes that gets the address. The default
 	// is the interface with the default route, or lo with mode bgp.
@@ -109,8 +109,8 @@ type EtcdBackup struct {
 type ExternalEtcd struct {
 	// Endpoints are the client URLs of the members.
 	Endpoints []string `json:"endpoints" example:"[https://10.0.0.31:2379]"`
-	// CAFrom is the file beside cluster.yaml with the certificate of the CA that signed the
-	// members' certificates (PEM).
+	// CAFrom is the file beside cluster.yaml with the certificate of a CA (PEM). The CA signed the
+	// certificates of the members.
 	CAFrom string `json:"caFrom" example:"etcd/ca.crt"`
 	// CertFrom is the file with the API server's client certificate (PEM).
 	CertFrom string `json:"certFrom" example:"etcd/client.crt"`
@@ -122,9 +122,10 @@ type ExternalEtcd struct {
 type Workers struct {
 	// Machines holds the settings of the worker machines.
 	Machines Machine `json:"machines,omitempty"`
-	// LocalBalancer gives every worker, also those of pools, a balancer of its own in front of the
-	// API servers. The kubelet, kube-proxy and the first boot of workers then do not need the
-	// endpoint. {} is enough. admin.conf and everything outside the cluster still use the endpoint.
+	// LocalBalancer gives every worker a balancer of its own in front of the API servers. Workers
+	// of pools have one too. The kubelet, kube-proxy and the first boot of workers then do not need
+	// the endpoint. {} is enough. admin.conf and everything outside the cluster still use the
+	// endpoint.
 	LocalBalancer *LocalBalancer `json:"localBalancer,omitempty"`
 	// Patches change the static pods and kubelet configurations of workers. kiln applies them after
 	// spec.patches.

@@ -17,7 +17,7 @@ type Security struct {
 	// hands out the machine's document, and often its cloud credentials. Pods on the host's network
 	// always reach it. The default is deny with profile cis, and allow with profile baseline.
 	MetadataService string `json:"metadataService,omitempty" enum:"deny,allow"`
-	// AlwaysPullImages turns on the admission plugin of that name: at every start of a pod the
+	// AlwaysPullImages turns on the admission plugin of that name. At every start of a pod the
 	// registry decides whether the pod may have its image. While the registry is down no pod
 	// starts.
 	AlwaysPullImages bool `json:"alwaysPullImages,omitempty"`
@@ -44,16 +44,17 @@ type Certificates struct {
 	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
 	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
-	// Stagger spreads the days on which the certificates of machines end, so that not all end at
-	// once. The certificates of each machine end earlier by a time between 0 and stagger, which
-	// follows from the machine's name.
+	// Stagger spreads the ends of the machines' certificates, so that not all end at once. The
+	// certificates of each machine end earlier by a time between 0 and stagger, which follows from
+	// the machine's name.
 	Stagger Duration `json:"stagger,omitempty" default:"0s"`
-	// KubeletServing is the serving certificate of a kubelet that joins with a token (pools,
-	// identity token). Other machines have one of the cluster's CA in their documents. self-signed:
-	// the kubelet makes a certificate itself, and API servers do not verify any kubelet. request:
-	// the kubelet asks the cluster for a certificate (serverTLSBootstrap), and API servers verify
-	// every kubelet. Somebody has to approve each request; until then the machine has no logs, no
-	// exec and no metrics. docs/pools.md compares the approvers.
+	// KubeletServing is the serving certificate of a kubelet that joins with a token. The kubelets
+	// of pools do, and those of nodes with identity token; the others have a certificate of the
+	// cluster's CA in their documents. self-signed: the kubelet makes a certificate itself, and API
+	// servers do not verify any kubelet. request: the kubelet asks the cluster for a certificate
+	// (serverTLSBootstrap), and API servers verify every kubelet. Somebody has to approve each
+	// request; until then the machine has no logs, no exec and no metrics. docs/pools.md compares
+	// the approvers.
 	KubeletServing string `json:"kubeletServing,omitempty" table:"serving" default:"self-signed"`
 	// Signing says where the key of the cluster's CA is. online: on the control planes, where the
 	// controller-manager signs certificate requests. offline: on no machine; then client
