@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExplainLayers: a setting is what its layers make of it; each is told that said something of it, the narrowest first.
+// TestExplainLayers holds an explained setting to the layers that set it, the narrowest first.
 func TestExplainLayers(t *testing.T) {
 	t.Parallel()
 	c := parse(t, header+`  endpoint: api.example.com
@@ -21,15 +21,26 @@ func TestExplainLayers(t *testing.T) {
   - {name: w-1, role: worker, addresses: [10.0.0.21], kubelet: {evictionHard: null}, proxy: {}}
 `, nil)
 	for path, want := range map[string]string{
-		"kubelet.evictionHard": "kubelet.evictionHard: null\n  set by cluster.yaml:15:79 nodes[1].kubelet.evictionHard\n" +
-			"  before: {\"memory.available\":\"200Mi\"} by cluster.yaml:12:48 workers.machines.kubelet.evictionHard\n" +
-			"  before: {\"memory.available\":\"100Mi\"} by cluster.yaml:10:29 machines.kubelet.evictionHard\n",
-		"kubelet.evictionHard.memory.available": "kubelet.evictionHard.memory.available: not set\n  removed by cluster.yaml:15:79 nodes[1].kubelet.evictionHard.memory.available\n" +
-			"  before: 200Mi by cluster.yaml:12:67 workers.machines.kubelet.evictionHard.memory.available\n" +
-			"  before: 100Mi by cluster.yaml:10:48 machines.kubelet.evictionHard.memory.available\n",
-		"proxy.http":             "proxy.http: not set\n  removed by cluster.yaml:15:93 nodes[1].proxy.http\n  before: http://a.example.com:1 by cluster.yaml:11:19 machines.proxy.http\n",
-		"arch":                   "arch: amd64\n  set by default of kiln (arch)\n",
-		"controlPlane.scheduler": "controlPlane.scheduler: not set\n  nobody sets it; what that means: kiln explain controlPlane.scheduler\n",
+		"kubelet.evictionHard": `kubelet.evictionHard: null
+  set by cluster.yaml:15:79 nodes[1].kubelet.evictionHard
+  before: {"memory.available":"200Mi"} by cluster.yaml:12:48 workers.machines.kubelet.evictionHard
+  before: {"memory.available":"100Mi"} by cluster.yaml:10:29 machines.kubelet.evictionHard
+`,
+		"kubelet.evictionHard.memory.available": `kubelet.evictionHard.memory.available: not set
+  removed by cluster.yaml:15:79 nodes[1].kubelet.evictionHard.memory.available
+  before: 200Mi by cluster.yaml:12:67 workers.machines.kubelet.evictionHard.memory.available
+  before: 100Mi by cluster.yaml:10:48 machines.kubelet.evictionHard.memory.available
+`,
+		"proxy.http": `proxy.http: not set
+  removed by cluster.yaml:15:93 nodes[1].proxy.http
+  before: http://a.example.com:1 by cluster.yaml:11:19 machines.proxy.http
+`,
+		"arch": `arch: amd64
+  set by default of kiln (arch)
+`,
+		"controlPlane.scheduler": `controlPlane.scheduler: not set
+  nobody sets it; what that means: kiln explain controlPlane.scheduler
+`,
 	} {
 		settings, err := c.Explain("w-1", path)
 		require.NoError(t, err, path)

@@ -1,0 +1,91 @@
+package config_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+)
+
+func TestTextAndFolder(t *testing.T) {
+	t.Parallel()
+	dir := fstest.MapFS{
+		"patches/a.yaml":                 {Data: []byte("a: b\n")},
+		"addons/cni/kustomization.yaml":  {Data: []byte("resources: [x/y.yaml]\n")},
+		"addons/cni/x/y.yaml":            {Data: []byte("y\n")},
+		"addons/dns.yaml":                {Data: []byte("dns\n")},
+		"addons/other/not-asked-for.txt": {Data: []byte("n\n")},
+	}
+	c := parse(t, header+onOS+oneNode+`  patches: [{patchFrom: ./patches/a.yaml}]
+  addons: [{path: addons/cni/}, {path: addons/dns.yaml}]
+`, dir)
+	require.Equal(t, "a: b\n", string(c.Text("patches/a.yaml")))
+	require.Equal(t, "a: b\n", string(c.Text("./patches/a.yaml")))
+	require.Equal(t, "dns\n", string(c.Text("addons/dns.yaml")))
+	require.Nil(t, c.Text("addons/other/not-asked-for.txt"))
+	require.Equal(t, map[string][]byte{
+		"addons/cni/kustomization.yaml": []byte("resources: [x/y.yaml]\n"),
+		"addons/cni/x/y.yaml":           []byte("y\n"),
+	}, c.Folder("addons/cni"))
+	require.Nil(t, c.Folder("addons/other"))
+	require.Nil(t, (&config.Cluster{}).Text("x"))
+	require.Nil(t, (&config.Cluster{}).Folder("x"))
+}
+
+// TestLoadRefuses names files on a real disk that must not be read: links out of the folder, large
+// files, FIFOs.
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("s"), 0o600))
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+	}
+	write("ok.yaml", []byte("a: b\n"))
+	write("large", bytes.Repeat([]byte("x"), 1<<20+1))
+	write("huge/kustomization.yml", nil)
+	for i := range 11 {
+		write(fmt.Sprintf("huge/%d", i), make([]byte, 1<<20))
+	}
+	write("linked/Kustomization", nil)
+	link := func(to, name string) { require.NoError(t, os.Symlink(to, filepath.Join(dir, name))) }
+	link(filepath.Join(outside, "secret"), "linked/out")
+	link(filepath.Join(outside, "secret"), "out")
+	link("ok.yaml", "inside")
+	link("gone", "dangling")
+	require.NoError(t, makeFIFO(filepath.Join(dir, "fifo")))
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+
+	c := parse(t, header+onOS+"  patches: [{patchFrom: inside}]\n"+oneNode, root.FS())
+	require.Equal(t, "a: b\n", string(c.Text("inside")))
+
+	rows := []struct{ name, field, want string }{
+		{"a link out of the folder", "patches: [{patchFrom: out}]", `"out" cannot be read: `},
+		{"a dangling link", "patches: [{patchFrom: dangling}]", "there is no such file"},
+		{"a FIFO", "patches: [{patchFrom: fifo}]", "is not a regular file"},
+		{"a large file", "patches: [{patchFrom: large}]", "has 1048577 bytes; at most 1 MiB"},
+		{"a large add-on", "addons: [{path: large}]", "has 1048577 bytes; at most 1 MiB"},
+		{"a large folder", "addons: [{path: huge}]", "more than 10 MiB"},
+		{"a folder with a link out", "addons: [{path: linked}]", "cannot be read: linked/out"},
+		{"a backslash", "addons: [{path: 'a\\b'}]", "separate folders with /"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			text := header + onOS + "  " + row.field + "\n" + oneNode
+			require.Contains(t, problemsOf(t, text, root.FS()), row.want)
+		})
+	}
+	require.Contains(t, problemsOf(t, header+onOS+oneNode+"  addons: [{path: a}]\n", nil),
+		"has no folder")
+}
