@@ -20,10 +20,11 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // withInterfaces calls do with each machine of the case interfaces of one format.
-func withInterfaces(t *testing.T, format plan.Format, do func(t *testing.T, m *plan.Machine, n *node.Node)) {
+func withInterfaces(t *testing.T, format target.Format, do func(t *testing.T, m *plan.Machine, n *node.Node)) {
 	t.Helper()
 	r := load(t, "interfaces")
 	for i := range r.Machines() {
@@ -79,7 +80,7 @@ var (
 // TestInterfaceFiles: what networkd and NetworkManager are told, read again, is what the plan says.
 func TestInterfaceFiles(t *testing.T) {
 	t.Parallel()
-	withInterfaces(t, plan.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
+	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
 		got := map[string]*plan.Interface{}
 		of := func(name string) *plan.Interface {
 			if got[name] == nil {
@@ -112,14 +113,14 @@ func TestInterfaceFiles(t *testing.T) {
 				bond := *want.Bond
 				bond.Members = nil
 				want.Bond = &bond
-				if m.System.Network == plan.Networkd {
+				if m.System.Network == target.Networkd {
 					want.Bond.Primary = ""
 				}
 			}
-			if want.VLAN != nil && m.System.Network == plan.Networkd {
+			if want.VLAN != nil && m.System.Network == target.Networkd {
 				want.VLAN = &config.VLAN{ID: want.VLAN.ID}
 			}
-			if m.System.Network == plan.NetworkManager {
+			if m.System.Network == target.NetworkManager {
 				want.VLANs, want.Primary = nil, false
 			}
 			for _, list := range []*plan.Interface{&want, got[want.Name]} {
@@ -278,8 +279,8 @@ func TestNetworkdReads(t *testing.T) {
 	if err := exec.Command("unshare", "--net", "--mount", "sh", "-c", "mount -t tmpfs none /run && test -d /etc/systemd/network").Run(); err != nil {
 		t.Skip("only root can start it apart from the machine's network")
 	}
-	withInterfaces(t, plan.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
-		if m.System.Network != plan.Networkd {
+	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
+		if m.System.Network != target.Networkd {
 			return
 		}
 		dir := t.TempDir()
@@ -348,7 +349,7 @@ func TestNetworkConfigUnderstood(t *testing.T) {
 	if err := exec.Command("/usr/bin/python3", "-c", "import yaml, cloudinit.net.renderers").Run(); err != nil {
 		t.Skip("cloud-init is not installed; what it makes of interfaces is not checked")
 	}
-	withInterfaces(t, plan.CloudInit, func(t *testing.T, m *plan.Machine, n *node.Node) {
+	withInterfaces(t, target.CloudInit, func(t *testing.T, m *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
 		require.NoError(t, os.Mkdir(path+".d", 0o700))
@@ -418,7 +419,7 @@ func TestNetworkConfigSchema(t *testing.T) {
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/cloudinit/config/schemas/schema-network-config-v2.json"); err != nil {
 		t.Skip("this cloud-init is older than its schema of network configurations (24.2)")
 	}
-	withInterfaces(t, plan.CloudInit, func(t *testing.T, _ *plan.Machine, n *node.Node) {
+	withInterfaces(t, target.CloudInit, func(t *testing.T, _ *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
 		out, err := exec.Command(program, "schema", "--schema-type", "network-config", "--config-file", path).CombinedOutput()

@@ -18,7 +18,7 @@ import (
 	"kiln/render/document"
 	"kiln/render/ignition"
 	"kiln/render/node"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // Goldens of bytes, so that a change that costs some is seen in review: of documents on each platform, of what documents are made of, and of those that
@@ -39,7 +39,7 @@ type carried struct {
 }
 
 // carriedBy returns the documents of a machine on a platform, by format.
-func carriedBy(t testing.TB, n *node.Node, p *plan.Platform) map[string]carried {
+func carriedBy(t testing.TB, n *node.Node, p *target.Platform) map[string]carried {
 	t.Helper()
 	out := map[string]carried{}
 	if len(n.CloudConfig) == 0 { // what only cloud-init can express
@@ -74,10 +74,10 @@ for name in sorted(os.listdir(sys.argv[1])):
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	// Platforms that count alike carry alike.
-	var platforms []*plan.Platform
-	for i := range plan.Platforms {
-		p := &plan.Platforms[i]
-		if !slices.ContainsFunc(platforms, func(o *plan.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
+	var platforms []*target.Platform
+	for i := range target.Platforms {
+		p := &target.Platforms[i]
+		if !slices.ContainsFunc(platforms, func(o *target.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
 			platforms = append(platforms, p)
 		}
 	}
@@ -164,7 +164,7 @@ func TestBudget(t *testing.T) {
 			}
 			require.Len(t, n.Files, files)
 			form := "cloud-init, compressed"
-			if m.System.Format == plan.Ignition {
+			if m.System.Format == target.Ignition {
 				form = "Ignition, compressed"
 			}
 			whole := len(packed(t, n)[form])

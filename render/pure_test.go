@@ -58,6 +58,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/report",
 			"kiln/render/suggest",
+			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/bootmedia": {
 			"kiln/cmd/kiln/git",
@@ -122,6 +123,7 @@ func TestImports(t *testing.T) {
 		"kiln/manifests": {
 			"kiln/render/config",
 			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/patches": nil,
 		"kiln/pki": {
@@ -143,6 +145,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/review",
 			"kiln/render/suggest",
+			"kiln/render/target",
 			"kiln/render/yamlpath",
 		},
 		"kiln/render/assembly": {
@@ -182,6 +185,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/config": {
 			"kiln/render/credential",
 			"kiln/render/suggest",
+			"kiln/render/target",
 			"kiln/render/yamlpath",
 		},
 		"kiln/render/credential": nil,
@@ -225,6 +229,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/compress",
 			"kiln/render/media/iso9660",
 			"kiln/render/media/newc",
+			"kiln/render/target",
 		},
 		"kiln/render/media/iso9660": nil,
 		"kiln/render/media/newc":    nil,
@@ -232,10 +237,12 @@ func TestImports(t *testing.T) {
 		"kiln/render/plan": {
 			"kiln/render/config",
 			"kiln/render/node",
+			"kiln/render/target",
 		},
 		"kiln/render/preflight": {
 			"kiln/render/config",
 			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/render/report": {
 			"kiln/render/change",
@@ -263,6 +270,7 @@ func TestImports(t *testing.T) {
 			"kiln/templates",
 		},
 		"kiln/render/suggest":  nil,
+		"kiln/render/target":   nil,
 		"kiln/render/terminal": nil,
 		"kiln/render/yamlpath": {
 			"kiln/render/suggest",

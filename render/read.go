@@ -15,8 +15,8 @@ import (
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
-	"kiln/render/plan"
 	"kiln/render/review"
+	"kiln/render/target"
 )
 
 // maxConfig bounds what is read as a configuration or bundle; config.Parse has its own, smaller limit.
@@ -196,7 +196,7 @@ func withBody(name string, data []byte, body, dir string) (*review.Unpacked, err
 	case u.Missing() == nil || body == "" && dir == "":
 		return u, nil
 	case body == "":
-		paths = []string{filepath.Join(dir, document.BodyNames[plan.Ignition]), filepath.Join(dir, document.BodyNames[plan.CloudInit])}
+		paths = []string{filepath.Join(dir, document.BodyNames[target.Ignition]), filepath.Join(dir, document.BodyNames[target.CloudInit])}
 	}
 	for _, path := range paths {
 		data, err := folder.Read(path, compress.MaxDocument)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -38,6 +38,12 @@ type metadata struct {
 	answer   string // the name
 }
 
+// nameSource returns how a machine asks a platform for its name.
+func nameSource(platform string) target.NameSource {
+	p, _ := target.PlatformNamed(platform)
+	return *p.NameSource
+}
+
 func newMetadata(t *testing.T, platform string) *metadata {
 	m := &metadata{token: http.StatusOK, name: http.StatusOK}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +55,7 @@ func newMetadata(t *testing.T, platform string) *metadata {
 			"azure": r.Header.Get("Metadata") != "true" || r.Header.Get("X-Forwarded-For") != "",
 			"gcp":   r.Header.Get("Metadata-Flavor") != "Google",
 		}[platform]
-		source := plan.NameSources[platform]
+		source := nameSource(platform)
 		path := func(url string) string { return strings.TrimPrefix(url, "http://169.254.169.254") }
 		switch {
 		case m.busy > 0:
@@ -74,7 +80,7 @@ func newMetadata(t *testing.T, platform string) *metadata {
 // asks makes the machine one of a pool that asks the service with the real curl.
 func (m *aMachine) asks(service *metadata, platform, curl string) {
 	m.ofPool("-4")
-	source := plan.NameSources[platform]
+	source := nameSource(platform)
 	here := func(url string) string { return strings.Replace(url, "http://169.254.169.254", service.URL, 1) }
 	m.data["name_url"], m.data["name_header"], m.data["name_token"] = here(source.URL), source.Header, here(source.Token)
 	if source.Short {

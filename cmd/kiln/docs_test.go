@@ -15,7 +15,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/media"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // TestExamples: the examples for CI and pre-commit are YAML, and what they call is a command line of this program.
@@ -99,7 +99,7 @@ func TestChangesDoc(t *testing.T) {
 func TestPlatformsDoc(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, p := range plan.Platforms {
+	for _, p := range target.Platforms {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p), p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Trap, p.Source)
 	}
 	const path = "../../docs/platforms.md"

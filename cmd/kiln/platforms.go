@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 func platformsCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func platformsCommand() *cobra.Command {
 				return err
 			}
 			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), plan.Platforms)
+				return message.JSON(cmd.OutOrStdout(), target.Platforms)
 			}
 			return printPlatforms(cmd.OutOrStdout())
 		},
@@ -36,14 +36,14 @@ func platformsCommand() *cobra.Command {
 func printPlatforms(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
-	for _, p := range plan.Platforms {
+	for _, p := range target.Platforms {
 		message.Printf(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
 	}
 	return table.Flush()
 }
 
 // limit returns the size that a document may have on a platform, in words.
-func limit(p *plan.Platform) string {
+func limit(p *target.Platform) string {
 	switch {
 	case p.Limit > 0:
 		return fmt.Sprint(p.Limit)
@@ -55,7 +55,7 @@ func limit(p *plan.Platform) string {
 
 // largeForm returns the form of a cloud-init document that is larger than the platform's limit as
 // plain text.
-func largeForm(p *plan.Platform) string {
+func largeForm(p *target.Platform) string {
 	switch {
 	case p.Limit == 0:
 		return "plain"

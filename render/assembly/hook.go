@@ -10,6 +10,7 @@ import (
 	"kiln/manifests"
 	"kiln/render/cloudinit"
 	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -80,7 +81,7 @@ func (t *tree) machineData(walled bool) string {
 		set("roles", roles...)
 	}
 	if m.Pool {
-		source := plan.NameSource{}
+		source := target.NameSource{}
 		if m.NameSource != nil {
 			source = *m.NameSource
 		}
@@ -174,7 +175,7 @@ func (t *tree) retired() (out []string) {
 	if t.m.Token {
 		out = append(out, plan.BootstrapConf)
 	}
-	if t.m.System.Format == plan.Ignition {
+	if t.m.System.Format == target.Ignition {
 		return append(out, "/run/ignition.json")
 	}
 	// The same for every delivery: a machine is what it is, however it gets there.

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"strings"
 
-	"kiln/render/config"
 	"kiln/render/interfaces"
 	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -65,10 +65,10 @@ func (t *tree) networkManager() {
 	names := t.Plan.Config.PodInterfaces()
 	const why = "keeps the network manager off pods"
 	switch t.m.System.Network {
-	case plan.Networkd:
+	case target.Networkd:
 		t.file("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
 		t.file("/etc/systemd/network/05-kiln-pods.network", 0o644, "[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
-	case plan.NetworkManager:
+	case target.NetworkManager:
 		t.file("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644, "[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+"\nmanaged=0\n", why)
 	}
 }
@@ -114,8 +114,8 @@ func (t *tree) interfaces() error {
 	if len(list) == 0 {
 		return nil
 	}
-	if t.m.System.Format == plan.CloudInit {
-		text, err := interfaces.CloudInit(list, config.Netplan(t.m.System.Name))
+	if t.m.System.Format == target.CloudInit {
+		text, err := interfaces.CloudInit(list, t.m.System.Netplan)
 		t.n.NetworkConfig = text
 		return err
 	}

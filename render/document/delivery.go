@@ -12,10 +12,11 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
+	"kiln/render/target"
 )
 
 // BodyNames are the names of bodies, which lie beside documents.
-var BodyNames = map[plan.Format]string{plan.Ignition: "body.ign", plan.CloudInit: "body.sh"}
+var BodyNames = map[target.Format]string{target.Ignition: "body.ign", target.CloudInit: "body.sh"}
 
 // split returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
 // machine before.
@@ -39,7 +40,7 @@ func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, 
 		// A secret may be anywhere in what only Ignition can express.
 		secrets := d.Mode == "split"
 		own, rest = n.Split(func(f *node.File) bool { return unreadable(f) == secrets }, secrets)
-	case m.System.Format == plan.CloudInit:
+	case m.System.Format == target.CloudInit:
 		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why. So do cloud-init's own keys,
 		// which a script cannot express and which hold no secret.
 		own = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys, CloudConfig: n.CloudConfig}
@@ -49,9 +50,9 @@ func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, 
 	default:
 		own = &node.Node{Name: n.Name, Role: n.Role}
 	}
-	remote.Named = m.System.Format == plan.CloudInit && rest.File("/etc/hostname") != nil
+	remote.Named = m.System.Format == target.CloudInit && rest.File("/etc/hostname") != nil
 	body = &Output{Name: BodyNames[m.System.Format]}
-	if m.System.Format == plan.Ignition {
+	if m.System.Format == target.Ignition {
 		body.Data, err = ignition.Pack(rest, 0)
 	} else {
 		body.Data, err = cloudinit.Body(rest)
@@ -68,7 +69,7 @@ func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, 
 
 // inOne is n as a document of m's format, in plain.
 func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
-	if m.System.Format == plan.Ignition {
+	if m.System.Format == target.Ignition {
 		return ignition.Pack(n, 0)
 	}
 	return cloudinit.Pack(n, 0, false)

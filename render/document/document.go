@@ -15,6 +15,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // NetworkConfigFile is delivered beside a user-data.
@@ -57,7 +58,7 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		return nil, tooLarge(m, open, len(doc))
 	}
 	switch m.System.Format {
-	case plan.Ignition:
+	case target.Ignition:
 		d.Files = []Output{{"config.ign", doc}}
 	default:
 		d.Files = []Output{{"user-data", doc}}
@@ -99,7 +100,7 @@ func interfaceAddresses(m *plan.Machine) (out []string) {
 
 // envelope returns n in m's format, as small as limit needs it.
 func envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
-	if m.System.Format == plan.Ignition {
+	if m.System.Format == target.Ignition {
 		return ignition.Pack(n, limit)
 	}
 	return cloudinit.Pack(n, limit, m.Platform.TextOnly)

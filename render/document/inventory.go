@@ -10,6 +10,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // InventoryFile is the name of the inventory in the output folder.
@@ -98,7 +99,7 @@ func ParseInventory(name string, data []byte) (*Inventory, error) {
 
 // DocumentNames are what Write calls the files of a machine.
 var DocumentNames = []string{
-	"config.ign", "user-data", "meta-data", NetworkConfigFile, BodyNames[plan.Ignition], BodyNames[plan.CloudInit],
+	"config.ign", "user-data", "meta-data", NetworkConfigFile, BodyNames[target.Ignition], BodyNames[target.CloudInit],
 }
 
 // Paths are the files that the inventory names, and of those only what Write makes.

@@ -8,6 +8,7 @@ import (
 
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // Files returns the files that configure an interface, in the language of the program on the machine
@@ -22,8 +23,8 @@ func Files(program string, n *plan.Interface) ([]node.File, error) {
 
 // writers are the programs that configure interfaces from files.
 var writers = map[string]func(*plan.Interface) []node.File{
-	plan.Networkd:       networkdFiles,
-	plan.NetworkManager: keyfiles,
+	target.Networkd:       networkdFiles,
+	target.NetworkManager: keyfiles,
 }
 
 // linkFile is what gives an interface its name: udev's, whatever program configures the interface. The permanent address is asked for, since

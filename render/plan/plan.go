@@ -15,6 +15,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/node"
+	"kiln/render/target"
 )
 
 // Ports of the control plane.
@@ -35,7 +36,7 @@ type Plan struct {
 
 	Name    string
 	Version string // Kubernetes' version, such as v1.36.3
-	Release Release
+	Release target.Release
 	Images  map[string]string // image reference by component
 
 	EndpointHost string // where everything outside the control plane finds the API server
@@ -71,8 +72,8 @@ type Machine struct {
 	Settings config.Effective
 	Patches  []config.Patch // of its own entry
 
-	System   System
-	Platform Platform
+	System   target.System
+	Platform target.Platform
 
 	Addresses []netip.Addr   // main family first; none for a pool
 	PodCIDRs  []netip.Prefix // with cni routed
@@ -87,8 +88,8 @@ type Machine struct {
 	Token         bool            // joins with a bootstrap token
 	TokenLifetime config.Duration // of a pool's token
 
-	NameSource  *NameSource // of a pool's machines; nil where they have the host's name
-	NodeAddress []string    // of a pool's machines, for each family: -4 or -6, and behind commas what ip address show takes
+	NameSource  *target.NameSource // of a pool's machines; nil where they have the host's name
+	NodeAddress []string           // of a pool's machines, for each family: -4 or -6, and behind commas what ip address show takes
 }
 
 // ControlPlane says that the machine runs the control plane.
@@ -116,10 +117,11 @@ func (m *Machine) Roles() (roles []string) {
 // New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
 func New(c *config.Cluster) (*Plan, error) {
 	spec := &c.Spec
-	rel, err := release(spec.KubernetesVersion)
-	if err != nil {
-		return nil, err
+	rel, ok := target.ReleaseOf(minorOf(spec.KubernetesVersion))
+	if !ok {
+		return nil, fmt.Errorf("kubernetes %s is not in the table of known releases", spec.KubernetesVersion)
 	}
+	var err error
 	p := &Plan{
 		Config:        c,
 		Name:          c.Metadata.Name,
@@ -129,7 +131,7 @@ func New(c *config.Cluster) (*Plan, error) {
 		OnlineSigning: spec.Certificates.Signing == "online",
 	}
 	p.imageSteps = []map[string]string{
-		images(defaultRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, spec.Images),
+		images(target.KubernetesRegistry, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, spec.Images),
 	}
 	p.Images = p.imageSteps[len(p.imageSteps)-1]
 	if p.PodSubnets, err = prefixes(spec.Network.PodSubnets); err != nil {
@@ -232,8 +234,8 @@ func pool(c *config.Cluster, i int) (m Machine, err error) {
 	m.Path = fmt.Sprintf("pools[%d]", i)
 	m.Patches = n.Patches
 	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
-	if source, ok := NameSources[m.Platform.Name]; ok && n.NodeName == "metadata" {
-		m.NameSource = &source
+	if n.NodeName == "metadata" {
+		m.NameSource = m.Platform.NameSource
 	}
 	if m.NodeAddress, err = nodeAddress(c, &n.NodeAddress); err != nil {
 		return Machine{}, err
@@ -269,7 +271,22 @@ func nodeAddress(c *config.Cluster, a *config.NodeAddress) ([]string, error) {
 }
 
 func machine(name, role string, settings config.Effective) Machine {
-	return Machine{Name: name, Role: role, Settings: settings, System: system(settings.OS), Platform: platform(settings.Platform)}
+	system, _ := target.SystemNamed(settings.OS)
+	platform, _ := target.PlatformNamed(settings.Platform)
+	return Machine{Name: name, Role: role, Settings: settings, System: system, Platform: platform}
+}
+
+// minorOf returns 36 for v1.36.3, and 0 for what is no version.
+func minorOf(version string) int {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	minor, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0
+	}
+	return minor
 }
 
 func prefixes(texts []string) ([]netip.Prefix, error) {

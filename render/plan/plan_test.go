@@ -3,7 +3,6 @@ package plan_test
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // parse returns the plan of a cluster of one control plane whose spec holds the lines.
@@ -179,8 +179,8 @@ func TestIdentity(t *testing.T) {
 // TestInterfacesReachTheMachine: a node may have interfaces wherever the platform's medium has room for them.
 func TestInterfacesReachTheMachine(t *testing.T) {
 	t.Parallel()
-	for _, platform := range plan.Platforms {
-		if platform.NoCloud {
+	for _, platform := range target.Platforms {
+		if platform.NetworkConfig {
 			parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], platform: "+platform.Name+", interfaces: [{mac: 5254.0012.3456, dhcp4: true}]}\n")
 		}
 	}
@@ -189,10 +189,10 @@ func TestInterfacesReachTheMachine(t *testing.T) {
 // TestNameSources: whom the configuration lets ask its platform for a name, that platform can be asked.
 func TestNameSources(t *testing.T) {
 	t.Parallel()
-	for _, platform := range plan.Platforms {
+	for _, platform := range target.Platforms {
 		text := "  network: {cni: none}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  pools:\n  - {name: blue, nodeName: metadata, platform: " + platform.Name + "}\n"
 		c, err := config.Parse("cluster.yaml", []byte("apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n"+debian+text), nil)
-		if _, ok := plan.NameSources[platform.Name]; !ok {
+		if platform.NameSource == nil {
 			require.ErrorContains(t, err, "nodeName: metadata is for the platforms ", platform.Name)
 			continue
 		}
@@ -250,42 +250,5 @@ func TestEtcdMembers(t *testing.T) {
 				require.Contains(t, p.APIServerFlags(m).Args(), config.Arg{Name: "etcd-servers", Value: row.servers})
 			}
 		})
-	}
-}
-
-// TestPlatforms: the table is in the order of names, has every platform that the configuration knows, and says everything of each.
-func TestPlatforms(t *testing.T) {
-	t.Parallel()
-	field, ok := config.Field("machines.platform")
-	require.True(t, ok)
-	var last string
-	for _, p := range plan.Platforms {
-		require.Less(t, last, p.Name)
-		last = p.Name
-		require.Contains(t, fmt.Sprint(field), p.Name)
-		for _, text := range []string{p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Source} {
-			require.NotEmpty(t, text, p.Name)
-		}
-		require.False(t, p.Unknown && p.Limit > 0, p.Name)
-		require.False(t, p.NoCloud && (p.Limit > 0 || p.Unknown), "%s: a file has no limit", p.Name)
-	}
-	require.Len(t, plan.Platforms, 19)
-}
-
-// TestPoolsDoc: docs/pools.md says what is asked on each platform.
-func TestPoolsDoc(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile("../../docs/pools.md")
-	require.NoError(t, err)
-	for name, source := range plan.NameSources {
-		row := ""
-		for line := range strings.Lines(string(doc)) {
-			if strings.HasPrefix(line, "| `"+name+"` | ") {
-				row = line
-			}
-		}
-		for _, text := range []string{source.URL, source.Header, source.Token, source.Is} {
-			require.Contains(t, row, text, name)
-		}
 	}
 }

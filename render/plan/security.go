@@ -79,13 +79,13 @@ func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 	}
 	for _, pods := range p.PodSubnets {
 		for _, service := range m.Platform.Metadata {
-			if to := netip.MustParseAddr(service); to.Is4() == pods.Addr().Is4() {
-				out = append(out, Forbidden{pods, to, allButDNS})
+			if service.Is4() == pods.Addr().Is4() {
+				out = append(out, Forbidden{pods, service, allButDNS})
 			}
 		}
 		for _, service := range m.Platform.Internal {
-			if to := netip.MustParseAddrPort(service); to.Addr().Is4() == pods.Addr().Is4() {
-				out = append(out, Forbidden{pods, to.Addr(), strconv.Itoa(int(to.Port()))})
+			if service.Addr().Is4() == pods.Addr().Is4() {
+				out = append(out, Forbidden{pods, service.Addr(), strconv.Itoa(int(service.Port()))})
 			}
 		}
 	}

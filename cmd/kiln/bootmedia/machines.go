@@ -7,7 +7,7 @@ import (
 
 	"kiln/render"
 	"kiln/render/media"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // machines reads machines of the output folder dir, one after the other.
@@ -17,7 +17,7 @@ func machines(dir string, entries []render.Entry) iter.Seq2[*media.Machine, erro
 			e := &d.Entry
 			m := &media.Machine{
 				Name: e.Node, Dir: d.Dir, Pool: e.Pool, OS: e.OS, Platform: e.Platform,
-				Ignition: e.Format == string(plan.Ignition), MAC: e.MAC,
+				Ignition: e.Format == string(target.Ignition), MAC: e.MAC,
 			}
 			for _, file := range d.Files {
 				m.Files = append(m.Files, media.File{Path: file.Name, Data: file.Data})

@@ -13,7 +13,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/render"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // Run is a run of kiln render.
@@ -77,8 +77,8 @@ func share(e *render.Entry) string {
 	if e.Limit > 0 {
 		return fmt.Sprintf("of %d, %d %%", e.Limit, 100*e.Bytes/e.Limit)
 	}
-	unknown := func(p plan.Platform) bool { return p.Name == e.Platform && p.Unknown }
-	if slices.ContainsFunc(plan.Platforms, unknown) {
+	unknown := func(p target.Platform) bool { return p.Name == e.Platform && p.Unknown }
+	if slices.ContainsFunc(target.Platforms, unknown) {
 		return "limit unknown"
 	}
 	return "no limit"

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"maps"
+
+	"kiln/render/target"
+)
+
+// Names of the components that run from images, as in Images and in spec.images.
+const (
+	APIServer         = target.APIServer
+	ControllerManager = target.ControllerManager
+	Scheduler         = target.Scheduler
+	Etcd              = target.Etcd
+	CoreDNS           = target.CoreDNS
+	KubeProxy         = target.KubeProxy
+	Pause             = target.Pause
+	KubeVIP           = target.KubeVIP
+	HAProxy           = target.HAProxy
+)
+
+// images returns every component's image reference.
+func images(repository, version string, r target.Release, overrides map[string]string) map[string]string {
+	refs := map[string]string{}
+	for i := range target.Components {
+		c := &target.Components[i]
+		refs[c.Name] = c.Reference(repository, version, r)
+	}
+	maps.Copy(refs, overrides)
+	return refs
+}
+
+// ImageStep is an image reference as one of those who decide about it leaves it.
+type ImageStep struct {
+	From Origin
+	Ref  string
+}
+
+// ImageSteps returns the references of a component's image in the steps that lead to it; the last is the one in Images.
+func (p *Plan) ImageSteps(name string) []ImageStep {
+	from := Origin{Field: "kubernetesVersion"}
+	switch name {
+	case Etcd, CoreDNS, Pause:
+		from = p.ByRelease()
+	case KubeVIP, HAProxy:
+		from = Kiln
+	}
+	var steps []ImageStep
+	for i, refs := range p.imageSteps {
+		if ref := refs[name]; i == 0 || ref != steps[len(steps)-1].Ref {
+			steps = append(steps, ImageStep{[]Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}[i], ref})
+		}
+	}
+	return steps
+}
+
+// UsedImages returns the references of the images that this cluster's machines run, by component.
+func (p *Plan) UsedImages() map[string]string {
+	used := maps.Clone(p.Images)
+	if len(p.EtcdMembers) == 0 {
+		delete(used, Etcd)
+	}
+	if p.Config.Spec.Network.Proxy == "none" {
+		delete(used, KubeProxy)
+	}
+	if p.Config.Spec.DNS.Provider == "none" {
+		delete(used, CoreDNS)
+	}
+	if !p.VIP.IsValid() {
+		delete(used, KubeVIP)
+	}
+	if p.BalancerPort == 0 {
+		delete(used, HAProxy)
+	}
+	return used
+}

@@ -1,0 +1,235 @@
+package target
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Platform is where a machine runs: what it takes as a document, and what people should know who
+// give it one. `kiln platforms -o json` prints the fields with a name in JSON.
+type Platform struct {
+	// Name is the value of machines.platform.
+	Name string `json:"name"`
+	// Limit is the size of the largest document in bytes, as kiln writes it; 0 means that there is
+	// no limit, or that it is not known.
+	Limit int `json:"limit,omitempty"`
+	// Unknown reports whether the platform may well have a limit that nobody publishes.
+	Unknown bool `json:"unknown,omitempty"`
+	// Counted is what the vendor counts, and the vendor's own figure.
+	Counted string `json:"counted"`
+	// TextOnly reports whether the document must be text. A compressed document is then part of a
+	// MIME message for cloud-init. A document of Ignition is always text.
+	TextOnly bool `json:"textOnly,omitempty"`
+	// NoCloud reports whether meta-data and network-config are delivered beside the user-data.
+	NoCloud bool `json:"noCloud,omitempty"`
+	// Ignition and CloudInit are where each of them reads the document.
+	Ignition  string `json:"ignition"`
+	CloudInit string `json:"cloudInit"`
+	// Exposure is who can read the document later, with its secrets.
+	Exposure string `json:"exposure"`
+	// Trap is what else goes wrong there; empty if no trap is known.
+	Trap string `json:"trap,omitempty"`
+	// Source is where the limit was read, in August 2026.
+	Source string `json:"source"`
+	// Metadata lists the addresses at which any process on the machine can read the document; empty
+	// if the document arrives otherwise. Link-local IPv6 addresses are left out, because nothing
+	// forwards to them.
+	Metadata []netip.Addr `json:"metadata,omitempty"`
+	// Internal lists the platform's other services for the machine alone, each as address and TCP
+	// port. They are closed to pods like Metadata.
+	Internal []netip.AddrPort `json:"internal,omitempty"`
+
+	// NetworkConfig reports whether cloud-init reads a network-config beside the user-data. On the
+	// other platforms the platform's own description of the interfaces holds.
+	NetworkConfig bool `json:"-"`
+	// NameSource is how a machine asks the platform for its name; nil if kiln knows no way.
+	NameSource *NameSource `json:"-"`
+	// Medium is the disk from which Ignition reads the document; nil if it reads none.
+	Medium *Medium `json:"-"`
+	// NoSUSEImage reports whether openSUSE has no image of its own for the platform. MicroOS then
+	// reads the medium of openSUSE's own provider (System.Medium).
+	NoSUSEImage bool `json:"-"`
+	// Handover is how a document of Ignition reaches the machine without a medium; empty if the
+	// platform takes it as user-data.
+	Handover string `json:"-"`
+	// IgnitionID is what Ignition calls the platform (ignition.platform.id); empty if it has the
+	// same name. A live image of Fedora CoreOS is for all platforms and has to be told (docs of
+	// Fedora CoreOS, "Running directly from RAM").
+	IgnitionID string `json:"-"`
+}
+
+// linkLocal is where nearly all platforms have their metadata service.
+const linkLocal = "169.254.169.254"
+
+// Texts of several rows.
+const (
+	inside = "every process on the machine, over HTTP without credentials; " +
+		"kiln closes it to pods"
+	onMedium    = "root on the machine, and whoever has the medium"
+	byHost      = "root on the machine, and whoever administers the host"
+	seedDisk    = "a file on the disk with the label cidata"
+	vendorDocs  = "the vendor's API documentation"
+	ignitionDoc = "Ignition's source (internal/providers)"
+	fwCfg       = "hand QEMU the document: -fw_cfg name=opt/com.coreos/config,file=config.ign"
+)
+
+// Platforms is the table of platforms, by name. Limits are on the document before the platform's
+// own base64: where the vendor counts base64, Limit is three quarters of it. A document of Ignition
+// is never compressed as a whole, since hardly any reader of it decompresses; its stub holds a
+// compressed one. cloud-init decompresses on every platform.
+var Platforms = []Platform{
+	{
+		Name: "akamai", Unknown: true, Counted: "not said",
+		Ignition: "metadata service, user-data in base64", CloudInit: "metadata service",
+		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+	}, {
+		Name: "aws", Limit: 16384, Counted: "16 KiB, before base64",
+		Ignition: "IMDS user-data", CloudInit: "IMDS user-data",
+		Exposure: inside + "; whoever may call ec2:DescribeInstanceAttribute",
+		Trap:     "launch configurations take 16,383; set the hop limit of IMDS to 1",
+		Source:   "EC2 user guide", Metadata: addresses(linkLocal, "fd00:ec2::254"),
+		NameSource: &awsName,
+	}, {
+		Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64",
+		Ignition:  "IMDS userData, or CustomData.bin on the provisioning disk",
+		CloudInit: "the provisioning disk, or IMDS userData",
+		Exposure:  "customData: root on the machine; userData: " + inside,
+		Trap:      "customData is not in IMDS, userData is",
+		Source:    "Azure custom data page, ARM property text", Metadata: addresses(linkLocal),
+		// The WireServer's goal state names the machine's certificates and extensions; its port
+		// 32526 is the agent's plugin channel (Azure: What is IP address 168.63.129.16). Health
+		// probes come from there too, so no other port may be closed.
+		Internal: []netip.AddrPort{
+			netip.MustParseAddrPort("168.63.129.16:80"),
+			netip.MustParseAddrPort("168.63.129.16:32526"),
+		},
+		NameSource: &azureName,
+	}, {
+		Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text",
+		Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: vendorDocs, Metadata: addresses(linkLocal),
+	}, {
+		Name: "exoscale", Unknown: true, Counted: "not said",
+		Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+	}, {
+		Name: "gcp", Limit: 262144, TextOnly: true,
+		Counted:  "256 KiB a value, text; 512 KB of all",
+		Ignition: "metadata attribute user-data", CloudInit: "metadata attribute user-data",
+		Exposure: "every process on the machine that sends Metadata-Flavor: Google; " +
+			"viewers of the project; kiln closes it to pods",
+		Source: "Compute REST reference", Metadata: addresses(linkLocal, "fd20:ce::254"),
+		NameSource: &gcpName,
+	}, {
+		Name: "hetzner", Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API",
+		Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: vendorDocs, Metadata: addresses(linkLocal),
+	}, {
+		Name: "hyperv", Unknown: true,
+		Counted:  "about 1 KiB a value of the key-value pool; Ignition reads several",
+		Ignition: "KVP pool 0, ignition.config.0, .1, …", CloudInit: seedDisk,
+		Exposure: byHost, Trap: "the document has to be split over values (kvpctl)",
+		Source: "Ignition's documentation", NetworkConfig: true, NoSUSEImage: true,
+	}, {
+		Name: "kubevirt", Limit: 1 << 20,
+		Counted: "2,048 bytes in the VirtualMachine itself; " +
+			"a Secret that it names takes 1 MiB",
+		Ignition: "the disk cidata or config-2", CloudInit: seedDisk,
+		Exposure: "whoever may read the Secret or the VirtualMachineInstance; root on the machine",
+		Trap:     "name a Secret; the document is not in the VirtualMachine",
+		Source:   "KubeVirt's webhook", NetworkConfig: true,
+		// Ignition reads cidata from 2.25 on alone, and Flatcar's is 2.24. Every version reads
+		// config-2 (coreos/ignition#1334, #2134).
+		Medium: &configDrive,
+	}, {
+		Name: "libvirt", NoCloud: true, Counted: "a file",
+		Ignition: "QEMU's fw_cfg opt/com.coreos/config", CloudInit: seedDisk,
+		Exposure: byHost, Source: ignitionDoc,
+		NetworkConfig: true, NoSUSEImage: true, Handover: fwCfg, IgnitionID: "qemu",
+	}, {
+		Name: "metal", NoCloud: true, Counted: "a file",
+		Ignition: "the installed disk, or ignition.config.url", CloudInit: seedDisk,
+		Exposure: onMedium + "; over HTTP, whoever reaches the URL", Source: ignitionDoc,
+		NetworkConfig: true, NoSUSEImage: true,
+		Handover: "write the document to its disk (flatcar-install -i, " +
+			"coreos-installer install --ignition-file), " +
+			"or boot it over the network: kiln netboot",
+	}, {
+		Name: "nocloud", NoCloud: true, Counted: "a file",
+		Ignition:  "the disk cidata or config-2 where the image's platform says so",
+		CloudInit: seedDisk, Exposure: onMedium, Source: "cloud-init's documentation",
+		NetworkConfig: true, NoSUSEImage: true, Medium: &NoCloud, IgnitionID: "metal",
+	}, {
+		Name: "openstack", Limit: 49149, Counted: "65,535 characters of base64",
+		Ignition:  "config drive and metadata service",
+		CloudInit: "config drive or metadata service",
+		Exposure:  inside + "; a config drive: root on the machine",
+		Source:    "Nova's request schema", Metadata: addresses(linkLocal),
+		NameSource: &openstackName, Medium: &configDrive,
+	}, {
+		Name: "oracle", Limit: 23500,
+		Counted:  "32,000 bytes of all metadata in base64, with the ssh keys",
+		Ignition: "metadata service, user_data in base64", CloudInit: "metadata service",
+		Exposure: "every process on the machine that sends Authorization: Bearer Oracle; " +
+			"kiln closes it to pods",
+		Trap:   "about 500 bytes are left for ssh keys",
+		Source: "OCI SDK", Metadata: addresses(linkLocal, "fd00:c1::a9fe:a9fe"),
+	}, {
+		Name: "proxmox", NoCloud: true, Counted: "a file",
+		Ignition: "the disk cidata", CloudInit: seedDisk,
+		Exposure: byHost, Source: ignitionDoc,
+		NetworkConfig: true, NoSUSEImage: true, Medium: &NoCloud, IgnitionID: "proxmoxve",
+	}, {
+		Name: "qemu", NoCloud: true, Counted: "a file",
+		Ignition: "fw_cfg opt/com.coreos/config", CloudInit: seedDisk, Exposure: byHost,
+		Trap: "reading fw_cfg takes time with the square of the size", Source: ignitionDoc,
+		NetworkConfig: true, NoSUSEImage: true, Handover: fwCfg,
+	}, {
+		Name: "scaleway", Unknown: true, Counted: "not said",
+		Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: "root on the machine: the service answers ports below 1024 alone",
+		Source:   ignitionDoc, Metadata: addresses("169.254.42.42", "fd00:42::42"),
+	}, {
+		Name: "vsphere", Limit: 49152, Counted: "64 KiB of guestinfo, in base64",
+		Ignition:  "guestinfo.ignition.config.data with .encoding base64",
+		CloudInit: "guestinfo.userdata with .encoding base64 or gzip+base64",
+		Exposure: "any process in the guest over the hypervisor's backdoor, " +
+			"until it is cleared; administrators of vSphere",
+		Trap:          "govc takes 128 KiB on a command line; vm.change -f reads a file",
+		Source:        "VMware vm-operator issue 138, Broadcom's guest SDK guide",
+		NetworkConfig: true, IgnitionID: "vmware",
+	}, {
+		Name: "vultr", Unknown: true, Counted: "not said",
+		Ignition: "metadata service", CloudInit: "metadata service",
+		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+	},
+}
+
+// addresses parses the addresses of a row.
+func addresses(list ...string) []netip.Addr {
+	out := make([]netip.Addr, len(list))
+	for i, text := range list {
+		out[i] = netip.MustParseAddr(text)
+	}
+	return out
+}
+
+// PlatformNamed returns the platform with that name, and whether the table has it.
+func PlatformNamed(name string) (p Platform, ok bool) {
+	i := slices.IndexFunc(Platforms, func(p Platform) bool { return p.Name == name })
+	if i < 0 {
+		return Platform{}, false
+	}
+	return Platforms[i], true
+}
+
+// PlatformNames returns the names of the platforms for which want is true, in the order of the
+// table; a nil want returns all names.
+func PlatformNames(want func(*Platform) bool) (names []string) {
+	for i := range Platforms {
+		if want == nil || want(&Platforms[i]) {
+			names = append(names, Platforms[i].Name)
+		}
+	}
+	return names
+}
