@@ -158,8 +158,8 @@ func (t *tree) butane(snippet string) error {
 			return fmt.Errorf("butane: %s is written by kiln or by files already; change it there", path)
 		}
 		// What lies elsewhere may be on a disk that the snippet mounts.
-		if os := t.m.System.Name; strings.HasPrefix(path, "/usr/") && !config.Writable(os, path) {
-			return fmt.Errorf("butane: %s cannot be written on %s: the folder is read-only; put it below /etc, /opt or /var", path, os)
+		if os := &t.m.System; strings.HasPrefix(path, "/usr/") && !os.CanWrite(path) {
+			return fmt.Errorf("butane: %s cannot be written on %s: the folder is read-only; put it below /etc, /opt or /var", path, os.Name)
 		}
 	}
 	for _, f := range extra.Files {

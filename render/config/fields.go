@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // field is what the types and their struct tags say about one key of cluster.yaml.
@@ -17,8 +19,10 @@ type field struct {
 	machine  int      // the number within Machine, also where Machine is inline; -1 elsewhere
 }
 
-// tables holds the allowed values that are too long for an enum tag.
+// tables holds the allowed values that stand in another package or are too long for an enum tag.
 var tables = map[string][]string{
+	"systems":   target.SystemNames(nil),
+	"platforms": target.PlatformNames(nil),
 	"bondModes": {
 		"active-backup", "802.3ad", "balance-rr", "balance-xor", "broadcast", "balance-tlb",
 		"balance-alb",

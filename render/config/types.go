@@ -5,8 +5,8 @@
 //
 // The comments of the fields in the files types*.go are the reference documentation of
 // cluster.yaml: the JSON Schema and `kiln explain` show them. The struct tag `default` is the value
-// that an absent field gets, and `enum` lists the allowed values; `table` names a list of them that
-// is too long for a tag.
+// that an absent field gets, and `enum` lists the allowed values; `table` names a list of them
+// that stands elsewhere.
 package config
 
 // Values of apiVersion and kind.

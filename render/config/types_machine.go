@@ -6,10 +6,10 @@ package config
 type Machine struct {
 	// OS is the operating system of the machine. It decides the format of the document (Ignition
 	// for flatcar, fedora-coreos and microos, cloud-init for the others) and where files go.
-	OS string `json:"os,omitempty" enum:"flatcar,fedora-coreos,microos,ubuntu,debian,rhel,amazon-linux"`
+	OS string `json:"os,omitempty" table:"systems"`
 	// Platform is where the machine runs. It decides the size limit of the document and how the
 	// document is packed.
-	Platform string `json:"platform,omitempty" enum:"akamai,aws,azure,digitalocean,exoscale,gcp,hetzner,hyperv,kubevirt,libvirt,metal,nocloud,openstack,oracle,proxmox,qemu,scaleway,vsphere,vultr" default:"metal"`
+	Platform string `json:"platform,omitempty" table:"platforms" default:"metal"`
 	// Delivery says how much of the machine its document contains. The machine fetches the rest. A
 	// narrower layer replaces delivery as a whole; with an empty one ({}) the document contains
 	// everything.

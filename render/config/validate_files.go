@@ -3,7 +3,6 @@ package config
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -86,23 +85,6 @@ func (v *checker) files(files []File, at *where) {
 			}
 		}
 	}
-}
-
-// writable are the folders in which Ignition can write files, on systems where it cannot write
-// everywhere else: their root is read-only, and so is the rest of /usr.
-var writable = map[string][]string{
-	"fedora-coreos": {"/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/usr/local", "/var"},
-	"microos":       {"/etc", "/home", "/opt", "/root", "/srv", "/usr/local", "/var"},
-}
-
-// Writable reports whether the first boot can write a file at that path on that operating system.
-// Where it cannot, Ignition fails and the machine never starts.
-func Writable(os, name string) bool {
-	if os == "flatcar" {
-		return !strings.HasPrefix(name, "/usr/")
-	}
-	folders, known := writable[os]
-	return !known || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 }
 
 // pathProblem returns what keeps a path from being that of a further file, "" if nothing does.

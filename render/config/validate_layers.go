@@ -3,10 +3,9 @@ package config
 import (
 	"slices"
 	"strings"
-)
 
-// ignitionSystems are the operating systems that Ignition sets up; cloud-init does the others.
-var ignitionSystems = map[string]bool{"flatcar": true, "fedora-coreos": true, "microos": true}
+	"kiln/render/target"
+)
 
 // layered is one machine with all of its layers together.
 type layered struct {
@@ -14,6 +13,21 @@ type layered struct {
 	name string
 	at   *where // the node or pool
 }
+
+// system returns the row of the machine's operating system.
+func (m *layered) system() target.System {
+	s, _ := target.SystemNamed(m.OS)
+	return s
+}
+
+// ignition reports whether Ignition sets the machine up.
+func (m *layered) ignition() bool {
+	s := m.system()
+	return ignition(&s)
+}
+
+// ignition reports whether Ignition sets the machines of an operating system up.
+func ignition(s *target.System) bool { return s.Format == target.Ignition }
 
 // layers checks what follows from all layers of a machine together. A mistake that many machines share is reported
 // once, at the layer that makes it.
@@ -56,7 +70,7 @@ func (v *checker) layers() {
 		v.namedByPlatform(m, v.c.Spec.Pools[i].NodeName)
 	}
 
-	systems := strings.Join(structs[machineType].byName["os"].enum, ", ")
+	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
 		v.report(v.spec.key("machines").key("os"), "missing; write the machines' operating system, one of %s", systems)
 		return
@@ -68,32 +82,31 @@ func (v *checker) layers() {
 
 // format checks that a machine's extras are for the program that its system sets itself up with.
 func (v *checker) format(m layered, said map[string]bool) {
-	if m.Butane != "" && !ignitionSystems[m.OS] {
-		v.reportLayer(said, m, narrower(m, "butane", "os"), "butane is for systems with Ignition (flatcar, fedora-coreos, microos), and %s has %s; remove it, or set butane: \"\" for that machine", m.name, m.OS)
+	if m.Butane != "" && !m.ignition() {
+		v.reportLayer(said, m, narrower(m, "butane", "os"),
+			"butane is for systems with Ignition (%s), and %s has %s; remove it, or set butane: \"\" for that machine",
+			strings.Join(target.SystemNames(ignition), ", "), m.name, m.OS)
 	}
-	if len(m.CloudConfig) > 0 && ignitionSystems[m.OS] {
+	if len(m.CloudConfig) > 0 && m.ignition() {
 		v.reportLayer(said, m, narrower(m, "cloudConfig", "os"), "cloudConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
 	}
 	if users, ok := m.CloudConfig["users"].([]any); ok && len(m.SSHAuthorizedKeys) > 0 && !slices.Contains(users, any("default")) {
 		v.reportLayer(said, m, narrower(m, "cloudConfig", "sshAuthorizedKeys"), "sshAuthorizedKeys are for the image's default user, whom cloudConfig.users (of %s) leaves out; begin that list with default, or give the keys to the users in it", m.name)
 	}
-	if len(m.NetworkConfig) > 0 && ignitionSystems[m.OS] {
+	if len(m.NetworkConfig) > 0 && m.ignition() {
 		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
 	}
 }
 
 // readOnly checks that a machine's files lie where its system lets them be written.
 func (v *checker) readOnly(m layered, said map[string]bool) {
+	system := m.system()
 	for _, f := range m.Files {
-		if pathProblem(f.Path) == "" && !Writable(m.OS, f.Path) {
+		if pathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
 			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, which %s has: the folder is read-only; put the file below /etc, /opt or /var", quote(f.Path), m.OS, m.name)
 		}
 	}
 }
-
-// seedPlatforms are the platforms where cloud-init reads a network-config beside the user-data; on the others the platform's own
-// description of the interfaces holds.
-var seedPlatforms = []string{"hyperv", "kubevirt", "libvirt", "metal", "nocloud", "proxmox", "qemu", "vsphere"}
 
 // delivered checks that a node's interfaces reach it as they are, and that nothing else configures them.
 func (v *checker) delivered(m layered, list []Interface) {
@@ -101,10 +114,11 @@ func (v *checker) delivered(m layered, list []Interface) {
 	if len(m.NetworkConfig) > 0 {
 		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the two; move networkConfig to the layers of other machines, or say here what it says", layerOf(m, "networkConfig"))
 	}
-	if m.OS != "" && !ignitionSystems[m.OS] && !slices.Contains(seedPlatforms, m.Platform) {
+	platform, _ := target.PlatformNamed(m.Platform)
+	if m.OS != "" && !m.ignition() && !platform.NetworkConfig {
 		v.report(at, "cloud-init takes the interfaces of %s from what %s says of them, and not from a document; remove it, or correct the platform", m.name, m.Platform)
 	}
-	if m.OS == "" || ignitionSystems[m.OS] || Netplan(m.OS) {
+	if m.OS == "" || m.ignition() || m.system().Netplan {
 		return
 	}
 	for i, n := range list {

@@ -11,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	"kiln/render/target"
 )
 
 // machine checks the settings of one layer, each by itself: of the machines with that role, or of all (layerAll). What follows from
@@ -100,9 +102,6 @@ func (v *checker) labels(labels map[string]string, role string, at *where) {
 	}
 }
 
-// mutatingPolicies is the first minor with MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, and on.
-const mutatingPolicies = 36
-
 // roleLabel checks a label that gives Nodes a role, in a layer of machines with that role.
 func (v *checker) roleLabel(key, value, role string, at *where) {
 	controlPlane := strings.TrimPrefix(key, RoleLabel) == roleControlPlane
@@ -115,8 +114,8 @@ func (v *checker) roleLabel(key, value, role string, at *where) {
 		v.report(at, "a kubelet must not give itself a role (NodeRestriction); control planes get theirs from kiln, and other roles are for workers: remove it, or set it with kubectl label")
 	case controlPlane || key == RoleLabel+"master":
 		v.report(at, "would make a worker pass for a control plane; remove it, or write role: control-plane")
-	case v.version != version{} && v.version.minor < mutatingPolicies:
-		v.report(at, "a kubelet must not give itself a role (NodeRestriction), and the policy through which kiln has the API server do it needs kubernetesVersion v1.%d or later; remove it, and once the Node is there: kubectl label node NAME %s=VALUE", mutatingPolicies, key)
+	case v.version != version{} && v.version.minor < target.MutatingPolicies:
+		v.report(at, "a kubelet must not give itself a role (NodeRestriction), and the policy through which kiln has the API server do it needs kubernetesVersion v1.%d or later; remove it, and once the Node is there: kubectl label node NAME %s=VALUE", target.MutatingPolicies, key)
 	}
 }
 

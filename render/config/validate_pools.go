@@ -5,15 +5,17 @@ import (
 	"path"
 	"slices"
 	"strings"
-)
 
-// metadataPlatforms are the platforms whose metadata service kiln can ask for a machine's name.
-var metadataPlatforms = []string{"aws", "azure", "gcp", "openstack"}
+	"kiln/render/target"
+)
 
 // namedByPlatform checks that the platform of a pool says names, if they are to come from there.
 func (v *checker) namedByPlatform(m layered, nodeName string) {
-	if nodeName == "metadata" && !slices.Contains(metadataPlatforms, m.Platform) {
-		v.report(m.at.key("nodeName"), "metadata is for the platforms %s, and %s has %s; write hostname, or correct the platform", strings.Join(metadataPlatforms, ", "), m.name, m.Platform)
+	named := target.PlatformNames(func(p *target.Platform) bool { return p.NameSource != nil })
+	if nodeName == "metadata" && !slices.Contains(named, m.Platform) {
+		v.report(m.at.key("nodeName"),
+			"metadata is for the platforms %s, and %s has %s; write hostname, or correct the platform",
+			strings.Join(named, ", "), m.name, m.Platform)
 	}
 }
 

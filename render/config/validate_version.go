@@ -4,18 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"kiln/render/suggest"
-)
-
-// Minors of Kubernetes 1 that are known: of the control plane, and how much older a kubelet may be (the version skew
-// policy, https://kubernetes.io/releases/version-skew-policy/).
-const (
-	minMinor   = 34
-	maxMinor   = 37
-	kubeletLag = 3
+	"kiln/render/target"
 )
 
 // version is a release of Kubernetes 1.
@@ -49,8 +43,9 @@ func (v *checker) versions() {
 	switch {
 	case problem != "":
 		v.report(at, "%s", problem)
-	case parsed.minor < minMinor || parsed.minor > maxMinor:
-		v.report(at, "%s is not supported; this release of kiln knows the minors 1.%d to 1.%d", text, minMinor, maxMinor)
+	case parsed.minor < target.OldestMinor() || parsed.minor > target.NewestMinor():
+		v.report(at, "%s is not supported; this release of kiln knows the minors 1.%d to 1.%d",
+			text, target.OldestMinor(), target.NewestMinor())
 	default:
 		v.version = parsed
 	}
@@ -65,8 +60,10 @@ func (v *checker) kubeletVersion(text string, at *where) {
 	case v.version == version{}: // its own problem has been reported
 	case parsed.compare(v.version) > 0:
 		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer than the API server; lower it", text, v.c.Spec.KubernetesVersion)
-	case parsed.minor < v.version.minor-kubeletLag:
-		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); the version skew policy allows 1.%d and later", text, kubeletLag, v.c.Spec.KubernetesVersion, v.version.minor-kubeletLag)
+	case parsed.minor < v.version.minor-target.KubeletSkew:
+		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); "+
+			"the version skew policy allows 1.%d and later",
+			text, target.KubeletSkew, v.c.Spec.KubernetesVersion, v.version.minor-target.KubeletSkew)
 	}
 }
 
@@ -83,25 +80,18 @@ var (
 	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
 )
 
-// imageNames are the components whose image can be set.
-var imageNames = []string{"etcd", "coredns", "pause", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-vip", "haproxy"}
-
 // images checks where images come from.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
 		v.report(v.spec.key("imageRepository"), "%s is not an image repository; write host, optional port and path, such as registry.example.com:5000/k8s", quote(repo))
 	}
-	at := v.spec.key("images")
+	at, components := v.spec.key("images"), target.ComponentNames()
 	for name, image := range v.c.Spec.Images {
 		here := at.key(name)
-		known := false
-		for _, n := range imageNames {
-			known = known || n == name
-		}
 		switch {
-		case !known:
+		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",
-				strings.Join(imageNames, ", "), suggest.Hint(name, imageNames))
+				strings.Join(components, ", "), suggest.Hint(name, components))
 		case !imageReference.MatchString(image) || len(image) > 512:
 			v.report(here, "%s is not a whole image reference; write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3", quote(image), name)
 		}
