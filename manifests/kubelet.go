@@ -5,6 +5,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
@@ -22,7 +23,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if !setsShutdown(m.Settings.Kubelet) {
 		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s", "shutdownGracePeriodCriticalPods": "20s"})
 	}
-	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= shorterBackOff {
+	// An API server ends when its etcd has no quorum yet. With the usual pauses between two starts, of
+	// up to five minutes, it would be the last to notice that the other members have come.
+	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= target.ContainerBackOff {
 		own.set(plan.Kiln, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "20s"}})
 	}
 	if p.StaticPods(m) {
@@ -107,11 +110,6 @@ func setsShutdown(fields map[string]any) bool {
 	}
 	return false
 }
-
-// shorterBackOff is the first minor whose kubelet lets the longest pause between two starts of a container be set (KEP-4603, beta). An API
-// server ends when its etcd has no quorum yet; with the usual pauses, of up to five minutes, it would be the last to notice that the others
-// have come.
-const shorterBackOff = 35
 
 // podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).
 const podPidsLimit = 4096
