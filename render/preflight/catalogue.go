@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // systemVerification is kubeadm's one name for all that it asks of a kernel.
@@ -173,10 +174,10 @@ var Catalogue = []Entry{
 		Kubeadm: []string{"Firewalld"}, Source: "kubeadm",
 		calls: firewalld,
 	}, {
-		ID: "nm-cloud-setup", Reads: "`systemctl is-active`", Wants: "inactive, on rhel", Severity: Warn,
+		ID: "nm-cloud-setup", Reads: "`systemctl is-active`", Wants: "inactive, on " + systems(cloudSetup), Severity: Warn,
 		Remedy: "turn it off: its routing rules cut pods off", Source: "rancher/rke2#1053",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.System.Name == "rhel", "inactive nm-cloud-setup.timer")
+			return when(cloudSetup(&f.Machine.System), "inactive nm-cloud-setup.timer")
 		},
 	}, {
 		ID: "port-…", Reads: "`/proc/net/tcp`, `tcp6`", Wants: "nothing listens on the ports of kubelet, control plane and etcd", Severity: Stop,
@@ -248,11 +249,10 @@ var Catalogue = []Entry{
 		Remedy: "install runc", Source: "containerd's own archive is without it",
 		calls: always("command runc"),
 	}, {
-		ID: "selinux", Reads: "`/sys/fs/selinux/enforce`, the label of the kubelet's program", Wants: "one that systemd may start, on fedora-coreos, microos, rhel", Severity: Warn,
+		ID: "selinux", Reads: "`/sys/fs/selinux/enforce`, the label of the kubelet's program", Wants: "one that systemd may start, on " + systems(enforcing), Severity: Warn,
 		Remedy: "run restorecon, or move it to /usr/local/bin: systemd may not start what has this label", Source: "selinux-policy: what init_t may execute",
 		calls: func(f *Facts) []call {
-			enforcing := slices.Contains([]string{"fedora-coreos", "microos", "rhel"}, f.Machine.System.Name)
-			return when(enforcing, "selinux "+f.Machine.Settings.KubeletPath)
+			return when(enforcing(&f.Machine.System), "selinux "+f.Machine.Settings.KubeletPath)
 		},
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`", Severity: Stop,
@@ -276,16 +276,27 @@ var Catalogue = []Entry{
 		Kubeadm: []string{"CRI"}, Source: "kubeadm",
 		calls: always("socket " + plan.CRISocket),
 	}, {
-		ID: "runtime-version", Reads: "`containerd --version`", Wants: "2.0 with a kubelet from 1.35 on", Severity: Warn,
+		ID: "runtime-version", Reads: "`containerd --version`", Wants: fmt.Sprintf("2.0 with a kubelet from 1.%d on", target.Containerd2), Severity: Warn,
 		Remedy:  "install containerd 2: the kubelet of 1.38 needs it",
 		Kubeadm: []string{"ContainerRuntimeVersion"}, Source: "kubeadm",
-		calls: func(f *Facts) []call { return when(f.Machine.KubeletMinor >= 35, "runtime-version 2.0") },
+		calls: func(f *Facts) []call {
+			return when(f.Machine.KubeletMinor >= target.Containerd2, "runtime-version 2.0")
+		},
 	}, {
 		ID: "images", Reads: "`ctr images ls`, then the registry or its mirrors", Wants: "the images of sandbox and static pods are here, or a registry answers", Severity: Wait,
 		Remedy:  "ctr -n k8s.io images import it, or let containerd reach a registry that has it",
 		Kubeadm: []string{"ImagePull"}, Source: "kubeadm, which pulls",
 		calls: images,
 	},
+}
+
+func cloudSetup(s *target.System) bool { return s.CloudSetup }
+
+func enforcing(s *target.System) bool { return s.SELinux == target.Enforcing }
+
+// systems returns the names of the operating systems for which want is true.
+func systems(want func(*target.System) bool) string {
+	return strings.Join(target.SystemNames(want), ", ")
 }
 
 func one(format string, args ...any) []call { return []call{{text: fmt.Sprintf(format, args...)}} }
