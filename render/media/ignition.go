@@ -10,6 +10,7 @@ import (
 
 	"kiln/render/compress"
 	"kiln/render/media/newc"
+	"kiln/render/target"
 )
 
 // archivePath is where the initrd with a machine's configuration lies, and installerPath the configuration that installs it.
@@ -17,8 +18,8 @@ func archivePath(m *Machine) string   { return "initrd/" + m.Dir + ".cpio.gz" }
 func installerPath(m *Machine) string { return "installer/" + m.Dir + ".ign" }
 
 // disk is the disk that the machine's live image installs to; empty if it runs from RAM.
-func (n *Netboot) disk(m *Machine, s *system) string {
-	if !s.installer {
+func (n *Netboot) disk(m *Machine, s *target.NetBoot) string {
+	if !s.Installer {
 		return ""
 	}
 	if disk, ok := n.Disks[m.Name]; ok {
@@ -28,7 +29,7 @@ func (n *Netboot) disk(m *Machine, s *system) string {
 }
 
 // configPath is where the configuration lies that the machine boots with: its document, or what installs that.
-func (n *Netboot) configPath(m *Machine, s *system) string {
+func (n *Netboot) configPath(m *Machine, s *target.NetBoot) string {
 	if n.disk(m, s) != "" {
 		return installerPath(m)
 	}
@@ -36,7 +37,7 @@ func (n *Netboot) configPath(m *Machine, s *system) string {
 }
 
 // ignition adds the machine's configuration in the forms that are not the document itself, and returns what lies at configPath.
-func (w *writer) ignition(m *Machine, s *system) (config []byte, err error) {
+func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err error) {
 	config = m.document()
 	inside := config
 	if disk := w.disk(m, s); disk != "" {
@@ -52,7 +53,7 @@ func (w *writer) ignition(m *Machine, s *system) (config []byte, err error) {
 			return nil, err
 		}
 	}
-	archive, err := newc.Archive([]newc.File{{Path: s.config, Mode: 0o600, Data: inside}})
+	archive, err := newc.Archive([]newc.File{{Path: s.Config, Mode: 0o600, Data: inside}})
 	if err != nil {
 		return nil, err
 	}

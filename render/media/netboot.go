@@ -5,6 +5,8 @@ import (
 	"iter"
 	"path"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // Netboot says how machines boot over the network.
@@ -138,15 +140,16 @@ func (w *writer) machine(m *Machine) error {
 			}
 		}
 	}
-	s := systemOf(m.OS)
+	system, _ := target.SystemNamed(m.OS)
+	s := system.NetBoot
 	if s == nil {
 		w.skip(m, fmt.Sprintf("kiln knows no network boot of %s; use an image: kiln iso", m.OS))
 		return nil
 	}
-	if m.Ignition != (s.config != "") {
+	if m.Ignition != (s.Config != "") {
 		return fmt.Errorf("%s %s: its document is not in the format of %s; render again", m.Kind(), m.Name, m.OS)
 	}
-	w.installers[m.Name] = s.installer
+	w.installers[m.Name] = s.Installer
 	var config []byte
 	if m.Ignition {
 		var err error
@@ -182,11 +185,11 @@ func (w *writer) skip(m *Machine, why string) {
 }
 
 // boot is how a machine boots.
-func (n *Netboot) boot(m *Machine, s *system) Boot {
+func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 	b := Boot{Node: m.Name, Pool: m.Pool, OS: m.OS, MAC: m.MAC}
 	address := func(given, name string) string {
 		if given == "" {
-			given = path.Join("images", s.name, name)
+			given = path.Join("images", m.OS, name)
 		}
 		if strings.Contains(given, "://") {
 			return given
@@ -197,26 +200,26 @@ func (n *Netboot) boot(m *Machine, s *system) Boot {
 		}
 		return n.below(given)
 	}
-	images := n.Images[s.name]
-	b.Kernel = address(images.Kernel, s.kernel)
+	images := n.Images[m.OS]
+	b.Kernel = address(images.Kernel, s.Kernel)
 	if len(images.Initrds) == 0 {
 		images.Initrds = []string{""}
 	}
 	for i, initrd := range images.Initrds {
-		b.Initrds = append(b.Initrds, address(initrd, s.initrd))
+		b.Initrds = append(b.Initrds, address(initrd, s.Initrd))
 		b.Args = append(b.Args, "initrd="+initrdName(i))
 	}
 	if m.Ignition && n.Initrd {
 		b.Args = append(b.Args, "initrd="+initrdName(len(b.Initrds)))
 		b.Initrds = append(b.Initrds, n.below(archivePath(m)))
 	}
-	b.Args = append(b.Args, s.args...)
-	if s.rootfs != "" {
-		b.Args = append(b.Args, "ignition.platform.id="+m.platformID(), "coreos.live.rootfs_url="+address(images.RootFS, s.rootfs))
+	b.Args = append(b.Args, s.Args...)
+	if s.RootFS != "" {
+		b.Args = append(b.Args, "ignition.platform.id="+m.platformID(), "coreos.live.rootfs_url="+address(images.RootFS, s.RootFS))
 	}
 	switch {
 	case !m.Ignition:
-		seed := "ds=" + s.seed
+		seed := "ds=" + s.Seed
 		if id := m.instance(); id != "" {
 			seed += ";i=" + id
 		}
@@ -224,7 +227,7 @@ func (n *Netboot) boot(m *Machine, s *system) Boot {
 	case !n.Initrd:
 		b.Args = append(b.Args, configArg+n.below(n.configPath(m, s)))
 	}
-	b.Args = append(b.Args, n.Append[s.name]...)
+	b.Args = append(b.Args, n.Append[m.OS]...)
 	return b
 }
 
