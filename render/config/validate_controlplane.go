@@ -119,6 +119,8 @@ func (v *checker) externalEtcd(e *ExternalEtcd, at *where) {
 		switch {
 		case problem != "":
 			v.report(here, "%s", problem)
+		case !strings.HasPrefix(endpoint, "https://"):
+			v.report(here, "%s has a scheme in upper case; write https://", quote(endpoint))
 		case strings.Count(endpoint, "/") > 2:
 			v.report(here, "%s has a path; end it with the port", quote(endpoint))
 		case strings.Contains(endpoint, ","):

@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -225,6 +227,10 @@ func urlProblem(text string, schemes ...string) string {
 		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return "has a query or fragment, which may hold a secret; remove it"
+	}
+	if port, _ := strconv.Atoi(u.Port()); port > math.MaxUint16 {
+		return fmt.Sprintf("%s has the port %d; write a number from 1 to %d",
+			quote(text), port, math.MaxUint16)
 	}
 	return ""
 }
