@@ -39,8 +39,7 @@ func balancer(t *testing.T, spec, first, second string) string {
 		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [" + first + "]}\n  - {name: cp-2.test, role: control-plane, addresses: [" + second + "]}\n"
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
-	p, err := plan.New(c)
-	require.NoError(t, err)
+	p := plan.New(c)
 	return string(manifests.Balancer(p))
 }
 

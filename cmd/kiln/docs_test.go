@@ -42,7 +42,7 @@ func TestExamples(t *testing.T) {
 func TestFirstExample(t *testing.T) {
 	t.Parallel()
 	const example = "../../docs/examples/first/cluster.yaml"
-	require.Equal(t, exitDone, run([]string{"validate", "-c", example}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run([]string{"validate", "-c", example}, nil, io.Discard, io.Discard, false))
 }
 
 // commands returns every text that calls kiln, with the arguments of a pre-commit hook.

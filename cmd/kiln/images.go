@@ -28,10 +28,7 @@ func imagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := plan.New(c)
-			if err != nil {
-				return err
-			}
+			p := plan.New(c)
 			images := p.UsedImages()
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), images)

@@ -54,10 +54,7 @@ func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 }
 
 func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
-	p, err := plan.New(c)
-	if err != nil {
-		return nil, err
-	}
+	p := plan.New(c)
 	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), Joining: map[string]*plan.Machine{}}
 	// Each needs what the one before it made.
 	for _, step := range []func() config.Problems{

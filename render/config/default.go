@@ -49,7 +49,7 @@ func setEndpoint(spec *Spec) {
 	if vip := spec.ControlPlane.VIP; vip != nil {
 		if spec.Endpoint == "" {
 			spec.Endpoint = vip.Address
-		} else if host, _, err := SplitEndpoint(spec.Endpoint); err == nil && vip.Address == "" {
+		} else if host, _, err := splitEndpoint(spec.Endpoint); err == nil && vip.Address == "" {
 			if _, err := netip.ParseAddr(host); err == nil {
 				vip.Address = host
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -68,14 +69,38 @@ func checkAccepted(t *testing.T, c *config.Cluster) {
 			controlPlanes++
 		}
 		if c.Spec.Network.CNI == "routed" && n.Role != "etcd" {
-			cidrs, err := c.PodCIDRs(i)
-			require.NoError(t, err)
-			require.Len(t, cidrs, len(c.Spec.Network.PodSubnets))
+			require.Len(t, c.Values().Nodes[i].PodCIDRs, len(c.Spec.Network.PodSubnets))
 		}
+		require.Equal(t, n.MAC != "", c.Values().Nodes[i].MAC != "")
 	}
 	require.Positive(t, controlPlanes)
-	_, _, err := config.SplitEndpoint(c.Spec.Endpoint)
-	require.NoError(t, err)
+	require.Positive(t, c.Values().Minor)
+	require.NotEmpty(t, c.Values().EndpointHost)
+	require.NotContains(t, c.Values().EtcdHosts, "")
+	require.Equal(t, c.Spec.ControlPlane.VIP != nil, c.Values().VIP.IsValid())
+	requireValid(t, reflect.ValueOf(*c.Values()))
+}
+
+// requireValid requires that every address and network in v is valid, save the two that a cluster
+// may do without.
+func requireValid(t *testing.T, v reflect.Value) {
+	t.Helper()
+	if a, ok := v.Interface().(interface{ IsValid() bool }); ok {
+		require.True(t, a.IsValid())
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; name != "VIP" && name != "EndpointAddress" {
+				requireValid(t, v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			requireValid(t, v.Index(i))
+		}
+	}
 }
 
 // large returns a valid file of n nodes, or one with a mistake in every node.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -299,8 +300,7 @@ func TestPodCIDRs(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := parse(t, header+onOS+"  network: "+row.network+"\n  nodes:\n  - {name: a, role: control-plane, addresses: [\""+row.address+"\"]}\n", nil)
-			got, err := c.PodCIDRs(0)
-			require.NoError(t, err)
+			got := c.Values().Nodes[0].PodCIDRs
 			texts := make([]string, len(got))
 			for i, p := range got {
 				texts[i] = p.String()
@@ -310,13 +310,12 @@ func TestPodCIDRs(t *testing.T) {
 		})
 	}
 	c := parse(t, header+onOS+"  nodes:\n  - {name: a, role: control-plane, addresses: [10.0.0.21], podCIDRs: [10.244.99.0/24]}\n", nil)
-	got, err := c.PodCIDRs(0)
-	require.NoError(t, err)
+	got := c.Values().Nodes[0].PodCIDRs
 	require.Equal(t, "10.244.99.0/24", got[0].String())
 	require.Len(t, got, 1)
 }
 
-func TestSplitEndpoint(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		text, host string
@@ -331,13 +330,15 @@ func TestSplitEndpoint(t *testing.T) {
 		{"[fd00::1]:443", "fd00::1", 443},
 	}
 	for _, row := range rows {
-		host, port, err := config.SplitEndpoint(row.text)
-		require.NoError(t, err, row.text)
-		require.Equal(t, row.host, host)
-		require.Equal(t, row.port, port)
+		values := parse(t, header+onOS+"  endpoint: \""+row.text+"\"\n"+oneNode, nil).Values()
+		require.Equal(t, row.host, values.EndpointHost)
+		require.Equal(t, row.port, values.EndpointPort)
+		a, err := netip.ParseAddr(row.host)
+		require.Equal(t, err == nil, values.EndpointAddress.IsValid())
+		require.Equal(t, a, values.EndpointAddress)
 	}
-	for _, bad := range []string{"", ":6443", "[fd00::1", "[fd00::1]x", "a:b", "a:1:2", "a:+1", "a:01", "a:65536"} {
-		_, _, err := config.SplitEndpoint(bad)
-		require.Error(t, err, bad)
+	for _, bad := range []string{":6443", "[fd00::1", "[fd00::1]x", "a:b", "a:1:2", "a:+1", "a:01", "a:65536"} {
+		_, err := config.Parse("cluster.yaml", []byte(header+onOS+"  endpoint: \""+bad+"\"\n"+oneNode), nil)
+		require.ErrorContains(t, err, ": endpoint: ", bad)
 	}
 }

@@ -50,6 +50,7 @@ func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	setDefaults(c)
 	load(c, dir, public, r)
 	c.roles = newRoleLayers(c)
+	c.values = readValues(c)
 	validate(c, r)
 	if found := r.problems(); found != nil {
 		return nil, found

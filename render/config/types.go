@@ -27,6 +27,7 @@ type Cluster struct {
 	Spec Spec `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
 
 	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
+	values *Values     // the values of its strings; nil likewise
 	roles  *roleLayers // the settings that the machines of a role share, merged once
 }
 

@@ -10,8 +10,9 @@ import (
 // checker reports every value that the types allow and a cluster does not. It changes nothing.
 type checker struct {
 	*reporter
-	c    *Cluster
-	spec *where
+	c      *Cluster
+	values *Values
+	spec   *where
 
 	pods, services []netip.Prefix // those that could be read, else zero, by index
 	version        version        // kubernetesVersion, zero if it could not be read
@@ -24,7 +25,7 @@ type checker struct {
 // validate runs all checks. Their order does not matter: problems are sorted by line.
 func validate(c *Cluster, r *reporter) {
 	root, spec := top()
-	v := &checker{reporter: r, c: c, spec: spec, kubelets: map[string]bool{}}
+	v := &checker{reporter: r, c: c, values: c.values, spec: spec, kubelets: map[string]bool{}}
 	for i := range c.Spec.Nodes {
 		switch c.Spec.Nodes[i].Role {
 		case roleControlPlane:

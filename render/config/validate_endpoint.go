@@ -49,18 +49,18 @@ func (v *checker) vip() {
 // carried checks the address itself.
 func (v *checker) carried(vip *VIP, at *where) {
 	endpoint := v.spec.key("endpoint")
-	host, port, err := SplitEndpoint(v.c.Spec.Endpoint)
+	host, port := v.values.EndpointHost, v.values.EndpointPort
 	if vip.Address == "" {
 		switch {
 		case v.c.Spec.Endpoint == "":
 			v.report(at, "missing; write the address that kube-vip carries, here or as endpoint")
-		case err == nil:
+		case host != "":
 			v.report(at, "missing; endpoint is the name %s, so write the address that it resolves to", quote(host))
 		}
 		return
 	}
-	a, parseErr := netip.ParseAddr(vip.Address)
-	if parseErr != nil {
+	a := v.values.VIP
+	if !a.IsValid() {
 		v.report(at, "%s %s", quote(vip.Address), notAddress(vip.Address))
 		return
 	}
@@ -73,8 +73,8 @@ func (v *checker) carried(vip *VIP, at *where) {
 	} else {
 		at = endpoint
 	}
-	if v.has(endpoint) && err == nil {
-		if e, err := netip.ParseAddr(host); err == nil && e != a {
+	if v.has(endpoint) && host != "" {
+		if e := v.values.EndpointAddress; e.IsValid() && e != a {
 			v.report(at, "%s is not the endpoint's address %s; kube-vip carries the endpoint: write one of the two", a, e)
 		}
 		if port != defaultPort {
@@ -82,8 +82,9 @@ func (v *checker) carried(vip *VIP, at *where) {
 		}
 	}
 	for i := range v.c.Spec.Nodes {
-		if n := &v.c.Spec.Nodes[i]; hasAddress(n, a) {
-			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own", a, n.Name)
+		if v.hasAddress(i, a) {
+			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own",
+				a, v.c.Spec.Nodes[i].Name)
 		}
 	}
 	if fits := slices.ContainsFunc(v.pods, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4() == a.Is4() }); len(v.pods) > 0 && !fits {
@@ -101,8 +102,8 @@ func (v *checker) bgp(b *BGP, at *where) {
 	for i, p := range b.Peers {
 		here := at.key("peers").at(i)
 		v.system(p.AS, here.key("as"))
-		a, err := netip.ParseAddr(p.Address)
-		if err != nil {
+		a := v.values.Routers[i]
+		if !a.IsValid() {
 			v.report(here.key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
 			continue
 		}
@@ -115,12 +116,14 @@ func (v *checker) bgp(b *BGP, at *where) {
 		}
 		seen[a] = i
 		for j := range v.c.Spec.Nodes {
-			if n := &v.c.Spec.Nodes[j]; hasAddress(n, a) {
-				v.report(here.key("address"), "%s is the address of %s; kube-vip accepts no connections: write the routers", a, n.Name)
+			if v.hasAddress(j, a) {
+				v.report(here.key("address"),
+					"%s is the address of %s; kube-vip accepts no connections: write the routers",
+					a, v.c.Spec.Nodes[j].Name)
 			}
 		}
 	}
-	if vip, err := netip.ParseAddr(v.c.Spec.ControlPlane.VIP.Address); err == nil {
+	if vip := v.values.VIP; vip.IsValid() {
 		if i, ok := seen[vip]; ok {
 			v.report(at.key("peers").at(i).key("address"), "%s is the address that kube-vip carries; write that of a router", vip)
 		}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"net"
 	"regexp"
 	"strings"
@@ -14,10 +13,10 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 // hardware checks by what a node knows its own machine. owners maps the MAC addresses and UUIDs of the nodes before it to their
 // indices.
 func (v *checker) hardware(i int, owners map[string]int) {
-	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
-	for _, id := range []struct{ key, text, problem string }{
-		{"mac", n.MAC, macProblem(n.MAC)},
-		{"productUUID", n.ProductUUID, uuidProblem(strings.ToLower(n.ProductUUID))},
+	n, values, list := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.key("nodes")
+	for _, id := range []struct{ key, text, value, problem string }{
+		{"mac", n.MAC, values.MAC, macProblem(values.MAC)},
+		{"productUUID", n.ProductUUID, values.ProductUUID, uuidProblem(values.ProductUUID)},
 	} {
 		at := list.at(i).key(id.key)
 		if id.text == "" {
@@ -27,18 +26,18 @@ func (v *checker) hardware(i int, owners map[string]int) {
 			v.report(at, "%s %s", quote(id.text), id.problem)
 			continue
 		}
-		own := cmp.Or(PlainMAC(id.text), strings.ToLower(id.text))
-		if first, ok := owners[own]; ok {
+		if first, ok := owners[id.value]; ok {
 			v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", quote(id.text), v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key(id.key)))
 			continue
 		}
-		owners[own] = i
+		owners[id.value] = i
 	}
 }
 
-// PlainMAC is a MAC address as the kernel writes it, 52:54:00:12:34:56, whatever way people write it: in upper case, with dashes, in
-// three parts with dots, without anything between its digits. It is empty if the text is none.
-func PlainMAC(text string) string {
+// plainMAC returns a MAC address as the kernel writes it, 52:54:00:12:34:56. People also write it in
+// upper case, with dashes, in three parts with dots, or with nothing between its digits. It returns
+// "" if the string is no MAC address.
+func plainMAC(text string) string {
 	if bareMAC.MatchString(text) {
 		text = text[:4] + "." + text[4:8] + "." + text[8:]
 	}
@@ -49,9 +48,9 @@ func PlainMAC(text string) string {
 	return mac.String()
 }
 
-// macProblem returns what keeps a text from being an interface's address, "" if nothing does.
-func macProblem(text string) string {
-	mac := PlainMAC(text)
+// macProblem returns what keeps a MAC address, as plainMAC returns it, from being an interface's; ""
+// if nothing does.
+func macProblem(mac string) string {
 	switch {
 	case mac == "":
 		return "is not a MAC address; write it like 52:54:00:12:34:56"

@@ -22,12 +22,13 @@ var (
 	primaryModes = []string{"active-backup", "balance-tlb", "balance-alb"}
 )
 
-// nic is one interface of a node, as far as it can be read.
+// nic is one interface of a node.
 type nic struct {
 	*Interface
+	values *InterfaceValues
 	at     *where
-	static []netip.Prefix
-	bond   string // whose member it is
+	static []netip.Prefix // its addresses without a problem
+	bond   string         // the bond whose member it is
 }
 
 // reaches says whether a router is in one of the interface's networks, or may be: what DHCP gives is not known.
@@ -58,7 +59,11 @@ func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]i
 		nics := make([]nic, len(n.Interfaces))
 		byName := map[string]*nic{}
 		for j := range n.Interfaces {
-			nics[j] = nic{Interface: &n.Interfaces[j], at: at.key("interfaces").at(j)}
+			nics[j] = nic{
+				Interface: &n.Interfaces[j],
+				values:    &v.values.Nodes[i].Interfaces[j],
+				at:        at.key("interfaces").at(j),
+			}
 			v.nicName(nics, j, byName)
 			v.nicMAC(i, nics, j, hardware)
 			v.nicAddresses(i, &nics[j], owners, static)
@@ -71,7 +76,7 @@ func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]i
 			v.member(&nics[j])
 		}
 		v.nicRoutes(nics)
-		v.covered(n, nics, at.key("addresses"))
+		v.covered(i, nics, at.key("addresses"))
 	}
 }
 
@@ -83,12 +88,12 @@ func (v *checker) belongs(at *where, what string, first int, key string) {
 // nicName checks the name of the j-th interface. byName gets it, if it can be referred to.
 func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 	n := &nics[j]
-	at, name := n.at.key("name"), n.Called()
+	at, name := n.at.key("name"), n.values.Name
 	switch {
 	case n.Name == "" && n.MAC == "":
 		v.report(n.at, "has neither name nor mac; write the interface's name, such as eth0, or its MAC address")
 		return
-	case n.Name == "" && PlainMAC(n.MAC) == "":
+	case n.Name == "" && n.values.MAC == "":
 		return // reported with the address
 	case n.Name == "":
 		at = n.at.key("mac")
@@ -103,7 +108,7 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 		v.report(at, "%s is the name of an interface of pods (%s), which is kept from the program that configures interfaces; choose another", quote(name), v.c.PodInterfaces()[i])
 	}
 	if byName[name] != nil {
-		first := slices.IndexFunc(nics[:j], func(other nic) bool { return other.Called() == name })
+		first := slices.IndexFunc(nics[:j], func(other nic) bool { return other.values.Name == name })
 		v.report(at, "%s is already the name of interfaces[%d]; choose another", quote(name), first)
 		return
 	}
@@ -113,11 +118,11 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 // nicMAC checks by what the j-th interface of the i-th node is found. It may be the node's own mac.
 func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 	n := &nics[j]
-	at, mac := n.at.key("mac"), PlainMAC(n.MAC)
+	at, mac := n.at.key("mac"), n.values.MAC
 	if n.MAC == "" {
 		return
 	}
-	if problem := macProblem(n.MAC); problem != "" {
+	if problem := macProblem(mac); problem != "" {
 		v.report(at, "%s %s", quote(n.MAC), problem)
 		return
 	}
@@ -130,18 +135,17 @@ func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 		hardware[mac] = i
 	case first != i:
 		v.belongs(at, quote(n.MAC), first, "name")
-	case slices.ContainsFunc(nics[:j], func(other nic) bool { return PlainMAC(other.MAC) == mac }):
+	case slices.ContainsFunc(nics[:j], func(other nic) bool { return other.values.MAC == mac }):
 		v.report(at, "%s is already that of another interface of this node; remove one", quote(n.MAC))
 	}
 }
 
 // nicAddresses reads and checks an interface's own addresses. static maps those of the nodes before it to their indices.
 func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int) {
-	for k, text := range n.Addresses {
-		at := n.at.key("addresses").at(k)
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+	for k, p := range n.values.Addresses {
+		at, text := n.at.key("addresses").at(k), n.Addresses[k]
+		if !p.IsValid() {
+			if a := readAddress(text); a.IsValid() && a.Zone() == "" {
 				v.report(at, "%s has no prefix length; write that of its network too, like %s/24", quote(text), a)
 			} else {
 				v.report(at, "%s is not an address with a prefix length; write it like 10.0.0.11/24", quote(text))
@@ -202,12 +206,12 @@ func (v *checker) bond(n *nic, byName map[string]*nic) {
 			v.report(here, "%s is not in interfaces; add it there, with its mac if it has no fixed name", quote(name))
 		case m.Bond != nil || m.VLAN != nil:
 			v.report(here, "%s is a bond or VLAN itself; name interfaces of the machine's own", quote(name))
-		case m.bond == n.Called():
+		case m.bond == n.values.Name:
 			v.report(here, "%s stands here twice; remove one", quote(name))
 		case m.bond != "":
 			v.report(here, "%s is already a member of %s; remove it from one of the two", quote(name), quote(m.bond))
 		default:
-			m.bond = n.Called()
+			m.bond = n.values.Name
 		}
 	}
 	if b.MIIMon < 1 || b.MIIMon > slowestMIIMon {
@@ -307,16 +311,17 @@ func (v *checker) nicRoutes(nics []nic) {
 	}
 	for j := range nics {
 		n := &nics[j]
-		for k, text := range n.Gateways {
+		for k, a := range n.values.Gateways {
 			at := n.at.key("gateways").at(k)
-			if a, ok := v.router(n, text, at); ok {
+			if v.router(n, n.Gateways[k], a, at) {
 				route(n, target{everything(a.Is4()), 0}, at)
 			}
 		}
 		for k, r := range n.Routes {
 			at := n.at.key("routes").at(k)
-			to, ok := v.destination(r.To, at.key("to"))
-			via, reached := v.router(n, r.Via, at.key("via"))
+			to, via := n.values.Routes[k].To, n.values.Routes[k].Via
+			ok := v.destination(r.To, to, at.key("to"))
+			reached := v.router(n, r.Via, via, at.key("via"))
 			if r.Metric < 0 || r.Metric > math.MaxInt32 {
 				v.report(at.key("metric"), "%d is out of range; write 1 to %d", r.Metric, math.MaxInt32)
 			}
@@ -338,14 +343,12 @@ func everything(is4 bool) netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// router reads and checks the address of a router on an interface.
-func (v *checker) router(n *nic, text string, at *where) (a netip.Addr, ok bool) {
-	if text == "" {
-		return a, false // missing, which the decoder says
-	}
-	a, err := netip.ParseAddr(text)
+// router checks a, the address of a router on an interface, which is written as text. It reports
+// whether the address can be used.
+func (v *checker) router(n *nic, text string, a netip.Addr, at *where) bool {
 	switch {
-	case err != nil:
+	case text == "": // missing, which the decoder says
+	case !a.IsValid():
 		v.report(at, "%s %s", quote(text), notAddress(text))
 	case a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.Is4In6():
 		v.report(at, "%s is no router's address; write one like 10.0.0.1", quote(text))
@@ -354,9 +357,9 @@ func (v *checker) router(n *nic, text string, at *where) (a netip.Addr, ok bool)
 	case n.bond == "" && !n.reaches(a):
 		v.report(at, "%s is in no network of this interface (%s); correct it or the prefix length", a, networks(n.static))
 	default:
-		return a, true
+		return true
 	}
-	return a, false
+	return false
 }
 
 // networks lists the networks of addresses.
@@ -371,19 +374,18 @@ func networks(list []netip.Prefix) string {
 	return strings.Join(texts, ", ")
 }
 
-// destination reads and checks where a route leads to.
-func (v *checker) destination(text string, at *where) (p netip.Prefix, ok bool) {
-	if text == "" {
-		return p, false
-	}
-	p, err := netip.ParsePrefix(text)
+// destination checks p, the network that a route leads to, which is written as text. It reports
+// whether the network can be used.
+func (v *checker) destination(text string, p netip.Prefix, at *where) bool {
 	switch {
-	case err != nil:
+	case text == "": // missing, which the decoder says
+		return false
+	case !p.IsValid():
 		v.report(at, "%s is not a network; write it like 10.1.0.0/16, or 0.0.0.0/0 for all", quote(text))
-		return p, false
+		return false
 	case p.Masked() != p:
 		v.report(at, "%s has bits set behind the prefix; write %s", p, p.Masked())
-		return p, false
+		return false
 	}
 	for _, own := range []struct {
 		list []netip.Prefix
@@ -392,20 +394,19 @@ func (v *checker) destination(text string, at *where) (p netip.Prefix, ok bool) 
 		for i, s := range own.list {
 			if s.IsValid() && s.Contains(p.Addr()) && s.Bits() <= p.Bits() && v.c.Spec.Network.CNI == "routed" {
 				v.report(at, "%s lies in network.%s[%d] %s, whose routes are kiln's; remove it", p, own.name, i, s)
-				return p, false
+				return false
 			}
 		}
 	}
-	return p, true
+	return true
 }
 
 // nicDNS checks an interface's DNS servers and search domains.
 func (v *checker) nicDNS(n *nic) {
 	seen := map[netip.Addr]int{}
-	for k, text := range n.Nameservers {
-		at := n.at.key("nameservers").at(k)
-		a, err := netip.ParseAddr(text)
-		if err != nil {
+	for k, a := range n.values.Nameservers {
+		at, text := n.at.key("nameservers").at(k), n.Nameservers[k]
+		if !a.IsValid() {
 			v.report(at, "%s %s", quote(text), notAddress(text))
 			continue
 		}
@@ -431,14 +432,14 @@ func (v *checker) nicDNS(n *nic) {
 	}
 }
 
-// covered checks that the machine gets its node's addresses: each is an interface's own, unless DHCP may give it.
-func (v *checker) covered(n *Node, nics []nic, at *where) {
+// covered checks that the i-th machine gets its node's addresses: each one is an interface's own,
+// unless DHCP may give it.
+func (v *checker) covered(i int, nics []nic, at *where) {
 	if slices.ContainsFunc(nics, func(n nic) bool { return len(n.static) < len(n.Addresses) }) {
 		return // one of them is perhaps what could not be read
 	}
-	for k, text := range n.Addresses {
-		a, err := netip.ParseAddr(text)
-		if err != nil || slices.ContainsFunc(nics, func(n nic) bool {
+	for k, a := range v.values.Nodes[i].Addresses {
+		if !a.IsValid() || slices.ContainsFunc(nics, func(n nic) bool {
 			return n.dynamic(a.Is4()) || slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Addr() == a })
 		}) {
 			continue

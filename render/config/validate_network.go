@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,8 +45,8 @@ func family(is4 bool) string {
 func (v *checker) network() {
 	net, at := &v.c.Spec.Network, v.spec.key("network")
 	podsAt, servicesAt := at.key("podSubnets"), at.key("serviceSubnets")
-	v.pods = v.subnets(net.PodSubnets, podsAt)
-	v.services = v.subnets(net.ServiceSubnets, servicesAt)
+	v.pods = v.subnets(net.PodSubnets, v.values.PodSubnets, podsAt)
+	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, servicesAt)
 
 	if pods, services := families(v.pods), families(v.services); pods != "" && services != "" && pods != services {
 		v.report(servicesAt, "%s, but podSubnets are %s; both lists need the same families in the same order", services, pods)
@@ -84,23 +85,25 @@ func (v *checker) network() {
 	}
 }
 
-// subnets reads a list of one or two networks. Those with a problem come back as zero.
-func (v *checker) subnets(list []string, at *where) []netip.Prefix {
-	parsed := make([]netip.Prefix, len(list))
+// subnets checks a list of one or two networks, and returns those without a problem; in the place of
+// the others are zero values.
+func (v *checker) subnets(list []string, values []netip.Prefix, at *where) []netip.Prefix {
 	if len(list) > 2 {
 		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)", len(list))
 		v.hide(at.String())
 		return nil
 	}
-	for i, text := range list {
+	good := make([]netip.Prefix, len(list))
+	for i, p := range values {
 		here := at.at(i)
-		p, err := netip.ParsePrefix(text)
 		switch {
-		case err != nil:
-			if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-				v.report(here, "%s has no prefix length; write it like 10.244.0.0/16 or fd00:10::/56", quote(text))
+		case !p.IsValid():
+			if a := readAddress(list[i]); a.IsValid() && a.Zone() == "" {
+				v.report(here, "%s has no prefix length; write it like 10.244.0.0/16 or fd00:10::/56",
+					quote(list[i]))
 			} else {
-				v.report(here, "%s is not a network; write it like 10.244.0.0/16 or fd00:10::/56", quote(text))
+				v.report(here, "%s is not a network; write it like 10.244.0.0/16 or fd00:10::/56",
+					quote(list[i]))
 			}
 			continue
 		case p.Masked() != p:
@@ -108,16 +111,19 @@ func (v *checker) subnets(list []string, at *where) []netip.Prefix {
 			continue
 		}
 		if what := specialUse(p); what != "" {
-			v.report(here, "%s overlaps %s; use a private network such as 10.244.0.0/16 or fd00:10::/56", p, what)
+			v.report(here, "%s overlaps %s; use a private network such as 10.244.0.0/16 or fd00:10::/56",
+				p, what)
 			continue
 		}
-		parsed[i] = p
+		good[i] = p
 	}
-	if len(parsed) == 2 && parsed[0].IsValid() && parsed[1].IsValid() && parsed[0].Addr().Is4() == parsed[1].Addr().Is4() {
-		v.report(at.at(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6", family(parsed[0].Addr().Is4()))
-		parsed[1] = netip.Prefix{}
+	both := len(good) == 2 && good[0].IsValid() && good[1].IsValid()
+	if both && good[0].Addr().Is4() == good[1].Addr().Is4() {
+		v.report(at.at(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6",
+			family(good[0].Addr().Is4()))
+		good[1] = netip.Prefix{}
 	}
-	return parsed
+	return good
 }
 
 // specialUse returns the special addresses that a network overlaps, "" if none.
@@ -157,8 +163,8 @@ func (v *checker) nodeMasks(at *where) {
 		if !p.IsValid() {
 			continue
 		}
-		smallest := p.Addr().BitLen() - minNodeBits
-		if m := masks[i]; m < p.Bits() || m > smallest || m-p.Bits() > maxNodeMaskDiff {
+		if m := masks[i]; !maskFits(p, m) {
+			smallest := p.Addr().BitLen() - minNodeBits
 			low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
 			if low > high {
 				v.report(v.spec.key("network").key("podSubnets").at(i), "%s is too small; one machine needs a /%d", p, smallest)
@@ -175,9 +181,9 @@ func (v *checker) nodeMasks(at *where) {
 	}
 }
 
-// SplitEndpoint splits an endpoint into host and port: a host name, an IPv4 address, or an IPv6 address without
+// splitEndpoint splits an endpoint into host and port: a host name, an IPv4 address, or an IPv6 address without
 // brackets, and the port, 6443 if there is none. It fails if the text has not that form; it does not check the name.
-func SplitEndpoint(endpoint string) (host string, port int, err error) {
+func splitEndpoint(endpoint string) (host string, port int, err error) {
 	switch {
 	case strings.Contains(endpoint, "://"):
 		return "", 0, fmt.Errorf("has a scheme; write host or host:port alone")
@@ -224,13 +230,13 @@ func (v *checker) endpoint() {
 		}
 		return
 	}
-	host, port, err := SplitEndpoint(text)
-	if err != nil {
+	host, port, a := v.values.EndpointHost, v.values.EndpointPort, v.values.EndpointAddress
+	if host == "" {
+		_, _, err := splitEndpoint(text)
 		v.report(at, "%s %s", quote(text), err)
 		return
 	}
-	a, err := netip.ParseAddr(host)
-	if err != nil {
+	if !a.IsValid() {
 		switch problem := hostProblem(host); {
 		case allDigits.MatchString(host):
 			v.report(at, "%s is not an IP address; write it like 10.0.0.10:6443", quote(text))
@@ -251,7 +257,7 @@ func (v *checker) endpoint() {
 	}
 	for _, i := range v.controlPlanes {
 		n := &v.c.Spec.Nodes[i]
-		if !hasAddress(n, a) {
+		if !v.hasAddress(i, a) {
 			continue
 		}
 		if port != defaultPort {
@@ -263,21 +269,13 @@ func (v *checker) endpoint() {
 	}
 }
 
-// hasAddress says whether a is one of a node's addresses, or of one of its interfaces'.
-func hasAddress(n *Node, a netip.Addr) bool {
-	for _, nic := range n.Interfaces {
-		for _, text := range nic.Addresses {
-			if p, err := netip.ParsePrefix(text); err == nil && a == p.Addr() {
-				return true
-			}
-		}
-	}
-	for _, text := range n.Addresses {
-		if b, err := netip.ParseAddr(text); err == nil && a == b {
-			return true
-		}
-	}
-	return false
+// hasAddress reports whether a is an address of the i-th node, or of one of its interfaces.
+func (v *checker) hasAddress(i int, a netip.Addr) bool {
+	n := &v.values.Nodes[i]
+	own := func(p netip.Prefix) bool { return p.Addr() == a }
+	return slices.Contains(n.Addresses, a) || slices.ContainsFunc(n.Interfaces, func(n InterfaceValues) bool {
+		return slices.ContainsFunc(n.Addresses, own)
+	})
 }
 
 // outside reports an address that lies in a pod or service network.

@@ -88,19 +88,16 @@ func dashed(r rune) rune {
 func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
 	at := list.at(i).key("addresses")
-	parsed := make([]netip.Addr, 0, 2)
+	addresses := v.values.Nodes[i].Addresses
 	ok := true
-	for j, text := range n.Addresses {
+	for j, a := range addresses {
 		here := at.at(j)
-		a, err := netip.ParseAddr(text)
-		problem := ""
-		if err != nil {
-			problem = notAddress(text)
-		} else {
+		problem := notAddress(n.Addresses[j])
+		if a.IsValid() {
 			problem = addressProblem(a)
 		}
 		if problem != "" {
-			v.report(here, "%s %s", quote(text), problem)
+			v.report(here, "%s %s", quote(n.Addresses[j]), problem)
 			ok = false
 			continue
 		}
@@ -115,7 +112,6 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 			ok = false
 		}
 		v.outside(a, here)
-		parsed = append(parsed, a)
 	}
 	if !ok {
 		return false
@@ -124,8 +120,8 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 	if want == "" {
 		return false
 	}
-	got := make([]string, len(parsed))
-	for j, a := range parsed {
+	got := make([]string, len(addresses))
+	for j, a := range addresses {
 		got[j] = family(a.Is4())
 	}
 	if have := strings.Join(got, " and "); have != want {
@@ -172,14 +168,10 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 		}
 		return
 	}
-	if own && !v.ownPodCIDRs(n.PodCIDRs, at) {
+	if own && !v.ownPodCIDRs(i, at) {
 		return
 	}
-	cidrs, err := v.c.PodCIDRs(i)
-	if err != nil {
-		return // an address is missing or cannot be read, which has been reported
-	}
-	for _, p := range cidrs {
+	for _, p := range v.values.Nodes[i].PodCIDRs {
 		first, taken := ranges[p]
 		switch {
 		case !taken:
@@ -194,8 +186,10 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 	}
 }
 
-// ownPodCIDRs checks the pod ranges that a node sets itself, and returns whether they can be used.
-func (v *checker) ownPodCIDRs(list []string, at *where) bool {
+// ownPodCIDRs checks the pod ranges that the i-th node sets itself, and reports whether they can be
+// used.
+func (v *checker) ownPodCIDRs(i int, at *where) bool {
+	list := v.c.Spec.Nodes[i].PodCIDRs
 	if len(list) != len(v.pods) {
 		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none", len(list), len(v.pods))
 		return false
@@ -203,9 +197,9 @@ func (v *checker) ownPodCIDRs(list []string, at *where) bool {
 	ok := true
 	for j, text := range list {
 		subnet, mask := v.pods[j], v.c.Spec.Network.NodeMaskSizes[j]
-		p, err := netip.ParsePrefix(text)
+		p := v.values.Nodes[i].PodCIDRs[j]
 		switch {
-		case err != nil:
+		case !p.IsValid():
 			v.report(at.at(j), "%s is not a network; write a /%d within %s", quote(text), mask, subnet)
 		case p.Masked() != p:
 			v.report(at.at(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
@@ -245,7 +239,7 @@ func (v *checker) pools() {
 			v.report(at.key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
 		}
 		v.span(p.TokenLifetime, at.key("tokenLifetime"))
-		v.nodeAddress(&p.NodeAddress, at.key("nodeAddress"))
+		v.nodeAddress(i, at.key("nodeAddress"))
 		v.patches(p.Patches, at.key("patches"))
 		v.machine(&p.Machine, roleWorker, at)
 	}

@@ -19,8 +19,9 @@ func (v *checker) namedByPlatform(m layered, nodeName string) {
 	}
 }
 
-// nodeAddress checks where a pool's machines have their Nodes' addresses.
-func (v *checker) nodeAddress(a *NodeAddress, at *where) {
+// nodeAddress checks where the machines of the i-th pool have their Nodes' addresses.
+func (v *checker) nodeAddress(i int, at *where) {
+	a := &v.c.Spec.Pools[i].NodeAddress
 	switch name := a.Interface; {
 	case name == "":
 	case !interfaceName.MatchString(name):
@@ -29,12 +30,11 @@ func (v *checker) nodeAddress(a *NodeAddress, at *where) {
 		v.report(at.key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
 	}
 	seen := map[bool]int{}
-	for i, text := range a.Networks {
-		here := at.key("networks").at(i)
-		p, err := netip.ParsePrefix(text)
+	for j, p := range v.values.Pools[i].Networks {
+		here := at.key("networks").at(j)
 		switch {
-		case err != nil:
-			v.report(here, "%s is not a network; write it like 10.8.0.0/16", quote(text))
+		case !p.IsValid():
+			v.report(here, "%s is not a network; write it like 10.8.0.0/16", quote(a.Networks[j]))
 			continue
 		case p.Masked() != p:
 			v.report(here, "%s has bits set behind the prefix; write %s", p, p.Masked())
@@ -44,7 +44,7 @@ func (v *checker) nodeAddress(a *NodeAddress, at *where) {
 		if first, ok := seen[is4]; ok {
 			v.report(here, "%s is a second %s network (networks[%d] is the first); a Node has one address of each family", p, family(is4), first)
 		} else {
-			seen[is4] = i
+			seen[is4] = j
 		}
 		if len(v.pods) > 0 && !slices.ContainsFunc(v.pods, func(s netip.Prefix) bool { return !s.IsValid() || s.Addr().Is4() == is4 }) {
 			v.report(here, "%s is %s, and the cluster is %s; remove it", p, family(is4), families(v.pods))

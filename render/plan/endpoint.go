@@ -70,8 +70,8 @@ func (p *Plan) VIPVariables(m *Machine) []Variable {
 		return append(out, Variable{"vip_arp", "true"})
 	}
 	var peers []string
-	for _, peer := range vip.BGP.Peers {
-		address := peer.Address
+	for i, peer := range vip.BGP.Peers {
+		address := p.Config.Values().Routers[i].String()
 		if strings.Contains(address, ":") {
 			address = "[" + address + "]"
 		}

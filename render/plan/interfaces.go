@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"fmt"
 	"net/netip"
+	"slices"
 
 	"kiln/render/config"
 )
@@ -50,72 +50,39 @@ func (n *Interface) Own(is4 bool) (out []netip.Prefix) {
 	return out
 }
 
-// interfaces are those of a node, in the order of the configuration.
-func interfaces(list []config.Interface) ([]Interface, error) {
+// interfaces returns the interfaces of a node, in the order of the configuration.
+func interfaces(list []config.Interface, values []config.InterfaceValues) []Interface {
 	out := make([]Interface, len(list))
 	byName := map[string]*Interface{}
 	for i := range list {
-		c := &list[i]
-		n := Interface{Name: c.Called(), MAC: config.PlainMAC(c.MAC), DHCP4: c.DHCP4, DHCP6: c.DHCP6, Search: c.SearchDomains, MTU: c.MTU, Bond: c.Bond, VLAN: c.VLAN}
-		var err error
-		if n.Addresses, err = prefixes(c.Addresses); err != nil {
-			return nil, err
+		c, v := &list[i], &values[i]
+		out[i] = Interface{
+			Name: v.Name, MAC: v.MAC, MTU: c.MTU, Bond: c.Bond, VLAN: c.VLAN,
+			Addresses: slices.Clone(v.Addresses), DHCP4: c.DHCP4, DHCP6: c.DHCP6,
+			DNS: slices.Clone(v.Nameservers), Search: c.SearchDomains,
 		}
-		if n.DNS, err = addrs(c.Nameservers); err != nil {
-			return nil, err
-		}
-		gateways, err := addrs(c.Gateways)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range gateways {
+		for _, a := range v.Gateways {
 			everything := netip.IPv6Unspecified()
 			if a.Is4() {
 				everything = netip.IPv4Unspecified()
 			}
-			n.Routes = append(n.Routes, Hop{To: netip.PrefixFrom(everything, 0), Via: a})
+			out[i].Routes = append(out[i].Routes, Hop{To: netip.PrefixFrom(everything, 0), Via: a})
 		}
-		for _, r := range c.Routes {
-			to, err := netip.ParsePrefix(r.To)
-			if err != nil {
-				return nil, err
-			}
-			via, err := netip.ParseAddr(r.Via)
-			if err != nil {
-				return nil, err
-			}
-			n.Routes = append(n.Routes, Hop{to, via, r.Metric})
+		for j, r := range v.Routes {
+			out[i].Routes = append(out[i].Routes, Hop{r.To, r.Via, c.Routes[j].Metric})
 		}
-		out[i] = n
-		byName[n.Name] = &out[i]
+		byName[v.Name] = &out[i]
 	}
+	// Parse has found every member and link among the interfaces.
 	for i := range out {
 		if b := out[i].Bond; b != nil {
 			for _, name := range b.Members {
-				if byName[name] == nil {
-					return nil, fmt.Errorf("bond %s: no interface %s", out[i].Name, name)
-				}
 				byName[name].Master, byName[name].Primary = out[i].Name, name == b.Primary
 			}
 		}
 		if v := out[i].VLAN; v != nil {
-			if byName[v.Link] == nil {
-				return nil, fmt.Errorf("VLAN %s: no interface %s", out[i].Name, v.Link)
-			}
 			byName[v.Link].VLANs = append(byName[v.Link].VLANs, out[i].Name)
 		}
 	}
-	return out, nil
-}
-
-func addrs(texts []string) ([]netip.Addr, error) {
-	out := make([]netip.Addr, len(texts))
-	for i, t := range texts {
-		a, err := netip.ParseAddr(t)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = a
-	}
-	return out, nil
+	return out
 }

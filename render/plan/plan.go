@@ -39,10 +39,11 @@ type Plan struct {
 	Release target.Release
 	Images  map[string]string // image reference by component
 
-	EndpointHost string // where everything outside the control plane finds the API server
-	EndpointPort int
-	VIP          netip.Addr // that kube-vip carries on the control planes; not valid if there is none
-	BalancerPort int        // of each worker's own balancer; 0 if they have none
+	EndpointHost   string // where everything outside the control plane finds the API server
+	EndpointPort   int
+	EndpointIsName bool       // the host is a name, not an address
+	VIP            netip.Addr // that kube-vip carries on the control planes; not valid if there is none
+	BalancerPort   int        // of each worker's own balancer; 0 if they have none
 
 	PodSubnets     []netip.Prefix
 	ServiceSubnets []netip.Prefix
@@ -114,51 +115,51 @@ func (m *Machine) Roles() (roles []string) {
 	return roles
 }
 
-// New returns the plan of c, which config.Parse has found valid. It fails only on what Parse cannot have let through.
-func New(c *config.Cluster) (*Plan, error) {
-	spec := &c.Spec
-	rel, ok := target.ReleaseOf(minorOf(spec.KubernetesVersion))
-	if !ok {
-		return nil, fmt.Errorf("kubernetes %s is not in the table of known releases", spec.KubernetesVersion)
-	}
-	var err error
+// New returns the plan of c, which config.Parse has returned.
+func New(c *config.Cluster) *Plan {
+	spec, values := &c.Spec, c.Values()
+	release, _ := target.ReleaseOf(values.Minor) // Parse accepts the minors of that table alone
 	p := &Plan{
-		Config:        c,
-		Name:          c.Metadata.Name,
-		Version:       spec.KubernetesVersion,
-		Release:       rel,
-		DNSDomain:     spec.Network.DNSDomain,
-		OnlineSigning: spec.Certificates.Signing == "online",
+		Config:         c,
+		Name:           c.Metadata.Name,
+		Version:        spec.KubernetesVersion,
+		Release:        release,
+		EndpointHost:   values.EndpointHost,
+		EndpointPort:   values.EndpointPort,
+		EndpointIsName: !values.EndpointAddress.IsValid(),
+		VIP:            values.VIP,
+		PodSubnets:     slices.Clone(values.PodSubnets),
+		ServiceSubnets: slices.Clone(values.ServiceSubnets),
+		NodeMasks:      spec.Network.NodeMaskSizes,
+		DNSDomain:      spec.Network.DNSDomain,
+		OnlineSigning:  spec.Certificates.Signing == "online",
 	}
 	p.imageSteps = []map[string]string{
-		images(target.KubernetesRegistry, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, nil), images(spec.ImageRepository, p.Version, rel, spec.Images),
+		images(target.KubernetesRegistry, p.Version, release, nil),
+		images(spec.ImageRepository, p.Version, release, nil),
+		images(spec.ImageRepository, p.Version, release, spec.Images),
 	}
 	p.Images = p.imageSteps[len(p.imageSteps)-1]
-	if p.PodSubnets, err = prefixes(spec.Network.PodSubnets); err != nil {
-		return nil, fmt.Errorf("pod subnets: %w", err)
-	}
-	if p.ServiceSubnets, err = prefixes(spec.Network.ServiceSubnets); err != nil {
-		return nil, fmt.Errorf("service subnets: %w", err)
-	}
 	for _, s := range p.ServiceSubnets {
 		p.ServiceIPs = append(p.ServiceIPs, nth(s, 1))
 	}
 	p.DNSAddress = nth(p.ServiceSubnets[0], 10)
-	p.NodeMasks = spec.Network.NodeMaskSizes
-
-	for i := range spec.Nodes {
-		m, err := named(c, i)
-		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", spec.Nodes[i].Name, err)
-		}
-		p.Machines = append(p.Machines, m)
+	if balancer := spec.Workers.LocalBalancer; balancer != nil {
+		p.BalancerPort = balancer.Port
 	}
-	for i := range spec.Pools {
-		m, err := pool(c, i)
-		if err != nil {
-			return nil, fmt.Errorf("pool %s: %w", spec.Pools[i].Name, err)
-		}
-		p.Machines = append(p.Machines, m)
+	p.addMachines()
+	p.direct = p.inside()
+	return p
+}
+
+// addMachines adds all nodes and pools, and what follows from all of them together.
+func (p *Plan) addMachines() {
+	c := p.Config
+	for i := range c.Spec.Nodes {
+		p.Machines = append(p.Machines, named(c, i))
+	}
+	for i := range c.Spec.Pools {
+		p.Machines = append(p.Machines, pool(c, i))
 	}
 	slices.SortFunc(p.Machines, func(a, b Machine) int {
 		if a.Pool != b.Pool {
@@ -177,7 +178,7 @@ func New(c *config.Cluster) (*Plan, error) {
 		m := &p.Machines[i]
 		p.Tokens = p.Tokens || m.Token
 		p.Roles = p.Roles || len(m.Roles()) > 0
-		m.EtcdMember = m.Role == carriers && spec.ControlPlane.Etcd.External == nil
+		m.EtcdMember = m.Role == carriers && c.Spec.ControlPlane.Etcd.External == nil
 		if m.ControlPlane() {
 			p.ControlPlanes = append(p.ControlPlanes, i)
 		}
@@ -185,120 +186,63 @@ func New(c *config.Cluster) (*Plan, error) {
 			p.EtcdMembers = append(p.EtcdMembers, i)
 		}
 	}
-	if len(p.ControlPlanes) == 0 {
-		return nil, fmt.Errorf("no control plane")
-	}
-	if p.EndpointHost, p.EndpointPort, err = config.SplitEndpoint(spec.Endpoint); err != nil {
-		return nil, fmt.Errorf("endpoint: %w", err)
-	}
-	if vip := spec.ControlPlane.VIP; vip != nil {
-		if p.VIP, err = netip.ParseAddr(vip.Address); err != nil {
-			return nil, fmt.Errorf("vip: %w", err)
-		}
-	}
-	if balancer := spec.Workers.LocalBalancer; balancer != nil {
-		p.BalancerPort = balancer.Port
-	}
-	if p.direct, err = p.inside(); err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
-func named(c *config.Cluster, i int) (Machine, error) {
-	n := &c.Spec.Nodes[i]
-	m := machine(n.Name, n.Role, c.EffectiveNode(i))
+// named returns the machine of the i-th node.
+func named(c *config.Cluster, i int) Machine {
+	n, values := &c.Spec.Nodes[i], &c.Values().Nodes[i]
+	m := machine(c, n.Name, n.Role, c.EffectiveNode(i))
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
-	m.MAC, m.ProductUUID = config.PlainMAC(n.MAC), strings.ToLower(n.ProductUUID)
+	m.MAC, m.ProductUUID = values.MAC, values.ProductUUID
 	m.Token = m.Joins() && m.Settings.Identity == "token"
-	var err error
-	if m.Addresses, err = addrs(n.Addresses); err != nil {
-		return Machine{}, err
-	}
-	if m.Interfaces, err = interfaces(n.Interfaces); err != nil {
-		return Machine{}, err
-	}
-	if c.Spec.Network.CNI == "routed" {
-		if m.PodCIDRs, err = c.PodCIDRs(i); err != nil {
-			return Machine{}, err
-		}
-	}
-	m.KubeletMinor = minorOf(cmp.Or(m.Settings.KubeletVersion, c.Spec.KubernetesVersion))
-	return m, nil
+	m.Addresses = slices.Clone(values.Addresses)
+	m.PodCIDRs = slices.Clone(values.PodCIDRs)
+	m.Interfaces = interfaces(n.Interfaces, values.Interfaces)
+	return m
 }
 
-func pool(c *config.Cluster, i int) (m Machine, err error) {
+// pool returns the machine that stands for those of the i-th pool.
+func pool(c *config.Cluster, i int) Machine {
 	n := &c.Spec.Pools[i]
-	m = machine(n.Name, node.Worker, c.EffectivePool(i))
+	m := machine(c, n.Name, node.Worker, c.EffectivePool(i))
 	m.Path = fmt.Sprintf("pools[%d]", i)
 	m.Patches = n.Patches
 	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
 	if n.NodeName == "metadata" {
 		m.NameSource = m.Platform.NameSource
 	}
-	if m.NodeAddress, err = nodeAddress(c, &n.NodeAddress); err != nil {
-		return Machine{}, err
-	}
-	m.KubeletMinor = minorOf(cmp.Or(m.Settings.KubeletVersion, c.Spec.KubernetesVersion))
-	return m, nil
+	m.NodeAddress = nodeAddress(c.Values().PodSubnets, n.NodeAddress.Interface, c.Values().Pools[i].Networks)
+	return m
 }
 
-// nodeAddress is where a pool's machines have their Nodes' addresses, in the order of the cluster's families.
-func nodeAddress(c *config.Cluster, a *config.NodeAddress) ([]string, error) {
-	families, err := prefixes(c.Spec.Network.PodSubnets)
-	if err != nil {
-		return nil, err
-	}
-	networks, err := prefixes(a.Networks)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, f := range families {
-		words := []string{map[bool]string{true: "-4", false: "-6"}[f.Addr().Is4()]}
-		if a.Interface != "" {
-			words = append(words, "dev", a.Interface)
+// nodeAddress returns where a pool's machines have the addresses of their Nodes, one entry for each
+// family of the pods.
+func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out []string) {
+	for _, subnet := range pods {
+		is4 := subnet.Addr().Is4()
+		words := []string{map[bool]string{true: "-4", false: "-6"}[is4]}
+		if nic != "" {
+			words = append(words, "dev", nic)
 		}
 		for _, p := range networks {
-			if p.Addr().Is4() == f.Addr().Is4() {
+			if p.Addr().Is4() == is4 {
 				words = append(words, "to", p.String())
 			}
 		}
 		out = append(out, strings.Join(words, ","))
 	}
-	return out, nil
+	return out
 }
 
-func machine(name, role string, settings config.Effective) Machine {
+// machine returns a machine with what follows from its settings.
+func machine(c *config.Cluster, name, role string, settings config.Effective) Machine {
 	system, _ := target.SystemNamed(settings.OS)
 	platform, _ := target.PlatformNamed(settings.Platform)
-	return Machine{Name: name, Role: role, Settings: settings, System: system, Platform: platform}
-}
-
-// minorOf returns 36 for v1.36.3, and 0 for what is no version.
-func minorOf(version string) int {
-	parts := strings.Split(version, ".")
-	if len(parts) < 2 {
-		return 0
+	return Machine{
+		Name: name, Role: role, Settings: settings, System: system, Platform: platform,
+		KubeletMinor: c.KubeletMinor(&settings),
 	}
-	minor, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0
-	}
-	return minor
-}
-
-func prefixes(texts []string) ([]netip.Prefix, error) {
-	out := make([]netip.Prefix, len(texts))
-	for i, t := range texts {
-		p, err := netip.ParsePrefix(t)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = p
-	}
-	return out, nil
 }
 
 // nth returns the n-th address of p, counted from its network address.

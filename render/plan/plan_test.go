@@ -23,8 +23,7 @@ func parse(t *testing.T, spec, nodes string) *plan.Plan {
 		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + nodes
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
-	p, err := plan.New(c)
-	require.NoError(t, err)
+	p := plan.New(c)
 	return p
 }
 
@@ -155,8 +154,7 @@ func TestReleases(t *testing.T) {
 			"\n  machines: {os: debian}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n"
 		c, err := config.Parse("cluster.yaml", []byte(text), nil)
 		require.NoError(t, err)
-		p, err := plan.New(c)
-		require.NoError(t, err)
+		p := plan.New(c)
 		require.Equal(t, "registry.k8s.io/etcd:"+etcd, p.Images[plan.Etcd])
 		require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[plan.APIServer])
 	}
@@ -197,8 +195,7 @@ func TestNameSources(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		p, err := plan.New(c)
-		require.NoError(t, err)
+		p := plan.New(c)
 		require.NotEmpty(t, p.Machines[1].NameSource.URL)
 	}
 }
@@ -230,8 +227,7 @@ func TestEtcdMembers(t *testing.T) {
 				"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n")}, "b": {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
 			})
 			require.NoError(t, err)
-			p, err := plan.New(c)
-			require.NoError(t, err)
+			p := plan.New(c)
 			var members []string
 			for _, i := range p.EtcdMembers {
 				members = append(members, p.Machines[i].Name)

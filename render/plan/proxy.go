@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,24 +31,16 @@ func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 // would be reached through a proxy. Link-local are the metadata services of platforms. The nodes count by their networks,
 // since the API server asks every kubelet: a list of addresses would grow with the cluster, and change the API servers with
 // each new worker.
-func (p *Plan) inside() ([]string, error) {
+func (p *Plan) inside() []string {
 	out := []string{"localhost", "127.0.0.1", "::1", "169.254.0.0/16", ".svc", "." + p.DNSDomain, p.EndpointHost}
 	if p.VIP.IsValid() && p.VIP.String() != p.EndpointHost {
 		out = append(out, p.VIP.String())
 	}
-	if external := p.Config.Spec.ControlPlane.Etcd.External; external != nil {
-		for _, endpoint := range external.Endpoints {
-			host, _, err := config.SplitEndpoint(strings.TrimPrefix(endpoint, "https://"))
-			if err != nil {
-				return nil, fmt.Errorf("external etcd: %w", err)
-			}
-			out = append(out, host)
-		}
-	}
+	out = append(out, p.Config.Values().EtcdHosts...)
 	for _, net := range slices.Concat(p.PodSubnets, p.ServiceSubnets, networks(p.Machines)) {
 		out = append(out, net.String())
 	}
-	return out, nil
+	return out
 }
 
 // networks are the networks of the machines, taken to be /24 and /64, in order.

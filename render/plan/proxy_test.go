@@ -35,8 +35,7 @@ spec:
 		"etcd.key": {Data: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")},
 	})
 	require.NoError(t, err)
-	p, err := plan.New(c)
-	require.NoError(t, err)
+	p := plan.New(c)
 	return p
 }
 

@@ -344,7 +344,7 @@ func nftables(f *Facts) bool {
 
 // endpointName names the address that the endpoint's name must lead to, if the cluster brings it itself.
 func endpointName(f *Facts) []call {
-	if _, err := netip.ParseAddr(f.Plan.EndpointHost); err == nil || !f.Machine.Worker() || f.Plan.Balanced(f.Machine) {
+	if !f.Plan.EndpointIsName || !f.Machine.Worker() || f.Plan.Balanced(f.Machine) {
 		return nil
 	}
 	text := "resolves " + f.Plan.EndpointHost

@@ -26,8 +26,7 @@ func machine(t *testing.T, name, spec string) *preflight.Facts {
 		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n"
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
-	p, err := plan.New(c)
-	require.NoError(t, err)
+	p := plan.New(c)
 	for i := range p.Machines {
 		if p.Machines[i].Name == name {
 			return &preflight.Facts{

@@ -215,8 +215,7 @@ func TestGoldens(t *testing.T) {
 		require.NoError(t, err)
 		c, err := config.Parse(file, data, os.DirFS(dir))
 		require.NoError(t, err)
-		p, err := plan.New(c)
-		require.NoError(t, err)
+		p := plan.New(c)
 		minors[p.Release.Minor] = true
 		for _, m := range p.Machines {
 			systems[m.System.Name], platforms[m.Platform.Name] = true, true
