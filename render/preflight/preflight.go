@@ -1,6 +1,7 @@
-// Package preflight is the catalogue of what a machine's first boot checks before it starts the kubelet: it turns what is
-// known of a machine into the lines of its /etc/kiln/checks. The shell functions that those lines call are in
-// templates/boot/checks; docs/preflight.md is the catalogue as a page.
+// Package preflight is the catalogue of what a machine's first boot checks before it starts the
+// kubelet. It turns the facts of a machine into the lines of the machine's /etc/kiln/checks. The
+// shell functions that those lines call are in templates/boot/checks; docs/preflight.md shows the
+// catalogue as a page.
 package preflight
 
 import (
@@ -11,7 +12,7 @@ import (
 	"kiln/render/plan"
 )
 
-// What the failure of a check means.
+// Severities: what the failure of a check means.
 const (
 	Stop = "stop" // it ends the first boot
 	Wait = "wait" // it is tried again until the step's time is over, and then ends the first boot
@@ -20,25 +21,29 @@ const (
 
 // Entry is one row of the catalogue.
 type Entry struct {
-	// ID is the fault's code, and what ignorePreflight names. An ID with "…" stands for several checks, each with the name of
-	// what it looks at in that place; so it is in Remedy.
+	// ID is the code of the fault, and the name that ignorePreflight takes. An ID with "…" stands
+	// for several checks; each has the name of its subject in that place, in Remedy and Kubeadm
+	// too.
 	ID string
-	// Reads is what is looked at on the machine, Wants what must be found there.
+	// Reads is what the check looks at on the machine, Wants what it must find there.
 	Reads, Wants string
 	Severity     string
 	// Remedy is what to do about a failure.
 	Remedy string
-	// Kubeadm are the names of kubeadm's checks that this one replaces; ignorePreflight takes them too.
+	// Kubeadm lists the names of kubeadm's checks that this one replaces; ignorePreflight takes
+	// them too.
 	Kubeadm []string
 	// Source is where the rule comes from.
 	Source string
 
-	// calls returns the calls of the hook's functions on one machine, none if the check is not for it.
+	// calls returns the calls of the hook's functions on one machine; none if the check does not
+	// concern the machine.
 	calls func(*Facts) []call
 }
 
-// call is a kind of check with its arguments; of is what stands for "…".
-type call struct{ of, text string }
+// call is a call of one of the hook's functions with its arguments. subject stands in the place of
+// "…" in the entry.
+type call struct{ subject, text string }
 
 // Facts are what the checks of one machine are made from.
 type Facts struct {
@@ -47,13 +52,13 @@ type Facts struct {
 	// From and Until are when all of the machine's certificates are valid.
 	From, Until time.Time
 	TokenEnd    time.Time         // when the machine's bootstrap token ends, if it has one
-	Modules     []string          // kernel modules that it loads
-	Sysctls     map[string]string // kernel settings that it makes
+	Modules     []string          // the kernel modules that it loads
+	Sysctls     map[string]string // the kernel settings that it makes
 	ResolvConf  string            // the resolver configuration that the kubelet gives to pods
 	SwapAllowed bool
-	Images      []string // references of the images that it needs before it is part of the cluster
-	Peers       []Peer   // other members of etcd
-	Plugins     []string // paths of the CNI plugins that kiln's own network needs
+	Images      []string // the images that it needs before it is part of the cluster
+	Peers       []Peer   // the other members of etcd
+	Plugins     []string // the paths of the CNI plugins that kiln's own network needs
 }
 
 // Peer is another member of etcd.
@@ -63,7 +68,7 @@ type Peer struct{ Name, URL string }
 type Check struct {
 	ID, Severity, Call, Remedy string
 
-	kubeadm []string // what else ignorePreflight may call it
+	kubeadm []string // kubeadm's names of it
 }
 
 // String returns the check's line in /etc/kiln/checks.
@@ -71,21 +76,23 @@ func (c Check) String() string {
 	return strings.Join([]string{c.ID, c.Severity, c.Call, c.Remedy}, "|") + "\n"
 }
 
-// Kind returns the kind of the check, such as port-free.
+// Kind returns the hook's function that the check calls, such as port-free.
 func (c Check) Kind() string {
 	kind, _, _ := strings.Cut(c.Call, " ")
 	return kind
 }
 
-// Names returns what ignorePreflight may call the check: its ID, then kubeadm's names.
+// Names returns the names that ignorePreflight takes for the check: its ID, then kubeadm's names.
 func (c Check) Names() []string { return append([]string{c.ID}, c.kubeadm...) }
 
-// Is says whether name is one of the check's names. In kubeadm's, upper and lower case do not matter.
+// Is reports whether name is one of the check's names. Case does not matter in kubeadm's names.
 func (c Check) Is(name string) bool {
-	return c.ID == name || slices.ContainsFunc(c.kubeadm, func(k string) bool { return strings.EqualFold(k, name) })
+	same := func(kubeadm string) bool { return strings.EqualFold(kubeadm, name) }
+	return c.ID == name || slices.ContainsFunc(c.kubeadm, same)
 }
 
-// Checks returns the checks of one machine in the catalogue's order. Those that its ignorePreflight names only warn.
+// Checks returns the checks of one machine in the order of the catalogue. Checks that the machine's
+// ignorePreflight names only warn.
 func Checks(f *Facts) []Check {
 	var out []Check
 	for i := range Catalogue {
@@ -100,21 +107,27 @@ func Checks(f *Facts) []Check {
 	return out
 }
 
-// Known says whether name is that of a check which some machine has, though not this one. It does not look at those of which
-// a machine has several.
+// Known reports whether name is the name of a check that some machine has. It leaves out the
+// entries that stand for several checks, because the names of those depend on the machine.
 func Known(name string) bool {
 	return slices.ContainsFunc(Catalogue, func(e Entry) bool {
 		return !strings.Contains(e.ID, "…") && e.check(call{}).Is(name)
 	})
 }
 
+// check returns the check that makes one of the entry's calls.
 func (e *Entry) check(c call) Check {
-	check := Check{ID: fill(e.ID, c.of), Severity: e.Severity, Call: c.text, Remedy: fill(e.Remedy, c.of)}
+	check := Check{
+		ID: fill(e.ID, c.subject), Severity: e.Severity,
+		Call: c.text, Remedy: fill(e.Remedy, c.subject),
+	}
 	for _, name := range e.Kubeadm {
-		// kubeadm makes a path part of a name by its dashes: FileContent--proc-sys-net-ipv4-ip_forward.
-		check.kubeadm = append(check.kubeadm, fill(name, strings.ReplaceAll(c.of, ".", "-")))
+		// kubeadm writes a path in a name with dashes: FileContent--proc-sys-net-ipv4-ip_forward.
+		subject := strings.ReplaceAll(c.subject, ".", "-")
+		check.kubeadm = append(check.kubeadm, fill(name, subject))
 	}
 	return check
 }
 
-func fill(text, of string) string { return strings.ReplaceAll(text, "…", of) }
+// fill puts the subject of a call into the text of an entry.
+func fill(text, subject string) string { return strings.ReplaceAll(text, "…", subject) }

@@ -19,20 +19,37 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/preflight.md")
 
+// head and nodes are what stands before and behind a test's own lines in the spec of a cluster.
+const (
+	head = `apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetesVersion: v1.36.3
+  endpoint: api.test
+`
+	nodes = `  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: worker-1, role: worker, addresses: [10.0.0.21]}
+`
+)
+
 // machine returns the facts of the named machine of a cluster of two, whose spec holds the lines.
 func machine(t *testing.T, name, spec string) *preflight.Facts {
 	t.Helper()
-	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n  endpoint: api.test\n" + spec +
-		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n"
+	text := head + spec + nodes
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
 	p := plan.New(c)
 	for i := range p.Machines {
 		if p.Machines[i].Name == name {
 			return &preflight.Facts{
-				Plan: p, Machine: &p.Machines[i], From: time.Unix(100, 0), Until: time.Unix(200, 0),
-				Modules: []string{"overlay"}, Sysctls: map[string]string{"net.ipv4.ip_forward": "1"}, ResolvConf: "/etc/resolv.conf",
-				Images: []string{"registry.k8s.io/pause:3.10"},
+				Plan: p, Machine: &p.Machines[i],
+				From: time.Unix(100, 0), Until: time.Unix(200, 0),
+				Modules:    []string{"overlay"},
+				Sysctls:    map[string]string{"net.ipv4.ip_forward": "1"},
+				ResolvConf: "/etc/resolv.conf",
+				Images:     []string{"registry.k8s.io/pause:3.10"},
 			}
 		}
 	}
@@ -40,7 +57,7 @@ func machine(t *testing.T, name, spec string) *preflight.Facts {
 	return nil
 }
 
-// lines returns a machine's checks by id. Those that have one id are joined.
+// lines returns a machine's checks by ID. Those with one ID are joined.
 func lines(f *preflight.Facts) map[string]string {
 	out := map[string]string{}
 	for _, c := range preflight.Checks(f) {
@@ -56,11 +73,12 @@ func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	require.GreaterOrEqual(t, len(preflight.Catalogue), 30)
 	seen := map[string]bool{}
+	severities := []string{preflight.Stop, preflight.Wait, preflight.Warn}
 	for _, e := range preflight.Catalogue {
 		require.Regexp(t, `^[a-z0-9-]+(-…)?$`, e.ID)
 		require.False(t, seen[e.ID], e.ID)
 		seen[e.ID] = true
-		require.Contains(t, []string{preflight.Stop, preflight.Wait, preflight.Warn}, e.Severity, e.ID)
+		require.Contains(t, severities, e.Severity, e.ID)
 		require.Regexp(t, `^[ -{}…]+$`, e.Remedy, e.ID)
 		for _, text := range []string{e.Reads, e.Wants, e.Source} {
 			require.Regexp(t, `^[ -{}~]+$`, text, e.ID)
@@ -68,20 +86,30 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestLines: whatever the machine is, its checks are four columns that the hook can read, and it has functions for them.
+// TestLines: whatever the machine is, its checks are four columns that the hook can read, and it
+// has functions for them.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	kinds := templates.CheckKinds()
-	line := regexp.MustCompile(`^[a-z0-9][!-{}~]*\|(stop|wait|warn)\|[!-{}~]+( [!-{}~]+)*\|[ -{}~]+\n$`)
-	for _, spec := range []string{
-		debian, "  machines: {os: rhel, kubeletVersion: v1.34.1}\n  network: {proxy: iptables, cni: none}\n",
-		"  machines: {os: flatcar, arch: arm64, registries: [{host: _default, mirrors: [http://m.test:5000]}]}\n  security: {profile: baseline}\n",
-	} {
+	const word = `[!-{}~]+`
+	line := regexp.MustCompile(`^[a-z0-9][!-{}~]*\|(stop|wait|warn)\|` +
+		word + `( ` + word + `)*\|[ -{}~]+\n$`)
+	for _, spec := range []string{debian, `
+  machines: {os: rhel, kubeletVersion: v1.34.1}
+  network: {proxy: iptables, cni: none}
+`, `
+  machines:
+    os: flatcar
+    arch: arm64
+    registries: [{host: _default, mirrors: [http://m.test:5000]}]
+  security: {profile: baseline}
+`} {
 		for _, name := range []string{"cp-1", "worker-1"} {
 			f := machine(t, name, spec)
 			f.Peers = []preflight.Peer{{Name: "cp-2.test", URL: "https://10.0.0.12:2379"}}
 			f.Plugins = []string{"/opt/cni/bin/bridge"}
-			f.Machine.ProductUUID, f.Machine.MAC = "4c4c4544-0042-3510-8054-b7c04f4e3232", "52:54:00:ab:cd:ef"
+			f.Machine.ProductUUID = "4c4c4544-0042-3510-8054-b7c04f4e3232"
+			f.Machine.MAC = "52:54:00:ab:cd:ef"
 			for _, c := range preflight.Checks(f) {
 				require.Regexp(t, line, c.String())
 				require.Contains(t, kinds, c.Kind())
@@ -94,6 +122,8 @@ func TestLines(t *testing.T) {
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	cp, worker := lines(machine(t, "cp-1", debian)), lines(machine(t, "worker-1", debian))
+	const endpoint = "stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 100\n"
+	const images = "wait|images https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10\n"
 	for id, want := range map[string]struct{ controlPlane, worker string }{
 		"cpus":                 {"stop|cpus 2\n", ""},
 		"kernel-nftables":      {"stop|kernel 5.13\n", "stop|kernel 5.13\n"},
@@ -101,10 +131,10 @@ func TestChecks(t *testing.T) {
 		"port-6443":            {"stop|port-free 6443\n", ""},
 		"port-10250":           {"stop|port-free 10250\n", "stop|port-free 10250\n"},
 		"endpoint-name":        {"", "wait|resolves api.test\n"},
-		"endpoint-certificate": {"", "stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt 100\n"},
+		"endpoint-certificate": {"", endpoint},
 		"disk-speed":           {"warn|disk-speed /var/lib/etcd 10\n", ""},
 		"cert-expired":         {"stop|not-after 200\n", "stop|not-after 200\n"},
-		"images":               {"wait|images https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10\n", "wait|images https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10\n"},
+		"images":               {images, images},
 		"product-uuid":         {"", ""},
 		"selinux":              {"", ""},
 	} {
@@ -112,7 +142,10 @@ func TestChecks(t *testing.T) {
 		require.Equal(t, want.worker, worker[id], "%s of a worker", id)
 	}
 
-	f := machine(t, "worker-1", "  machines: {os: fedora-coreos, kubeletVersion: v1.34.1}\n  network: {proxy: iptables}\n")
+	f := machine(t, "worker-1", `
+  machines: {os: fedora-coreos, kubeletVersion: v1.34.1}
+  network: {proxy: iptables}
+`)
 	f.Machine.ProductUUID, f.SwapAllowed, f.ResolvConf = "4c4c4544", true, "/etc/with space"
 	other := lines(f)
 	require.Equal(t, "warn|kernel 5.4\n", other["kernel"])
@@ -123,13 +156,15 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestBalanced: a worker with a balancer asks the control planes themselves, and keeps the balancer's ports free.
+// TestBalanced: a worker with a balancer asks the control planes themselves, and keeps the
+// balancer's ports free.
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	const spec = debian + "  workers: {localBalancer: {port: 7443}}\n"
 	worker, cp := lines(machine(t, "worker-1", spec)), lines(machine(t, "cp-1", spec))
 	require.NotContains(t, worker, "endpoint-name")
-	require.Equal(t, "stop|trusted https://10.0.0.11:6443 /etc/kubernetes/pki/ca.crt 100\n", worker["endpoint-certificate"])
+	require.Equal(t, "stop|trusted https://10.0.0.11:6443 /etc/kubernetes/pki/ca.crt 100\n",
+		worker["endpoint-certificate"])
 	require.Equal(t, "stop|port-free 7443\n", worker["port-7443"])
 	require.Equal(t, "stop|port-free 6444\n", worker["port-6444"])
 	require.NotContains(t, cp, "port-7443")
@@ -140,16 +175,28 @@ func TestBalanced(t *testing.T) {
 	require.NotContains(t, cp, "port-2112")
 }
 
-// TestImages: each image is looked for under the name that containerd gives it, and where containerd asks for it.
+// TestImages: each image is looked for under the name that containerd gives it, and where
+// containerd asks for it.
 func TestImages(t *testing.T) {
 	t.Parallel()
-	f := machine(t, "cp-1", "  machines:\n    os: debian\n    registries:\n    - {host: docker.io, mirrors: [https://m.test, http://m.test:5000/v2/]}\n    - {host: _default, mirrors: [https://all.test/cache/]}\n")
-	f.Images = []string{"registry.k8s.io/pause:3.10", "etcd:3.6", "r.test:5000/a/b@sha256:00", "r.test:5000/c:1@sha256:11", "docker.io/me/api", "localhost/x:1"}
+	f := machine(t, "cp-1", `
+  machines:
+    os: debian
+    registries:
+    - {host: docker.io, mirrors: [https://m.test, http://m.test:5000/v2/]}
+    - {host: _default, mirrors: [https://all.test/cache/]}
+`)
+	f.Images = []string{
+		"registry.k8s.io/pause:3.10", "etcd:3.6", "r.test:5000/a/b@sha256:00",
+		"r.test:5000/c:1@sha256:11", "docker.io/me/api", "localhost/x:1",
+	}
+	const rest = "wait|images https://all.test/cache/v2/,"
 	require.Equal(t, strings.Join([]string{
-		"wait|images https://all.test/cache/v2/,https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10",
-		"wait|images https://m.test/v2/,http://m.test:5000/v2/,https://registry-1.docker.io/v2/ docker.io/library/etcd:3.6 docker.io/me/api:latest",
-		"wait|images https://all.test/cache/v2/,https://r.test:5000/v2/ r.test:5000/a/b@sha256:00 r.test:5000/c@sha256:11",
-		"wait|images https://all.test/cache/v2/,https://localhost/v2/ localhost/x:1", "",
+		rest + "https://registry.k8s.io/v2/ registry.k8s.io/pause:3.10",
+		"wait|images https://m.test/v2/,http://m.test:5000/v2/,https://registry-1.docker.io/v2/ " +
+			"docker.io/library/etcd:3.6 docker.io/me/api:latest",
+		rest + "https://r.test:5000/v2/ r.test:5000/a/b@sha256:00 r.test:5000/c@sha256:11",
+		rest + "https://localhost/v2/ localhost/x:1", "",
 	}, "\n"), lines(f)["images"])
 }
 
@@ -157,11 +204,16 @@ func TestImages(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	for name, ids := range map[string]string{
-		"swap": "swap", "Swap": "swap", "NumCPU": "cpus", "port-6443": "port-6443", "Port-6443": "port-6443", "mem": "memory",
-		"fileexisting-losetup": "tool-losetup", "FileContent--proc-sys-net-ipv4-ip_forward": "sysctl-net.ipv4.ip_forward",
-		"SystemVerification": "kernel-nftables namespaces seccomp cgroup cgroup-optional filesystem-overlay", "address-10.0.0.11": "address-10.0.0.11",
+		"swap": "swap", "Swap": "swap", "NumCPU": "cpus", "mem": "memory",
+		"port-6443": "port-6443", "Port-6443": "port-6443",
+		"address-10.0.0.11":                         "address-10.0.0.11",
+		"fileexisting-losetup":                      "tool-losetup",
+		"FileContent--proc-sys-net-ipv4-ip_forward": "sysctl-net.ipv4.ip_forward",
+		"SystemVerification": "kernel-nftables namespaces seccomp cgroup cgroup-optional " +
+			"filesystem-overlay",
 	} {
-		f := machine(t, "cp-1", fmt.Sprintf("  machines: {os: debian, ignorePreflight: [%q]}\n", name))
+		spec := fmt.Sprintf("  machines: {os: debian, ignorePreflight: [%q]}\n", name)
+		f := machine(t, "cp-1", spec)
 		plain := lines(machine(t, "cp-1", debian))
 		for id, line := range lines(f) {
 			want := plain[id]
@@ -182,20 +234,21 @@ func TestIgnored(t *testing.T) {
 // TestDoc holds the table of docs/preflight.md to the catalogue.
 func TestDoc(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/preflight.md"
-	page, err := os.ReadFile(file)
+	const path = "../../docs/preflight.md"
+	page, err := os.ReadFile(path)
 	require.NoError(t, err)
-	above, table, found := strings.Cut(string(page), "|---|\n")
-	require.True(t, found, "no table")
+	const ruler = "\n|---|---|---|---|---|---|---|\n"
+	before, rows, ok := strings.Cut(string(page), ruler)
+	require.True(t, ok)
 	var b strings.Builder
 	for _, e := range preflight.Catalogue {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", e.ID, e.Reads, e.Wants, e.Severity,
-			e.Remedy, strings.Join(e.Kubeadm, ", "), e.Source)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
+			e.ID, e.Reads, e.Wants, e.Severity, e.Remedy, strings.Join(e.Kubeadm, ", "), e.Source)
 	}
 	if *update {
-		page := above + "|---|\n" + b.String()
-		require.NoError(t, os.WriteFile(file, []byte(page), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(before+ruler+b.String()), 0o644))
 		return
 	}
-	require.Equal(t, b.String(), table, "make golden rewrites it")
+	require.Equal(t, b.String(), rows,
+		"go test ./render/preflight -run TestDoc -update rewrites it")
 }
