@@ -5,22 +5,21 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+
+	"kiln/render/target"
 )
 
-// Bounds of the port of a balancer on a worker.
-const (
-	// BalancerHealthPort is where the balancer says on loopback whether it is well.
-	BalancerHealthPort = 6444
+// firstPort is the lowest port of a balancer on a worker: below it only root may listen.
+const firstPort = 1024
 
-	firstPort     = 1024 // below it only root may listen
-	firstNodePort = 30000
-	lastNodePort  = 32767
-)
-
-// taken are the ports of a worker's other programs.
+// taken maps the ports of a worker's other programs to what listens there.
 var taken = map[int]string{
-	BalancerHealthPort: "the balancer's own health", 10248: "the kubelet's health", 10249: "kube-proxy's metrics", 10250: "the kubelet",
-	10255: "the kubelet's read-only server", 10256: "kube-proxy's health",
+	target.BalancerHealthPort: "the balancer's own health",
+	target.KubeletHealthPort:  "the kubelet's health",
+	target.ProxyMetricsPort:   "kube-proxy's metrics",
+	target.KubeletPort:        "the kubelet",
+	target.KubeletReadPort:    "the kubelet's read-only server",
+	target.ProxyHealthPort:    "kube-proxy's health",
 }
 
 // interfaceName is a network interface's name as people give them; the kernel takes at most 15 characters.
@@ -77,8 +76,8 @@ func (v *checker) carried(vip *VIP, at *where) {
 		if e := v.values.EndpointAddress; e.IsValid() && e != a {
 			v.report(at, "%s is not the endpoint's address %s; kube-vip carries the endpoint: write one of the two", a, e)
 		}
-		if port != defaultPort {
-			v.report(endpoint, "has the port %d; kube-vip carries an address, behind which the API servers listen on %d: write that port or none", port, defaultPort)
+		if port != target.APIServerPort {
+			v.report(endpoint, "has the port %d; kube-vip carries an address, behind which the API servers listen on %d: write that port or none", port, target.APIServerPort)
 		}
 	}
 	for i := range v.c.Spec.Nodes {
@@ -146,8 +145,9 @@ func (v *checker) localBalancer() {
 	switch {
 	case b.Port < firstPort || b.Port > math.MaxUint16:
 		v.report(at, "%d is out of range; write %d to %d: the balancer does not run as root", b.Port, firstPort, math.MaxUint16)
-	case b.Port >= firstNodePort && b.Port <= lastNodePort:
-		v.report(at, "%d is one of the ports of Services (%d-%d); write another", b.Port, firstNodePort, lastNodePort)
+	case b.Port >= target.FirstNodePort && b.Port <= target.LastNodePort:
+		v.report(at, "%d is one of the ports of Services (%d-%d); write another",
+			b.Port, target.FirstNodePort, target.LastNodePort)
 	case taken[b.Port] != "":
 		v.report(at, "%d is the port of %s; write another", b.Port, taken[b.Port])
 	}

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // Limits of the network fields.
 const (
-	defaultPort     = 6443
 	maxServiceBits  = 20 // kube-apiserver refuses larger service networks
 	minServiceBits  = 4  // kubeadm wants at least ten addresses
 	maxNodeMaskDiff = 16 // kube-controller-manager's limit between pod subnet and node mask
@@ -193,7 +194,7 @@ func splitEndpoint(endpoint string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("has a user; write host or host:port alone")
 	}
 	if a, err := netip.ParseAddr(endpoint); err == nil {
-		return a.String(), defaultPort, nil
+		return a.String(), target.APIServerPort, nil
 	}
 	host, digits, hasPort := endpoint, "", false
 	if rest, ok := strings.CutPrefix(endpoint, "["); ok {
@@ -212,7 +213,7 @@ func splitEndpoint(endpoint string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("has no host; write host or host:port")
 	}
 	if !hasPort {
-		return host, defaultPort, nil
+		return host, target.APIServerPort, nil
 	}
 	port, err = strconv.Atoi(digits)
 	if err != nil || port < 1 || port > 65535 || digits[0] == '+' || digits[0] == '0' {
@@ -260,8 +261,8 @@ func (v *checker) endpoint() {
 		if !v.hasAddress(i, a) {
 			continue
 		}
-		if port != defaultPort {
-			v.report(at, "%s is the address of %s, whose API server listens on port %d; write that port, or the address of what forwards to it", a, n.Name, defaultPort)
+		if port != target.APIServerPort {
+			v.report(at, "%s is the address of %s, whose API server listens on port %d; write that port, or the address of what forwards to it", a, n.Name, target.APIServerPort)
 		} else if len(v.controlPlanes) > 1 {
 			v.report(at, "%s is the address of %s alone; with %d control planes write that of the load balancer in front of them, a name that stands for all of them, or an address of its own with controlPlane.vip: {}", a, n.Name, len(v.controlPlanes))
 		}

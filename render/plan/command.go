@@ -10,23 +10,24 @@ import (
 	"kiln/render/config"
 )
 
-// Commands is the command line of a program in the steps of those who decide about its flags, each over the one before it.
+// Commands is the command line of a program, layered: each step is set by one origin and overrides
+// the steps before it.
 type Commands []CommandStep
 
-// CommandStep is what one of them sets.
+// CommandStep is what one origin sets.
 type CommandStep struct {
 	From Origin
 	CommandLine
 }
 
-// CommandLine is a program and flags for it. In an object it stands for the list that it is written as.
+// CommandLine is a program and flags for it. In an object it stands for the list of its words.
 type CommandLine struct {
 	Program string
-	own     flags
+	own     flags        // kiln's
 	extra   []config.Arg // the user's
 }
 
-// commands begins the command line of a program with what kiln always sets.
+// commands begins the command line of a program with the flags that kiln always sets.
 func commands(program string, own flags) Commands {
 	return Commands{{Kiln, CommandLine{Program: program, own: own}}}
 }
@@ -39,7 +40,9 @@ func (c *Commands) set(from Origin, own flags) {
 // extra adds a step for each flag of the user, from the list at path in the configuration.
 func (c *Commands) extra(path string, args []config.Arg) {
 	for i, arg := range args {
-		*c = append(*c, CommandStep{Origin{Field: fmt.Sprintf("%s[%d]", path, i)}, CommandLine{Program: (*c)[0].Program, extra: []config.Arg{arg}}})
+		from := Origin{Field: fmt.Sprintf("%s[%d]", path, i)}
+		line := CommandLine{Program: (*c)[0].Program, extra: []config.Arg{arg}}
+		*c = append(*c, CommandStep{from, line})
 	}
 }
 
@@ -52,7 +55,8 @@ func (c Commands) Args() []config.Arg {
 	return all.args()
 }
 
-// With returns c with the flags of next: kiln's replace those of the same name, the user's come behind the others.
+// With returns c with the flags of next: kiln's flags replace those of the same name, the user's
+// come after the others.
 func (c CommandLine) With(next CommandLine) CommandLine {
 	own := maps.Clone(c.own)
 	if own == nil {
@@ -69,11 +73,11 @@ func (c CommandLine) MarshalJSON() ([]byte, error) {
 	return json.Marshal(Command(c.Program, c.args()))
 }
 
-// flags are our values by name.
+// flags maps the names of kiln's flags to their values.
 type flags map[string]string
 
-// with returns the flags sorted by name, then the user's in their order. A name that the user gives replaces ours; one
-// that the user repeats stays repeated.
+// with returns the flags sorted by name, then the user's in their order. A flag of the user
+// replaces kiln's of the same name; one that the user repeats stays repeated.
 func (f flags) with(extra []config.Arg) []config.Arg {
 	args := make([]config.Arg, 0, len(f)+len(extra))
 	for name, value := range f {
@@ -85,7 +89,7 @@ func (f flags) with(extra []config.Arg) []config.Arg {
 	return append(args, extra...)
 }
 
-// Command returns the whole command of a program with its flags, each as --name=value.
+// Command returns a program with its flags as a list of words, each flag as --name=value.
 func Command(program string, args []config.Arg) []string {
 	out := []string{program}
 	for _, a := range args {

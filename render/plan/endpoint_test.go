@@ -1,7 +1,7 @@
 package plan_test
 
 import (
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,25 +10,43 @@ import (
 	"kiln/render/plan"
 )
 
-const more = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n  - {name: cp-3, role: control-plane, addresses: [10.0.0.13]}\n" +
-	"  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n"
+// more are two control planes and a worker beside the first control plane.
+const more = `  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}
+  - {name: cp-3, role: control-plane, addresses: [10.0.0.13]}
+  - {name: w-1, role: worker, addresses: [10.0.0.21]}
+`
 
-// TestWays: who finds the API server where, by each way to an endpoint.
+// TestWays: where control planes, workers, kube-proxy and the operator find the API server, with
+// each way to an endpoint.
 func TestWays(t *testing.T) {
 	t.Parallel()
-	const own, name, vip, local = "https://10.0.0.11:6443", "https://api.test:6443", "https://10.0.0.10:6443", "https://127.0.0.1:6443"
+	const (
+		own   = "https://10.0.0.11:6443"
+		name  = "https://api.test:6443"
+		vip   = "https://10.0.0.10:6443"
+		local = "https://127.0.0.1:6443"
+		other = "https://127.0.0.1:7443"
+
+		byName   = "  endpoint: api.test\n"
+		byVIP    = "  endpoint: 10.0.0.10\n  controlPlane: {vip: {}}\n"
+		withVIP  = "  controlPlane: {vip: {address: 10.0.0.10}}\n"
+		balancer = "  workers: {localBalancer: {}}\n"
+		another  = "  workers: {localBalancer: {port: 7443}}\n"
+	)
+	carrier, proxy := []string{plan.KubeVIP}, []string{plan.HAProxy}
+	both := []string{plan.KubeVIP, plan.HAProxy}
 	for _, row := range []struct {
 		name, spec                            string
 		controlPlane, worker, proxy, operator string
 		images                                []string
 	}{
-		{"given", "  endpoint: api.test\n", own, name, name, name, nil},
-		{"vip", "  endpoint: 10.0.0.10\n  controlPlane: {vip: {}}\n", own, vip, vip, vip, []string{plan.KubeVIP}},
-		{"vip's address alone", "  controlPlane: {vip: {address: 10.0.0.10}}\n", own, vip, vip, vip, []string{plan.KubeVIP}},
-		{"vip behind a name", "  endpoint: api.test\n  controlPlane: {vip: {address: 10.0.0.10}}\n", own, name, name, name, []string{plan.KubeVIP}},
-		{"balancer", "  endpoint: api.test\n  workers: {localBalancer: {}}\n", own, local, local, name, []string{plan.HAProxy}},
-		{"balancer on another port", "  endpoint: api.test\n  workers: {localBalancer: {port: 7443}}\n", own, "https://127.0.0.1:7443", name, name, []string{plan.HAProxy}},
-		{"both", "  endpoint: 10.0.0.10\n  controlPlane: {vip: {}}\n  workers: {localBalancer: {}}\n", own, local, local, vip, []string{plan.HAProxy, plan.KubeVIP}},
+		{"given", byName, own, name, name, name, nil},
+		{"vip", byVIP, own, vip, vip, vip, carrier},
+		{"vip's address alone", withVIP, own, vip, vip, vip, carrier},
+		{"vip behind a name", byName + withVIP, own, name, name, name, carrier},
+		{"balancer", byName + balancer, own, local, local, name, proxy},
+		{"balancer on another port", byName + another, own, other, name, name, proxy},
+		{"both", byVIP + balancer, own, local, local, vip, both},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -38,18 +56,21 @@ func TestWays(t *testing.T) {
 			require.Equal(t, row.proxy, p.ProxyURL())
 			require.Equal(t, row.operator, p.EndpointURL())
 			used := p.UsedImages()
-			for _, name := range []string{plan.KubeVIP, plan.HAProxy} {
-				require.Equal(t, strings.Contains(strings.Join(row.images, " "), name), used[name] != "", name)
+			for _, image := range []string{plan.KubeVIP, plan.HAProxy} {
+				require.Equal(t, slices.Contains(row.images, image), used[image] != "", image)
 			}
 		})
 	}
 }
 
-// TestVIPNames: the certificate is for the address that kube-vip carries, also when the endpoint is a name, and nothing goes
-// to it through a proxy.
+// TestVIPNames: the certificate is for the address that kube-vip carries, also when the endpoint is
+// a name, and no proxy is used for the address.
 func TestVIPNames(t *testing.T) {
 	t.Parallel()
-	p := parse(t, debian+"  endpoint: api.test\n  controlPlane: {vip: {address: 10.0.0.10}}\n", more)
+	p := parse(t, debian+`
+  endpoint: api.test
+  controlPlane: {vip: {address: 10.0.0.10}}
+`, more)
 	names := p.APIServerNames()
 	require.Contains(t, names.DNS, "api.test")
 	require.Contains(t, names.IPs, p.VIP)
@@ -58,11 +79,11 @@ func TestVIPNames(t *testing.T) {
 	require.Contains(t, variables[len(variables)-1].Value, ",10.0.0.10,")
 }
 
-// TestVIPVariables: what kube-vip is told, beside what the goldens show.
+// TestVIPVariables: the settings of kube-vip, beside what the goldens show.
 func TestVIPVariables(t *testing.T) {
 	t.Parallel()
-	told := func(spec, nodes string) map[string]string {
-		p := parse(t, debian+spec, nodes)
+	variables := func(vip string) map[string]string {
+		p := parse(t, debian+"  endpoint: 10.0.0.10\n  controlPlane:\n    vip:"+vip, more)
 		out := map[string]string{}
 		for _, v := range p.VIPVariables(&p.Machines[p.ControlPlanes[0]]) {
 			require.NotContains(t, out, v.Name)
@@ -70,13 +91,20 @@ func TestVIPVariables(t *testing.T) {
 		}
 		return out
 	}
-	arp := told("  endpoint: 10.0.0.10\n  controlPlane: {vip: {interface: bond0.7}}\n", more)
+	arp := variables(" {interface: bond0.7}\n")
 	require.Equal(t, "true", arp["vip_arp"])
 	require.Equal(t, "bond0.7", arp["vip_interface"])
 	require.Equal(t, "https://10.0.0.11:6443", arp["kubernetes_addr"])
 	require.NotContains(t, arp, "bgp_enable")
 
-	bgp := told("  endpoint: 10.0.0.10\n  controlPlane: {vip: {mode: bgp, bgp: {localAS: 4200000000, peers: [{address: 10.0.0.1, as: 65001}, {address: '2001:db8::1', as: 65002, multiHop: true}]}}}\n", more)
+	bgp := variables(`
+      mode: bgp
+      bgp:
+        localAS: 4200000000
+        peers:
+        - {address: 10.0.0.1, as: 65001}
+        - {address: '2001:db8::1', as: 65002, multiHop: true}
+`)
 	require.NotContains(t, bgp, "vip_arp")
 	require.Equal(t, "lo", bgp["vip_interface"])
 	require.Equal(t, "4200000000", bgp["bgp_as"])

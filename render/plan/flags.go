@@ -1,16 +1,15 @@
 package plan
 
 import (
-	"net"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
-
-	"kiln/render/config"
 )
 
-// APIServerFlags is the command line of kube-apiserver on m (kubeadm.md §3.3).
+// The flags are those of kubeadm 1.36.3 unless a comment gives a reason
+// (cmd/kubeadm/app/phases/controlplane/manifests.go: getAPIServerCommand,
+// getControllerManagerCommand, getSchedulerCommand); docs/kubeadm.md lists the differences.
+
+// APIServerFlags returns the command line of kube-apiserver on m.
 func (p *Plan) APIServerFlags(m *Machine) Commands {
 	spec := &p.Config.Spec
 	c := commands(APIServer, flags{
@@ -42,14 +41,19 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 	c.set(Kiln, componentTLS)
 	c.set(m.ByAddresses(), flags{"advertise-address": m.Addresses[0].String()})
 	c.set(p.byEtcd(m), flags{"etcd-servers": strings.Join(p.etcdServers(m), ",")})
-	c.set(Origin{Field: "network.dnsDomain"}, flags{"service-account-issuer": "https://kubernetes.default.svc." + p.DNSDomain})
-	c.set(Origin{Field: "network.serviceSubnets"}, flags{"service-cluster-ip-range": join(p.ServiceSubnets)})
+	c.set(Origin{Field: "network.dnsDomain"}, flags{
+		"service-account-issuer": "https://kubernetes.default.svc." + p.DNSDomain,
+	})
+	c.set(Origin{Field: "network.serviceSubnets"}, flags{
+		"service-cluster-ip-range": join(p.ServiceSubnets),
+	})
 	if p.Tokens {
 		c.set(Kiln, flags{"enable-bootstrap-token-auth": "true"})
 	}
 	if p.VerifiesKubelets() {
-		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise (kubeadm#1223).
-		// A machine that joined with a token has made its own unless it has to ask for one, and verification would cut off its logs.
+		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise
+		// (kubeadm#1223). A machine that joined with a token makes its own unless it has to ask for
+		// one, and verification would cut off its logs.
 		c.set(Kiln, flags{"kubelet-certificate-authority": CACert})
 	}
 	plugins := "NodeRestriction"
@@ -67,16 +71,20 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 		})
 	}
 	if p.AdmissionControl() {
-		c.set(Origin{Field: "security.podSecurity.enforce"}, flags{"admission-control-config-file": Admission})
+		c.set(Origin{Field: "security.podSecurity.enforce"}, flags{
+			"admission-control-config-file": Admission,
+		})
 	}
 	if spec.Security.AlwaysPullImages {
-		c.set(Origin{Field: "security.alwaysPullImages"}, flags{"enable-admission-plugins": plugins + ",AlwaysPullImages"})
+		c.set(Origin{Field: "security.alwaysPullImages"}, flags{
+			"enable-admission-plugins": plugins + ",AlwaysPullImages",
+		})
 	}
 	c.extra("controlPlane.apiServer.extraArgs", spec.ControlPlane.APIServer.ExtraArgs)
 	return c
 }
 
-// byEtcd is who decides which members of etcd the API server on m uses.
+// byEtcd is the origin of the members of etcd that the API server on m uses.
 func (p *Plan) byEtcd(m *Machine) Origin {
 	switch {
 	case p.Config.Spec.ControlPlane.Etcd.External != nil:
@@ -87,8 +95,8 @@ func (p *Plan) byEtcd(m *Machine) Origin {
 	return Origin{Field: "nodes"}
 }
 
-// ControllerManagerFlags is the command line of kube-controller-manager (kubeadm.md §3.4). With cni routed every
-// machine's pod CIDR is in its document, so that nothing is left to allocate.
+// ControllerManagerFlags returns the command line of kube-controller-manager. With cni routed every
+// machine's pod CIDR is in its document, so that none is left to allocate.
 func (p *Plan) ControllerManagerFlags() Commands {
 	spec := &p.Config.Spec
 	c := commands(ControllerManager, flags{
@@ -107,11 +115,16 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	})
 	c.set(Kiln, componentTLS)
 	c.set(Origin{Field: "metadata.name"}, flags{"cluster-name": p.Name})
-	c.set(Origin{Field: "network.serviceSubnets"}, flags{"service-cluster-ip-range": join(p.ServiceSubnets)})
+	c.set(Origin{Field: "network.serviceSubnets"}, flags{
+		"service-cluster-ip-range": join(p.ServiceSubnets),
+	})
 	c.set(Origin{Field: "network.podSubnets"}, flags{"cluster-cidr": join(p.PodSubnets)})
-	c.set(Origin{Field: "network.cni"}, flags{"allocate-node-cidrs": strconv.FormatBool(!p.Routed())})
+	c.set(Origin{Field: "network.cni"}, flags{
+		"allocate-node-cidrs": strconv.FormatBool(!p.Routed()),
+	})
 	if p.Hardened() {
-		c.set(p.ByProfile(), flags{"terminated-pod-gc-threshold": "12500"}) // the default, but CIS 1.3.1 wants it said
+		// The value is the default, but CIS 1.3.1 asks for the flag.
+		c.set(p.ByProfile(), flags{"terminated-pod-gc-threshold": "12500"})
 	}
 	signing := flags{"cluster-signing-cert-file": "", "cluster-signing-key-file": ""}
 	if p.OnlineSigning {
@@ -133,14 +146,15 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	if p.Release.FlexVolume {
 		c.set(p.ByRelease(), flags{"flex-volume-plugin-dir": FlexVolumeDir})
 	}
-	c.extra("controlPlane.controllerManager.extraArgs", spec.ControlPlane.ControllerManager.ExtraArgs)
+	extra := spec.ControlPlane.ControllerManager.ExtraArgs
+	c.extra("controlPlane.controllerManager.extraArgs", extra)
 	return c
 }
 
-// FlexVolumeDir replaces the default folder under /usr, which immutable systems cannot create.
+// FlexVolumeDir replaces the default folder below /usr, which immutable systems cannot create.
 const FlexVolumeDir = KubeletDir + "/volumeplugins"
 
-// SchedulerFlags is the command line of kube-scheduler (kubeadm.md §3.5).
+// SchedulerFlags returns the command line of kube-scheduler.
 func (p *Plan) SchedulerFlags() Commands {
 	c := commands(Scheduler, flags{
 		"authentication-kubeconfig": SchedulerConf,
@@ -153,129 +167,4 @@ func (p *Plan) SchedulerFlags() Commands {
 	c.set(Kiln, componentTLS)
 	c.extra("controlPlane.scheduler.extraArgs", p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
 	return c
-}
-
-// EtcdFlags is the command line of the etcd member on m (kubeadm.md §3.6). All members are known, so every one gets the
-// whole initial cluster; token ties them to this cluster, so that two clusters with equal addresses never mix.
-//
-// Beyond kubeadm's: 8 GiB, the most that etcd advises (etcd.io: system limits), because at the default 2 GiB a cluster turns
-// read-only; time enough for a heartbeat on disks and networks that are shared, as a leader that is lost every minute hurts more than
-// one that is missed for two seconds (etcd.io: tuning); members compare their data at every compaction.
-func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
-	own := m.Addresses[0]
-	var members []string
-	for _, i := range p.EtcdMembers {
-		peer := &p.Machines[i]
-		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
-	}
-	c := commands(Etcd, flags{
-		"data-dir":                       EtcdData,
-		"listen-metrics-urls":            "http://" + net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort)), // whatever the family: the hook asks there
-		"initial-cluster-state":          "new",
-		"initial-cluster-token":          "kiln/" + token, // behind "token=" scanners such as gitleaks take a UUID alone for a secret
-		"cert-file":                      EtcdPKIDir + "/server.crt",
-		"key-file":                       EtcdPKIDir + "/server.key",
-		"trusted-ca-file":                EtcdOwnCA,
-		"client-cert-auth":               "true",
-		"peer-cert-file":                 EtcdPKIDir + "/peer.crt",
-		"peer-key-file":                  EtcdPKIDir + "/peer.key",
-		"peer-trusted-ca-file":           EtcdOwnCA,
-		"peer-client-cert-auth":          "true",
-		"snapshot-count":                 "10000",
-		"feature-gates":                  "CompactHashCheck=true,InitialCorruptCheck=true",
-		"quota-backend-bytes":            "8589934592",
-		"heartbeat-interval":             "250",
-		"election-timeout":               "2500",
-		"watch-progress-notify-interval": "5s",
-		"tls-min-version":                "TLS1.2",
-		"cipher-suites":                  strings.Join(CipherSuites, ","),
-	})
-	c.set(Origin{Field: m.Path + ".name"}, flags{"name": m.Name})
-	c.set(m.ByAddresses(), flags{
-		"listen-client-urls":          url(loopback(own).String(), EtcdClientPort) + "," + m.EtcdClientURL(),
-		"advertise-client-urls":       m.EtcdClientURL(),
-		"listen-peer-urls":            m.EtcdPeerURL(),
-		"initial-advertise-peer-urls": m.EtcdPeerURL(),
-	})
-	c.set(Origin{Field: "nodes"}, flags{"initial-cluster": strings.Join(members, ",")})
-	c.extra("controlPlane.etcd.extraArgs", p.Config.Spec.ControlPlane.Etcd.ExtraArgs)
-	return c
-}
-
-// EtcdClientURL is where m's etcd member answers other machines.
-func (m *Machine) EtcdClientURL() string { return url(m.Addresses[0].String(), EtcdClientPort) }
-
-// EtcdPeerURL is where m's etcd member answers the other members.
-func (m *Machine) EtcdPeerURL() string { return url(m.Addresses[0].String(), EtcdPeerPort) }
-
-// etcdServers are the members that the API server on m uses: its own alone, as kubeadm does, or all of those that are elsewhere.
-func (p *Plan) etcdServers(m *Machine) []string {
-	if ext := p.Config.Spec.ControlPlane.Etcd.External; ext != nil {
-		return ext.Endpoints
-	}
-	if !m.EtcdMember {
-		var servers []string
-		for _, i := range p.EtcdMembers {
-			servers = append(servers, p.Machines[i].EtcdClientURL())
-		}
-		return servers
-	}
-	return []string{url(loopback(m.Addresses[0]).String(), EtcdClientPort)}
-}
-
-// KubeletFlags are the kubelet's flags on m: only those that have no field in its configuration. Its name is the
-// machine's host name, which its unit sets (CIS 4.2.7). Without a kubeconfig it runs standalone, as on an etcd machine.
-func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
-	args := flags{"config": KubeletConfig}
-	if m.Joins() {
-		args["kubeconfig"] = KubeletConf
-	}
-	if !m.Pool {
-		var ips []string
-		for _, a := range m.Addresses {
-			ips = append(ips, a.String())
-		}
-		args["node-ip"] = strings.Join(ips, ",")
-	}
-	if m.Token {
-		args["bootstrap-kubeconfig"] = BootstrapConf
-	}
-	if labels := m.registeredLabels(); len(labels) > 0 {
-		args["node-labels"] = strings.Join(labels, ",")
-	}
-	return args.with(m.Settings.KubeletExtraArgs)
-}
-
-// registeredLabels are the labels, key=value and sorted, that m's kubelet gives to its Node: those of the configuration, but a worker's
-// roles in a spelling that a kubelet may use. A control plane's it gets from the hook.
-func (m *Machine) registeredLabels() (pairs []string) {
-	if !m.Joins() {
-		return nil
-	}
-	for key, value := range m.Settings.Labels {
-		if role, ok := strings.CutPrefix(key, config.RoleLabel); ok {
-			if m.ControlPlane() {
-				continue
-			}
-			key = config.OwnRoleLabel + role
-		}
-		pairs = append(pairs, key+"="+value)
-	}
-	slices.Sort(pairs)
-	return pairs
-}
-
-func loopback(a netip.Addr) netip.Addr {
-	if a.Is4() {
-		return loopback4
-	}
-	return loopback6
-}
-
-func join(ps []netip.Prefix) string {
-	texts := make([]string, len(ps))
-	for i, p := range ps {
-		texts[i] = p.String()
-	}
-	return strings.Join(texts, ",")
 }

@@ -6,7 +6,7 @@ import (
 	"kiln/render/target"
 )
 
-// Names of the components that run from images, as in Images and in spec.images.
+// The names of the components that run from images, as in Images and in spec.images.
 const (
 	APIServer         = target.APIServer
 	ControllerManager = target.ControllerManager
@@ -20,7 +20,9 @@ const (
 )
 
 // images returns every component's image reference.
-func images(repository, version string, r target.Release, overrides map[string]string) map[string]string {
+func images(
+	repository, version string, r target.Release, overrides map[string]string,
+) map[string]string {
 	refs := map[string]string{}
 	for i := range target.Components {
 		c := &target.Components[i]
@@ -30,13 +32,15 @@ func images(repository, version string, r target.Release, overrides map[string]s
 	return refs
 }
 
-// ImageStep is an image reference as one of those who decide about it leaves it.
+// ImageStep is an image reference as one origin leaves it.
 type ImageStep struct {
 	From Origin
 	Ref  string
 }
 
-// ImageSteps returns the references of a component's image in the steps that lead to it; the last is the one in Images.
+// ImageSteps returns the references of a component's image in the steps that lead to it: kiln's
+// own, that from another repository, and the user's. Steps that change nothing are left out; the
+// last one is the reference in Images.
 func (p *Plan) ImageSteps(name string) []ImageStep {
 	from := Origin{Field: "kubernetesVersion"}
 	switch name {
@@ -45,10 +49,11 @@ func (p *Plan) ImageSteps(name string) []ImageStep {
 	case KubeVIP, HAProxy:
 		from = Kiln
 	}
+	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}
 	var steps []ImageStep
 	for i, refs := range p.imageSteps {
 		if ref := refs[name]; i == 0 || ref != steps[len(steps)-1].Ref {
-			steps = append(steps, ImageStep{[]Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}[i], ref})
+			steps = append(steps, ImageStep{origins[i], ref})
 		}
 	}
 	return steps

@@ -10,7 +10,7 @@ import (
 // Interface is a network interface of a machine.
 type Interface struct {
 	Name      string
-	MAC       string         // by which it is found, as the kernel writes it; empty where the name is enough
+	MAC       string         // by which it is found, as the kernel writes it; empty if by its name
 	Addresses []netip.Prefix // its own, each with the length of its network
 	DHCP4     bool
 	DHCP6     bool
@@ -18,11 +18,11 @@ type Interface struct {
 	DNS       []netip.Addr
 	Search    []string
 	MTU       int          // 0 is the system's default
-	Bond      *config.Bond // what it is made of, if it is a bond
-	VLAN      *config.VLAN // what it is on, if it is a VLAN
+	Bond      *config.Bond // nil if it is no bond
+	VLAN      *config.VLAN // nil if it is no VLAN
 	Master    string       // the bond whose member it is
-	Primary   bool         // of that bond
-	VLANs     []string     // that are on it
+	Primary   bool         // it is the primary member of that bond
+	VLANs     []string     // the VLANs that are on it
 }
 
 // Hop is a route through an interface.
@@ -32,7 +32,7 @@ type Hop struct {
 	Metric int // 0 is the system's default
 }
 
-// Has says that the interface has addresses of a family, its own or DHCP's.
+// Has reports whether the interface has addresses of a family, its own or from DHCP.
 func (n *Interface) Has(is4 bool) bool {
 	if is4 && n.DHCP4 || !is4 && n.DHCP6 {
 		return true
@@ -40,7 +40,7 @@ func (n *Interface) Has(is4 bool) bool {
 	return len(n.Own(is4)) > 0
 }
 
-// Own are the interface's own addresses of a family.
+// Own returns the interface's own addresses of a family.
 func (n *Interface) Own(is4 bool) (out []netip.Prefix) {
 	for _, p := range n.Addresses {
 		if p.Addr().Is4() == is4 {

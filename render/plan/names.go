@@ -6,24 +6,22 @@ import (
 	"strings"
 )
 
-// Names are the subject alternative names of a certificate: DNS names and addresses, each sorted and once.
+// Names are the subject alternative names of a certificate: DNS names and addresses, each list
+// sorted and without repetition.
 type Names struct {
 	DNS []string
 	IPs []netip.Addr
 }
 
-var (
-	loopback4 = netip.MustParseAddr("127.0.0.1")
-	loopback6 = netip.IPv6Loopback()
-)
-
-// APIServerNames are the names of every API server, by which any client may reach it: the endpoint and its VIP, every control
-// plane's name and addresses, the Service "kubernetes", loopback and what the user adds. All control planes have the
-// same, so that a client that follows a moving address is never refused.
+// APIServerNames returns the names of every API server, by which any client may reach it: the
+// endpoint and its VIP, every control plane's name and addresses, the Service "kubernetes",
+// loopback and the user's own. All control planes have the same names, so that a client that
+// follows a moving address is never refused.
 func (p *Plan) APIServerNames() Names {
 	var n Names
-	service := "kubernetes.default.svc"
-	n.add("kubernetes", "kubernetes.default", service, service+"."+p.DNSDomain, "localhost", p.EndpointHost)
+	const service = "kubernetes.default.svc"
+	n.add("kubernetes", "kubernetes.default", service, service+"."+p.DNSDomain)
+	n.add("localhost", p.EndpointHost)
 	n.add(p.Config.Spec.ControlPlane.APIServer.CertSANs...)
 	if p.VIP.IsValid() {
 		n.IPs = append(n.IPs, p.VIP)
@@ -38,19 +36,20 @@ func (p *Plan) APIServerNames() Names {
 	return n.sorted()
 }
 
-// EtcdNames are the names of the etcd member on m.
+// EtcdNames returns the names of the etcd member on m.
 func (m *Machine) EtcdNames() Names {
 	n := Names{DNS: []string{m.Name, "localhost"}, IPs: []netip.Addr{loopback4, loopback6}}
 	n.IPs = append(n.IPs, m.Addresses...)
 	return n.sorted()
 }
 
-// KubeletNames are the names of m's kubelet.
+// KubeletNames returns the names of m's kubelet.
 func (m *Machine) KubeletNames() Names {
 	n := Names{DNS: []string{m.Name}, IPs: slices.Clone(m.Addresses)}
 	return n.sorted()
 }
 
+// add adds names, each as an address if it is one.
 func (n *Names) add(names ...string) {
 	for _, name := range names {
 		if ip, err := netip.ParseAddr(name); err == nil {
@@ -61,6 +60,7 @@ func (n *Names) add(names ...string) {
 	}
 }
 
+// sorted returns the names in order and without repetition.
 func (n Names) sorted() Names {
 	slices.Sort(n.DNS)
 	slices.SortFunc(n.IPs, netip.Addr.Compare)

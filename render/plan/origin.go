@@ -2,32 +2,37 @@ package plan
 
 import "fmt"
 
-// Origin is who decides about a value: a field of the configuration, a part of kiln, or a part of kiln by a field.
+// Origin is the source of a value: a field of the configuration, a part of kiln, or a part of kiln
+// that follows a field.
 type Origin struct {
-	Field string // of the configuration, as in messages; it may be absent there, and its default then counts
+	// Field is the path of the field, as in messages. A field that is absent from the configuration
+	// has its default.
+	Field string
 	By    string // the part of kiln; empty if the field alone decides
 }
 
-// The parts of kiln that no field of the configuration decides about.
+// The parts of kiln that follow no field of the configuration.
 var (
 	Base = Origin{By: "base manifest of kiln"}
 	Kiln = Origin{By: "kiln"}
 )
 
-// ByRelease is who decides what differs between the minors of Kubernetes.
+// ByRelease is the origin of what differs between the minors of Kubernetes.
 func (p *Plan) ByRelease() Origin {
-	return Origin{Field: "kubernetesVersion", By: fmt.Sprintf("release table of Kubernetes 1.%d", p.Release.Minor)}
+	by := fmt.Sprintf("release table of Kubernetes 1.%d", p.Release.Minor)
+	return Origin{Field: "kubernetesVersion", By: by}
 }
 
-// ByProfile is who decides what the security profile brings.
+// ByProfile is the origin of what the security profile sets.
 func (p *Plan) ByProfile() Origin {
-	return Origin{Field: "security.profile", By: "security profile " + p.Config.Spec.Security.Profile}
+	profile := p.Config.Spec.Security.Profile
+	return Origin{Field: "security.profile", By: "security profile " + profile}
 }
 
-// BySystem is who decides what differs between operating systems.
+// BySystem is the origin of what differs between operating systems.
 func (m *Machine) BySystem() Origin {
 	return Origin{Field: m.Settings.Path("os"), By: "operating system " + m.System.Name}
 }
 
-// ByAddresses is who decides what follows from the machine's own addresses.
+// ByAddresses is the origin of what follows from the machine's own addresses.
 func (m *Machine) ByAddresses() Origin { return Origin{Field: m.Path + ".addresses"} }

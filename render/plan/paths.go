@@ -5,7 +5,8 @@ const (
 	KubernetesDir = "/etc/kubernetes"
 	ManifestsDir  = "/etc/kubernetes/manifests"
 	PKIDir        = "/etc/kubernetes/pki"
-	// EtcdPKIDir holds what only etcd reads, owned by its user: everything under PKIDir is root's (CIS 1.1.19).
+	// EtcdPKIDir holds what only etcd reads, owned by its user. Everything below PKIDir is root's
+	// (CIS 1.1.19).
 	EtcdPKIDir = "/etc/etcd/pki"
 	EtcdData   = "/var/lib/etcd"
 	KubeletDir = "/var/lib/kubelet"
@@ -45,12 +46,8 @@ const (
 	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
 )
 
-// Etcd's own user and group on the machines with a member (CIS 1.1.12). The number is theirs where
-// the document makes them; it is fixed so that pods can name it.
-const (
-	EtcdUser   = "etcd"
-	EtcdUserID = 2379
-)
+// EtcdUser is the name of etcd's own user and group on the machines with a member (CIS 1.1.12).
+const EtcdUser = "etcd"
 
 // Cert returns the paths of the certificate and key named base under PKIDir.
 func Cert(base string) (crt, key string) {

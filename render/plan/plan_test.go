@@ -16,18 +16,27 @@ import (
 	"kiln/render/target"
 )
 
-// parse returns the plan of a cluster of one control plane whose spec holds the lines.
+// Parts of a cluster.yaml: head stands before the spec's other lines, first begins its nodes.
+const (
+	head = `apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: test}
+spec:
+`
+	version = "  kubernetesVersion: v1.36.3\n"
+	debian  = "  machines: {os: debian}\n"
+	first   = "  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n"
+)
+
+// parse returns the plan of a cluster of one control plane. spec holds lines of its spec, nodes its
+// other nodes.
 func parse(t *testing.T, spec, nodes string) *plan.Plan {
 	t.Helper()
-	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n" + spec +
-		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + nodes
+	text := head + version + spec + first + nodes
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
-	p := plan.New(c)
-	return p
+	return plan.New(c)
 }
-
-const debian = "  machines: {os: debian}\n"
 
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
@@ -47,7 +56,9 @@ func TestEndpoint(t *testing.T) {
 			if row.endpoint != "" {
 				spec += fmt.Sprintf("  endpoint: %q\n", row.endpoint)
 			}
-			require.Equal(t, row.want, parse(t, spec, "").EndpointURL())
+			p := parse(t, spec, "")
+			require.Equal(t, row.want, p.EndpointURL())
+			require.Equal(t, strings.HasPrefix(name, "name"), p.EndpointIsName)
 		})
 	}
 }
@@ -55,9 +66,16 @@ func TestEndpoint(t *testing.T) {
 // TestNames: every name and address by which a client may reach an API server.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	p := parse(t, debian+"  endpoint: api.example.com\n  network: {dnsDomain: k8s.test}\n  controlPlane: {apiServer: {certSANs: [192.0.2.7, '*.example.com']}}\n", "")
+	p := parse(t, debian+`
+  endpoint: api.example.com
+  network: {dnsDomain: k8s.test}
+  controlPlane: {apiServer: {certSANs: [192.0.2.7, '*.example.com']}}
+`, "")
 	n := p.APIServerNames()
-	require.Equal(t, []string{"*.example.com", "api.example.com", "cp-1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.k8s.test", "localhost"}, n.DNS)
+	require.Equal(t, []string{
+		"*.example.com", "api.example.com", "cp-1", "kubernetes", "kubernetes.default",
+		"kubernetes.default.svc", "kubernetes.default.svc.k8s.test", "localhost",
+	}, n.DNS)
 	var ips []string
 	for _, ip := range n.IPs {
 		ips = append(ips, ip.String())
@@ -65,7 +83,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, []string{"10.0.0.11", "10.96.0.1", "127.0.0.1", "192.0.2.7", "::1"}, ips)
 }
 
-func value(args []config.Arg, name string) []string {
+// values returns the values of a flag, in its order.
+func values(args []config.Arg, name string) []string {
 	var out []string
 	for _, a := range args {
 		if a.Name == name {
@@ -75,44 +94,62 @@ func value(args []config.Arg, name string) []string {
 	return out
 }
 
-// TestExtraArgs: a flag of the user's replaces ours of that name, repeated ones all stay, and order is theirs.
+// TestExtraArgs: a flag of the user replaces kiln's of that name, all repetitions stay, and the
+// user's order stays.
 func TestExtraArgs(t *testing.T) {
 	t.Parallel()
-	p := parse(t, debian+"  controlPlane:\n    apiServer:\n      extraArgs:\n      - {name: authorization-mode, value: RBAC}\n      - {name: v, value: '2'}\n      - {name: v, value: '3'}\n", "")
+	p := parse(t, debian+`
+  controlPlane:
+    apiServer:
+      extraArgs:
+      - {name: authorization-mode, value: RBAC}
+      - {name: v, value: '2'}
+      - {name: v, value: '3'}
+`, "")
 	args := p.APIServerFlags(&p.Machines[0]).Args()
-	require.Equal(t, []string{"RBAC"}, value(args, "authorization-mode"))
-	require.Equal(t, []string{"2", "3"}, value(args, "v"))
+	require.Equal(t, []string{"RBAC"}, values(args, "authorization-mode"))
+	require.Equal(t, []string{"2", "3"}, values(args, "v"))
 	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
 }
 
-// TestRoles: what a kubelet registers with. A control plane's role it has from the hook, and a worker's kubelet may not write its own down
-// as it is.
+// TestRoles: the labels that a kubelet registers with. The hook sets a control plane's role; a
+// worker's kubelet has to write its roles in another spelling.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	p := parse(t, debian+"  network: {cni: none}\n  controlPlane: {machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n"+
-		"  workers: {machines: {labels: {node-role.kubernetes.io/worker: '', zone: a}}}\n"+
-		"  pools: [{name: disks, labels: {node-role.kubernetes.io/disk: ssd}}]\n", "  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n")
+	const controlPlane = "  controlPlane: " +
+		"{machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n"
+	p := parse(t, debian+controlPlane+`
+  network: {cni: none}
+  workers: {machines: {labels: {node-role.kubernetes.io/worker: '', zone: a}}}
+  pools: [{name: disks, labels: {node-role.kubernetes.io/disk: ssd}}]
+`, "  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n")
 	require.True(t, p.Roles)
 	for name, want := range map[string]struct{ labels, roles []string }{
-		"cp-1":  {},
-		"w-1":   {[]string{"role.kiln.dev/worker=,zone=a"}, []string{"worker="}},
-		"disks": {[]string{"role.kiln.dev/disk=ssd,role.kiln.dev/worker=,zone=a"}, []string{"disk=ssd", "worker="}},
+		"cp-1": {},
+		"w-1":  {[]string{"role.kiln.dev/worker=,zone=a"}, []string{"worker="}},
+		"disks": {
+			[]string{"role.kiln.dev/disk=ssd,role.kiln.dev/worker=,zone=a"},
+			[]string{"disk=ssd", "worker="},
+		},
 	} {
-		i := slices.IndexFunc(p.Machines, func(m plan.Machine) bool { return m.Name == name })
-		require.Equal(t, want.labels, value(p.KubeletFlags(&p.Machines[i]), "node-labels"), name)
-		require.Equal(t, want.roles, p.Machines[i].Roles(), name)
+		named := func(m plan.Machine) bool { return m.Name == name }
+		m := &p.Machines[slices.IndexFunc(p.Machines, named)]
+		require.Equal(t, want.labels, values(p.KubeletFlags(m), "node-labels"), name)
+		require.Equal(t, want.roles, m.Roles(), name)
 	}
-	require.False(t, parse(t, debian+"  controlPlane: {machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n", "").Roles)
+	require.False(t, parse(t, debian+controlPlane, "").Roles)
 }
 
-// TestRoutes: numbered machines fold into one line, and every machine gets the routes of all others and not its own.
+// TestRoutes: consecutive machines are one run, and every machine gets the routes of all others and
+// not its own.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	var nodes strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&nodes, "  - {name: w-%02d, role: worker, addresses: [10.0.0.%d]}\n", i, 21+i)
 	}
-	nodes.WriteString("  - {name: far, role: worker, addresses: [10.0.0.200], podCIDRs: [10.244.7.0/24]}\n")
+	nodes.WriteString("  - {name: far, role: worker, addresses: [10.0.0.200], " +
+		"podCIDRs: [10.244.7.0/24]}\n")
 	p := parse(t, debian, nodes.String())
 	routes := p.Routes()
 	require.Len(t, routes, 3)
@@ -146,67 +183,94 @@ func after(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// TestReleases: every known minor has its row, an unknown patch release uses it, and another minor does not get this far.
-func TestReleases(t *testing.T) {
+// TestImages: the images are those of the minor, whatever the patch release.
+func TestImages(t *testing.T) {
 	t.Parallel()
-	for version, etcd := range map[string]string{"v1.34.99": "3.6.5-0", "v1.35.0": "3.6.6-0", "v1.36.3": "3.6.8-0", "v1.37.12": "3.7.0-0"} {
-		text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: " + version +
-			"\n  machines: {os: debian}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n"
-		c, err := config.Parse("cluster.yaml", []byte(text), nil)
-		require.NoError(t, err)
-		p := plan.New(c)
-		require.Equal(t, "registry.k8s.io/etcd:"+etcd, p.Images[plan.Etcd])
-		require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[plan.APIServer])
-	}
-}
-
-// TestIdentity: what the user told of a machine's hardware is spelt as the machine spells it.
-func TestIdentity(t *testing.T) {
-	t.Parallel()
-	for _, mac := range []string{"52:54:00:AB:CD:EF", "52-54-00-ab-cd-ef", "5254.00AB.cdef", "525400abcdef"} {
-		p := parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], mac: '"+mac+"', productUUID: 4C4C4544-0042-3510-8054-B7C04F4E3232}\n")
-		for _, m := range p.Machines {
-			if m.Name == "w-1" {
-				require.Equal(t, "52:54:00:ab:cd:ef", m.MAC)
-				require.Equal(t, "4c4c4544-0042-3510-8054-b7c04f4e3232", m.ProductUUID)
-			}
+	for _, r := range target.Releases {
+		for _, patch := range []int{0, 99} {
+			version := fmt.Sprintf("v1.%d.%d", r.Minor, patch)
+			text := head + "  kubernetesVersion: " + version + "\n" + debian + first
+			c, err := config.Parse("cluster.yaml", []byte(text), nil)
+			require.NoError(t, err)
+			p := plan.New(c)
+			require.Equal(t, r, p.Release)
+			require.Equal(t, "registry.k8s.io/etcd:"+r.Etcd, p.Images[plan.Etcd])
+			require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[plan.APIServer])
 		}
 	}
 }
 
-// TestInterfacesReachTheMachine: a node may have interfaces wherever the platform's medium has room for them.
+// TestIdentity: MAC and UUID of a machine are spelt as the machine spells them.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	for _, mac := range []string{
+		"52:54:00:AB:CD:EF", "52-54-00-ab-cd-ef", "5254.00AB.cdef", "525400abcdef",
+	} {
+		p := parse(t, debian, `
+  - name: w-1
+    role: worker
+    addresses: [10.0.0.21]
+    mac: '`+mac+`'
+    productUUID: 4C4C4544-0042-3510-8054-B7C04F4E3232
+`)
+		m := p.Machines[1]
+		require.Equal(t, "w-1", m.Name)
+		require.Equal(t, "52:54:00:ab:cd:ef", m.MAC)
+		require.Equal(t, "4c4c4544-0042-3510-8054-b7c04f4e3232", m.ProductUUID)
+	}
+}
+
+// TestInterfacesReachTheMachine: a node may have interfaces wherever cloud-init reads them beside
+// the user-data.
 func TestInterfacesReachTheMachine(t *testing.T) {
 	t.Parallel()
 	for _, platform := range target.Platforms {
 		if platform.NetworkConfig {
-			parse(t, debian, "  - {name: w-1, role: worker, addresses: [10.0.0.21], platform: "+platform.Name+", interfaces: [{mac: 5254.0012.3456, dhcp4: true}]}\n")
+			p := parse(t, debian, `
+  - name: w-1
+    role: worker
+    addresses: [10.0.0.21]
+    platform: `+platform.Name+`
+    interfaces: [{mac: 5254.0012.3456, dhcp4: true}]
+`)
+			require.Equal(t, "enx525400123456", p.Machines[1].Interfaces[0].Name)
 		}
 	}
 }
 
-// TestNameSources: whom the configuration lets ask its platform for a name, that platform can be asked.
+// TestNameSources: the configuration lets a pool ask exactly those platforms that can be asked.
 func TestNameSources(t *testing.T) {
 	t.Parallel()
 	for _, platform := range target.Platforms {
-		text := "  network: {cni: none}\n  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n  pools:\n  - {name: blue, nodeName: metadata, platform: " + platform.Name + "}\n"
-		c, err := config.Parse("cluster.yaml", []byte("apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n"+debian+text), nil)
+		text := head + version + debian + "  network: {cni: none}\n" + first +
+			"  pools: [{name: blue, nodeName: metadata, platform: " + platform.Name + "}]\n"
+		c, err := config.Parse("cluster.yaml", []byte(text), nil)
 		if platform.NameSource == nil {
 			require.ErrorContains(t, err, "nodeName: metadata is for the platforms ", platform.Name)
 			continue
 		}
 		require.NoError(t, err)
-		p := plan.New(c)
-		require.NotEmpty(t, p.Machines[1].NameSource.URL)
+		require.Equal(t, platform.NameSource, plan.New(c).Machines[1].NameSource)
 	}
 }
 
-// TestEtcdMembers: who carries a member, and where the API servers find them.
+// TestEtcdMembers: which machines carry a member, and where the API servers find the members.
 func TestEtcdMembers(t *testing.T) {
 	t.Parallel()
 	const (
-		external = "  controlPlane: {etcd: {external: {endpoints: ['https://etcd.example.com:2379'], caFrom: a, certFrom: a, keyFrom: b}}}\n"
-		own      = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
-		second   = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
+		external = `
+  controlPlane:
+    etcd:
+      external:
+        endpoints: ['https://etcd.example.com:2379']
+        caFrom: a
+        certFrom: a
+        keyFrom: b
+`
+		second = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
+		own    = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
+		others = "  - {name: etcd-2, role: etcd, addresses: [10.0.0.32]}\n" +
+			"  - {name: etcd-3, role: etcd, addresses: [10.0.0.33]}\n"
 	)
 	for name, row := range map[string]struct {
 		spec, nodes string
@@ -214,17 +278,23 @@ func TestEtcdMembers(t *testing.T) {
 		servers     string
 	}{
 		"on control planes": {"", "", []string{"cp-1"}, "https://127.0.0.1:2379"},
-		"on machines of their own": {"  endpoint: api.example.com\n", second + own + "  - {name: etcd-2, role: etcd, addresses: [10.0.0.32]}\n  - {name: etcd-3, role: etcd, addresses: [10.0.0.33]}\n",
-			[]string{"etcd-1", "etcd-2", "etcd-3"}, "https://10.0.0.31:2379,https://10.0.0.32:2379,https://10.0.0.33:2379"},
-		"one":      {"  workers: {localBalancer: {}}\n", own, []string{"etcd-1"}, "https://10.0.0.31:2379"},
+		"on machines of their own": {
+			"  endpoint: api.example.com\n", second + own + others,
+			[]string{"etcd-1", "etcd-2", "etcd-3"},
+			"https://10.0.0.31:2379,https://10.0.0.32:2379,https://10.0.0.33:2379",
+		},
+		"one": {
+			"  workers: {localBalancer: {}}\n", own,
+			[]string{"etcd-1"}, "https://10.0.0.31:2379",
+		},
 		"external": {external, "", nil, "https://etcd.example.com:2379"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n" + debian + row.spec +
-				"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}\n" + row.nodes
+			text := head + version + debian + row.spec + first + row.nodes
 			c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{
-				"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n")}, "b": {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
+				"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n")},
+				"b": {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
 			})
 			require.NoError(t, err)
 			p := plan.New(c)
@@ -243,7 +313,8 @@ func TestEtcdMembers(t *testing.T) {
 					require.Empty(t, p.APIURL(m), m.Name)
 					continue
 				}
-				require.Contains(t, p.APIServerFlags(m).Args(), config.Arg{Name: "etcd-servers", Value: row.servers})
+				servers := config.Arg{Name: "etcd-servers", Value: row.servers}
+				require.Contains(t, p.APIServerFlags(m).Args(), servers)
 			}
 		})
 	}

@@ -12,9 +12,10 @@ import (
 // Variable is an environment variable of a program.
 type Variable struct{ Name, Value string }
 
-// ProxyVariables are the variables that tell a program of a proxy; none if there is no proxy. containerd and
-// Kubernetes are Go programs, for which the upper-case names suffice (net/http.ProxyFromEnvironment). The values are made of
-// URLs, names, addresses and commas: a unit, a shell and YAML take them as they are.
+// ProxyVariables returns the variables that tell a program to use a proxy; none without a proxy.
+// containerd and Kubernetes are Go programs, which need the upper-case names alone
+// (net/http.ProxyFromEnvironment). The values consist of URLs, names, addresses and commas, so that
+// a unit, a shell and YAML take them unquoted.
 func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 	https := cmp.Or(proxy.HTTPS, proxy.HTTP)
 	if https == "" {
@@ -24,15 +25,20 @@ func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 	if proxy.HTTP != "" {
 		out = append(out, Variable{"HTTP_PROXY", proxy.HTTP})
 	}
-	return append(out, Variable{"NO_PROXY", strings.Join(slices.Concat(p.direct, proxy.NoProxy), ",")})
+	noProxy := slices.Concat(p.direct, proxy.NoProxy)
+	return append(out, Variable{"NO_PROXY", strings.Join(noProxy, ",")})
 }
 
-// inside is what lies inside the cluster, as NO_PROXY has it: kubeadm only warns when the API server, a Service or a pod
-// would be reached through a proxy. Link-local are the metadata services of platforms. The nodes count by their networks,
-// since the API server asks every kubelet: a list of addresses would grow with the cluster, and change the API servers with
-// each new worker.
+// inside returns what lies inside the cluster, as NO_PROXY has it; kubeadm only warns when the API
+// server, a Service or a pod would be reached through a proxy. The link-local network holds the
+// metadata services of platforms. Nodes are there by their networks, since the API server connects
+// to every kubelet: a list of addresses would grow with the cluster, and each new worker would
+// change the API servers.
 func (p *Plan) inside() []string {
-	out := []string{"localhost", "127.0.0.1", "::1", "169.254.0.0/16", ".svc", "." + p.DNSDomain, p.EndpointHost}
+	out := []string{
+		"localhost", "127.0.0.1", "::1", "169.254.0.0/16",
+		".svc", "." + p.DNSDomain, p.EndpointHost,
+	}
 	if p.VIP.IsValid() && p.VIP.String() != p.EndpointHost {
 		out = append(out, p.VIP.String())
 	}
@@ -43,7 +49,8 @@ func (p *Plan) inside() []string {
 	return out
 }
 
-// networks are the networks of the machines, taken to be /24 and /64, in order.
+// networks returns the networks of the machines in order. Each machine is taken to be in a /24 and
+// a /64.
 func networks(machines []Machine) (out []netip.Prefix) {
 	for i := range machines {
 		for _, a := range machines[i].Addresses {

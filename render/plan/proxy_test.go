@@ -21,11 +21,22 @@ metadata: {name: prod}
 spec:
   kubernetesVersion: v1.36.3
   endpoint: api.prod.example.org
-  network: {podSubnets: [10.244.0.0/16, "fd00:10::/56"], serviceSubnets: [10.96.0.0/12, "fd00:20::/112"], dnsDomain: prod.internal}
-  controlPlane: {etcd: {external: {endpoints: ["https://etcd.example.org:2379", "https://[fd00:3::1]:2379"], caFrom: etcd.crt, certFrom: etcd.crt, keyFrom: etcd.key}}}
+  network:
+    podSubnets: [10.244.0.0/16, "fd00:10::/56"]
+    serviceSubnets: [10.96.0.0/12, "fd00:20::/112"]
+    dnsDomain: prod.internal
+  controlPlane:
+    etcd:
+      external:
+        endpoints: ["https://etcd.example.org:2379", "https://[fd00:3::1]:2379"]
+        caFrom: etcd.crt
+        certFrom: etcd.crt
+        keyFrom: etcd.key
   machines:
     os: flatcar
-    proxy: {http: "http://proxy.example.org:3128", noProxy: [.example.com, 192.0.2.0/24, "mirror.example.net:5000"]}
+    proxy:
+      http: "http://proxy.example.org:3128"
+      noProxy: [.example.com, 192.0.2.0/24, "mirror.example.net:5000"]
   nodes:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11, "fd00::11"]}
   - {name: w-1, role: worker, addresses: [10.0.7.21, "fd00:0:0:7::21"]}
@@ -35,16 +46,16 @@ spec:
 		"etcd.key": {Data: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")},
 	})
 	require.NoError(t, err)
-	p := plan.New(c)
-	return p
+	return plan.New(c)
 }
 
-// TestProxyVariables asks Go itself, as Kubernetes and containerd do. It is alone because net/http reads the environment
-// once in a process.
+// TestProxyVariables asks Go itself, as Kubernetes and containerd do. It runs alone because
+// net/http reads the environment once in a process.
 func TestProxyVariables(t *testing.T) {
 	p := behindProxy(t)
+	plain := regexp.MustCompile(`^[a-z0-9:/.,*-]+$`)
 	for _, v := range p.ProxyVariables(&p.Machines[0].Settings.Proxy) {
-		require.Regexp(t, regexp.MustCompile(`^[a-z0-9:/.,*-]+$`), v.Value, "nothing that a unit or a shell gives a meaning")
+		require.Regexp(t, plain, v.Value, "no character that a unit or a shell interprets")
 		t.Setenv(v.Name, v.Value)
 	}
 	rows := []struct {
@@ -88,15 +99,17 @@ func TestProxyVariablesNames(t *testing.T) {
 	t.Parallel()
 	p := behindProxy(t)
 	const one, other = "http://one.example.org:1", "http://other.example.org:2"
+	const httpOne, httpsOne = "HTTP_PROXY=" + one, "HTTPS_PROXY=" + one
+	const httpsOther = "HTTPS_PROXY=" + other
 	rows := []struct {
 		name  string
 		proxy config.Proxy
 		want  []string
 	}{
 		{"none", config.Proxy{}, nil},
-		{"http stands for both", config.Proxy{HTTP: one}, []string{"HTTPS_PROXY=" + one, "HTTP_PROXY=" + one}},
-		{"https alone", config.Proxy{HTTPS: one}, []string{"HTTPS_PROXY=" + one}},
-		{"both", config.Proxy{HTTP: one, HTTPS: other}, []string{"HTTPS_PROXY=" + other, "HTTP_PROXY=" + one}},
+		{"http stands for both", config.Proxy{HTTP: one}, []string{httpsOne, httpOne}},
+		{"https alone", config.Proxy{HTTPS: one}, []string{httpsOne}},
+		{"both", config.Proxy{HTTP: one, HTTPS: other}, []string{httpsOther, httpOne}},
 	}
 	for _, row := range rows {
 		var got []string

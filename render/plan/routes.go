@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Route is a run of consecutive machines: the i-th has its pods in Pods+i and answers at Via+i. One line stands for
-// many machines, so that a document does not grow with a cluster whose machines are numbered.
+// Route is a run of consecutive machines: the i-th has its pods in Pods+i and answers at Via+i. One
+// run stands for many machines, so that a document does not grow with a cluster whose machines have
+// consecutive addresses.
 type Route struct {
 	Pods  netip.Prefix
 	Via   netip.Addr
 	Count uint32
 }
 
-// Routes are the runs over all named machines, in the order of their pod CIDRs, family by family. IPv6 runs hold one machine
-// each: the shell on the machine counts in IPv4 only.
+// Routes returns the runs over all named machines, in the order of their pod CIDRs, family by
+// family. A run of IPv6 holds one machine: the shell on the machine counts in IPv4 only.
 func (p *Plan) Routes() []Route {
 	var all []Route
 	for family := range p.PodSubnets {
@@ -36,22 +37,24 @@ func (p *Plan) Routes() []Route {
 	return all
 }
 
-// follows says whether h is the machine after the last one of run.
+// follows reports whether h is the machine after the last one of run.
 func follows(run, h Route) bool {
 	if !h.Via.Is4() || run.Pods.Bits() != h.Pods.Bits() || !run.Via.Is4() {
 		return false
 	}
 	step := uint32(1) << (32 - run.Pods.Bits())
 	n := run.Count
-	return number(h.Via) == number(run.Via)+n && number(h.Pods.Addr()) == number(run.Pods.Addr())+n*step
+	return number(h.Via) == number(run.Via)+n &&
+		number(h.Pods.Addr()) == number(run.Pods.Addr())+n*step
 }
 
+// number returns an IPv4 address as a number.
 func number(a netip.Addr) uint32 {
 	b := a.As4()
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// Others returns routes without m itself: the run that holds m is cut in two.
+// Others returns routes without m itself: a run that holds m is divided into two.
 func Others(routes []Route, m *Machine) []Route {
 	out := make([]Route, 0, len(routes)+1)
 	for _, r := range routes {
@@ -70,7 +73,7 @@ func Others(routes []Route, m *Machine) []Route {
 	return out
 }
 
-// index returns m's place in the run, and whether it has one.
+// index returns m's place in the run, and whether m is in it.
 func (r Route) index(m *Machine) (uint32, bool) {
 	for _, a := range m.Addresses {
 		if !r.Via.Is4() {
@@ -92,6 +95,7 @@ func (r Route) at(i uint32) netip.Prefix {
 	return netip.PrefixFrom(addr(number(r.Pods.Addr())+i*step), r.Pods.Bits())
 }
 
+// addr returns the IPv4 address that a number stands for.
 func addr(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }

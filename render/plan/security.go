@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Configuration files of the API server, and where it writes its audit log. The folder is mounted whole, so that the API
-// server sees a file that was replaced.
+// Configuration files of the API server, and where it writes its audit log. The folder is mounted
+// as a whole, so that the API server sees a file that was replaced.
 const (
 	APIServerDir   = KubernetesDir + "/apiserver"
 	Admission      = APIServerDir + "/admission.yaml"
@@ -19,15 +19,15 @@ const (
 	AuditLog       = AuditDir + "/audit.log"
 )
 
-// How much audit log there may be: the file that is written and AuditFiles older ones, each of AuditMiB (CIS 1.2.18,
-// 1.2.19).
+// The limits of the audit log: the file that is being written and AuditFiles older ones, each of
+// AuditMiB (CIS 1.2.18, 1.2.19).
 const (
 	AuditFiles = 10
 	AuditMiB   = 100
 )
 
-// CipherSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption, which Go prefers too (CIS
-// 1.2.29). Those of TLS 1.3 cannot be chosen, and need not be.
+// CipherSuites are the suites of TLS 1.2 with forward secrecy and authenticated encryption, which
+// Go prefers too (CIS 1.2.29). Those of TLS 1.3 cannot be chosen, and need not be.
 var CipherSuites = []string{
 	"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
 	"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
@@ -37,7 +37,8 @@ var CipherSuites = []string{
 	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 }
 
-// KubeletCipherSuites are the same under the older names of the last two, the only ones that CIS 4.2.12 knows.
+// KubeletCipherSuites returns the same suites, the last two under their older names, which alone
+// CIS 4.2.12 knows.
 func KubeletCipherSuites() []string {
 	names := slices.Clone(CipherSuites)
 	for i := range names {
@@ -49,30 +50,27 @@ func KubeletCipherSuites() []string {
 // MinTLS is the oldest version of TLS that the servers of the cluster speak.
 const MinTLS = "VersionTLS12"
 
-// componentTLS are the flags of Kubernetes' own components for it.
-var componentTLS = flags{"tls-min-version": MinTLS, "tls-cipher-suites": strings.Join(CipherSuites, ",")}
-
-// Hardened says that the cluster has the profile cis.
-func (p *Plan) Hardened() bool { return p.Config.Spec.Security.Hardened() }
-
-// AdmissionControl says that the API server has settings for its admission plugins.
-func (p *Plan) AdmissionControl() bool {
-	return p.Hardened() || p.Config.Spec.Security.PodSecurity.Enforce != "privileged"
+// componentTLS are the flags for TLS of Kubernetes' own components.
+var componentTLS = flags{
+	"tls-min-version":   MinTLS,
+	"tls-cipher-suites": strings.Join(CipherSuites, ","),
 }
 
 // Forbidden is a way on the network that pods must not take.
 type Forbidden struct {
 	Pods  netip.Prefix
 	To    netip.Addr
-	Ports string // of TCP, as ip rule takes them: 80 or 54-65534
+	Ports string // of TCP, as ip rule takes them: 80, or 54-65534
 }
 
-// allButDNS are the ports of a metadata service that are closed: on some platforms its address answers DNS too, over TCP as well.
+// allButDNS are the closed ports of a metadata service. On some platforms its address answers DNS
+// as well, over TCP too.
 const allButDNS = "54-65534"
 
-// Forbidden are the ways from pods to the metadata service of m's platform, which would hand them m's document and the
-// platform's credentials, and to the platform's other services for the machine alone; none if the platform has no such
-// service or the configuration lets pods use it.
+// Forbidden returns the ways from pods to the metadata service of m's platform, which would hand
+// them m's document and the platform's credentials, and to the platform's other services for the
+// machine alone. There is none if the platform has no such service, or if the configuration lets
+// pods use it.
 func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 	if !m.Joins() || p.Config.Spec.Security.MetadataService != "deny" {
 		return nil
@@ -85,7 +83,8 @@ func (p *Plan) Forbidden(m *Machine) (out []Forbidden) {
 		}
 		for _, service := range m.Platform.Internal {
 			if service.Addr().Is4() == pods.Addr().Is4() {
-				out = append(out, Forbidden{pods, service.Addr(), strconv.Itoa(int(service.Port()))})
+				port := strconv.Itoa(int(service.Port()))
+				out = append(out, Forbidden{pods, service.Addr(), port})
 			}
 		}
 	}

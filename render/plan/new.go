@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"kiln/render/config"
+	"kiln/render/node"
+	"kiln/render/target"
+)
+
+// New returns the plan of c, which config.Parse has returned.
+func New(c *config.Cluster) *Plan {
+	spec, values := &c.Spec, c.Values()
+	release, _ := target.ReleaseOf(values.Minor) // Parse accepts the minors of that table alone
+	p := &Plan{
+		Config:         c,
+		Name:           c.Metadata.Name,
+		Version:        spec.KubernetesVersion,
+		Release:        release,
+		EndpointHost:   values.EndpointHost,
+		EndpointPort:   values.EndpointPort,
+		EndpointIsName: !values.EndpointAddress.IsValid(),
+		VIP:            values.VIP,
+		PodSubnets:     slices.Clone(values.PodSubnets),
+		ServiceSubnets: slices.Clone(values.ServiceSubnets),
+		NodeMasks:      spec.Network.NodeMaskSizes,
+		DNSDomain:      spec.Network.DNSDomain,
+		OnlineSigning:  spec.Certificates.Signing == "online",
+	}
+	p.imageSteps = []map[string]string{
+		images(target.KubernetesRegistry, p.Version, release, nil),
+		images(spec.ImageRepository, p.Version, release, nil),
+		images(spec.ImageRepository, p.Version, release, spec.Images),
+	}
+	p.Images = p.imageSteps[len(p.imageSteps)-1]
+	for _, s := range p.ServiceSubnets {
+		p.ServiceIPs = append(p.ServiceIPs, nth(s, 1))
+	}
+	p.DNSAddress = nth(p.ServiceSubnets[0], 10)
+	if balancer := spec.Workers.LocalBalancer; balancer != nil {
+		p.BalancerPort = balancer.Port
+	}
+	p.addMachines()
+	p.direct = p.inside()
+	return p
+}
+
+// addMachines adds all nodes and pools, and what follows from all of them together.
+func (p *Plan) addMachines() {
+	c := p.Config
+	for i := range c.Spec.Nodes {
+		p.Machines = append(p.Machines, named(c, i))
+	}
+	for i := range c.Spec.Pools {
+		p.Machines = append(p.Machines, pool(c, i))
+	}
+	slices.SortFunc(p.Machines, func(a, b Machine) int {
+		if a.Pool != b.Pool {
+			if b.Pool {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	carriers := node.ControlPlane
+	if slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Role == node.Etcd }) {
+		carriers = node.Etcd
+	}
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		p.Tokens = p.Tokens || m.Token
+		p.Roles = p.Roles || len(m.Roles()) > 0
+		m.EtcdMember = m.Role == carriers && c.Spec.ControlPlane.Etcd.External == nil
+		if m.ControlPlane() {
+			p.ControlPlanes = append(p.ControlPlanes, i)
+		}
+		if m.EtcdMember {
+			p.EtcdMembers = append(p.EtcdMembers, i)
+		}
+	}
+}
+
+// named returns the machine of the i-th node.
+func named(c *config.Cluster, i int) Machine {
+	n, values := &c.Spec.Nodes[i], &c.Values().Nodes[i]
+	m := machine(c, n.Name, n.Role, c.EffectiveNode(i))
+	m.Path = fmt.Sprintf("nodes[%d]", i)
+	m.Patches = n.Patches
+	m.MAC, m.ProductUUID = values.MAC, values.ProductUUID
+	m.Token = m.Joins() && m.Settings.Identity == "token"
+	m.Addresses = slices.Clone(values.Addresses)
+	m.PodCIDRs = slices.Clone(values.PodCIDRs)
+	m.Interfaces = interfaces(n.Interfaces, values.Interfaces)
+	return m
+}
+
+// pool returns the machine that stands for those of the i-th pool.
+func pool(c *config.Cluster, i int) Machine {
+	n := &c.Spec.Pools[i]
+	m := machine(c, n.Name, node.Worker, c.EffectivePool(i))
+	m.Path = fmt.Sprintf("pools[%d]", i)
+	m.Patches = n.Patches
+	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
+	if n.NodeName == "metadata" {
+		m.NameSource = m.Platform.NameSource
+	}
+	values := c.Values()
+	m.NodeAddress = nodeAddress(
+		values.PodSubnets, n.NodeAddress.Interface, values.Pools[i].Networks)
+	return m
+}
+
+// nodeAddress returns where a pool's machines have the addresses of their Nodes, one entry for each
+// family of the pods.
+func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out []string) {
+	for _, subnet := range pods {
+		is4 := subnet.Addr().Is4()
+		words := []string{map[bool]string{true: "-4", false: "-6"}[is4]}
+		if nic != "" {
+			words = append(words, "dev", nic)
+		}
+		for _, p := range networks {
+			if p.Addr().Is4() == is4 {
+				words = append(words, "to", p.String())
+			}
+		}
+		out = append(out, strings.Join(words, ","))
+	}
+	return out
+}
+
+// machine returns a machine with what follows from its settings.
+func machine(c *config.Cluster, name, role string, settings config.Effective) Machine {
+	system, _ := target.SystemNamed(settings.OS)
+	platform, _ := target.PlatformNamed(settings.Platform)
+	return Machine{
+		Name: name, Role: role, Settings: settings, System: system, Platform: platform,
+		KubeletMinor: c.KubeletMinor(&settings),
+	}
+}

@@ -1,0 +1,21 @@
+package target
+
+// Ports of the control plane, of the kubelet and of kube-proxy (kubernetes.io: "Ports and
+// Protocols").
+const (
+	APIServerPort      = 6443
+	EtcdClientPort     = 2379
+	EtcdPeerPort       = 2380
+	EtcdMetricsPort    = 2381
+	KubeletHealthPort  = 10248
+	ProxyMetricsPort   = 10249
+	KubeletPort        = 10250
+	KubeletReadPort    = 10255
+	ProxyHealthPort    = 10256
+	ManagerPort        = 10257
+	SchedulerPort      = 10259
+	FirstNodePort      = 30000
+	LastNodePort       = 32767
+	VIPMetricsPort     = 2112 // of kube-vip
+	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
+)
