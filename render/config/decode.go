@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // decoder fills the types from a YAML document. It walks the document itself, so that each problem
@@ -18,7 +20,7 @@ type decoder struct {
 
 // value decodes n into v, which f describes. If something does not fit, value reports it and leaves
 // v as it is, or with what could be read of a list or map.
-func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *where) {
+func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
 	if !d.plain(n, at) {
 		return
 	}
@@ -57,7 +59,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *where) {
 
 // plain reports an alias, an anchor, a tag, and a value that is nested too deeply. ok reports
 // whether the value can be read all the same.
-func (d decoder) plain(n *yaml.Node, at *where) (ok bool) {
+func (d decoder) plain(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 	if n.Anchor != "" {
 		d.softAt(n, at, "anchors (&%s) are not allowed; remove it", n.Anchor)
 	}
@@ -72,7 +74,7 @@ func (d decoder) plain(n *yaml.Node, at *where) (ok bool) {
 	case n.Style == 0 && d.beginsWith(n, '!'):
 		d.breakAt(n, at, noTag, "!")
 		return false
-	case at.depth() > maxDepth:
+	case at.Depth() > maxDepth:
 		d.breakAt(n, at, "is nested too deeply; at most %d levels are read", maxDepth)
 		return false
 	}
@@ -97,7 +99,7 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 }
 
 // wrongKind reports a value of another kind than want, such as a list where a map belongs.
-func (d decoder) wrongKind(n *yaml.Node, want string, at *where) {
+func (d decoder) wrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
 	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!null" {
 		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
 		return
@@ -107,7 +109,7 @@ func (d decoder) wrongKind(n *yaml.Node, want string, at *where) {
 
 // pairs calls f for every key of a map that is a plain string and occurs for the first time. It
 // reports the others.
-func (d decoder) pairs(n *yaml.Node, at *where, f func(key, value *yaml.Node, at *where)) {
+func (d decoder) pairs(n *yaml.Node, at *yamlpath.Location, f func(key, value *yaml.Node, at *yamlpath.Location)) {
 	if count := len(n.Content) / 2; count > maxKeys {
 		d.breakAt(n, at, "has %d keys; at most %d are read", count, maxKeys)
 		return
@@ -115,7 +117,7 @@ func (d decoder) pairs(n *yaml.Node, at *where, f func(key, value *yaml.Node, at
 	earlier := newEarlierKeys(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		here := &where{up: at, name: key.Value, line: key.Line, column: key.Column}
+		here := at.KeyNode(key)
 		first := earlier.find(i)
 		switch {
 		case key.Kind == yaml.AliasNode:
@@ -145,7 +147,7 @@ func (d decoder) pairs(n *yaml.Node, at *where, f func(key, value *yaml.Node, at
 }
 
 // badKey reports a key that names no field. The other keys of its map are read all the same.
-func (d decoder) badKey(key *yaml.Node, in *where, format string, args ...any) {
+func (d decoder) badKey(key *yaml.Node, in *yamlpath.Location, format string, args ...any) {
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
 }
 
@@ -184,7 +186,7 @@ func (k *earlierKeys) find(i int) *yaml.Node {
 }
 
 // fields decodes a map with known keys into a struct.
-func (d decoder) fields(n *yaml.Node, v reflect.Value, at *where) {
+func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.MappingNode {
 		d.wrongKind(n, kindMap, at)
 		return
@@ -192,13 +194,15 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *where) {
 	known := structs[v.Type()]
 	var set fieldSet
 	var present uint64
-	d.pairs(n, at, func(key, value *yaml.Node, here *where) {
+	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
 		f := known.byName[key.Value]
 		if f == nil {
 			d.unknown(key, known, here)
 			return
 		}
-		here.hidden = f.name == "spec" && at.up == nil
+		if f.name == "spec" && at.Parent() == nil {
+			here.Omit()
+		}
 		present |= 1 << f.number
 		if f.machine >= 0 {
 			set |= 1 << f.machine
@@ -233,8 +237,8 @@ func machineOf(v reflect.Value) *Machine {
 }
 
 // missing reports a required key that the map n does not have.
-func (d decoder) missing(n *yaml.Node, f *field, at *where) {
-	if d.isHidden(at.key(f.name)) {
+func (d decoder) missing(n *yaml.Node, f *field, at *yamlpath.Location) {
+	if d.isHidden(at.Key(f.name)) {
 		return
 	}
 	remedy := "write it like " + f.name + ": " + f.example
@@ -246,12 +250,12 @@ func (d decoder) missing(n *yaml.Node, f *field, at *where) {
 	case f.example == "":
 		remedy = "it is required"
 	}
-	here := &where{up: at, name: f.name, line: at.line, column: at.column}
+	here := at.MissingKey(f.name)
 	d.breakAt(n, here, "missing; %s", remedy)
 }
 
 // zero reports a zero value that would be taken for an absent one and become the default.
-func (d decoder) zero(n *yaml.Node, f *field, at *where) {
+func (d decoder) zero(n *yaml.Node, f *field, at *yamlpath.Location) {
 	if d.isHidden(at) {
 		return
 	}
@@ -274,7 +278,7 @@ func zeroText(n *yaml.Node) string {
 func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def == "false" }
 
 // list decodes a list.
-func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *where) {
+func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
 	if n.Kind != yaml.SequenceNode {
 		d.wrongKind(n, kindList, at)
 		return
@@ -287,7 +291,7 @@ func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *where) {
 	}
 	s := reflect.MakeSlice(v.Type(), count, count)
 	for i := range count {
-		d.value(n.Content[i], s.Index(i), f, at.at(i))
+		d.value(n.Content[i], s.Index(i), f, at.Index(i))
 	}
 	v.Set(s)
 }

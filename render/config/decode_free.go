@@ -5,16 +5,18 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // strings decodes a map with free keys whose values are strings.
-func (d decoder) strings(n *yaml.Node, v reflect.Value, at *where) {
+func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.MappingNode {
 		d.wrongKind(n, kindMap, at)
 		return
 	}
 	m := make(map[string]string, len(n.Content)/2)
-	d.pairs(n, at, func(key, value *yaml.Node, here *where) {
+	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
 		if !d.freeKey(key, here) || !d.plain(value, here) {
 			return
 		}
@@ -27,7 +29,7 @@ func (d decoder) strings(n *yaml.Node, v reflect.Value, at *where) {
 
 // freeKey reports a key that some parsers do not read as a string. ok reports whether it can be
 // used.
-func (d decoder) freeKey(key *yaml.Node, at *where) (ok bool) {
+func (d decoder) freeKey(key *yaml.Node, at *yamlpath.Location) (ok bool) {
 	if key.Style != 0 || key.ShortTag() == "!!str" && !booleanWord.MatchString(key.Value) {
 		return d.characters(key, at)
 	}
@@ -39,11 +41,11 @@ func (d decoder) freeKey(key *yaml.Node, at *where) (ok bool) {
 // free decodes a value of a field that belongs to another program: any YAML that all parsers read
 // in the same way. Maps become map[string]any, lists []any, scalars string, int64, float64, bool or
 // nil.
-func (d decoder) free(n *yaml.Node, at *where) any {
+func (d decoder) free(n *yaml.Node, at *yamlpath.Location) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		d.pairs(n, at, func(key, value *yaml.Node, here *where) {
+		d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
 			if d.freeKey(key, here) && d.plain(value, here) {
 				m[key.Value] = d.free(value, here)
 			}
@@ -52,7 +54,7 @@ func (d decoder) free(n *yaml.Node, at *where) any {
 	case yaml.SequenceNode:
 		s := make([]any, len(n.Content))
 		for i, c := range n.Content {
-			if here := at.at(i); d.plain(c, here) {
+			if here := at.Index(i); d.plain(c, here) {
 				s[i] = d.free(c, here)
 			}
 		}
@@ -63,7 +65,7 @@ func (d decoder) free(n *yaml.Node, at *where) any {
 
 // freeScalar decodes a scalar of a free value. It returns the string in the file if it reports a
 // problem.
-func (d decoder) freeScalar(n *yaml.Node, at *where) any {
+func (d decoder) freeScalar(n *yaml.Node, at *yamlpath.Location) any {
 	if n.Style != 0 {
 		d.characters(n, at)
 		return n.Value

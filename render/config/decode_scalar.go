@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/credential"
 	"kiln/render/suggest"
+	"kiln/render/yamlpath"
 )
 
 // Notations of a plain scalar that every YAML parser reads as a number.
@@ -26,7 +27,7 @@ var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|of
 
 // string returns the string that n is. ok reports whether n is one. A number is reported, and ok is
 // true all the same: the check of the field may know better what is wrong.
-func (d decoder) string(n *yaml.Node, at *where) (s string, ok bool) {
+func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool) {
 	if n.Kind != yaml.ScalarNode {
 		d.wrongKind(n, kindString, at)
 		return "", false
@@ -48,7 +49,7 @@ func (d decoder) string(n *yaml.Node, at *where) (s string, ok bool) {
 
 // characters reports credentials and control characters, which escapes can bring into a string. ok
 // reports whether the string can be used all the same.
-func (d decoder) characters(n *yaml.Node, at *where) (ok bool) {
+func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 	const problem = "holds %s; secrets stand in the bundle, " +
 		"or in a file named by contentFrom with secret: true"
 	switch found, has := credential.Find([]byte(n.Value)); {
@@ -71,7 +72,7 @@ func (d decoder) characters(n *yaml.Node, at *where) (ok bool) {
 var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // allowed reports a value that is not one of the allowed values of its field, if it has some.
-func (d decoder) allowed(n *yaml.Node, s string, f *field, at *where) {
+func (d decoder) allowed(n *yaml.Node, s string, f *field, at *yamlpath.Location) {
 	if len(f.enum) == 0 || slices.Contains(f.enum, s) {
 		return
 	}
@@ -89,7 +90,7 @@ func (d decoder) allowed(n *yaml.Node, s string, f *field, at *where) {
 }
 
 // bool decodes true or false.
-func (d decoder) bool(n *yaml.Node, v reflect.Value, at *where) {
+func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.wrongKind(n, kindBoolean, at)
 		return
@@ -104,7 +105,7 @@ func (d decoder) bool(n *yaml.Node, v reflect.Value, at *where) {
 }
 
 // int decodes a whole number in decimal digits.
-func (d decoder) int(n *yaml.Node, v reflect.Value, at *where) {
+func (d decoder) int(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.wrongKind(n, kindNumber, at)
 		return
@@ -140,7 +141,7 @@ func shown(n *yaml.Node) string {
 }
 
 // duration decodes a Duration.
-func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *where) {
+func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamlpath.Location) {
 	span, err := time.ParseDuration(s)
 	if err != nil {
 		d.breakAt(n, at, "%s is not a duration; "+

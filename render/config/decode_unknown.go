@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln/render/suggest"
+	"kiln/render/yamlpath"
 )
 
 const (
@@ -22,7 +23,7 @@ var secretKey = regexp.MustCompile(
 	`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
 
 // unknown reports a key that is not one of the known ones, with the best guess at what was meant.
-func (d decoder) unknown(key *yaml.Node, known *fieldList, at *where) {
+func (d decoder) unknown(key *yaml.Node, known *fieldList, at *yamlpath.Location) {
 	if len(d.found) > maxProblems {
 		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")
@@ -51,7 +52,7 @@ func (d decoder) unknown(key *yaml.Node, known *fieldList, at *where) {
 	}
 	if near != "" {
 		// The right key is known, so a second message that it is missing would not help.
-		d.hide(at.up.key(near).String())
+		d.hide(at.Parent().Key(near).String())
 	}
 	d.breakAt(key, at, "unknown field; %s", hint)
 }

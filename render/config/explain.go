@@ -141,7 +141,7 @@ func asDocument(v any) yamlpath.Document {
 func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	root := c.source.root
 	written, effective := yamlpath.NewDocument(root), asDocument(c)
-	if parseWhere(root, path).inSpec() {
+	if inSpec(path) {
 		written, _ = written.Member("spec")
 		effective, _ = effective.Member("spec")
 	}
@@ -226,8 +226,8 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 // layerDocument returns the settings of one layer as the configuration has them.
 func (c *Cluster) layerDocument(layer *Effective) yamlpath.Document {
 	if layer.Layer != layerDefault && c.source != nil {
-		at := parseWhere(c.source.root, layer.Layer)
-		if n, _ := find(c.source.root, at); n != nil {
+		at := locate(c.source.root, layer.Layer)
+		if n, _ := yamlpath.Find(c.source.root, at); n != nil {
 			return yamlpath.NewDocument(n)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"kiln/render/credential"
+	"kiln/render/yamlpath"
 )
 
 // What to do about a credential in a file of the user, by the field that names the file.
@@ -24,7 +25,7 @@ const (
 // exposed reports a file with a credential that people would see, in the review twin or on the
 // machine. todo says what to do about it. "" allows credentials here, except the bundle of this
 // cluster: no machine may have that.
-func (l *loader) exposed(name, todo string, at *where) {
+func (l *loader) exposed(name, todo string, at *yamlpath.Location) {
 	content, read := l.source.texts[cleanPath(name)]
 	if !read || l.isHidden(at) {
 		return
@@ -43,7 +44,7 @@ func (l *loader) exposed(name, todo string, at *where) {
 
 // exposedFolder reports a file of an add-on's folder that is the bundle of this cluster. Other
 // credentials are allowed there, because they may become a Secret.
-func (l *loader) exposedFolder(name string, at *where) {
+func (l *loader) exposedFolder(name string, at *yamlpath.Location) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
 		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
 		if ok && found.Bundle == l.cluster {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kiln/render/credential"
+	"kiln/render/yamlpath"
 )
 
 // The most bytes of a file, and of all files of a folder, that cluster.yaml names.
@@ -42,73 +43,73 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	}
 	l.source.texts = map[string][]byte{}
 	l.source.folders = map[string]map[string][]byte{}
-	_, spec := top()
+	_, spec := locations()
 
-	controlPlane, workers := spec.key("controlPlane"), spec.key("workers")
-	etcd := controlPlane.key("etcd")
+	controlPlane, workers := spec.Key("controlPlane"), spec.Key("workers")
+	etcd := controlPlane.Key("etcd")
 
-	l.machine(&c.Spec.Machines, spec.key("machines"))
-	l.machine(&c.Spec.ControlPlane.Machines, controlPlane.key("machines"))
-	l.machine(&c.Spec.ControlPlane.Etcd.Machines, etcd.key("machines"))
-	l.machine(&c.Spec.Workers.Machines, workers.key("machines"))
-	l.patches(c.Spec.Patches, spec.key("patches"))
-	l.patches(c.Spec.ControlPlane.Patches, controlPlane.key("patches"))
-	l.patches(c.Spec.Workers.Patches, workers.key("patches"))
+	l.machine(&c.Spec.Machines, spec.Key("machines"))
+	l.machine(&c.Spec.ControlPlane.Machines, controlPlane.Key("machines"))
+	l.machine(&c.Spec.ControlPlane.Etcd.Machines, etcd.Key("machines"))
+	l.machine(&c.Spec.Workers.Machines, workers.Key("machines"))
+	l.patches(c.Spec.Patches, spec.Key("patches"))
+	l.patches(c.Spec.ControlPlane.Patches, controlPlane.Key("patches"))
+	l.patches(c.Spec.Workers.Patches, workers.Key("patches"))
 	for i := range c.Spec.Nodes {
-		at := spec.key("nodes").at(i)
+		at := spec.Key("nodes").Index(i)
 		l.machine(&c.Spec.Nodes[i].Machine, at)
-		l.patches(c.Spec.Nodes[i].Patches, at.key("patches"))
+		l.patches(c.Spec.Nodes[i].Patches, at.Key("patches"))
 	}
 	for i := range c.Spec.Pools {
-		at := spec.key("pools").at(i)
+		at := spec.Key("pools").Index(i)
 		l.machine(&c.Spec.Pools[i].Machine, at)
-		l.patches(c.Spec.Pools[i].Patches, at.key("patches"))
+		l.patches(c.Spec.Pools[i].Patches, at.Key("patches"))
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
-		at := etcd.key("external")
-		l.text(ext.CAFrom, certAlone, at.key("caFrom"))
-		l.text(ext.CertFrom, certAlone, at.key("certFrom"))
-		l.secret(ext.KeyFrom, true, "", at.key("keyFrom"))
+		at := etcd.Key("external")
+		l.text(ext.CAFrom, certAlone, at.Key("caFrom"))
+		l.text(ext.CertFrom, certAlone, at.Key("certFrom"))
+		l.secret(ext.KeyFrom, true, "", at.Key("keyFrom"))
 	}
 	for i, a := range c.Spec.Addons {
-		l.addon(a.Path, spec.key("addons").at(i).key("path"))
+		l.addon(a.Path, spec.Key("addons").Index(i).Key("path"))
 	}
 }
 
 // machine reads the files that the settings of a layer name.
-func (l *loader) machine(m *Machine, at *where) {
+func (l *loader) machine(m *Machine, at *yamlpath.Location) {
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
-			l.secret(f.ContentFrom, f.Secret, markIt, at.key("files").at(i).key("contentFrom"))
+			l.secret(f.ContentFrom, f.Secret, markIt, at.Key("files").Index(i).Key("contentFrom"))
 		}
 	}
 	for i, u := range m.Units {
 		if u.ContentFrom != "" {
-			l.text(u.ContentFrom, fileForUnit, at.key("units").at(i).key("contentFrom"))
+			l.text(u.ContentFrom, fileForUnit, at.Key("units").Index(i).Key("contentFrom"))
 		}
 	}
 	if from := m.Delivery.CAFrom; from != "" {
-		l.text(from, certAlone, at.key("delivery").key("caFrom"))
+		l.text(from, certAlone, at.Key("delivery").Key("caFrom"))
 	}
-	l.scripts(m.PreBoot, at.key("preBoot"))
-	l.scripts(m.PostBoot, at.key("postBoot"))
+	l.scripts(m.PreBoot, at.Key("preBoot"))
+	l.scripts(m.PostBoot, at.Key("postBoot"))
 }
 
 // scripts reads the files that scripts name.
-func (l *loader) scripts(scripts []Script, at *where) {
+func (l *loader) scripts(scripts []Script, at *yamlpath.Location) {
 	for i, s := range scripts {
 		if s.ContentFrom != "" {
-			l.secret(s.ContentFrom, s.Secret, markScript, at.at(i).key("contentFrom"))
+			l.secret(s.ContentFrom, s.Secret, markScript, at.Index(i).Key("contentFrom"))
 		}
 	}
 }
 
 // patches reads the files that patches name.
-func (l *loader) patches(patches []Patch, at *where) {
+func (l *loader) patches(patches []Patch, at *yamlpath.Location) {
 	for i, p := range patches {
 		if p.PatchFrom != "" {
 			// The patch may be for a Secret. Package check looks at the patched objects.
-			l.text(p.PatchFrom, "", at.at(i).key("patchFrom"))
+			l.text(p.PatchFrom, "", at.Index(i).Key("patchFrom"))
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (l *loader) patches(patches []Patch, at *where) {
 // secret reads one file that may contain a secret. If secrets may be missing and this one is, then
 // nothing more of the field is reported. todo says what to do about a credential in a file that is
 // not marked as a secret.
-func (l *loader) secret(name string, secret bool, todo string, at *where) {
+func (l *loader) secret(name string, secret bool, todo string, at *yamlpath.Location) {
 	if secret && l.public && checkName(name) == nil && l.dir != nil {
 		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {
 			l.hide(at.String())
@@ -130,7 +131,7 @@ func (l *loader) secret(name string, secret bool, todo string, at *where) {
 }
 
 // text reads one file. todo says what to do about a credential in it; "" allows one.
-func (l *loader) text(name, todo string, at *where) {
+func (l *loader) text(name, todo string, at *yamlpath.Location) {
 	l.once("text", name, at, func(clean string, info fs.FileInfo) error {
 		if info.IsDir() {
 			return errors.New("is a folder; name a file")
@@ -145,7 +146,7 @@ func (l *loader) text(name, todo string, at *where) {
 }
 
 // addon reads one file, or all files of a folder with a kustomization.
-func (l *loader) addon(name string, at *where) {
+func (l *loader) addon(name string, at *yamlpath.Location) {
 	l.once("addon", name, at, func(clean string, info fs.FileInfo) error {
 		if !info.IsDir() {
 			data, err := readFile(l.dir, clean, info)
@@ -166,7 +167,7 @@ func (l *loader) addon(name string, at *where) {
 
 // once reads a file where its name occurs for the first time, and reports the error wherever the
 // name occurs. The same name may fail as one kind of file and not as another.
-func (l *loader) once(kind, name string, at *where, read readFunc) {
+func (l *loader) once(kind, name string, at *yamlpath.Location, read readFunc) {
 	if l.isHidden(at) {
 		return
 	}

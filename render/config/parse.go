@@ -7,6 +7,8 @@ import (
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // Parse turns the bytes of a cluster.yaml into a Cluster that has all defaults and is valid. The
@@ -38,7 +40,7 @@ func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	}
 	r.root = root
 	c := &Cluster{source: &source{name: name, root: root}}
-	at, _ := top()
+	at, _ := locations()
 	d := decoder{reporter: r}
 	if lostTag.Match(data) {
 		d.lines = bytes.Split(bytes.TrimPrefix(data, []byte(byteOrderMark)), []byte("\n"))
@@ -63,12 +65,12 @@ var lostTag = regexp.MustCompile(`(?m)[:\[{,-][ \t]+![ \t\r\n]`)
 
 // isOurs reports whether the document has the apiVersion and kind of a Cluster. If it is of another
 // program or of a newer release, that is its only problem.
-func isOurs(root *yaml.Node, d decoder, at *where) bool {
+func isOurs(root *yaml.Node, d decoder, at *yamlpath.Location) bool {
 	before := len(d.found)
 	fields := structs[reflect.TypeFor[Cluster]()]
 	for _, key := range []string{"apiVersion", "kind"} {
-		here := at.key(key)
-		if n, _ := find(root, here); n != nil && n.Kind == yaml.ScalarNode {
+		here := at.Key(key)
+		if n, _ := yamlpath.Find(root, here); n != nil && n.Kind == yaml.ScalarNode {
 			if s, ok := d.string(n, here); ok {
 				d.allowed(n, s, fields.byName[key], here)
 			}

@@ -56,8 +56,8 @@ func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
 	if c.source == nil {
 		return p
 	}
-	at := parseWhere(c.source.root, field)
-	n, _ := find(c.source.root, at)
+	at := locate(c.source.root, field)
+	n, _ := yamlpath.Find(c.source.root, at)
 	if n == nil {
 		p.By = byDefault
 		if by != "" {
@@ -66,7 +66,7 @@ func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
 		return p
 	}
 	p.File = c.source.name
-	p.Line, p.Column = position(c.source.root, at)
+	p.Line, p.Column = yamlpath.Position(c.source.root, at)
 	if line, column, steps := yamlpath.NewDocument(n).Position(below); steps > 0 {
 		p.Line, p.Column = line, column
 	}
@@ -85,12 +85,12 @@ func (c *Cluster) TextPlace(entry, inline, from string, line, column int) Place 
 	if c.source == nil {
 		return Place{Field: entry}
 	}
-	if n, _ := find(c.source.root, parseWhere(c.source.root, entry+"."+from)); n != nil {
+	if n, _ := yamlpath.Find(c.source.root, locate(c.source.root, entry+"."+from)); n != nil {
 		return Place{File: n.Value, Line: line, Column: column, Field: entry}
 	}
 	p := c.Place(entry+"."+inline, "", nil)
 	p.Field = entry
-	n, _ := find(c.source.root, parseWhere(c.source.root, entry+"."+inline))
+	n, _ := yamlpath.Find(c.source.root, locate(c.source.root, entry+"."+inline))
 	if n != nil && line > 0 && n.Style&yaml.LiteralStyle != 0 {
 		p.Line, p.Column = n.Line+line, 0
 	}

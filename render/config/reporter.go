@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // maxProblems is how many problems of a file are shown. The others are counted: a file with so many
@@ -37,13 +39,13 @@ func (r *reporter) add(line, column int, path, message string) {
 }
 
 // breakAt reports that the value n cannot be read, and hides the field.
-func (r *reporter) breakAt(n *yaml.Node, at *where, format string, args ...any) {
+func (r *reporter) breakAt(n *yaml.Node, at *yamlpath.Location, format string, args ...any) {
 	path := at.String()
 	if i, ok := r.soft[path]; ok {
 		r.found[i].Message = fmt.Sprintf(format, args...)
 		delete(r.soft, path)
 	} else {
-		line, column := at.place(n)
+		line, column := at.Position(n)
 		r.add(line, column, path, fmt.Sprintf(format, args...))
 	}
 	r.hide(path)
@@ -58,18 +60,18 @@ func (r *reporter) hide(path string) {
 }
 
 // softAt reports a notation problem at n. A later problem with the value itself replaces it.
-func (r *reporter) softAt(n *yaml.Node, at *where, format string, args ...any) {
+func (r *reporter) softAt(n *yaml.Node, at *yamlpath.Location, format string, args ...any) {
 	path := at.String()
 	if r.soft == nil {
 		r.soft = map[string]int{}
 	}
 	r.soft[path] = len(r.found)
-	line, column := at.place(n)
+	line, column := at.Position(n)
 	r.add(line, column, path, fmt.Sprintf(format, args...))
 }
 
 // report reports a problem of a field, unless the field is hidden.
-func (r *reporter) report(at *where, format string, args ...any) {
+func (r *reporter) report(at *yamlpath.Location, format string, args ...any) {
 	path := at.String()
 	if r.isHidden(at) {
 		return
@@ -80,16 +82,16 @@ func (r *reporter) report(at *where, format string, args ...any) {
 		delete(r.soft, path)
 		return
 	}
-	line, column := position(r.root, at)
+	line, column := yamlpath.Position(r.root, at)
 	r.add(line, column, path, message)
 }
 
 // isHidden reports whether a field, or one around it, is hidden.
-func (r *reporter) isHidden(at *where) bool {
+func (r *reporter) isHidden(at *yamlpath.Location) bool {
 	if len(r.hidden) == 0 {
 		return false
 	}
-	for ; at != nil; at = at.up {
+	for ; at != nil; at = at.Parent() {
 		if path := at.String(); path != "" && r.hidden[path] {
 			return true
 		}

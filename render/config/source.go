@@ -5,6 +5,8 @@ import (
 	"path"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlpath"
 )
 
 // source is the file that a Cluster was read from, and the files that it names.
@@ -44,7 +46,7 @@ func (c *Cluster) Problemf(path, format string, args ...any) Problem {
 	p := Problem{Path: path, Message: fmt.Sprintf(format, args...)}
 	if c.source != nil {
 		p.File = c.source.name
-		p.Line, p.Column = position(c.source.root, parseWhere(c.source.root, path))
+		p.Line, p.Column = yamlpath.Position(c.source.root, locate(c.source.root, path))
 	}
 	return p
 }

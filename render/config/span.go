@@ -1,9 +1,13 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"kiln/render/yamlpath"
+)
 
 // span checks a duration that must be more than 0 and of whole seconds.
-func (v *checker) span(d Duration, at *where) {
+func (v *checker) span(d Duration, at *yamlpath.Location) {
 	switch {
 	case d <= 0:
 		v.report(at, "%s is not more than 0; "+

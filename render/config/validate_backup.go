@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/render/yamlpath"
 )
 
 // Bounds of etcd's snapshots.
@@ -21,11 +23,11 @@ var (
 )
 
 // backup checks where snapshots lie, how often they are taken and how many stay.
-func (v *checker) backup(b *EtcdBackup, at *where) {
+func (v *checker) backup(b *EtcdBackup, at *yamlpath.Location) {
 	if b == nil {
 		return
 	}
-	here := at.key("directory")
+	here := at.Key("directory")
 	problem := pathProblem(b.Directory)
 	switch {
 	case problem != "":
@@ -36,9 +38,9 @@ func (v *checker) backup(b *EtcdBackup, at *where) {
 		v.report(here, "%s is no place for data; write a folder such as /var/backups/etcd", quote(b.Directory))
 	}
 	if !slices.Contains(BackupPeriods, time.Duration(b.Every)) {
-		v.report(at.key("every"), "%s does not fit whole into a day; write 15m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h", b.Every)
+		v.report(at.Key("every"), "%s does not fit whole into a day; write 15m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h", b.Every)
 	}
 	if b.Keep < 1 || b.Keep > maxSnapshots {
-		v.report(at.key("keep"), "%d is not a number of snapshots; write 1 to %d", b.Keep, maxSnapshots)
+		v.report(at.Key("keep"), "%d is not a number of snapshots; write 1 to %d", b.Keep, maxSnapshots)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // maxMembers is etcd's advice for the size of a cluster: https://etcd.io/docs/v3.6/faq/ (maximum cluster size).
@@ -11,20 +13,20 @@ const maxMembers = 7
 
 // controlPlane checks the settings of the control plane's programs.
 func (v *checker) controlPlane() {
-	cp, at := &v.c.Spec.ControlPlane, v.spec.key("controlPlane")
-	v.args(cp.APIServer.ExtraArgs, ownAPIServerFlags, at.key("apiServer").key("extraArgs"))
-	v.args(cp.ControllerManager.ExtraArgs, ownControllerManagerFlags, at.key("controllerManager").key("extraArgs"))
-	v.args(cp.Scheduler.ExtraArgs, ownSchedulerFlags, at.key("scheduler").key("extraArgs"))
-	v.patches(cp.Patches, at.key("patches"))
-	v.certSANs(cp.APIServer.CertSANs, at.key("apiServer").key("certSANs"))
-	v.etcd(&cp.Etcd, at.key("etcd"))
+	cp, at := &v.c.Spec.ControlPlane, v.spec.Key("controlPlane")
+	v.args(cp.APIServer.ExtraArgs, ownAPIServerFlags, at.Key("apiServer").Key("extraArgs"))
+	v.args(cp.ControllerManager.ExtraArgs, ownControllerManagerFlags, at.Key("controllerManager").Key("extraArgs"))
+	v.args(cp.Scheduler.ExtraArgs, ownSchedulerFlags, at.Key("scheduler").Key("extraArgs"))
+	v.patches(cp.Patches, at.Key("patches"))
+	v.certSANs(cp.APIServer.CertSANs, at.Key("apiServer").Key("certSANs"))
+	v.etcd(&cp.Etcd, at.Key("etcd"))
 }
 
 // certSANs checks the further names of the API server's certificate.
-func (v *checker) certSANs(list []string, at *where) {
+func (v *checker) certSANs(list []string, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, san := range list {
-		here := at.at(i)
+		here := at.Index(i)
 		if first, ok := seen[san]; ok {
 			v.report(here, "%s is already certSANs[%d]; remove one", quote(san), first)
 			continue
@@ -48,72 +50,72 @@ func (v *checker) certSANs(list []string, at *where) {
 }
 
 // etcd checks the members on the control planes or on machines of their own, or the cluster that somebody else runs.
-func (v *checker) etcd(e *Etcd, at *where) {
-	v.args(e.ExtraArgs, ownEtcdFlags, at.key("extraArgs"))
-	machines := at.key("machines")
+func (v *checker) etcd(e *Etcd, at *yamlpath.Location) {
+	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
+	machines := at.Key("machines")
 	v.withoutNode(&e.Machines, machines)
 	if len(v.etcdMachines) == 0 && v.has(machines) {
 		v.report(machines, "has no effect without a machine with role etcd; give nodes role: etcd, or remove it")
 	}
 	if e.External != nil {
 		if len(v.etcdMachines) > 0 {
-			v.report(at.key("external"), "stands beside machines with role etcd, such as %s; remove it, or give them another role", v.c.Spec.Nodes[v.etcdMachines[0]].Name)
+			v.report(at.Key("external"), "stands beside machines with role etcd, such as %s; remove it, or give them another role", v.c.Spec.Nodes[v.etcdMachines[0]].Name)
 		}
 		if len(e.ExtraArgs) > 0 {
-			v.report(at.key("extraArgs"), "has no effect with etcd.external; remove it")
+			v.report(at.Key("extraArgs"), "has no effect with etcd.external; remove it")
 		}
 		if e.Backup != nil {
-			v.report(at.key("backup"), "has no effect with etcd.external; remove it, and back up that cluster where it runs")
+			v.report(at.Key("backup"), "has no effect with etcd.external; remove it, and back up that cluster where it runs")
 		}
-		v.externalEtcd(e.External, at.key("external"))
+		v.externalEtcd(e.External, at.Key("external"))
 		return
 	}
-	v.backup(e.Backup, at.key("backup"))
+	v.backup(e.Backup, at.Key("backup"))
 	if n := len(v.etcdMachines); n > 0 {
 		switch {
 		case n > maxMembers:
-			v.report(v.spec.key("nodes"), "has %d machines with role etcd, which slow each other down; at most %d", n, maxMembers)
+			v.report(v.spec.Key("nodes"), "has %d machines with role etcd, which slow each other down; at most %d", n, maxMembers)
 		case n%2 == 0 && !e.AllowEvenMembers:
-			v.report(v.spec.key("nodes"), "has %d machines with role etcd, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n-1)
+			v.report(v.spec.Key("nodes"), "has %d machines with role etcd, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n-1)
 		}
 		return
 	}
 	n := len(v.controlPlanes)
 	switch {
 	case n > maxMembers:
-		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which slow each other down; at most %d, or give etcd machines of its own (role: etcd)", n, n, maxMembers)
+		v.report(v.spec.Key("nodes"), "has %d control planes, and so %d etcd members, which slow each other down; at most %d, or give etcd machines of its own (role: etcd)", n, n, maxMembers)
 	case n > 0 && n%2 == 0 && !e.AllowEvenMembers:
-		v.report(v.spec.key("nodes"), "has %d control planes, and so %d etcd members, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n, n-1)
+		v.report(v.spec.Key("nodes"), "has %d control planes, and so %d etcd members, which survive no more failures than %d; add or remove one, or set controlPlane.etcd.allowEvenMembers: true", n, n, n-1)
 	}
 }
 
 // withoutNode checks that a layer of etcd machines, which have no Node, sets nothing of a Node.
-func (v *checker) withoutNode(m *Machine, at *where) {
+func (v *checker) withoutNode(m *Machine, at *yamlpath.Location) {
 	const why = "has no effect on an etcd machine, which has no Node; remove it"
 	if len(m.Labels) > 0 {
-		v.report(at.key("labels"), why)
+		v.report(at.Key("labels"), why)
 	}
 	if m.Taints != nil {
-		v.report(at.key("taints"), why)
+		v.report(at.Key("taints"), why)
 	}
 	for _, key := range []string{"enableServer", "registerNode"} {
 		if _, ok := m.Kubelet[key]; ok {
-			v.report(at.key("kubelet").key(key), "is set by kiln on an etcd machine; remove it (without an API server its kubelet serves nobody)")
+			v.report(at.Key("kubelet").Key(key), "is set by kiln on an etcd machine; remove it (without an API server its kubelet serves nobody)")
 		}
 	}
 	if m.Identity == "token" {
-		v.report(at.key("identity"), "an etcd machine's kubelet does not join the cluster; remove it")
+		v.report(at.Key("identity"), "an etcd machine's kubelet does not join the cluster; remove it")
 	}
 }
 
 // externalEtcd checks the addresses and files of an etcd cluster that somebody else runs.
-func (v *checker) externalEtcd(e *ExternalEtcd, at *where) {
+func (v *checker) externalEtcd(e *ExternalEtcd, at *yamlpath.Location) {
 	seen := map[string]int{}
 	if len(e.Endpoints) == 0 {
-		v.report(at.key("endpoints"), "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
+		v.report(at.Key("endpoints"), "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
 	}
 	for i, endpoint := range e.Endpoints {
-		here := at.key("endpoints").at(i)
+		here := at.Key("endpoints").Index(i)
 		first, ok := seen[endpoint]
 		problem := urlProblem(endpoint, "https")
 		switch {
@@ -130,13 +132,13 @@ func (v *checker) externalEtcd(e *ExternalEtcd, at *where) {
 		}
 		seen[endpoint] = i
 	}
-	v.pem(e.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("caFrom"))
-	v.pem(e.CertFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("certFrom"))
-	v.pem(e.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)", "PRIVATE KEY-----", at.key("keyFrom"))
+	v.pem(e.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("caFrom"))
+	v.pem(e.CertFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("certFrom"))
+	v.pem(e.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)", "PRIVATE KEY-----", at.Key("keyFrom"))
 }
 
 // pem checks that a named file begins a PEM block of the wanted kind, so that swapped files are noticed.
-func (v *checker) pem(name, want, kind string, at *where) {
+func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
 	text := v.c.Text(name)
 	if text == nil {
 		return

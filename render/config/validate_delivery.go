@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // Placeholders of a delivery's URL.
@@ -28,11 +30,11 @@ func (d *Delivery) BodyURL(node, sha512 string) string {
 }
 
 // delivery checks how a layer's machines get their bodies.
-func (v *checker) delivery(d *Delivery, at *where) {
+func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
 	if d.CAFrom != "" {
-		v.pem(d.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.key("caFrom"))
+		v.pem(d.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("caFrom"))
 	}
-	if d.Mode == "" && v.has(at.key("mode")) {
+	if d.Mode == "" && v.has(at.Key("mode")) {
 		return // its own problem has been reported
 	}
 	if !d.Fetches() {
@@ -41,21 +43,21 @@ func (v *checker) delivery(d *Delivery, at *where) {
 		}
 		return
 	}
-	v.deliveryURL(d, at.key("url"))
+	v.deliveryURL(d, at.Key("url"))
 	plain := strings.HasPrefix(d.URL, "http://")
 	switch {
 	case d.CA != "" && d.CAFrom != "":
-		v.report(at.key("caFrom"), "stands beside ca; write one of the two")
+		v.report(at.Key("caFrom"), "stands beside ca; write one of the two")
 	case plain && (d.CA != "" || d.CAFrom != ""):
-		v.report(at.key("url"), "begins with http://, where there is no certificate that a CA could have signed; write https://, or remove the CA")
+		v.report(at.Key("url"), "begins with http://, where there is no certificate that a CA could have signed; write https://, or remove the CA")
 	}
 	if d.AllowHTTP && strings.HasPrefix(d.URL, "https://") {
-		v.report(at.key("allowHTTP"), "allows what url does not need; remove it")
+		v.report(at.Key("allowHTTP"), "allows what url does not need; remove it")
 	}
 }
 
 // deliveryURL checks the template of a body's URL.
-func (v *checker) deliveryURL(d *Delivery, at *where) {
+func (v *checker) deliveryURL(d *Delivery, at *yamlpath.Location) {
 	if d.URL == "" {
 		v.report(at, "missing; write where the machine fetches its body, such as https://boot.example.com/{node}/{sha512}")
 		return

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // firstPort is the lowest port of a balancer on a worker: below it only root may listen.
@@ -27,27 +28,27 @@ var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,14}$`)
 
 // vip checks the address that kube-vip carries, and the endpoint against it.
 func (v *checker) vip() {
-	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.key("controlPlane").key("vip")
+	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.Key("controlPlane").Key("vip")
 	if vip == nil {
 		return
 	}
-	v.carried(vip, at.key("address"))
+	v.carried(vip, at.Key("address"))
 	if vip.Interface != "" && !interfaceName.MatchString(vip.Interface) {
-		v.report(at.key("interface"), "%s is not a network interface; write its name, such as eth0", quote(vip.Interface))
+		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth0", quote(vip.Interface))
 	}
 	switch {
 	case vip.Mode == "bgp" && vip.BGP == nil:
-		v.report(at.key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, peers: [{address: 10.0.0.1, as: 65001}]}")
+		v.report(at.Key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, peers: [{address: 10.0.0.1, as: 65001}]}")
 	case vip.BGP != nil && vip.Mode == "arp":
-		v.report(at.key("bgp"), "has no effect with mode arp; remove it, or set mode: bgp")
+		v.report(at.Key("bgp"), "has no effect with mode arp; remove it, or set mode: bgp")
 	case vip.BGP != nil:
-		v.bgp(vip.BGP, at.key("bgp"))
+		v.bgp(vip.BGP, at.Key("bgp"))
 	}
 }
 
 // carried checks the address itself.
-func (v *checker) carried(vip *VIP, at *where) {
-	endpoint := v.spec.key("endpoint")
+func (v *checker) carried(vip *VIP, at *yamlpath.Location) {
+	endpoint := v.spec.Key("endpoint")
 	host, port := v.values.EndpointHost, v.values.EndpointPort
 	if vip.Address == "" {
 		switch {
@@ -92,31 +93,31 @@ func (v *checker) carried(vip *VIP, at *where) {
 }
 
 // bgp checks the routers.
-func (v *checker) bgp(b *BGP, at *where) {
-	v.system(b.LocalAS, at.key("localAS"))
+func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
+	v.system(b.LocalAS, at.Key("localAS"))
 	if len(b.Peers) == 0 {
-		v.report(at.key("peers"), "is empty; write the routers that are to know where the address is")
+		v.report(at.Key("peers"), "is empty; write the routers that are to know where the address is")
 	}
 	seen := map[netip.Addr]int{}
 	for i, p := range b.Peers {
-		here := at.key("peers").at(i)
-		v.system(p.AS, here.key("as"))
+		here := at.Key("peers").Index(i)
+		v.system(p.AS, here.Key("as"))
 		a := v.values.Routers[i]
 		if !a.IsValid() {
-			v.report(here.key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
+			v.report(here.Key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
 			continue
 		}
 		if problem := addressProblem(a); problem != "" {
-			v.report(here.key("address"), "%s %s", quote(p.Address), problem)
+			v.report(here.Key("address"), "%s %s", quote(p.Address), problem)
 			continue
 		}
 		if first, ok := seen[a]; ok {
-			v.report(here.key("address"), "%s is already peers[%d]; remove one", a, first)
+			v.report(here.Key("address"), "%s is already peers[%d]; remove one", a, first)
 		}
 		seen[a] = i
 		for j := range v.c.Spec.Nodes {
 			if v.hasAddress(j, a) {
-				v.report(here.key("address"),
+				v.report(here.Key("address"),
 					"%s is the address of %s; kube-vip accepts no connections: write the routers",
 					a, v.c.Spec.Nodes[j].Name)
 			}
@@ -124,13 +125,13 @@ func (v *checker) bgp(b *BGP, at *where) {
 	}
 	if vip := v.values.VIP; vip.IsValid() {
 		if i, ok := seen[vip]; ok {
-			v.report(at.key("peers").at(i).key("address"), "%s is the address that kube-vip carries; write that of a router", vip)
+			v.report(at.Key("peers").Index(i).Key("address"), "%s is the address that kube-vip carries; write that of a router", vip)
 		}
 	}
 }
 
 // system checks the number of an autonomous system (RFC 6793; RFC 7607 keeps 0 for itself).
-func (v *checker) system(number uint32, at *where) {
+func (v *checker) system(number uint32, at *yamlpath.Location) {
 	if number == 0 && v.has(at) {
 		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
 	}
@@ -138,7 +139,7 @@ func (v *checker) system(number uint32, at *where) {
 
 // localBalancer checks where the balancers on the workers listen.
 func (v *checker) localBalancer() {
-	b, at := v.c.Spec.Workers.LocalBalancer, v.spec.key("workers").key("localBalancer").key("port")
+	b, at := v.c.Spec.Workers.LocalBalancer, v.spec.Key("workers").Key("localBalancer").Key("port")
 	if b == nil {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // Flags that kiln owns, as patterns: what they say follows from other fields or from where the documents put things.
@@ -36,29 +38,29 @@ var (
 
 // args checks further flags of a component against the ones that kiln owns. Whether the component has a flag is not
 // known here: that changes from release to release.
-func (v *checker) args(args []Arg, owned []string, at *where) {
+func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
 	for i, a := range args {
-		here := at.at(i)
+		here := at.Index(i)
 		switch {
 		case flagName.MatchString(a.Name):
 			if owns(owned, a.Name) {
-				v.report(here.key("name"), "%s is set by kiln; remove it, the value follows from other fields", quote(a.Name))
+				v.report(here.Key("name"), "%s is set by kiln; remove it, the value follows from other fields", quote(a.Name))
 			}
 		case strings.HasPrefix(a.Name, "-") && flagName.MatchString(strings.TrimLeft(a.Name, "-")):
-			v.report(here.key("name"), "%s begins with dashes; write %s", quote(a.Name), strings.TrimLeft(a.Name, "-"))
+			v.report(here.Key("name"), "%s begins with dashes; write %s", quote(a.Name), strings.TrimLeft(a.Name, "-"))
 		case strings.Contains(a.Name, "="):
-			v.report(here.key("name"), "%s holds the value too; write that under value", quote(a.Name))
+			v.report(here.Key("name"), "%s holds the value too; write that under value", quote(a.Name))
 		default:
-			v.report(here.key("name"), "%s is not a flag; write lower-case letters, digits and '-', such as audit-log-maxage", quote(a.Name))
+			v.report(here.Key("name"), "%s is not a flag; write lower-case letters, digits and '-', such as audit-log-maxage", quote(a.Name))
 		}
 		if hasControl(a.Value) {
-			v.report(here.key("value"), "has a line end or control character; a flag's value is one line")
+			v.report(here.Key("value"), "has a line end or control character; a flag's value is one line")
 			continue
 		}
 		if a.Name == "feature-gates" {
 			for gate := range strings.SplitSeq(a.Value, ",") {
 				if !featureGate.MatchString(gate) {
-					v.report(here.key("value"), "%s is not a feature gate; write them like NodeSwap=true,UserNamespacesSupport=false", quote(gate))
+					v.report(here.Key("value"), "%s is not a feature gate; write them like NodeSwap=true,UserNamespacesSupport=false", quote(gate))
 					break
 				}
 			}

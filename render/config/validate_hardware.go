@@ -13,12 +13,12 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 // hardware checks by what a node knows its own machine. owners maps the MAC addresses and UUIDs of the nodes before it to their
 // indices.
 func (v *checker) hardware(i int, owners map[string]int) {
-	n, values, list := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.key("nodes")
+	n, values, list := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.Key("nodes")
 	for _, id := range []struct{ key, text, value, problem string }{
 		{"mac", n.MAC, values.MAC, macProblem(values.MAC)},
 		{"productUUID", n.ProductUUID, values.ProductUUID, uuidProblem(values.ProductUUID)},
 	} {
-		at := list.at(i).key(id.key)
+		at := list.Index(i).Key(id.key)
 		if id.text == "" {
 			continue
 		}
@@ -27,7 +27,7 @@ func (v *checker) hardware(i int, owners map[string]int) {
 			continue
 		}
 		if first, ok := owners[id.value]; ok {
-			v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", quote(id.text), v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key(id.key)))
+			v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", quote(id.text), v.c.Spec.Nodes[first].Name, first, v.line(list.Index(first).Key(id.key)))
 			continue
 		}
 		owners[id.value] = i

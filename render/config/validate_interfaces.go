@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // Limits of interfaces.
@@ -26,7 +28,7 @@ var (
 type nic struct {
 	*Interface
 	values *InterfaceValues
-	at     *where
+	at     *yamlpath.Location
 	static []netip.Prefix // its addresses without a problem
 	bond   string         // the bond whose member it is
 }
@@ -52,7 +54,7 @@ func (n *nic) has(is4 bool) bool {
 func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]int) {
 	static := map[netip.Addr]int{}
 	for i := range v.c.Spec.Nodes {
-		n, at := &v.c.Spec.Nodes[i], v.spec.key("nodes").at(i)
+		n, at := &v.c.Spec.Nodes[i], v.spec.Key("nodes").Index(i)
 		if len(n.Interfaces) == 0 {
 			continue
 		}
@@ -62,7 +64,7 @@ func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]i
 			nics[j] = nic{
 				Interface: &n.Interfaces[j],
 				values:    &v.values.Nodes[i].Interfaces[j],
-				at:        at.key("interfaces").at(j),
+				at:        at.Key("interfaces").Index(j),
 			}
 			v.nicName(nics, j, byName)
 			v.nicMAC(i, nics, j, hardware)
@@ -76,19 +78,19 @@ func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]i
 			v.member(&nics[j])
 		}
 		v.nicRoutes(nics)
-		v.covered(i, nics, at.key("addresses"))
+		v.covered(i, nics, at.Key("addresses"))
 	}
 }
 
 // belongs reports what already belongs to another node.
-func (v *checker) belongs(at *where, what string, first int, key string) {
-	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", what, v.c.Spec.Nodes[first].Name, first, v.line(v.spec.key("nodes").at(first).key(key)))
+func (v *checker) belongs(at *yamlpath.Location, what string, first int, key string) {
+	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", what, v.c.Spec.Nodes[first].Name, first, v.line(v.spec.Key("nodes").Index(first).Key(key)))
 }
 
 // nicName checks the name of the j-th interface. byName gets it, if it can be referred to.
 func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 	n := &nics[j]
-	at, name := n.at.key("name"), n.values.Name
+	at, name := n.at.Key("name"), n.values.Name
 	switch {
 	case n.Name == "" && n.MAC == "":
 		v.report(n.at, "has neither name nor mac; write the interface's name, such as eth0, or its MAC address")
@@ -96,7 +98,7 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 	case n.Name == "" && n.values.MAC == "":
 		return // reported with the address
 	case n.Name == "":
-		at = n.at.key("mac")
+		at = n.at.Key("mac")
 	case !interfaceName.MatchString(n.Name):
 		v.report(at, "%s is not an interface's name; write at most 15 letters, digits, '.', '-' or '_', such as eth0", quote(n.Name))
 		return
@@ -118,7 +120,7 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 // nicMAC checks by what the j-th interface of the i-th node is found. It may be the node's own mac.
 func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 	n := &nics[j]
-	at, mac := n.at.key("mac"), n.values.MAC
+	at, mac := n.at.Key("mac"), n.values.MAC
 	if n.MAC == "" {
 		return
 	}
@@ -143,7 +145,7 @@ func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 // nicAddresses reads and checks an interface's own addresses. static maps those of the nodes before it to their indices.
 func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int) {
 	for k, p := range n.values.Addresses {
-		at, text := n.at.key("addresses").at(k), n.Addresses[k]
+		at, text := n.at.Key("addresses").Index(k), n.Addresses[k]
 		if !p.IsValid() {
 			if a := readAddress(text); a.IsValid() && a.Zone() == "" {
 				v.report(at, "%s has no prefix length; write that of its network too, like %s/24", quote(text), a)
@@ -192,15 +194,15 @@ func lastOf(p netip.Prefix) netip.Addr {
 
 // bond checks a bond and marks its members.
 func (v *checker) bond(n *nic, byName map[string]*nic) {
-	b, at := n.Bond, n.at.key("bond")
+	b, at := n.Bond, n.at.Key("bond")
 	if b == nil {
 		return
 	}
-	if len(b.Members) == 0 && v.has(at.key("members")) {
-		v.report(at.key("members"), "is empty; write the names of the interfaces that the bond is made of")
+	if len(b.Members) == 0 && v.has(at.Key("members")) {
+		v.report(at.Key("members"), "is empty; write the names of the interfaces that the bond is made of")
 	}
 	for k, name := range b.Members {
-		here, m := at.key("members").at(k), byName[name]
+		here, m := at.Key("members").Index(k), byName[name]
 		switch {
 		case m == nil:
 			v.report(here, "%s is not in interfaces; add it there, with its mac if it has no fixed name", quote(name))
@@ -215,7 +217,7 @@ func (v *checker) bond(n *nic, byName map[string]*nic) {
 		}
 	}
 	if b.MIIMon < 1 || b.MIIMon > slowestMIIMon {
-		v.report(at.key("miimon"), "%d is out of range; write 1 to %d milliseconds", b.MIIMon, slowestMIIMon)
+		v.report(at.Key("miimon"), "%d is out of range; write 1 to %d milliseconds", b.MIIMon, slowestMIIMon)
 	}
 	for _, p := range []struct {
 		key, value string
@@ -226,11 +228,11 @@ func (v *checker) bond(n *nic, byName map[string]*nic) {
 		{"primary", b.Primary, primaryModes},
 	} {
 		if p.value != "" && !slices.Contains(p.modes, b.Mode) && b.Mode != "" {
-			v.report(at.key(p.key), "has no effect with mode %s; remove it, or choose a mode that has it: %s", quote(b.Mode), strings.Join(p.modes, ", "))
+			v.report(at.Key(p.key), "has no effect with mode %s; remove it, or choose a mode that has it: %s", quote(b.Mode), strings.Join(p.modes, ", "))
 		}
 	}
 	if b.Primary != "" && !slices.Contains(b.Members, b.Primary) {
-		v.report(at.key("primary"), "%s is not one of the members; write one that is, or add it to them", quote(b.Primary))
+		v.report(at.Key("primary"), "%s is not one of the members; write one that is, or add it to them", quote(b.Primary))
 	}
 }
 
@@ -240,29 +242,29 @@ func (v *checker) vlan(nics []nic, j int, byName map[string]*nic) {
 	if n.VLAN == nil {
 		return
 	}
-	at := n.at.key("vlan")
+	at := n.at.Key("vlan")
 	if n.Bond != nil {
 		v.report(at, "stands beside bond; give the bond an entry of its own, and name it as link")
 	}
-	if id := n.VLAN.ID; (id < 1 || id > highestVLAN) && v.has(at.key("id")) {
-		v.report(at.key("id"), "%d is out of range; write 1 to %d", id, highestVLAN)
+	if id := n.VLAN.ID; (id < 1 || id > highestVLAN) && v.has(at.Key("id")) {
+		v.report(at.Key("id"), "%d is out of range; write 1 to %d", id, highestVLAN)
 	}
 	link := byName[n.VLAN.Link]
 	switch {
 	case n.VLAN.Link == "":
 		return
 	case link == nil:
-		v.report(at.key("link"), "%s is not in interfaces; add it there", quote(n.VLAN.Link))
+		v.report(at.Key("link"), "%s is not in interfaces; add it there", quote(n.VLAN.Link))
 		return
 	case link.VLAN != nil:
-		v.report(at.key("link"), "%s is a VLAN itself; name what it is on", quote(n.VLAN.Link))
+		v.report(at.Key("link"), "%s is a VLAN itself; name what it is on", quote(n.VLAN.Link))
 		return
 	case link.bond != "":
-		v.report(at.key("link"), "%s is a member of %s; put the VLAN on the bond", quote(n.VLAN.Link), quote(link.bond))
+		v.report(at.Key("link"), "%s is a member of %s; put the VLAN on the bond", quote(n.VLAN.Link), quote(link.bond))
 		return
 	}
 	if n.MTU > link.MTU && link.MTU != 0 {
-		v.report(n.at.key("mtu"), "%d is more than what %s carries (%d); lower it, or raise that", n.MTU, quote(n.VLAN.Link), link.MTU)
+		v.report(n.at.Key("mtu"), "%d is more than what %s carries (%d); lower it, or raise that", n.MTU, quote(n.VLAN.Link), link.MTU)
 	}
 	if first := slices.IndexFunc(nics[:j], func(other nic) bool { return other.VLAN != nil && *other.VLAN == *n.VLAN }); first >= 0 {
 		v.report(at, "%d on %s is already interfaces[%d]; remove one", n.VLAN.ID, quote(n.VLAN.Link), first)
@@ -272,7 +274,7 @@ func (v *checker) vlan(nics []nic, j int, byName map[string]*nic) {
 // member checks that a bond's member has no settings of its own: they would be the bond's.
 func (v *checker) member(n *nic) {
 	if n.MTU != 0 && (n.MTU < lowestMTU || n.MTU > highestMTU) {
-		v.report(n.at.key("mtu"), "%d is out of range; write %d to %d, or nothing for the kernel's default", n.MTU, lowestMTU, highestMTU)
+		v.report(n.at.Key("mtu"), "%d is out of range; write %d to %d, or nothing for the kernel's default", n.MTU, lowestMTU, highestMTU)
 	}
 	if n.bond == "" {
 		return
@@ -285,7 +287,7 @@ func (v *checker) member(n *nic) {
 		{"nameservers", len(n.Nameservers) > 0}, {"searchDomains", len(n.SearchDomains) > 0}, {"mtu", n.MTU != 0},
 	} {
 		if own.set {
-			v.report(n.at.key(own.key), "has no effect on a member of a bond; move it to %s", quote(n.bond))
+			v.report(n.at.Key(own.key), "has no effect on a member of a bond; move it to %s", quote(n.bond))
 		}
 	}
 }
@@ -297,7 +299,7 @@ func (v *checker) nicRoutes(nics []nic) {
 		metric int
 	}
 	seen := map[target]string{} // where it stands
-	route := func(n *nic, to target, at *where) {
+	route := func(n *nic, to target, at *yamlpath.Location) {
 		if first, ok := seen[to]; ok {
 			what := "a second route to " + to.to.String()
 			if to.to.Bits() == 0 {
@@ -312,21 +314,21 @@ func (v *checker) nicRoutes(nics []nic) {
 	for j := range nics {
 		n := &nics[j]
 		for k, a := range n.values.Gateways {
-			at := n.at.key("gateways").at(k)
+			at := n.at.Key("gateways").Index(k)
 			if v.router(n, n.Gateways[k], a, at) {
 				route(n, target{everything(a.Is4()), 0}, at)
 			}
 		}
 		for k, r := range n.Routes {
-			at := n.at.key("routes").at(k)
+			at := n.at.Key("routes").Index(k)
 			to, via := n.values.Routes[k].To, n.values.Routes[k].Via
-			ok := v.destination(r.To, to, at.key("to"))
-			reached := v.router(n, r.Via, via, at.key("via"))
+			ok := v.destination(r.To, to, at.Key("to"))
+			reached := v.router(n, r.Via, via, at.Key("via"))
 			if r.Metric < 0 || r.Metric > math.MaxInt32 {
-				v.report(at.key("metric"), "%d is out of range; write 1 to %d", r.Metric, math.MaxInt32)
+				v.report(at.Key("metric"), "%d is out of range; write 1 to %d", r.Metric, math.MaxInt32)
 			}
 			if ok && reached && to.Addr().Is4() != via.Is4() {
-				v.report(at.key("via"), "%s is %s, and %s is %s; write a router of that family", via, family(via.Is4()), to, family(to.Addr().Is4()))
+				v.report(at.Key("via"), "%s is %s, and %s is %s; write a router of that family", via, family(via.Is4()), to, family(to.Addr().Is4()))
 			} else if ok {
 				route(n, target{to, r.Metric}, at)
 			}
@@ -345,7 +347,7 @@ func everything(is4 bool) netip.Prefix {
 
 // router checks a, the address of a router on an interface, which is written as text. It reports
 // whether the address can be used.
-func (v *checker) router(n *nic, text string, a netip.Addr, at *where) bool {
+func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Location) bool {
 	switch {
 	case text == "": // missing, which the decoder says
 	case !a.IsValid():
@@ -376,7 +378,7 @@ func networks(list []netip.Prefix) string {
 
 // destination checks p, the network that a route leads to, which is written as text. It reports
 // whether the network can be used.
-func (v *checker) destination(text string, p netip.Prefix, at *where) bool {
+func (v *checker) destination(text string, p netip.Prefix, at *yamlpath.Location) bool {
 	switch {
 	case text == "": // missing, which the decoder says
 		return false
@@ -405,7 +407,7 @@ func (v *checker) destination(text string, p netip.Prefix, at *where) bool {
 func (v *checker) nicDNS(n *nic) {
 	seen := map[netip.Addr]int{}
 	for k, a := range n.values.Nameservers {
-		at, text := n.at.key("nameservers").at(k), n.Nameservers[k]
+		at, text := n.at.Key("nameservers").Index(k), n.Nameservers[k]
 		if !a.IsValid() {
 			v.report(at, "%s %s", quote(text), notAddress(text))
 			continue
@@ -424,17 +426,17 @@ func (v *checker) nicDNS(n *nic) {
 	}
 	for k, domain := range n.SearchDomains {
 		if problem := hostProblem(domain); problem != "" {
-			v.report(n.at.key("searchDomains").at(k), "%s %s", quote(domain), problem)
+			v.report(n.at.Key("searchDomains").Index(k), "%s %s", quote(domain), problem)
 		}
 	}
 	if len(n.SearchDomains) > 0 && n.bond == "" && !n.has(true) && !n.has(false) {
-		v.report(n.at.key("searchDomains"), "has no effect on an interface without addresses; move it to one that has")
+		v.report(n.at.Key("searchDomains"), "has no effect on an interface without addresses; move it to one that has")
 	}
 }
 
 // covered checks that the i-th machine gets its node's addresses: each one is an interface's own,
 // unless DHCP may give it.
-func (v *checker) covered(i int, nics []nic, at *where) {
+func (v *checker) covered(i int, nics []nic, at *yamlpath.Location) {
 	if slices.ContainsFunc(nics, func(n nic) bool { return len(n.static) < len(n.Addresses) }) {
 		return // one of them is perhaps what could not be read
 	}
@@ -444,6 +446,6 @@ func (v *checker) covered(i int, nics []nic, at *where) {
 		}) {
 			continue
 		}
-		v.report(at.at(k), "%s is on none of this node's interfaces; add it to the addresses of one of them, or correct it", a)
+		v.report(at.Index(k), "%s is on none of this node's interfaces; add it to the addresses of one of them, or correct it", a)
 	}
 }

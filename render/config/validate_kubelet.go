@@ -13,6 +13,7 @@ import (
 	strictjson "sigs.k8s.io/json"
 
 	"kiln/render/suggest"
+	"kiln/render/yamlpath"
 )
 
 // ownKubeletFields are fields of KubeletConfiguration that kiln sets, and where the value comes from.
@@ -39,11 +40,11 @@ var ownKubeletFields = map[string]string{
 }
 
 // kubelet checks fields of KubeletConfiguration against the real type.
-func (v *checker) kubelet(fields map[string]any, at *where) {
+func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	ok := true
 	for key := range fields {
 		if why, own := ownKubeletFields[key]; own {
-			v.report(at.key(key), "is set by kiln; remove it (%s)", why)
+			v.report(at.Key(key), "is set by kiln; remove it (%s)", why)
 			ok = false
 		}
 	}
@@ -90,7 +91,7 @@ func decodeKubelet(data []byte) (strict []error, err error) {
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
 // kubeletField reports what is wrong with one field, as far within it as the decoder says.
-func (v *checker) kubeletField(key string, value any, at *where) {
+func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 	data, err := json.Marshal(map[string]any{key: value})
 	if err != nil {
 		return // what free decodes can always be marshalled
@@ -114,7 +115,7 @@ func (v *checker) kubeletField(key string, value any, at *where) {
 	if err == nil {
 		return
 	}
-	here := at.key(key)
+	here := at.Key(key)
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
 		if _, path, ok := strings.Cut(wrongType.Field, "."); ok {
@@ -130,13 +131,13 @@ func (v *checker) kubeletField(key string, value any, at *where) {
 }
 
 // below returns the place of a field that a decoder names: a key, with list indices behind it if there are any.
-func below(at *where, part string) *where {
+func below(at *yamlpath.Location, part string) *yamlpath.Location {
 	name, rest, _ := strings.Cut(part, "[")
-	at = at.key(name)
+	at = at.Key(name)
 	for index := range strings.SplitSeq(rest, "[") {
 		var i int
 		if _, err := fmt.Sscanf(index, "%d]", &i); err == nil {
-			at = at.at(i)
+			at = at.Index(i)
 		}
 	}
 	return at

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // layered is one machine with all of its layers together.
 type layered struct {
 	Effective
 	name string
-	at   *where // the node or pool
+	at   *yamlpath.Location // the node or pool
 }
 
 // system returns the row of the machine's operating system.
@@ -47,7 +48,7 @@ func (v *checker) layers() {
 	}
 	for i := range v.c.Spec.Nodes {
 		n := &v.c.Spec.Nodes[i]
-		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.key("nodes").at(i)}
+		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.Key("nodes").Index(i)}
 		check(m)
 		if len(n.Interfaces) > 0 {
 			v.delivered(m, n.Interfaces)
@@ -65,18 +66,18 @@ func (v *checker) layers() {
 		}
 	}
 	for i := range v.c.Spec.Pools {
-		m := layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.key("pools").at(i)}
+		m := layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.Key("pools").Index(i)}
 		check(m)
 		v.namedByPlatform(m, v.c.Spec.Pools[i].NodeName)
 	}
 
 	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
-		v.report(v.spec.key("machines").key("os"), "missing; write the machines' operating system, one of %s", systems)
+		v.report(v.spec.Key("machines").Key("os"), "missing; write the machines' operating system, one of %s", systems)
 		return
 	}
 	for _, m := range without {
-		v.report(m.at.key("os"), "missing, and no layer of %s sets it; write one of %s", m.name, systems)
+		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s", m.name, systems)
 	}
 }
 
@@ -110,7 +111,7 @@ func (v *checker) readOnly(m layered, said map[string]bool) {
 
 // delivered checks that a node's interfaces reach it as they are, and that nothing else configures them.
 func (v *checker) delivered(m layered, list []Interface) {
-	at := m.at.key("interfaces")
+	at := m.at.Key("interfaces")
 	if len(m.NetworkConfig) > 0 {
 		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the two; move networkConfig to the layers of other machines, or say here what it says", layerOf(m, "networkConfig"))
 	}
@@ -124,7 +125,7 @@ func (v *checker) delivered(m layered, list []Interface) {
 	for i, n := range list {
 		for j, r := range n.Routes {
 			if r.Metric != 0 {
-				v.report(at.at(i).key("routes").at(j).key("metric"), "%s has %s, whose cloud-init knows no metrics; remove it, and keep one route to each network", m.name, m.OS)
+				v.report(at.Index(i).Key("routes").Index(j).Key("metric"), "%s has %s, whose cloud-init knows no metrics; remove it, and keep one route to each network", m.name, m.OS)
 			}
 		}
 	}
@@ -135,15 +136,15 @@ func (v *checker) reportLayer(said map[string]bool, m layered, name, format stri
 	at := m.at
 	switch layerOf(m, name) {
 	case layerAll:
-		at = v.spec.key("machines")
+		at = v.spec.Key("machines")
 	case layerControlPlane:
-		at = v.spec.key("controlPlane").key("machines")
+		at = v.spec.Key("controlPlane").Key("machines")
 	case layerEtcd:
-		at = v.spec.key("controlPlane").key("etcd").key("machines")
+		at = v.spec.Key("controlPlane").Key("etcd").Key("machines")
 	case layerWorkers:
-		at = v.spec.key("workers").key("machines")
+		at = v.spec.Key("workers").Key("machines")
 	}
-	at = at.key(name)
+	at = at.Key(name)
 	if key := at.String() + format; !said[key] {
 		said[key] = true
 		v.report(at, format, args...)

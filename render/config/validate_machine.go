@@ -15,45 +15,46 @@ import (
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // machine checks the settings of one layer, each by itself: of the machines with that role, or of all (layerAll). What follows from
 // several layers together is checked by layers.
-func (v *checker) machine(m *Machine, role string, at *where) {
+func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	if m.fields() == 0 {
 		return
 	}
 	if m.KubeletVersion != "" {
-		v.kubeletVersion(m.KubeletVersion, at.key("kubeletVersion"))
+		v.kubeletVersion(m.KubeletVersion, at.Key("kubeletVersion"))
 	}
 	if p := m.KubeletPath; p != "" && !kubeletPath.MatchString(p) || strings.Contains(p, "/") && path.Clean(p) != p {
-		v.report(at.key("kubeletPath"), "%s is not a program; write a plain name such as kubelet, or an absolute path such as /opt/bin/kubelet", quote(p))
+		v.report(at.Key("kubeletPath"), "%s is not a program; write a plain name such as kubelet, or an absolute path such as /opt/bin/kubelet", quote(p))
 	}
 	for i, key := range m.SSHAuthorizedKeys {
 		if problem := sshKeyProblem(key); problem != "" {
-			v.report(at.key("sshAuthorizedKeys").at(i), "%s", problem)
+			v.report(at.Key("sshAuthorizedKeys").Index(i), "%s", problem)
 		}
 	}
-	v.kubelet(m.Kubelet, at.key("kubelet"))
-	v.args(m.KubeletExtraArgs, ownKubeletFlags, at.key("kubeletExtraArgs"))
-	v.labels(m.Labels, role, at.key("labels"))
+	v.kubelet(m.Kubelet, at.Key("kubelet"))
+	v.args(m.KubeletExtraArgs, ownKubeletFlags, at.Key("kubeletExtraArgs"))
+	v.labels(m.Labels, role, at.Key("labels"))
 	if m.Taints != nil {
-		v.taints(*m.Taints, at.key("taints"))
+		v.taints(*m.Taints, at.Key("taints"))
 	}
-	v.files(m.Files, at.key("files"))
-	v.units(m.Units, at.key("units"))
+	v.files(m.Files, at.Key("files"))
+	v.units(m.Units, at.Key("units"))
 	v.kernel(m, at)
-	v.registries(m.Registries, at.key("registries"))
-	v.proxy(&m.Proxy, at.key("proxy"))
-	v.delivery(&m.Delivery, at.key("delivery"))
+	v.registries(m.Registries, at.Key("registries"))
+	v.proxy(&m.Proxy, at.Key("proxy"))
+	v.delivery(&m.Delivery, at.Key("delivery"))
 	v.scripts(m.PreBoot, at, "preBoot")
 	v.scripts(m.PostBoot, at, "postBoot")
-	v.butane(m.Butane, at.key("butane"))
-	v.cloudConfig(m.CloudConfig, at.key("cloudConfig"))
-	v.networkConfig(m.NetworkConfig, at.key("networkConfig"))
+	v.butane(m.Butane, at.Key("butane"))
+	v.cloudConfig(m.CloudConfig, at.Key("cloudConfig"))
+	v.networkConfig(m.NetworkConfig, at.Key("networkConfig"))
 	seen := map[string]bool{}
 	for i, id := range m.IgnorePreflight {
-		here := at.key("ignorePreflight").at(i)
+		here := at.Key("ignorePreflight").Index(i)
 		switch {
 		case !checkID.MatchString(id):
 			v.report(here, "%s is not the id of a check; write it as the first boot prints it, or as kubeadm calls it", quote(id))
@@ -82,9 +83,9 @@ const (
 )
 
 // labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the NodeRestriction admission.
-func (v *checker) labels(labels map[string]string, role string, at *where) {
+func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Location) {
 	for key, value := range labels {
-		here := at.key(key)
+		here := at.Key(key)
 		domain, _, _ := strings.Cut(key, "/")
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
@@ -105,7 +106,7 @@ func (v *checker) labels(labels map[string]string, role string, at *where) {
 }
 
 // roleLabel checks a label that gives Nodes a role, in a layer of machines with that role.
-func (v *checker) roleLabel(key, value, role string, at *where) {
+func (v *checker) roleLabel(key, value, role string, at *yamlpath.Location) {
 	controlPlane := strings.TrimPrefix(key, RoleLabel) == roleControlPlane
 	switch {
 	case role == layerAll:
@@ -127,18 +128,18 @@ func within(domain, parent string) bool {
 }
 
 // taints checks a Node's taints.
-func (v *checker) taints(taints []Taint, at *where) {
+func (v *checker) taints(taints []Taint, at *yamlpath.Location) {
 	type identity struct{ key, effect string }
 	seen := map[identity]int{}
 	for i, t := range taints {
-		here := at.at(i)
+		here := at.Index(i)
 		if t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0 {
-			v.report(here.key("key"), "%s is not a taint key; write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' or '.'", quote(t.Key))
+			v.report(here.Key("key"), "%s is not a taint key; write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' or '.'", quote(t.Key))
 		} else if t.Key == "" {
-			v.report(here.key("key"), "is empty; write the taint's key")
+			v.report(here.Key("key"), "is empty; write the taint's key")
 		}
 		if len(validation.IsValidLabelValue(t.Value)) > 0 {
-			v.report(here.key("value"), "%s is not a taint value; write at most 63 letters, digits, '-', '_' or '.', or nothing", quote(t.Value))
+			v.report(here.Key("value"), "%s is not a taint value; write at most 63 letters, digits, '-', '_' or '.', or nothing", quote(t.Value))
 		}
 		id := identity{t.Key, t.Effect}
 		if first, ok := seen[id]; ok && t.Key != "" {
@@ -150,9 +151,9 @@ func (v *checker) taints(taints []Taint, at *where) {
 }
 
 // kernel checks sysctls and kernel modules.
-func (v *checker) kernel(m *Machine, at *where) {
+func (v *checker) kernel(m *Machine, at *yamlpath.Location) {
 	for name, value := range m.Sysctls {
-		here := at.key("sysctls").key(name)
+		here := at.Key("sysctls").Key(name)
 		switch {
 		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
 			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn", quote(name))
@@ -162,7 +163,7 @@ func (v *checker) kernel(m *Machine, at *where) {
 	}
 	seen := map[string]int{}
 	for i, name := range m.KernelModules {
-		here := at.key("kernelModules").at(i)
+		here := at.Key("kernelModules").Index(i)
 		// The kernel does not tell '-' from '_' in module names.
 		plain := strings.ReplaceAll(name, "-", "_")
 		first, ok := seen[plain]
@@ -178,28 +179,28 @@ func (v *checker) kernel(m *Machine, at *where) {
 }
 
 // registries checks the mirrors of image registries.
-func (v *checker) registries(list []Registry, at *where) {
+func (v *checker) registries(list []Registry, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, r := range list {
-		here := at.at(i)
+		here := at.Index(i)
 		first, ok := seen[r.Host]
 		switch {
 		case r.Host != "_default" && !hostPort.MatchString(r.Host):
-			v.report(here.key("host"), "%s is not a registry's host; write it as images name it, such as docker.io or registry.example.com:5000, or _default for all others", quote(r.Host))
+			v.report(here.Key("host"), "%s is not a registry's host; write it as images name it, such as docker.io or registry.example.com:5000, or _default for all others", quote(r.Host))
 		case ok:
-			v.report(here.key("host"), "%s is already registries[%d]; put all mirrors of a host into one entry", quote(r.Host), first)
+			v.report(here.Key("host"), "%s is already registries[%d]; put all mirrors of a host into one entry", quote(r.Host), first)
 		default:
 			seen[r.Host] = i
 		}
 		if len(r.Mirrors) == 0 {
-			v.report(here.key("mirrors"), "is empty; write at least one URL such as https://mirror.example.com")
+			v.report(here.Key("mirrors"), "is empty; write at least one URL such as https://mirror.example.com")
 		}
 		for j, mirror := range r.Mirrors {
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
-				v.report(here.key("mirrors").at(j), "%s", problem)
+				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {
 				// The checks of a machine's first boot have their mirrors in a list, in a line of columns.
-				v.report(here.key("mirrors").at(j), "%s has a character that URLs do not have, or a comma; write it as %%20, %%2C and so on", quote(mirror))
+				v.report(here.Key("mirrors").Index(j), "%s has a character that URLs do not have, or a comma; write it as %%20, %%2C and so on", quote(mirror))
 			}
 		}
 	}
@@ -236,7 +237,7 @@ func urlProblem(text string, schemes ...string) string {
 }
 
 // butane checks that a Butane config is a mapping of a known variant. What it says is Butane's to judge.
-func (v *checker) butane(text string, at *where) {
+func (v *checker) butane(text string, at *yamlpath.Location) {
 	if text == "" {
 		return
 	}
@@ -249,9 +250,9 @@ func (v *checker) butane(text string, at *where) {
 		v.report(at, "is not a Butane config; begin it with variant: flatcar or variant: fcos, and version")
 		return
 	}
-	root := &where{}
-	variant, _ := find(doc.Content[0], root.key("variant"))
-	version, _ := find(doc.Content[0], root.key("version"))
+	root := &yamlpath.Location{}
+	variant, _ := yamlpath.Find(doc.Content[0], root.Key("variant"))
+	version, _ := yamlpath.Find(doc.Content[0], root.Key("version"))
 	switch {
 	case variant == nil:
 		v.report(at, "has no variant; begin the Butane config with variant: flatcar or variant: fcos")
@@ -263,19 +264,19 @@ func (v *checker) butane(text string, at *where) {
 }
 
 // networkConfig checks that a network configuration is of one of cloud-init's two versions.
-func (v *checker) networkConfig(config map[string]any, at *where) {
+func (v *checker) networkConfig(config map[string]any, at *yamlpath.Location) {
 	if len(config) == 0 {
 		return
 	}
 	if inner, ok := config["network"].(map[string]any); ok && len(config) == 1 {
-		config, at = inner, at.key("network")
+		config, at = inner, at.Key("network")
 	}
 	switch version := config["version"]; version {
 	case int64(1), int64(2):
 	case nil:
 		v.report(at, "has no version; write version: 2 and cloud-init's network configuration")
 	default:
-		v.report(at.key("version"), "is neither 1 nor 2; write version: 2 and cloud-init's network configuration")
+		v.report(at.Key("version"), "is neither 1 nor 2; write version: 2 and cloud-init's network configuration")
 	}
 	v.networkSecrets(config, at)
 }
@@ -285,20 +286,20 @@ var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
 
 // networkSecrets reports secrets in a network configuration, wherever they stand. A key of
 // WireGuard may be in a file of its own.
-func (v *checker) networkSecrets(config any, at *where) {
+func (v *checker) networkSecrets(config any, at *yamlpath.Location) {
 	switch config := config.(type) {
 	case map[string]any:
 		for key, value := range config {
 			text, _ := value.(string)
 			secret := networkSecret.MatchString(key) || key == "key" && config["mode"] == "wireguard"
 			if secret && text != "" && !path.IsAbs(text) {
-				v.report(at.key(key), "is a secret, and cluster.yaml holds none; put this interface into a file of netplan's, in files with contentFrom, mode: \"0600\" and secret: true")
+				v.report(at.Key(key), "is a secret, and cluster.yaml holds none; put this interface into a file of netplan's, in files with contentFrom, mode: \"0600\" and secret: true")
 			}
-			v.networkSecrets(value, at.key(key))
+			v.networkSecrets(value, at.Key(key))
 		}
 	case []any:
 		for i, value := range config {
-			v.networkSecrets(value, at.at(i))
+			v.networkSecrets(value, at.Index(i))
 		}
 	}
 }

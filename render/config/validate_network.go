@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // Limits of the network fields.
@@ -44,8 +45,8 @@ func family(is4 bool) string {
 
 // network checks the cluster's networks against each other.
 func (v *checker) network() {
-	net, at := &v.c.Spec.Network, v.spec.key("network")
-	podsAt, servicesAt := at.key("podSubnets"), at.key("serviceSubnets")
+	net, at := &v.c.Spec.Network, v.spec.Key("network")
+	podsAt, servicesAt := at.Key("podSubnets"), at.Key("serviceSubnets")
 	v.pods = v.subnets(net.PodSubnets, v.values.PodSubnets, podsAt)
 	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, servicesAt)
 
@@ -58,37 +59,37 @@ func (v *checker) network() {
 		}
 		switch host := s.Addr().BitLen() - s.Bits(); {
 		case host > maxServiceBits:
-			v.report(servicesAt.at(i), "%s is too large; the API server takes at most /%d", s, s.Addr().BitLen()-maxServiceBits)
+			v.report(servicesAt.Index(i), "%s is too large; the API server takes at most /%d", s, s.Addr().BitLen()-maxServiceBits)
 		case host < minServiceBits:
-			v.report(servicesAt.at(i), "%s is too small; a cluster needs at least ten services, write /%d or larger", s, s.Addr().BitLen()-minServiceBits)
+			v.report(servicesAt.Index(i), "%s is too small; a cluster needs at least ten services, write /%d or larger", s, s.Addr().BitLen()-minServiceBits)
 		}
 		for j, p := range v.pods {
 			if p.IsValid() && p.Overlaps(s) {
-				v.report(servicesAt.at(i), "%s overlaps podSubnets[%d] %s; move one of them", s, j, p)
+				v.report(servicesAt.Index(i), "%s overlaps podSubnets[%d] %s; move one of them", s, j, p)
 			}
 		}
 	}
-	v.nodeMasks(at.key("nodeMaskSizes"))
+	v.nodeMasks(at.Key("nodeMaskSizes"))
 
 	if domain := net.DNSDomain; domain == "localhost" || allDigits.MatchString(domain) {
-		v.report(at.key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local", quote(domain))
+		v.report(at.Key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local", quote(domain))
 	} else if problem := hostProblem(domain); problem != "" {
-		v.report(at.key("dnsDomain"), "%s %s", quote(domain), problem)
+		v.report(at.Key("dnsDomain"), "%s %s", quote(domain), problem)
 	}
 
 	const lowest, highest = lowestMTU, highestMTU
 	switch {
 	case net.MTU == 0:
 	case net.MTU < lowest || net.MTU > highest:
-		v.report(at.key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default", net.MTU, lowest, highest)
+		v.report(at.Key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default", net.MTU, lowest, highest)
 	case net.CNI == "none":
-		v.report(at.key("mtu"), "has no effect with cni none; remove it and set the MTU in your CNI")
+		v.report(at.Key("mtu"), "has no effect with cni none; remove it and set the MTU in your CNI")
 	}
 }
 
 // subnets checks a list of one or two networks, and returns those without a problem; in the place of
 // the others are zero values.
-func (v *checker) subnets(list []string, values []netip.Prefix, at *where) []netip.Prefix {
+func (v *checker) subnets(list []string, values []netip.Prefix, at *yamlpath.Location) []netip.Prefix {
 	if len(list) > 2 {
 		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)", len(list))
 		v.hide(at.String())
@@ -96,7 +97,7 @@ func (v *checker) subnets(list []string, values []netip.Prefix, at *where) []net
 	}
 	good := make([]netip.Prefix, len(list))
 	for i, p := range values {
-		here := at.at(i)
+		here := at.Index(i)
 		switch {
 		case !p.IsValid():
 			if a := readAddress(list[i]); a.IsValid() && a.Zone() == "" {
@@ -120,7 +121,7 @@ func (v *checker) subnets(list []string, values []netip.Prefix, at *where) []net
 	}
 	both := len(good) == 2 && good[0].IsValid() && good[1].IsValid()
 	if both && good[0].Addr().Is4() == good[1].Addr().Is4() {
-		v.report(at.at(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6",
+		v.report(at.Index(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6",
 			family(good[0].Addr().Is4()))
 		good[1] = netip.Prefix{}
 	}
@@ -150,7 +151,7 @@ func families(list []netip.Prefix) string {
 }
 
 // nodeMasks checks the sizes of the machines' parts of the pod subnets.
-func (v *checker) nodeMasks(at *where) {
+func (v *checker) nodeMasks(at *yamlpath.Location) {
 	masks := v.c.Spec.Network.NodeMaskSizes
 	if v.pods == nil {
 		return
@@ -168,15 +169,15 @@ func (v *checker) nodeMasks(at *where) {
 			smallest := p.Addr().BitLen() - minNodeBits
 			low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
 			if low > high {
-				v.report(v.spec.key("network").key("podSubnets").at(i), "%s is too small; one machine needs a /%d", p, smallest)
+				v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s is too small; one machine needs a /%d", p, smallest)
 			} else {
-				v.report(at.at(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p, low, high)
+				v.report(at.Index(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p, low, high)
 			}
 			v.pods[i] = netip.Prefix{}
 			continue
 		}
 		if most := 1 << (masks[i] - p.Bits()); len(v.c.Spec.Nodes) > most {
-			v.report(v.spec.key("network").key("podSubnets").at(i), "%s in parts of /%d is enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p, masks[i], most, len(v.c.Spec.Nodes))
+			v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s in parts of /%d is enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p, masks[i], most, len(v.c.Spec.Nodes))
 			v.pods[i] = netip.Prefix{}
 		}
 	}
@@ -224,7 +225,7 @@ func splitEndpoint(endpoint string) (host string, port int, err error) {
 
 // endpoint checks where the API server is to be found.
 func (v *checker) endpoint() {
-	at, text := v.spec.key("endpoint"), v.c.Spec.Endpoint
+	at, text := v.spec.Key("endpoint"), v.c.Spec.Endpoint
 	if !v.has(at) {
 		if len(v.controlPlanes) > 1 && v.c.Spec.ControlPlane.VIP == nil {
 			v.report(at, "missing; with %d control planes write the name or address of the load balancer in front of them, or an address for controlPlane.vip", len(v.controlPlanes))
@@ -280,7 +281,7 @@ func (v *checker) hasAddress(i int, a netip.Addr) bool {
 }
 
 // outside reports an address that lies in a pod or service network.
-func (v *checker) outside(a netip.Addr, at *where) {
+func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
 	for i, p := range v.pods {
 		if p.IsValid() && p.Contains(a) {
 			v.report(at, "%s lies in network.podSubnets[%d] %s; move one of them", a, i, p)

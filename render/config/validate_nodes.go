@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // reservedNames are taken in the output folder or the review twin, where every machine has a folder of its name.
@@ -16,7 +18,7 @@ var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
 
 // nodes checks the machines known by name, each and against each other.
 func (v *checker) nodes() {
-	nodes, list := v.c.Spec.Nodes, v.spec.key("nodes")
+	nodes, list := v.c.Spec.Nodes, v.spec.Key("nodes")
 	unclear := slices.ContainsFunc(nodes, func(n Node) bool { return !slices.Contains(roles, n.Role) })
 	if len(v.controlPlanes) == 0 && !unclear {
 		v.report(list, "has no control plane; give at least one node role: control-plane")
@@ -26,11 +28,11 @@ func (v *checker) nodes() {
 	ranges := make(map[netip.Prefix]int, len(nodes))
 	hardware := map[string]int{}
 	for i := range nodes {
-		n, at := &nodes[i], list.at(i)
-		v.nodeName(n.Name, at.key("name"))
+		n, at := &nodes[i], list.Index(i)
+		v.nodeName(n.Name, at.Key("name"))
 		if n.Name != "" {
 			if first, ok := names[strings.ToLower(n.Name)]; ok {
-				v.report(at.key("name"), "%s is already the name of nodes[%d]%s; names differ, also when written in lower case", quote(n.Name), first, v.line(list.at(first).key("name")))
+				v.report(at.Key("name"), "%s is already the name of nodes[%d]%s; names differ, also when written in lower case", quote(n.Name), first, v.line(list.Index(first).Key("name")))
 			} else {
 				names[strings.ToLower(n.Name)] = i
 			}
@@ -39,7 +41,7 @@ func (v *checker) nodes() {
 			v.podCIDRs(i, ranges)
 		}
 		v.hardware(i, hardware)
-		v.patches(n.Patches, at.key("patches"))
+		v.patches(n.Patches, at.Key("patches"))
 		v.machine(&n.Machine, n.Role, at)
 		if n.Role == roleEtcd {
 			v.withoutNode(&n.Machine, at)
@@ -49,15 +51,15 @@ func (v *checker) nodes() {
 }
 
 // line returns " (line 12)" for a place, "" if it has no line.
-func (v *checker) line(at *where) string {
-	if line, _ := position(v.root, at); line > 0 {
+func (v *checker) line(at *yamlpath.Location) string {
+	if line, _ := yamlpath.Position(v.root, at); line > 0 {
 		return fmt.Sprintf(" (line %d)", line)
 	}
 	return ""
 }
 
 // nodeName checks the name of a machine, which is its host name, its Node's name and its folder's.
-func (v *checker) nodeName(name string, at *where) {
+func (v *checker) nodeName(name string, at *yamlpath.Location) {
 	_, err := netip.ParseAddr(name)
 	switch {
 	case err == nil || allDigits.MatchString(name):
@@ -86,12 +88,12 @@ func dashed(r rune) rune {
 // addresses checks one node's addresses, and returns whether pod ranges can follow from them. owners maps the
 // addresses of the nodes before it to their indices.
 func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
-	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
-	at := list.at(i).key("addresses")
+	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
+	at := list.Index(i).Key("addresses")
 	addresses := v.values.Nodes[i].Addresses
 	ok := true
 	for j, a := range addresses {
-		here := at.at(j)
+		here := at.Index(j)
 		problem := notAddress(n.Addresses[j])
 		if a.IsValid() {
 			problem = addressProblem(a)
@@ -108,7 +110,7 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 			v.report(here, "%s stands here twice; remove one", a)
 			ok = false
 		default:
-			v.report(here, "%s is already an address of %s (nodes[%d])%s; every machine has its own", a, v.c.Spec.Nodes[first].Name, first, v.line(list.at(first).key("addresses")))
+			v.report(here, "%s is already an address of %s (nodes[%d])%s; every machine has its own", a, v.c.Spec.Nodes[first].Name, first, v.line(list.Index(first).Key("addresses")))
 			ok = false
 		}
 		v.outside(a, here)
@@ -153,8 +155,8 @@ func notAddress(text string) string {
 
 // podCIDRs checks one node's parts of the pod subnets. ranges maps the parts of the nodes before it to their indices.
 func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
-	n, list := &v.c.Spec.Nodes[i], v.spec.key("nodes")
-	at := list.at(i).key("podCIDRs")
+	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
+	at := list.Index(i).Key("podCIDRs")
 	own := v.has(at)
 	if n.Role == roleEtcd {
 		if own {
@@ -180,7 +182,7 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 			v.report(at, "%s is already the pod range of %s (nodes[%d]); choose another part of the pod subnet", p, v.c.Spec.Nodes[first].Name, first)
 			return
 		default:
-			v.report(list.at(i), "the pod range that follows from the address of %s, %s, is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p, v.c.Spec.Nodes[first].Name, first)
+			v.report(list.Index(i), "the pod range that follows from the address of %s, %s, is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p, v.c.Spec.Nodes[first].Name, first)
 			return
 		}
 	}
@@ -188,7 +190,7 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 
 // ownPodCIDRs checks the pod ranges that the i-th node sets itself, and reports whether they can be
 // used.
-func (v *checker) ownPodCIDRs(i int, at *where) bool {
+func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) bool {
 	list := v.c.Spec.Nodes[i].PodCIDRs
 	if len(list) != len(v.pods) {
 		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none", len(list), len(v.pods))
@@ -200,13 +202,13 @@ func (v *checker) ownPodCIDRs(i int, at *where) bool {
 		p := v.values.Nodes[i].PodCIDRs[j]
 		switch {
 		case !p.IsValid():
-			v.report(at.at(j), "%s is not a network; write a /%d within %s", quote(text), mask, subnet)
+			v.report(at.Index(j), "%s is not a network; write a /%d within %s", quote(text), mask, subnet)
 		case p.Masked() != p:
-			v.report(at.at(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
+			v.report(at.Index(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
 		case p.Bits() != mask:
-			v.report(at.at(j), "%s is not a /%d, which network.nodeMaskSizes asks for", p, mask)
+			v.report(at.Index(j), "%s is not a /%d, which network.nodeMaskSizes asks for", p, mask)
 		case p.Addr().Is4() != subnet.Addr().Is4() || !subnet.Overlaps(p):
-			v.report(at.at(j), "%s lies outside of network.podSubnets[%d] %s; choose a part of it", p, j, subnet)
+			v.report(at.Index(j), "%s lies outside of network.podSubnets[%d] %s; choose a part of it", p, j, subnet)
 		default:
 			continue
 		}
@@ -221,26 +223,26 @@ func (v *checker) pools() {
 		return
 	}
 	if cni := v.c.Spec.Network.CNI; cni != "none" {
-		v.report(v.spec.key("pools"), "pools need network.cni none: the routes of cni %s are rendered for machines whose addresses are known. Bring a CNI with addons, or list the machines under nodes", cni)
+		v.report(v.spec.Key("pools"), "pools need network.cni none: the routes of cni %s are rendered for machines whose addresses are known. Bring a CNI with addons, or list the machines under nodes", cni)
 	}
 	if v.c.Spec.Certificates.Signing == "offline" {
-		v.report(v.spec.key("pools"), "pools need certificates.signing online: their machines ask the cluster for certificates")
+		v.report(v.spec.Key("pools"), "pools need certificates.signing online: their machines ask the cluster for certificates")
 	}
 	seen := map[string]int{}
 	for i := range v.c.Spec.Pools {
-		p, at := &v.c.Spec.Pools[i], v.spec.key("pools").at(i)
-		v.label(p.Name, at.key("name"))
+		p, at := &v.c.Spec.Pools[i], v.spec.Key("pools").Index(i)
+		v.label(p.Name, at.Key("name"))
 		if first, ok := seen[p.Name]; ok && p.Name != "" {
-			v.report(at.key("name"), "%s is already the name of pools[%d]; choose another", quote(p.Name), first)
+			v.report(at.Key("name"), "%s is already the name of pools[%d]; choose another", quote(p.Name), first)
 		} else {
 			seen[p.Name] = i
 		}
 		if p.Identity == "certificate" {
-			v.report(at.key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
+			v.report(at.Key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
 		}
-		v.span(p.TokenLifetime, at.key("tokenLifetime"))
-		v.nodeAddress(i, at.key("nodeAddress"))
-		v.patches(p.Patches, at.key("patches"))
+		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
+		v.nodeAddress(i, at.Key("nodeAddress"))
+		v.patches(p.Patches, at.Key("patches"))
 		v.machine(&p.Machine, roleWorker, at)
 	}
 }

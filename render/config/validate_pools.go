@@ -7,31 +7,32 @@ import (
 	"strings"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // namedByPlatform checks that the platform of a pool says names, if they are to come from there.
 func (v *checker) namedByPlatform(m layered, nodeName string) {
 	named := target.PlatformNames(func(p *target.Platform) bool { return p.NameSource != nil })
 	if nodeName == "metadata" && !slices.Contains(named, m.Platform) {
-		v.report(m.at.key("nodeName"),
+		v.report(m.at.Key("nodeName"),
 			"metadata is for the platforms %s, and %s has %s; write hostname, or correct the platform",
 			strings.Join(named, ", "), m.name, m.Platform)
 	}
 }
 
 // nodeAddress checks where the machines of the i-th pool have their Nodes' addresses.
-func (v *checker) nodeAddress(i int, at *where) {
+func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 	a := &v.c.Spec.Pools[i].NodeAddress
 	switch name := a.Interface; {
 	case name == "":
 	case !interfaceName.MatchString(name):
-		v.report(at.key("interface"), "%s is not a network interface; write its name, such as eth1", quote(name))
+		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth1", quote(name))
 	case slices.ContainsFunc(v.c.PodInterfaces(), func(glob string) bool { ok, _ := path.Match(glob, name); return ok }):
-		v.report(at.key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
+		v.report(at.Key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
 	}
 	seen := map[bool]int{}
 	for j, p := range v.values.Pools[i].Networks {
-		here := at.key("networks").at(j)
+		here := at.Key("networks").Index(j)
 		switch {
 		case !p.IsValid():
 			v.report(here, "%s is not a network; write it like 10.8.0.0/16", quote(a.Networks[j]))

@@ -4,28 +4,30 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // hostOrDomain is a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front, with an optional port.
 var hostOrDomain = regexp.MustCompile(`^(\*?\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
 
 // proxy checks a layer's proxy. What it lets through means nothing to systemd, to a shell or within a list with commas.
-func (v *checker) proxy(p *Proxy, at *where) {
-	v.proxyURL(p.HTTP, at.key("http"))
-	v.proxyURL(p.HTTPS, at.key("https"))
+func (v *checker) proxy(p *Proxy, at *yamlpath.Location) {
+	v.proxyURL(p.HTTP, at.Key("http"))
+	v.proxyURL(p.HTTPS, at.Key("https"))
 	if len(p.NoProxy) > 0 && p.HTTP == "" && p.HTTPS == "" {
 		v.report(at, "says what is reached without a proxy, and names none; write http or https, or remove noProxy")
 	}
 	for i, place := range p.NoProxy {
 		if problem := noProxyProblem(place); problem != "" {
-			v.report(at.key("noProxy").at(i), "%s %s", quote(place), problem)
+			v.report(at.Key("noProxy").Index(i), "%s %s", quote(place), problem)
 		}
 	}
 }
 
 // proxyURL checks where a proxy is; an empty text is none. Credentials are refused: they would stand in the environment
 // of pods and of containerd's unit, which everybody on the machine may read (systemd.exec(5), Environment=).
-func (v *checker) proxyURL(text string, at *where) {
+func (v *checker) proxyURL(text string, at *yamlpath.Location) {
 	if text == "" {
 		return
 	}

@@ -1,23 +1,25 @@
 package config
 
+import "kiln/render/yamlpath"
+
 // scripts checks a layer's scripts of one phase of the first boot: those under key.
-func (v *checker) scripts(list []Script, layer *where, key string) {
+func (v *checker) scripts(list []Script, layer *yamlpath.Location, key string) {
 	seen := map[string]int{}
 	for i, s := range list {
-		at := layer.key(key).at(i)
+		at := layer.Key(key).Index(i)
 		if first, ok := seen[s.Name]; ok {
-			v.report(at.key("name"), "%s is already %s[%d]; rename one", quote(s.Name), key, first)
+			v.report(at.Key("name"), "%s is already %s[%d]; rename one", quote(s.Name), key, first)
 		} else {
-			v.label(s.Name, at.key("name"))
+			v.label(s.Name, at.Key("name"))
 			seen[s.Name] = i
 		}
-		v.span(s.Timeout, at.key("timeout"))
+		v.span(s.Timeout, at.Key("timeout"))
 		if !v.oneText(s.Content, s.ContentFrom, "content", "contentFrom", at) {
 			continue
 		}
-		text, textAt := s.Content, at.key("content")
+		text, textAt := s.Content, at.Key("content")
 		if s.ContentFrom != "" {
-			text, textAt = string(v.c.Text(s.ContentFrom)), at.key("contentFrom")
+			text, textAt = string(v.c.Text(s.ContentFrom)), at.Key("contentFrom")
 		}
 		switch {
 		case v.isHidden(textAt):

@@ -27,17 +27,17 @@ func (c *Cluster) ProtectKernelDefaults(m *Effective) bool {
 
 // security checks what the profile does not go together with.
 func (v *checker) security() {
-	at := v.spec.key("security").key("podSecurity").key("exemptNamespaces")
+	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
 	seen := map[string]int{}
 	for i, name := range v.c.Spec.Security.PodSecurity.ExemptNamespaces {
 		first, repeated := seen[name]
 		switch {
 		case name == "kube-system":
-			v.report(at.at(i), "kube-system is exempt always; remove it")
+			v.report(at.Index(i), "kube-system is exempt always; remove it")
 		case repeated:
-			v.report(at.at(i), "%s is already exemptNamespaces[%d]; remove one", quote(name), first)
+			v.report(at.Index(i), "%s is already exemptNamespaces[%d]; remove one", quote(name), first)
 		default:
-			v.label(name, at.at(i))
+			v.label(name, at.Index(i))
 		}
 		seen[name] = i
 	}
@@ -47,7 +47,7 @@ func (v *checker) security() {
 	// The API server refuses to start with both: pkg/kubeapiserver/options/authentication.go, read at 1.36.
 	for i, a := range v.c.Spec.ControlPlane.APIServer.ExtraArgs {
 		if strings.HasPrefix(a.Name, "oidc-") || a.Name == "anonymous-auth" {
-			here := v.spec.key("controlPlane").key("apiServer").key("extraArgs").at(i).key("name")
+			here := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs").Index(i).Key("name")
 			v.report(here, "%s cannot stand beside the authentication configuration of security.profile cis; patch that instead (kind AuthenticationConfiguration, name kube-apiserver), or write security.profile: baseline", quote(a.Name))
 		}
 	}

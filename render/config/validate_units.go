@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kiln/render/yamlpath"
 )
 
 // maxUnitLine is how long a line of a unit may be: systemd itself takes more, but the parser of go-systemd, with which
@@ -26,14 +28,14 @@ var (
 )
 
 // units checks a layer's further units.
-func (v *checker) units(units []Unit, at *where) {
+func (v *checker) units(units []Unit, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, u := range units {
-		here := at.at(i)
+		here := at.Index(i)
 		if problem := unitNameProblem(u.Name); problem != "" {
-			v.report(here.key("name"), "%s %s", quote(u.Name), problem)
+			v.report(here.Key("name"), "%s %s", quote(u.Name), problem)
 		} else if first, ok := seen[u.Name]; ok {
-			v.report(here.key("name"), "%s is already units[%d]; write all of its settings into one entry", quote(u.Name), first)
+			v.report(here.Key("name"), "%s is already units[%d]; write all of its settings into one entry", quote(u.Name), first)
 		} else {
 			seen[u.Name] = i
 			v.escaped(&u, here)
@@ -44,21 +46,21 @@ func (v *checker) units(units []Unit, at *where) {
 
 // escaped refuses a unit with an escape in its name, such as data-a\x2db.mount, if its file would be written: the
 // first boot cannot verify a file with a backslash.
-func (v *checker) escaped(u *Unit, at *where) {
+func (v *checker) escaped(u *Unit, at *yamlpath.Location) {
 	if strings.Contains(u.Name, `\`) && (u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0) {
-		v.report(at.key("name"), "%s has a backslash, with which the first boot cannot verify the unit's file; "+
+		v.report(at.Key("name"), "%s has a backslash, with which the first boot cannot verify the unit's file; "+
 			"rename what the unit is for, or bring the file with the image", quote(u.Name))
 	}
 }
 
 // unit checks what one entry says about its unit.
-func (v *checker) unit(u *Unit, at *where) {
-	hasText := u.Content != "" || u.ContentFrom != "" || v.has(at.key("content")) || v.has(at.key("contentFrom"))
+func (v *checker) unit(u *Unit, at *yamlpath.Location) {
+	hasText := u.Content != "" || u.ContentFrom != "" || v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
 	if u.Enabled && u.Masked {
-		v.report(at.key("masked"), "a unit cannot be both enabled and masked; remove one")
+		v.report(at.Key("masked"), "a unit cannot be both enabled and masked; remove one")
 	}
 	if u.Masked && hasText {
-		v.report(at.key("masked"), "a masked unit has no content; remove masked or the content")
+		v.report(at.Key("masked"), "a masked unit has no content; remove masked or the content")
 	}
 	if !hasText && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
 		v.report(at, "says nothing about the unit; write content, contentFrom, dropIns, enabled: true or masked: true")
@@ -68,36 +70,36 @@ func (v *checker) unit(u *Unit, at *where) {
 	}
 	seen := map[string]int{}
 	for i, d := range u.DropIns {
-		here := at.key("dropIns").at(i)
+		here := at.Key("dropIns").Index(i)
 		first, ok := seen[d.Name]
 		switch {
 		case !dropInName.MatchString(d.Name) || len(d.Name) > maxName:
-			v.report(here.key("name"), "%s is not a drop-in's file name; write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf", quote(d.Name))
+			v.report(here.Key("name"), "%s is not a drop-in's file name; write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf", quote(d.Name))
 		case ok:
-			v.report(here.key("name"), "%s is already dropIns[%d]; remove one", quote(d.Name), first)
+			v.report(here.Key("name"), "%s is already dropIns[%d]; remove one", quote(d.Name), first)
 		case ownPath("/etc/systemd/system/" + u.Name + ".d/" + d.Name):
-			v.report(here.key("name"), "%s is written by kiln; choose another name", quote(d.Name))
+			v.report(here.Key("name"), "%s is written by kiln; choose another name", quote(d.Name))
 		}
 		seen[d.Name] = i
 		if problem := unitTextProblem(d.Content); problem != "" {
-			v.report(here.key("content"), "%s", problem)
+			v.report(here.Key("content"), "%s", problem)
 		}
 	}
 }
 
 // unitText checks the text of a unit, wherever it stands.
-func (v *checker) unitText(u *Unit, at *where) {
+func (v *checker) unitText(u *Unit, at *yamlpath.Location) {
 	text, key := u.Content, "content"
 	if u.ContentFrom != "" {
 		text, key = string(v.c.Text(u.ContentFrom)), "contentFrom"
-		if v.isHidden(at.key(key)) {
+		if v.isHidden(at.Key(key)) {
 			return
 		}
 	}
 	if problem := unitTextProblem(text); problem != "" {
-		v.report(at.key(key), "%s", problem)
+		v.report(at.Key(key), "%s", problem)
 	} else if u.Enabled && !installed.MatchString(text) {
-		v.report(at.key("enabled"), "the unit has no [Install] section, so nothing would start it; add one with WantedBy=multi-user.target")
+		v.report(at.Key("enabled"), "the unit has no [Install] section, so nothing would start it; add one with WantedBy=multi-user.target")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"kiln/render/suggest"
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // version is a release of Kubernetes 1.
@@ -37,7 +38,7 @@ func (a version) compare(b version) int {
 
 // versions checks kubernetesVersion.
 func (v *checker) versions() {
-	at := v.spec.key("kubernetesVersion")
+	at := v.spec.Key("kubernetesVersion")
 	text := v.c.Spec.KubernetesVersion
 	parsed, problem := parseVersion(text)
 	switch {
@@ -52,7 +53,7 @@ func (v *checker) versions() {
 }
 
 // kubeletVersion checks a layer's kubeletVersion against the control plane's.
-func (v *checker) kubeletVersion(text string, at *where) {
+func (v *checker) kubeletVersion(text string, at *yamlpath.Location) {
 	parsed, problem := parseVersion(text)
 	switch {
 	case problem != "":
@@ -83,11 +84,11 @@ var (
 // images checks where images come from.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
-		v.report(v.spec.key("imageRepository"), "%s is not an image repository; write host, optional port and path, such as registry.example.com:5000/k8s", quote(repo))
+		v.report(v.spec.Key("imageRepository"), "%s is not an image repository; write host, optional port and path, such as registry.example.com:5000/k8s", quote(repo))
 	}
-	at, components := v.spec.key("images"), target.ComponentNames()
+	at, components := v.spec.Key("images"), target.ComponentNames()
 	for name, image := range v.c.Spec.Images {
-		here := at.key(name)
+		here := at.Key(name)
 		switch {
 		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",

@@ -1,5 +1,6 @@
-// Package yamlpath finds values in YAML documents by paths that people write, and says in which
-// line and column they stand.
+// Package yamlpath finds values in YAML documents, and says in which line and column they are. A
+// Path is what people write; it names elements of lists. A Location is what a program has gone
+// through; it counts them.
 package yamlpath
 
 import (

@@ -113,7 +113,7 @@ func next(n *yaml.Node, text string) (s segment, rest string) {
 		key = text[:i]
 	}
 	for _, known := range names(n) {
-		if len(known) > len(key) && StartsWithKey(text, known) {
+		if len(known) > len(key) && startsWithKey(text, known) {
 			key = known
 		}
 	}
@@ -124,8 +124,8 @@ func next(n *yaml.Node, text string) (s segment, rest string) {
 	return s, text[len(key):]
 }
 
-// StartsWithKey reports whether the first key of a path is key.
-func StartsWithKey(path, key string) bool {
+// startsWithKey reports whether the first key of a path is key.
+func startsWithKey(path, key string) bool {
 	rest, ok := strings.CutPrefix(path, key)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
