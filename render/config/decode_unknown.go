@@ -97,11 +97,3 @@ func walkFields(visit func(path string, f *field)) {
 	}
 	walk(reflect.TypeFor[Cluster](), "")
 }
-
-// cutLast splits a path before its last key. ok reports whether there is a key.
-func cutLast(path string) (parent, last string, ok bool) {
-	if i := strings.LastIndexByte(path, '.'); i >= 0 {
-		return path[:i], path[i+1:], true
-	}
-	return "spec", path, path != ""
-}

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"reflect"
-	"strconv"
-	"strings"
-	"time"
 )
 
 // setDefaults sets absent fields to the default of their tags, then those whose default follows
@@ -107,29 +104,4 @@ func fill(v reflect.Value) {
 			fillStruct(v.Index(i))
 		}
 	}
-}
-
-// parseDefault returns the value of a default tag. The tags are ours: one that does not fit its
-// field is a mistake of the program, which a test over all fields finds.
-func parseDefault(text string, t reflect.Type) reflect.Value {
-	v := reflect.New(t).Elem()
-	switch {
-	case t == durationType:
-		span, err := time.ParseDuration(text)
-		if err != nil {
-			panic("config: default tag: " + err.Error())
-		}
-		v.SetInt(int64(span))
-	case t.Kind() == reflect.Int:
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			panic("config: default tag: " + err.Error())
-		}
-		v.SetInt(int64(n))
-	case t.Kind() == reflect.Slice:
-		v.Set(reflect.ValueOf(strings.Split(text, ",")))
-	default:
-		v.SetString(text)
-	}
-	return v
 }

@@ -148,15 +148,6 @@ func withoutIndices(path string) string {
 	}
 }
 
-// elem returns the type of the elements of a list, or of a pointer's value; t itself if it is
-// neither.
-func elem(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
 // keysOf returns the keys of a map, or of the maps in a list, in the order of the type.
 func keysOf(t reflect.Type) []string {
 	fields := structs[elem(t)]

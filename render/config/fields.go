@@ -2,7 +2,9 @@ package config
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
+	"time"
 
 	"kiln/render/target"
 )
@@ -111,4 +113,46 @@ func newField(sf reflect.StructField, i int) field {
 		}
 	}
 	return f
+}
+
+// parseDefault returns the value of a default tag. The tags are ours: one that does not fit its
+// field is a mistake of the program, which a test over all fields finds.
+func parseDefault(text string, t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == durationType:
+		span, err := time.ParseDuration(text)
+		if err != nil {
+			panic("config: default tag: " + err.Error())
+		}
+		v.SetInt(int64(span))
+	case t.Kind() == reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			panic("config: default tag: " + err.Error())
+		}
+		v.SetInt(int64(n))
+	case t.Kind() == reflect.Slice:
+		v.Set(reflect.ValueOf(strings.Split(text, ",")))
+	default:
+		v.SetString(text)
+	}
+	return v
+}
+
+// elem returns the type of the elements of a list, or of a pointer's value; t itself if it is
+// neither.
+func elem(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// cutLast splits a path before its last key. ok reports whether there is a key.
+func cutLast(path string) (parent, last string, ok bool) {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		return path[:i], path[i+1:], true
+	}
+	return "spec", path, path != ""
 }
