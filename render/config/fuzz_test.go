@@ -17,8 +17,8 @@ import (
 	"kiln/render/config"
 )
 
-// FuzzParse feeds Parse anything: it never panics and never takes long, what it refuses it explains in lines that a
-// terminal can show, and what it accepts every later stage can use.
+// FuzzParse feeds Parse anything: it never panics and never takes long, what it refuses it explains
+// in lines that a terminal can show, and what it accepts every later stage can use.
 func FuzzParse(f *testing.F) {
 	cases, err := filepath.Glob(filepath.Join(clusters, "*", "cluster.yaml"))
 	require.NoError(f, err)

@@ -115,7 +115,8 @@ func TestEffectiveWithoutParse(t *testing.T) {
 	require.Equal(t, "nodes[0]", e.Source["labels.b"])
 }
 
-// TestEffectiveIsNaiveMerge compares Effective with a merge of the layers' YAML that knows nothing of types, for random layers.
+// TestEffectiveIsNaiveMerge compares Effective with a merge of the layers' YAML that knows nothing
+// of types, for random layers.
 func TestEffectiveIsNaiveMerge(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -168,8 +169,8 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 	}
 }
 
-// canonical marshals a machine without its empty values: JSON does not tell an empty list that was set from one
-// that was not, and naive maps have no types.
+// canonical marshals a machine without its empty values: JSON does not tell an empty list that was
+// set from one that was not, and naive maps have no types.
 func canonical(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

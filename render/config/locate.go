@@ -12,8 +12,8 @@ import (
 // outsideSpec are the fields of cluster.yaml that are not below spec.
 var outsideSpec = []string{"apiVersion", "kind", "metadata"}
 
-// locations returns the location of the whole file and that of its spec. No path has the key spec in
-// front of the fields below it.
+// locations returns the location of the whole file and that of its spec. No path has the key spec
+// in front of the fields below it.
 func locations() (root, spec *yamlpath.Location) {
 	root = &yamlpath.Location{}
 	return root, root.Key("spec").Omit()

@@ -5,8 +5,15 @@ import (
 	"slices"
 )
 
-// podCIDRs returns the parts of the pod subnets that follow from a machine's addresses, in the order
-// of the subnets; nil if a subnet, a mask or an address is missing or wrong, which validate reports.
+// Limits of the parts of a pod subnet.
+const (
+	maxNodeMaskDiff = 16 // kube-controller-manager's limit between the subnet and a part, in bits
+	minNodeBits     = 4  // the bits of an address within a part: gateway, network and a few pods
+)
+
+// podCIDRs returns the parts of the pod subnets that follow from a machine's addresses, in the
+// order of the subnets. It returns nil if a subnet, a mask or an address is missing or wrong;
+// validate reports that.
 func podCIDRs(subnets []netip.Prefix, masks []int, addresses []netip.Addr) []netip.Prefix {
 	if len(masks) != len(subnets) {
 		return nil
@@ -32,8 +39,8 @@ func maskFits(subnet netip.Prefix, mask int) bool {
 
 // podCIDR returns one machine's part of a pod subnet: the part whose number is the low bits of the
 // machine's address, as many as there are bits between the subnet's prefix length and the part's.
-// 10.0.0.21 gets part 21 of 10.244.0.0/16, which is 10.244.21.0/24. There are 0 to 16 such bits, the
-// controller-manager's limit.
+// 10.0.0.21 gets part 21 of 10.244.0.0/16, which is 10.244.21.0/24. There are 0 to 16 such bits,
+// the controller-manager's limit.
 func podCIDR(subnet netip.Prefix, mask int, a netip.Addr) netip.Prefix {
 	bits := mask - subnet.Bits()
 	low := a.AsSlice()

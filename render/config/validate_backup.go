@@ -13,7 +13,8 @@ import (
 const maxSnapshots = 10000
 
 var (
-	// BackupPeriods are how often snapshots may be taken: they fit whole into a day, so that a calendar can name the times.
+	// BackupPeriods are how often snapshots may be taken: they fit whole into a day, so that a
+	// calendar can name the times.
 	BackupPeriods = []time.Duration{
 		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 	}
@@ -28,7 +29,7 @@ func (v *checker) backup(b *EtcdBackup, at *yamlpath.Location) {
 		return
 	}
 	here := at.Key("directory")
-	problem := pathProblem(b.Directory)
+	problem := filePathProblem(b.Directory)
 	switch {
 	case problem != "":
 		v.report(here, "%s %s", quote(b.Directory), problem)

@@ -8,7 +8,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// cloudKeys are the keys of cloud-init's user-data that are passed on, and the kinds of their values (cloud-init's schema, 22.4 to 26.2).
+// cloudKeys are the keys of cloud-init's user-data that are passed on, and the kinds of their
+// values (cloud-init's schema, 22.4 to 26.2).
 var cloudKeys = map[string]string{
 	"disk_setup": kindMap, "fs_setup": kindList, "growpart": kindMap, "groups": kindList,
 	"mount_default_fields": kindList, "mounts": kindList, "resize_rootfs": "", "users": kindList,

@@ -1,14 +1,14 @@
 package config
 
 import (
-	"bytes"
 	"net/netip"
 	"strings"
 
 	"kiln/render/yamlpath"
 )
 
-// maxMembers is etcd's advice for the size of a cluster: https://etcd.io/docs/v3.6/faq/ (maximum cluster size).
+// maxMembers is etcd's advice for the size of a cluster: https://etcd.io/docs/v3.6/faq/ (maximum
+// cluster size).
 const maxMembers = 7
 
 // controlPlane checks the settings of the control plane's programs.
@@ -49,7 +49,8 @@ func (v *checker) certSANs(list []string, at *yamlpath.Location) {
 	}
 }
 
-// etcd checks the members on the control planes or on machines of their own, or the cluster that somebody else runs.
+// etcd checks the members on the control planes or on machines of their own, or the cluster that
+// somebody else runs.
 func (v *checker) etcd(e *Etcd, at *yamlpath.Location) {
 	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
 	machines := at.Key("machines")
@@ -135,16 +136,4 @@ func (v *checker) externalEtcd(e *ExternalEtcd, at *yamlpath.Location) {
 	v.pem(e.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("caFrom"))
 	v.pem(e.CertFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("certFrom"))
 	v.pem(e.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)", "PRIVATE KEY-----", at.Key("keyFrom"))
-}
-
-// pem checks that a named file begins a PEM block of the wanted kind, so that swapped files are noticed.
-func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
-	text := v.c.Text(name)
-	if text == nil {
-		return
-	}
-	encrypted := bytes.Contains(text, []byte("ENCRYPTED"))
-	if !bytes.Contains(text, []byte("-----BEGIN ")) || !bytes.Contains(text, []byte(kind)) || encrypted {
-		v.report(at, "%s does not hold %s", quote(name), want)
-	}
 }

@@ -14,8 +14,8 @@ const (
 	ofSHA512 = "{sha512}"
 )
 
-// maxURL keeps a stub small, of which KubeVirt takes 2,048 bytes: with a URL of this length, a certificate with an ECDSA key and an ssh-ed25519 key
-// it has just that.
+// maxURL keeps a stub small, of which KubeVirt takes 2,048 bytes: with a URL of this length, a
+// certificate with an ECDSA key and an ssh-ed25519 key it has just that.
 const maxURL = 160
 
 var (

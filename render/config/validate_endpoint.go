@@ -3,8 +3,6 @@ package config
 import (
 	"math"
 	"net/netip"
-	"regexp"
-	"slices"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
@@ -13,8 +11,8 @@ import (
 // firstPort is the lowest port of a balancer on a worker: below it only root may listen.
 const firstPort = 1024
 
-// taken maps the ports of a worker's other programs to what listens there.
-var taken = map[int]string{
+// takenPorts maps the ports of a worker's other programs to what listens there.
+var takenPorts = map[int]string{
 	target.BalancerHealthPort: "the balancer's own health",
 	target.KubeletHealthPort:  "the kubelet's health",
 	target.ProxyMetricsPort:   "kube-proxy's metrics",
@@ -22,9 +20,6 @@ var taken = map[int]string{
 	target.KubeletReadPort:    "the kubelet's read-only server",
 	target.ProxyHealthPort:    "kube-proxy's health",
 }
-
-// interfaceName is a network interface's name as people give them; the kernel takes at most 15 characters.
-var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,14}$`)
 
 // vip checks the address that kube-vip carries, and the endpoint against it.
 func (v *checker) vip() {
@@ -87,7 +82,7 @@ func (v *checker) carried(vip *VIP, at *yamlpath.Location) {
 				a, v.c.Spec.Nodes[i].Name)
 		}
 	}
-	if fits := slices.ContainsFunc(v.pods, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4() == a.Is4() }); len(v.pods) > 0 && !fits {
+	if !v.fits(a.Is4()) {
 		v.report(at, "%s is %s, and the cluster is %s; write an address of that family", a, family(a.Is4()), families(v.pods))
 	}
 }
@@ -149,7 +144,7 @@ func (v *checker) localBalancer() {
 	case b.Port >= target.FirstNodePort && b.Port <= target.LastNodePort:
 		v.report(at, "%d is one of the ports of Services (%d-%d); write another",
 			b.Port, target.FirstNodePort, target.LastNodePort)
-	case taken[b.Port] != "":
-		v.report(at, "%d is the port of %s; write another", b.Port, taken[b.Port])
+	case takenPorts[b.Port] != "":
+		v.report(at, "%d is the port of %s; write another", b.Port, takenPorts[b.Port])
 	}
 }

@@ -1,42 +1,9 @@
 package config
 
 import (
-	"path"
 	"regexp"
-	"strings"
 
 	"kiln/render/yamlpath"
-)
-
-// Limits of paths on Linux.
-const (
-	maxPath = 4096
-	maxName = 255
-)
-
-// Folders that hold no files of a machine's own: the kernel's, those that are empty after every boot, and the system's.
-var foreignFolders = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/usr"}
-
-// Files and folders that kiln writes. A folder stands for everything in it.
-var (
-	ownFolders = []string{
-		"/etc/kubernetes", "/etc/kiln", "/etc/etcd", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/kiln",
-		"/etc/systemd/system/kubelet.service.d",
-	}
-	ownFiles = []string{
-		"/etc/systemd/system/kubelet.service", "/etc/systemd/system/kiln.service", "/etc/systemd/system/kiln-routes.service",
-		"/etc/systemd/system/kiln-backup.service", "/etc/systemd/system/kiln-backup.timer",
-		"/etc/containerd/config.toml", "/etc/hostname", "/etc/cni/net.d/10-kiln.conflist",
-		"/etc/modules-load.d/90-kiln.conf", "/etc/sysctl.d/90-kiln.conf",
-		"/etc/systemd/system/containerd.service.d/10-kiln.conf", "/etc/systemd/system/containerd.service.d/20-proxy.conf",
-		"/etc/systemd/networkd.conf.d/90-kiln.conf", "/etc/systemd/network/05-kiln-pods.network", "/etc/NetworkManager/conf.d/90-kiln.conf",
-	}
-)
-
-// Beginnings of the paths of files about interfaces, whose names follow.
-const (
-	NetworkdPrefix = "/etc/systemd/network/10-kiln-"
-	KeyfilePrefix  = "/etc/NetworkManager/system-connections/kiln-"
 )
 
 var (
@@ -50,7 +17,7 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 	lengths := map[int]bool{} // of the paths seen
 	for i, f := range files {
 		here := at.Index(i)
-		if problem := pathProblem(f.Path); problem != "" {
+		if problem := filePathProblem(f.Path); problem != "" {
 			v.report(here.Key("path"), "%s %s", quote(f.Path), problem)
 		} else if first, ok := seen[f.Path]; ok {
 			v.report(here.Key("path"), "%s is already files[%d]; remove one", quote(f.Path), first)
@@ -71,7 +38,7 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 		if !fileOwner.MatchString(f.Owner) {
 			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root", quote(f.Owner))
 		}
-		if v.oneText(f.Content, f.ContentFrom, "content", "contentFrom", here) && f.Secret && f.Content != "" {
+		if v.oneSource(f.Content, f.ContentFrom, "content", "contentFrom", here) && f.Secret && f.Content != "" {
 			v.report(here.Key("content"), "is a secret, and cluster.yaml holds none; put it into a file and name that with contentFrom")
 		}
 	}
@@ -87,64 +54,4 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 			}
 		}
 	}
-}
-
-// pathProblem returns what keeps a path from being that of a further file, "" if nothing does.
-func pathProblem(name string) string {
-	switch {
-	case !strings.HasPrefix(name, "/"):
-		return "is not absolute; write the whole path, such as /etc/motd"
-	case len(name) >= maxPath:
-		return "is longer than 4095 bytes"
-	case name == "/" || path.Clean(name) != name:
-		return "is not a clean path of a file; leave out '//', '.', '..' and a '/' at the end"
-	}
-	if problem := PathProblem(name); problem != "" {
-		return problem
-	}
-	for _, folder := range foreignFolders {
-		if below := name == folder || strings.HasPrefix(name, folder+"/"); below && !strings.HasPrefix(name, "/usr/local/") {
-			return "lies in " + folder + ", which belongs to the system or does not outlive a boot; use /etc, /opt, /var or /usr/local"
-		}
-	}
-	if ownPath(name) {
-		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
-	}
-	return ""
-}
-
-// PathProblem returns what keeps the first boot from verifying a path, "" if nothing does: its list of files has
-// a line for each, of words (read), and sha256sum and stat print a name with a backslash or a line end in another
-// form.
-func PathProblem(name string) string {
-	switch {
-	case hasControl(name):
-		return "has a control character, a line end or another character that cannot be seen; remove it"
-	case strings.Contains(name, `\`):
-		return `has a backslash, with which the first boot cannot verify a file; remove it`
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		switch {
-		case len(part) > maxName:
-			return "has a part of more than 255 bytes"
-		case strings.TrimSpace(part) != part:
-			return "has a part that begins or ends with a blank; remove the blank"
-		}
-	}
-	return ""
-}
-
-// ownPath says whether kiln writes a file, or anything in its folder, itself.
-func ownPath(name string) bool {
-	for _, folder := range ownFolders {
-		if name == folder || strings.HasPrefix(name, folder+"/") {
-			return true
-		}
-	}
-	for _, file := range ownFiles {
-		if name == file {
-			return true
-		}
-	}
-	return strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
 }

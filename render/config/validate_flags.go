@@ -8,7 +8,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Flags that kiln owns, as patterns: what they say follows from other fields or from where the documents put things.
+// Flags that kiln owns, as patterns: what they say follows from other fields or from where the
+// documents put things.
 var (
 	ownAPIServerFlags = []string{
 		"advertise-address", "bind-address", "client-ca-file", "encryption-provider-config*", "etcd-*", "kubelet-client-*", "proxy-client-*", "requestheader-*",
@@ -36,8 +37,8 @@ var (
 	featureGate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*=(true|false)$`)
 )
 
-// args checks further flags of a component against the ones that kiln owns. Whether the component has a flag is not
-// known here: that changes from release to release.
+// args checks further flags of a component against the ones that kiln owns. Whether the component
+// has a flag is not known here: that changes from release to release.
 func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
 	for i, a := range args {
 		here := at.Index(i)

@@ -3,7 +3,6 @@ package config
 import (
 	"math"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,12 +11,12 @@ import (
 
 // Limits of interfaces.
 const (
-	lowestMTU, highestMTU = 1280, 65535 // IPv6 needs 1280: RFC 8200, section 5
-	highestVLAN           = 4094        // IEEE 802.1Q keeps 0 and 4095
-	slowestMIIMon         = 60000
+	highestVLAN   = 4094 // IEEE 802.1Q keeps 0 and 4095
+	slowestMIIMon = 60000
 )
 
-// Modes of bonds in which a parameter means something (Linux' Documentation/networking/bonding.rst).
+// Modes of bonds in which a parameter means something (Linux'
+// Documentation/networking/bonding.rst).
 var (
 	lacpModes    = []string{"802.3ad"}
 	hashModes    = []string{"802.3ad", "balance-xor", "balance-tlb"}
@@ -33,7 +32,8 @@ type nic struct {
 	bond   string         // the bond whose member it is
 }
 
-// reaches says whether a router is in one of the interface's networks, or may be: what DHCP gives is not known.
+// reaches says whether a router is in one of the interface's networks, or may be: what DHCP gives
+// is not known.
 func (n *nic) reaches(a netip.Addr) bool {
 	if n.dynamic(a.Is4()) || a.IsLinkLocalUnicast() && a.Is6() {
 		return true
@@ -49,8 +49,8 @@ func (n *nic) has(is4 bool) bool {
 	return n.dynamic(is4) || slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Addr().Is4() == is4 })
 }
 
-// allInterfaces checks the interfaces of all nodes, each node's and against each other. owners maps the nodes' addresses, and hardware
-// their MAC addresses, to their indices.
+// allInterfaces checks the interfaces of all nodes, each node's and against each other. owners maps
+// the nodes' addresses, and hardware their MAC addresses, to their indices.
 func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]int) {
 	static := map[netip.Addr]int{}
 	for i := range v.c.Spec.Nodes {
@@ -82,11 +82,6 @@ func (v *checker) allInterfaces(owners map[netip.Addr]int, hardware map[string]i
 	}
 }
 
-// belongs reports what already belongs to another node.
-func (v *checker) belongs(at *yamlpath.Location, what string, first int, key string) {
-	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own", what, v.c.Spec.Nodes[first].Name, first, v.line(v.spec.Key("nodes").Index(first).Key(key)))
-}
-
 // nicName checks the name of the j-th interface. byName gets it, if it can be referred to.
 func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 	n := &nics[j]
@@ -106,8 +101,8 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 		v.report(at, "%s is the kernel's own; write the name of a network card, bond or VLAN", quote(n.Name))
 		return
 	}
-	if i := slices.IndexFunc(v.c.PodInterfaces(), func(glob string) bool { ok, _ := path.Match(glob, name); return ok }); i >= 0 {
-		v.report(at, "%s is the name of an interface of pods (%s), which is kept from the program that configures interfaces; choose another", quote(name), v.c.PodInterfaces()[i])
+	if glob := v.c.podInterface(name); glob != "" {
+		v.report(at, "%s is the name of an interface of pods (%s), which is kept from the program that configures interfaces; choose another", quote(name), glob)
 	}
 	if byName[name] != nil {
 		first := slices.IndexFunc(nics[:j], func(other nic) bool { return other.values.Name == name })
@@ -136,13 +131,14 @@ func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 	case !ok:
 		hardware[mac] = i
 	case first != i:
-		v.belongs(at, quote(n.MAC), first, "name")
+		v.taken(quote(n.MAC), first, "name", at)
 	case slices.ContainsFunc(nics[:j], func(other nic) bool { return other.values.MAC == mac }):
 		v.report(at, "%s is already that of another interface of this node; remove one", quote(n.MAC))
 	}
 }
 
-// nicAddresses reads and checks an interface's own addresses. static maps those of the nodes before it to their indices.
+// nicAddresses reads and checks an interface's own addresses. static maps those of the nodes before
+// it to their indices.
 func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int) {
 	for k, p := range n.values.Addresses {
 		at, text := n.at.Key("addresses").Index(k), n.Addresses[k]
@@ -178,18 +174,9 @@ func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int)
 		case first == i:
 			v.report(at, "%s stands here twice; remove one", a)
 		default:
-			v.belongs(at, a.String(), first, "name")
+			v.taken(a.String(), first, "name", at)
 		}
 	}
-}
-
-// lastOf is the last address of an IPv4 network.
-func lastOf(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().As4()
-	for bit := p.Bits(); bit < 32; bit++ {
-		b[bit/8] |= 0x80 >> (bit % 8)
-	}
-	return netip.AddrFrom4(b)
 }
 
 // bond checks a bond and marks its members.
@@ -337,14 +324,6 @@ func (v *checker) nicRoutes(nics []nic) {
 	}
 }
 
-// everything is the network of all addresses of a family.
-func everything(is4 bool) netip.Prefix {
-	if is4 {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-}
-
 // router checks a, the address of a router on an interface, which is written as text. It reports
 // whether the address can be used.
 func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Location) bool {
@@ -354,7 +333,7 @@ func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Locatio
 		v.report(at, "%s %s", quote(text), notAddress(text))
 	case a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.Is4In6():
 		v.report(at, "%s is no router's address; write one like 10.0.0.1", quote(text))
-	case slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Addr() == a }):
+	case ownAddress(n.static, a):
 		v.report(at, "%s is this interface's own address; write the router's", a)
 	case n.bond == "" && !n.reaches(a):
 		v.report(at, "%s is in no network of this interface (%s); correct it or the prefix length", a, networks(n.static))
@@ -362,18 +341,6 @@ func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Locatio
 		return true
 	}
 	return false
-}
-
-// networks lists the networks of addresses.
-func networks(list []netip.Prefix) string {
-	if len(list) == 0 {
-		return "it has no addresses"
-	}
-	texts := make([]string, len(list))
-	for i, p := range list {
-		texts[i] = p.Masked().String()
-	}
-	return strings.Join(texts, ", ")
 }
 
 // destination checks p, the network that a route leads to, which is written as text. It reports
@@ -442,7 +409,7 @@ func (v *checker) covered(i int, nics []nic, at *yamlpath.Location) {
 	}
 	for k, a := range v.values.Nodes[i].Addresses {
 		if !a.IsValid() || slices.ContainsFunc(nics, func(n nic) bool {
-			return n.dynamic(a.Is4()) || slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Addr() == a })
+			return n.dynamic(a.Is4()) || ownAddress(n.static, a)
 		}) {
 			continue
 		}

@@ -16,7 +16,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// ownKubeletFields are fields of KubeletConfiguration that kiln sets, and where the value comes from.
+// ownKubeletFields are fields of KubeletConfiguration that kiln sets, and where the value comes
+// from.
 var ownKubeletFields = map[string]string{
 	"address":                  "the kubelet listens on all addresses",
 	"apiVersion":               "write the fields alone",
@@ -55,7 +56,8 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 		v.report(at, "has fields that do not fit KubeletConfiguration (kubelet.config.k8s.io/v1beta1); correct the problems above first")
 		return
 	}
-	// One wrong field hides the others, and not every error names its field, so they are tried one by one.
+	// One wrong field hides the others, and not every error names its field, so they are tried one
+	// by one.
 	for key, value := range fields {
 		if _, own := ownKubeletFields[key]; !own {
 			v.kubeletField(key, value, at)
@@ -63,8 +65,8 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	}
 }
 
-// maxDetailed is how many problems there may be before the fields of a wrong kubelet configuration are no longer tried
-// one by one, which takes time.
+// maxDetailed is how many problems there may be before the fields of a wrong kubelet configuration
+// are no longer tried one by one, which takes time.
 const maxDetailed = 20 * maxProblems
 
 // fitsKubelet says whether all fields fit.
@@ -104,7 +106,7 @@ func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 			path = m[1]
 		}
 		for part := range strings.SplitSeq(path, ".") {
-			here = below(here, part)
+			here = belowField(here, part)
 		}
 		hint := ""
 		if path == key {
@@ -120,7 +122,7 @@ func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 	if errors.As(err, &wrongType) {
 		if _, path, ok := strings.Cut(wrongType.Field, "."); ok {
 			for part := range strings.SplitSeq(path, ".") {
-				here = below(here, part)
+				here = belowField(here, part)
 			}
 		}
 		v.report(here, "want %s, got %s", goTypeName(wrongType.Type), jsonTypeName(wrongType.Value))
@@ -130,8 +132,9 @@ func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 	v.report(here, "does not fit the field of KubeletConfiguration; durations are strings such as 10s or 4h, quantities such as 500Mi")
 }
 
-// below returns the place of a field that a decoder names: a key, with list indices behind it if there are any.
-func below(at *yamlpath.Location, part string) *yamlpath.Location {
+// below returns the place of a field that a decoder names: a key, with list indices behind it if
+// there are any.
+func belowField(at *yamlpath.Location, part string) *yamlpath.Location {
 	name, rest, _ := strings.Cut(part, "[")
 	at = at.Key(name)
 	for index := range strings.SplitSeq(rest, "[") {

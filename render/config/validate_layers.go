@@ -5,33 +5,10 @@ import (
 	"strings"
 
 	"kiln/render/target"
-	"kiln/render/yamlpath"
 )
 
-// layered is one machine with all of its layers together.
-type layered struct {
-	Effective
-	name string
-	at   *yamlpath.Location // the node or pool
-}
-
-// system returns the row of the machine's operating system.
-func (m *layered) system() target.System {
-	s, _ := target.SystemNamed(m.OS)
-	return s
-}
-
-// ignition reports whether Ignition sets the machine up.
-func (m *layered) ignition() bool {
-	s := m.system()
-	return ignition(&s)
-}
-
-// ignition reports whether Ignition sets the machines of an operating system up.
-func ignition(s *target.System) bool { return s.Format == target.Ignition }
-
-// layers checks what follows from all layers of a machine together. A mistake that many machines share is reported
-// once, at the layer that makes it.
+// layers checks what follows from all layers of a machine together. A mistake that many machines
+// share is reported once, at the layer that makes it.
 func (v *checker) layers() {
 	said := map[string]bool{}
 	var without []layered
@@ -103,13 +80,14 @@ func (v *checker) format(m layered, said map[string]bool) {
 func (v *checker) readOnly(m layered, said map[string]bool) {
 	system := m.system()
 	for _, f := range m.Files {
-		if pathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
+		if filePathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
 			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, which %s has: the folder is read-only; put the file below /etc, /opt or /var", quote(f.Path), m.OS, m.name)
 		}
 	}
 }
 
-// delivered checks that a node's interfaces reach it as they are, and that nothing else configures them.
+// delivered checks that a node's interfaces reach it as they are, and that nothing else configures
+// them.
 func (v *checker) delivered(m layered, list []Interface) {
 	at := m.at.Key("interfaces")
 	if len(m.NetworkConfig) > 0 {
@@ -129,59 +107,4 @@ func (v *checker) delivered(m layered, list []Interface) {
 			}
 		}
 	}
-}
-
-// reportLayer reports a problem of a field at the layer that set it, once.
-func (v *checker) reportLayer(said map[string]bool, m layered, name, format string, args ...any) {
-	at := m.at
-	switch layerOf(m, name) {
-	case layerAll:
-		at = v.spec.Key("machines")
-	case layerControlPlane:
-		at = v.spec.Key("controlPlane").Key("machines")
-	case layerEtcd:
-		at = v.spec.Key("controlPlane").Key("etcd").Key("machines")
-	case layerWorkers:
-		at = v.spec.Key("workers").Key("machines")
-	}
-	at = at.Key(name)
-	if key := at.String() + format; !said[key] {
-		said[key] = true
-		v.report(at, format, args...)
-	}
-}
-
-// rank orders the layers from wide to narrow; a machine's own is the narrowest.
-func rank(layer string) int {
-	switch layer {
-	case "":
-		return -1
-	case layerDefault:
-		return 0
-	case layerAll:
-		return 1
-	case layerControlPlane, layerEtcd, layerWorkers:
-		return 2
-	}
-	return 3
-}
-
-// layerOf returns the narrowest layer that sets a field or, in a map, one of its keys.
-func layerOf(m layered, name string) string {
-	layer := m.Source[name]
-	for path, l := range m.Source {
-		if strings.HasPrefix(path, name+".") && rank(l) > rank(layer) {
-			layer = l
-		}
-	}
-	return layer
-}
-
-// narrower returns the one of two fields that a narrower layer sets, the first one if the same does: it is where
-// the two came to disagree.
-func narrower(m layered, first, second string) string {
-	if rank(layerOf(m, second)) > rank(layerOf(m, first)) {
-		return second
-	}
-	return first
 }

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"fmt"
-	"math"
-	"net/url"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,8 +15,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// machine checks the settings of one layer, each by itself: of the machines with that role, or of all (layerAll). What follows from
-// several layers together is checked by layers.
+// machine checks the settings of one layer, each by itself: of the machines with that role, or of
+// all (layerAll). What follows from several layers together is checked by layers.
 func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	if m.fields() == 0 {
 		return
@@ -70,19 +67,17 @@ var (
 	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$`)
 	sysctlName  = regexp.MustCompile(`^[a-z0-9_-]+([./][A-Za-z0-9_:*-]+)+$`)
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	// RFC 3986, section 2, without quotes, and without the comma that separates URLs in lists.
-	urlText  = regexp.MustCompile(`^[A-Za-z0-9:/@.~_%!$&()*+;=\[\]-]+$`)
-	hostPort = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
 )
 
-// RoleLabel is in front of a role in the label that gives it to a Node. No kubelet may set it, so a worker's registers with OwnRoleLabel
-// instead, and the API server, by a policy, does the rest.
+// RoleLabel is in front of a role in the label that gives it to a Node. No kubelet may set it, so a
+// worker's registers with OwnRoleLabel instead, and the API server, by a policy, does the rest.
 const (
 	RoleLabel    = "node-role.kubernetes.io/"
 	OwnRoleLabel = "role.kiln.dev/"
 )
 
-// labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the NodeRestriction admission.
+// labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the
+// NodeRestriction admission.
 func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Location) {
 	for key, value := range labels {
 		here := at.Key(key)
@@ -199,44 +194,16 @@ func (v *checker) registries(list []Registry, at *yamlpath.Location) {
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {
-				// The checks of a machine's first boot have their mirrors in a list, in a line of columns.
+				// The checks of a machine's first boot have their mirrors in a list, in a line of
+				// columns.
 				v.report(here.Key("mirrors").Index(j), "%s has a character that URLs do not have, or a comma; write it as %%20, %%2C and so on", quote(mirror))
 			}
 		}
 	}
 }
 
-// urlProblem returns what keeps a text from being the URL of a server with one of the schemes, "" if nothing does.
-func urlProblem(text string, schemes ...string) string {
-	example := schemes[0] + "://server.example.com"
-	u, err := url.Parse(text)
-	if err == nil && u.User != nil || userInURL.MatchString(text) {
-		return "has credentials in the URL, and cluster.yaml holds no secrets; remove them"
-	}
-	ok := false
-	if err == nil {
-		for _, s := range schemes {
-			ok = ok || u.Scheme == s
-		}
-	}
-	switch {
-	case err != nil || hasControl(text):
-		return fmt.Sprintf("%s is not a URL; write it like %s", quote(text), example)
-	case !ok:
-		return fmt.Sprintf("%s does not begin with %s://; write it like %s", quote(text), strings.Join(schemes, ":// or "), example)
-	case u.Host == "" || !hostPort.MatchString(u.Host):
-		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "has a query or fragment, which may hold a secret; remove it"
-	}
-	if port, _ := strconv.Atoi(u.Port()); port > math.MaxUint16 {
-		return fmt.Sprintf("%s has the port %d; write a number from 1 to %d",
-			quote(text), port, math.MaxUint16)
-	}
-	return ""
-}
-
-// butane checks that a Butane config is a mapping of a known variant. What it says is Butane's to judge.
+// butane checks that a Butane config is a mapping of a known variant. What it says is Butane's to
+// judge.
 func (v *checker) butane(text string, at *yamlpath.Location) {
 	if text == "" {
 		return
@@ -303,3 +270,6 @@ func (v *checker) networkSecrets(config any, at *yamlpath.Location) {
 		}
 	}
 }
+
+// roles are the values of a node's role.
+var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 
 	"kiln/render/target"
@@ -13,35 +10,11 @@ import (
 
 // Limits of the network fields.
 const (
-	maxServiceBits  = 20 // kube-apiserver refuses larger service networks
-	minServiceBits  = 4  // kubeadm wants at least ten addresses
-	maxNodeMaskDiff = 16 // kube-controller-manager's limit between pod subnet and node mask
-	minNodeBits     = 4  // a machine's part of a pod subnet: gateway, network and a few pods
+	maxServiceBits = 20 // kube-apiserver refuses larger service networks
+	minServiceBits = 4  // kubeadm wants at least ten addresses
+
+	lowestMTU, highestMTU = 1280, 65535 // IPv6 needs 1280: RFC 8200, section 5
 )
-
-// special are the networks that have a meaning of their own and are no cluster's.
-var special = []struct {
-	prefix netip.Prefix
-	what   string
-}{
-	{netip.MustParsePrefix("0.0.0.0/8"), "the unspecified addresses"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "the loopback addresses"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "the link-local addresses, where platforms serve their metadata"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "the multicast addresses"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "the reserved addresses"},
-	{netip.MustParsePrefix("::/127"), "the unspecified and loopback addresses"},
-	{netip.MustParsePrefix("::ffff:0:0/96"), "IPv4 addresses written as IPv6"},
-	{netip.MustParsePrefix("fe80::/10"), "the link-local addresses"},
-	{netip.MustParsePrefix("ff00::/8"), "the multicast addresses"},
-}
-
-// family names an address family.
-func family(is4 bool) string {
-	if is4 {
-		return "IPv4"
-	}
-	return "IPv6"
-}
 
 // network checks the cluster's networks against each other.
 func (v *checker) network() {
@@ -87,8 +60,8 @@ func (v *checker) network() {
 	}
 }
 
-// subnets checks a list of one or two networks, and returns those without a problem; in the place of
-// the others are zero values.
+// subnets checks a list of one or two networks, and returns those without a problem; in the place
+// of the others are zero values.
 func (v *checker) subnets(list []string, values []netip.Prefix, at *yamlpath.Location) []netip.Prefix {
 	if len(list) > 2 {
 		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)", len(list))
@@ -128,28 +101,6 @@ func (v *checker) subnets(list []string, values []netip.Prefix, at *yamlpath.Loc
 	return good
 }
 
-// specialUse returns the special addresses that a network overlaps, "" if none.
-func specialUse(p netip.Prefix) string {
-	for _, s := range special {
-		if s.prefix.Overlaps(p) {
-			return s.what
-		}
-	}
-	return ""
-}
-
-// families names the families of networks in order, "" if one of them could not be read.
-func families(list []netip.Prefix) string {
-	names := make([]string, len(list))
-	for i, p := range list {
-		if !p.IsValid() {
-			return ""
-		}
-		names[i] = family(p.Addr().Is4())
-	}
-	return strings.Join(names, " and ")
-}
-
 // nodeMasks checks the sizes of the machines' parts of the pod subnets.
 func (v *checker) nodeMasks(at *yamlpath.Location) {
 	masks := v.c.Spec.Network.NodeMaskSizes
@@ -181,46 +132,6 @@ func (v *checker) nodeMasks(at *yamlpath.Location) {
 			v.pods[i] = netip.Prefix{}
 		}
 	}
-}
-
-// splitEndpoint splits an endpoint into host and port: a host name, an IPv4 address, or an IPv6 address without
-// brackets, and the port, 6443 if there is none. It fails if the text has not that form; it does not check the name.
-func splitEndpoint(endpoint string) (host string, port int, err error) {
-	switch {
-	case strings.Contains(endpoint, "://"):
-		return "", 0, fmt.Errorf("has a scheme; write host or host:port alone")
-	case strings.Contains(endpoint, "/"):
-		return "", 0, fmt.Errorf("has a path; write host or host:port alone")
-	case strings.Contains(endpoint, "@"):
-		return "", 0, fmt.Errorf("has a user; write host or host:port alone")
-	}
-	if a, err := netip.ParseAddr(endpoint); err == nil {
-		return a.String(), target.APIServerPort, nil
-	}
-	host, digits, hasPort := endpoint, "", false
-	if rest, ok := strings.CutPrefix(endpoint, "["); ok {
-		var after string
-		if host, after, ok = strings.Cut(rest, "]"); !ok || after != "" && after[0] != ':' {
-			return "", 0, fmt.Errorf("is not host:port; write an IPv6 address with port like [fd00::1]:6443")
-		}
-		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
-			return "", 0, fmt.Errorf("has no IPv6 address in its brackets; write it like [fd00::1]:6443")
-		}
-		digits, hasPort = strings.CutPrefix(after, ":")
-	} else {
-		host, digits, hasPort = strings.Cut(endpoint, ":")
-	}
-	if host == "" {
-		return "", 0, fmt.Errorf("has no host; write host or host:port")
-	}
-	if !hasPort {
-		return host, target.APIServerPort, nil
-	}
-	port, err = strconv.Atoi(digits)
-	if err != nil || port < 1 || port > 65535 || digits[0] == '+' || digits[0] == '0' {
-		return "", 0, fmt.Errorf("has the port %s; write a number from 1 to 65535", quote(digits))
-	}
-	return host, port, nil
 }
 
 // endpoint checks where the API server is to be found.
@@ -269,43 +180,4 @@ func (v *checker) endpoint() {
 		}
 		return
 	}
-}
-
-// hasAddress reports whether a is an address of the i-th node, or of one of its interfaces.
-func (v *checker) hasAddress(i int, a netip.Addr) bool {
-	n := &v.values.Nodes[i]
-	own := func(p netip.Prefix) bool { return p.Addr() == a }
-	return slices.Contains(n.Addresses, a) || slices.ContainsFunc(n.Interfaces, func(n InterfaceValues) bool {
-		return slices.ContainsFunc(n.Addresses, own)
-	})
-}
-
-// outside reports an address that lies in a pod or service network.
-func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
-	for i, p := range v.pods {
-		if p.IsValid() && p.Contains(a) {
-			v.report(at, "%s lies in network.podSubnets[%d] %s; move one of them", a, i, p)
-		}
-	}
-	for i, p := range v.services {
-		if p.IsValid() && p.Contains(a) {
-			v.report(at, "%s lies in network.serviceSubnets[%d] %s; move one of them", a, i, p)
-		}
-	}
-}
-
-// addressProblem returns what keeps an address from being a machine's, "" if nothing does.
-func addressProblem(a netip.Addr) string {
-	switch {
-	case a.Zone() != "":
-		return "has a zone; write an address that all machines can reach"
-	case a.Is4In6():
-		return "is an IPv4 address written as IPv6; write " + a.Unmap().String()
-	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return "is the broadcast address; write the machine's own"
-	}
-	if what := specialUse(netip.PrefixFrom(a, a.BitLen())); what != "" {
-		return "belongs to " + what + "; write an address that all machines can reach"
-	}
-	return ""
 }

@@ -3,18 +3,15 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 
 	"kiln/render/yamlpath"
 )
 
-// reservedNames are taken in the output folder or the review twin, where every machine has a folder of its name.
+// reservedNames are taken in the output folder or the review twin, where every machine has a folder
+// of its name.
 var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json"}
-
-// roles are the values of a node's role.
-var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
 
 // nodes checks the machines known by name, each and against each other.
 func (v *checker) nodes() {
@@ -50,14 +47,6 @@ func (v *checker) nodes() {
 	v.allInterfaces(owners, hardware)
 }
 
-// line returns " (line 12)" for a place, "" if it has no line.
-func (v *checker) line(at *yamlpath.Location) string {
-	if line, _ := yamlpath.Position(v.root, at); line > 0 {
-		return fmt.Sprintf(" (line %d)", line)
-	}
-	return ""
-}
-
 // nodeName checks the name of a machine, which is its host name, its Node's name and its folder's.
 func (v *checker) nodeName(name string, at *yamlpath.Location) {
 	_, err := netip.ParseAddr(name)
@@ -85,8 +74,8 @@ func dashed(r rune) rune {
 	return r
 }
 
-// addresses checks one node's addresses, and returns whether pod ranges can follow from them. owners maps the
-// addresses of the nodes before it to their indices.
+// addresses checks one node's addresses, and returns whether pod ranges can follow from them.
+// owners maps the addresses of the nodes before it to their indices.
 func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
 	at := list.Index(i).Key("addresses")
@@ -139,21 +128,8 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 	return true
 }
 
-// notAddress returns what is wrong with a text that is no IP address.
-func notAddress(text string) string {
-	if p, err := netip.ParsePrefix(text); err == nil {
-		return "has a prefix length; write the address alone: " + p.Addr().String()
-	}
-	if ap, err := netip.ParseAddrPort(text); err == nil {
-		return "has a port; write the address alone: " + ap.Addr().String()
-	}
-	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
-		return "has brackets; write " + a.String()
-	}
-	return "is not an IP address; write it like 10.0.0.30"
-}
-
-// podCIDRs checks one node's parts of the pod subnets. ranges maps the parts of the nodes before it to their indices.
+// podCIDRs checks one node's parts of the pod subnets. ranges maps the parts of the nodes before it
+// to their indices.
 func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
 	at := list.Index(i).Key("podCIDRs")

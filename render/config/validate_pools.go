@@ -1,8 +1,6 @@
 package config
 
 import (
-	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
@@ -27,7 +25,7 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 	case name == "":
 	case !interfaceName.MatchString(name):
 		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth1", quote(name))
-	case slices.ContainsFunc(v.c.PodInterfaces(), func(glob string) bool { ok, _ := path.Match(glob, name); return ok }):
+	case v.c.podInterface(name) != "":
 		v.report(at.Key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
 	}
 	seen := map[bool]int{}
@@ -47,7 +45,7 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 		} else {
 			seen[is4] = j
 		}
-		if len(v.pods) > 0 && !slices.ContainsFunc(v.pods, func(s netip.Prefix) bool { return !s.IsValid() || s.Addr().Is4() == is4 }) {
+		if !v.fits(is4) {
 			v.report(here, "%s is %s, and the cluster is %s; remove it", p, family(is4), families(v.pods))
 		}
 		for j, s := range v.pods {

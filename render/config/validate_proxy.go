@@ -8,10 +8,12 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// hostOrDomain is a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front, with an optional port.
+// hostOrDomain is a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front, with
+// an optional port.
 var hostOrDomain = regexp.MustCompile(`^(\*?\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
 
-// proxy checks a layer's proxy. What it lets through means nothing to systemd, to a shell or within a list with commas.
+// proxy checks a layer's proxy. What it lets through means nothing to systemd, to a shell or within
+// a list with commas.
 func (v *checker) proxy(p *Proxy, at *yamlpath.Location) {
 	v.proxyURL(p.HTTP, at.Key("http"))
 	v.proxyURL(p.HTTPS, at.Key("https"))
@@ -25,8 +27,9 @@ func (v *checker) proxy(p *Proxy, at *yamlpath.Location) {
 	}
 }
 
-// proxyURL checks where a proxy is; an empty text is none. Credentials are refused: they would stand in the environment
-// of pods and of containerd's unit, which everybody on the machine may read (systemd.exec(5), Environment=).
+// proxyURL checks where a proxy is; an empty text is none. Credentials are refused: they would
+// stand in the environment of pods and of containerd's unit, which everybody on the machine may
+// read (systemd.exec(5), Environment=).
 func (v *checker) proxyURL(text string, at *yamlpath.Location) {
 	if text == "" {
 		return
@@ -42,8 +45,8 @@ func (v *checker) proxyURL(text string, at *yamlpath.Location) {
 	}
 }
 
-// noProxyProblem returns what keeps a text from being a place in NO_PROXY as Go reads it (golang.org/x/net/http/httpproxy,
-// Config.NoProxy), "" if nothing does.
+// noProxyProblem returns what keeps a text from being a place in NO_PROXY as Go reads it
+// (golang.org/x/net/http/httpproxy, Config.NoProxy), "" if nothing does.
 func noProxyProblem(text string) string {
 	a, err := netip.ParseAddr(text)
 	if err == nil && a.Zone() == "" {

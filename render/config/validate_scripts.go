@@ -14,7 +14,7 @@ func (v *checker) scripts(list []Script, layer *yamlpath.Location, key string) {
 			seen[s.Name] = i
 		}
 		v.span(s.Timeout, at.Key("timeout"))
-		if !v.oneText(s.Content, s.ContentFrom, "content", "contentFrom", at) {
+		if !v.oneSource(s.Content, s.ContentFrom, "content", "contentFrom", at) {
 			continue
 		}
 		text, textAt := s.Content, at.Key("content")

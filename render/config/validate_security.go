@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// KernelDefaults are the kernel settings that a kubelet with protectKernelDefaults insists on: pkg/kubelet/cm,
-// setupKernelTunables, read at 1.36.
+// KernelDefaults are the kernel settings that a kubelet with protectKernelDefaults insists on:
+// pkg/kubelet/cm, setupKernelTunables, read at 1.36.
 var KernelDefaults = map[string]string{
 	"kernel.keys.root_maxbytes": "25000000",
 	"kernel.keys.root_maxkeys":  "1000000",
@@ -44,7 +44,8 @@ func (v *checker) security() {
 	if !v.c.Spec.Security.Hardened() {
 		return
 	}
-	// The API server refuses to start with both: pkg/kubeapiserver/options/authentication.go, read at 1.36.
+	// The API server refuses to start with both: pkg/kubeapiserver/options/authentication.go, read
+	// at 1.36.
 	for i, a := range v.c.Spec.ControlPlane.APIServer.ExtraArgs {
 		if strings.HasPrefix(a.Name, "oidc-") || a.Name == "anonymous-auth" {
 			here := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs").Index(i).Key("name")
@@ -53,7 +54,8 @@ func (v *checker) security() {
 	}
 }
 
-// kernelDefaults checks that a machine's own kernel settings are not those with which its kubelet would not start.
+// kernelDefaults checks that a machine's own kernel settings are not those with which its kubelet
+// would not start.
 func (v *checker) kernelDefaults(m layered, said map[string]bool) {
 	if !v.c.ProtectKernelDefaults(&m.Effective) {
 		return

@@ -9,8 +9,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// maxUnitLine is how long a line of a unit may be: systemd itself takes more, but the parser of go-systemd, with which
-// Ignition checks units, stops there (SYSTEMD_LINE_MAX, go-systemd v22.5.0).
+// maxUnitLine is how long a line of a unit may be: systemd itself takes more, but the parser of
+// go-systemd, with which Ignition checks units, stops there (SYSTEMD_LINE_MAX, go-systemd v22.5.0).
 const maxUnitLine = 2048
 
 // ownUnits are the units that kiln writes.
@@ -44,8 +44,8 @@ func (v *checker) units(units []Unit, at *yamlpath.Location) {
 	}
 }
 
-// escaped refuses a unit with an escape in its name, such as data-a\x2db.mount, if its file would be written: the
-// first boot cannot verify a file with a backslash.
+// escaped refuses a unit with an escape in its name, such as data-a\x2db.mount, if its file would
+// be written: the first boot cannot verify a file with a backslash.
 func (v *checker) escaped(u *Unit, at *yamlpath.Location) {
 	if strings.Contains(u.Name, `\`) && (u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0) {
 		v.report(at.Key("name"), "%s has a backslash, with which the first boot cannot verify the unit's file; "+
@@ -65,7 +65,7 @@ func (v *checker) unit(u *Unit, at *yamlpath.Location) {
 	if !hasText && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
 		v.report(at, "says nothing about the unit; write content, contentFrom, dropIns, enabled: true or masked: true")
 	}
-	if hasText && v.oneText(u.Content, u.ContentFrom, "content", "contentFrom", at) {
+	if hasText && v.oneSource(u.Content, u.ContentFrom, "content", "contentFrom", at) {
 		v.unitText(u, at)
 	}
 	seen := map[string]int{}
@@ -103,7 +103,8 @@ func (v *checker) unitText(u *Unit, at *yamlpath.Location) {
 	}
 }
 
-// unitNameProblem returns what keeps a text from being the name of a unit that may be set, "" if nothing does.
+// unitNameProblem returns what keeps a text from being the name of a unit that may be set, "" if
+// nothing does.
 func unitNameProblem(name string) string {
 	dot := strings.LastIndexByte(name, '.')
 	switch {
@@ -119,8 +120,8 @@ func unitNameProblem(name string) string {
 	return ""
 }
 
-// unitTextProblem returns what keeps a text from being a unit or drop-in by the rules of systemd.syntax(7), "" if
-// nothing does.
+// unitTextProblem returns what keeps a text from being a unit or drop-in by the rules of
+// systemd.syntax(7), "" if nothing does.
 func unitTextProblem(text string) string {
 	inSection, continued, settings := false, false, 0
 	for i, line := range strings.Split(text, "\n") {

@@ -1,40 +1,14 @@
 package config
 
 import (
-	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kiln/render/suggest"
 	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
-
-// version is a release of Kubernetes 1.
-type version struct{ minor, patch int }
-
-var fullVersion = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
-
-// parseVersion reads vX.Y.Z. The message says what else the text is, "" if it is a version.
-func parseVersion(text string) (version, string) {
-	m := fullVersion.FindStringSubmatch(text)
-	if m == nil {
-		if fullVersion.MatchString("v" + text) {
-			return version{}, fmt.Sprintf("%s has no v in front; write v%s", quote(text), text)
-		}
-		return version{}, fmt.Sprintf("%s is not a full version; write it like v1.36.3", quote(text))
-	}
-	minor, _ := strconv.Atoi(m[1]) // at most four digits, says the pattern
-	patch, _ := strconv.Atoi(m[2])
-	return version{minor, patch}, ""
-}
-
-func (a version) compare(b version) int {
-	return cmp.Or(cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
-}
 
 // versions checks kubernetesVersion.
 func (v *checker) versions() {

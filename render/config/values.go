@@ -70,8 +70,8 @@ type PoolValues struct {
 	Networks []netip.Prefix
 }
 
-// Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and must
-// not be changed.
+// Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and
+// must not be changed.
 func (c *Cluster) Values() *Values { return c.values }
 
 // KubeletMinor returns the minor of the kubelet on a machine with these settings: that of its
@@ -99,7 +99,8 @@ func readValues(c *Cluster) *Values {
 	if vip := spec.ControlPlane.VIP; vip != nil {
 		v.VIP = readAddress(vip.Address)
 		if vip.BGP != nil {
-			v.Routers = readAll(vip.BGP.Peers, func(p BGPPeer) netip.Addr { return readAddress(p.Address) })
+			v.Routers = readAll(vip.BGP.Peers,
+				func(p BGPPeer) netip.Addr { return readAddress(p.Address) })
 		}
 	}
 	if external := spec.ControlPlane.Etcd.External; external != nil {
@@ -121,7 +122,8 @@ func readValues(c *Cluster) *Values {
 		if spec.Network.CNI == "none" || n.Role == roleEtcd {
 			v.Nodes[i].PodCIDRs = nil
 		} else if len(n.PodCIDRs) == 0 {
-			v.Nodes[i].PodCIDRs = podCIDRs(v.PodSubnets, spec.Network.NodeMaskSizes, v.Nodes[i].Addresses)
+			v.Nodes[i].PodCIDRs = podCIDRs(v.PodSubnets, spec.Network.NodeMaskSizes,
+				v.Nodes[i].Addresses)
 		}
 	}
 	v.Pools = readAll(spec.Pools, func(p Pool) PoolValues {
@@ -168,8 +170,8 @@ func readAddress(text string) netip.Addr {
 	return a
 }
 
-// readPrefix returns the network, or address with a prefix length, that a string stands for; it is not
-// valid if there is none.
+// readPrefix returns the network, or address with a prefix length, that a string stands for; it is
+// not valid if there is none.
 func readPrefix(text string) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln/render/yamlpath"
+)
+
+// checker reports every value that the types allow and a cluster does not. It changes nothing.
+type checker struct {
+	*reporter
+	c      *Cluster
+	values *Values
+	spec   *yamlpath.Location
+
+	pods, services []netip.Prefix // the subnets by index; those with a problem are zero
+	version        version        // kubernetesVersion; zero if it has a problem
+	controlPlanes  []int          // the indices of the control planes in nodes
+	etcdMachines   []int          // the indices of the machines with role etcd
+
+	// kubelets holds whether fields fit KubeletConfiguration, by their JSON. Many machines have the
+	// same fields.
+	kubelets map[string]bool
+}
+
+// label checks an RFC 1123 label.
+func (v *checker) label(name string, at *yamlpath.Location) {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		v.report(at, "%s is not a valid name; write lower-case letters, digits and '-', "+
+			"at most 63, with a letter or digit at both ends", quote(name))
+	}
+}
+
+// oneSource checks that exactly one of two fields gives a content: inline has the content itself,
+// from the name of a file. ok reports whether one does.
+func (v *checker) oneSource(
+	content, file, inline, from string, at *yamlpath.Location,
+) (ok bool) {
+	hasContent := content != "" || v.has(at.Key(inline))
+	hasFile := file != "" || v.has(at.Key(from))
+	switch {
+	case hasContent && hasFile:
+		v.report(at.Key(from), "stands beside %s; write one of the two", inline)
+	case !hasContent && !hasFile:
+		v.report(at, "is empty; write %s, or name a file with %s", inline, from)
+	case !hasContent && file == "":
+		v.report(at.Key(from), "is empty; name a file beside cluster.yaml")
+	default:
+		return true
+	}
+	return false
+}
+
+// has reports whether the file has a value at a location.
+func (v *checker) has(at *yamlpath.Location) bool {
+	value, _ := yamlpath.Find(v.root, at)
+	return value != nil
+}
+
+// line returns " (line 12)" for a location, "" if it has no line.
+func (v *checker) line(at *yamlpath.Location) string {
+	if line, _ := yamlpath.Position(v.root, at); line > 0 {
+		return fmt.Sprintf(" (line %d)", line)
+	}
+	return ""
+}
+
+// taken reports a value that is already that of another node, under a key there. first is the index
+// of that node.
+func (v *checker) taken(value string, first int, key string, at *yamlpath.Location) {
+	there := v.spec.Key("nodes").Index(first).Key(key)
+	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own",
+		value, v.c.Spec.Nodes[first].Name, first, v.line(there))
+}
+
+// hasAddress reports whether a is an address of the i-th node, or of one of its interfaces.
+func (v *checker) hasAddress(i int, a netip.Addr) bool {
+	n := &v.values.Nodes[i]
+	if slices.Contains(n.Addresses, a) {
+		return true
+	}
+	return slices.ContainsFunc(n.Interfaces, func(nic InterfaceValues) bool {
+		return ownAddress(nic.Addresses, a)
+	})
+}
+
+// fits reports whether the cluster has addresses of a family. If a pod subnet has a problem, that
+// is not known, and fits returns true.
+func (v *checker) fits(is4 bool) bool {
+	return len(v.pods) == 0 || slices.ContainsFunc(v.pods, func(p netip.Prefix) bool {
+		return !p.IsValid() || p.Addr().Is4() == is4
+	})
+}
+
+// outside reports an address that lies in a pod or service subnet.
+func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
+	for i, p := range v.pods {
+		if p.IsValid() && p.Contains(a) {
+			v.report(at, "%s lies in network.podSubnets[%d] %s; move one of them", a, i, p)
+		}
+	}
+	for i, p := range v.services {
+		if p.IsValid() && p.Contains(a) {
+			v.report(at, "%s lies in network.serviceSubnets[%d] %s; move one of them", a, i, p)
+		}
+	}
+}
+
+// span checks a duration that must be more than 0 and of whole seconds.
+func (v *checker) span(d Duration, at *yamlpath.Location) {
+	switch {
+	case d <= 0:
+		v.report(at, "%s is not more than 0; "+
+			"write hours, minutes and seconds, such as 8760h or 30m", d)
+	case d%Duration(time.Second) != 0:
+		v.report(at, "%s has a fraction of a second; write whole seconds", d)
+	case d > maxDuration:
+		v.report(at, "%s is longer than 100 years (%s); shorten it", d, maxDuration)
+	}
+}

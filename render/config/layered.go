@@ -1,0 +1,87 @@
+package config
+
+import (
+	"strings"
+
+	"kiln/render/target"
+	"kiln/render/yamlpath"
+)
+
+// layered is one machine with the settings of all its layers.
+type layered struct {
+	Effective
+	name string
+	at   *yamlpath.Location // the node or pool
+}
+
+// system returns the facts of the machine's operating system.
+func (m *layered) system() target.System {
+	s, _ := target.SystemNamed(m.OS)
+	return s
+}
+
+// ignition reports whether Ignition sets the machine up.
+func (m *layered) ignition() bool {
+	s := m.system()
+	return ignition(&s)
+}
+
+// ignition reports whether Ignition sets the machines of an operating system up.
+func ignition(s *target.System) bool { return s.Format == target.Ignition }
+
+// reportLayer reports a problem of a field at the layer that set it. said holds what has been
+// reported: many machines share a layer, and its problem is reported once.
+func (v *checker) reportLayer(said map[string]bool, m layered, name, format string, args ...any) {
+	at := m.at
+	switch layerOf(m, name) {
+	case layerAll:
+		at = v.spec.Key("machines")
+	case layerControlPlane:
+		at = v.spec.Key("controlPlane").Key("machines")
+	case layerEtcd:
+		at = v.spec.Key("controlPlane").Key("etcd").Key("machines")
+	case layerWorkers:
+		at = v.spec.Key("workers").Key("machines")
+	}
+	at = at.Key(name)
+	if key := at.String() + format; !said[key] {
+		said[key] = true
+		v.report(at, format, args...)
+	}
+}
+
+// rank returns the place of a layer in the order from wide to narrow. The layer of a single machine
+// is the narrowest.
+func rank(layer string) int {
+	switch layer {
+	case "":
+		return -1
+	case layerDefault:
+		return 0
+	case layerAll:
+		return 1
+	case layerControlPlane, layerEtcd, layerWorkers:
+		return 2
+	}
+	return 3
+}
+
+// layerOf returns the narrowest layer that sets a field or, in a map, one of its keys.
+func layerOf(m layered, name string) string {
+	layer := m.Source[name]
+	for path, l := range m.Source {
+		if strings.HasPrefix(path, name+".") && rank(l) > rank(layer) {
+			layer = l
+		}
+	}
+	return layer
+}
+
+// narrower returns the one of two fields that a narrower layer sets, the first one if the same
+// layer sets both. That layer made the two contradict each other.
+func narrower(m layered, first, second string) string {
+	if rank(layerOf(m, second)) > rank(layerOf(m, first)) {
+		return second
+	}
+	return first
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Limits of paths on Linux.
+const (
+	maxPath = 4096
+	maxName = 255
+)
+
+// foreignFolders have no files of a machine's own. They belong to the kernel or the system, or are
+// empty after every boot.
+var foreignFolders = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/usr"}
+
+// Folders and files that kiln writes. A folder stands for everything in it.
+var (
+	ownFolders = []string{
+		"/etc/etcd",
+		"/etc/kiln",
+		"/etc/kubernetes",
+		"/etc/systemd/system/kubelet.service.d",
+		"/var/lib/etcd",
+		"/var/lib/kiln",
+		"/var/lib/kubelet",
+	}
+	ownFiles = []string{
+		"/etc/NetworkManager/conf.d/90-kiln.conf",
+		"/etc/cni/net.d/10-kiln.conflist",
+		"/etc/containerd/config.toml",
+		"/etc/hostname",
+		"/etc/modules-load.d/90-kiln.conf",
+		"/etc/sysctl.d/90-kiln.conf",
+		"/etc/systemd/network/05-kiln-pods.network",
+		"/etc/systemd/networkd.conf.d/90-kiln.conf",
+		"/etc/systemd/system/containerd.service.d/10-kiln.conf",
+		"/etc/systemd/system/containerd.service.d/20-proxy.conf",
+		"/etc/systemd/system/kiln-backup.service",
+		"/etc/systemd/system/kiln-backup.timer",
+		"/etc/systemd/system/kiln-routes.service",
+		"/etc/systemd/system/kiln.service",
+		"/etc/systemd/system/kubelet.service",
+	}
+)
+
+// The paths of files about interfaces begin with one of these, and end with the interface's name.
+const (
+	NetworkdPrefix = "/etc/systemd/network/10-kiln-"
+	KeyfilePrefix  = "/etc/NetworkManager/system-connections/kiln-"
+)
+
+// filePathProblem returns why a path is not that of a further file, "" if it may be one.
+func filePathProblem(name string) string {
+	switch {
+	case !strings.HasPrefix(name, "/"):
+		return "is not absolute; write the whole path, such as /etc/motd"
+	case len(name) >= maxPath:
+		return "is longer than 4095 bytes"
+	case name == "/" || path.Clean(name) != name:
+		return "is not a clean path of a file; leave out '//', '.', '..' and a '/' at the end"
+	}
+	if problem := PathProblem(name); problem != "" {
+		return problem
+	}
+	for _, folder := range foreignFolders {
+		if below(folder, name) && !strings.HasPrefix(name, "/usr/local/") {
+			return "lies in " + folder + ", which belongs to the system " +
+				"or does not outlive a boot; use /etc, /opt, /var or /usr/local"
+		}
+	}
+	if ownPath(name) {
+		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
+	}
+	return ""
+}
+
+// PathProblem returns why the first boot cannot verify a path, "" if it can. Its list of files has
+// a line for each of them, which the shell reads as words, and sha256sum and stat print a name with
+// a backslash or a line end in another form.
+func PathProblem(name string) string {
+	switch {
+	case hasControl(name):
+		return "has a control character, a line end or another character that cannot be seen; " +
+			"remove it"
+	case strings.Contains(name, `\`):
+		return `has a backslash, with which the first boot cannot verify a file; remove it`
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case len(part) > maxName:
+			return "has a part of more than 255 bytes"
+		case strings.TrimSpace(part) != part:
+			return "has a part that begins or ends with a blank; remove the blank"
+		}
+	}
+	return ""
+}
+
+// ownPath reports whether kiln writes the file at a path, or anything in its folder.
+func ownPath(name string) bool {
+	for _, folder := range ownFolders {
+		if below(folder, name) {
+			return true
+		}
+	}
+	return slices.Contains(ownFiles, name) ||
+		strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
+}
+
+// below reports whether a path is a folder or lies in it.
+func below(folder, name string) bool {
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
