@@ -44,7 +44,7 @@ func (v *checker) nodes() {
 			v.withoutNode(&n.Machine, at)
 		}
 	}
-	v.allInterfaces(owners, hardware)
+	v.interfaces(owners, hardware)
 }
 
 // nodeName checks the name of a machine, which is its host name, its Node's name and its folder's.
