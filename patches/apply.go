@@ -4,7 +4,7 @@ package patches
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,11 +19,13 @@ import (
 
 // Patch is one patch: a strategic merge, or a list of JSON6902 operations with a target.
 type Patch struct {
-	Name   string // how messages call it: the user's file, or its place in cluster.yaml
-	Text   string
-	Target *Target
+	Name string // in messages: the user's file, or the patch's place in cluster.yaml
+	Text string
 
-	own []id // what a strategic merge without target names itself
+	selector *types.Selector // nil without a target
+	regex    *types.SelectorRegex
+	labels   labels.Selector
+	named    []object // the objects that a strategic merge without a target names
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field matches all.
@@ -32,8 +34,8 @@ type Target struct {
 	LabelSelector                         string
 }
 
-// id is what a target is matched against.
-type id struct {
+// object is the part of an object that a patch selects it by.
+type object struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
@@ -43,10 +45,18 @@ type id struct {
 	} `json:"metadata"`
 }
 
+// id returns the identity that kustomize gives to o. The caller holds engine: the identity says
+// whether objects of this kind have a namespace, and that is in kustomize's schema.
+func (o *object) id() resid.ResId {
+	group, version := resid.ParseGroupVersion(o.APIVersion)
+	gvk := resid.NewGvk(group, version, o.Kind)
+	return resid.NewResIdWithNamespace(gvk, o.Metadata.Name, o.Metadata.Namespace)
+}
+
 // New checks a patch's form: operations need a target, a merge patch without one must say which object it is for, and
 // regular expressions and label selectors must be such.
 func New(name, text string, target *Target) (*Patch, error) {
-	p := &Patch{Name: name, Text: text, Target: target}
+	p := &Patch{Name: name, Text: text}
 	var whole any
 	docs := strings.Split("\n"+text, "\n---")
 	for _, doc := range docs {
@@ -64,80 +74,63 @@ func New(name, text string, target *Target) (*Patch, error) {
 				return nil, fmt.Errorf("%s: JSON6902 operations must be the only document", name)
 			}
 		case map[string]any:
-			var d id
+			var d object
 			if err := yaml.Unmarshal([]byte(doc), &d); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if target == nil && (d.APIVersion == "" || d.Kind == "" || d.Metadata.Name == "") {
 				return nil, fmt.Errorf("%s: a strategic merge patch without target needs apiVersion, kind and metadata.name of the object that it changes", name)
 			}
-			p.own = append(p.own, d)
+			p.named = append(p.named, d)
 		default:
 			return nil, fmt.Errorf("%s: neither a strategic merge patch nor a list of JSON6902 operations", name)
 		}
 	}
 	if target != nil {
-		for _, expr := range []string{target.Group, target.Version, target.Kind, target.Name, target.Namespace} {
-			if _, err := regexp.Compile(anchored(expr)); err != nil {
-				return nil, fmt.Errorf("%s: target: %w", name, err)
-			}
+		gvk := resid.Gvk{Group: target.Group, Version: target.Version, Kind: target.Kind}
+		p.selector = &types.Selector{
+			ResId:         resid.NewResIdWithNamespace(gvk, target.Name, target.Namespace),
+			LabelSelector: target.LabelSelector,
 		}
-		if _, err := labels.Parse(target.LabelSelector); err != nil {
+		var err error
+		if p.regex, err = types.NewSelectorRegex(p.selector); err != nil {
+			return nil, fmt.Errorf("%s: target: %w", name, err)
+		}
+		if p.labels, err = labels.Parse(target.LabelSelector); err != nil {
 			return nil, fmt.Errorf("%s: target: labelSelector: %w", name, err)
 		}
 		return p, nil
 	}
-	if len(p.own) == 0 {
+	if len(p.named) == 0 {
 		return nil, fmt.Errorf("%s: the patch is empty", name)
 	}
 	return p, nil
 }
 
-// Matches says whether p is for any object of a stream.
+// Matches reports whether p selects any object of a stream, by kustomize's own rules.
 func (p *Patch) Matches(stream []byte) bool {
+	var objects []object
 	for _, doc := range strings.Split("\n"+string(stream), "\n---") {
-		var d id
-		if yaml.Unmarshal([]byte(doc), &d) == nil && d.Kind != "" && p.matches(d) {
-			return true
+		var o object
+		if yaml.Unmarshal([]byte(doc), &o) == nil && o.Kind != "" {
+			objects = append(objects, o)
 		}
 	}
-	return false
+	engine.Lock()
+	defer engine.Unlock()
+	return slices.ContainsFunc(objects, p.matches)
 }
 
-func (p *Patch) matches(d id) bool {
-	if p.Target == nil {
-		for _, own := range p.own {
-			if own.APIVersion == d.APIVersion && own.Kind == d.Kind && own.Metadata.Name == d.Metadata.Name &&
-				defaulted(own.Metadata.Namespace) == defaulted(d.Metadata.Namespace) {
-				return true
-			}
-		}
-		return false
+// matches does what kustomize does before it applies a patch: Select of api/resmap/reswrangler.go
+// with a target, GetById without one (api v0.21.2). The caller holds engine.
+func (p *Patch) matches(o object) bool {
+	id := o.id()
+	if p.selector == nil {
+		return slices.ContainsFunc(p.named, func(n object) bool { return n.id().Equals(id) })
 	}
-	group, version, found := strings.Cut(d.APIVersion, "/")
-	if !found {
-		group, version = "", group
-	}
-	for _, part := range [][2]string{
-		{p.Target.Group, group}, {p.Target.Version, version}, {p.Target.Kind, d.Kind},
-		{p.Target.Name, d.Metadata.Name}, {p.Target.Namespace, d.Metadata.Namespace},
-	} {
-		if part[0] != "" && !regexp.MustCompile(anchored(part[0])).MatchString(part[1]) {
-			return false
-		}
-	}
-	selector, err := labels.Parse(p.Target.LabelSelector)
-	return err == nil && selector.Matches(labels.Set(d.Metadata.Labels))
+	return p.regex.MatchNamespace(id.EffectiveNamespace()) && p.regex.MatchName(id.Name) &&
+		p.regex.MatchGvk(id.Gvk) && p.labels.Matches(labels.Set(o.Metadata.Labels))
 }
-
-func defaulted(namespace string) string {
-	if namespace == "" {
-		return "default"
-	}
-	return namespace
-}
-
-func anchored(expr string) string { return "^(?:" + expr + ")$" }
 
 // kustomize keeps its schema in process-wide state, so one run at a time.
 var engine sync.Mutex
@@ -148,13 +141,7 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	k := types.Kustomization{Resources: []string{"resources.yaml"}}
 	fs := filesys.MakeFsInMemory()
 	for i, p := range patches {
-		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i)}
-		if t := p.Target; t != nil {
-			kp.Target = &types.Selector{
-				ResId:         resid.NewResIdWithNamespace(resid.Gvk{Group: t.Group, Version: t.Version, Kind: t.Kind}, t.Name, t.Namespace),
-				LabelSelector: t.LabelSelector,
-			}
-		}
+		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i), Target: p.selector}
 		if err := fs.WriteFile(kp.Path, []byte(p.Text)); err != nil {
 			return nil, err
 		}

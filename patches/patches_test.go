@@ -73,6 +73,50 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// TestMatchesAsApplied holds Matches to what kustomize does with the same patch.
+func TestMatchesAsApplied(t *testing.T) {
+	t.Parallel()
+	const objects = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+`
+	const annotate = "- {op: add, path: /metadata/annotations, value: {seen: yes}}"
+	plain, err := patches.Apply([]byte(objects))
+	require.NoError(t, err)
+	for name, row := range map[string]struct {
+		text   string
+		target *patches.Target
+		want   bool
+	}{
+		"an object without a namespace is in default": {
+			annotate, &patches.Target{Namespace: "default", Kind: "ConfigMap"}, true},
+		"and in no other": {
+			annotate, &patches.Target{Namespace: "kube-.*"}, false},
+		"a cluster-wide object is in no namespace": {
+			annotate, &patches.Target{Namespace: "default", Kind: "ClusterRole"}, false},
+		"a merge patch in default": {
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, " +
+				"annotations: {seen: yes}}}", nil, true},
+		"a namespace that means nothing": {
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader, " +
+				"namespace: any, annotations: {seen: yes}}}", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := patches.New(name, row.text, row.target)
+			require.NoError(t, err)
+			require.Equal(t, row.want, p.Matches([]byte(objects)))
+			out, err := patches.Apply([]byte(objects), p)
+			require.NoError(t, err)
+			require.Equal(t, row.want, string(out) != string(plain))
+		})
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
