@@ -31,6 +31,21 @@ func base(names ...string) []byte {
 	return Join(parts...)
 }
 
+// embedded decodes into v the first object of that kind in an embedded file.
+func embedded(file, kind string, v any) {
+	objects, err := Read(base(file))
+	if err != nil {
+		panic("manifests: " + file + ": " + err.Error())
+	}
+	i := slices.IndexFunc(objects, func(o Object) bool { return o.Kind == kind })
+	if i < 0 {
+		panic("manifests: " + file + " has no " + kind)
+	}
+	if err := yaml.Unmarshal(objects[i].YAML, v); err != nil {
+		panic("manifests: " + file + ": " + err.Error())
+	}
+}
+
 // File returns the name and the text of the embedded file whose manifests have an object of that kind and name; empty ones if it
 // comes from no file.
 func File(kind, name string) (file string, text []byte) {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"kiln/render/plan"
 )
 
@@ -75,10 +73,7 @@ func tokenPolicy(p *plan.Plan) *Patch {
 			Variables []object `json:"variables"`
 		} `json:"spec"`
 	}
-	first, _, _ := strings.Cut(string(base("objects/tokens.yaml")), "---\n")
-	if err := yaml.Unmarshal([]byte(first), &policy); err != nil {
-		panic("manifests: " + err.Error())
-	}
+	embedded("objects/tokens.yaml", "ValidatingAdmissionPolicy", &policy)
 	var names []string
 	var variables list
 	for i := range p.Machines {
@@ -129,15 +124,15 @@ func podTemplate(container object) object {
 	return object{"spec": object{"template": object{"spec": object{"containers": list{container}}}}}
 }
 
-// corefile is the base manifest's Corefile for another cluster domain.
+// corefile returns the base manifest's Corefile for a cluster with this domain.
 func corefile(domain string) string {
-	_, text, _ := strings.Cut(string(base("objects/coredns.yaml")), "  Corefile: |\n")
-	text, _, _ = strings.Cut(text, "---\n")
-	var lines []string
-	for line := range strings.Lines(text) {
-		lines = append(lines, strings.TrimPrefix(line, "    "))
+	var settings struct {
+		Data struct {
+			Corefile string `json:"Corefile"`
+		} `json:"data"`
 	}
-	return strings.ReplaceAll(strings.Join(lines, ""), "cluster.local", domain)
+	embedded("objects/coredns.yaml", "ConfigMap", &settings)
+	return strings.ReplaceAll(settings.Data.Corefile, "cluster.local", domain)
 }
 
 func kubeProxy(p *plan.Plan) []*Patch {
