@@ -45,7 +45,7 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // file for it; otherwise cloud-init sets what the platform says.
 // With n.Remote the machine fetches its body before the files are written, and waits until it has it.
 //
-// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, as densely as it takes, which may
+// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, which may
 // still be longer than limit. Where only text is carried, that is the one part of a MIME message, in base64.
 //
 // It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a mode beyond the
@@ -73,12 +73,11 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
 	}
-	return compress.Fit(doc.Bytes(), limit, func(zipped []byte) ([]byte, error) {
-		if textOnly {
-			zipped = message(zipped)
-		}
-		return zipped, nil
-	})
+	zipped := compress.Gzip(doc.Bytes())
+	if textOnly {
+		return message(zipped), nil
+	}
+	return zipped, nil
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as

@@ -36,7 +36,7 @@ const (
 // which that one is merged, and which Ignition takes with its SHA-512 alone; it asks again for as long as nobody answers.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns a stub in its place: a config that is
-// replaced by the document inside it, compressed, as densely as it takes. The stub may still be longer than limit.
+// replaced by the document inside it, compressed. The stub may still be longer than limit.
 //
 // It fails if Ignition's own validation has anything to say, a warning included; if text that must be UTF-8 is not; if
 // a unit is masked and also enabled or among the files; and if n.Extra says something about a path or unit that
@@ -63,7 +63,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if err != nil || limit <= 0 || len(doc) <= limit {
 		return doc, err
 	}
-	return compress.Fit(doc, limit, func(zipped []byte) ([]byte, error) { return document(stub(zipped)) })
+	return document(stub(compress.Gzip(doc)))
 }
 
 // config returns the config of n without n.Extra.
