@@ -72,7 +72,7 @@ func following(p netip.Prefix) netip.Prefix {
 	addr := p.Addr().AsSlice()
 	for i, carry := (p.Bits()-1)/8, 1<<(7-(p.Bits()-1)%8); i >= 0 && carry > 0; i-- {
 		sum := int(addr[i]) + carry
-		addr[i], carry = byte(sum), sum>>8 // #nosec G115 -- what is over eight bits is carried
+		addr[i], carry = byte(sum), sum>>8
 	}
 	next, _ := netip.AddrFromSlice(addr)
 	return netip.PrefixFrom(next, p.Bits())

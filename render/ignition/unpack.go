@@ -293,5 +293,5 @@ func mode(m *int, otherwise uint32) uint32 {
 	if m == nil {
 		return otherwise
 	}
-	return uint32(*m) // #nosec G115 -- plainMode has passed it
+	return uint32(*m) // plainMode has passed it
 }
