@@ -36,8 +36,11 @@ func both32(n int) []byte {
 	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, long(n)), long(n))
 }
 
-func short(n int) uint16 { return uint16(n) } // #nosec G115 -- maxFiles, and maxDepth folders above each, bound all that is counted so
-func long(n int) uint32  { return uint32(n) } // #nosec G115 -- maxImage and maxFiles bound all sizes and places
+// short converts a count of folders: maxFiles, and maxDepth folders above each file, bound it.
+func short(n int) uint16 { return uint16(n) }
+
+// long converts a size or a place: maxImage and maxFiles bound both.
+func long(n int) uint32 { return uint32(n) }
 
 // date is that of every record: 1 January 1980, 00:00 UTC, the first day that every file system can hold.
 var date = []byte{80, 1, 1, 0, 0, 0, 0}
@@ -60,7 +63,7 @@ func (t tree) record(e *entry, id string, first bool) []byte {
 	if t == plain {
 		out = even(append(out, rockRidge(e, len(id) == 1 && id[0] <= 1, first)...))
 	}
-	out[0] = byte(len(out)) // #nosec G115 -- names have at most 31 characters, so records fewer than 200 bytes
+	out[0] = byte(len(out)) // names have at most 31 characters, so records fewer than 200 bytes
 	return out
 }
 
