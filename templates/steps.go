@@ -21,12 +21,15 @@ var poolSource string
 //go:embed boot/checks
 var checksSource string
 
-// functions are the shell functions that /etc/kiln/steps may hold, by name, each without comments and indentation.
+// functions holds the shell functions that /etc/kiln/steps may have, by name, each without comments
+// and indentation.
 var functions = parse(stepsSource + etcdSource + poolSource + checksSource)
 
-// calls are the functions that each function names. They are the same for all machines, and there may be
-// ten thousand.
-var calls = sync.OnceValue(func() map[string][]string {
+// mentions holds for each function the other ones whose names occur in its text. That is all that it
+// calls, and a little more: a name may also be a word of a message. A function too many costs bytes;
+// one too few would stop a machine. TestStepsAreWhole parses the shell and holds both. It is
+// computed once, since a cluster may have ten thousand machines.
+var mentions = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for name, text := range functions {
 		for _, word := range words.FindAllString(text, -1) {
@@ -38,8 +41,9 @@ var calls = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for checks of these
-// kinds ("port-free"), and what those call. It panics on a step or kind that there is not.
+// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for
+// checks of these kinds ("port-free"), and the functions that those call. It panics on a step or a
+// kind that does not exist.
 func Steps(steps, kinds []string) string {
 	wanted := map[string]bool{}
 	var want func(name string)
@@ -51,18 +55,18 @@ func Steps(steps, kinds []string) string {
 			return
 		}
 		wanted[name] = true
-		for _, callee := range calls()[name] {
+		for _, callee := range mentions()[name] {
 			want(callee)
 		}
 	}
 	want("step_done")
 	for _, s := range steps {
-		// As the hook does: step_control for control-plane. The step files is the hook's own.
+		// The hook does the same: step_control for control-plane. It has the step files itself.
 		if name, _, _ := cutLast(s, "-"); name != "files" {
 			want("step_" + name)
 		}
 		if s == "name" {
-			want("remembered") // which the engine calls
+			want("remembered") // the engine calls it
 		}
 	}
 	for _, k := range kinds {
