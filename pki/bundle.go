@@ -1,7 +1,7 @@
-// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: CA
-// keys, the service account key, seeds and dates. Every leaf key and certificate is derived from it
-// and never stored, so that the same bundle and configuration give the same bytes for ever. Only
-// New and NewKey draw randomness; the rest is pure.
+// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: it
+// holds the CA keys, the service account key, seeds and dates. Every leaf key and certificate is
+// derived from it and never stored, so that the same bundle and configuration give the same bytes
+// for ever. Only New and NewKey draw random bytes; the rest is pure.
 package pki
 
 import (
@@ -22,7 +22,7 @@ import (
 	"kiln/render/config"
 )
 
-// The bundle's form.
+// The form of a stored bundle.
 const (
 	apiVersion  = "kiln.dev/v1alpha1"
 	kindSecrets = "Secrets"
@@ -32,7 +32,7 @@ const (
 	maxBundle = 1 << 20
 )
 
-// Bundle is the small set of secrets that a cluster is rendered from, and its public half.
+// Bundle holds the few secrets that a cluster is rendered from, and their public half.
 type Bundle struct {
 	Public
 
@@ -42,7 +42,8 @@ type Bundle struct {
 	ServiceAccountKey Key
 	// EncryptionKey encrypts Secrets in etcd: 32 bytes.
 	EncryptionKey Secret
-	// LeafSeed is what all leaf keys, serial numbers and bootstrap tokens are derived from: 32 bytes.
+	// LeafSeed is what all leaf keys, serial numbers and bootstrap tokens are derived from: 32
+	// bytes.
 	LeafSeed Secret
 }
 
@@ -104,9 +105,11 @@ func New(o Options) (*Bundle, error) {
 		into *Authority
 		key  *Key
 		name string
-	}{{&b.CA, &b.CAKey, "kubernetes"}, {&b.EtcdCA, &b.EtcdCAKey, "etcd-ca"}, {&b.FrontProxyCA, &b.FrontProxyCAKey, "front-proxy-ca"}} {
+	}{{&b.CA, &b.CAKey, "kubernetes"}, {&b.EtcdCA, &b.EtcdCAKey, "etcd-ca"},
+		{&b.FrontProxyCA, &b.FrontProxyCAKey, "front-proxy-ca"}} {
 		var err error
-		if *a.into, *a.key, err = newAuthority(a.name, o.Algorithm, now.Add(-caBackdate), now.Add(o.CALifetime)); err != nil {
+		if *a.into, *a.key, err = newAuthority(a.name, o.Algorithm, now.Add(-caBackdate),
+			now.Add(o.CALifetime)); err != nil {
 			return nil, fmt.Errorf("make CA %s: %w", a.name, err)
 		}
 	}
@@ -118,10 +121,11 @@ func New(o Options) (*Bundle, error) {
 	return b, nil
 }
 
-// caBackdate is how long before the bundle's making its CAs are valid: machines without a clock battery boot behind.
+// caBackdate is how long before the bundle is made its CAs begin to be valid. The clock of a
+// machine without a battery is behind at boot.
 const caBackdate = 24 * time.Hour
 
-// Marshal returns the bundle as it is stored: YAML, with a comment that says what it is worth.
+// Marshal returns the bundle as it is stored: YAML, with a comment on how to keep it.
 func (b *Bundle) Marshal() ([]byte, error) {
 	f := bundleFile{
 		head:              b.fileHead(kindSecrets),
@@ -133,22 +137,26 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		into *authorityFile
 		from *Authority
 		key  Key
-	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey}, {&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
+	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey},
+		{&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
 		*a.into = authorityFile{Certificate: string(a.from.PEM()), Key: string(a.key.PEM())}
 	}
 	out, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode bundle: %w", err)
 	}
-	comment := beginning + b.Name + ". Whoever reads this file owns the cluster. Without it the cluster can never be changed.\n" +
-		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. kiln never rewrites it unless told to.\n"
+	comment := beginning + b.Name + ". Whoever reads this file owns the cluster. " +
+		"Without it the cluster can never be changed.\n" +
+		"# Keep it out of git (or encrypted there) and keep a copy elsewhere. " +
+		"kiln never rewrites it unless told to.\n"
 	return append([]byte(comment), out...), nil
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// Load reads a stored bundle and checks it whole: unknown and repeated keys, dates, keys that do not fit their
-// certificates and CAs that cannot sign are errors, all of them in one go. No error quotes a value of the bundle.
+// Load reads a stored bundle and checks all of it. Errors are unknown and repeated keys, wrong
+// dates, keys that do not belong to their certificates, and CAs that cannot sign; all of them are
+// returned at once. No error quotes a value of the bundle.
 func Load(data []byte) (*Bundle, error) {
 	if len(data) > maxBundle {
 		return nil, fmt.Errorf("larger than %d bytes: this is not a bundle", maxBundle)
@@ -181,7 +189,8 @@ func Load(data []byte) (*Bundle, error) {
 		from authorityFile
 		into *Authority
 		key  *Key
-	}{{"ca", f.CA, &b.CA, &b.CAKey}, {"etcdCA", f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey}, {"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
+	}{{"ca", f.CA, &b.CA, &b.CAKey}, {"etcdCA", f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey},
+		{"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
 		authority, key, err := parsePair(a.from)
 		if err != nil {
 			fail("%s: %w", a.name, err)
@@ -202,19 +211,26 @@ func Load(data []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// Mistaken returns what to do with a file that people take for a bundle and that is none: an empty
-// one, an encrypted one, another file of the cluster. It returns nil for all others.
+// Mistaken returns an error that says what to do if data is a file that people take for a bundle:
+// an empty file, an encrypted bundle, another file of the cluster. It returns nil for everything
+// else.
 func Mistaken(data []byte) error {
 	switch what, flag := config.Recognize(data); {
 	case len(bytes.TrimSpace(data)) == 0:
-		return errors.New("the bundle is empty; a render that was killed while it made the bundle can leave that. " +
-			"If no document was made from it, nothing is lost: remove the file. Otherwise restore it from a copy")
-	case bytes.HasPrefix(data, []byte("age-encryption.org/")), bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
-		return errors.New("the bundle is encrypted with age; decrypt it on the way: --secrets <(age -d -i KEY FILE)")
+		return errors.New("the bundle is empty; " +
+			"a render that was killed while it made the bundle can leave that. " +
+			"If no document was made from it, nothing is lost: remove the file. " +
+			"Otherwise restore it from a copy")
+	case bytes.HasPrefix(data, []byte("age-encryption.org/")),
+		bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
+		return errors.New("the bundle is encrypted with age; decrypt it on the way: " +
+			"--secrets <(age -d -i KEY FILE)")
 	case sopsFile.Match(data):
-		return errors.New("the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
+		return errors.New(
+			"the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
 	case flag == "public":
-		return errors.New("this is the public half of a bundle, which holds no key; name the bundle itself")
+		return errors.New(
+			"this is the public half of a bundle, which holds no key; name the bundle itself")
 	case flag == "config":
 		return errors.New("this is a configuration; it belongs to --config")
 	case what != "" && flag == "":
@@ -225,7 +241,7 @@ func Mistaken(data []byte) error {
 
 var sopsFile = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
 
-// errCutOff is the cause when a bundle has no end.
+// errCutOff comes when the end of a bundle is missing.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")
 
 // beginning is how Marshal begins, and pemBlocks is how many PEM blocks it writes.
@@ -234,7 +250,7 @@ const (
 	pemBlocks = 7
 )
 
-// cutOff reports whether the end is missing of what Marshal wrote.
+// cutOff reports whether data is the output of Marshal without its end.
 func cutOff(data []byte) bool {
 	return bytes.HasPrefix(data, []byte(beginning)) &&
 		(bytes.Count(data, []byte("-----END ")) < pemBlocks || !bytes.HasSuffix(data, []byte("\n")))

@@ -14,15 +14,19 @@ import (
 	"kiln/render/plan"
 )
 
-// The derivation is a file format: it is frozen by the vectors in vectors_test.go and must never change, or every
-// certificate of every cluster changes with it.
+// The derivation is a file format. The vectors in vectors_test.go freeze it: with another
+// derivation every certificate of every cluster would change.
 //
-//	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID, info = encode("kiln/v1", purpose, name, generation), 32 bytes)
+//	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID,
+//	         info = encode("kiln/v1", purpose, name, generation), 32 bytes)
 //	key    = RFC 9180 §7.1.3 DeriveKeyPair(ikm) of DHKEM(P-256, HKDF-SHA256)
-//	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is to be signed, 16 bytes), top bit cleared
-//	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes), written in 36 characters
+//	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is signed, 16 bytes),
+//	         top bit cleared
+//	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes),
+//	         written in 36 characters
 //
-// encode writes each field behind its length (4 bytes, big endian), so that no two lists of fields give equal bytes.
+// encode writes the length of each field before it (4 bytes, big endian), so that no two lists of
+// fields give equal bytes.
 const derivation = "kiln/v1"
 
 // derive returns n bytes that belong to purpose, name and generation alone.
@@ -37,7 +41,8 @@ func (b *Bundle) derive(purpose, name string, generation, n int) []byte {
 
 // LeafKey returns the P-256 key of the named leaf in its generation.
 func (b *Bundle) LeafKey(name string) Key {
-	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(b.derive("key", name, b.Generation(name), seedBytes))
+	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(
+		b.derive("key", name, b.Generation(name), seedBytes))
 	if err != nil {
 		panic("pki: DeriveKeyPair fails with a probability of 2^-8160: " + err.Error())
 	}
@@ -78,9 +83,9 @@ func (t Token) String() string { return t.ID + ".REDACTED" }
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 
-// Purposes of bootstrap tokens. In Generations and in the review twin a slash and the name of the
-// pool or machine follow. A pool's name is a DNS label and has no slash, so the two kinds of names
-// never collide.
+// Purposes of bootstrap tokens. In Generations and in the review twin a slash follows, and then the
+// name of the pool or machine. A pool's name is a DNS label and has no slash, so that the two kinds
+// of names never collide.
 const (
 	poolToken = "token"
 	nodeToken = "token/node"
@@ -119,7 +124,7 @@ func (b *Bundle) NodeToken(node string) Token {
 	return b.token(nodeToken, node, b.Generation(nodeToken+"/"+node))
 }
 
-// token derives a token. A character is drawn without bias: bytes from 252 on are passed over.
+// token derives a token. Every character is equally likely: bytes from 252 on are not used.
 func (b *Bundle) token(purpose, name string, generation int) Token {
 	const length = 6 + 16
 	stream := b.derive(purpose, name, generation, 8*length)

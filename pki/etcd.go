@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// etcdGeneration is the name under which Generations counts how often etcd began anew.
+// etcdGeneration is the name under which Generations counts how often etcd was restored.
 const etcdGeneration = "etcd-cluster"
 
-// EtcdCluster is the identity of the etcd cluster: the cluster's UUID, with a number once etcd was restored from a snapshot. Members of
-// different identities never talk to each other, so what an old disk holds is not mixed with what was restored.
+// EtcdCluster returns the identity of the etcd cluster: the cluster's UUID, and a number after it
+// once etcd was restored from a snapshot. Members of different identities never talk to each other,
+// so that the data on an old disk is not mixed with the restored data.
 func (p *Public) EtcdCluster() string {
 	if p.EtcdRestored() {
 		return fmt.Sprintf("%s-%d", p.Cluster, p.Generation(etcdGeneration))
@@ -18,7 +19,8 @@ func (p *Public) EtcdCluster() string {
 	return p.Cluster
 }
 
-// EtcdRestored says that etcd's data comes from a snapshot: no member may begin with nothing ever again.
+// EtcdRestored reports whether etcd was restored from a snapshot. From then on no member may begin
+// a cluster with an empty disk.
 func (p *Public) EtcdRestored() bool { return p.Generation(etcdGeneration) > 1 }
 
 // Restore gives etcd a new identity, to be restored from snapshot before deadline.

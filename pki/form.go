@@ -11,33 +11,37 @@ import (
 	"kiln/render/suggest"
 )
 
-// pairs and scalars are the keys of a stored bundle: CAs with certificate and key, and plain values.
+// pairs and scalars are the keys of a stored bundle: CAs with certificate and key, and plain
+// values.
 var (
 	pairs   = []string{"ca", "etcdCA", "frontProxyCA"}
 	scalars = []string{
-		"apiVersion", "kind", "cluster", "name", "issued", "formationDeadline", "installDeadline", "restored",
+		"apiVersion", "kind", "cluster", "name", "issued", "formationDeadline", "installDeadline",
+		"restored",
 		"serviceAccountKey", "encryptionKey", "leafSeed",
 	}
 )
 
-// syntaxLine is where the parser's message says the line.
+// syntaxLine finds the line in the parser's message.
 var syntaxLine = regexp.MustCompile(`line (\d+)`)
 
-// formProblems returns what keeps a bundle from being read that a person has changed, by line and
-// key. It quotes no value, and no key that a bundle does not have: what is out of place may be a
-// secret. The parser's own text is not shown either.
+// formProblems returns what is wrong with the form of a bundle that a person has changed, by line
+// and key. It quotes no value, and no key that a bundle does not have: a key that is out of place
+// may be a secret. It does not show the parser's message either.
 func formProblems(data []byte) error {
 	const broken = "not a bundle: its YAML does not have the form that kiln writes"
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		if at := syntaxLine.FindStringSubmatch(err.Error()); at != nil {
-			return fmt.Errorf("line %s, or the one above it: not YAML; look at its blanks, colons and quotes", at[1])
+			return fmt.Errorf("line %s, or the one above it: not YAML; "+
+				"look at its blanks, colons and quotes", at[1])
 		}
 		return errors.New(broken)
 	}
 	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		f.keys(document.Content[0], slices.Concat(pairs, scalars, []string{"generations"}), "", f.value)
+		f.keys(document.Content[0], slices.Concat(pairs, scalars, []string{"generations"}), "",
+			f.value)
 	}
 	if len(f.errs) == 0 {
 		return errors.New(broken)
@@ -45,16 +49,18 @@ func formProblems(data []byte) error {
 	return errors.Join(f.errs...)
 }
 
-// form collects what is wrong with the form of a bundle.
+// form collects the mistakes in the form of a bundle.
 type form struct{ errs []error }
 
 func (f *form) fail(n *yaml.Node, format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
-// keys checks the keys of a mapping, and calls value for each that may be there. With no list every
-// key may be: those are the names of secrets. Each name in a message begins with prefix.
-func (f *form) keys(n *yaml.Node, known []string, prefix string, value func(name string, n *yaml.Node)) {
+// keys checks the keys of a map, and calls value for each allowed one. If known is nil, every key
+// is allowed: the keys are names of secrets. Each name in a message begins with prefix.
+func (f *form) keys(
+	n *yaml.Node, known []string, prefix string, value func(name string, n *yaml.Node),
+) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -62,7 +68,8 @@ func (f *form) keys(n *yaml.Node, known []string, prefix string, value func(name
 		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
 			f.fail(key, "%sa bundle has no such key here%s", prefix, suggest.Hint(key.Value, known))
 		case first > 0:
-			f.fail(key, "%s%s stands there already, in line %d; remove one of them", prefix, key.Value, first)
+			f.fail(key, "%s%s stands there already, in line %d; remove one of them", prefix,
+				key.Value, first)
 		default:
 			seen[key.Value] = key.Line
 			value(key.Value, n.Content[i+1])
@@ -70,7 +77,7 @@ func (f *form) keys(n *yaml.Node, known []string, prefix string, value func(name
 	}
 }
 
-// value checks what stands at a key of the bundle.
+// value checks the value of a key of the bundle.
 func (f *form) value(name string, n *yaml.Node) {
 	switch {
 	case name == "generations":
@@ -80,13 +87,14 @@ func (f *form) value(name string, n *yaml.Node) {
 	case n.Kind != yaml.MappingNode:
 		f.fail(n, "%s: want the keys certificate and key", name)
 	default:
-		f.keys(n, []string{"certificate", "key"}, name+": ", func(part string, n *yaml.Node) { f.scalar(name+": "+part, n) })
+		f.keys(n, []string{"certificate", "key"}, name+": ",
+			func(part string, n *yaml.Node) { f.scalar(name+": "+part, n) })
 	}
 }
 
 func (f *form) scalar(name string, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
-		f.fail(n, "%s: want one value, not a list or a mapping", name)
+		f.fail(n, "%s: want one value, not a list or a map", name)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"kiln/pki"
 )
 
-// TestForm: what a person gets wrong in a bundle is told by line and key, all of it at once, and
+// TestForm: mistakes in the form of a bundle are reported by line and key, all of them at once, and
 // never with a value.
 func TestForm(t *testing.T) {
 	t.Parallel()
@@ -21,19 +21,28 @@ func TestForm(t *testing.T) {
 		added string
 		want  []string // after "line N: ", with N counted from the first added line
 	}{
-		"a number in quotes": {"generations:\n  admin: \"2\"\n", []string{`1: generations: admin: want a whole number without quotes, such as 2`}},
-		"a word":             {"generations:\n  admin: hunter2\n", []string{`1: generations: admin: want a whole number without quotes, such as 2`}},
-		"a fraction":         {"generations: {admin: 1.5}\n", []string{`0: generations: admin: want a whole number without quotes, such as 2`}},
-		"a list":             {"generations:\n- hunter2\n", []string{`1: generations: want a line for each secret, such as admin: 2`}},
-		"a repeated entry":   {"generations:\n  admin: 2\n  admin: 3\n", []string{`2: generations: admin stands there already, in line `}},
-		"a repeated key":     {"leafSeed: hunter2\n", []string{`0: leafSeed stands there already, in line `}},
-		"a misspelt key":     {"generation:\n  admin: 2\n", []string{`0: a bundle has no such key here; did you mean "generations"?`}},
-		"an unknown key":     {"hunter2: 1\n", []string{`0: a bundle has no such key here`}},
-		"a secret as a list": {"restored: [hunter2]\n", []string{`0: restored: want one value, not a list or a mapping`}},
+		"a number in quotes": {"generations:\n  admin: \"2\"\n",
+			[]string{`1: generations: admin: want a whole number without quotes, such as 2`}},
+		"a word": {"generations:\n  admin: hunter2\n",
+			[]string{`1: generations: admin: want a whole number without quotes, such as 2`}},
+		"a fraction": {"generations: {admin: 1.5}\n",
+			[]string{`0: generations: admin: want a whole number without quotes, such as 2`}},
+		"a list": {"generations:\n- hunter2\n",
+			[]string{`1: generations: want a line for each secret, such as admin: 2`}},
+		"a repeated entry": {"generations:\n  admin: 2\n  admin: 3\n",
+			[]string{`2: generations: admin stands there already, in line `}},
+		"a repeated key": {"leafSeed: hunter2\n",
+			[]string{`0: leafSeed stands there already, in line `}},
+		"a misspelt key": {"generation:\n  admin: 2\n",
+			[]string{`0: a bundle has no such key here; did you mean "generations"?`}},
+		"an unknown key": {"hunter2: 1\n", []string{`0: a bundle has no such key here`}},
+		"a secret as a list": {"restored: [hunter2]\n",
+			[]string{`0: restored: want one value, not a list or a map`}},
 		"two at once": {"generation:\n  admin: 2\ngenerations:\n  serve: two\n", []string{
 			`0: a bundle has no such key here`, `3: generations: serve: want a whole number`,
 		}},
-		"no YAML": {"generations:\n  admin: 2\n hunter2\n", []string{", or the one above it: not YAML"}},
+		"no YAML": {"generations:\n  admin: 2\n hunter2\n",
+			[]string{", or the one above it: not YAML"}},
 	} {
 		_, err := pki.Load([]byte(string(text) + row.added))
 		require.Error(t, err, name)
@@ -48,7 +57,8 @@ func TestForm(t *testing.T) {
 			require.Contains(t, err.Error(), "line "+strconv.Itoa(line)+":"+message, name)
 		}
 	}
-	_, err = pki.Load([]byte(strings.Replace(string(text), "etcdCA:\n", "etcdCA:\n  hunter2: 1\n", 1)))
+	_, err = pki.Load([]byte(strings.Replace(string(text), "etcdCA:\n", "etcdCA:\n  hunter2: 1\n",
+		1)))
 	require.ErrorContains(t, err, ": etcdCA: a bundle has no such key here")
 	require.NotContains(t, err.Error(), "hunter2")
 }

@@ -9,12 +9,13 @@ import (
 	"kiln/render/suggest"
 )
 
-// stored are the secrets that the bundle holds itself. Nothing of them is derived, so that a
-// generation of theirs would be a number that changes no key.
-var stored = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption", "leaf-seed"}
+// storedSecrets lists the secrets that the bundle holds itself. They are not derived, so that a
+// generation of them would change no key.
+var storedSecrets = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption",
+	"leaf-seed"}
 
-// purposes returns the purposes of derived secrets as they stand in Generations: those of the whole
-// cluster, and those of which each machine has its own.
+// purposes returns the purposes of derived secrets as Generations spells them: those of the whole
+// cluster, and those for which each machine has its own secret.
 func purposes() (cluster, machines []string) {
 	cluster = ClusterSecrets()
 	for i := range table {
@@ -23,8 +24,7 @@ func purposes() (cluster, machines []string) {
 	return cluster, append(machines, poolToken, nodeToken)
 }
 
-// ClusterSecrets returns the names of what is derived for the whole cluster and not for one
-// machine.
+// ClusterSecrets returns the names of the secrets that are derived for the whole cluster.
 func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
 
 // Older returns the first secret, by name, whose generation is lower than in another state of the
@@ -43,7 +43,7 @@ func (p *Public) Older(than *Public) string {
 }
 
 // generationProblem returns what is wrong with an entry of Generations, or "". An entry that
-// rotates nothing must not look as if it did.
+// rotates nothing is a mistake: it would look as if a secret had been rotated.
 func generationProblem(name string, generation int) string {
 	cluster, machines := purposes()
 	purpose, machine, named := name, "", false
@@ -51,8 +51,9 @@ func generationProblem(name string, generation int) string {
 		purpose, machine, named = name[:i], name[i+1:], true
 	}
 	switch {
-	case slices.Contains(stored, name):
-		return "is stored in the bundle and not derived, so that a generation changes no key; remove the entry"
+	case slices.Contains(storedSecrets, name):
+		return "is stored in the bundle and not derived, " +
+			"so that a generation changes no key; remove the entry"
 	case named && slices.Contains(cluster, purpose):
 		return fmt.Sprintf("there is one for the whole cluster; write %s", purpose)
 	case !named && slices.Contains(machines, name):

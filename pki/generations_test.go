@@ -11,16 +11,20 @@ import (
 // TestOlder: a lower generation of any secret makes a bundle older, and nothing else does.
 func TestOlder(t *testing.T) {
 	t.Parallel()
-	now := pki.Public{Cluster: "a", Generations: map[string]int{"admin": 2, "serve": 3, "token/x": 1}}
+	now := pki.Public{Cluster: "a", Generations: map[string]int{"admin": 2, "serve": 3,
+		"token/x": 1}}
 	for name, row := range map[string]struct {
 		bundle pki.Public
 		want   string
 	}{
-		"the same":        {now, ""},
-		"newer":           {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 3, "serve": 3}}, ""},
-		"an entry of 1":   {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 2, "serve": 3}}, ""},
-		"no entries":      {pki.Public{Cluster: "a"}, "admin"},
-		"one is lower":    {pki.Public{Cluster: "a", Generations: map[string]int{"admin": 9, "serve": 2}}, "serve"},
+		"the same": {now, ""},
+		"newer": {pki.Public{Cluster: "a",
+			Generations: map[string]int{"admin": 3, "serve": 3}}, ""},
+		"an entry of 1": {pki.Public{Cluster: "a",
+			Generations: map[string]int{"admin": 2, "serve": 3}}, ""},
+		"no entries": {pki.Public{Cluster: "a"}, "admin"},
+		"one is lower": {pki.Public{Cluster: "a",
+			Generations: map[string]int{"admin": 9, "serve": 2}}, "serve"},
 		"another cluster": {pki.Public{Cluster: "b"}, ""},
 	} {
 		require.Equal(t, row.want, row.bundle.Older(&now), name)
@@ -32,24 +36,26 @@ func TestOlder(t *testing.T) {
 func TestGenerationsAreStrict(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{
-		"kubelet-clientt/worker-1": `no derived secret has this name; did you mean "kubelet-client/worker-1"?`,
-		"nonsense":                 "no derived secret has this name; want admin, serve, etcd-cluster, or one of these and a machine's name: apiserver/NAME",
-		"ca":                       "is stored in the bundle and not derived",
-		"encryption":               "is stored in the bundle and not derived",
-		"service-account":          "is stored in the bundle and not derived",
-		"leaf-seed":                "is stored in the bundle and not derived",
-		"kubelet-client":           "each machine has its own; write kubelet-client/NAME",
-		"token":                    "each machine has its own; write token/NAME",
-		"admin/x":                  "there is one for the whole cluster; write admin",
-		"etcd-cluster/cp-1":        "there is one for the whole cluster; write etcd-cluster",
-		"apiserver/":               `"" is not the name of a machine or pool`,
-		"apiserver/CP_1":           `"CP_1" is not the name of a machine or pool`,
-		"apiserver/cp-1/x":         "no derived secret has this name",
-		"ca/cp-1":                  "no derived secret has this name",
+		"kubelet-clientt/worker-1": "no derived secret has this name; " +
+			`did you mean "kubelet-client/worker-1"?`,
+		"nonsense": "no derived secret has this name; want admin, serve, " +
+			"etcd-cluster, or one of these and a machine's name: apiserver/NAME",
+		"ca":                "is stored in the bundle and not derived",
+		"encryption":        "is stored in the bundle and not derived",
+		"service-account":   "is stored in the bundle and not derived",
+		"leaf-seed":         "is stored in the bundle and not derived",
+		"kubelet-client":    "each machine has its own; write kubelet-client/NAME",
+		"token":             "each machine has its own; write token/NAME",
+		"admin/x":           "there is one for the whole cluster; write admin",
+		"etcd-cluster/cp-1": "there is one for the whole cluster; write etcd-cluster",
+		"apiserver/":        `"" is not the name of a machine or pool`,
+		"apiserver/CP_1":    `"CP_1" is not the name of a machine or pool`,
+		"apiserver/cp-1/x":  "no derived secret has this name",
+		"ca/cp-1":           "no derived secret has this name",
 	}
 	right := map[string]int{
-		"admin": 2, "serve": 2, "etcd-cluster": 2, "apiserver/cp-1": 1, "install/cp-9": 3, "kubelet-client/worker-1.example.com": 2,
-		"token/small": 2, "token/node/worker-1": 4,
+		"admin": 2, "serve": 2, "etcd-cluster": 2, "apiserver/cp-1": 1, "install/cp-9": 3,
+		"token/small": 2, "token/node/worker-1": 4, "kubelet-client/worker-1.example.com": 2,
 	}
 	b, _ := load(t)
 	b.Generations = right

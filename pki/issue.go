@@ -42,13 +42,14 @@ func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Auth
 	return Authority{Certificate: cert}, key, err
 }
 
-// keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256 of the key.
+// keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256
+// of the key.
 func keyID(k Key) []byte {
 	sum := sha256.Sum256(k.publicDER())
 	return sum[:20]
 }
 
-// Certificate is an issued leaf: its certificate and derived key.
+// Certificate is an issued leaf certificate with its derived key.
 type Certificate struct {
 	Spec Spec
 	Key  Key
@@ -60,12 +61,12 @@ func (c *Certificate) CertPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.DER})
 }
 
-// BothPEM returns certificate and key in one, as the kubelet's certificate store keeps them.
+// BothPEM returns certificate and key in one file, as the kubelet's certificate store keeps them.
 func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.BarePEM()...) }
 
-// Issue returns the certificate that spec describes, with the key that the bundle's leaf seed gives it. Its serial
-// number is a function of everything that is signed, so that equal serials mean equal certificates. It fails if the
-// certificate would outlive its CA.
+// Issue returns the certificate that spec describes, with the key that is derived from the bundle's
+// leaf seed. Its serial number is a function of everything that is signed, so that equal serial
+// numbers mean equal certificates. It fails if the certificate would outlive its CA.
 func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	ca := b.Authority(spec.Signer)
 	template, err := b.Template(spec)
@@ -75,8 +76,9 @@ func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	key := b.LeafKey(spec.Name)
 	template.SubjectKeyId = keyID(key)
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
-	// Without a reader ECDSA signs as RFC 6979 says, so that the same content gives the same bytes.
-	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(), b.authorityKey(spec.Signer).signer)
+	// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same bytes.
+	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(),
+		b.authorityKey(spec.Signer).signer)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
@@ -95,10 +97,13 @@ func (b *Bundle) authorityKey(s Signer) Key {
 	}
 }
 
-// content writes everything that a certificate says but its serial number, each field behind its length.
+// content returns everything that a certificate says except its serial number. The length of each
+// field comes before it.
 func content(t, ca *x509.Certificate, key Key) []byte {
 	var buf bytes.Buffer
-	field := func(kind string, values ...string) { buf.Write(encode(append([]string{kind}, values...)...)) }
+	field := func(kind string, values ...string) {
+		buf.Write(encode(append([]string{kind}, values...)...))
+	}
 	field("issuer", string(ca.RawSubject), string(ca.SubjectKeyId))
 	field("subject", append([]string{t.Subject.CommonName}, t.Subject.Organization...)...)
 	field("dates", fmt.Sprint(t.NotBefore.Unix()), fmt.Sprint(t.NotAfter.Unix()))
@@ -115,12 +120,13 @@ func content(t, ca *x509.Certificate, key Key) []byte {
 
 // Dates of a machine's leaf certificates.
 const (
-	// leafBackdate is how long before the bundle's issue time leaves are valid: clocks differ at first boot.
+	// leafBackdate is how long before the bundle's issue time leaf certificates begin to be valid:
+	// clocks differ at first boot.
 	leafBackdate = time.Hour
 )
 
-// lifetime returns a machine's dates: valid from an hour before the issue time, and until the configured lifetime
-// after it less the machine's part of the stagger.
+// lifetime returns the dates of a machine's leaf certificates. They begin an hour before the issue
+// time. They end after the configured lifetime, less the machine's part of the stagger.
 func (b *Public) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
 	c := &p.Config.Spec.Certificates
 	until = b.Issued.Add(time.Duration(c.Lifetime))

@@ -40,8 +40,8 @@ func NewKey(a Algorithm) (Key, error) {
 	}
 }
 
-// ParseKey reads one PEM block with an unencrypted ECDSA P-256 or P-384 key, or an RSA key of at least 2048 bits, in SEC 1, PKCS #1
-// or PKCS #8 form. No error quotes the key.
+// ParseKey reads one PEM block with an unencrypted key in SEC 1, PKCS #1 or PKCS #8 form: ECDSA
+// P-256 or P-384, or RSA with at least 2048 bits. No error quotes the key.
 func ParseKey(data []byte) (Key, error) {
 	block, rest := pem.Decode(data)
 	if block == nil {
@@ -94,14 +94,16 @@ func (k Key) PEM() []byte {
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 	case *rsa.PrivateKey:
-		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s)})
+		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+			Bytes: x509.MarshalPKCS1PrivateKey(s)})
 	default:
 		panic("pki: the zero key has no PEM form")
 	}
 }
 
-// BarePEM returns the key as PEM does, but an ECDSA key without the public key that SEC 1 lets stand beside it: 64 random bytes that the
-// certificate of the key has too. Go and OpenSSL, and so all that runs on a machine of kiln's, compute it; ring, of Rust, does not.
+// BarePEM returns the key as PEM does, but an ECDSA key without the public key, which is optional
+// in SEC 1. Those are 64 random bytes that the key's certificate has too. Go and OpenSSL, and so
+// all programs on kiln's machines, compute the public key; the Rust library ring does not.
 func (k Key) BarePEM() []byte {
 	s, ok := k.signer.(*ecdsa.PrivateKey)
 	if !ok {
@@ -122,8 +124,8 @@ func (k Key) BarePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// Private returns the bytes without which nobody has the key: an ECDSA key's scalar, an RSA key's
-// first prime. They stand as they are in every form of the key, and in no form of its public half.
+// Private returns the private bytes of the key: an ECDSA key's scalar, an RSA key's first prime.
+// Every encoding of the key contains them unchanged, and no encoding of its public half does.
 func (k Key) Private() Secret {
 	switch s := k.signer.(type) {
 	case *ecdsa.PrivateKey:
@@ -164,7 +166,7 @@ func (k Key) publicDER() []byte {
 	return der
 }
 
-// fits says whether pub is k's public key.
+// fits reports whether pub is k's public key.
 func (k Key) fits(pub crypto.PublicKey) bool {
 	switch own := k.signer.Public().(type) {
 	case *ecdsa.PublicKey:

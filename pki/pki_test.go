@@ -46,7 +46,8 @@ func loadCase(t testing.TB, dir string) (*pki.Bundle, *plan.Plan) {
 	return b, p
 }
 
-// vectorBundle has a seed that everybody can type. Its CAs are the fixture's: derivation does not depend on them.
+// vectorBundle has a seed that can be typed. Its CAs are the fixture's: derivation does not depend
+// on them.
 func vectorBundle(t testing.TB) *pki.Bundle {
 	t.Helper()
 	b, _ := load(t)
@@ -56,13 +57,14 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	return b
 }
 
-// TestDerivationVectors freezes the derivation of keys and tokens. A change here changes every certificate of
-// every cluster: it is a new format, never a fix.
+// TestDerivationVectors freezes the derivation of keys and tokens. A change here changes every
+// certificate of every cluster: it is a new format, never a fix.
 func TestDerivationVectors(t *testing.T) {
 	t.Parallel()
 	b := vectorBundle(t)
 	for name, want := range vectors {
-		cert, err := b.Issue(pki.Spec{Name: name, CommonName: "x", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)})
+		cert, err := b.Issue(pki.Spec{Name: name, CommonName: "x", NotBefore: b.Issued,
+			NotAfter: b.Issued.Add(time.Hour)})
 		require.NoError(t, err)
 		sum := sha256.Sum256(cert.Key.PEM())
 		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
@@ -75,7 +77,7 @@ func TestDerivationVectors(t *testing.T) {
 	}
 }
 
-// TestPrivate: the private half stands in every form of a key, and not in the public one.
+// TestPrivate: every encoding of a key contains the private bytes, and the public key does not.
 func TestPrivate(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
@@ -93,7 +95,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestBarePEM: Go and OpenSSL find the public key that is not there.
+// TestBarePEM: Go and OpenSSL compute the public key that is left out.
 func TestBarePEM(t *testing.T) {
 	t.Parallel()
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
@@ -125,7 +127,8 @@ func TestBarePEM(t *testing.T) {
 func TestSerialIsFunctionOfContent(t *testing.T) {
 	t.Parallel()
 	b := vectorBundle(t)
-	spec := pki.Spec{Name: "apiserver/cp-1", CommonName: "kube-apiserver", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)}
+	spec := pki.Spec{Name: "apiserver/cp-1", CommonName: "kube-apiserver", NotBefore: b.Issued,
+		NotAfter: b.Issued.Add(time.Hour)}
 	serial := func(s pki.Spec) string {
 		cert, err := b.Issue(s)
 		require.NoError(t, err)
@@ -142,11 +145,17 @@ func TestSerialIsFunctionOfContent(t *testing.T) {
 		"organisation": func(s *pki.Spec) { s.Organizations = []string{"o"} },
 		"end":          func(s *pki.Spec) { s.NotAfter = s.NotAfter.Add(time.Second) },
 		"begin":        func(s *pki.Spec) { s.NotBefore = s.NotBefore.Add(time.Second) },
-		"usage":        func(s *pki.Spec) { s.Usages = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} },
-		"dns":          func(s *pki.Spec) { s.Names.DNS = []string{"a"} },
-		"address":      func(s *pki.Spec) { s.Names.IPs = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
-		"key":          func(s *pki.Spec) { s.Name = "apiserver/cp-2" },
-		"signer":       func(s *pki.Spec) { s.Signer = pki.EtcdCA },
+		"usage": func(s *pki.Spec) {
+			s.Usages = []x509.ExtKeyUsage{
+				x509.ExtKeyUsageServerAuth}
+		},
+		"dns": func(s *pki.Spec) { s.Names.DNS = []string{"a"} },
+		"address": func(s *pki.Spec) {
+			s.Names.IPs = []netip.Addr{
+				netip.MustParseAddr("10.0.0.1")}
+		},
+		"key":    func(s *pki.Spec) { s.Name = "apiserver/cp-2" },
+		"signer": func(s *pki.Spec) { s.Signer = pki.EtcdCA },
 	} {
 		changed := spec
 		change(&changed)
@@ -158,7 +167,8 @@ func TestGenerationChangesKey(t *testing.T) {
 	t.Parallel()
 	b := vectorBundle(t)
 	key := func() string {
-		cert, err := b.Issue(pki.Spec{Name: "apiserver/cp-1", CommonName: "x", NotBefore: b.Issued, NotAfter: b.Issued.Add(time.Hour)})
+		cert, err := b.Issue(pki.Spec{Name: "apiserver/cp-1", CommonName: "x", NotBefore: b.Issued,
+			NotAfter: b.Issued.Add(time.Hour)})
 		require.NoError(t, err)
 		return string(cert.Key.PEM())
 	}
@@ -169,7 +179,7 @@ func TestGenerationChangesKey(t *testing.T) {
 	require.Equal(t, first, key())
 }
 
-// TestEveryCertificate verifies each certificate of each machine by a second implementation as well, strictly.
+// TestEveryCertificate verifies each certificate of each machine strictly, with OpenSSL too.
 func TestEveryCertificate(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)
@@ -196,13 +206,14 @@ func TestEveryCertificate(t *testing.T) {
 			ca, leaf := filepath.Join(dir, name+".ca"), filepath.Join(dir, name+".crt")
 			require.NoError(t, os.WriteFile(ca, b.Authority(spec.Signer).PEM(), 0o600))
 			require.NoError(t, os.WriteFile(leaf, cert.CertPEM(), 0o600))
-			out, err := exec.Command(openssl, "verify", "-x509_strict", "-attime", fmt.Sprint(b.Issued.Unix()), "-CAfile", ca, leaf).CombinedOutput()
+			out, err := exec.Command(openssl, "verify", "-x509_strict", "-attime",
+				fmt.Sprint(b.Issued.Unix()), "-CAfile", ca, leaf).CombinedOutput()
 			require.NoError(t, err, "%s: %s", spec.Name, out)
 		}
 	}
 }
 
-// TestWorkerSecrets: a worker's own two certificates are all that it gets.
+// TestWorkerSecrets: a worker gets no certificate but its own two.
 func TestWorkerSecrets(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)
@@ -218,7 +229,8 @@ func TestWorkerSecrets(t *testing.T) {
 	}
 }
 
-// TestEtcdMachineSecrets: a member's two certificates are all that an etcd machine gets, and nobody else gets them.
+// TestEtcdMachineSecrets: an etcd machine gets a member's two certificates and no other, and no
+// other machine gets these.
 func TestEtcdMachineSecrets(t *testing.T) {
 	t.Parallel()
 	b, p := loadCase(t, filepath.Join(filepath.Dir(fixture), "etcd-machines"))
@@ -251,8 +263,8 @@ func TestInstallCredentialEndsWithFormation(t *testing.T) {
 	require.NotContains(t, b.AdminSpec(p).Organizations, "system:masters")
 }
 
-// TestInstallDeadline: the install credential has an end of its own once it was moved alone. A bundle that never was is
-// written as before.
+// TestInstallDeadline: ExtendInstall gives the install credential an end of its own. Without it the
+// stored bundle has no such field.
 func TestInstallDeadline(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)
@@ -309,139 +321,7 @@ func TestStagger(t *testing.T) {
 func TestIssueRefusesToOutliveItsCA(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
-	_, err := b.Issue(pki.Spec{Name: "x", CommonName: "x", NotBefore: b.Issued, NotAfter: b.CA.Certificate.NotAfter.Add(time.Second)})
+	_, err := b.Issue(pki.Spec{Name: "x", CommonName: "x", NotBefore: b.Issued,
+		NotAfter: b.CA.Certificate.NotAfter.Add(time.Second)})
 	require.ErrorContains(t, err, "after its CA")
-}
-
-func TestRoundTrip(t *testing.T) {
-	t.Parallel()
-	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
-		b, err := pki.New(pki.Options{Name: "x", Now: time.Now(), Algorithm: algorithm, CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
-		require.NoError(t, err)
-		text, err := b.Marshal()
-		require.NoError(t, err)
-		again, err := pki.Load(text)
-		require.NoError(t, err)
-		text2, err := again.Marshal()
-		require.NoError(t, err)
-		require.Equal(t, string(text), string(text2))
-	}
-}
-
-// TestLoadRefuses: what is wrong with a bundle is said without any of it.
-func TestLoadRefuses(t *testing.T) {
-	t.Parallel()
-	good, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
-	require.NoError(t, err)
-	b, err := pki.Load(good)
-	require.NoError(t, err)
-	replace := func(old, new string) string {
-		require.Contains(t, string(good), old)
-		return strings.Replace(string(good), old, new, 1)
-	}
-	seed := line(good, "leafSeed: ")
-	half, err := b.Public.Marshal()
-	require.NoError(t, err)
-	for name, row := range map[string]struct{ text, want string }{
-		"empty":           {"", "the bundle is empty"},
-		"not YAML":        {"\t\x00", "not a bundle"},
-		"unknown key":     {string(good) + "extra: 1\n", "a bundle has no such key here"},
-		"encrypted":       {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
-		"cut off":         {string(good[:len(good)/2]), "the bundle is not whole: its end is missing"},
-		"cut off early":   {string(good[:300]), "the bundle is not whole: its end is missing"},
-		"SOPS":            {"apiVersion: ENC[x]\nsops:\n    mac: x\n", "sops -d"},
-		"public half":     {string(half), "this is the public half of a bundle"},
-		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
-		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
-		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
-		"generation zero": {string(good) + "generations: {admin: 0}\n", "generations count from 1"},
-		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
-		"too large":       {strings.Repeat("#", 2<<20), "larger than"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := pki.Load([]byte(row.text))
-			require.ErrorContains(t, err, row.want)
-			require.NotContains(t, err.Error(), seed)
-			require.NotContains(t, err.Error(), "PRIVATE KEY")
-		})
-	}
-}
-
-// TestNothingPrintsSecrets: whatever the verb, a secret prints as one word.
-func TestNothingPrintsSecrets(t *testing.T) {
-	t.Parallel()
-	b, _ := load(t)
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, v := range []any{b.LeafSeed, b.CAKey, b.ServiceAccountKey} {
-			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
-		}
-	}
-	require.NotContains(t, fmt.Sprint(b.Token("x")), b.Token("x").Secret)
-}
-
-func line(text []byte, key string) string {
-	_, rest, _ := strings.Cut(string(text), key)
-	value, _, _ := strings.Cut(rest, "\n")
-	return value
-}
-
-// swapKeys puts the etcd CA's key where the cluster CA's belongs.
-func swapKeys(text string) string {
-	var keys []string
-	rest := text
-	for {
-		i := strings.Index(rest, "key: |")
-		if i < 0 {
-			break
-		}
-		rest = rest[i+6:]
-		j := strings.Index(rest, "-----END")
-		keys = append(keys, rest[:j])
-	}
-	return strings.Replace(strings.Replace(strings.Replace(text, keys[0], "\x01", 1), keys[1], keys[0], 1), "\x01", keys[1], 1)
-}
-
-// TestPublicRoundTrip: the stored public half is read as it was written, says what the bundle says, and holds no key.
-func TestPublicRoundTrip(t *testing.T) {
-	t.Parallel()
-	b, p := load(t)
-	b.Generations = map[string]int{"apiserver/cp-1": 3}
-	text, err := b.Public.Marshal()
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "PRIVATE")
-	public, err := pki.LoadPublic(text)
-	require.NoError(t, err)
-	again, err := public.Marshal()
-	require.NoError(t, err)
-	require.Equal(t, string(text), string(again))
-	require.Equal(t, 3, public.Generation("apiserver/cp-1"))
-	require.Equal(t, b.Specs(p, &p.Machines[0]), public.Specs(p, &p.Machines[0]))
-	require.Equal(t, b.AdminSpec(p), public.AdminSpec(p))
-}
-
-// TestLoadPublicRefuses: above all a whole bundle, which would not belong where it was found.
-func TestLoadPublicRefuses(t *testing.T) {
-	t.Parallel()
-	b, _ := load(t)
-	bundle, err := b.Marshal()
-	require.NoError(t, err)
-	good, err := b.Public.Marshal()
-	require.NoError(t, err)
-	replace := func(old, new string) string {
-		require.Contains(t, string(good), old)
-		return strings.Replace(string(good), old, new, 1)
-	}
-	for name, row := range map[string]struct{ text, want string }{
-		"bundle":      {string(bundle), "holds a private key"},
-		"empty":       {"", "apiVersion and kind: want kiln.dev/v1alpha1 and SecretsPublic"},
-		"not YAML":    {"\t\x00", "not the public half"},
-		"unknown key": {string(good) + "leafSeed: AAAA\n", "not the public half"},
-		"bad uuid":    {replace(b.Cluster, "prod"), "cluster: not a UUID"},
-		"no CA":       {replace("-----BEGIN CERTIFICATE", "-----BEGIN NOTHING"), "want exactly one PEM block CERTIFICATE"},
-		"too large":   {strings.Repeat("#", 2<<20), "larger than"},
-	} {
-		_, err := pki.LoadPublic([]byte(row.text))
-		require.ErrorContains(t, err, row.want, name)
-	}
 }

@@ -18,30 +18,32 @@ import (
 // kindPublic is the kind of a stored public half.
 const kindPublic = "SecretsPublic"
 
-// Public is the half of a bundle that holds no secret, and nothing that is computed from one: everybody may read it. It
-// decides what is valid from when until when, and so all that a reviewer sees of a cluster.
+// Public is the half of a bundle that everybody may read: it holds no secret, and nothing that is
+// computed from one. It decides from when until when everything is valid, and so all that a
+// reviewer sees of a cluster.
 type Public struct {
 	// Cluster is the cluster's UUID: it names the etcd cluster and salts every derivation.
 	Cluster string
 	// Name is the cluster's name, so that a bundle is never used for another cluster.
 	Name string
-	// Issued is the time from which leaf certificates count.
+	// Issued is the time from which the lifetime of leaf certificates counts.
 	Issued time.Time
-	// FormationDeadline is until when a new etcd cluster may be formed.
+	// FormationDeadline is the time until which a new etcd cluster may be formed.
 	FormationDeadline time.Time
-	// InstallDeadline is until when the install credential is valid, and the tokens of named
-	// machines; the zero time if that is the formation deadline. A cluster that lives needs the
-	// credential for a new control plane, and must not be formed anew.
+	// InstallDeadline is the time until which the install credential and the tokens of named
+	// machines are valid; the zero time means the formation deadline. A running cluster needs the
+	// credential for a new control plane, and must not be formed again.
 	InstallDeadline time.Time
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int
-	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it; empty if it never was.
+	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it;
+	// empty if etcd never was restored.
 	Restored string
 
 	CA, EtcdCA, FrontProxyCA Authority
 }
 
-// Authority is a CA: its certificate. Its key is the bundle's.
+// Authority is the certificate of a CA. The bundle holds the key.
 type Authority struct {
 	Certificate *x509.Certificate
 }
@@ -51,14 +53,14 @@ func (a Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
 }
 
-// Fingerprint returns the SHA-256 of a certificate's public key (its SubjectPublicKeyInfo) in hex: what kubeadm calls the
-// hash of a CA certificate.
+// Fingerprint returns the SHA-256 of a certificate's public key (its SubjectPublicKeyInfo) in hex:
+// what kubeadm calls the hash of a CA certificate.
 func Fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return hex.EncodeToString(sum[:])
 }
 
-// Generation returns which rotation of the named secret is in force, counted from 1.
+// Generation returns the rotation of the named secret that is in force, counted from 1.
 func (p *Public) Generation(name string) int {
 	if g := p.Generations[name]; g > 0 {
 		return g
@@ -71,7 +73,7 @@ func (p *Public) Mark(name string) string {
 	return fmt.Sprintf("%s g%d", name, p.Generation(name))
 }
 
-// InstallEnd returns until when the install credential is valid.
+// InstallEnd returns the time until which the install credential is valid.
 func (p *Public) InstallEnd() time.Time {
 	if p.InstallDeadline.IsZero() {
 		return p.FormationDeadline
@@ -105,11 +107,15 @@ func (p *Public) Authority(s Signer) *Authority {
 func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 	ca := p.Authority(spec.Signer).Certificate
 	if spec.NotAfter.After(ca.NotAfter) {
-		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten certificates.lifetime or make new CAs",
-			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Subject.CommonName, ca.NotAfter.Format(time.DateOnly))
+		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten "+
+			"certificates.lifetime or make new CAs",
+			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Subject.CommonName,
+			ca.NotAfter.Format(time.DateOnly))
 	}
 	c := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: spec.CommonName, Organization: spec.Organizations},
+		Subject: pkix.Name{
+			CommonName: spec.CommonName, Organization: spec.Organizations,
+		},
 		Issuer:                ca.Subject,
 		NotBefore:             spec.NotBefore,
 		NotAfter:              spec.NotAfter,
@@ -125,7 +131,7 @@ func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// head is what a stored bundle and its stored public half have in common.
+// head holds the fields that a stored bundle and its stored public half have in common.
 type head struct {
 	APIVersion        string         `json:"apiVersion"`
 	Kind              string         `json:"kind"`
@@ -138,7 +144,7 @@ type head struct {
 	Restored          string         `json:"restored,omitempty"`
 }
 
-// publicFile is the public half as it is stored: of each CA its certificate alone.
+// publicFile is the public half as it is stored: each CA has its certificate alone.
 type publicFile struct {
 	head
 	CA           string `json:"ca"`
@@ -153,12 +159,13 @@ func (p *Public) fileHead(kind string) head {
 	}
 	return head{
 		APIVersion: apiVersion, Kind: kind, Cluster: p.Cluster, Name: p.Name,
-		Issued: p.Issued.Format(time.RFC3339), FormationDeadline: p.FormationDeadline.Format(time.RFC3339),
-		InstallDeadline: install, Generations: p.Generations, Restored: p.Restored,
+		Issued:            p.Issued.Format(time.RFC3339),
+		FormationDeadline: p.FormationDeadline.Format(time.RFC3339),
+		InstallDeadline:   install, Generations: p.Generations, Restored: p.Restored,
 	}
 }
 
-// public checks the head of a stored file and returns what it says; fail is called for each thing that is wrong.
+// public checks the head of a stored file and returns its values. It calls fail for each mistake.
 func (h *head) public(kind string, fail func(string, ...any)) Public {
 	if h.APIVersion != apiVersion || h.Kind != kind {
 		fail("apiVersion and kind: want %s and %s", apiVersion, kind)
@@ -173,9 +180,10 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
-	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline, &p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
+	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline,
+		&p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
 		if d.name == "installDeadline" && d.text == "" {
-			continue // optional: only extend --install-only writes it
+			continue // optional: only kiln secrets extend --install-only writes it
 		}
 		t, err := time.Parse(time.RFC3339, d.text)
 		if err != nil {
@@ -191,30 +199,36 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 	return p
 }
 
-// Marshal returns the public half as it is stored: YAML, with a comment that says what it is for.
+// Marshal returns the public half as it is stored: YAML, with a comment on its use.
 func (p *Public) Marshal() ([]byte, error) {
-	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.PEM()), EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
+	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.PEM()),
+		EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
 	out, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode the public half: %w", err)
 	}
-	text := "# The public half of the bundle of cluster " + p.Name + ": no secret, and nothing that is computed from one. It belongs into git, where\n" +
-		"# kiln render --review works from it. kiln secrets public writes it anew after every change of the bundle.\n"
+	text := "# The public half of the bundle of cluster " + p.Name +
+		": no secret, and nothing that is computed from one. It belongs into git, where\n" +
+		"# kiln render --review works from it. " +
+		"kiln secrets public writes it anew after every change of the bundle.\n"
 	return append([]byte(text), out...), nil
 }
 
-// LoadPublic reads a stored public half and checks it whole. A bundle is refused: it does not belong where a public half is
-// looked for.
+// LoadPublic reads a stored public half and checks all of it. It refuses a whole bundle, which does
+// not belong in the place of a public half.
 func LoadPublic(data []byte) (*Public, error) {
 	if len(data) > maxBundle {
-		return nil, fmt.Errorf("larger than %d bytes: this is not the public half of a bundle", maxBundle)
+		return nil, fmt.Errorf("larger than %d bytes: this is not the public half of a bundle",
+			maxBundle)
 	}
 	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
-		return nil, errors.New("holds a private key: this is not the public half of a bundle; kiln secrets public writes that")
+		return nil, errors.New("holds a private key: this is not the public half of a bundle; " +
+			"kiln secrets public writes that")
 	}
 	var f publicFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
-		return nil, errors.New("not the public half of a bundle: its YAML does not have the form that kiln secrets public writes")
+		return nil, errors.New("not the public half of a bundle: its YAML does not have the form " +
+			"that kiln secrets public writes")
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -222,7 +236,8 @@ func LoadPublic(data []byte) (*Public, error) {
 	for _, a := range []struct {
 		name, text string
 		into       *Authority
-	}{{"ca", f.CA, &p.CA}, {"etcdCA", f.EtcdCA, &p.EtcdCA}, {"frontProxyCA", f.FrontProxyCA, &p.FrontProxyCA}} {
+	}{{"ca", f.CA, &p.CA}, {"etcdCA", f.EtcdCA, &p.EtcdCA},
+		{"frontProxyCA", f.FrontProxyCA, &p.FrontProxyCA}} {
 		authority, err := parseAuthority(a.text)
 		if err != nil {
 			fail("%s: %w", a.name, err)
@@ -249,8 +264,10 @@ func parseAuthority(text string) (Authority, error) {
 	case !cert.IsCA || !cert.BasicConstraintsValid:
 		return Authority{}, errors.New("certificate: not a CA")
 	case cert.KeyUsage&x509.KeyUsageCertSign == 0:
-		return Authority{}, errors.New("certificate: its key usage does not allow signing certificates")
-	case cert.SignatureAlgorithm == x509.SHA1WithRSA || cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
+		return Authority{}, errors.New("certificate: its key usage does not allow signing " +
+			"certificates")
+	case cert.SignatureAlgorithm == x509.SHA1WithRSA ||
+		cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
 		return Authority{}, errors.New("certificate: signed with SHA-1, which no client accepts")
 	}
 	return Authority{Certificate: cert}, nil

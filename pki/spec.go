@@ -30,7 +30,7 @@ type Spec struct {
 	NotBefore     time.Time
 	NotAfter      time.Time
 
-	// Where it lies on the machine, and whose it is; for the kubelet's client certificate both paths are one file.
+	// Paths on the machine, and the owner; the kubelet's client certificate has one file for both.
 	CertPath, KeyPath string
 	Owner             string
 }
@@ -38,16 +38,17 @@ type Spec struct {
 var (
 	server = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	client = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	// etcd dials itself with its serving certificate, and members are each other's clients.
+	// etcd dials itself with its serving certificate, and its members are clients of each other.
 	both = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 )
 
-// kubeletClientFile is where the kubelet's first client certificate lies: a name as its certificate store makes them.
+// kubeletClientFile is the path of the kubelet's first client certificate. Its name is like those
+// that the kubelet's certificate store makes.
 const kubeletClientFile = plan.KubeletPKI + "/kubelet-client-kiln.pem"
 
 // row is one line of the certificate table.
 type row struct {
-	base   string // also the file's name under PKIDir, unless path says another folder
+	base   string // also the file's name, under PKIDir unless path names another folder
 	signer Signer
 	cn     string
 	org    []string
@@ -56,31 +57,41 @@ type row struct {
 	who    func(p *plan.Plan, m *plan.Machine) bool
 	path   string
 	owner  string
-	// install marks the credential that ends with InstallEnd.
+	// install is true for the credential that ends with InstallEnd.
 	install bool
 }
 
-// table is the cluster's trust: every leaf certificate of every machine (kubeadm.md §2). kubeadm's
-// etcd/healthcheck-client is left out, for nothing uses it: etcd's health is read on its plain metrics port. {node}
-// stands for the machine's name.
+// table holds every leaf certificate of every machine; docs/kubeadm.md says where it differs from
+// kubeadm's. kubeadm's etcd/healthcheck-client is left out, because nothing uses it: etcd's health
+// is read on its plain metrics port. {node} stands for the machine's name.
 var table = []row{
 	{base: "apiserver", signer: CA, cn: "kube-apiserver", usages: server, who: controlPlane,
 		names: func(p *plan.Plan, _ *plan.Machine) plan.Names { return p.APIServerNames() }},
-	{base: "apiserver-kubelet-client", signer: CA, cn: "kube-apiserver-kubelet-client", usages: client, who: controlPlane},
-	{base: "apiserver-etcd-client", signer: EtcdCA, cn: "kube-apiserver-etcd-client", usages: client, who: etcdClient},
-	{base: "front-proxy-client", signer: FrontProxyCA, cn: "front-proxy-client", usages: client, who: controlPlane},
-	{base: "controller-manager", signer: CA, cn: "system:kube-controller-manager", usages: client, who: controlPlane},
+	{base: "apiserver-kubelet-client", signer: CA, cn: "kube-apiserver-kubelet-client",
+		usages: client, who: controlPlane},
+	{base: "apiserver-etcd-client", signer: EtcdCA, cn: "kube-apiserver-etcd-client",
+		usages: client, who: etcdClient},
+	{base: "front-proxy-client", signer: FrontProxyCA, cn: "front-proxy-client",
+		usages: client, who: controlPlane},
+	{base: "controller-manager", signer: CA, cn: "system:kube-controller-manager",
+		usages: client, who: controlPlane},
 	{base: "scheduler", signer: CA, cn: "system:kube-scheduler", usages: client, who: controlPlane},
-	// Its rights are two verbs on one Lease and the making of it (manifests/objects/kube-vip.yaml). With a credential of its own
-	// it needs neither admin.conf, which the first boot ends, nor a super-admin.conf until there is RBAC (kube-vip#684).
+	// It may create one Lease, read it and update it (manifests/objects/kube-vip.yaml). With a
+	// credential of its own it needs neither admin.conf, which the first boot removes, nor a
+	// super-admin.conf for the time before there is RBAC (kube-vip#684).
 	{base: "kube-vip", signer: CA, cn: "kube-vip", usages: client, who: vipCarrier},
-	{base: "install", signer: CA, cn: "kiln:install", org: []string{"system:masters"}, usages: client, who: controlPlane, install: true},
-	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember, path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
+	{base: "install", signer: CA, cn: "kiln:install", org: []string{"system:masters"},
+		usages: client, who: controlPlane, install: true},
+	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember,
+		path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
 		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.EtcdNames() }},
-	{base: "etcd-peer", signer: EtcdCA, cn: node, usages: both, who: etcdMember, path: plan.EtcdPKIDir + "/peer", owner: plan.EtcdUser,
+	{base: "etcd-peer", signer: EtcdCA, cn: node, usages: both, who: etcdMember,
+		path: plan.EtcdPKIDir + "/peer", owner: plan.EtcdUser,
 		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.EtcdNames() }},
-	{base: "kubelet-client", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"}, usages: client, who: certified, path: kubeletClientFile},
-	{base: "kubelet-server", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"}, usages: server, who: certified, path: plan.KubeletPKI + "/kubelet",
+	{base: "kubelet-client", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"},
+		usages: client, who: hasKubeletCertificates, path: kubeletClientFile},
+	{base: "kubelet-server", signer: CA, cn: "system:node:" + node, org: []string{"system:nodes"},
+		usages: server, who: hasKubeletCertificates, path: plan.KubeletPKI + "/kubelet",
 		names: func(_ *plan.Plan, m *plan.Machine) plan.Names { return m.KubeletNames() }},
 }
 
@@ -90,15 +101,15 @@ func controlPlane(_ *plan.Plan, m *plan.Machine) bool { return m.ControlPlane() 
 
 func etcdMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
 
-// etcdClient machines have an API server that uses the members.
+// etcdClient reports whether m has an API server that is a client of kiln's etcd members.
 func etcdClient(p *plan.Plan, m *plan.Machine) bool {
 	return m.ControlPlane() && len(p.EtcdMembers) > 0
 }
 
 func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 
-// certified machines have the certificates of their kubelet in their document.
-func certified(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Token }
+// hasKubeletCertificates reports whether m's document has the certificates of its kubelet.
+func hasKubeletCertificates(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Token }
 
 // Specs returns the leaf certificates of m, in the table's order.
 func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
@@ -133,31 +144,32 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 	return specs
 }
 
-// AdminSpec is the operator's client certificate. Its group has its rights from a binding that can be deleted, unlike
-// system:masters. It is on no machine.
+// AdminSpec returns the operator's client certificate, which is on no machine. Its group gets its
+// rights from a binding that can be deleted, unlike those of system:masters.
 func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	from, until := b.lifetime(p, "")
 	return Spec{
-		Name: adminName, Base: adminName, Signer: CA, CommonName: "kubernetes-admin", Organizations: []string{AdminGroup},
-		Usages: client, NotBefore: from, NotAfter: until,
+		Name: adminName, Base: adminName, Signer: CA, CommonName: "kubernetes-admin",
+		Organizations: []string{AdminGroup}, Usages: client, NotBefore: from, NotAfter: until,
 	}
 }
 
-// ServeSpec is the certificate of kiln serve, which hands out documents under these names until then. Its key exists in that process alone.
+// ServeSpec returns the certificate of kiln serve, which hands out documents under these names
+// until that time. Its key exists in that process alone.
 func (b *Public) ServeSpec(names plan.Names, until time.Time) Spec {
 	return Spec{
-		Name: serveName, Base: serveName, Signer: CA, CommonName: "kiln-serve", Usages: server, Names: names,
-		NotBefore: b.Issued.Add(-leafBackdate), NotAfter: until,
+		Name: serveName, Base: serveName, Signer: CA, CommonName: "kiln-serve",
+		Usages: server, Names: names, NotBefore: b.Issued.Add(-leafBackdate), NotAfter: until,
 	}
 }
 
-// Names of the leaves that are no machine's.
+// Names of the leaf certificates that are on no machine.
 const (
 	adminName = "admin"
 	serveName = "serve"
 )
 
-// AdminGroup is the group of the operator's certificate, bound to cluster-admin by an object.
+// AdminGroup is the group of the operator's certificate. An API object binds it to cluster-admin.
 const AdminGroup = "kubeadm:cluster-admins"
 
 func expand(text, name string) string {

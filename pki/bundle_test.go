@@ -1,0 +1,152 @@
+package pki_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+)
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
+		b, err := pki.New(pki.Options{Name: "x", Now: time.Now(), Algorithm: algorithm,
+			CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
+		require.NoError(t, err)
+		text, err := b.Marshal()
+		require.NoError(t, err)
+		again, err := pki.Load(text)
+		require.NoError(t, err)
+		text2, err := again.Marshal()
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(text2))
+	}
+}
+
+// TestLoadRefuses: errors about a bundle quote nothing of it.
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	good, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
+	require.NoError(t, err)
+	b, err := pki.Load(good)
+	require.NoError(t, err)
+	replace := func(old, new string) string {
+		require.Contains(t, string(good), old)
+		return strings.Replace(string(good), old, new, 1)
+	}
+	seed := line(good, "leafSeed: ")
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
+	for name, row := range map[string]struct{ text, want string }{
+		"empty":       {"", "the bundle is empty"},
+		"not YAML":    {"\t\x00", "not a bundle"},
+		"unknown key": {string(good) + "extra: 1\n", "a bundle has no such key here"},
+		"encrypted":   {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
+		"cut off": {string(good[:len(good)/2]),
+			"the bundle is not whole: its end is missing"},
+		"cut off early":   {string(good[:300]), "the bundle is not whole: its end is missing"},
+		"SOPS":            {"apiVersion: ENC[x]\nsops:\n    mac: x\n", "sops -d"},
+		"public half":     {string(half), "this is the public half of a bundle"},
+		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
+		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
+		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
+		"generation zero": {string(good) + "generations: {admin: 0}\n", "generations count from 1"},
+		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
+		"too large":       {strings.Repeat("#", 2<<20), "larger than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := pki.Load([]byte(row.text))
+			require.ErrorContains(t, err, row.want)
+			require.NotContains(t, err.Error(), seed)
+			require.NotContains(t, err.Error(), "PRIVATE KEY")
+		})
+	}
+}
+
+// TestNothingPrintsSecrets: whatever the verb, a secret prints as one word.
+func TestNothingPrintsSecrets(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, v := range []any{b.LeafSeed, b.CAKey, b.ServiceAccountKey} {
+			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
+		}
+	}
+	require.NotContains(t, fmt.Sprint(b.Token("x")), b.Token("x").Secret)
+}
+
+func line(text []byte, key string) string {
+	_, rest, _ := strings.Cut(string(text), key)
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
+
+// swapKeys puts the etcd CA's key in the place of the cluster CA's.
+func swapKeys(text string) string {
+	var keys []string
+	rest := text
+	for {
+		i := strings.Index(rest, "key: |")
+		if i < 0 {
+			break
+		}
+		rest = rest[i+6:]
+		j := strings.Index(rest, "-----END")
+		keys = append(keys, rest[:j])
+	}
+	return strings.Replace(strings.Replace(strings.Replace(text, keys[0], "\x01", 1), keys[1],
+		keys[0], 1), "\x01", keys[1], 1)
+}
+
+// TestPublicRoundTrip: the stored public half is read as it was written, agrees with the bundle,
+// and holds no key.
+func TestPublicRoundTrip(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	b.Generations = map[string]int{"apiserver/cp-1": 3}
+	text, err := b.Public.Marshal()
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "PRIVATE")
+	public, err := pki.LoadPublic(text)
+	require.NoError(t, err)
+	again, err := public.Marshal()
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+	require.Equal(t, 3, public.Generation("apiserver/cp-1"))
+	require.Equal(t, b.Specs(p, &p.Machines[0]), public.Specs(p, &p.Machines[0]))
+	require.Equal(t, b.AdminSpec(p), public.AdminSpec(p))
+}
+
+// TestLoadPublicRefuses: a public half with mistakes is refused, and so is a whole bundle.
+func TestLoadPublicRefuses(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	bundle, err := b.Marshal()
+	require.NoError(t, err)
+	good, err := b.Public.Marshal()
+	require.NoError(t, err)
+	replace := func(old, new string) string {
+		require.Contains(t, string(good), old)
+		return strings.Replace(string(good), old, new, 1)
+	}
+	for name, row := range map[string]struct{ text, want string }{
+		"bundle":      {string(bundle), "holds a private key"},
+		"empty":       {"", "apiVersion and kind: want kiln.dev/v1alpha1 and SecretsPublic"},
+		"not YAML":    {"\t\x00", "not the public half"},
+		"unknown key": {string(good) + "leafSeed: AAAA\n", "not the public half"},
+		"bad uuid":    {replace(b.Cluster, "prod"), "cluster: not a UUID"},
+		"no CA": {replace("-----BEGIN CERTIFICATE", "-----BEGIN NOTHING"),
+			"want exactly one PEM block CERTIFICATE"},
+		"too large": {strings.Repeat("#", 2<<20), "larger than"},
+	} {
+		_, err := pki.LoadPublic([]byte(row.text))
+		require.ErrorContains(t, err, row.want, name)
+	}
+}
