@@ -1,5 +1,6 @@
-// Package patches applies kustomize patches to streams of Kubernetes objects: our own values and then the user's, through
-// one engine and in that order. It is the only package that imports kustomize.
+// Package patches applies kustomize patches to streams of Kubernetes objects: our own values and
+// then the user's, through one engine and in that order. It is the only package that imports
+// kustomize.
 package patches
 
 import (
@@ -28,7 +29,8 @@ type Patch struct {
 	named    []object // the objects that a strategic merge without a target names
 }
 
-// Target selects objects as kustomize does: names are anchored regular expressions, an empty field matches all.
+// Target selects objects as kustomize does: names are anchored regular expressions, an empty field
+// matches all.
 type Target struct {
 	Group, Version, Kind, Name, Namespace string
 	LabelSelector                         string
@@ -53,8 +55,8 @@ func (o *object) id() resid.ResId {
 	return resid.NewResIdWithNamespace(gvk, o.Metadata.Name, o.Metadata.Namespace)
 }
 
-// New checks a patch's form: operations need a target, a merge patch without one must say which object it is for, and
-// regular expressions and label selectors must be such.
+// New returns the patch, and fails if its form is wrong: operations need a target, a merge patch
+// without a target must name its object, and regular expressions and label selectors must be valid.
 func New(name, text string, target *Target) (*Patch, error) {
 	p := &Patch{Name: name, Text: text}
 	var whole any
@@ -68,7 +70,8 @@ func New(name, text string, target *Target) (*Patch, error) {
 			continue
 		case []any:
 			if target == nil {
-				return nil, fmt.Errorf("%s: JSON6902 operations need a target; name the kind and name of what they change", name)
+				return nil, fmt.Errorf("%s: JSON6902 operations need a target; "+
+					"name the kind and name of what they change", name)
 			}
 			if len(docs) > 1 {
 				return nil, fmt.Errorf("%s: JSON6902 operations must be the only document", name)
@@ -79,11 +82,13 @@ func New(name, text string, target *Target) (*Patch, error) {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if target == nil && (d.APIVersion == "" || d.Kind == "" || d.Metadata.Name == "") {
-				return nil, fmt.Errorf("%s: a strategic merge patch without target needs apiVersion, kind and metadata.name of the object that it changes", name)
+				return nil, fmt.Errorf("%s: a strategic merge patch without target needs "+
+					"apiVersion, kind and metadata.name of the object that it changes", name)
 			}
 			p.named = append(p.named, d)
 		default:
-			return nil, fmt.Errorf("%s: neither a strategic merge patch nor a list of JSON6902 operations", name)
+			return nil, fmt.Errorf("%s: neither a strategic merge patch "+
+				"nor a list of JSON6902 operations", name)
 		}
 	}
 	if target != nil {
@@ -135,8 +140,9 @@ func (p *Patch) matches(o object) bool {
 // kustomize keeps its schema in process-wide state, so one run at a time.
 var engine sync.Mutex
 
-// Apply returns the stream with the patches applied in order, objects in their order and keys sorted. Patches are
-// applied on an in-memory file system, without plugins, and nothing outside it can be read. An error names the patch.
+// Apply returns the stream with the patches applied in their order. Objects keep their order, and
+// keys are sorted. kustomize runs without plugins on a file system in memory, and can read nothing
+// outside it. An error names the patch.
 func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	k := types.Kustomization{Resources: []string{"resources.yaml"}}
 	fs := filesys.MakeFsInMemory()
@@ -160,10 +166,10 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	return out, nil
 }
 
-// Build returns what the kustomization in the folder root yields. files are the folder's, by their
-// paths. Everything that it names must be among them: no addresses, no plugins, no helm. Every
-// problem is in the error, and then nothing is built. withhold reports whether a value is a
-// credential, which the error must not quote.
+// Build returns the objects that kustomize builds from the folder root. files are the folder's
+// files, by their paths. A kustomization may name these files alone: no addresses, no plugins, no
+// helm. If there is a problem nothing is built, and the error has all problems. withhold reports
+// whether a value is a credential, which the error must not quote.
 func Build(root string, files map[string][]byte, withhold func(value string) bool) ([]byte, error) {
 	files, err := reachable(root, files, withhold)
 	if err != nil {
@@ -172,10 +178,11 @@ func Build(root string, files map[string][]byte, withhold func(value string) boo
 	fs := filesys.MakeFsInMemory()
 	for name, data := range files {
 		if err := fs.WriteFile(name, data); err != nil {
-			return nil, fmt.Errorf("%s: kustomize takes no file of this name; rename it: %w", name, err)
+			return nil, fmt.Errorf("%s: kustomize takes no file of this name; "+
+				"rename it: %w", name, err)
 		}
 	}
-	// With a dot in front, no name of a folder is an address (github.com/x/y).
+	// After a dot no folder's name can be taken for an address (github.com/x/y).
 	out, err := run(fs, nil, "./"+root)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", root, err)
@@ -185,7 +192,7 @@ func Build(root string, files map[string][]byte, withhold func(value string) boo
 
 func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte, err error) {
 	if k != nil {
-		k.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
+		k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
 		text, err := yaml.Marshal(k)
 		if err != nil {
 			return nil, err
@@ -196,7 +203,8 @@ func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte
 	}
 	engine.Lock()
 	defer engine.Unlock()
-	// A schema that an add-on brings (openapi) would stay for all later runs, and one that is broken is a panic.
+	// A schema that an add-on brings (openapi) would stay for all later runs, and kustomize panics
+	// at a broken one.
 	schema := openapi.GetSchemaVersion()
 	defer func() {
 		if broken := recover(); broken != nil {

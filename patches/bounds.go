@@ -10,15 +10,15 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// maxCopied bounds what the operations "copy" of one JSON6902 patch add up to, in bytes. Each may double the
-// object.
+// maxCopied is how many bytes all "copy" operations of one JSON6902 patch may add. Each of them may
+// double the object.
 const maxCopied = 4 << 20
 
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
-// bounded fails if aliases in a text of YAML lead in a circle, or to far more than the text: kustomize
-// follows them without a bound. A text that is no YAML is somebody else's to refuse.
-func bounded(text []byte) error {
+// checkAliases fails if the aliases in a YAML file lead in a circle, or expand to far more than the
+// file: kustomize follows them without a limit. It fails on YAML that cannot be parsed too.
+func checkAliases(text []byte) error {
 	if !bytes.ContainsRune(text, '*') {
 		return nil
 	}

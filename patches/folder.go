@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kustomize fetches what a field names, and runs git for it, whatever file system it is given: it looks
-// at an HTTP address before it looks at the file system, and it takes git's arguments from the address
-// (api v0.21.2: internal/loader/fileloader.go, internal/git/cloner.go). It has no option against that.
-// So two things hold it:
+// kustomize fetches what a field names, and runs git for it, whatever file system it is given. It
+// tries an HTTP address before it looks at the file system, and it takes git's arguments from the
+// address (api v0.21.2: internal/loader/fileloader.go, internal/git/cloner.go). No option turns
+// that off. So two things keep it from the network:
 //
 //   - Every field that names something is compared with the add-on's files before kustomize starts.
-//   - kustomize is given the files that were reached this way, and no other. A kustomization that was
-//     not compared does not exist for it.
+//   - kustomize is given the files that were reached this way, and no other. A kustomization that
+//     was not compared does not exist for it.
 
-// use says what the strings of a field are.
+// use is what the strings of a field stand for.
 type use int
 
 const (
@@ -39,7 +39,8 @@ const (
 	chart                // charts of helm
 )
 
-// fields has a row for each field that a kustomization can have, as Type.Field of kustomize's Go types.
+// fields has a row for each field that a kustomization can have, as Type.Field of kustomize's Go
+// types.
 var fields = map[string]use{
 	"Kustomization.TypeMeta":                    nothing,
 	"Kustomization.MetaData":                    nothing,
@@ -96,7 +97,8 @@ var fields = map[string]use{
 	"ReplacementField.Replacement": nothing,
 	"ReplacementField.Path":        file,
 
-	// The rest is below fields without paths. It is listed so that a path in a new version is noticed.
+	// The remaining rows are parts of fields without paths. They are listed so that a path in a new
+	// version of kustomize is noticed.
 	"TypeMeta.Kind": nothing, "TypeMeta.APIVersion": nothing,
 	"ObjectMeta.Name": nothing, "ObjectMeta.Namespace": nothing, "ObjectMeta.Labels": nothing,
 	"ObjectMeta.Annotations": nothing,
@@ -131,10 +133,10 @@ var fields = map[string]use{
 	"GeneratorOptions.DisableNameSuffixHash": nothing, "GeneratorOptions.Immutable": nothing,
 }
 
-// reader goes through the kustomizations of a folder and everything that they name.
+// reader reads the kustomizations of a folder and everything that they name.
 type reader struct {
 	files   map[string][]byte // of the add-on
-	reached map[string][]byte // those of them that kustomize may see
+	reached map[string][]byte // those that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
 
@@ -142,8 +144,8 @@ type reader struct {
 }
 
 // reachable returns the files that the kustomization in the folder root names, directly or through
-// others. It fails with all reasons if a field names something that is not among files, or asks for a
-// program to be run.
+// other kustomizations. It fails, with all problems, if a field names something that is not among
+// files or that would run a program.
 func reachable(
 	root string, files map[string][]byte, withhold func(string) bool,
 ) (map[string][]byte, error) {
@@ -174,7 +176,8 @@ func (r *reader) folder(dir string) {
 		}
 	}
 	if len(names) != 1 {
-		r.problem(dir, "the folder has %d kustomizations; it needs one kustomization.yaml", len(names))
+		r.problem(dir, "the folder has %d kustomizations; it needs one kustomization.yaml",
+			len(names))
 		return
 	}
 	// kustomize's own decoder: its keys may be written in any case.
@@ -187,7 +190,7 @@ func (r *reader) folder(dir string) {
 	at.walk(reflect.ValueOf(k), "", within)
 }
 
-// reach reports whether there is a file, and lets kustomize see it.
+// reach reports whether the add-on has the file, and lets kustomize see it.
 func (r *reader) reach(name string) bool {
 	data, ok := r.files[name]
 	if ok {
@@ -200,13 +203,13 @@ func (r *reader) problem(name, format string, args ...any) {
 	r.found = append(r.found, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 
-// place is a kustomization: the file's name and its folder.
+// place is a kustomization's file and its folder.
 type place struct {
 	*reader
 	name, dir string
 }
 
-// walk looks at a field's value and everything in it. field is its path in the kustomization.
+// walk checks a field's value and all fields in it. field is the path in the kustomization.
 func (p place) walk(v reflect.Value, field string, kind use) {
 	switch {
 	case kind == nothing:
@@ -246,7 +249,7 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 	}
 }
 
-// followField follows what a field names, and notes a problem with it.
+// followField follows the path in a field, and notes a problem with it.
 func (p place) followField(value, field string, kind use) {
 	target := value
 	if kind == keyedFile {
@@ -262,8 +265,8 @@ func (p place) followField(value, field string, kind use) {
 	}
 }
 
-// follow reads the file or folder that value names, and returns why it may not be used; empty if it
-// may.
+// follow reads the file or folder that value names. It returns why that may not be used, or an
+// empty string.
 func (p place) follow(value string, kind use) string {
 	name := path.Join(p.dir, value)
 	switch {
@@ -276,11 +279,13 @@ func (p place) follow(value string, kind use) string {
 		return "is absolute; name a file of the add-on by its path from this kustomization"
 	case strings.Contains(value, "//"):
 		return "has an empty part; write one /"
-	case kind != folder && p.files[name] != nil && p.dir != "." && !strings.HasPrefix(name, p.dir+"/"):
-		return "lies above or beside the folder of this kustomization, and kustomize reads no file from there; " +
+	case kind != folder && p.files[name] != nil && p.dir != "." &&
+		!strings.HasPrefix(name, p.dir+"/"):
+		return "lies above or beside the folder of this kustomization, " +
+			"and kustomize reads no file from there; " +
 			"move the file, or name a folder with a kustomization of its own"
 	case kind != folder && p.reach(name):
-		if err := bounded(p.files[name]); kind != keyedFile && err != nil {
+		if err := checkAliases(p.files[name]); kind != keyedFile && err != nil {
 			p.problem(name, "%s", err)
 		}
 		return ""
@@ -302,12 +307,12 @@ func (r *reader) isFolder(dir string) bool {
 	return false
 }
 
-// addressed is what kustomize takes for a repository of git: a scheme, a user or GitHub's name in front
-// (internal/git/repospec.go), and the query that only an address has.
+// addressed matches what kustomize takes for a git repository: a scheme, a user or GitHub's name at
+// the beginning (internal/git/repospec.go), or the query that only an address has.
 var addressed = regexp.MustCompile(`(?i)^(git::|https?:|[a-z][a-z0-9-]*@|github\.com[/:])|://|\?`)
 
-// address reports whether kustomize might fetch a value or hand it to git. kustomize does so even if
-// there is a file of that name: it tries git for a file that is no YAML.
+// address reports whether kustomize might fetch a value or pass it to git. It does that even if a
+// file has that name: if the file is not YAML it tries git.
 func address(value string) bool {
 	u, err := url.Parse(value)
 	return addressed.MatchString(value) || err == nil && (u.Scheme == "http" || u.Scheme == "https")
@@ -325,8 +330,8 @@ func inline(value string) bool {
 
 var credentials = regexp.MustCompile(`://[^/@]*@`)
 
-// shown quotes a value for a message: not at any length, without a password, and not at all if it is
-// withheld.
+// shown quotes a value for a message, without a password and cut at 120 characters. A withheld
+// value is not quoted.
 func (r *reader) shown(value string) string {
 	const most = 120
 	if value = credentials.ReplaceAllString(value, "://…@"); r.withhold(value) {

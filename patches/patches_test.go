@@ -29,13 +29,28 @@ func TestApply(t *testing.T) {
 		target *patches.Target
 		want   string
 	}{
-		"strategic merge finds the container by its name": {"{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: kube-system}, spec: {containers: [{name: b, image: three}]}}", nil, "image: one"},
-		"strategic merge with a target":                   {"{apiVersion: v1, kind: Pod, metadata: {name: any}, spec: {hostNetwork: true}}", &patches.Target{Kind: "Pod"}, "hostNetwork: true"},
-		"operations":                                      {`[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--y=2"}]`, &patches.Target{Kind: "Pod", Name: "w.*"}, "- --y=2"},
-		"operations as YAML":                              {"- op: replace\n  path: /maxPods\n  value: 5\n", &patches.Target{Kind: "KubeletConfiguration"}, "maxPods: 5"},
-		"a label selects":                                 {"- op: remove\n  path: /spec/containers/1\n", &patches.Target{LabelSelector: "app=web"}, "name: a"},
-		"deletion":                                        {"{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: kube-system}, spec: {containers: [{name: a, $patch: delete}]}}", nil, "name: b"},
-		"a configuration without a schema":                {"{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, metadata: {name: kubelet}, evictionHard: {memory.available: 5%}}", nil, "memory.available: 5%"},
+		"strategic merge finds the container by its name": {
+			"{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: kube-system}, spec: " +
+				"{containers: [{name: b, image: three}]}}", nil, "image: one"},
+		"strategic merge with a target": {
+			"{apiVersion: v1, kind: Pod, metadata: {name: any}, spec: {hostNetwork: true}}",
+			&patches.Target{Kind: "Pod"}, "hostNetwork: true"},
+		"operations": {
+			`[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--y=2"}]`,
+			&patches.Target{Kind: "Pod", Name: "w.*"}, "- --y=2"},
+		"operations as YAML": {
+			"- op: replace\n  path: /maxPods\n  value: 5\n",
+			&patches.Target{Kind: "KubeletConfiguration"}, "maxPods: 5"},
+		"a label selects": {
+			"- op: remove\n  path: /spec/containers/1\n", &patches.Target{LabelSelector: "app=web"},
+			"name: a"},
+		"deletion": {
+			"{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: kube-system}, spec: " +
+				"{containers: [{name: a, $patch: delete}]}}", nil, "name: b"},
+		"a configuration without a schema": {
+			"{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, metadata: " +
+				"{name: kubelet}, evictionHard: {memory.available: 5%}}", nil,
+			"memory.available: 5%"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +73,8 @@ func TestMatches(t *testing.T) {
 		text   string
 		target *patches.Target
 	}{
-		"another name":      {"{apiVersion: v1, kind: Pod, metadata: {name: webb, namespace: kube-system}}", nil},
+		"another name": {
+			"{apiVersion: v1, kind: Pod, metadata: {name: webb, namespace: kube-system}}", nil},
 		"another namespace": {"{apiVersion: v1, kind: Pod, metadata: {name: web}}", nil},
 		"names are whole":   {"[]", &patches.Target{Name: "we"}},
 		"another group":     {"[]", &patches.Target{Group: "apps", Name: "web"}},
@@ -102,8 +118,8 @@ metadata: {name: reader}
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, " +
 				"annotations: {seen: yes}}}", nil, true},
 		"a namespace that means nothing": {
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader, " +
-				"namespace: any, annotations: {seen: yes}}}", nil, true},
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: " +
+				"{name: reader, namespace: any, annotations: {seen: yes}}}", nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,14 +140,17 @@ func TestNewRefuses(t *testing.T) {
 		target *patches.Target
 		want   string
 	}{
-		"not YAML":                  {"a: [", nil, "not YAML"},
-		"empty":                     {"# nothing", nil, "the patch is empty"},
-		"operations need a target":  {"[]", nil, "need a target"},
-		"no name":                   {"{apiVersion: v1, kind: Pod}", nil, "needs apiVersion, kind and metadata.name"},
-		"a scalar":                  {"hello", nil, "neither a strategic merge patch nor"},
-		"a wrong expression":        {"[]", &patches.Target{Name: "("}, "target"},
-		"a wrong selector":          {"[]", &patches.Target{LabelSelector: "a in"}, "labelSelector"},
-		"operations and a document": {"[]\n---\n{a: 1}", &patches.Target{Kind: "Pod"}, "the only document"},
+		"not YAML":                 {"a: [", nil, "not YAML"},
+		"empty":                    {"# nothing", nil, "the patch is empty"},
+		"operations need a target": {"[]", nil, "need a target"},
+		"no name": {"{apiVersion: v1, kind: Pod}", nil,
+			"needs apiVersion, kind and metadata.name"},
+		"a scalar":           {"hello", nil, "neither a strategic merge patch nor"},
+		"a wrong expression": {"[]", &patches.Target{Name: "("}, "target"},
+		"a wrong selector": {"[]", &patches.Target{LabelSelector: "a in"},
+			"labelSelector"},
+		"operations and a document": {"[]\n---\n{a: 1}", &patches.Target{Kind: "Pod"},
+			"the only document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
