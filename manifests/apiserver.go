@@ -6,8 +6,8 @@ import (
 	"kiln/render/plan"
 )
 
-// Settings of the API server are read from files of their own. The user's patches reach them like any other object, under
-// the name kube-apiserver.
+// The API server reads some settings from files. The user's patches reach them like any other
+// object, under the name kube-apiserver.
 
 // APIServer returns the settings of the API servers that hold no secret.
 func APIServer(p *plan.Plan) Source {
@@ -21,7 +21,7 @@ func APIServer(p *plan.Plan) Source {
 	return src
 }
 
-// APIServerPath is where the settings of that kind lie on a machine.
+// APIServerPath returns the path on a machine of the settings of that kind.
 func APIServerPath(kind string) string {
 	return map[string]string{
 		"AdmissionConfiguration":      plan.Admission,
@@ -30,8 +30,9 @@ func APIServerPath(kind string) string {
 	}[kind]
 }
 
-// admission are the settings of the admission plugins. The limits on events are wide: what they stop is one source that
-// reports the same object again and again, and a flood that would drown etcd.
+// admission returns the settings of the admission plugins. The limits on events are wide: they stop
+// a source that reports the same object again and again, and a flood of events that etcd could not
+// store.
 func admission(p *plan.Plan) object {
 	security := p.Config.Spec.Security.PodSecurity
 	exempt := list{system}
@@ -60,10 +61,12 @@ func admission(p *plan.Plan) object {
 	}
 }
 
-// Encryption returns how the API servers write Secrets to etcd: with the bundle's key or, if the user wants that, in the
-// clear. Both can be read in either case, so that a cluster can change from one to the other. It is a secret.
+// Encryption returns the configuration, a secret itself, by which the API servers write Secrets to
+// etcd: with the bundle's key or, if the user asks for it, in the clear. They read both forms in
+// either case, so that a cluster can change from one to the other.
 func Encryption(p *plan.Plan, name string, key []byte) []byte {
-	secretbox := object{"secretbox": object{"keys": list{object{"name": name, "secret": base64.StdEncoding.EncodeToString(key)}}}}
+	encoded := object{"name": name, "secret": base64.StdEncoding.EncodeToString(key)}
+	secretbox := object{"secretbox": object{"keys": list{encoded}}}
 	clear := object{"identity": object{}}
 	providers := list{secretbox, clear}
 	if p.Config.Spec.Security.Encryption == "identity" {

@@ -11,16 +11,18 @@ import (
 	"kiln/render/plan"
 )
 
-// kubeVIP puts the address and this machine's API server into the pod that carries the address. It has the machine's
-// kube-vip.conf where kube-vip 1.1 looks for a kubeconfig, whatever its settings say (kube-vip#1627).
+// kubeVIP returns the patch with the address, and with this machine's API server, for the pod that
+// carries the address. The pod mounts the machine's kube-vip.conf at the path where kube-vip 1.1
+// looks for a kubeconfig, whatever its settings say (kube-vip#1627).
 func kubeVIP(p *plan.Plan, m *plan.Machine) *Patch {
 	pod := newPod(p, plan.KubeVIP)
-	pod.container(plan.Origin{Field: "controlPlane.vip"}, object{"env": variables(p.VIPVariables(m))})
+	pod.container(plan.Origin{Field: "controlPlane.vip"},
+		object{"env": variables(p.VIPVariables(m))})
 	return pod.Patch
 }
 
-// balancer puts the balancer's port into its pod. The sum of its configuration makes another pod of another configuration:
-// the kubelet looks at the manifest alone.
+// balancer returns the patch with the balancer's ports. The kubelet restarts a static pod only when
+// its manifest changes, so the manifest has the checksum of the balancer's configuration.
 func balancer(p *plan.Plan) *Patch {
 	pod := newPod(p, plan.HAProxy)
 	host := p.Loopback().String()
@@ -29,16 +31,20 @@ func balancer(p *plan.Plan) *Patch {
 		object{"name": "api", "containerPort": p.BalancerPort, "hostIP": host, "protocol": "TCP"},
 	}})
 	pod.container(plan.Kiln, object{"ports": list{
-		object{"name": "health", "containerPort": plan.BalancerHealthPort, "hostIP": host, "protocol": "TCP"},
+		object{"name": "health", "containerPort": plan.BalancerHealthPort, "hostIP": host,
+			"protocol": "TCP"},
 	}})
-	pod.set(plan.Kiln, object{"metadata": object{"annotations": object{"kiln.dev/config-sha256": BalancerSum(Balancer(p))}}})
+	sum := object{"kiln.dev/config-sha256": BalancerSum(Balancer(p))}
+	pod.set(plan.Kiln, object{"metadata": object{"annotations": sum}})
 	return pod.Patch
 }
 
-// BalancerSum is what the balancer's pod says of its configuration.
+// BalancerSum returns the checksum of a balancer's configuration, as an annotation of its pod has
+// it.
 func BalancerSum(conf []byte) string { return fmt.Sprintf("%x", sha256.Sum256(conf)) }
 
-// Balancer returns the configuration of the balancers on the workers, which is the same on all of them. It holds no secret.
+// Balancer returns the configuration of the balancer on each worker, the same for all of them. It
+// holds no secret.
 func Balancer(p *plan.Plan) []byte {
 	type server struct{ Name, Address string }
 	host := p.Loopback().String()
@@ -46,11 +52,14 @@ func Balancer(p *plan.Plan) []byte {
 		Bind, Health, CA string
 		Servers          []server
 	}{
-		Bind: net.JoinHostPort(host, strconv.Itoa(p.BalancerPort)), Health: net.JoinHostPort(host, strconv.Itoa(plan.BalancerHealthPort)), CA: plan.CACert,
+		Bind:   net.JoinHostPort(host, strconv.Itoa(p.BalancerPort)),
+		Health: net.JoinHostPort(host, strconv.Itoa(plan.BalancerHealthPort)),
+		CA:     plan.CACert,
 	}
 	for _, i := range p.ControlPlanes {
 		m := &p.Machines[i]
-		data.Servers = append(data.Servers, server{m.Name, net.JoinHostPort(m.Addresses[0].String(), strconv.Itoa(plan.APIServerPort))})
+		address := net.JoinHostPort(m.Addresses[0].String(), strconv.Itoa(plan.APIServerPort))
+		data.Servers = append(data.Servers, server{m.Name, address})
 	}
 	var b bytes.Buffer
 	if err := balancerConf.Execute(&b, data); err != nil {
@@ -59,4 +68,5 @@ func Balancer(p *plan.Plan) []byte {
 	return b.Bytes()
 }
 
-var balancerConf = template.Must(template.New("haproxy.cfg").Option("missingkey=error").Parse(string(base("haproxy.cfg"))))
+var balancerConf = template.Must(template.New("haproxy.cfg").Option("missingkey=error").Parse(
+	string(base("haproxy.cfg"))))

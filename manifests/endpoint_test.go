@@ -34,9 +34,12 @@ import (
 // balancer returns the configuration of the balancers of a cluster of two control planes.
 func balancer(t *testing.T, spec, first, second string) string {
 	t.Helper()
-	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n  kubernetesVersion: v1.36.3\n  machines: {os: debian}\n  endpoint: api.test\n" +
+	text := "apiVersion: kiln.dev/v1alpha1\nkind: Cluster\nmetadata: {name: test}\nspec:\n" +
+		"  kubernetesVersion: v1.36.3\n  machines: {os: debian}\n  endpoint: api.test\n" +
 		"  controlPlane: {etcd: {allowEvenMembers: true}}\n" + spec +
-		"  nodes:\n  - {name: cp-1, role: control-plane, addresses: [" + first + "]}\n  - {name: cp-2.test, role: control-plane, addresses: [" + second + "]}\n"
+		"  nodes:\n" +
+		"  - {name: cp-1, role: control-plane, addresses: [" + first + "]}\n" +
+		"  - {name: cp-2.test, role: control-plane, addresses: [" + second + "]}\n"
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
 	p := plan.New(c)
@@ -45,7 +48,8 @@ func balancer(t *testing.T, spec, first, second string) string {
 
 const (
 	ipv4 = "  workers: {localBalancer: {}}\n"
-	ipv6 = "  workers: {localBalancer: {port: 7443}}\n  network: {podSubnets: ['fd00:10:244::/48'], serviceSubnets: ['fd00:10:96::/112']}\n"
+	ipv6 = "  workers: {localBalancer: {port: 7443}}\n" +
+		"  network: {podSubnets: ['fd00:10:244::/48'], serviceSubnets: ['fd00:10:96::/112']}\n"
 )
 
 // TestBalancer reads the configuration as haproxy does, section by section.
@@ -56,8 +60,10 @@ func TestBalancer(t *testing.T) {
 		bind, health        string
 		firstServer, second string
 	}{
-		"IPv4": {balancer(t, ipv4, "10.0.0.11", "10.0.0.12"), "127.0.0.1:6443", "127.0.0.1:6444", "cp-1 10.0.0.11:6443", "cp-2.test 10.0.0.12:6443"},
-		"IPv6": {balancer(t, ipv6, "'2001:db8::11'", "'2001:db8::12'"), "[::1]:7443", "[::1]:6444", "cp-1 [2001:db8::11]:6443", "cp-2.test [2001:db8::12]:6443"},
+		"IPv4": {balancer(t, ipv4, "10.0.0.11", "10.0.0.12"), "127.0.0.1:6443", "127.0.0.1:6444",
+			"cp-1 10.0.0.11:6443", "cp-2.test 10.0.0.12:6443"},
+		"IPv6": {balancer(t, ipv6, "'2001:db8::11'", "'2001:db8::12'"), "[::1]:7443", "[::1]:6444",
+			"cp-1 [2001:db8::11]:6443", "cp-2.test [2001:db8::12]:6443"},
 	} {
 		sections := map[string][]string{}
 		var section string
@@ -72,36 +78,42 @@ func TestBalancer(t *testing.T) {
 			}
 		}
 		require.Len(t, sections, 5, name)
-		require.Equal(t, []string{"bind " + row.bind, "default_backend control-planes"}, sections["frontend api"], name)
+		require.Equal(t, []string{"bind " + row.bind, "default_backend control-planes"},
+			sections["frontend api"], name)
 		require.Contains(t, sections["frontend health"], "bind "+row.health, name)
 		servers := sections["backend control-planes"]
-		require.Equal(t, []string{"server " + row.firstServer, "server " + row.second}, servers[len(servers)-2:], name)
+		require.Equal(t, []string{"server " + row.firstServer, "server " + row.second},
+			servers[len(servers)-2:], name)
 		require.Contains(t, row.conf, "verify required ca-file "+plan.CACert+" ", name)
 		require.NotContains(t, row.conf, "{{", name)
 	}
 }
 
-// TestBalancerSum: another control plane is another configuration, and so another pod.
+// TestBalancerSum: another control plane makes another configuration, and so another pod.
 func TestBalancerSum(t *testing.T) {
 	t.Parallel()
-	one, other := balancer(t, ipv4, "10.0.0.11", "10.0.0.12"), balancer(t, ipv4, "10.0.0.11", "10.0.0.13")
-	require.Equal(t, manifests.BalancerSum([]byte(one)), manifests.BalancerSum([]byte(balancer(t, ipv4, "10.0.0.11", "10.0.0.12"))))
+	one, other := balancer(t, ipv4, "10.0.0.11", "10.0.0.12"),
+		balancer(t, ipv4, "10.0.0.11", "10.0.0.13")
+	require.Equal(t, manifests.BalancerSum([]byte(one)),
+		manifests.BalancerSum([]byte(balancer(t, ipv4, "10.0.0.11", "10.0.0.12"))))
 	require.NotEqual(t, manifests.BalancerSum([]byte(one)), manifests.BalancerSum([]byte(other)))
 }
 
 // haproxy returns the program, or skips the test.
 func haproxy(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} { // which is in no PATH but root's
+	// only root's PATH has /usr/sbin
+	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
 		if program, err := exec.LookPath(name); err == nil {
 			return program
 		}
 	}
-	t.Skip("haproxy is not installed (apt-get install haproxy): its own reading of the configuration is not tested")
+	t.Skip("haproxy is not installed (apt-get install haproxy): " +
+		"its own reading of the configuration is not tested")
 	return ""
 }
 
-// TestBalancerIsHAProxys lets haproxy read the configuration, without a warning.
+// TestBalancerIsHAProxys: haproxy reads the configuration without a warning.
 func TestBalancerIsHAProxys(t *testing.T) {
 	t.Parallel()
 	program, dir := haproxy(t), t.TempDir()
@@ -109,29 +121,35 @@ func TestBalancerIsHAProxys(t *testing.T) {
 	caFile := filepath.Join(dir, "ca.crt")
 	require.NoError(t, os.WriteFile(caFile, ca.pem, 0o600))
 	for name, conf := range map[string]string{
-		"IPv4": balancer(t, ipv4, "10.0.0.11", "10.0.0.12"), "IPv6": balancer(t, ipv6, "'2001:db8::11'", "'2001:db8::12'"),
+		"IPv4": balancer(t, ipv4, "10.0.0.11", "10.0.0.12"),
+		"IPv6": balancer(t, ipv6, "'2001:db8::11'", "'2001:db8::12'"),
 	} {
 		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(conf, plan.CACert, caFile)), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(conf, plan.CACert, caFile)),
+			0o600))
 		out, err := exec.Command(program, "-c", "-V", "-f", file).CombinedOutput()
 		require.NoError(t, err, "%s: %s", name, out)
 		require.NotContains(t, string(out), "WARNING", name)
 	}
 }
 
-// TestBalancerBalances runs haproxy before two API servers of the cluster and one of another, whose address it was given by
-// mistake: who is not ready, or is not of the cluster, gets no connection, and loses those that it has.
+// TestBalancerBalances runs haproxy before two API servers of the cluster, and one of another
+// cluster whose address it was given by mistake. A server that is not ready or not of the cluster
+// gets no connection, and loses those that it has.
 func TestBalancerBalances(t *testing.T) {
 	t.Parallel()
 	program, dir := haproxy(t), t.TempDir()
 	own, foreign := newAuthority(t), newAuthority(t)
 	caFile, conf := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "haproxy.cfg")
 	require.NoError(t, os.WriteFile(caFile, own.pem, 0o600))
-	first, second, stranger := newServer(t, own, "first"), newServer(t, own, "second"), newServer(t, foreign, "stranger")
+	first, second, stranger := newServer(t, own, "first"), newServer(t, own, "second"),
+		newServer(t, foreign, "stranger")
 	port, health := freePort(t), freePort(t)
 	text := strings.NewReplacer(
-		plan.CACert, caFile, "inter 3s", "inter 100ms", "127.0.0.1:6443", port, "127.0.0.1:6444", health,
-		"10.0.0.11:6443", first.address, "10.0.0.12:6443", second.address+"\n  server stranger "+stranger.address,
+		plan.CACert, caFile, "inter 3s", "inter 100ms",
+		"127.0.0.1:6443", port, "127.0.0.1:6444", health,
+		"10.0.0.11:6443", first.address,
+		"10.0.0.12:6443", second.address+"\n  server stranger "+stranger.address,
 	).Replace(balancer(t, ipv4, "10.0.0.11", "10.0.0.12"))
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 
@@ -143,7 +161,7 @@ func TestBalancerBalances(t *testing.T) {
 	})
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(own.pem)
-	dial := func() (*tls.Conn, string) { // and who answers
+	dial := func() (*tls.Conn, string) { // the connection, and the name of the server that answers
 		c, err := tls.Dial("tcp", port, &tls.Config{RootCAs: pool})
 		if err != nil {
 			return nil, err.Error()
@@ -173,7 +191,8 @@ func TestBalancerBalances(t *testing.T) {
 	}
 	const wait, tick = 20 * time.Second, 100 * time.Millisecond
 	both := map[string]bool{"first": true, "second": true}
-	require.Eventually(t, func() bool { return maps.Equal(both, reached()) }, wait, tick, "both, and no stranger")
+	require.Eventually(t, func() bool { return maps.Equal(both, reached()) }, wait, tick,
+		"both, and no stranger")
 
 	var to *tls.Conn
 	require.Eventually(t, func() bool {
@@ -185,15 +204,20 @@ func TestBalancerBalances(t *testing.T) {
 	require.NoError(t, to.SetReadDeadline(time.Now().Add(wait)))
 	_, err := to.Read(make([]byte, 1))
 	require.Error(t, err)
-	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "the connection to one that is no longer ready ends: %v", err)
-	require.Eventually(t, func() bool { return maps.Equal(map[string]bool{"second": true}, reached()) }, wait, tick)
+	require.False(t, errors.Is(err, os.ErrDeadlineExceeded),
+		"the connection to one that is no longer ready ends: %v", err)
+	require.Eventually(t, func() bool {
+		return maps.Equal(map[string]bool{"second": true}, reached())
+	}, wait, tick)
 	require.True(t, answers("/readyz", 200)())
 
 	second.ready.Store(false)
 	require.Eventually(t, answers("/readyz", 503), wait, tick, "nobody is ready")
 	require.True(t, answers("/livez", 200)(), "and the balancer is well")
 	first.ready.Store(true)
-	require.Eventually(t, func() bool { return maps.Equal(map[string]bool{"first": true}, reached()) }, wait, tick)
+	require.Eventually(t, func() bool {
+		return maps.Equal(map[string]bool{"first": true}, reached())
+	}, wait, tick)
 }
 
 func freePort(t *testing.T) string {
@@ -204,7 +228,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// server is a stand-in for an API server: it says on /readyz whether it is ready.
+// server stands in for an API server: it answers on /readyz whether it is ready.
 type server struct {
 	address string
 	ready   atomic.Bool
@@ -239,8 +263,9 @@ func newAuthority(t *testing.T) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
@@ -255,8 +280,10 @@ func (a *authority) issue(t *testing.T, name string) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+		NotAfter:    time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	require.NoError(t, err)

@@ -2,15 +2,16 @@ package manifests
 
 import "encoding/base64"
 
-// Credentials are a client's identity and trust for a kubeconfig: paths on the machine, or the PEM texts themselves.
+// Credentials are a client's identity and its trusted CA for a kubeconfig: paths on the machine, or
+// the PEM data itself.
 type Credentials struct {
 	CAFile, CertFile, KeyFile string
 	CA, Cert, Key             []byte
 	Token                     string
 }
 
-// Kubeconfig returns a kubeconfig for one user of one cluster. On machines it names files instead of holding them: that is
-// smaller, and a rotated file is read again.
+// Kubeconfig returns a kubeconfig for one user of one cluster. Kubeconfigs on machines name files
+// instead of holding their content: that is smaller, and a rotated file is read again.
 func Kubeconfig(cluster, user, server string, c Credentials) []byte {
 	clusterInfo := object{"server": server}
 	set(clusterInfo, "certificate-authority", c.CAFile)
@@ -21,14 +22,15 @@ func Kubeconfig(cluster, user, server string, c Credentials) []byte {
 	set(userInfo, "client-certificate-data", base64.StdEncoding.EncodeToString(c.Cert))
 	set(userInfo, "client-key-data", base64.StdEncoding.EncodeToString(c.Key))
 	set(userInfo, "token", c.Token)
-	context := user + "@" + cluster
+	context := object{"cluster": cluster, "user": user}
+	name := user + "@" + cluster
 	return marshal(object{
 		"apiVersion":      "v1",
 		"kind":            "Config",
-		"current-context": context,
+		"current-context": name,
 		"clusters":        list{object{"name": cluster, "cluster": clusterInfo}},
 		"users":           list{object{"name": user, "user": userInfo}},
-		"contexts":        list{object{"name": context, "context": object{"cluster": cluster, "user": user}}},
+		"contexts":        list{object{"name": name, "context": context}},
 	})
 }
 

@@ -13,15 +13,19 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	own := kubeletPatch()
 	own.set(m.BySystem(), object{"resolvConf": m.System.ResolvConf})
 	if m.Joins() {
-		own.set(plan.Kiln, object{"tlsCipherSuites": plan.KubeletCipherSuites(), "tlsMinVersion": plan.MinTLS})
-		own.set(plan.Origin{Field: "network.serviceSubnets"}, object{"clusterDNS": list{p.DNSAddress.String()}})
+		own.set(plan.Kiln, object{"tlsCipherSuites": plan.KubeletCipherSuites(),
+			"tlsMinVersion": plan.MinTLS})
+		own.set(plan.Origin{Field: "network.serviceSubnets"},
+			object{"clusterDNS": list{p.DNSAddress.String()}})
 		own.set(plan.Origin{Field: "network.dnsDomain"}, object{"clusterDomain": p.DNSDomain})
 	}
 	if p.Hardened() {
-		own.set(p.ByProfile(), object{"podPidsLimit": podPidsLimit, "protectKernelDefaults": true, "seccompDefault": true})
+		own.set(p.ByProfile(), object{"podPidsLimit": podPidsLimit, "protectKernelDefaults": true,
+			"seccompDefault": true})
 	}
 	if !setsShutdown(m.Settings.Kubelet) {
-		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s", "shutdownGracePeriodCriticalPods": "20s"})
+		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s",
+			"shutdownGracePeriodCriticalPods": "20s"})
 	}
 	// An API server ends when its etcd has no quorum yet. With the usual pauses between two starts, of
 	// up to five minutes, it would be the last to notice that the other members have come.
@@ -32,15 +36,17 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own.set(plan.Kiln, object{"staticPodPath": plan.ManifestsDir})
 	}
 	if m.Joins() && !m.Token {
-		own.set(plan.Kiln, object{"tlsCertFile": plan.KubeletPKI + "/kubelet.crt", "tlsPrivateKeyFile": plan.KubeletPKI + "/kubelet.key"})
+		own.set(plan.Kiln, object{"tlsCertFile": plan.KubeletPKI + "/kubelet.crt",
+			"tlsPrivateKeyFile": plan.KubeletPKI + "/kubelet.key"})
 	}
 	if p.RequestsServing(m) {
-		own.set(plan.Origin{Field: "certificates.kubeletServing"}, object{"serverTLSBootstrap": true})
+		own.set(plan.Origin{Field: "certificates.kubeletServing"},
+			object{"serverTLSBootstrap": true})
 	}
 	if !p.OnlineSigning {
 		own.set(plan.Origin{Field: "certificates.signing"}, object{"rotateCertificates": false})
 	}
-	if p.Release.FlexVolume { // where the controller-manager looks, too
+	if p.Release.FlexVolume { // the controller-manager has the same folder
 		own.set(p.ByRelease(), object{"volumePluginDir": plan.FlexVolumeDir})
 	}
 	if m.System.ReadOnlyUsr {
@@ -61,21 +67,22 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	}
 	if !m.Joins() {
 		alone := kubeletPatch()
-		alone.set(plan.Origin{Field: m.Path + ".role", By: "a kubelet without an API server"}, standalone)
+		alone.set(plan.Origin{Field: m.Path + ".role", By: "a kubelet without an API server"},
+			standalone)
 		src.Patches = append(src.Patches, alone)
 	}
 	return src
 }
 
-// registerTaints sets the taints of each layer over those of the wider ones. Taints at registration close the window in which a
-// control plane takes anybody's pods (kubeadm#1621).
+// registerTaints sets the taints of each layer over those of the wider ones. A Node that registers
+// with its taints has no moment in which a control plane takes pods of everybody (kubeadm#1621).
 func registerTaints(own *Patch, layers []*config.Effective) {
 	set := false
 	for _, layer := range layers {
 		if !layer.Sets("taints") {
 			continue
 		}
-		var out any // nothing, in a patch, takes away what a wider layer set
+		var out any // null in a patch removes what a wider layer set
 		if taints := *layer.Taints; len(taints) > 0 {
 			var all list
 			for _, t := range taints {
@@ -90,20 +97,29 @@ func registerTaints(own *Patch, layers []*config.Effective) {
 	}
 }
 
-// standalone is what a kubelet without an API server needs (kubernetes.io: "Running Kubelet in Standalone Mode"). Nobody can be
-// asked who a client is or what it may do, and the only mode left beside Webhook allows all (cmd/kubelet/app/auth.go, read at
-// 1.36): so the server is off, whatever the settings of all machines say. Its health on loopback is another one.
+// standalone holds the settings of a kubelet without an API server (kubernetes.io: "Running Kubelet
+// in Standalone Mode"). There is no API server to ask who a client is and what it may do, and the
+// only other authorization mode allows everything (cmd/kubelet/app/auth.go, read at 1.36). So the
+// kubelet's server is off, whatever the settings of all machines say. The health endpoint on
+// loopback is another server and stays on.
 var standalone = object{
-	"authentication":     object{"webhook": object{"enabled": false}, "x509": object{"clientCAFile": nil}},
+	"authentication": object{
+		"webhook": object{"enabled": false},
+		"x509":    object{"clientCAFile": nil},
+	},
 	"authorization":      object{"mode": "AlwaysAllow"},
 	"enableServer":       false,
 	"registerNode":       false,
 	"rotateCertificates": false,
 }
 
-// setsShutdown says that the user has an order of his own for pods on a machine that is shut down: the fields exclude each other.
+// setsShutdown reports whether the user has set how pods end when the machine shuts down. These
+// fields exclude each other.
 func setsShutdown(fields map[string]any) bool {
-	for _, name := range []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"} {
+	for _, name := range []string{
+		"shutdownGracePeriod", "shutdownGracePeriodCriticalPods",
+		"shutdownGracePeriodByPodPriority",
+	} {
 		if _, ok := fields[name]; ok {
 			return true
 		}
@@ -111,7 +127,7 @@ func setsShutdown(fields map[string]any) bool {
 	return false
 }
 
-// podPidsLimit keeps one pod from taking all process ids of its machine (CIS 4.2.13).
+// podPidsLimit keeps one pod from taking all process IDs of its machine (CIS 4.2.13).
 const podPidsLimit = 4096
 
 func kubeletPatch() *Patch {
@@ -126,7 +142,8 @@ func taint(t config.Taint) object {
 	return o
 }
 
-// NodeLabels returns what a control plane applies to its own Node: the labels that no kubelet may set itself.
+// NodeLabels returns the labels that a control plane applies to its own Node, as an object: a
+// kubelet may not set them itself.
 func NodeLabels(name string) []byte {
 	return marshal(object{
 		"apiVersion": "v1", "kind": "Node",
@@ -137,8 +154,8 @@ func NodeLabels(name string) []byte {
 	})
 }
 
-// WithoutMetadata returns a configuration object without the metadata that the patch engine needs and the kubelet's type
-// does not have.
+// WithoutMetadata returns a configuration object without its metadata: the patch engine needs it,
+// and the type of the configuration does not have it.
 func WithoutMetadata(doc []byte) ([]byte, error) {
 	var o object
 	if err := yaml.Unmarshal(doc, &o); err != nil {

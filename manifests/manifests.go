@@ -1,6 +1,7 @@
-// Package manifests holds the Kubernetes objects of a cluster as plain, valid YAML, and the values that a plan puts
-// into them, as patches: the renderer applies both, and then the user's patches, through one engine. It also
-// builds kubeconfigs and knows under which path the API server keeps an object.
+// Package manifests holds the Kubernetes objects of a cluster as plain, valid YAML, and makes the
+// patches that put a plan's values into them. The renderer applies these and then the user's
+// patches, through one engine. The package also builds kubeconfigs, and knows the path in the API
+// of every object.
 package manifests
 
 import (
@@ -18,7 +19,7 @@ import (
 //go:embed *.yaml apiserver/*.yaml objects/*.yaml haproxy.cfg
 var files embed.FS
 
-// base returns the embedded manifests of that name, joined.
+// base returns the embedded manifests of these names, joined.
 func base(names ...string) []byte {
 	var parts [][]byte
 	for _, name := range names {
@@ -46,8 +47,8 @@ func embedded(file, kind string, v any) {
 	}
 }
 
-// File returns the name and the text of the embedded file whose manifests have an object of that kind and name; empty ones if it
-// comes from no file.
+// File returns the name and the text of the embedded file that has an object of that kind and name;
+// both are empty if no file has it.
 func File(kind, name string) (file string, text []byte) {
 	path, ok := fileOf()[[2]string{kind, name}]
 	if !ok {
@@ -56,7 +57,7 @@ func File(kind, name string) (file string, text []byte) {
 	return "manifests/" + path, base(path)
 }
 
-// fileOf holds the files of the objects, by kind and name.
+// fileOf returns the path of each embedded object's file, by the object's kind and name.
 var fileOf = sync.OnceValue(func() map[[2]string]string {
 	found := map[[2]string]string{}
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -75,19 +76,19 @@ var fileOf = sync.OnceValue(func() map[[2]string]string {
 	return found
 })
 
-// Join makes one stream of documents and streams; empty ones are left out.
+// Join returns one stream of these documents and streams; it leaves out empty ones.
 func Join(parts ...[]byte) []byte {
 	parts = slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 })
 	return bytes.Join(parts, []byte("---\n"))
 }
 
-// object is an API object as a value to be marshalled.
+// object is an API object, or a part of one, as a value to be marshalled.
 type object = map[string]any
 
 // list is a list in an object.
 type list = []any
 
-// marshal writes a value of our own making, which cannot fail.
+// marshal returns the YAML of a value that this package made, which cannot fail.
 func marshal(v any) []byte {
 	out, err := yaml.Marshal(v)
 	if err != nil {

@@ -7,22 +7,24 @@ import (
 	"kiln/render/plan"
 )
 
-// BootstrapToken is a token as the API server is to know it.
+// BootstrapToken is a token for the API server.
 type BootstrapToken struct {
-	Machine    string // pool or node that joins with it
+	Machine    string // the pool or node that joins with it
 	ID, Secret string
 	Expires    time.Time
 }
 
-// tokenGroup is the group of machines that join with a token.
+// tokenGroup is the group that machines with a token are in.
 const tokenGroup = "system:bootstrappers:kiln"
 
-// Objects returns what the API server is to hold before add-ons, in the order in which it is applied.
+// Objects returns the objects for the API server that come before the add-ons, in the order in
+// which they are applied.
 func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	var names []string
 	var patches []*Patch
 	if p.Roles {
-		// First: a Node that is written to before the policy is there has to wait for its roles.
+		// This file is first: a Node that is written to before the policy exists has to wait for
+		// its roles.
 		names = append(names, "objects/worker-roles.yaml")
 	}
 	names = append(names, "objects/access.yaml")
@@ -64,9 +66,9 @@ func tokenSecret(t BootstrapToken) []byte {
 	})
 }
 
-// tokenPolicy returns the patch that names the control planes in the policy on what a token is good
-// for. kustomize has no schema of policies and replaces their lists whole, so the patch has all
-// variables.
+// tokenPolicy returns the patch with the names of the control planes, for the policy that limits
+// what a token can request. kustomize has no schema of policies and replaces their lists whole, so
+// the patch has all variables.
 func tokenPolicy(p *plan.Plan) *Patch {
 	var policy struct {
 		Spec struct {
@@ -87,12 +89,14 @@ func tokenPolicy(p *plan.Plan) *Patch {
 		}
 		variables = append(variables, v)
 	}
-	patch := newPatch("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "bootstrap.kiln.dev")
+	patch := newPatch("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "",
+		"bootstrap.kiln.dev")
 	patch.set(plan.Origin{Field: "nodes"}, object{"spec": object{"variables": variables}})
 	return patch
 }
 
-// Marker is the object, applied last, that says that all others were: a replaced machine then leaves them alone.
+// Marker returns the object that is applied last. It tells a replaced machine that all others were
+// applied, so that it does not undo later changes.
 func Marker(p *plan.Plan, cluster string) []byte {
 	return marshal(object{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -108,18 +112,21 @@ const MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
 
 func coreDNS(p *plan.Plan) []*Patch {
 	corefiles := newPatch("v1", "ConfigMap", system, "coredns")
-	corefiles.set(plan.Origin{Field: "network.dnsDomain"}, object{"data": object{"Corefile": corefile(p.DNSDomain)}})
+	corefiles.set(plan.Origin{Field: "network.dnsDomain"},
+		object{"data": object{"Corefile": corefile(p.DNSDomain)}})
 	service := newPatch("v1", "Service", system, "kube-dns")
-	service.set(plan.Origin{Field: "network.serviceSubnets"}, object{"spec": object{"clusterIP": p.DNSAddress.String()}})
+	service.set(plan.Origin{Field: "network.serviceSubnets"},
+		object{"spec": object{"clusterIP": p.DNSAddress.String()}})
 	deployment := newPatch("apps/v1", "Deployment", system, "coredns")
-	deployment.set(plan.Origin{Field: "dns.replicas"}, object{"spec": object{"replicas": p.Config.Spec.DNS.Replicas}})
+	deployment.set(plan.Origin{Field: "dns.replicas"},
+		object{"spec": object{"replicas": p.Config.Spec.DNS.Replicas}})
 	for _, step := range p.ImageSteps(plan.CoreDNS) {
 		deployment.set(step.From, podTemplate(object{"name": "coredns", "image": step.Ref}))
 	}
 	return []*Patch{corefiles, service, deployment}
 }
 
-// podTemplate is a workload whose pods have that container.
+// podTemplate returns a workload whose pods have that container.
 func podTemplate(container object) object {
 	return object{"spec": object{"template": object{"spec": object{"containers": list{container}}}}}
 }
@@ -153,24 +160,29 @@ func kubeProxy(p *plan.Plan) []*Patch {
 		"mode":             p.Config.Spec.Network.Proxy,
 	}
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	cluster := object{"certificate-authority": account + "ca.crt", "server": p.ProxyURL()}
+	user := object{"tokenFile": account + "token"}
+	context := object{"cluster": "default", "namespace": "default", "user": "default"}
 	kubeconfig := object{
 		"apiVersion":      "v1",
 		"kind":            "Config",
 		"current-context": "default",
-		"clusters":        list{object{"name": "default", "cluster": object{"certificate-authority": account + "ca.crt", "server": p.ProxyURL()}}},
-		"users":           list{object{"name": "default", "user": object{"tokenFile": account + "token"}}},
-		"contexts":        list{object{"name": "default", "context": object{"cluster": "default", "namespace": "default", "user": "default"}}},
+		"clusters":        list{object{"name": "default", "cluster": cluster}},
+		"users":           list{object{"name": "default", "user": user}},
+		"contexts":        list{object{"name": "default", "context": context}},
 	}
 	settings := newPatch("v1", "ConfigMap", system, "kube-proxy")
-	settings.set(plan.Origin{Field: "network"}, object{"data": object{"config.conf": string(marshal(conf))}})
+	settings.set(plan.Origin{Field: "network"},
+		object{"data": object{"config.conf": string(marshal(conf))}})
 	settings.set(plan.Kiln, object{"data": object{"kubeconfig.conf": string(marshal(kubeconfig))}})
 	daemons := newPatch("apps/v1", "DaemonSet", system, "kube-proxy")
 	for _, step := range p.ImageSteps(plan.KubeProxy) {
 		daemons.set(step.From, podTemplate(object{"name": "kube-proxy", "image": step.Ref}))
 	}
-	// One DaemonSet is for all machines, so the proxy that it knows is theirs in common.
+	// One DaemonSet serves all machines, so it gets the proxy that is set for all of them.
 	if env := variables(p.ProxyVariables(&p.Config.Spec.Machines.Proxy)); len(env) > 0 {
-		daemons.set(plan.Origin{Field: "machines.proxy"}, podTemplate(object{"name": "kube-proxy", "env": env}))
+		daemons.set(plan.Origin{Field: "machines.proxy"},
+			podTemplate(object{"name": "kube-proxy", "env": env}))
 	}
 	return []*Patch{settings, daemons}
 }

@@ -7,24 +7,26 @@ import (
 	"kiln/render/plan"
 )
 
-// Source is a stream of YAML documents and the strategic merge patches that put the cluster's own values into it.
+// Source is a stream of YAML documents, with the strategic merge patches that put the cluster's own
+// values into it.
 type Source struct {
 	Base    []byte
-	From    plan.Origin // who is behind Base; by default our base manifests
+	From    plan.Origin // where Base comes from; by default our base manifests
 	Patches []*Patch
 }
 
-// Patch is a strategic merge patch for one object, in the steps of those who decide about its values.
+// Patch is a strategic merge patch for one object. It is layered, so that kiln explain can show
+// where a value comes from: each step is set by one source and overrides the steps before it.
 type Patch struct {
-	head  object // whom it is for
+	head  object // apiVersion, kind, namespace and name of the object
 	steps []step
 }
 
-// step is what one of them puts into an object.
+// step holds the values that one source sets.
 type step struct {
 	from  plan.Origin
 	value object
-	whole bool // the value holds those of the steps before it
+	whole bool // the value includes those of the steps before it
 }
 
 // newPatch returns an empty patch for the object of that kind and name.
@@ -36,17 +38,17 @@ func newPatch(apiVersion, kind, namespace, name string) *Patch {
 	return &Patch{head: object{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}}
 }
 
-// set adds a step whose value goes over those before it.
+// set adds a step whose value is merged over those before it.
 func (p *Patch) set(from plan.Origin, value object) {
 	p.steps = append(p.steps, step{from, value, false})
 }
 
-// replace adds a step whose value already holds those before it.
+// replace adds a step whose value already includes those before it.
 func (p *Patch) replace(from plan.Origin, value object) {
 	p.steps = append(p.steps, step{from, value, true})
 }
 
-// text returns the patch with its first n steps.
+// text returns the patch with its first n steps as YAML.
 func (p *Patch) text(n int) string {
 	value := object{}
 	for _, s := range p.steps[:n] {
@@ -59,7 +61,7 @@ func (p *Patch) text(n int) string {
 	return string(marshal(merged(value, p.head)))
 }
 
-// Steps returns who decides about the values of a source, in the order of the patches.
+// Steps returns where the values of a source come from, in the order of the patches.
 func (s Source) Steps() (steps []plan.Origin) {
 	for _, p := range s.Patches {
 		for _, step := range p.steps {
@@ -69,12 +71,12 @@ func (s Source) Steps() (steps []plan.Origin) {
 	return steps
 }
 
-// Texts returns the patches whole.
+// Texts returns the patches with all their steps.
 func (s Source) Texts() []string {
 	return s.First(len(s.Steps()))
 }
 
-// First returns the patches with no more than the first n of all steps.
+// First returns the patches with the first n of all steps.
 func (s Source) First(n int) (texts []string) {
 	for _, p := range s.Patches {
 		if own := min(n, len(p.steps)); own > 0 {
@@ -85,8 +87,8 @@ func (s Source) First(n int) (texts []string) {
 	return texts
 }
 
-// merged returns a with b's values on top: mappings and command lines merge, and so do lists of things with names, by these;
-// everything else is replaced. Neither is changed.
+// merged returns a with b's values on top. Maps and command lines are merged, and so are lists
+// whose members have names, by the name; everything else is replaced. Neither a nor b is changed.
 func merged(a, b object) object {
 	out := maps.Clone(a)
 	for key, value := range b {
@@ -109,7 +111,7 @@ func merged(a, b object) object {
 	return out
 }
 
-// named says that everything in a list has a name.
+// named reports whether every member of a list has a name.
 func named(l list) bool {
 	return !slices.ContainsFunc(l, func(v any) bool {
 		o, _ := v.(object)
@@ -117,7 +119,8 @@ func named(l list) bool {
 	})
 }
 
-// mergedLists returns a with b's elements, those with a known name merged and the others behind.
+// mergedLists returns a with b's members: those whose name is in a are merged, the others follow at
+// the end.
 func mergedLists(a, b list) list {
 	out := slices.Clone(a)
 	for _, v := range b {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object is one API object ready to be applied.
+// Object is one API object, ready to be applied.
 type Object struct {
-	Path      string // of the object in the API, without the server
+	Path      string // in the API, without the server
 	Kind      string
 	Namespace string
 	Name      string
@@ -21,23 +21,27 @@ type Object struct {
 	YAML      []byte
 }
 
-// clusterWide holds the built-in kinds without a namespace. An object of another kind that names no namespace, and has no
-// CustomResourceDefinition among the objects, lives in the namespace default.
+// clusterWide holds the built-in kinds without a namespace. An object of another kind is in the
+// namespace default if it names none, unless a CustomResourceDefinition among the objects says
+// otherwise.
 var clusterWide = map[string]bool{
-	"APIService": true, "CSIDriver": true, "CSINode": true, "CertificateSigningRequest": true, "ClusterRole": true,
-	"ClusterRoleBinding": true, "ClusterTrustBundle": true, "ComponentStatus": true, "CustomResourceDefinition": true,
-	"DeviceClass": true, "FlowSchema": true, "IPAddress": true, "IngressClass": true, "MutatingAdmissionPolicy": true,
-	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true, "Node": true,
-	"PersistentVolume": true, "PriorityClass": true, "PriorityLevelConfiguration": true, "ResourceSlice": true,
-	"RuntimeClass": true, "ServiceCIDR": true, "StorageClass": true, "StorageVersionMigration": true,
-	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "ValidatingWebhookConfiguration": true,
-	"VolumeAttachment": true, "VolumeAttributesClass": true,
+	"APIService": true, "CSIDriver": true, "CSINode": true, "CertificateSigningRequest": true,
+	"ClusterRole": true, "ClusterRoleBinding": true, "ClusterTrustBundle": true,
+	"ComponentStatus": true, "CustomResourceDefinition": true, "DeviceClass": true,
+	"FlowSchema": true, "IPAddress": true, "IngressClass": true, "MutatingAdmissionPolicy": true,
+	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true,
+	"Node": true, "PersistentVolume": true, "PriorityClass": true,
+	"PriorityLevelConfiguration": true, "ResourceSlice": true, "RuntimeClass": true,
+	"ServiceCIDR": true, "StorageClass": true, "StorageVersionMigration": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+	"ValidatingWebhookConfiguration": true, "VolumeAttachment": true, "VolumeAttributesClass": true,
 }
 
-// maxObject is what etcd takes in one request, less room for what the API server adds.
+// maxObject is the size of an object that etcd takes in one request, with room for what the API
+// server adds.
 const maxObject = 1 << 20
 
-// header is what Read takes from an object.
+// header holds the fields of an object that Read needs.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -45,7 +49,7 @@ type header struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
-	// Of a CustomResourceDefinition.
+	// Only of a CustomResourceDefinition.
 	Spec struct {
 		Group string `json:"group"`
 		Scope string `json:"scope"`
@@ -59,9 +63,9 @@ type header struct {
 // customResource is the kind that defines others.
 const customResource = "CustomResourceDefinition"
 
-// Read splits a stream of YAML documents into objects with their paths, in their order. Empty
-// documents are passed over. It fails on a document that is a list or no object, naming its place
-// in the stream, and on objects with names that the API would refuse: those are all named, as
+// Read splits a stream of YAML documents into objects with their paths, in their order, without the
+// empty documents. It fails on the first document that is a list or no object, with the document's
+// place in the stream. It also fails if the API would refuse names of objects, with all of these as
 // joined errors.
 func Read(stream []byte) ([]Object, error) {
 	type resource struct {
@@ -84,24 +88,29 @@ func Read(stream []byte) ([]Object, error) {
 		if _, ok := whole.(map[string]any); !ok {
 			return nil, fmt.Errorf("document %d: not an object", i+1)
 		}
-		// The spec of most kinds does not have a definition's shape; only the head must decode.
+		// The spec of most kinds does not have the shape of a definition's; only the header must
+		// decode.
 		_ = yaml.Unmarshal(doc, &h)
 		switch {
 		case h.APIVersion == "" || h.Kind == "":
 			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", i+1)
 		case strings.HasSuffix(h.Kind, "List"):
-			return nil, fmt.Errorf("document %d: %s: lists cannot be applied; write its items as documents of their own", i+1, h.Kind)
+			return nil, fmt.Errorf("document %d: %s: lists cannot be applied; "+
+				"write its items as documents of their own", i+1, h.Kind)
 		case h.Metadata.Name == "":
 			return nil, fmt.Errorf("document %d: %s has no metadata.name", i+1, h.Kind)
 		case len(doc) > maxObject:
-			return nil, fmt.Errorf("document %d: %s %s has %d bytes; etcd takes no object above %d", i+1, h.Kind, h.Metadata.Name, len(doc), maxObject)
+			return nil, fmt.Errorf("document %d: %s %s has %d bytes; etcd takes no object above %d",
+				i+1, h.Kind, h.Metadata.Name, len(doc), maxObject)
 		}
 		if problem := h.problem(); problem != "" {
-			wrong = append(wrong, fmt.Errorf("document %d: %s %q: %s", i+1, h.Kind, h.Metadata.Name, problem))
+			wrong = append(wrong, fmt.Errorf("document %d: %s %q: %s", i+1, h.Kind, h.Metadata.Name,
+				problem))
 			continue
 		}
 		if h.Kind == customResource {
-			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural, h.Spec.Scope == "Cluster"}
+			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural,
+				h.Spec.Scope == "Cluster"}
 		}
 		heads, bodies = append(heads, h), append(bodies, doc)
 	}
@@ -132,12 +141,13 @@ func Read(stream []byte) ([]Object, error) {
 			path += "/namespaces/" + url.PathEscape(namespace)
 		}
 		path += "/" + plural + "/" + url.PathEscape(h.Metadata.Name)
-		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i]})
+		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace,
+			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i]})
 	}
 	return out, nil
 }
 
-// Split cuts a stream of YAML documents at its separators, comments included.
+// Split cuts a stream of YAML documents at its separators. Documents keep their comments.
 func Split(stream []byte) [][]byte {
 	var docs [][]byte
 	var current []byte

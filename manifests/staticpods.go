@@ -9,10 +9,11 @@ import (
 	"kiln/render/plan"
 )
 
-// system is the namespace of everything that belongs to the cluster itself.
+// system is the namespace of all objects of the cluster itself.
 const system = "kube-system"
 
-// StaticPods returns the static pods of m, which has some. token is the etcd cluster's: the cluster's UUID.
+// StaticPods returns the static pods of m, which must have some. token is the token of the etcd
+// cluster, the cluster's UUID.
 func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	var src Source
 	if p.Balanced(m) {
@@ -24,7 +25,8 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 	if !m.ControlPlane() {
 		return src
 	}
-	src.Base = Join(src.Base, base("kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml"))
+	src.Base = Join(src.Base, base("kube-apiserver.yaml", "kube-controller-manager.yaml",
+		"kube-scheduler.yaml"))
 	if p.HasVIP(m) {
 		src.Base = Join(src.Base, base("kube-vip.yaml"))
 		src.Patches = append(src.Patches, kubeVIP(p, m))
@@ -63,13 +65,14 @@ func scheduler(p *plan.Plan, m *plan.Machine) *Patch {
 func etcd(p *plan.Plan, m *plan.Machine, token string) *Patch {
 	pod := newPod(p, plan.Etcd)
 	pod.command(p.EtcdFlags(m, token))
-	user := m.System.Etcd
-	pod.set(m.BySystem(), object{"spec": object{"securityContext": object{"runAsUser": user.UID, "runAsGroup": user.GID}}})
+	user := object{"runAsUser": m.System.Etcd.UID, "runAsGroup": m.System.Etcd.GID}
+	pod.set(m.BySystem(), object{"spec": object{"securityContext": user}})
 	return pod.Patch
 }
 
-// component is the pod of a program of Kubernetes itself. It knows the machine's proxy, as with kubeadm (kubeadm.md
-// §3.9); etcd talks to its members alone.
+// component returns the pod of a program of Kubernetes itself. It gets the machine's proxy, as with
+// kubeadm (cmd/kubeadm/app/phases/controlplane/manifests.go, 1.36); etcd gets none, because it
+// talks to its members alone.
 func component(p *plan.Plan, m *plan.Machine, name string, commands plan.Commands) pod {
 	pod := newPod(p, name)
 	pod.command(commands)
@@ -79,7 +82,7 @@ func component(p *plan.Plan, m *plan.Machine, name string, commands plan.Command
 	return pod
 }
 
-// variables are environment variables as a container has them.
+// variables returns environment variables in the form of a container's.
 func variables(vars []plan.Variable) (env list) {
 	for _, v := range vars {
 		env = append(env, object{"name": v.Name, "value": v.Value})
@@ -87,21 +90,23 @@ func variables(vars []plan.Variable) (env list) {
 	return env
 }
 
-// pod is the patch of a static pod with one container, which has the pod's name.
+// pod is the patch for a static pod with one container, which has the pod's name.
 type pod struct {
 	*Patch
 	name string
 }
 
-// newPod is what every static pod gets: its image, and as long to start as the hook waits for it. With kubeadm's four minutes the
-// kubelet kills, again and again, an API server whose machine or etcd is merely slow.
+// newPod returns the patch with what every static pod gets: its image, and as much time to start as
+// the hook waits for it. With kubeadm's four minutes the kubelet would kill, again and again, an
+// API server whose machine or etcd is only slow.
 func newPod(p *plan.Plan, name string) pod {
 	pod := pod{newPatch("v1", "Pod", system, name), name}
 	for _, step := range p.ImageSteps(name) {
 		pod.container(step.From, object{"image": step.Ref})
 	}
+	failures := int(time.Duration(p.Config.Spec.Boot.StepTimeout) / probePeriod)
 	pod.container(plan.Origin{Field: "boot.stepTimeout"}, object{"startupProbe": object{
-		"failureThreshold": max(minStartFailures, int(time.Duration(p.Config.Spec.Boot.StepTimeout)/probePeriod)),
+		"failureThreshold": max(minStartFailures, failures),
 	}})
 	return pod
 }
@@ -111,7 +116,7 @@ const (
 	minStartFailures = 24               // kubeadm's
 )
 
-// container adds fields to the container.
+// container sets fields of the container.
 func (p pod) container(from plan.Origin, fields object) {
 	fields["name"] = p.name
 	p.set(from, object{"spec": object{"containers": list{fields}}})
@@ -144,11 +149,12 @@ func (h *hostPaths) add(name, dir, kind string, readOnly bool) {
 		mount["readOnly"] = true
 	}
 	h.mounts = append(h.mounts, mount)
-	h.volumes = append(h.volumes, object{"name": name, "hostPath": object{"path": dir, "type": kind}})
+	h.volumes = append(h.volumes, object{"name": name,
+		"hostPath": object{"path": dir, "type": kind}})
 }
 
-// caVolumes are the system's folders of trusted certificates, for webhooks and OIDC issuers with public certificates.
-// A folder under a read-only /usr is never created.
+// caVolumes returns the system's folders of trusted certificates, for webhooks and OIDC issuers
+// with public certificates. A folder under a read-only /usr is never created.
 func caVolumes(m *plan.Machine) hostPaths {
 	var h hostPaths
 	for _, dir := range m.System.CADirs {
@@ -161,7 +167,7 @@ func caVolumes(m *plan.Machine) hostPaths {
 	return h
 }
 
-// ManifestPath is where the static pod of that name lies.
+// ManifestPath returns the path on a machine of the static pod of that name.
 func ManifestPath(name string) string {
 	return path.Join(plan.ManifestsDir, fmt.Sprintf("%s.yaml", name))
 }
