@@ -25,9 +25,9 @@ var checksSource string
 // and indentation.
 var functions = parse(stepsSource + etcdSource + poolSource + checksSource)
 
-// mentions holds for each function the other ones whose names occur in its text. That is all that it
-// calls, and a little more: a name may also be a word of a message. A function too many costs bytes;
-// one too few would stop a machine. TestStepsAreWhole parses the shell and holds both. It is
+// mentions holds for each function the other ones whose names occur in its text. That is all that
+// it calls, and a little more: a name may also be a word of a message. A function too many costs
+// bytes; one too few would stop a machine. TestStepsAreWhole parses the shell and holds both. It is
 // computed once, since a cluster may have ten thousand machines.
 var mentions = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
@@ -41,9 +41,9 @@ var mentions = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and for
-// checks of these kinds ("port-free"), and the functions that those call. It panics on a step or a
-// kind that does not exist.
+// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and
+// for checks of these kinds ("port-free"), and the functions that those call. It panics on a step
+// or a kind that does not exist.
 func Steps(steps, kinds []string) string {
 	wanted := map[string]bool{}
 	var want func(name string)
@@ -95,7 +95,7 @@ var (
 	definition = regexp.MustCompile(`^([a-z_0-9]+)\(\) \{`)
 )
 
-// parse cuts a source at its functions, which begin and end at the margin.
+// parse returns the functions of a source by name. A function begins and ends at the margin.
 func parse(source string) map[string]string {
 	out := map[string]string{}
 	name := ""

@@ -31,23 +31,25 @@ var backupSource string
 //go:embed units
 var units embed.FS
 
-// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot without its comments and
-// indentation, because on EC2 every byte of a control plane counts; its first lines say where to find the commented text.
+// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot
+// without its comments and indentation, because every byte of a control plane counts on EC2.
 var Boot = strip(bootSource)
 
-// Report is /etc/kiln/report, mode 0600, which the hook reads for its verb of that name: boot/report without its comments.
+// Report is /etc/kiln/report, mode 0600, which the hook reads for its verb report. It is
+// boot/report without its comments.
 var Report = dropComments(reportSource, true)
 
-// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service where the cluster's cni is routed.
-// It is boot/keep-routes without its comments.
+// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service where the
+// cluster's cni is routed. It is boot/keep-routes without its comments.
 var Routes = strip(routesSource)
 
-// Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes snapshots. It is boot/backup
-// without its comments.
+// Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes
+// snapshots. It is boot/backup without its comments.
 var Backup = strip(backupSource)
 
-// BackupTimer returns kiln-backup.timer: snapshots at the whole multiples of every, a part of a day from 15 minutes on, in UTC, each
-// machine a little later by an amount of its own. What was missed while the machine was off is made up for.
+// BackupTimer returns kiln-backup.timer, which takes snapshots at whole multiples of every, in UTC.
+// every divides a day and is at least 15 minutes. Each machine is late by a small amount of its
+// own. A snapshot that was missed while the machine was off is taken at boot.
 func BackupTimer(every time.Duration) string {
 	calendar, delay := fmt.Sprintf("*-*-* *:00/%d:00 UTC", every/time.Minute), time.Minute
 	switch {
@@ -58,7 +60,9 @@ func BackupTimer(every time.Duration) string {
 	}
 	return strings.Join([]string{
 		"[Unit]", "Description=kiln: when snapshots of etcd are taken", "",
-		"[Timer]", "OnCalendar=" + calendar, fmt.Sprintf("RandomizedDelaySec=%d", delay/time.Second), "FixedRandomDelay=yes", "Persistent=yes", "",
+		"[Timer]", "OnCalendar=" + calendar,
+		fmt.Sprintf("RandomizedDelaySec=%d", delay/time.Second),
+		"FixedRandomDelay=yes", "Persistent=yes", "",
 		"[Install]", "WantedBy=timers.target", "",
 	}, "\n")
 }
@@ -66,14 +70,16 @@ func BackupTimer(every time.Duration) string {
 // Unit returns the text of a unit or drop-in, by its path under /etc/systemd/system:
 //
 //	kiln.service                                 every machine, enabled
-//	kubelet.service                              every machine, enabled; KubeletDropIn gives it its command line
+//	kubelet.service                              every machine, enabled; its command line is
+//	                                             that of KubeletDropIn
 //	kiln-routes.service                          machines with routes or masquerading, enabled
-//	kiln-backup.service                          members of etcd that take snapshots; BackupTimer starts it
+//	kiln-backup.service                          members of etcd that take snapshots;
+//	                                             BackupTimer starts it
 //	containerd.service.d/10-kiln.conf            Flatcar
 //	multi-user.target.d/10-kubelet-service.conf  Flatcar with the kubernetes system extension
 //
-// Units are without their comments, as scripts are; drop-ins keep the one that says why they are there. It panics if
-// there is none of that name.
+// Units have no comments, as scripts; drop-ins keep the comment that says why they are there. Unit
+// panics if no unit has that name.
 func Unit(name string) string {
 	text, err := units.ReadFile("units/" + name)
 	if err != nil {
@@ -85,15 +91,18 @@ func Unit(name string) string {
 	return string(text)
 }
 
-// PoolKubeletDropIn is KubeletDropIn for machines of pools, whose kubelet gets the address that was found at boot.
+// PoolKubeletDropIn is KubeletDropIn for machines of pools: the kubelet gets the address that was
+// found at boot.
 func PoolKubeletDropIn(program string, flags ...string) string {
 	text := strings.TrimSuffix(KubeletDropIn(program, flags...), "\n")
-	return strings.Replace(text, "[Service]\n", "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\n", 1) + " \\\n  --node-ip=${NODE_IP}\n"
+	address := "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\n"
+	return strings.Replace(text, "[Service]\n", address, 1) + " \\\n  --node-ip=${NODE_IP}\n"
 }
 
-// KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one ExecStart, program first,
-// each flag one argument however it is spelt ("--node-ip=10.0.0.11"). systemd's specifiers, variables and quotes in
-// them mean nothing. The name is kubeadm's, so that tools and people find it.
+// KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one
+// ExecStart. The program is first, and each flag is one argument, whatever it holds
+// ("--node-ip=10.0.0.11"): systemd's specifiers, variables and quotes are escaped. The file's name
+// is kubeadm's, so that tools and people find it.
 func KubeletDropIn(program string, flags ...string) string {
 	var b strings.Builder
 	b.WriteString("[Service]\nExecStart=\nExecStart=")
@@ -106,8 +115,9 @@ func KubeletDropIn(program string, flags ...string) string {
 	return b.String()
 }
 
-// word spells s as one word of a command line in a unit: systemd.service(5), "Command lines", read at 257. Variables
-// are expanded in arguments, but not in the program's name, where $$ would stay as it is.
+// word returns s as one word of a command line in a unit (systemd.service(5), "Command lines", read
+// at 257). systemd expands variables in arguments, but not in the program's name, where $$ would
+// stay $$.
 func word(s string, argument bool) string {
 	s = strings.ReplaceAll(s, "%", "%%")
 	if argument {
@@ -116,22 +126,27 @@ func word(s string, argument bool) string {
 	if s != "" && !strings.ContainsAny(s, " \t\r\n\"'\\;") {
 		return s
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s) + `"`
+	quoted := strings.NewReplacer(
+		`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`,
+	).Replace(s)
+	return `"` + quoted + `"`
 }
 
-// strip returns a script without the comments, empty lines and indentation that follow its first block of comments.
+// strip returns a script without comments, empty lines and indentation, but with its first block of
+// comments.
 func strip(script string) string {
 	head, body, _ := strings.Cut(script, "\n\n")
 	return head + "\n" + dropComments(body, true)
 }
 
-// dropComments returns text without the lines that are comments. For a script, whose indentation means nothing, that goes
-// too, and so do empty lines.
+// dropComments returns text without the lines that are comments. It takes indentation and empty
+// lines from a script too, where they mean nothing.
 func dropComments(text string, script bool) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		content := strings.TrimSpace(line)
-		// A case without a branch for the rest succeeds as well; only shellcheck wants to see that it was thought of.
+		// A case without a branch for everything else succeeds as well; only shellcheck asks for
+		// the branch.
 		if strings.HasPrefix(content, "#") || script && (content == "" || content == "*) ;;") {
 			continue
 		}
@@ -143,9 +158,9 @@ func dropComments(text string, script bool) string {
 	return b.String()
 }
 
-// FaultCodes are the codes of the hook's own faults, beside the ids of checks.
+// FaultCodes are the codes of the hook's own faults. The ids of checks are codes too.
 var FaultCodes = []string{
-	"file-damaged",     // a file of the manifest is missing, changed, or cannot get its mode; or the manifest is cut off
+	"file-damaged",     // a file of the list is missing or changed, or the list is cut off
 	"document-changed", // the state is that of another document
 	"cloned",           // the state is that of another machine
 	"no-progress",      // twenty starts, and no step done
@@ -161,11 +176,11 @@ var FaultCodes = []string{
 	"etcd-learner",      // it was added, and gets no vote
 	"etcd-peer-unclear", // a peer answers, but not with its members
 	"etcd-split",        // two peers answer from two clusters
-	"etcd-nobody",       // empty after a restore, and nobody has the data
+	"etcd-nobody",       // the disk is empty after a restore, and no other member has the data
 	"etcd-snapshot",     // the snapshot to restore is not there
-	"etcd-restore",      // it cannot be restored
+	"etcd-restore",      // the snapshot cannot be restored
 	"etcd-backup",       // said by Backup: no snapshot was taken
-	"etcd-unhealthy",    // after step_timeout; so are the next four
+	"etcd-unhealthy",    // after step_timeout, as the next four
 	"kubelet-unhealthy",
 	"kubelet-crash", // it exits again and again
 	"kube-apiserver-unhealthy",
@@ -174,9 +189,9 @@ var FaultCodes = []string{
 	"object",              // the API server refuses an object, or did not take it in time
 	"api-endpoint",        // no answer
 	"api-wrong-cluster",   // the certificate there is not of this cluster's CA
-	"metadata",            // said by machines of pools, like the next two: the platform does not say what the machine is called
-	"node-name",           // it is called what no Node can be
-	"node-address",        // it has no address where the Node's is to be
+	"metadata",            // pools alone, as the next two: the platform does not say the name
+	"node-name",           // the machine has a name that no Node can have
+	"node-address",        // the machine has no address that the Node could have
 	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
 	"kubelet-credential",  // the kubelet got no certificate
