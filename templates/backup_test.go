@@ -16,18 +16,19 @@ import (
 	"kiln/templates"
 )
 
-// snapshot is what etcd sends: pages of its data, and their SHA-256 behind them.
+// snapshot is a snapshot as etcd sends it: pages of its data, followed by their SHA-256.
 func snapshot() []byte {
 	data := bytes.Repeat([]byte("page of data... "), 3*512/16)
 	sum := sha256.Sum256(data)
 	return append(data, sum[:]...)
 }
 
-// streamed is how etcd's gateway sends it: a line of JSON for each piece.
+// streamed returns a snapshot as etcd's gateway sends it: a line of JSON for each piece.
 func streamed(data []byte) string {
 	var b strings.Builder
 	for piece := range slices.Chunk(data, 700) {
-		fmt.Fprintf(&b, `{"result":{"header":{"cluster_id":"1","member_id":"2","revision":"7","raft_term":"2"},"remaining_bytes":"1","blob":"%s","version":"3.6.8"}}`+"\n",
+		fmt.Fprintf(&b, `{"result":{"header":{"cluster_id":"1","member_id":"2","revision":"7",`+
+			`"raft_term":"2"},"remaining_bytes":"1","blob":"%s","version":"3.6.8"}}`+"\n",
 			base64.StdEncoding.EncodeToString(piece))
 	}
 	return b.String()
@@ -41,30 +42,38 @@ cat "$WORLD/stream"
 `
 
 var backupRows = []struct {
-	name    string
-	arrange func(t *testing.T, dir, world string) // the folder for snapshots, what the fake commands know
-	left    []string                              // in the folder in the end; NEW is the snapshot
+	name string
+	// the folder for snapshots, what the fake commands know
+	arrange func(t *testing.T, dir, world string)
+	left    []string // in the folder in the end; NEW is the snapshot
 	fault   string
 }{
 	{name: "a first one", left: []string{"NEW"}, arrange: func(*testing.T, string, string) {}},
 	{name: "the oldest goes", arrange: func(t *testing.T, dir, _ string) {
 		for _, name := range []string{
-			"etcd-cp-1-20250101T000000Z.db", "etcd-cp-1-20250102T000000Z.db", "etcd-cp-1-20250102T000001Z.db", "etcd-cp-1.part",
-			// None of this member's.
-			"etcd-cp-2-20240101T000000Z.db", "etcd-cp-1-2-20240101T000000Z.db", "etcd-cp-1-20240101.db", "notes",
+			"etcd-cp-1-20250101T000000Z.db", "etcd-cp-1-20250102T000000Z.db",
+			"etcd-cp-1-20250102T000001Z.db", "etcd-cp-1.part",
+			// Snapshots of other members.
+			"etcd-cp-2-20240101T000000Z.db", "etcd-cp-1-2-20240101T000000Z.db",
+			"etcd-cp-1-20240101.db", "notes",
 		} {
 			write(t, dir+"/"+name, "x", 0o600)
 		}
-	}, left: []string{"NEW", "etcd-cp-1-2-20240101T000000Z.db", "etcd-cp-1-20240101.db", "etcd-cp-1-20250102T000000Z.db", "etcd-cp-1-20250102T000001Z.db", "etcd-cp-2-20240101T000000Z.db", "notes"}},
-	{name: "cut off", left: []string{"etcd-cp-1-20250101T000000Z.db"}, arrange: func(t *testing.T, dir, world string) {
-		write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
-		write(t, world+"/stream", streamed(snapshot()[:1000]), 0o600)
-		write(t, world+"/curl-fails", "curl: (18) transfer closed", 0o600)
-	}, fault: "https://10.0.0.11:2379: 1000 bytes arrived, which is no whole snapshot: curl: (18) transfer closed; "},
+	}, left: []string{"NEW", "etcd-cp-1-2-20240101T000000Z.db", "etcd-cp-1-20240101.db",
+		"etcd-cp-1-20250102T000000Z.db", "etcd-cp-1-20250102T000001Z.db",
+		"etcd-cp-2-20240101T000000Z.db", "notes"}},
+	{name: "cut off", left: []string{"etcd-cp-1-20250101T000000Z.db"},
+		arrange: func(t *testing.T, dir, world string) {
+			write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
+			write(t, world+"/stream", streamed(snapshot()[:1000]), 0o600)
+			write(t, world+"/curl-fails", "curl: (18) transfer closed", 0o600)
+		}, fault: "https://10.0.0.11:2379: 1000 bytes arrived, which is no whole snapshot: curl: " +
+			"(18) transfer closed; "},
 	{name: "etcd is down", arrange: func(t *testing.T, _, world string) {
 		write(t, world+"/stream", "", 0o600)
 		write(t, world+"/curl-fails", "curl: (7) refused\n", 0o600)
-	}, fault: "https://10.0.0.11:2379: 0 bytes arrived, which is no whole snapshot: curl: (7) refused; "},
+	}, fault: "https://10.0.0.11:2379: 0 bytes arrived, which is no whole snapshot: curl: " +
+		"(7) refused; "},
 	{name: "an error instead", arrange: func(t *testing.T, _, world string) {
 		write(t, world+"/stream", `{"error":{"code":14,"message":"closed"}}`, 0o600)
 	}, fault: "https://10.0.0.11:2379: 0 bytes arrived, "},
@@ -73,10 +82,11 @@ var backupRows = []struct {
 		data[77] ^= 1
 		write(t, world+"/stream", streamed(data), 0o600)
 	}, fault: "https://10.0.0.11:2379: what arrived does not have its checksum; "},
-	{name: "no room", left: []string{"etcd-cp-1-20250101T000000Z.db"}, arrange: func(t *testing.T, dir, world string) {
-		write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
-		write(t, world+"/free", "4096 1", 0o600)
-	}, fault: "/var/backups/etcd: 4096 bytes free, twice the data is 8000; "},
+	{name: "no room", left: []string{"etcd-cp-1-20250101T000000Z.db"},
+		arrange: func(t *testing.T, dir, world string) {
+			write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
+			write(t, world+"/free", "4096 1", 0o600)
+		}, fault: "/var/backups/etcd: 4096 bytes free, twice the data is 8000; "},
 	{name: "no folder", left: nil, arrange: func(t *testing.T, dir, _ string) {
 		must(t, os.RemoveAll(dir))
 		write(t, dir, "a file", 0o600)
@@ -95,29 +105,37 @@ func TestBackup(t *testing.T) {
 				must(t, os.MkdirAll(root+"/var/lib/etcd/member/snap", 0o700))
 				write(t, root+"/var/lib/etcd/member/snap/db", strings.Repeat("x", 4000), 0o600)
 				must(t, os.MkdirAll(root+"/etc/kiln", 0o700))
-				write(t, root+"/etc/kiln/machine", "etcd_member='cp-1'\nbackup_directory='/var/backups/etcd'\nbackup_keep='3'\nbackup_url='https://10.0.0.11:2379'\n", 0o600)
+				write(t, root+"/etc/kiln/machine",
+					"etcd_member='cp-1'\nbackup_directory='/var/backups/etcd'\nbackup_keep='3'\n"+
+						"backup_url='https://10.0.0.11:2379'\n", 0o600)
 				write(t, root+"/etc/kiln/backup", templates.Backup, 0o600)
 				write(t, bin+"/curl", backupCurl, 0o755)
-				write(t, bin+"/stat", "#!/bin/sh\ncase $1 in -f) cat \"$WORLD/free\" ;; *) exec /usr/bin/stat \"$@\" ;; esac\n", 0o755)
+				write(t, bin+"/stat", "#!/bin/sh\ncase $1 in -f) cat \"$WORLD/free\" ;; "+
+					"*) exec /usr/bin/stat \"$@\" ;; esac\n", 0o755)
 				write(t, world+"/free", "4096 2000", 0o600)
 				write(t, world+"/stream", streamed(snapshot()), 0o600)
 				row.arrange(t, dir, world)
 
-				cmd := exec.Command(shell[0], append(slices.Clone(shell[1:]), root+"/etc/kiln/backup")...)
-				cmd.Env = []string{"KILN_ROOT=" + root, "WORLD=" + world, "PATH=" + bin + ":/usr/bin:/bin"}
+				cmd := exec.Command(shell[0], append(slices.Clone(shell[1:]),
+					root+"/etc/kiln/backup")...)
+				cmd.Env = []string{"KILN_ROOT=" + root, "WORLD=" + world,
+					"PATH=" + bin + ":/usr/bin:/bin"}
 				out, err := cmd.CombinedOutput()
 				if row.fault != "" {
-					if err == nil || !strings.HasPrefix(string(out), "FAULT etcd-backup "+row.fault) || strings.Count(string(out), "\n") != 1 {
+					if err == nil || !strings.HasPrefix(string(out),
+						"FAULT etcd-backup "+row.fault) || strings.Count(string(out), "\n") != 1 {
 						t.Errorf("%v\n%s\nwant one line FAULT etcd-backup %s", err, out, row.fault)
 					}
-				} else if err != nil || !strings.HasPrefix(string(out), "/var/backups/etcd/etcd-cp-1-") {
+				} else if err != nil || !strings.HasPrefix(string(out),
+					"/var/backups/etcd/etcd-cp-1-") {
 					t.Errorf("%v\n%s", err, out)
 				}
 				var left []string
 				entries, _ := os.ReadDir(dir)
 				for _, e := range entries {
 					name := e.Name()
-					if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Equal(data, snapshot()) {
+					if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil &&
+						bytes.Equal(data, snapshot()) {
 						if _, err := time.Parse("etcd-cp-1-20060102T150405Z.db", name); err != nil {
 							t.Error(err)
 						}
@@ -129,7 +147,9 @@ func TestBackup(t *testing.T) {
 				if !slices.Equal(left, row.left) {
 					t.Errorf("there are %q, want %q", left, row.left)
 				}
-				if row.fault == "" && !strings.Contains(readText(t, world+"/curl"), " -d {} --cacert "+root+"/etc/etcd/pki/ca.crt --cert "+root+"/etc/etcd/pki/server.crt ") {
+				pki := root + "/etc/etcd/pki"
+				if row.fault == "" && !strings.Contains(readText(t, world+"/curl"),
+					" -d {} --cacert "+pki+"/ca.crt --cert "+pki+"/server.crt ") {
 					t.Errorf("curl was told %s", readText(t, world+"/curl"))
 				}
 			})

@@ -23,15 +23,17 @@ import (
 	"time"
 )
 
-// credential makes a certificate and key of the CA, or a CA without one, in PEM.
+// credential returns a certificate of the CA and its key in PEM; without a CA it returns a CA.
 func credential(t *testing.T, ca *tls.Certificate, name string) (tls.Certificate, string, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
 	spec := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: ca == nil,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.ParseIP("127.0.0.1"), net.ParseIP("::1")},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: ca == nil,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.ParseIP("127.0.0.1"), net.ParseIP("::1")},
 	}
 	signer, signerKey := spec, any(key)
 	if ca != nil {
@@ -48,7 +50,8 @@ func credential(t *testing.T, ca *tls.Certificate, name string) (tls.Certificate
 	return pair, cert, private
 }
 
-// TestBootSpeaksHTTP has the real curl ask servers that, like the real ones, want certificates of their CA.
+// TestBootSpeaksHTTP: the real curl asks servers that, like the real ones, require certificates of
+// their CA.
 func TestBootSpeaksHTTP(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
@@ -66,29 +69,40 @@ func TestBootSpeaksHTTP(t *testing.T) {
 		var requests []string
 		refused := map[string]int{}
 		serve := func(listener net.Listener) *httptest.Server {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				lock.Lock()
-				defer lock.Unlock()
-				body, _ := io.ReadAll(r.Body)
-				requests = append(requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
-				switch {
-				case r.URL.Path == "/members":
-					w.Header().Set("X-Etcd-Cluster-ID", "1f")
-					fmt.Fprint(w, `[{"id":1,"peerURLs":["p"],"name":"cp-2","clientURLs":["c"]},{"id":2,"peerURLs":["o"],"name":"cp-1"}]`)
-				case r.URL.Path == "/v3/cluster/member/list":
-					fmt.Fprint(w, `{"header":{"cluster_id":"1"},"members":[{"ID":"1","name":"cp-2","peerURLs":["p"],"clientURLs":["c"]},{"ID":"2","name":"cp-1","peerURLs":["o"]}]}`)
-				case r.Method == http.MethodPatch && refused[r.URL.Path] == 0:
-					refused[r.URL.Path]++
-					w.WriteHeader(http.StatusConflict)
-					fmt.Fprint(w, `{"kind":"Status","message":"the object has been \"modified\"","reason":"Conflict","code":409}`)
-				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/kiln"):
-					w.WriteHeader(http.StatusNotFound)
-				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/cp-1"):
-					fmt.Fprint(w, `{"status":{"nodeInfo":{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
-				}
-			}))
+			s := httptest.NewUnstartedServer(http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					lock.Lock()
+					defer lock.Unlock()
+					body, _ := io.ReadAll(r.Body)
+					requests = append(requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL,
+						r.Header.Get("Content-Type"), body))
+					switch {
+					case r.URL.Path == "/members":
+						w.Header().Set("X-Etcd-Cluster-ID", "1f")
+						fmt.Fprint(w,
+							`[{"id":1,"peerURLs":["p"],"name":"cp-2","clientURLs":["c"]},`+
+								`{"id":2,"peerURLs":["o"],"name":"cp-1"}]`)
+					case r.URL.Path == "/v3/cluster/member/list":
+						fmt.Fprint(w, `{"header":{"cluster_id":"1"},"members":[{"ID":"1",`+
+							`"name":"cp-2","peerURLs":["p"],"clientURLs":["c"]},{"ID":"2",`+
+							`"name":"cp-1","peerURLs":["o"]}]}`)
+					case r.Method == http.MethodPatch && refused[r.URL.Path] == 0:
+						refused[r.URL.Path]++
+						w.WriteHeader(http.StatusConflict)
+						fmt.Fprint(w, `{"kind":"Status","message":"the object has been `+
+							`\"modified\"",`+
+							`"reason":"Conflict","code":409}`)
+					case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path,
+						"/configmaps/kiln"):
+						w.WriteHeader(http.StatusNotFound)
+					case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/cp-1"):
+						fmt.Fprint(w, `{"status":{"nodeInfo":`+
+							`{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
+					}
+				}))
 			s.Config.ErrorLog = log.New(io.Discard, "", 0)
-			s.TLS = &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+			s.TLS = &tls.Config{Certificates: []tls.Certificate{server},
+				ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
 			s.Listener.Close()
 			s.Listener = listener
 			s.StartTLS()
@@ -114,17 +128,20 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			m.at("/etc/etcd/pki/server.crt", cert)
 			m.at("/etc/etcd/pki/server.key", key)
 			m.data["steps"] = "files etcd objects node retire"
-			m.data["api"], m.data["etcd_peers"] = url, "cp-2="+url+","+url+" cp-3=https://127.0.0.1:1,https://127.0.0.1:1"
+			m.data["api"], m.data["etcd_peers"] = url,
+				"cp-2="+url+","+url+" cp-3=https://127.0.0.1:1,https://127.0.0.1:1"
 			m.data["etcd_url"] = "o"
 			m.document()
 			lock.Lock()
 			requests, refused = nil, map[string]int{}
 			lock.Unlock()
 			out := m.wantDone()
-			const object, apply = "/apis/apps/v1/namespaces/kube-system/deployments/coredns", "?fieldManager=kiln&force=true application/apply-patch+yaml "
+			const object, apply = "/apis/apps/v1/namespaces/kube-system/deployments/coredns",
+				"?fieldManager=kiln&force=true application/apply-patch+yaml "
 			want := []string{
 				"GET /members  ",
-				`POST /v3/cluster/member/list application/x-www-form-urlencoded {"linearizable":true}`,
+				`POST /v3/cluster/member/list application/x-www-form-urlencoded ` +
+					`{"linearizable":true}`,
 				"GET " + kubeSystem + "/configmaps/kiln  ", // as the kubelet
 				"GET " + kubeSystem + "/configmaps/kiln  ",
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
@@ -138,14 +155,15 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			if !strings.HasPrefix(got, strings.Join(want, "\n")) {
 				t.Errorf("%s\nwant %s", got, strings.Join(want, "\n"))
 			}
-			for _, text := range []string{"etcd: no answer: curl: (7) ", "waiting for " + object + ": HTTP 409: the object has been 'modified'\n",
+			for _, text := range []string{"etcd: no answer: curl: (7) ",
+				"waiting for " + object + ": HTTP 409: the object has been 'modified'\n",
 				"waiting for " + kubeSystem + "/secrets/token: HTTP 409\n"} {
 				if !strings.Contains(out, text) {
 					t.Errorf("no %q in\n%s", text, out)
 				}
 			}
 
-			// The endpoint is another cluster's.
+			// The endpoint belongs to another cluster.
 			m = newMachine(t, shell, "worker")
 			must(t, os.Remove(m.bin+"/curl"))
 			must(t, os.Symlink(curl, m.bin+"/curl"))

@@ -15,7 +15,7 @@ import (
 	"kiln/templates"
 )
 
-// ofPool makes the machine one of a pool, whose Node has these addresses.
+// ofPool makes the machine one of a pool. Its Node has these addresses.
 func (m *aMachine) ofPool(addresses string) {
 	m.data["node"] = ""
 	m.data["steps"] = "files machine preflight name kubelet node retire"
@@ -24,10 +24,12 @@ func (m *aMachine) ofPool(addresses string) {
 		m.data[name] = ""
 	}
 	m.data["node_address"] = addresses
-	m.check = slices.DeleteFunc(m.check, func(s string) bool { return strings.HasPrefix(s, "hostname|") })
+	m.check = slices.DeleteFunc(m.check, func(s string) bool {
+		return strings.HasPrefix(s, "hostname|")
+	})
 }
 
-// metadata is a platform's metadata service on loopback, which answers as strictly as the real one.
+// metadata is a platform's metadata service on loopback. It is as strict as the real one.
 type metadata struct {
 	*httptest.Server
 	lock     sync.Mutex
@@ -51,7 +53,8 @@ func newMetadata(t *testing.T, platform string) *metadata {
 		defer m.lock.Unlock()
 		m.requests = append(m.requests, r.Method+" "+r.URL.String())
 		refused := map[string]bool{
-			"aws":   r.Method == http.MethodGet && r.Header.Get("X-Aws-Ec2-Metadata-Token") != secret,
+			"aws": r.Method == http.MethodGet &&
+				r.Header.Get("X-Aws-Ec2-Metadata-Token") != secret,
 			"azure": r.Header.Get("Metadata") != "true" || r.Header.Get("X-Forwarded-For") != "",
 			"gcp":   r.Header.Get("Metadata-Flavor") != "Google",
 		}[platform]
@@ -61,7 +64,9 @@ func newMetadata(t *testing.T, platform string) *metadata {
 		case m.busy > 0:
 			m.busy--
 			w.WriteHeader(http.StatusServiceUnavailable)
-		case platform == "aws" && r.Method == http.MethodPut && r.URL.String() == path(source.Token) && r.Header.Get("X-Aws-Ec2-Metadata-Token-Ttl-Seconds") != "":
+		case platform == "aws" && r.Method == http.MethodPut &&
+			r.URL.String() == path(source.Token) &&
+			r.Header.Get("X-Aws-Ec2-Metadata-Token-Ttl-Seconds") != "":
 			w.WriteHeader(m.token)
 			fmt.Fprint(w, secret)
 		case refused:
@@ -77,47 +82,71 @@ func newMetadata(t *testing.T, platform string) *metadata {
 	return m
 }
 
-// asks makes the machine one of a pool that asks the service with the real curl.
+// asks makes the machine one of a pool whose hook asks the service with the real curl.
 func (m *aMachine) asks(service *metadata, platform, curl string) {
 	m.ofPool("-4")
 	source := nameSource(platform)
-	here := func(url string) string { return strings.Replace(url, "http://169.254.169.254", service.URL, 1) }
-	m.data["name_url"], m.data["name_header"], m.data["name_token"] = here(source.URL), source.Header, here(source.Token)
+	here := func(url string) string {
+		return strings.Replace(url, "http://169.254.169.254",
+			service.URL, 1)
+	}
+	m.data["name_url"], m.data["name_header"], m.data["name_token"] = here(source.URL),
+		source.Header, here(source.Token)
 	if source.Short {
 		m.data["name_short"] = "yes"
 	}
 	must(m.t, os.MkdirAll(m.bin+"/other", 0o755))
 	must(m.t, os.Symlink("../fake", m.bin+"/other/curl"))
 	must(m.t, os.Remove(m.bin+"/curl"))
-	// The service is asked with the real program, the cluster with the fake one; what is in the arguments is written down of both.
-	write(m.t, m.bin+"/curl", "#!/bin/sh\ncase $* in\n*"+service.URL+"*) echo \"$*\" >>\"$WORLD/arguments\" && exec "+curl+" \"$@\" ;;\n*) exec "+m.bin+"/other/curl \"$@\" ;;\nesac\n", 0o755)
+	// The real curl asks the service and the fake one asks the cluster. The arguments of both are
+	// recorded.
+	write(m.t, m.bin+"/curl", "#!/bin/sh\ncase $* in\n"+
+		"*"+service.URL+"*) echo \"$*\" >>\"$WORLD/arguments\" && exec "+curl+" \"$@\" ;;\n"+
+		"*) exec "+m.bin+"/other/curl \"$@\" ;;\nesac\n", 0o755)
 }
 
-// TestPoolAsksPlatform: a machine of a pool is called what its platform calls it. The real curl asks a service on loopback.
+// TestPoolAsksPlatform: a machine of a pool takes the name that its platform gives it. The real
+// curl asks a service on loopback.
 func TestPoolAsksPlatform(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("curl is not here")
 	}
-	const remedy = "; see that the metadata service is on and answers this machine; then systemctl restart kiln"
+	const remedy = "; see that the metadata service is on and answers this machine; " +
+		"then systemctl restart kiln"
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for _, row := range []struct {
 			name, platform, answer, node string
 			busy, token, status          int
 			fault                        string // of which SERVICE is the service's URL
 		}{
-			{name: "aws", platform: "aws", answer: "ip-10-0-0-11.eu-west-1.compute.internal", node: "ip-10-0-0-11.eu-west-1.compute.internal"},
-			{name: "aws with two domains", platform: "aws", answer: "ip-10-0-0-11.example.com example.org", node: "ip-10-0-0-11.example.com"},
-			{name: "aws, busy at first", platform: "aws", answer: "i-0123456789abcdef0.ec2.internal", busy: 3, node: "i-0123456789abcdef0.ec2.internal"},
+			{name: "aws", platform: "aws", answer: "ip-10-0-0-11.eu-west-1.compute.internal",
+				node: "ip-10-0-0-11.eu-west-1.compute.internal"},
+			{name: "aws with two domains", platform: "aws",
+				answer: "ip-10-0-0-11.example.com example.org", node: "ip-10-0-0-11.example.com"},
+			{name: "aws, busy at first", platform: "aws",
+				answer: "i-0123456789abcdef0.ec2.internal", busy: 3,
+				node: "i-0123456789abcdef0.ec2.internal"},
 			{name: "azure", platform: "azure", answer: "pool000007", node: "pool000007"},
 			{name: "gcp", platform: "gcp", answer: "Pool-blue-x7f2", node: "pool-blue-x7f2"},
 			{name: "openstack", platform: "openstack", answer: "blue-7.novalocal", node: "blue-7"},
-			{name: "no token", platform: "aws", token: 403, fault: "FAULT metadata SERVICE/latest/meta-data/local-hostname: HTTP 403" + remedy},
-			{name: "no such thing", platform: "gcp", status: 404, fault: "FAULT metadata SERVICE/computeMetadata/v1/instance/name: HTTP 404" + remedy},
-			{name: "always busy", platform: "azure", busy: 1000, fault: "FAULT metadata SERVICE/metadata/instance/compute/osProfile/computerName?api-version=2021-02-01&format=text: HTTP 503" + remedy},
-			{name: "a page", platform: "openstack", answer: "<html><body>Log in</body></html>", fault: "FAULT node-name SERVICE/latest/meta-data/local-hostname: it is called '<html><body>log'; "},
-			{name: "nothing", platform: "openstack", fault: "FAULT node-name SERVICE/latest/meta-data/local-hostname: it is called ''; "},
-			{name: "what no Node can be called", platform: "azure", answer: "my_pool7", fault: "FAULT node-name SERVICE/metadata/instance/compute/osProfile/computerName?api-version=2021-02-01&format=text: it is called 'my_pool7'; "},
+			{name: "no token", platform: "aws", token: 403,
+				fault: "FAULT metadata SERVICE/latest/meta-data/local-hostname: HTTP 403" + remedy},
+			{name: "no such thing", platform: "gcp", status: 404,
+				fault: "FAULT metadata SERVICE/computeMetadata/v1/instance/name: HTTP 404" +
+					remedy},
+			{name: "always busy", platform: "azure", busy: 1000,
+				fault: "FAULT metadata SERVICE/metadata/instance/compute/osProfile/computerName" +
+					"?api-version=2021-02-01&format=text: HTTP 503" + remedy},
+			{name: "a page", platform: "openstack", answer: "<html><body>Log in</body></html>",
+				fault: "FAULT node-name SERVICE/latest/meta-data/local-hostname: " +
+					"it is called '<html><body>log'; "},
+			{name: "nothing", platform: "openstack",
+				fault: "FAULT node-name SERVICE/latest/meta-data/local-hostname: " +
+					"it is called ''; "},
+			{name: "what no Node can be called", platform: "azure", answer: "my_pool7",
+				fault: "FAULT node-name SERVICE/metadata/instance/compute/osProfile/computerName" +
+					"?api-version=2021-02-01&format=text: it is called 'my_pool7'; "},
 		} {
 			t.Run(row.name, func(t *testing.T) {
 				service := newMetadata(t, row.platform)
@@ -139,15 +168,19 @@ func TestPoolAsksPlatform(t *testing.T) {
 					m.wantFaults(strings.ReplaceAll(row.fault, "SERVICE", service.URL))
 				} else {
 					m.wantDone()
-					if got := m.read(m.root+"/var/lib/kiln/name") + m.read(m.root+"/var/lib/kiln/node-ip") + m.status().Node; got != row.node+"\nNODE_IP=10.0.0.11\n"+row.node {
+					if got := m.read(m.root+"/var/lib/kiln/name") +
+						m.read(m.root+"/var/lib/kiln/node-ip") +
+						m.status().Node; got != row.node+"\nNODE_IP=10.0.0.11\n"+row.node {
 						t.Errorf("name, address and status: %q", got)
 					}
-					if whole && !strings.Contains(m.read(m.world+"/curl"), "/api/v1/nodes/"+row.node+"\n") {
+					if whole && !strings.Contains(m.read(m.world+"/curl"),
+						"/api/v1/nodes/"+row.node+"\n") {
 						t.Error("looks for another Node", m.read(m.world+"/curl"))
 					}
 				}
 				arguments := m.read(m.world + "/arguments")
-				if strings.Contains(arguments, secret) || !strings.Contains(arguments, "--noproxy *") {
+				if strings.Contains(arguments, secret) ||
+					!strings.Contains(arguments, "--noproxy *") {
 					t.Error("the token is among the arguments, or a proxy is asked", arguments)
 				}
 				if m.read(m.root+"/run/kiln/header") != "" {
@@ -156,23 +189,26 @@ func TestPoolAsksPlatform(t *testing.T) {
 			})
 		}
 
-		// Nobody answers.
+		// No service answers.
 		service := newMetadata(t, "gcp")
 		m := newMachine(t, shell, "worker")
 		m.asks(service, "gcp", curl)
 		m.data["steps"] = "files name"
 		service.Close()
 		m.document()
-		m.wantFaults("FAULT metadata " + service.URL + "/computeMetadata/v1/instance/name: curl: (7) ")
+		m.wantFaults("FAULT metadata " + service.URL +
+			"/computeMetadata/v1/instance/name: curl: (7) ")
 	})
 }
 
-// TestPoolTakesHostName: a machine of a pool is called as the system is, once it has a name, and keeps it.
+// TestPoolTakesHostName: a machine of a pool takes the system's host name, once there is one, and
+// keeps it.
 func TestPoolTakesHostName(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		long := strings.Repeat("a", 63)
 		for name, want := range map[string]string{
-			"blue-7": "blue-7", "Blue-7.Example.COM": "blue-7.example.com", "7": "", "10.0.0.7": "", "a_b": "", "-a": "", "a-": "", "a.-b": "", "a..b": "",
+			"blue-7": "blue-7", "Blue-7.Example.COM": "blue-7.example.com", "7": "", "10.0.0.7": "",
+			"a_b": "", "-a": "", "a-": "", "a.-b": "", "a..b": "",
 			long: long, long + "a": "", "7a": "7a", "$(reboot)": "", "localhosts": "localhosts",
 		} {
 			m := newMachine(t, shell, "worker")
@@ -181,7 +217,8 @@ func TestPoolTakesHostName(t *testing.T) {
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
 			if want == "" {
-				m.wantFaults("FAULT node-name /proc/sys/kernel/hostname: it is called '" + strings.ToLower(name) + "'; give the machine a name of ")
+				m.wantFaults("FAULT node-name /proc/sys/kernel/hostname: it is called '" +
+					strings.ToLower(name) + "'; give the machine a name of ")
 				continue
 			}
 			m.wantDone()
@@ -190,23 +227,25 @@ func TestPoolTakesHostName(t *testing.T) {
 			}
 		}
 
-		// Localhost is waited for: a network may still bring a name.
+		// The hook waits while the name is localhost: a network may still bring a name.
 		for _, name := range []string{"localhost", "localhost.localdomain", "(none)"} {
 			m := newMachine(t, shell, "worker")
 			m.ofPool("-4")
 			m.data["steps"] = "files name"
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
-			out := m.wantFaults("FAULT node-name /proc/sys/kernel/hostname: it is called '" + name + "'; ")
-			if !strings.Contains(out, "name: waiting for the name of this machine: it is called '"+name+"'\n") {
+			out := m.wantFaults("FAULT node-name /proc/sys/kernel/hostname: it is called '" + name +
+				"'; ")
+			if !strings.Contains(out,
+				"name: waiting for the name of this machine: it is called '"+name+"'\n") {
 				t.Error(out)
 			}
 			m.at("/proc/sys/kernel/hostname", "late\n")
 			m.wantDone()
 		}
 
-		// Killed after the name was found, with another name from DHCP: it goes on with the first one. The kubelet's unit gives it back at
-		// every boot.
+		// It is killed after the name was found, and DHCP brings another name: it goes on with the
+		// first name. The kubelet's unit sets that name at every boot.
 		m := newMachine(t, shell, "worker")
 		m.ofPool("-4")
 		m.know("hostname", "first\n")
@@ -216,28 +255,39 @@ func TestPoolTakesHostName(t *testing.T) {
 		must(t, os.Remove(m.world+"/no-kubelet"))
 		m.at("/proc/sys/kernel/hostname", "second\n")
 		m.wantDone()
-		if asked := m.read(m.world + "/curl"); !strings.Contains(asked, "/nodes/first") || strings.Contains(asked, "second") {
+		if asked := m.read(m.world + "/curl"); !strings.Contains(asked, "/nodes/first") ||
+			strings.Contains(asked, "second") {
 			t.Error(asked)
 		}
 		m.at("/proc/sys/kernel/hostname", "third\n")
 		m.know("route-4", "192.0.2.1 via 10.0.0.1 dev eth0 src 10.0.0.99 uid 0 \\    cache\n")
-		if out, code := m.start("kubelet"); code != 0 || m.read(m.root+"/proc/sys/kernel/hostname") != "first\n" || m.read(m.root+"/var/lib/kiln/node-ip") != "NODE_IP=10.0.0.99\n" {
-			t.Error(code, out, m.read(m.root+"/proc/sys/kernel/hostname"), m.read(m.root+"/var/lib/kiln/node-ip"))
+		if out, code := m.start("kubelet"); code != 0 ||
+			m.read(m.root+"/proc/sys/kernel/hostname") != "first\n" ||
+			m.read(m.root+"/var/lib/kiln/node-ip") != "NODE_IP=10.0.0.99\n" {
+			t.Error(code, out, m.read(m.root+"/proc/sys/kernel/hostname"),
+				m.read(m.root+"/var/lib/kiln/node-ip"))
 		}
 		must(t, os.Remove(m.world+"/route-4"))
-		if out, code := m.start("kubelet"); code != 1 || !strings.Contains(out, "no address for the kubelet: none by ip -4: RTNETLINK answers: Network is unreachable") {
+		if out, code := m.start("kubelet"); code != 1 ||
+			!strings.Contains(out, "no address for the kubelet: none by ip -4: "+
+				"RTNETLINK answers: Network is unreachable") {
 			t.Error(code, out)
 		}
 	})
 }
 
-// TestPoolFindsAddress: the Node's address is the one that packets leave from by default, or the first where the configuration says.
+// TestPoolFindsAddress: the Node's address is the source address of the default route, or the first
+// address that the configuration selects.
 func TestPoolFindsAddress(t *testing.T) {
 	const (
-		tentative = "2: eth0    inet6 fd00::11/64 scope global tentative \\       valid_lft forever\n"
-		old       = "2: eth0    inet6 fd00::10/64 scope global deprecated dynamic mngtmpaddr \\       valid_lft 1sec\n"
-		six       = "2: eth0    inet6 fd00::12/64 scope global dynamic \\       valid_lft forever\n"
-		two       = "3: eth1    inet 10.8.0.7/24 brd 10.8.0.255 scope global eth1\\       valid_lft forever\n3: eth1    inet 10.8.0.8/24 scope global secondary eth1\\       valid_lft forever\n"
+		tentative = "2: eth0    inet6 fd00::11/64 scope global tentative \\       valid_lft " +
+			"forever\n"
+		old = "2: eth0    inet6 fd00::10/64 scope global deprecated dynamic mngtmpaddr \\  " +
+			"     valid_lft 1sec\n"
+		six = "2: eth0    inet6 fd00::12/64 scope global dynamic \\       valid_lft forever\n"
+		two = "3: eth1    inet 10.8.0.7/24 brd 10.8.0.255 scope global eth1\\       " +
+			"valid_lft forever\n3: eth1    inet 10.8.0.8/24 scope global secondary eth1\\       " +
+			"valid_lft forever\n"
 	)
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for _, row := range []struct {
@@ -248,12 +298,21 @@ func TestPoolFindsAddress(t *testing.T) {
 			fault     string
 		}{
 			{addresses: "-4", want: "10.0.0.11"},
-			{addresses: "-4 -6", world: map[string]string{"route-6": "2001:db8::1 from :: via fe80::1 dev eth0 proto ra src fd00::5 metric 100 pref medium"}, want: "10.0.0.11,fd00::5"},
-			{addresses: "-6,dev,eth0 -4", world: map[string]string{"global-6": tentative + old + six}, want: "fd00::12,10.0.0.11", asked: "-o -6 address show scope global dev eth0\n"},
-			{addresses: "-4,dev,eth1,to,10.8.0.0/24", world: map[string]string{"global-4": two}, want: "10.8.0.7", asked: "-o -4 address show scope global dev eth1 to 10.8.0.0/24\n"},
-			{addresses: "-4,to,10.9.0.0/24", world: map[string]string{"global-4": ""}, fault: "FAULT node-address -4,to,10.9.0.0/24: none by ip -4,to,10.9.0.0/24: "},
-			{addresses: "-4 -6", fault: "FAULT node-address -4 -6: none by ip -6: RTNETLINK answers: Network is unreachable; "},
-			{addresses: "-6,dev,eth0", world: map[string]string{"global-6": tentative}, fault: "FAULT node-address -6,dev,eth0: none by ip -6,dev,eth0: 2: eth0 "},
+			{addresses: "-4 -6", world: map[string]string{
+				"route-6": "2001:db8::1 from :: via fe80::1 dev eth0 proto ra src fd00::5 metric " +
+					"100 pref medium"}, want: "10.0.0.11,fd00::5"},
+			{addresses: "-6,dev,eth0 -4", world: map[string]string{"global-6": tentative + old +
+				six}, want: "fd00::12,10.0.0.11", asked: "-o -6 address show scope global dev " +
+				"eth0\n"},
+			{addresses: "-4,dev,eth1,to,10.8.0.0/24", world: map[string]string{"global-4": two},
+				want:  "10.8.0.7",
+				asked: "-o -4 address show scope global dev eth1 to 10.8.0.0/24\n"},
+			{addresses: "-4,to,10.9.0.0/24", world: map[string]string{"global-4": ""},
+				fault: "FAULT node-address -4,to,10.9.0.0/24: none by ip -4,to,10.9.0.0/24: "},
+			{addresses: "-4 -6", fault: "FAULT node-address -4 -6: none by ip -6: " +
+				"RTNETLINK answers: Network is unreachable; "},
+			{addresses: "-6,dev,eth0", world: map[string]string{"global-6": tentative},
+				fault: "FAULT node-address -6,dev,eth0: none by ip -6,dev,eth0: 2: eth0 "},
 		} {
 			m := newMachine(t, shell, "worker")
 			m.ofPool(row.addresses)
@@ -267,27 +326,33 @@ func TestPoolFindsAddress(t *testing.T) {
 				m.wantFaults(row.fault)
 				continue
 			}
-			if out := m.wantDone(); !strings.Contains(out, "name: it is blue-7, at "+row.want+"\n") {
+			if out := m.wantDone(); !strings.Contains(out,
+				"name: it is blue-7, at "+row.want+"\n") {
 				t.Error(out)
 			}
-			if got := m.read(m.root + "/var/lib/kiln/node-ip"); got != "NODE_IP="+row.want+"\n" || m.read(m.world+"/ip") != row.asked {
+			if got := m.read(m.root + "/var/lib/kiln/node-ip"); got != "NODE_IP="+row.want+"\n" ||
+				m.read(m.world+"/ip") != row.asked {
 				t.Errorf("%s: %q, asked %q", row.addresses, got, m.read(m.world+"/ip"))
 			}
 		}
 	})
 }
 
-// TestPoolAlone: named machines carry nothing of it.
+// TestPoolAlone: named machines get no function of pools.
 func TestPoolAlone(t *testing.T) {
 	t.Parallel()
-	text := templates.Steps(strings.Fields("pre-boot machine preflight restore others etcd kubelet member control-plane objects node role ready post-boot retire"), templates.CheckKinds())
-	for _, name := range []string{"step_name", "christened", "platform_told", "located", "remembered"} {
+	text := templates.Steps(strings.Fields("pre-boot machine preflight restore others etcd "+
+		"kubelet member control-plane objects node role ready post-boot retire"),
+		templates.CheckKinds())
+	for _, name := range []string{"step_name", "christened", "platform_told", "located",
+		"remembered"} {
 		if strings.Contains(text, name) {
 			t.Error(name)
 		}
 	}
 	drop := templates.PoolKubeletDropIn("kubelet", "--v=$2")
-	if want := "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\nExecStart=\nExecStart=kubelet \\\n  --v=$$2 \\\n  --node-ip=${NODE_IP}\n"; drop != want {
+	if want := "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\nExecStart=\nExecStart=kubelet " +
+		"\\\n  --v=$$2 \\\n  --node-ip=${NODE_IP}\n"; drop != want {
 		t.Errorf("%q", drop)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// restores makes the machine the one that has the snapshot.
+// restores makes the machine the member that restores the snapshot.
 func (m *aMachine) restores() {
 	m.data["steps"] = strings.Replace(m.data["steps"], " etcd ", " restore etcd ", 1)
 	m.data["etcd_cluster"] += "-2"
@@ -18,7 +18,7 @@ func (m *aMachine) restores() {
 	must(m.t, os.Symlink("fake", m.bin+"/ctr"))
 }
 
-// follows makes it one of the others.
+// follows makes the machine one of the other members.
 func (m *aMachine) follows() {
 	m.data["steps"] = strings.Replace(m.data["steps"], " etcd ", " others etcd ", 1)
 	m.data["etcd_cluster"] += "-2"
@@ -27,14 +27,19 @@ func (m *aMachine) follows() {
 
 const (
 	restoredOwner = "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11-2 cp-1\n"
-	restoring     = "-n k8s.io run --rm --mount type=bind,src=ROOT/var/lib/etcd,dst=ROOT/var/lib/etcd,options=rbind:rw " +
-		"--mount type=bind,src=ROOT/var/backups/etcd,dst=ROOT/var/backups/etcd,options=rbind:ro registry.k8s.io/etcd:3.6.8-0 kiln-restore " +
-		"etcdutl snapshot restore ROOT/var/backups/etcd/a.db --data-dir ROOT/var/lib/etcd/restore --name cp-1 " +
-		"--initial-cluster cp-1=https://10.0.0.11:2380 --initial-advertise-peer-urls https://10.0.0.11:2380 " +
-		"--initial-cluster-token kiln/0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11-2 --bump-revision 1000000000 --mark-compacted\n"
+	restoring     = "-n k8s.io run --rm --mount " +
+		"type=bind,src=ROOT/var/lib/etcd,dst=ROOT/var/lib/etcd,options=rbind:rw " +
+		"--mount type=bind,src=ROOT/var/backups/etcd,dst=ROOT/var/backups/etcd,options=rbind:ro " +
+		"registry.k8s.io/etcd:3.6.8-0 kiln-restore " +
+		"etcdutl snapshot restore ROOT/var/backups/etcd/a.db --data-dir " +
+		"ROOT/var/lib/etcd/restore --name cp-1 " +
+		"--initial-cluster cp-1=https://10.0.0.11:2380 --initial-advertise-peer-urls " +
+		"https://10.0.0.11:2380 " +
+		"--initial-cluster-token kiln/0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11-2 --bump-revision " +
+		"1000000000 --mark-compacted\n"
 )
 
-// restoreRows: a machine of a cluster that is brought back from a snapshot, and what becomes of it.
+// restoreRows has a row for each state of a machine while its cluster is restored from a snapshot.
 var restoreRows = []struct {
 	name    string
 	arrange func(m *aMachine)
@@ -43,27 +48,31 @@ var restoreRows = []struct {
 	start   string   // what etcd is started with
 	fault   string   // instead
 }{
-	{name: "restored", start: asRendered, owner: restoredOwner, ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) { m.restores() }},
-	{name: "cut off while it was restored", start: asRendered, owner: restoredOwner, ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) {
-		m.restores()
-		m.at("/var/lib/etcd/restore/member/snap/db", "half")
-		m.at("/var/lib/etcd/kiln", restoredOwner)
-	}},
+	{name: "restored", start: asRendered, owner: restoredOwner,
+		ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) { m.restores() }},
+	{name: "cut off while it was restored", start: asRendered, owner: restoredOwner,
+		ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) {
+			m.restores()
+			m.at("/var/lib/etcd/restore/member/snap/db", "half")
+			m.at("/var/lib/etcd/kiln", restoredOwner)
+		}},
 	{name: "restored already", start: asRendered, owner: restoredOwner, arrange: func(m *aMachine) {
 		m.restores()
 		m.hasData(restoredOwner)
 	}},
-	{name: "restored, and replaced after that", start: asJoined, owner: restoredOwner, arrange: func(m *aMachine) {
-		m.restores()
-		m.peersKnow(addedIdle, known2, known3)
-		m.lists(1, listed2, listed3, listedAdded)
-		m.lists(9, listed2, listed3, listedNew)
-	}},
-	{name: "the image is pulled", start: asRendered, owner: restoredOwner, ctr: []string{"images pull", "containers rm", "run"}, arrange: func(m *aMachine) {
-		m.restores()
-		m.know("images", "another\n")
-		m.know("can-pull", "")
-	}},
+	{name: "restored, and replaced after that", start: asJoined, owner: restoredOwner,
+		arrange: func(m *aMachine) {
+			m.restores()
+			m.peersKnow(addedIdle, known2, known3)
+			m.lists(1, listed2, listed3, listedAdded)
+			m.lists(9, listed2, listed3, listedNew)
+		}},
+	{name: "the image is pulled", start: asRendered, owner: restoredOwner,
+		ctr: []string{"images pull", "containers rm", "run"}, arrange: func(m *aMachine) {
+			m.restores()
+			m.know("images", "another\n")
+			m.know("can-pull", "")
+		}},
 	{name: "no image", ctr: []string{"images pull"}, arrange: func(m *aMachine) {
 		m.restores()
 		m.know("images", "another\n")
@@ -79,20 +88,24 @@ var restoreRows = []struct {
 	{name: "too late", arrange: func(m *aMachine) {
 		m.restores()
 		m.know("clock", "1800600001\n")
-	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, and no other member answers; "},
+	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, " +
+		"and no other member answers; "},
 	{name: "the data is from before the restore", arrange: func(m *aMachine) {
 		m.restores()
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1\n")
-	}, fault: "etcd-foreign /var/lib/etcd: its data is of: 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1; "},
+	}, fault: "etcd-foreign /var/lib/etcd: its data is of: 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 " +
+		"cp-1; "},
 
-	{name: "another one is restored first", start: asJoined, owner: restoredOwner, arrange: func(m *aMachine) {
-		m.follows()
-		m.rule("GET", "*:2380/members", 9, 0, 7, "")
-		m.peersKnow(addedIdle, known2)
-		m.lists(1, listed2, listed3, listedAdded)
-		m.lists(9, listed2, listed3, listedNew)
-	}},
-	{name: "nobody is restored", arrange: func(m *aMachine) { m.follows() }, fault: "etcd-nobody /var/lib/etcd: empty, and no other member answers; "},
+	{name: "another one is restored first", start: asJoined, owner: restoredOwner,
+		arrange: func(m *aMachine) {
+			m.follows()
+			m.rule("GET", "*:2380/members", 9, 0, 7, "")
+			m.peersKnow(addedIdle, known2)
+			m.lists(1, listed2, listed3, listedAdded)
+			m.lists(9, listed2, listed3, listedNew)
+		}},
+	{name: "nobody is restored", arrange: func(m *aMachine) { m.follows() },
+		fault: "etcd-nobody /var/lib/etcd: empty, and no other member answers; "},
 	{name: "there is nobody else", arrange: func(m *aMachine) {
 		m.follows()
 		m.data["etcd_peers"] = ""
@@ -112,12 +125,14 @@ var restoreRows = []struct {
 		m.follows()
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1\n")
 		m.peersKnow(known2)
-	}, fault: "etcd-foreign /var/lib/etcd: its data is of: 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1; "},
+	}, fault: "etcd-foreign /var/lib/etcd: its data is of: 0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 " +
+		"cp-1; "},
 	{name: "the one with the data goes away again", arrange: func(m *aMachine) {
 		m.follows()
 		m.rule("GET", "*:2380/members", 1, 200, 0, "["+known2+"]")
 		m.rule("GET", "*:2380/members", 99, 0, 7, "")
-	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800000000, after 0, and no other member answers; "},
+	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800000000, after 0, " +
+		"and no other member answers; "},
 }
 
 func TestRestore(t *testing.T) {
@@ -138,7 +153,8 @@ func TestRestore(t *testing.T) {
 				} else {
 					m.wantDone()
 					manifest := m.read(m.root + "/etc/kubernetes/manifests/etcd.yaml")
-					if want := "    - --initial-cluster=" + row.start + "    - --initial-cluster-token=t\n"; manifest != want {
+					if want := "    - --initial-cluster=" + row.start +
+						"    - --initial-cluster-token=t\n"; manifest != want {
 						t.Errorf("etcd starts with\n%s\nwant\n%s", manifest, want)
 					}
 					if owner := m.read(m.root + "/var/lib/etcd/kiln"); owner != row.owner {
@@ -153,10 +169,12 @@ func TestRestore(t *testing.T) {
 					t.Errorf("containerd was told %q, want %q", told, row.ctr)
 				}
 				if slices.Contains(row.ctr, "run") {
-					if ran := strings.ReplaceAll(m.read(m.world+"/ctr-run"), m.root, "ROOT"); ran != restoring {
+					if ran := strings.ReplaceAll(m.read(m.world+"/ctr-run"), m.root,
+						"ROOT"); ran != restoring {
 						t.Errorf("it restored with\n%s\nwant\n%s", ran, restoring)
 					}
-					if data := m.read(m.root + "/var/lib/etcd/member/snap/db"); row.fault == "" && data != "whole\n" {
+					if data := m.read(m.root + "/var/lib/etcd/member/snap/db"); row.fault == "" &&
+						data != "whole\n" {
 						t.Errorf("the data is %q", data)
 					}
 				}

@@ -13,7 +13,8 @@ import (
 	"kiln/templates"
 )
 
-// fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. Routes via 10.0.0.99 fail.
+// fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. Routes
+// via 10.0.0.99 fail.
 const fakeNet = `#!/bin/sh
 me=${0##*/}
 echo "$*" >>"$WORLD/$me"
@@ -67,7 +68,9 @@ type router struct {
 	path        string
 }
 
-func newRouter(t *testing.T, shell []string, routes, masquerade string, commands ...string) *router {
+func newRouter(
+	t *testing.T, shell []string, routes, masquerade string, commands ...string,
+) *router {
 	t.Helper()
 	dir := t.TempDir()
 	r := &router{t: t, shell: shell, root: dir + "/r", world: dir + "/w", path: dir + "/b"}
@@ -96,7 +99,8 @@ func (r *router) run(arguments ...string) string {
 	r.t.Helper()
 	shell, err := exec.LookPath(r.shell[0])
 	must(r.t, err)
-	cmd := exec.Command(shell, append(slices.Concat(r.shell[1:], []string{r.root + templates.RoutesPath}), arguments...)...)
+	cmd := exec.Command(shell, append(slices.Concat(r.shell[1:],
+		[]string{r.root + templates.RoutesPath}), arguments...)...)
 	cmd.Env = []string{"PATH=" + r.path, "KILN_ROOT=" + r.root, "WORLD=" + r.world}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -119,18 +123,24 @@ func TestRoutes(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for _, row := range []struct{ name, data, want string }{
 			{"one", "10.244.5.0/24 10.0.0.21 1\n", "route replace 10.244.5.0/24 via 10.0.0.21\n"},
-			{"over bytes", "10.244.254.0/24 10.0.0.254 3\n", "route replace 10.244.254.0/24 via 10.0.0.254\n" +
-				"route replace 10.244.255.0/24 via 10.0.0.255\nroute replace 10.245.0.0/24 via 10.0.1.0\n"},
-			{"size", "10.244.0.128/26 192.168.255.255 2\n", "route replace 10.244.0.128/26 via 192.168.255.255\n" +
-				"route replace 10.244.0.192/26 via 192.169.0.0\n"},
-			{"high", "223.255.254.0/24 223.255.255.1 2\n", "route replace 223.255.254.0/24 via 223.255.255.1\n" +
-				"route replace 223.255.255.0/24 via 223.255.255.2\n"},
+			{"over bytes", "10.244.254.0/24 10.0.0.254 3\n",
+				"route replace 10.244.254.0/24 via 10.0.0.254\n" +
+					"route replace 10.244.255.0/24 via 10.0.0.255\n" +
+					"route replace 10.245.0.0/24 via 10.0.1.0\n"},
+			{"size", "10.244.0.128/26 192.168.255.255 2\n",
+				"route replace 10.244.0.128/26 via 192.168.255.255\n" +
+					"route replace 10.244.0.192/26 via 192.169.0.0\n"},
+			{"high", "223.255.254.0/24 223.255.255.1 2\n",
+				"route replace 223.255.254.0/24 via 223.255.255.1\n" +
+					"route replace 223.255.255.0/24 via 223.255.255.2\n"},
 			{"IPv6", "fd00:10:244:5::/64 fd00::21 1\n10.244.5.0/24 10.0.0.21 1\n",
-				"route replace fd00:10:244:5::/64 via fd00::21\nroute replace 10.244.5.0/24 via 10.0.0.21\n"},
+				"route replace fd00:10:244:5::/64 via fd00::21\nroute replace 10.244.5.0/24 via " +
+					"10.0.0.21\n"},
 			{"none", "", ""},
 		} {
 			r := newRouter(t, shell, row.data, "", "ip")
-			if out := r.run("once"); out != "keeping the network of pods\n" || r.read("routes") != row.want {
+			if out := r.run("once"); out != "keeping the network of pods\n" ||
+				r.read("routes") != row.want {
 				t.Errorf("%s: %s%s\nwant %s", row.name, out, r.read("routes"), row.want)
 			}
 		}
@@ -142,9 +152,11 @@ func TestRoutesSayWhatFails(t *testing.T) {
 		r := newRouter(t, shell, "10.244.5.0/24 10.0.0.98 2\n10.244.9.0/24 10.0.0.99 1\n", "", "ip")
 		write(t, r.world+"/again", "", 0o600)
 		out := r.run()
-		want := "routes that cannot be set: 2 ; route replace 10.244.6.0/24 via 10.0.0.99: Error: Nexthop has invalid gateway.; " +
+		want := "routes that cannot be set: 2 ; route replace 10.244.6.0/24 via 10.0.0.99: " +
+			"Error: Nexthop has invalid gateway.; " +
 			"route replace 10.244.9.0/24 via 10.0.0.99: Error: Nexthop has invalid gateway.\n"
-		if strings.Count(out, want) != 1 || strings.Count(r.read("ip"), "-force -batch ") != 2 || !strings.Contains(r.read("sleep"), "5\n5\n") {
+		if strings.Count(out, want) != 1 || strings.Count(r.read("ip"), "-force -batch ") != 2 ||
+			!strings.Contains(r.read("sleep"), "5\n5\n") {
 			t.Errorf("%s%s\nwant once %s", out, r.read("ip"), want)
 		}
 	})
@@ -156,21 +168,28 @@ func TestMasquerade(t *testing.T) {
 		r := newRouter(t, shell, "", data, "ip", "nft", "iptables", "ip6tables")
 		write(t, r.world+"/again", "", 0o600)
 		out := r.run()
-		want := "table inet kiln\ndelete table inet kiln\ntable inet kiln {\nchain postrouting {\n" +
+		want := "table inet kiln\ndelete table inet kiln\ntable inet kiln {\n" +
+			"chain postrouting {\n" +
 			"type nat hook postrouting priority 100; policy accept;\n" +
 			"ip saddr 10.244.5.0/24 ip daddr != 10.244.0.0/16 masquerade\n" +
 			"ip6 saddr fd00:10:244:5::/64 ip6 daddr != fd00:10:244::/48 masquerade\n}\n}\n"
-		if got := r.read("rules"); got != want || r.read("iptables") != "" || strings.Contains(out, "cannot") {
+		if got := r.read("rules"); got != want || r.read("iptables") != "" ||
+			strings.Contains(out, "cannot") {
 			t.Errorf("nft: %s%s\nwant %s", out, got, want)
 		}
 
 		r = newRouter(t, shell, "", data, "ip", "iptables", "ip6tables")
 		write(t, r.world+"/again", "", 0o600)
 		out = r.run()
-		want = "-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n" +
-			"-w -t nat -A POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n" +
-			"-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment kiln -j MASQUERADE\n"
-		if got := r.read("iptables"); got != want || !strings.Contains(r.read("ip6tables"), "-A POSTROUTING -s fd00:10:244:5::/64 ! -d fd00:10:244::/48") {
+		want = "-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment " +
+			"--comment kiln -j MASQUERADE\n" +
+			"-w -t nat -A POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment " +
+			"kiln -j MASQUERADE\n" +
+			"-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment --comment " +
+			"kiln -j MASQUERADE\n"
+		if got := r.read("iptables"); got != want ||
+			!strings.Contains(r.read("ip6tables"), "-A POSTROUTING -s fd00:10:244:5::/64 ! -d "+
+				"fd00:10:244::/48") {
 			t.Errorf("iptables: %s%s\nwant %s", out, got, want)
 		}
 
@@ -187,19 +206,25 @@ func TestMasquerade(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		r := newRouter(t, shell, "", "", "ip")
-		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 fd00:10:244::/48 fd00:ec2::254 80\n", 0o600)
+		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 "+
+			"fd00:10:244::/48 fd00:ec2::254 80\n", 0o600)
 		write(t, r.world+"/again", "", 0o600)
 		out := r.run()
-		want := "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 priority 100 prohibit\n" +
-			"-6 rule add from fd00:10:244::/48 to fd00:ec2::254 ipproto tcp dport 80 priority 100 prohibit\n"
-		if got := r.read("set"); got != want || r.read("ip") != want+want || strings.Contains(out, "metadata") {
+		want := "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
+			"priority 100 prohibit\n" +
+			"-6 rule add from fd00:10:244::/48 to fd00:ec2::254 ipproto tcp dport 80 priority " +
+			"100 prohibit\n"
+		if got := r.read("set"); got != want || r.read("ip") != want+want ||
+			strings.Contains(out, "metadata") {
 			t.Errorf("%s%s\nwant %s", out, got, want)
 		}
 
 		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.42.42 54-65534\n", 0o600)
 		write(t, r.world+"/again", "", 0o600)
-		want = "pods can reach the metadata service: 169.254.42.42: RTNETLINK answers: Operation not supported\n"
-		if out := r.run(); strings.Count(out, want) != 1 || !strings.Contains(r.read("sleep"), "5\n5\n") {
+		want = "pods can reach the metadata service: 169.254.42.42: RTNETLINK answers: " +
+			"Operation not supported\n"
+		if out := r.run(); strings.Count(out, want) != 1 ||
+			!strings.Contains(r.read("sleep"), "5\n5\n") {
 			t.Errorf("%s\nwant once %s", out, want)
 		}
 	})

@@ -11,16 +11,18 @@ import (
 
 const kubeletCurrent = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
-// TestBootRetiresAgain: what was removed at the end of the first boot stays away. cloud-init may run again and write it once
-// more, and makes copies of the whole document at every boot.
+// TestBootRetiresAgain: what was removed at the end of the first boot stays away. cloud-init may
+// run again and write it once more, and makes copies of the whole document at every boot.
 func TestBootRetiresAgain(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["retire"] += " /var/lib/kiln/body /var/lib/cloud/instances/*/user-data.txt*"
-		copies := []string{"/var/lib/kiln/body", "/var/lib/cloud/instances/iid-1/user-data.txt", "/var/lib/cloud/instances/iid-2/user-data.txt.i"}
+		copies := []string{"/var/lib/kiln/body", "/var/lib/cloud/instances/iid-1/user-data.txt",
+			"/var/lib/cloud/instances/iid-2/user-data.txt.i"}
 		const kept = "/var/lib/cloud/instances/iid-1/sem"
 		again := func() {
-			for _, path := range append(copies, "/etc/kubernetes/pki/install.crt", "/etc/kubernetes/pki/install.key", kept) {
+			for _, path := range append(copies, "/etc/kubernetes/pki/install.crt",
+				"/etc/kubernetes/pki/install.key", kept) {
 				m.at(path, secret)
 			}
 		}
@@ -28,7 +30,8 @@ func TestBootRetiresAgain(t *testing.T) {
 		m.document()
 		for _, when := range []string{"first boot", "second run of cloud-init"} {
 			m.wantDone()
-			for _, path := range append(copies, "/etc/kubernetes/pki/install.crt", "/etc/kubernetes/pki/install.key") {
+			for _, path := range append(copies, "/etc/kubernetes/pki/install.crt",
+				"/etc/kubernetes/pki/install.key") {
 				if _, err := os.Lstat(m.root + path); err == nil {
 					t.Errorf("%s: %s is still there", when, path)
 				}
@@ -41,7 +44,8 @@ func TestBootRetiresAgain(t *testing.T) {
 	})
 }
 
-// TestBootLetsCloudInitFinish: cloud-init reads its copies of the document until its last stage is over, so they are removed after it.
+// TestBootLetsCloudInitFinish: cloud-init reads its copies of the document until its last stage is
+// over, so they are removed after it.
 func TestBootLetsCloudInitFinish(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
@@ -61,7 +65,8 @@ echo "$((${up%%.*} + $1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 `, 0o755)
 		m.document()
 		m.wantDone()
-		if n := strings.Count(m.read(m.world+"/slept"), "\n"); n != 5 || m.read(m.world+"/early") != "" {
+		if n := strings.Count(m.read(m.world+"/slept"), "\n"); n != 5 ||
+			m.read(m.world+"/early") != "" {
 			t.Errorf("it waited %d times", n)
 		}
 		if _, err := os.Lstat(m.root + "/var/lib/cloud/instances/iid-1/obj.pkl"); err == nil {
@@ -79,7 +84,8 @@ echo "$((${up%%.*} + $1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 	})
 }
 
-// TestBootRefusesOtherDocument: the kubelet does not start with what another document wrote, whoever starts it.
+// TestBootRefusesOtherDocument: the kubelet does not start with what another document wrote,
+// whoever starts it.
 func TestBootRefusesOtherDocument(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
@@ -90,15 +96,16 @@ func TestBootRefusesOtherDocument(t *testing.T) {
 		}
 		m.at("/etc/kubernetes/manifests/etcd.yaml", "another document's")
 		m.document()
-		if out, code := m.start("kubelet"); code != 1 || !strings.Contains(out, "not started: another document") {
+		if out, code := m.start("kubelet"); code != 1 ||
+			!strings.Contains(out, "not started: another document") {
 			t.Errorf("exit status %d\n%s", code, out)
 		}
 		m.wantFaults("FAULT document-changed /etc/kiln/files: this machine was made from ")
 	})
 }
 
-// TestBootKeepsWall: where the secrecy of the document rests on it, no kubelet runs before pods are kept from the metadata service,
-// at the first boot and at every other.
+// TestBootKeepsWall: where the secrecy of the document rests on it, no kubelet runs before pods are
+// kept from the metadata service, at the first boot and at every other.
 func TestBootKeepsWall(t *testing.T) {
 	const rule = "100: from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 prohibit\n"
 	underEachShell(t, func(t *testing.T, shell []string) {
@@ -108,11 +115,13 @@ func TestBootKeepsWall(t *testing.T) {
 		m.check = append(m.check, "metadata-wall|wait|walled|see journalctl -u kiln-routes")
 		m.know("journal", "pods can reach the metadata service\n")
 		must(t, os.Remove(m.bin+"/ip"))
-		write(t, m.bin+"/ip", "#!/bin/sh\ncase $* in *'rule show') cat \"$WORLD/rules-of-ip\" 2>/dev/null ;; *) exec \"${0%/*}/real/ip\" \"$@\" ;; esac\n", 0o755)
+		write(t, m.bin+"/ip", "#!/bin/sh\ncase $* in *'rule show') cat \"$WORLD/rules-of-ip\" "+
+			"2>/dev/null ;; *) exec \"${0%/*}/real/ip\" \"$@\" ;; esac\n", 0o755)
 		must(t, os.Mkdir(m.bin+"/real", 0o755))
 		must(t, os.Symlink("../fake", m.bin+"/real/ip"))
 		m.document()
-		m.wantFaults("FAULT metadata-wall walled: pods reach 169.254.169.254: pods can reach the metadata service; see journalctl")
+		m.wantFaults("FAULT metadata-wall walled: pods reach 169.254.169.254: " +
+			"pods can reach the metadata service; see journalctl")
 		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
 			t.Error("the kubelet may start")
 		}
@@ -122,13 +131,15 @@ func TestBootKeepsWall(t *testing.T) {
 			t.Errorf("exit status %d\n%s", code, out)
 		}
 		must(t, os.Remove(m.world+"/rules-of-ip"))
-		if out, code := m.start("kubelet"); code != 1 || !strings.Contains(out, "not started: pods reach 169.254.169.254") {
+		if out, code := m.start("kubelet"); code != 1 ||
+			!strings.Contains(out, "not started: pods reach 169.254.169.254") {
 			t.Errorf("exit status %d\n%s", code, out)
 		}
 	})
 }
 
-// TestBootMovesIdentitiesAside: what an earlier life of the disk left is not taken for this machine's, and is not lost.
+// TestBootMovesIdentitiesAside: what an earlier life of the disk left is not taken for this
+// machine's, and is not lost.
 func TestBootMovesIdentitiesAside(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		// A machine that has its certificate: the link of an old one, or a file in its place.
@@ -142,7 +153,8 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 			}
 			m.document()
 			out := m.wantDone()
-			if link, _ := os.Readlink(m.root + kubeletCurrent); link != "kubelet-client-2026.pem" || !strings.Contains(out, "moving aside "+kubeletCurrent) {
+			if link, _ := os.Readlink(m.root + kubeletCurrent); link != "kubelet-client-2026.pem" ||
+				!strings.Contains(out, "moving aside "+kubeletCurrent) {
 				t.Errorf("link to %s\n%s", link, out)
 			}
 			if _, err := os.Lstat(m.root + kubeletCurrent + ".kiln-old"); err != nil {
@@ -157,7 +169,8 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 		m.at(kubeletCurrent, "old")
 		m.wantDone()
 		for _, path := range []string{"/etc/kubernetes/kubelet.conf", kubeletCurrent} {
-			if now, old := m.read(m.root+path), m.read(m.root+path+".kiln-old"); now == "old" || old != "old" {
+			if now, old := m.read(m.root+path), m.read(m.root+path+".kiln-old"); now == "old" ||
+				old != "old" {
 				t.Errorf("%s: %q, and aside %q", path, now, old)
 			}
 		}
@@ -169,10 +182,12 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 	})
 }
 
-// TestBootNamesMissingTools: a system without one of the programs that the hook is made of says which.
+// TestBootNamesMissingTools: a system without one of the programs that the hook is made of says
+// which.
 func TestBootNamesMissingTools(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		tools := strings.Fields("cat chmod chown cut date head id ln ls mkdir mv nproc readlink rm sed sha256sum sleep sort stat sync tail timeout touch tr uname")
+		tools := strings.Fields("cat chmod chown cut date head id ln ls mkdir mv nproc readlink " +
+			"rm sed sha256sum sleep sort stat sync tail timeout touch tr uname")
 		m := newMachine(t, shell, "worker")
 		m.document()
 		start := func(without ...string) (string, int) {
@@ -192,7 +207,8 @@ func TestBootNamesMissingTools(t *testing.T) {
 			path, err := exec.LookPath(shell[0])
 			must(t, err)
 			cmd := m.command()
-			cmd.Path, cmd.Env = path, append(slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "PATH=") }), "PATH="+bin)
+			cmd.Path, cmd.Env = path, append(slices.DeleteFunc(cmd.Env,
+				func(s string) bool { return strings.HasPrefix(s, "PATH=") }), "PATH="+bin)
 			out, _ := cmd.CombinedOutput()
 			return string(out), cmd.ProcessState.ExitCode()
 		}
@@ -201,11 +217,14 @@ func TestBootNamesMissingTools(t *testing.T) {
 				continue // the shell's own in some, or said otherwise: no lock
 			}
 			out, code := start(name)
-			if want := "FAULT tools PATH: missing: " + name + "; install coreutils and sed\n"; code != 1 || !strings.Contains(out, want) {
+			if want := "FAULT tools PATH: missing: " + name +
+				"; install coreutils and sed\n"; code != 1 || !strings.Contains(out, want) {
 				t.Errorf("without %s: exit status %d\n%s", name, code, out)
 			}
 		}
-		if out, code := start(tools...); code != 1 || !strings.Contains(out, "FAULT tools PATH: missing: cat chmod") || !strings.Contains(out, "touch tr uname; install") {
+		if out, code := start(tools...); code != 1 ||
+			!strings.Contains(out, "FAULT tools PATH: missing: cat chmod") ||
+			!strings.Contains(out, "touch tr uname; install") {
 			t.Errorf("without any: exit status %d\n%s", code, out)
 		}
 		if m.read(m.root+"/dev/console") == "" {
@@ -223,18 +242,21 @@ func TestBootNamesFullFolders(t *testing.T) {
 		for _, name := range []string{".kiln", "modes"} {
 			must(t, os.Symlink("/dev/full", m.root+"/run/kiln/"+name))
 		}
-		m.wantFaults("FAULT unwritable " + m.root + "/run/kiln: full, or it cannot be written; make room there")
+		m.wantFaults("FAULT unwritable " + m.root + "/run/kiln: full, or it cannot be written; " +
+			"make room there")
 
 		m = newMachine(t, shell, "control-plane")
 		m.data["step_timeout"], m.check = "3", m.check[:1]
 		m.document()
 		must(t, os.Symlink("/dev/full", m.root+"/var/lib/etcd/.kiln"))
 		must(t, os.Mkdir(m.root+"/var/lib/etcd/kiln.new", 0o700)) // cat cannot write there
-		m.wantFaults("FAULT unwritable " + m.root + "/var/lib/etcd: full, or it cannot be written; make room there")
+		m.wantFaults("FAULT unwritable " + m.root + "/var/lib/etcd: full, or it cannot be " +
+			"written; make room there")
 	})
 }
 
-// TestBootFollowsNoLinks: etcd's folder is another user's, and what lies there is no way to write or to show the files of root.
+// TestBootFollowsNoLinks: etcd's folder is another user's, and what lies there is no way to write
+// or to show the files of root.
 func TestBootFollowsNoLinks(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
@@ -254,18 +276,22 @@ func TestBootFollowsNoLinks(t *testing.T) {
 		m.document()
 		must(t, os.MkdirAll(m.root+"/var/lib/etcd/member", 0o700))
 		must(t, os.Symlink(m.root+"/etc/shadow", m.root+"/var/lib/etcd/kiln"))
-		m.wantFaults("FAULT etcd-foreign /var/lib/etcd: its data is of: somebody who left no name; ")
+		m.wantFaults(
+			"FAULT etcd-foreign /var/lib/etcd: its data is of: somebody who left no name; ")
 	})
 }
 
-// TestBootSaysWhereNameLeads: a name server may say anything, and then it helps to read what it said.
+// TestBootSaysWhereNameLeads: a name server may say anything, and then it helps to read what it
+// said.
 func TestBootSaysWhereNameLeads(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"], m.data["api"] = "3", "https://api.test:6443"
 		m.rule("GET", "*/nodes/*", 9999, 0, 7, "")
-		write(t, m.bin+"/getent", "#!/bin/sh\n[ \"$*\" = 'ahosts api.test' ] && echo '10.9.9.9 STREAM api.test'\n", 0o755)
+		write(t, m.bin+"/getent", "#!/bin/sh\n[ \"$*\" = 'ahosts api.test' ] && echo '10.9.9.9 "+
+			"STREAM api.test'\n", 0o755)
 		m.document()
-		m.wantFaults("FAULT api-endpoint https://api.test:6443/api/v1/nodes/cp-1: curl: (7) as the rule says; it leads to 10.9.9.9; see that this leads to the cluster")
+		m.wantFaults("FAULT api-endpoint https://api.test:6443/api/v1/nodes/cp-1: curl: " +
+			"(7) as the rule says; it leads to 10.9.9.9; see that this leads to the cluster")
 	})
 }

@@ -22,7 +22,8 @@ import (
 
 func TestScriptsAreStripped(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"boot": templates.Boot, "keep-routes": templates.Routes} {
+	for name, script := range map[string]string{"boot": templates.Boot,
+		"keep-routes": templates.Routes} {
 		lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 		if lines[0] != "#!/bin/sh" || !strings.HasPrefix(lines[1], "# kiln") {
 			t.Errorf("%s begins with %q", name, lines[:2])
@@ -55,10 +56,14 @@ func TestKubeletDropIn(t *testing.T) {
 		want    string
 	}{
 		{"/usr/bin/kubelet", nil, "/usr/bin/kubelet"},
-		{"/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml", "--node-ip=10.0.0.11,fd00::1"},
-			"/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  --node-ip=10.0.0.11,fd00::1"},
-		{"/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='", `--f="`, `--g=\n`, "--h=\n", ";", ""},
-			"/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
+		{"/opt/bin/kubelet", []string{"--config=/var/lib/kubelet/config.yaml",
+			"--node-ip=10.0.0.11,fd00::1"},
+			"/opt/bin/kubelet \\\n  --config=/var/lib/kubelet/config.yaml \\\n  " +
+				"--node-ip=10.0.0.11,fd00::1"},
+		{"/opt/$x/100%/kubelet", []string{"--a=%h", "--b=$HOME", "--c=${X}", "--d=a b", "--e='",
+			`--f="`, `--g=\n`, "--h=\n", ";", ""},
+			"/opt/$x/100%%/kubelet \\\n  --a=%%h \\\n  --b=$$HOME \\\n  --c=$${X} \\\n  \"--d=a " +
+				"b\" \\\n  \"--e='\" \\\n  \"--f=\\\"\" \\\n" +
 				"  \"--g=\\\\n\" \\\n  \"--h=\\n\" \\\n  \";\" \\\n  \"\""},
 	} {
 		want := "[Service]\nExecStart=\nExecStart=" + row.want + "\n"
@@ -75,7 +80,8 @@ func TestUnits(t *testing.T) {
 		t.Skip("systemd-analyze is not here")
 	}
 	dir := t.TempDir()
-	if text := templates.Unit("kiln.service"); strings.Contains(text, "#") || !strings.HasPrefix(text, "[Unit]\n") {
+	if text := templates.Unit("kiln.service"); strings.Contains(text, "#") ||
+		!strings.HasPrefix(text, "[Unit]\n") {
 		t.Errorf("kiln.service:\n%s", text)
 	}
 	must(t, filepath.WalkDir("units", func(path string, d fs.DirEntry, err error) error {
@@ -85,23 +91,28 @@ func TestUnits(t *testing.T) {
 		}
 		return err
 	}))
-	write(t, dir+"/kubelet.service.d/10-kubeadm.conf", templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
+	write(t, dir+"/kubelet.service.d/10-kubeadm.conf",
+		templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
 	write(t, dir+"/kiln-backup.timer", templates.BackupTimer(6*time.Hour), 0o600)
-	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service", "kiln-backup.service", "kiln-backup.timer"} {
-		out, err := exec.Command("systemd-analyze", "verify", "--man=no", dir+"/"+unit).CombinedOutput()
+	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service",
+		"kiln-backup.service", "kiln-backup.timer"} {
+		out, err := exec.Command("systemd-analyze", "verify", "--man=no",
+			dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
 	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-backup.service"} {
-		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", dir+"/"+unit).CombinedOutput()
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=30",
+			"--no-pager", dir+"/"+unit).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
 }
 
-// TestBackupTimer: systemd understands every period that a configuration may have, and its events are as far apart.
+// TestBackupTimer: systemd understands every period that a configuration may have, and its events
+// are as far apart.
 func TestBackupTimer(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
@@ -110,12 +121,14 @@ func TestBackupTimer(t *testing.T) {
 	for _, every := range config.BackupPeriods {
 		_, calendar, _ := strings.Cut(templates.BackupTimer(every), "OnCalendar=")
 		calendar, _, _ = strings.Cut(calendar, "\n")
-		out, err := exec.Command("systemd-analyze", "calendar", "--iterations=4", calendar).CombinedOutput()
+		out, err := exec.Command("systemd-analyze", "calendar", "--iterations=4",
+			calendar).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", calendar, err, out)
 		}
 		var times []time.Time
-		for _, m := range regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`).FindAllString(string(out), -1) {
+		for _, m := range regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`).FindAllString(
+			string(out), -1) {
 			at, err := time.Parse("2006-01-02 15:04:05 UTC", m)
 			must(t, err)
 			if len(times) == 0 || !at.Equal(times[len(times)-1]) {
@@ -143,7 +156,8 @@ func TestUnitUnknown(t *testing.T) {
 	templates.Unit("../boot/boot")
 }
 
-// TestFaultsAreDocumented: each code of the hook's own stands in docs/faults.md, and is said somewhere in the hook.
+// TestFaultsAreDocumented: each code of the hook's own stands in docs/faults.md, and is said
+// somewhere in the hook.
 func TestFaultsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/faults.md")
@@ -158,7 +172,8 @@ func TestFaultsAreDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(table.String(), -1) {
 		documented = append(documented, m[1])
 	}
-	if got, want := slices.Sorted(slices.Values(documented)), slices.Sorted(slices.Values(templates.FaultCodes)); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(slices.Values(documented)),
+		slices.Sorted(slices.Values(templates.FaultCodes)); !slices.Equal(got, want) {
 		t.Errorf("docs/faults.md has %q\nFaultCodes are %q", got, want)
 	}
 }
@@ -180,10 +195,13 @@ func TestStatusSchema(t *testing.T) {
 	for field := range reflect.TypeFor[verdict]().Fields() {
 		fields = append(fields, strings.ToLower(field.Name))
 	}
-	if got := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, slices.Sorted(slices.Values(fields))) || !slices.Equal(got, slices.Sorted(slices.Values(schema.Required))) {
+	if got := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got,
+		slices.Sorted(slices.Values(fields))) ||
+		!slices.Equal(got, slices.Sorted(slices.Values(schema.Required))) {
 		t.Errorf("properties %q, required %q, the hook writes %q", got, schema.Required, fields)
 	}
-	if want := []string{"code", "object", "evidence", "remedy"}; !slices.Equal(schema.Properties["faults"].Items.Required, want) {
+	if want := []string{"code", "object", "evidence",
+		"remedy"}; !slices.Equal(schema.Properties["faults"].Items.Required, want) {
 		t.Errorf("faults %q, want %q", schema.Properties["faults"].Items.Required, want)
 	}
 	var source []byte
@@ -193,7 +211,9 @@ func TestStatusSchema(t *testing.T) {
 		source = append(source, text...)
 	}
 	for _, step := range schema.Properties["step"].Enum {
-		if name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"), "-plane"); step != "start" && step != "files" && !strings.Contains(string(source), "step_"+name+"() {") {
+		if name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"),
+			"-plane"); step != "start" && step != "files" &&
+			!strings.Contains(string(source), "step_"+name+"() {") {
 			t.Errorf("there is no step %s", step)
 		}
 	}
@@ -214,9 +234,12 @@ func TestBootIsSmall(t *testing.T) {
 	if raw, small := len(templates.Boot), packed(templates.Boot); raw > 8192 || small > 3072 {
 		t.Errorf("the hook has %d bytes, %d compressed; at most 8192 and 3072", raw, small)
 	}
-	for _, steps := range []string{"pre-boot machine preflight etcd kubelet member control-plane objects node post-boot retire", "machine preflight kubelet node retire", "machine preflight name kubelet node retire"} {
+	for _, steps := range []string{"pre-boot machine preflight etcd kubelet member control-plane " +
+		"objects node post-boot retire", "machine preflight kubelet node retire",
+		"machine preflight name kubelet node retire"} {
 		text := templates.Steps(strings.Fields(steps), templates.CheckKinds())
 		t.Logf("hook %d bytes, %d compressed; with steps %q and all checks %d, %d compressed",
-			len(templates.Boot), packed(templates.Boot), steps, len(templates.Boot+text), packed(templates.Boot+text))
+			len(templates.Boot), packed(templates.Boot), steps, len(templates.Boot+text),
+			packed(templates.Boot+text))
 	}
 }

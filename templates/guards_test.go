@@ -1,0 +1,173 @@
+package templates_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kiln/templates"
+)
+
+// TestBootIsInert: no value is ever run as a program.
+func TestBootIsInert(t *testing.T) {
+	evil := []string{
+		"$(touch pwned)", "`touch pwned`", "';touch pwned;'", `"; touch pwned; "`,
+		"a[$(touch pwned)]", "-n", "--help", "%s%n%p",
+		`\n\033[2J\`, "line\nFAULT forged x: y; z", "*", "~root", "${root}", "\x1b]0;x\a\x9b2J",
+		"é\u009b", "&& touch pwned", "> pwned",
+	}
+	underEachShell(t, func(t *testing.T, shell []string) {
+		for i, value := range evil {
+			m := newMachine(t, shell, []string{"control-plane", "worker"}[i%2])
+			m.data["step_timeout"] = "3"
+			m.data["extra"] = value
+			for name := range m.data {
+				// Each run has one more hostile value, whose index is given; the run may end in a
+				// fault.
+				if name != "role" && name != "step_timeout" && (len(name)+i)%3 == 0 {
+					m.data[name] = value
+				}
+			}
+			if i%4 == 3 {
+				m.data["step_timeout"], m.data["formation_deadline"] = value, value
+			}
+			word := strings.NewReplacer("|", "", "\n", "").Replace(value)
+			m.check = append(m.check, word+"|stop|file-exists "+word+"|"+word,
+				"e|warn|cpus "+word+"|"+word, "f|stop|sysctl "+word+" "+word+"|x")
+			m.document()
+			out, code := m.run()
+			if code != 0 && code != 1 {
+				t.Errorf("%q: exit status %d\n%s", value, code, out)
+			}
+			if regexp.MustCompile("(?m)^FAULT forged").MatchString(out) {
+				t.Errorf("%q: a forged line:\n%s", value, out)
+			}
+			for _, dir := range []string{m.root, m.world} {
+				must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+					if strings.HasSuffix(path, "pwned") {
+						t.Errorf("%q: it ran", value)
+					}
+					return err
+				}))
+			}
+			for _, text := range []string{m.read(m.root + "/dev/console"),
+				m.read(m.root + "/etc/issue.d/kiln.issue"),
+				m.read(m.root + "/var/lib/kiln/status.json")} {
+				if regexp.MustCompile(`[^\n -~]|\\`).MatchString(text) {
+					t.Errorf("%q: not plain: %q", value, text)
+				}
+			}
+		}
+	})
+}
+
+// TestBootDespiteDeadEnds: a machine is finished even if its faults and status can be reported
+// nowhere.
+func TestBootDespiteDeadEnds(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		defer full.Close()
+		for _, wrong := range []bool{false, true} {
+			m := newMachine(t, shell, "worker")
+			must(t, os.Remove(m.root+"/dev/console"))
+			must(t, os.Symlink("/dev/full", m.root+"/dev/console"))
+			m.at("/etc/issue.d", "a file") // not a folder
+			m.document()
+			if wrong {
+				m.know("cpus", "1\n")
+			}
+			cmd := m.command()
+			cmd.Stdout, cmd.Stderr = full, full
+			cmd.Run()
+			if v := m.status(); wrong && (cmd.ProcessState.ExitCode() != 1 ||
+				v.Phase != "stopped") || !wrong && (cmd.ProcessState.ExitCode() != 0 ||
+				v.Phase != "done") {
+				t.Errorf("exit status %d, phase %s", cmd.ProcessState.ExitCode(), v.Phase)
+			}
+		}
+		// Without a state no step can be recorded: the hook says so.
+		m := newMachine(t, shell, "worker")
+		m.document()
+		must(t, os.Symlink("/dev/full", m.root+"/var/lib/kiln"))
+		if out, code := m.start(); code != 1 || !strings.Contains(out, "FAULT unwritable ") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+		// Without a lock the hook does not start.
+		m = newMachine(t, shell, "worker")
+		m.document()
+		must(t, os.Symlink("/bin/false", m.bin+"/ln"))
+		if out, code := m.start(); code != 1 || !strings.Contains(out, "FAULT unwritable ") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+	})
+}
+
+// TestBootCutOff: a hook whose end is missing never counts as done.
+func TestBootCutOff(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.document()
+		lines := strings.SplitAfter(templates.Boot, "\n")
+		for n := len(lines) - 2; n > 10; n -= 7 {
+			m.at("/etc/kiln/boot", strings.Join(lines[:n], ""))
+			if out, code := m.start(); code == 0 {
+				t.Errorf("%d lines: exit status 0\n%s", n, out)
+			}
+		}
+	})
+}
+
+// TestBootKnowsItsMachine: a machine with the copied disk of another does not join the cluster, and
+// its kubelet never starts.
+func TestBootKnowsItsMachine(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.at("/sys/class/dmi/id/product_uuid", "4c4c4544-0042-3510-8054-b7c04f4e3232\n")
+		m.document()
+		if _, code := m.start("kubelet"); code != 1 {
+			t.Errorf("before the first boot: exit status %d", code)
+		}
+		m.wantDone()
+		m.at("/proc/sys/kernel/hostname", "dhcp-17\n")
+		out, code := m.start("kubelet")
+		if name := m.read(m.root + "/proc/sys/kernel/hostname"); code != 0 || out != "" ||
+			name != "cp-1\n" {
+			t.Errorf("exit status %d, host name %q\n%s", code, name, out)
+		}
+		m.at("/sys/class/dmi/id/product_uuid", "0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99\n")
+		m.wantFaults("FAULT cloned /etc/machine-id: the disk is that of " +
+			"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1 4c4c4544-0042-3510-8054-b7c04f4e3232, this is 6a1f")
+		if out, code := m.start("kubelet"); code != 1 ||
+			!strings.Contains(out, "copy of another machine") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+	})
+}
+
+// TestBootStopsLoops: a machine that starts again and again without progress is stopped, and so is
+// its kubelet. A restart by a person gives it as many starts again.
+func TestBootStopsLoops(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.data["step_timeout"] = "1"
+		m.know("no-kubelet", "")
+		m.document()
+		m.wantFaults("FAULT kubelet-unhealthy ")
+		m.at("/var/lib/kiln/starts", "20\n")
+		m.wantFaults(
+			"FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")
+		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
+			t.Error("the kubelet may still start")
+		}
+		must(t, os.Remove(m.world+"/no-kubelet"))
+		m.wantDone()
+		if starts := m.read(m.root + "/var/lib/kiln/starts"); starts != "" {
+			t.Errorf("%s starts are still counted", starts)
+		}
+	})
+}

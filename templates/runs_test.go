@@ -1,0 +1,211 @@
+package templates_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// run starts the hook and returns its output and exit status (-1: killed). The verdict must always
+// parse.
+func (m *aMachine) run() (string, int) {
+	m.t.Helper()
+	out, code := m.start()
+	m.status()
+	return out, code
+}
+
+func (m *aMachine) command(arguments ...string) *exec.Cmd {
+	cmd := exec.Command(m.shell[0], append(slices.Concat(m.shell[1:],
+		[]string{m.root + "/etc/kiln/boot"}), arguments...)...)
+	cmd.Dir = m.world
+	rest := m.bin + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+	cmd.Env = []string{"PATH=" + m.world + "/kill:" + rest, "REST=" + rest, "KILN_ROOT=" + m.root,
+		"WORLD=" + m.world,
+		"http_proxy=http://proxy.invalid", "https_proxy=http://proxy.invalid"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// start starts the hook, with a verb if there is one, and does not read the verdict.
+func (m *aMachine) start(arguments ...string) (string, int) {
+	m.t.Helper()
+	cmd := m.command(arguments...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 20 * time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		m.t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// status reads status.json strictly. Without the file it returns the zero verdict.
+func (m *aMachine) status() verdict {
+	m.t.Helper()
+	var v verdict
+	text, err := os.ReadFile(m.root + "/var/lib/kiln/status.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return v
+	}
+	must(m.t, err)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		m.t.Fatalf("status.json: %v\n%s", err, text)
+	}
+	if !slices.Contains([]string{"running", "waiting", "stopped", "done"}, v.Phase) ||
+		v.Faults == nil {
+		m.t.Fatalf("status.json: %s", text)
+	}
+	return v
+}
+
+func (m *aMachine) read(path string) string {
+	m.t.Helper()
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	must(m.t, err)
+	return string(content)
+}
+
+// wantDone runs the hook, which must finish the machine.
+func (m *aMachine) wantDone() string {
+	m.t.Helper()
+	out, code := m.run()
+	if v := m.status(); code != 0 || v.Phase != "done" {
+		m.t.Fatalf("exit status %d, phase %s\n%s", code, v.Phase, out)
+	}
+	if strings.Contains(out, "FAULT") || strings.Contains(out, secret) {
+		m.t.Fatalf("output:\n%s", out)
+	}
+	return out
+}
+
+// wantFaults runs the hook, which must stop with exactly these faults ("FAULT code object:
+// evidence", in their order), and report them in all four places.
+func (m *aMachine) wantFaults(want ...string) string {
+	m.t.Helper()
+	out, code := m.run()
+	var got []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "FAULT ") {
+			got = append(got, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if code != 1 || len(got) != len(want) {
+		m.t.Fatalf("exit status %d, want %d faults %q\n%s", code, len(want), want, out)
+	}
+	v := m.status()
+	if v.Phase != "stopped" || len(v.Faults) != len(want) {
+		m.t.Fatalf("status.json: %+v", v)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			m.t.Errorf("fault %d: %s\nwant %s", i, got[i], want[i])
+		}
+		f := v.Faults[i]
+		if line := fmt.Sprintf("FAULT %s %s: %s; %s", f.Code, f.Object, f.Evidence,
+			f.Remedy); line != got[i] || f.Remedy == "" {
+			m.t.Errorf("status.json: %s\nwant %s", line, got[i])
+		}
+	}
+	all := strings.Join(got, "\n") + "\n"
+	if issue := m.read(m.root + "/etc/issue.d/kiln.issue"); issue != all {
+		m.t.Errorf("issue: %s\nwant %s", issue, all)
+	}
+	if console := m.read(m.root + "/dev/console"); !strings.HasSuffix(console, all) {
+		m.t.Errorf("console: %s\nwant %s", console, all)
+	}
+	if strings.Contains(out, secret) {
+		m.t.Error("a secret is in the output")
+	}
+	return out
+}
+
+// outcome returns the files of the machine and the objects of the API server, which must be equal
+// after two runs.
+func (m *aMachine) outcome() string {
+	m.t.Helper()
+	var b strings.Builder
+	for _, dir := range []string{m.root, m.world + "/api"} {
+		must(m.t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			name := strings.TrimPrefix(path, dir)
+			if err != nil || strings.HasPrefix(name, "/run/kiln") || name == "/proc/uptime" ||
+				name == "/dev/console" {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%s %s ", info.Mode(), name)
+			if info.Mode().IsRegular() {
+				fmt.Fprintf(&b, "%q", seconds.ReplaceAllString(m.read(path), "${1}N"))
+			}
+			b.WriteString("\n")
+			return nil
+		}))
+	}
+	applied := strings.Fields(m.read(m.world + "/applied"))
+	sort.Strings(applied)
+	fmt.Fprintln(&b, slices.Compact(applied))
+	return b.String()
+}
+
+// kept returns the part of outcome that belongs to the document, to Kubernetes and to etcd. A hook
+// that stops before the kubelet's start does not change these files; it may make folders and links
+// of the document.
+func (m *aMachine) kept() string {
+	m.t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(m.outcome()) {
+		_, name, _ := strings.Cut(line, " ")
+		for _, path := range []string{"/etc/kiln", "/etc/kubernetes", "/etc/with", "/var/lib/etcd",
+			"/var/lib/kubelet", "/api"} {
+			if strings.HasPrefix(line, "-") && strings.HasPrefix(name, path) {
+				b.WriteString(line)
+			}
+		}
+	}
+	return b.String()
+}
+
+// mortal makes every command of the hook a point where the hook can be killed.
+func (m *aMachine) mortal() {
+	m.t.Helper()
+	write(m.t, m.world+"/kill/killer", killer, 0o755)
+	for _, name := range strings.Fields("sync sleep date nproc ip systemctl curl cat mv rm mkdir " +
+		"ln tr chmod chown sha256sum readlink stat ls head tail sort") {
+		must(m.t, os.Symlink("killer", m.world+"/kill/"+name))
+	}
+}
+
+func (m *aMachine) killAt(n int) {
+	m.t.Helper()
+	m.know("calls", "")
+	m.know("kill-at", strconv.Itoa(n)+"\n")
+}
+
+func (m *aMachine) immortal() { m.t.Helper(); must(m.t, os.RemoveAll(m.world+"/kill-at")) }
+
+func (m *aMachine) calls() int {
+	m.t.Helper()
+	return strings.Count(m.read(m.world+"/calls"),
+		"\n")
+}

@@ -1,0 +1,293 @@
+package templates_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestBootStops has one row for everything that stops a machine, with the faults in their order.
+func TestBootStops(t *testing.T) {
+	const missing, differs = "missing; write the document",
+		"not what was rendered; write the document"
+	never := func(name string) func(*aMachine) { return func(m *aMachine) { m.know(name, "") } }
+	tell := func(name, what string) func(*aMachine) {
+		return func(m *aMachine) { m.know(name, what+"\n") }
+	}
+	answer := func(method, url string, code, exit int, body string) func(*aMachine) {
+		return func(m *aMachine) { m.rule(method, url, 9999, code, exit, body) }
+	}
+	for _, row := range []struct {
+		name  string
+		role  string            // or worker
+		wrong func(m *aMachine) // before the document is written
+		later func(m *aMachine) // after that
+		want  []string
+	}{
+		// files
+		{name: "file missing", later: func(m *aMachine) {
+			os.Remove(m.root + "/etc/with space.conf")
+		},
+			want: []string{"FAULT file-damaged /etc/with space.conf: " + missing}},
+		{name: "file changed", later: func(m *aMachine) {
+			m.at("/etc/kubernetes/pki/ca.crt", "cA")
+		},
+			want: []string{"FAULT file-damaged /etc/kubernetes/pki/ca.crt: " + differs}},
+		{name: "several files", later: func(m *aMachine) {
+			m.at("/etc/kiln/checks", "")
+			m.at("/etc/kiln/machine", "node='")
+		},
+			want: []string{"FAULT file-damaged /etc/kiln/checks: " + differs,
+				"FAULT file-damaged /etc/kiln/machine: " + differs}},
+		{name: "manifest cut off", later: func(m *aMachine) {
+			f := m.root + "/etc/kiln/files"
+			must(m.t, os.WriteFile(f, []byte(strings.TrimSuffix(m.read(f), "end\n")), 0o600))
+		}, want: []string{"FAULT file-damaged /etc/kiln/files: cut off"}},
+		{name: "manifest empty", later: func(m *aMachine) { m.at("/etc/kiln/files", "") },
+			want: []string{"FAULT file-damaged /etc/kiln/files: cut off"}},
+		{name: "manifest missing", later: func(m *aMachine) {
+			os.Remove(m.root + "/etc/kiln/files")
+		},
+			want: []string{"FAULT file-damaged /etc/kiln/files: missing"}},
+		{name: "file for a folder", wrong: func(m *aMachine) {
+			m.at("/etc/x", "")
+			m.kinds = []string{"dir 0700 root:root /etc/x/y"}
+		}, want: []string{"FAULT file-damaged /etc/x/y: cannot be made 0700 root:root"}},
+		{name: "no place for a link", wrong: func(m *aMachine) {
+			m.at("/etc/x", "")
+			m.kinds = []string{"link z - /etc/x/y"}
+		}, want: []string{"FAULT file-damaged /etc/x/y: not a link to z"}},
+		{name: "owner unknown", wrong: func(m *aMachine) {
+			m.kinds = []string{"dir 0700 nobody-at-all:root /etc/x"}
+		},
+			want: []string{"FAULT file-damaged /etc/x: cannot be made 0700 nobody-at-all:root"}},
+
+		// preflight
+		{name: "root", wrong: tell("uid", "1000"), want: []string{"FAULT root root: 1000; " +
+			"run it as root"}},
+		{name: "cpus", wrong: tell("cpus", "1"), want: []string{"FAULT cpus cpus 2: 1; " +
+			"give it two CPUs"}},
+		{name: "memory", wrong: func(m *aMachine) {
+			m.at("/proc/meminfo",
+				"MemTotal: 1048576 kB\n")
+		},
+			want: []string{"FAULT memory memory 1700: 1024; "}},
+		{name: "arch", wrong: tell("arch", "aarch64"),
+			want: []string{"FAULT arch arch x86_64: aarch64; "}},
+		{name: "cgroup v1", wrong: func(m *aMachine) { os.RemoveAll(m.root + "/sys/fs/cgroup") },
+			want: []string{"FAULT cgroup-v1 cgroup2 cpu cpuset memory pids: "}},
+		{name: "cgroup controller", wrong: func(m *aMachine) {
+			m.at("/sys/fs/cgroup/cgroup.controllers", "cpu cpuset pids\n")
+		},
+			want: []string{"FAULT cgroup-v1 cgroup2 cpu cpuset memory pids:  cpu cpuset pids ; "}},
+		{name: "swap", wrong: never("no-swapoff"), want: []string{"FAULT swap swap-off: " +
+			"/dev/sda2 partition"}},
+		{name: "swap kept", wrong: func(m *aMachine) { m.data["swap"] = "keep" },
+			want: []string{"FAULT swap swap-off: /dev/sda2"}},
+		{name: "command", wrong: func(m *aMachine) {
+			m.check = []string{"c|stop|command no-such-command|install it"}
+		},
+			want: []string{"FAULT c command no-such-command: missing; install it"}},
+		{name: "file", wrong: func(m *aMachine) {
+			m.check = []string{"no-systemd|stop|file-exists /run/systemd/system|boot with systemd"}
+		},
+			want: []string{"FAULT no-systemd file-exists /run/systemd/system: missing; "}},
+		{name: "module", wrong: never("no-module"), want: []string{"FAULT module-br_netfilter " +
+			"module br_netfilter: missing; "}},
+		{name: "sysctl", wrong: never("no-sysctl"), want: []string{"FAULT sysctl-ip_forward " +
+			"sysctl net/ipv4/ip_forward 1: 0; "}},
+		{name: "sysctl unknown", wrong: func(m *aMachine) {
+			m.check = []string{"s|stop|sysctl no/such 1|x"}
+		},
+			want: []string{"FAULT s sysctl no/such 1: cat: "}},
+		{name: "host name", wrong: tell("hostname", "other"),
+			want: []string{"FAULT hostname sysctl kernel/hostname cp-1: other; "}},
+		{name: "port, IPv4", wrong: func(m *aMachine) {
+			m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:192B 00000000:0000 0A 0:0\n")
+		}, want: []string{"FAULT port-6443 port-free 6443: in use; ss -ltnp"}},
+		{name: "port, IPv6", wrong: func(m *aMachine) {
+			z := strings.Repeat("0", 32)
+			m.at("/proc/net/tcp6", "  sl\n   1: "+z+":280A "+z+":0000 0A 0:0\n")
+		}, want: []string{"FAULT port-10250 port-free 10250: in use; "}},
+		{name: "address", wrong: tell("address", ""), want: []string{"FAULT node-ip-absent " +
+			"address 10.0.0.11: there is lo UNKNOWN 127.0.0.1/8 eth0 UP 10.0.0.11/24; "}},
+		{name: "address tentative", wrong: tell("address",
+			"2: eth0 inet6 fd00::11/64 scope global tentative"),
+			want: []string{"FAULT node-ip-absent address 10.0.0.11: "}},
+		{name: "clock behind", wrong: tell("clock", "1000000000"),
+			want: []string{"FAULT clock-behind not-before 1790000000: 100000000"}},
+		{name: "certificate expired", wrong: tell("clock", "1900000000"),
+			want: []string{"FAULT cert-expired not-after 1830000000: 1900000000; render again"}},
+		{name: "kubelet absent", wrong: func(m *aMachine) {
+			m.check = []string{"kubelet-version|stop|kubelet-version no-kubelet v1.33 v1.37|x"}
+		},
+			want: []string{"FAULT kubelet-version kubelet-version no-kubelet v1.33 v1.37: "}},
+		{name: "kubelet old", wrong: tell("kubelet-version", "Kubernetes v1.9.11"),
+			want: []string{
+				"FAULT kubelet-version kubelet-version kubelet v1.33 v1.37: Kubernetes v1.9.11; "}},
+		{name: "kubelet new", wrong: tell("kubelet-version", "Kubernetes v1.37.0"),
+			want: []string{
+				"FAULT kubelet-version kubelet-version kubelet v1.33 v1.37: Kubernetes v1.37.0; "}},
+		{name: "socket", wrong: func(m *aMachine) {
+			os.Remove(m.root + "/run/containerd/containerd.sock")
+		},
+			want: []string{"FAULT cri-socket socket /run/containerd/containerd.sock: missing; "}},
+		{name: "runtime", wrong: tell("active", "failed"),
+			want: []string{"FAULT cri-down active containerd.service: failed; "}},
+		{name: "disk", wrong: func(m *aMachine) {
+			m.check = []string{"disk-var|stop|disk /var 999999999|make room"}
+		},
+			want: []string{"FAULT disk-var disk /var 999999999: "}},
+		{name: "folder not empty", wrong: func(m *aMachine) { m.at("/var/lib/etcd/x", "") },
+			want: []string{"FAULT etcd-dir empty-dir /var/lib/etcd: lost+found x; "}},
+		{name: "all together", wrong: func(m *aMachine) {
+			m.know("cpus", "1\n")
+			m.know("arch", "riscv64\n")
+			m.know("active", "inactive\n")
+			m.know("kernel", "5.4.0\n")
+		}, want: []string{"FAULT cpus cpus 2: 1", "FAULT arch arch x86_64: riscv64",
+			"FAULT cri-down active containerd.service: inactive"}},
+
+		{name: "a remedy for several checks", wrong: func(m *aMachine) {
+			m.check = []string{"a|stop|file-exists /a|make them", "b|stop|file-exists /b|",
+				"root|stop|root|", "c|stop|file-exists /c|"}
+		}, want: []string{"FAULT a file-exists /a: missing; make them",
+			"FAULT b file-exists /b: missing; make them",
+			"FAULT c file-exists /c: missing; make them"}},
+
+		// etcd
+		{role: "control-plane", name: "etcd after formation", wrong: tell("clock", "1800600001"),
+			want: []string{"FAULT etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, " +
+				"after 1800600000, and no other member answers; "}},
+		// health
+		{role: "control-plane", name: "kubelet", wrong: tell("no-kubelet", "active"),
+			want: []string{"FAULT kubelet-unhealthy kubelet.service: curl: (7) refused; " +
+				"sh /etc/kiln/boot report"}},
+		{role: "control-plane", name: "kubelet crashes", wrong: func(m *aMachine) {
+			m.know("no-kubelet", "activating\n")
+			m.know("journal",
+				`E1121 08:00:00 run.go:72] "command failed" err="unknown flag: --x"`+"\n")
+		}, want: []string{"FAULT kubelet-crash kubelet.service: curl: (7) refused; " +
+			"E1121 08:00:00 run.go:72] 'command failed' err='unknown flag: --x'; sh"}},
+		{role: "control-plane", name: "etcd", wrong: answer("GET", "http://127.0.0.1:2381/readyz",
+			503, 0, "[+]a ok\n[-]data_corruption failed"),
+			want: []string{"FAULT etcd-unhealthy http://127.0.0.1:2381/readyz: " +
+				"HTTP 503 [-]data_corruption failed; "}},
+		{role: "control-plane", name: "API server",
+			wrong: answer("GET", "https://*/readyz", 500, 0,
+				"[+]ping ok\n[-]etcd failed: reason withheld\n[-]x failed\nreadyz check failed"),
+			want: []string{"FAULT kube-apiserver-unhealthy https://10.0.0.11:6443/readyz: " +
+				"HTTP 500 [-]etcd failed: reason withheld [-]x failed; "}},
+		{role: "control-plane", name: "controller-manager",
+			wrong: answer("GET", "*:10257/*", 500, 0, ""),
+			want:  []string{"FAULT kube-controller-manager-unhealthy "}},
+		{role: "control-plane", name: "scheduler", wrong: answer("GET", "*:10259/*", 500, 0, ""),
+			want: []string{"FAULT kube-scheduler-unhealthy "}},
+
+		// objects
+		{role: "control-plane", name: "object malformed",
+			wrong: answer("PATCH", "*/coredns*", 422, 0,
+				`{"kind":"Status","metadata":{},"status":"Failure","message":"Deployment `+
+					`\"coredns\" `+
+					`is invalid:\n spec","reason":"Invalid","details":{"causes":[{"reason":"x"}]},`+
+					`"code":422}`),
+			want: []string{
+				`FAULT object /apis/apps/v1/namespaces/kube-system/deployments/coredns: HTTP ` +
+					`422: Deployment 'coredns' is invalid:n spec; `}},
+		{role: "control-plane", name: "object without message",
+			wrong: answer("PATCH", "*/coredns*", 400, 0, secret),
+			want: []string{
+				"FAULT object /apis/apps/v1/namespaces/kube-system/deployments/coredns: " +
+					"HTTP 400; "}},
+		{role: "control-plane", name: "secret malformed",
+			wrong: answer("PATCH", "*/secrets/*", 400, 0,
+				`{"message":"cannot decode `+secret+`","reason":"x"}`),
+			want: []string{"FAULT object " + kubeSystem + "/secrets/token: HTTP 400; "}},
+		{role: "control-plane", name: "credential refused",
+			wrong: answer("GET", "*/configmaps/kiln", 401, 0,
+				`{"message":"Unauthorized","reason":"Unauthorized"}`),
+			want: []string{"FAULT object " + kubeSystem +
+				"/configmaps/kiln: HTTP 401: Unauthorized; "}},
+		{role: "control-plane", name: "webhook down",
+			wrong: answer("PATCH", "*/coredns*", 500, 0,
+				`{"message":"failed calling webhook","reason":"InternalError"}`),
+			want: []string{
+				"FAULT object /apis/apps/v1/namespaces/kube-system/deployments/coredns: " +
+					"HTTP 500: failed calling webhook; "}},
+		{role: "control-plane", name: "labels refused",
+			wrong: answer("PATCH", "*/nodes/*", 422, 0,
+				`{"message":"bad label","reason":"Invalid"}`),
+			want: []string{"FAULT object /api/v1/nodes/cp-1: HTTP 422: bad label; "}},
+
+		// node
+		{name: "not registered", wrong: answer("GET", "*/nodes/*", 404, 0,
+			`{"message":"nodes cp-1 not found","reason":"NotFound"}`),
+			want: []string{"FAULT node-not-registered https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+				"HTTP 404: nodes cp-1 not found; "}},
+		{name: "endpoint silent", wrong: answer("GET", "*/nodes/*", 0, 7, ""),
+			want: []string{"FAULT api-endpoint https://10.0.0.11:6443/api/v1/nodes/cp-1: curl: " +
+				"(7) as the rule says; "}},
+		{name: "endpoint of another cluster", wrong: answer("GET", "*/nodes/*", 0, 60, ""),
+			want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+				"curl: (60) as the rule says; "}},
+		{name: "endpoint of a name that the certificate lacks", wrong: func(m *aMachine) {
+			m.know("curl-says", "SSL: no alternative certificate subject name matches target "+
+				"host name 'api.test'\n")
+			m.rule("GET", "*/nodes/*", 99, 0, 60, "")
+		}, want: []string{"FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+			"curl: (60) SSL: no alternative certificate subject name matches target host name " +
+			"'api.test'; " +
+			"its certificate lacks this name: add it to apiServer.certSANs, or correct endpoint"}},
+		{name: "certificate without the endpoint's name", wrong: func(m *aMachine) {
+			m.know("curl-says", "SSL: no alternative certificate subject name matches target "+
+				"host name 'api.test'\n")
+			m.rule("GET", "https://api.test:6443", 99, 0, 60, "")
+			m.check = []string{"c|stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt " +
+				"1790000000|another cluster answers"}
+		}, want: []string{"FAULT c trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt " +
+			"1790000000: curl: (60) SSL: no alternative certificate subject name matches " +
+			"target host name 'api.test'; its certificate lacks this name: " +
+			"add it to apiServer.certSANs"}},
+		{name: "certificate of another CA", wrong: func(m *aMachine) {
+			m.rule("GET", "https://api.test:6443", 99, 0, 60, "")
+			m.check = []string{"c|stop|trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt " +
+				"1790000000|another cluster answers"}
+		}, want: []string{"FAULT c trusted https://api.test:6443 /etc/kubernetes/pki/ca.crt " +
+			"1790000000: curl: (60) as the rule says; another cluster answers"}},
+		{name: "name taken", wrong: answer("GET", "*/nodes/*", 200, 0,
+			`{"status":{"nodeInfo":{"machineID":"ec2d5a","bootID":"b"}}}`),
+			want: []string{"FAULT name-taken https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+				"the Node of machine ec2d5a; another machine has this name: turn it off"}},
+
+		// the hook itself
+		{name: "unknown step", wrong: func(m *aMachine) { m.data["steps"] = "files dance" },
+			want: []string{"FAULT hook dance: ended with status 127; "}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underEachShell(t, func(t *testing.T, shell []string) {
+				role := row.role
+				if role == "" {
+					role = "worker"
+				}
+				m := newMachine(t, shell, role)
+				m.data["step_timeout"] = "3"
+				if row.wrong != nil {
+					row.wrong(m)
+				}
+				m.document()
+				if row.later != nil {
+					row.later(m)
+				}
+				before := m.kept()
+				m.wantFaults(row.want...)
+				_, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed")
+				if after := m.kept(); err != nil && after != before {
+					t.Errorf("it changed the machine:\n%s", diff(before, after))
+				}
+				if _, err := os.Lstat(m.root + "/run/kiln/lock"); err == nil {
+					t.Error("the lock is still there")
+				}
+			})
+		})
+	}
+}

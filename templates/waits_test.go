@@ -1,0 +1,109 @@
+package templates_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestBootGoesOn: a machine that was stopped finishes once the cause is removed, without repeating
+// the steps that were done.
+func TestBootGoesOn(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.data["step_timeout"] = "20"
+		m.document()
+		m.know("cpus", "1\n")
+		m.wantFaults("FAULT cpus ")
+		m.know("cpus", "2\n")
+		m.rule("GET", "*:10259/healthz", 10, 503, 0, "")
+		m.wantFaults("FAULT kube-scheduler-unhealthy ")
+		m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:192B 00000000:0000 0A 0:0\n")
+		must(t, os.RemoveAll(m.world+"/rules"))
+		must(t, os.Truncate(m.world+"/systemctl", 0))
+		m.wantDone()
+		if got := m.read(m.world + "/systemctl"); got != "stop *.swap\n" {
+			t.Errorf("systemctl %s", got)
+		}
+	})
+}
+
+// TestBootWaits: the hook waits for what is not there yet, and names it at once and then once a
+// minute, whatever the clock does.
+func TestBootWaits(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.document()
+		m.know("clock", "1789999900\n")                        // 100 s too early
+		m.rule("GET", "*:10248/healthz", 20, 0, 7, "")         // some 140 s
+		m.rule("GET", "*/readyz", 2, 500, 0, "[-]etcd failed") // of etcd
+		m.rule("GET", "*/configmaps/kiln", 2, 403, 0, `{"message":"RBAC: not yet",`+
+			`"reason":"Forbidden"}`)
+		for i, code := range []int{0, 401, 403, 404, 409, 429, 500, 503} {
+			m.rule("PATCH", "*/coredns*", 1, code, map[int]int{0: 52}[code], "")
+			_ = i
+		}
+		m.rule("GET", "*/nodes/cp-1", 2, 404, 0, "")
+		out := m.wantDone()
+		for text, times := range map[string]int{
+			"preflight: waiting for this machine: clock-behind: 1789999900; ":                  1,
+			"preflight: waiting for this machine: ":                                            2,
+			"kubelet: waiting for kubelet: curl: (7) as the rule says":                         3,
+			"control-plane: waiting for etcd: HTTP 500 [-]etcd failed":                         1,
+			"objects: waiting for " + kubeSystem + "/configmaps/kiln: HTTP 403: RBAC: not yet": 1,
+			"objects: waiting for /apis/apps/v1/namespaces/kube-system/deployments/coredns":    1,
+			"node: waiting for cp-1: HTTP 404":                                                 1,
+		} {
+			if n := strings.Count(out, text); n != times {
+				t.Errorf("%d times %q, want %d\n%s", n, text, times, out)
+			}
+		}
+	})
+}
+
+func TestBootRepairsModes(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.document()
+		must(t, os.Chmod(m.root+"/etc/kubernetes/pki/install.key", 0o644))
+		must(t, os.Chmod(m.root+"/etc/with space.conf", 0o777))
+		must(t, os.MkdirAll(m.root+"/etc/kubernetes/manifests", 0o755))
+		out := m.wantDone()
+		for path, mode := range map[string]os.FileMode{"/etc/with space.conf": 0o600,
+			"/etc/kubernetes/manifests": 0o700 | os.ModeDir} {
+			if info, err := os.Stat(m.root + path); err != nil || info.Mode() != mode {
+				t.Error(path, info.Mode(), err)
+			}
+			if !strings.Contains(out, path) {
+				t.Errorf("%s was repaired silently", path)
+			}
+		}
+	})
+}
+
+// TestBootOwners: the list may name owners by number, and the hook corrects other owners.
+func TestBootOwners(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.kinds = []string{"dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign"}
+		m.document()
+		for _, dir := range []string{"number", "foreign"} {
+			must(t, os.MkdirAll(m.root+"/etc/"+dir, 0o700))
+		}
+		out := m.wantDone()
+		for _, path := range []string{"/etc/number", "/etc/hostname"} {
+			if strings.Contains(out, path) {
+				t.Errorf("%s was right before\n%s", path, out)
+			}
+		}
+		info, err := os.Stat(m.root + "/etc/foreign")
+		must(t, err)
+		if own := info.Sys().(*syscall.Stat_t); own.Uid != 4242 || own.Gid != 4243 {
+			t.Errorf("/etc/foreign is %d:%d's", own.Uid, own.Gid)
+		}
+	})
+}
