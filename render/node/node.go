@@ -1,5 +1,6 @@
-// Package node describes what one machine receives: its files, directories, links, users and units, in no packing
-// format. Everything before it knows Kubernetes and nothing of Ignition or cloud-init; everything after it the reverse.
+// Package node describes what one machine receives: its files, directories, links, users and units,
+// in no packing format. The packages before it know Kubernetes and nothing of Ignition or
+// cloud-init; the packages after it know these and nothing of Kubernetes.
 package node
 
 import (
@@ -18,18 +19,19 @@ const (
 	Etcd         = "etcd" // a member of etcd and nothing else
 )
 
-// Verified is the file that a machine has from the moment when everything in its document has been found on disk as it
-// was rendered. Until then, whatever interrupted the first boot, the document may be written once more.
+// Verified is a file that the hook writes once it has found everything in the document on disk as
+// it was rendered. Until then, whatever interrupted the first boot, the document may be written
+// again.
 const Verified = "/var/lib/kiln/state"
 
-// Root is the owner of everything whose owner is not said.
+// Root is the owner of a file or directory that names none.
 const Root = "root"
 
-// FromConfig is why a file is there that the user gave, not kiln.
+// FromConfig is the reason for a file that the user gave in cluster.yaml.
 const FromConfig = "from cluster.yaml"
 
-// Node is one machine, or one pool of machines that boot from the same document.
-// Files, Dirs, Links and Users are sorted by path or name, Units by name; Sort does that.
+// Node is one machine, or one pool of machines that boot from the same document. Its lists are
+// sorted by path or name; Sort does that.
 type Node struct {
 	Name string // the machine's or pool's name
 	Role string // ControlPlane, Worker or Etcd
@@ -40,36 +42,44 @@ type Node struct {
 	Links []Link
 	Units []Unit
 
-	// Login is the user who receives AuthorizedKeys; empty means the image's default user ("core" on Ignition systems).
+	// Login is the user who receives AuthorizedKeys; empty means the image's default user ("core"
+	// on Ignition systems).
 	Login          string
 	AuthorizedKeys []string
 
-	// NetworkConfig is cloud-init's network-config as YAML, delivered beside the user-data. Ignition has no counterpart.
+	// NetworkConfig is cloud-init's network-config as YAML, delivered beside the user-data.
+	// Ignition has no counterpart.
 	NetworkConfig []byte
 
-	// Remote is the rest of the machine, which it fetches itself; nil if all of it is here.
+	// Remote is the body that the machine fetches itself; nil if all of the machine is here.
 	Remote *Remote
 
-	// Extra is what only Ignition can express (disks, file systems, kernel arguments, …) as an Ignition config in JSON,
-	// without the files, directories, links and units that stand above. Only machines with Ignition have one.
+	// Extra holds what only Ignition can express (disks, file systems, kernel arguments, …) as an
+	// Ignition config in JSON, without the files, directories, links and units above. Only machines
+	// with Ignition have one.
 	Extra json.RawMessage
 
-	// CloudConfig is what only cloud-init can express (disks, file systems, users who log in) as a mapping of keys of its user-data in
-	// JSON, sorted, without what stands above. Only machines with cloud-init have one.
+	// CloudConfig holds what only cloud-init can express (disks, file systems, users who log in) as
+	// a JSON object of its user-data's keys, sorted, without the fields above. Only machines with
+	// cloud-init have one.
 	CloudConfig json.RawMessage
 }
 
-// Remote is where a machine fetches what is not in its document: the body, another document of the same format.
+// Remote says where a machine fetches its body, a document of the same format with the rest of the
+// machine.
 type Remote struct {
 	URL    string // https, or http
-	SHA512 string // of the body, in hex; the machine acts on nothing that has another
-	// Bytes is how long the body is, which bounds what the machine downloads. Ignition's documents
-	// do not have it: Ignition knows no such bound.
+	SHA512 string // of the body, in hex; the machine uses no body with another hash
+	// Bytes is the length of the body; the machine downloads no more. Documents of Ignition do not
+	// have it, because Ignition has no such limit.
 	Bytes int
-	CA    []byte // certificates in PEM of who may have signed the server's; empty for those whom the system trusts
-	// Whole says that the document has nothing but the way to the body.
+	// certificates in PEM of CAs for the server's certificate; empty for those that the system
+	// trusts
+	CA []byte
+	// Whole reports whether the document has nothing but the address of the body.
 	Whole bool
-	// Named says that the body gives the host its name, which cloud-init then leaves alone. Ignition never sets one.
+	// Named reports whether the body sets the host name. cloud-init then leaves the name alone;
+	// Ignition never sets one.
 	Named bool
 }
 
@@ -77,16 +87,20 @@ type Remote struct {
 type File struct {
 	Path    string // absolute and clean
 	Mode    uint32 // permission bits, at most 0o777
-	User    string // a name, or a number without zeros in front; empty means Root
+	User    string // a name, or a number without leading zeros; empty means Root
 	Group   string // the same
 	Content []byte
 
-	Secret string   // what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that is not secret
-	Why    string   // one line for people: what the file is for
-	From   []string // the fields of the configuration that it is made from, as far as that is certain
+	// what the secret is and its generation ("kubelet-client/worker-1 g1"); empty for a file that
+	// is not secret
+	Secret string
+	Why    string // one line for people: what the file is for
+	// the fields of the configuration that the content depends on, as far as they are known
+	From []string
 
-	// Shown is what a reviewer sees in place of the content, a line for each thing in it: what certificates say, what is known of a
-	// secret. Nothing in it may be computed from a secret. Empty means the content itself, or nothing if the file is a secret.
+	// Shown are the lines that a reviewer sees in place of the content: one for each certificate,
+	// name and generation of a secret. Nothing in them may be computed from a secret. If it is
+	// empty the reviewer sees the content, or nothing if the file is a secret.
 	Shown []string
 }
 
@@ -98,7 +112,8 @@ type Dir struct {
 	Group string
 }
 
-// Link is a symbolic link. It is made once and never reset: programs on the machine may point it elsewhere.
+// Link is a symbolic link. It is made once and never reset, because programs on the machine may
+// change its target.
 type Link struct {
 	Path   string
 	Target string // absolute, or relative to the link's directory
@@ -111,15 +126,17 @@ type User struct {
 	Home string // not created
 }
 
-// Unit is a systemd unit's state. The unit's text is a File under /etc/systemd/system, or comes with the system.
+// Unit is a systemd unit's state. The unit's text is a File under /etc/systemd/system, or comes
+// with the system.
 type Unit struct {
 	Name    string
 	Enabled bool // started at every boot, by the [Install] section of the unit
-	Started bool // to be started in the first boot also where the unit was not yet there when systemd began (cloud-init)
+	// started in the first boot, even if the unit did not exist when systemd began (cloud-init)
+	Started bool
 	Masked  bool // can never start
 }
 
-// Sort puts every list into its order: by path, or by name.
+// Sort sorts every list by path or by name.
 func (n *Node) Sort() {
 	slices.SortFunc(n.Users, func(a, b User) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(n.Dirs, func(a, b Dir) int { return cmp.Compare(a.Path, b.Path) })
@@ -128,17 +145,18 @@ func (n *Node) Sort() {
 	slices.SortFunc(n.Units, func(a, b Unit) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Alike returns the files in the order in which they compress best, which is the order of a document: neighbours resemble each other. PEM, of which
-// nothing but other PEM has anything, is last; the rest is by the ending of its name.
+// Alike returns the files in the order of a document, in which they compress best because
+// neighbours are alike. Files are sorted by the ending of their names; PEM, which resembles nothing
+// but other PEM, is last.
 func (n *Node) Alike() []File {
-	files := copied(n.Files)
+	files := clone(n.Files)
 	slices.SortStableFunc(files, func(a, b File) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.Path, b.Path))
 	})
 	return files
 }
 
-// kind is the ending of a file's name, or for PEM what is behind all endings.
+// kind returns the ending of a file's name, or for PEM a string that sorts after all endings.
 func (f *File) kind() string {
 	if bytes.HasPrefix(f.Content, []byte("-----BEGIN ")) {
 		return "~"
@@ -156,25 +174,27 @@ func (n *Node) File(at string) *File {
 	return nil
 }
 
-// Delivered returns n as a machine gets it: sorted, owners spelt out, empty lists and contents nil, and only what a
-// document says about the machine. Role, reasons, names of secrets and the network-config stay with the renderer.
-// Name is what /etc/hostname holds, or empty: a document carries no other name. Started is gone, since it says how a
-// first boot proceeds and not what the machine becomes, and so are units without a state, and Login without a key.
-// Both packers' Unpack return this form.
+// Delivered returns n as a machine gets it: sorted, with all owners named, empty lists and contents
+// nil, and only what a document says about the machine. It has no role, reasons, names of secrets
+// and network-config: these stay with the renderer. Name is the content of /etc/hostname, or empty,
+// because a document has no other name. Delivered drops Started, which is about the first boot and
+// not about its result, units without a state, and Login without a key. Unpack of both packers
+// returns this form.
 func (n *Node) Delivered() Node {
 	d := *n
 	d.Name, d.Role, d.NetworkConfig = "", "", nil
 	if f := n.File("/etc/hostname"); f != nil {
 		d.Name = strings.TrimSuffix(string(f.Content), "\n")
 	}
-	d.Users, d.Dirs, d.Files = copied(n.Users), copied(n.Dirs), copied(n.Files)
-	d.Links, d.AuthorizedKeys = copied(n.Links), copied(n.AuthorizedKeys)
+	d.Users, d.Dirs, d.Files = clone(n.Users), clone(n.Dirs), clone(n.Files)
+	d.Links, d.AuthorizedKeys = clone(n.Links), clone(n.AuthorizedKeys)
 	for i := range d.Dirs {
 		d.Dirs[i].User, d.Dirs[i].Group = Owner(d.Dirs[i].User), Owner(d.Dirs[i].Group)
 	}
 	for i := range d.Files {
 		f := &d.Files[i]
-		f.User, f.Group, f.Secret, f.Why, f.From, f.Shown = Owner(f.User), Owner(f.Group), "", "", nil, nil
+		f.User, f.Group = Owner(f.User), Owner(f.Group)
+		f.Secret, f.Why, f.From, f.Shown = "", "", nil, nil
 		if len(f.Content) == 0 {
 			f.Content = nil
 		}
@@ -192,8 +212,9 @@ func (n *Node) Delivered() Node {
 	return d
 }
 
-// Split divides n into what its document has and what stands in the body that the machine fetches: the files that body takes and, if extra says so,
-// what only Ignition can express. Users and directories stay in the document, and are there before the files.
+// Split divides n into the document and the rest, which is the body that the machine fetches. The
+// body has the files for which body returns true and, if extra is true, n.Extra. Users and
+// directories stay in the document, so that they are there before the files.
 func (n *Node) Split(body func(f *File) bool, extra bool) (document, rest *Node) {
 	kept, fetched := *n, Node{Name: n.Name, Role: n.Role}
 	kept.Files = nil
@@ -210,7 +231,7 @@ func (n *Node) Split(body func(f *File) bool, extra bool) (document, rest *Node)
 	return &kept, &fetched
 }
 
-// Join returns the machine of which n is what its document has, and rest what it fetches: the inverse of Split.
+// Join returns the machine whose document is n and whose body is rest. It is the inverse of Split.
 func (n *Node) Join(rest *Node) Node {
 	all := *n
 	all.Remote = nil
@@ -228,12 +249,12 @@ func (n *Node) Join(rest *Node) Node {
 	return all.Delivered()
 }
 
-// copied returns a copy of list, nil if list is empty.
-func copied[T any](list []T) []T {
+// clone returns a copy of list, or nil if list is empty.
+func clone[T any](list []T) []T {
 	return append([]T(nil), list...)
 }
 
-// Owner returns the user or group that a name in a File or Dir stands for: an empty one is Root.
+// Owner returns the user or group for a name in a File or Dir: an empty name means Root.
 func Owner(name string) string {
 	return cmp.Or(name, Root)
 }
