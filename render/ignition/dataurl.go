@@ -8,11 +8,12 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// bare marks the bytes that may stand in a data URL as they are. Ignition takes more of them than RFC 3986 lets through
-// in this place; this set went unharmed through its validator and its fetcher (ignition 2.24). Every escape less makes
-// the document smaller, and above all better to compress.
+// bare marks the bytes that need no escape in a data URL. Ignition accepts more of them than RFC
+// 3986 does; this set passed its validator and its fetcher unchanged (ignition 2.24). With fewer
+// escapes the document is smaller, and above all it compresses better.
 var bare = func() (set [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$&'()*+,-./:;=?@_~") {
+	for _, c := range []byte(
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$&'()*+,-./:;=?@_~") {
 		set[c] = true
 	}
 	return set
@@ -24,9 +25,9 @@ const (
 	hexDigits = "0123456789ABCDEF"
 )
 
-// dataURL returns a URL that holds content. Text is percent-escaped even where base64 would be shorter: people can
-// read it, and a document that is too long is compressed as a whole, which base64 spoils. Other bytes become base64
-// where that is shorter.
+// dataURL returns a URL that holds content. UTF-8 is percent-escaped even if base64 would be
+// shorter: people can read it, and it compresses better when the whole document is compressed.
+// Other bytes become base64 if that is shorter.
 func dataURL(content []byte) string {
 	size := len(plainURL)
 	for _, c := range content {
@@ -54,12 +55,12 @@ func dataURL(content []byte) string {
 	return b.String()
 }
 
-// isDataURL says whether url holds its content itself.
+// isDataURL reports whether url holds its content itself.
 func isDataURL(url *string) bool {
 	return url != nil && strings.HasPrefix(*url, "data:")
 }
 
-// urlContent returns what a data URL holds, decoded as the machine does it.
+// urlContent returns the content of a data URL, decoded as on the machine.
 func urlContent(url string) ([]byte, error) {
 	u, err := dataurl.DecodeString(url)
 	if err != nil {

@@ -17,28 +17,37 @@ import (
 	"kiln/render/node"
 )
 
-// full is a machine that has one of everything.
+// full returns a machine that has one of everything.
 func full() *node.Node {
 	return &node.Node{
-		Name:  "cp-1",
-		Role:  node.ControlPlane,
-		Users: []node.User{{Name: "etcd", ID: 2379, Home: "/var/lib/etcd"}, {Name: "probe", ID: 990}},
-		Dirs:  []node.Dir{{Path: "/etc/etcd/pki", Mode: 0o750, User: "root", Group: "etcd"}, {Path: "/etc/kubernetes", Mode: 0o755}},
+		Name: "cp-1",
+		Role: node.ControlPlane,
+		Users: []node.User{{Name: "etcd", ID: 2379, Home: "/var/lib/etcd"},
+			{Name: "probe", ID: 990}},
+		Dirs: []node.Dir{{Path: "/etc/etcd/pki", Mode: 0o750, User: "root", Group: "etcd"},
+			{Path: "/etc/kubernetes", Mode: 0o755}},
 		Files: []node.File{
-			{Path: "/etc/etcd/pki/ca.crt", Mode: 0o640, Group: "etcd", Content: []byte("-----BEGIN CERTIFICATE-----\nMIIB+/=\n-----END CERTIFICATE-----\n")},
-			{Path: "/etc/hostname", Mode: 0o644, Content: []byte("cp-1\n"), Why: "the machine's name"},
+			{Path: "/etc/etcd/pki/ca.crt", Mode: 0o640, Group: "etcd",
+				Content: []byte(
+					"-----BEGIN CERTIFICATE-----\nMIIB+/=\n-----END CERTIFICATE-----\n")},
+			{Path: "/etc/hostname", Mode: 0o644, Content: []byte("cp-1\n"),
+				Why: "the machine's name"},
 			{Path: "/etc/kubernetes/empty", Mode: 0},
-			{Path: "/etc/systemd/system/kubelet.service", Mode: 0o600, Content: []byte("[Service]\nExecStart=/usr/bin/kubelet \"$A\" & <x>\n"), Secret: "none g1"},
+			{Path: "/etc/systemd/system/kubelet.service", Mode: 0o600,
+				Content: []byte("[Service]\nExecStart=/usr/bin/kubelet \"$A\" & <x>\n"),
+				Secret:  "none g1"},
 		},
-		Links:          []node.Link{{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/UTC"}},
-		Units:          []node.Unit{{Name: "containerd.service", Started: true}, {Name: "kubelet.service", Enabled: true, Started: true}, {Name: "update-engine.service", Masked: true}},
+		Links: []node.Link{{Path: "/etc/localtime", Target: "../usr/share/zoneinfo/UTC"}},
+		Units: []node.Unit{{Name: "containerd.service", Started: true},
+			{Name: "kubelet.service", Enabled: true, Started: true},
+			{Name: "update-engine.service", Masked: true}},
 		AuthorizedKeys: []string{"ssh-ed25519 AAAA you@example"},
 		NetworkConfig:  []byte("version: 2\n"),
 	}
 }
 
-// sized is a machine with this many files of the size and kind that a control plane has.
-func sized(files int) *node.Node {
+// nodeOfSize returns a machine with this many files, of the size and kind that a control plane has.
+func nodeOfSize(files int) *node.Node {
 	r := rand.New(rand.NewPCG(1, 2))
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	n := full()
@@ -55,10 +64,12 @@ func sized(files int) *node.Node {
 			b.WriteString("-----END CERTIFICATE-----\n")
 		} else {
 			for line := range 40 {
-				fmt.Fprintf(&b, "    - --flag-%d-%d=/etc/kubernetes/pki/value-%d\n", i, line, r.IntN(1000))
+				fmt.Fprintf(&b, "    - --flag-%d-%d=/etc/kubernetes/pki/value-%d\n", i, line,
+					r.IntN(1000))
 			}
 		}
-		n.Files = append(n.Files, node.File{Path: fmt.Sprintf("/etc/kubernetes/pki/file-%d", i), Mode: 0o600, Content: []byte(b.String())})
+		n.Files = append(n.Files, node.File{Path: fmt.Sprintf("/etc/kubernetes/pki/file-%d", i),
+			Mode: 0o600, Content: []byte(b.String())})
 	}
 	n.Sort()
 	return n
@@ -69,20 +80,33 @@ func TestPack(t *testing.T) {
 	got, err := Pack(full(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, `{"ignition":{"version":"3.4.0"},`+
-		`"passwd":{"groups":[{"gid":2379,"name":"etcd","system":true},{"gid":990,"name":"probe","system":true}],`+
+		`"passwd":{"groups":[{"gid":2379,"name":"etcd","system":true},{"gid":990,"name":"probe",`+
+		`"system":true}],`+
 		`"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA you@example"]},`+
-		`{"homeDir":"/var/lib/etcd","name":"etcd","noCreateHome":true,"primaryGroup":"etcd","shell":"/usr/sbin/nologin","system":true,"uid":2379},`+
-		`{"name":"probe","noCreateHome":true,"primaryGroup":"probe","shell":"/usr/sbin/nologin","system":true,"uid":990}]},`+
-		`"storage":{"directories":[{"group":{"name":"etcd"},"path":"/etc/etcd/pki","mode":488},{"path":"/etc/kubernetes","mode":493}],`+
-		`"files":[{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},"mode":420},`+
+		`{"homeDir":"/var/lib/etcd","name":"etcd","noCreateHome":true,"primaryGroup":"etcd",`+
+		`"shell":"/usr/sbin/nologin","system":true,"uid":2379},`+
+		`{"name":"probe","noCreateHome":true,"primaryGroup":"probe","shell":"/usr/sbin/nologin",`+
+		`"system":true,"uid":990}]},`+
+		`"storage":{"directories":[{"group":{"name":"etcd"},"path":"/etc/etcd/pki","mode":488},`+
+		`{"path":"/etc/kubernetes","mode":493}],`+
+		`"files":[{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},`+
+		`"mode":420},`+
 		`{"overwrite":true,"path":"/etc/kubernetes/empty","contents":{"source":"data:,"},"mode":0},`+
-		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service","contents":{"source":"data:,%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384},`+
-		`{"group":{"name":"etcd"},"overwrite":true,"path":"/etc/etcd/pki/ca.crt","contents":{"source":"data:,-----BEGIN%20CERTIFICATE-----%0AMIIB+/=%0A-----END%20CERTIFICATE-----%0A"},"mode":416}],`+
-		`"links":[{"overwrite":true,"path":"/etc/localtime","target":"../usr/share/zoneinfo/UTC"}]},`+
-		`"systemd":{"units":[{"enabled":true,"name":"kubelet.service"},{"mask":true,"name":"update-engine.service"}]}}`, string(got))
+		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service",`+
+		`"contents":{"source":"data:,`+
+		`%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384},`+
+		`{"group":{"name":"etcd"},"overwrite":true,"path":"/etc/etcd/pki/ca.crt",`+
+		`"contents":{"source":"data:,`+
+		`-----BEGIN%20CERTIFICATE-----%0AMIIB+/=%0A-----END%20CERTIFICATE-----%0A"},`+
+		`"mode":416}],`+
+		`"links":[{"overwrite":true,"path":"/etc/localtime",`+
+		`"target":"../usr/share/zoneinfo/UTC"}]},`+
+		`"systemd":{"units":[{"enabled":true,"name":"kubelet.service"},{"mask":true,`+
+		`"name":"update-engine.service"}]}}`, string(got))
 }
 
-// TestOwners: Ignition looks up an owner that has a name, and fails if there is none of that name; a number it takes as it is.
+// TestOwners: Ignition looks up the name of an owner on the machine, and fails if there is none; it
+// takes a number unchanged.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	got, err := Pack(&node.Node{
@@ -92,7 +116,8 @@ func TestOwners(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `{"ignition":{"version":"3.4.0"},"storage":{`+
 		`"directories":[{"group":{"id":997},"path":"/var/lib/etcd","user":{"id":998},"mode":448}],`+
-		`"files":[{"group":{"id":1000},"overwrite":true,"path":"/etc/pin","user":{"name":"core"},"contents":{"source":"data:,"},"mode":384}]}}`, string(got))
+		`"files":[{"group":{"id":1000},"overwrite":true,"path":"/etc/pin","user":{"name":"core"},`+
+		`"contents":{"source":"data:,"},"mode":384}]}}`, string(got))
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -103,22 +128,31 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		{"empty", &node.Node{}},
 		{"one of everything", full()},
-		{"fifty files", sized(50)},
+		{"fifty files", nodeOfSize(50)},
 		{"login", &node.Node{Login: "root", AuthorizedKeys: []string{"a", "b"}}},
 		{"login without keys", &node.Node{Login: "root"}},
 		{"owners by number", &node.Node{
-			Dirs:  []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "232", Group: "233"}},
-			Files: []node.File{{Path: "/a", User: "0", Group: "etcd"}, {Path: "/b", User: "007", Group: "+7"}},
+			Dirs: []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "232", Group: "233"}},
+			Files: []node.File{{Path: "/a", User: "0", Group: "etcd"},
+				{Path: "/b", User: "007", Group: "+7"}},
 		}},
-		{"hostname without newline", &node.Node{Files: []node.File{{Path: "/etc/hostname", Content: []byte("x")}}}},
+		{"hostname without newline",
+			&node.Node{Files: []node.File{{Path: "/etc/hostname", Content: []byte("x")}}}},
 		{"extra", &node.Node{
-			Files:          []node.File{{Path: "/etc/hosts", Mode: 0o644, Content: []byte("127.0.0.1 localhost\n")}},
+			Files: []node.File{{Path: "/etc/hosts", Mode: 0o644,
+				Content: []byte("127.0.0.1 localhost\n")}},
 			Units:          []node.Unit{{Name: "a.service", Enabled: true}},
 			AuthorizedKeys: []string{"key"},
-			Extra: []byte(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},` +
-				`"passwd":{"groups":[{"name":"ops"}],"users":[{"name":"core","passwordHash":"x"},{"name":"ops"}]},` +
-				`"storage":{"disks":[{"device":"/dev/sdb","wipeTable":true}],"files":[{"path":"/etc/hosts","append":[{"source":"data:,10.0.0.1%20a%0A"}]}]},` +
-				`"systemd":{"units":[{"mask":false,"name":"a.service"},{"enabled":false,"name":"b.service"}]}}`),
+			Extra: []byte(
+				`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},` +
+					`"passwd":{"groups":[{"name":"ops"}],"users":[{"name":"core",` +
+					`"passwordHash":"x"},` +
+					`{"name":"ops"}]},` +
+					`"storage":{"disks":[{"device":"/dev/sdb","wipeTable":true}],` +
+					`"files":[{"path":"/etc/hosts","append":[{"source":"data:,` +
+					`10.0.0.1%20a%0A"}]}]},` +
+					`"systemd":{"units":[{"mask":false,"name":"a.service"},{"enabled":false,` +
+					`"name":"b.service"}]}}`),
 		}},
 	} {
 		for _, limit := range []int{0, 1} {
@@ -141,7 +175,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// contents are those that break naive encodings.
+// contents are contents that break naive encodings.
 var contents = map[string]string{
 	"empty":              "",
 	"only newlines":      "\n\n\n",
@@ -188,8 +222,10 @@ func TestDataURL(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"empty", "", "data:,"},
 		{"bare", "aZ09!$&'()*+,-./:;=?@_~", "data:,aZ09!$&'()*+,-./:;=?@_~"},
-		{"escaped", " \n\"#%<>[\\]^`{|}\x7f", "data:,%20%0A%22%23%25%3C%3E%5B%5C%5D%5E%60%7B%7C%7D%7F"},
-		{"text stays text", "é é é é é é", "data:,%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9"},
+		{"escaped", " \n\"#%<>[\\]^`{|}\x7f",
+			"data:,%20%0A%22%23%25%3C%3E%5B%5C%5D%5E%60%7B%7C%7D%7F"},
+		{"text stays text", "é é é é é é",
+			"data:,%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9%20%C3%A9"},
 		{"bytes", strings.Repeat("\xff", 6), "data:;base64,////////"},
 		{"bytes that are shorter as they are", "abcdefghij\xff", "data:,abcdefghij%FF"},
 	} {
@@ -216,22 +252,46 @@ func TestPackErrors(t *testing.T) {
 		{"unclean path", file("/etc/../x"), "/etc/../x ($.storage.files.0.path): path is not"},
 		{"path of bytes", file("/\xff"), `file "/\xff": not text`},
 		{"path with NUL", file("/a\x00"), `file "/a\x00": not text`},
-		{"same path twice", node.Node{Files: []node.File{{Path: "/a"}}, Dirs: []node.Dir{{Path: "/a"}}}, "/a ($.storage.files.0): duplicate entry defined"},
-		{"special bits", node.Node{Files: []node.File{{Path: "/a", Mode: 0o4755}}}, "/a ($.storage.files.0.mode): setuid/setgid/sticky bits are not supported"},
-		{"mode", node.Node{Dirs: []node.Dir{{Path: "/a", Mode: 0o10000}}}, "/a ($.storage.directories.0.mode): illegal file mode"},
-		{"unit's ending", node.Node{Units: []node.Unit{{Name: "a.container", Enabled: true}}}, "a.container ($.systemd.units.0.name): invalid systemd unit extension"},
-		{"masked and enabled", node.Node{Units: []node.Unit{{Name: "a.service", Enabled: true, Masked: true}}}, "unit a.service: masked, and to be started too"},
-		{"masked and written", node.Node{Units: []node.Unit{{Name: "a.service", Masked: true}}, Files: []node.File{{Path: "/etc/systemd/system/a.service"}}}, "unit a.service: masked, but its text is among the files"},
-		{"user twice", node.Node{Users: []node.User{{Name: "a"}, {Name: "a"}}}, "user a ($.passwd.users.1): duplicate entry defined"},
+		{"same path twice", node.Node{Files: []node.File{{Path: "/a"}},
+			Dirs: []node.Dir{{Path: "/a"}}}, "/a ($.storage.files.0): duplicate entry defined"},
+		{"special bits", node.Node{Files: []node.File{{Path: "/a", Mode: 0o4755}}},
+			"/a ($.storage.files.0.mode): setuid/setgid/sticky bits are not supported"},
+		{"mode", node.Node{Dirs: []node.Dir{{Path: "/a", Mode: 0o10000}}},
+			"/a ($.storage.directories.0.mode): illegal file mode"},
+		{"unit's ending", node.Node{Units: []node.Unit{{Name: "a.container", Enabled: true}}},
+			"a.container ($.systemd.units.0.name): invalid systemd unit extension"},
+		{"masked and enabled", node.Node{Units: []node.Unit{
+			{Name: "a.service", Enabled: true, Masked: true}}},
+			"unit a.service: masked, and to be started too"},
+		{"masked and written", node.Node{Units: []node.Unit{{Name: "a.service", Masked: true}},
+			Files: []node.File{{Path: "/etc/systemd/system/a.service"}}},
+			"unit a.service: masked, but its text is among the files"},
+		{"user twice", node.Node{Users: []node.User{{Name: "a"}, {Name: "a"}}},
+			"user a ($.passwd.users.1): duplicate entry defined"},
 		{"extra not JSON", node.Node{Extra: []byte("{")}, "extra Ignition config: "},
-		{"extra too new", node.Node{Extra: []byte(`{"ignition":{"version":"3.5.0"}}`)}, "extra Ignition config: unsupported config version"},
-		{"extra unused key", extra(node.Node{}, `"x":1`), "extra Ignition config: $.x: unused key x"},
-		{"extra replaces all", node.Node{Extra: []byte(`{"ignition":{"version":"3.4.0","config":{"replace":{"source":"https://example.com"}}}}`)}, "would discard the machine's whole config"},
-		{"extra replaces a file", extra(file("/a"), `"storage":{"files":[{"path":"/a","mode":420}]}`), "/a: this file is also one of the machine's own"},
-		{"extra makes a directory of a file", extra(file("/a"), `"storage":{"directories":[{"path":"/a"}]}`), "/a: this path is also one of the machine's own"},
-		{"extra makes a link of a file", extra(file("/a"), `"storage":{"links":[{"path":"/a","target":"/b"}]}`), "/a: this path is also one of the machine's own"},
-		{"extra makes a file of a directory", extra(node.Node{Dirs: []node.Dir{{Path: "/a"}}}, `"storage":{"files":[{"path":"/a"}]}`), "/a: this path is also one of the machine's own"},
-		{"extra disables a unit", extra(node.Node{Units: []node.Unit{{Name: "a.service", Enabled: true}}}, `"systemd":{"units":[{"name":"a.service","enabled":false}]}`), "unit a.service: its state is also set"},
+		{"extra too new", node.Node{Extra: []byte(`{"ignition":{"version":"3.5.0"}}`)},
+			"extra Ignition config: unsupported config version"},
+		{"extra unused key", extra(node.Node{}, `"x":1`),
+			"extra Ignition config: $.x: unused key x"},
+		{"extra replaces all", node.Node{Extra: []byte(`{"ignition":{"version":"3.4.0",` +
+			`"config":{"replace":{"source":"https://example.com"}}}}`)},
+			"would discard the machine's whole config"},
+		{"extra replaces a file", extra(file("/a"),
+			`"storage":{"files":[{"path":"/a","mode":420}]}`),
+			"/a: this file is also one of the machine's own"},
+		{"extra makes a directory of a file", extra(file("/a"),
+			`"storage":{"directories":[{"path":"/a"}]}`),
+			"/a: this path is also one of the machine's own"},
+		{"extra makes a link of a file", extra(file("/a"),
+			`"storage":{"links":[{"path":"/a","target":"/b"}]}`),
+			"/a: this path is also one of the machine's own"},
+		{"extra makes a file of a directory", extra(node.Node{Dirs: []node.Dir{{Path: "/a"}}},
+			`"storage":{"files":[{"path":"/a"}]}`),
+			"/a: this path is also one of the machine's own"},
+		{"extra disables a unit",
+			extra(node.Node{Units: []node.Unit{{Name: "a.service", Enabled: true}}},
+				`"systemd":{"units":[{"name":"a.service","enabled":false}]}`),
+			"unit a.service: its state is also set"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +304,7 @@ func TestPackErrors(t *testing.T) {
 
 func TestStub(t *testing.T) {
 	t.Parallel()
-	n := sized(50)
+	n := nodeOfSize(50)
 	plain, err := Pack(n, 0)
 	require.NoError(t, err)
 
@@ -260,7 +320,7 @@ func TestStub(t *testing.T) {
 	cfg, r, err := v3_4.Parse(doc)
 	require.NoError(t, err)
 	assert.Empty(t, r.Entries)
-	inner, err := embedded(cfg.Ignition.Config.Replace)
+	inner, err := innerConfig(cfg.Ignition.Config.Replace)
 	require.NoError(t, err)
 	assert.Equal(t, string(plain), string(inner))
 	assert.Less(t, len(doc), len(plain))
@@ -269,24 +329,33 @@ func TestStub(t *testing.T) {
 func TestUnpackErrors(t *testing.T) {
 	t.Parallel()
 	replaced := func(source, more string) string {
-		return `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"` + source + `"` + more + `}}}}`
+		return `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"` + source + `"` +
+			more + `}}}}`
 	}
 	bomb, err := encode(stub(compress.Gzip(bytes.Repeat([]byte{' '}, compress.MaxDocument+1))))
 	require.NoError(t, err)
-	many, err := encode(stub(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`))))
+	many, err := encode(stub(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"},` +
+		`"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`))))
 	require.NoError(t, err)
-	whole := *stub(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"}}`))).Ignition.Config.Replace.Source
+	whole := *stub(compress.Gzip(
+		[]byte(`{"ignition":{"version":"3.4.0"}}`))).Ignition.Config.Replace.Source
 	for _, c := range []struct{ name, doc, want string }{
 		{"nothing", "", "not a config (empty)"},
 		{"not JSON", "x", "invalid character"},
 		{"too new", `{"ignition":{"version":"3.5.0"}}`, "unsupported config version"},
-		{"elsewhere", replaced("https://example.com/x", ""), "it is elsewhere, not in this document"},
+		{"elsewhere", replaced("https://example.com/x", ""),
+			"it is elsewhere, not in this document"},
 		{"not gzip", replaced("data:,x", `,"compression":"gzip"`), "decompress: "},
-		{"cut off", replaced(whole[:len(whole)-8], `,"compression":"gzip"`), "decompress: unexpected EOF"},
-		{"other hash", replaced("data:,x", `,"verification":{"hash":"sha256-`+strings.Repeat("0", 64)+`"}`), "its hash is sha256-2d71"},
-		{"stub in a stub", replaced("data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""), "replaced once more"},
+		{"cut off", replaced(whole[:len(whole)-8], `,"compression":"gzip"`),
+			"decompress: unexpected EOF"},
+		{"other hash", replaced("data:,x", `,"verification":{"hash":"sha256-`+strings.Repeat("0",
+			64)+`"}`), "its hash is sha256-2d71"},
+		{"stub in a stub",
+			replaced(
+				"data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""), "replaced once more"},
 		{"too large", string(bomb), "it is larger than 67108864 bytes"},
-		{"too many values", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15) + `{}]}}`, "more than 65536 values"},
+		{"too many values", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` +
+			strings.Repeat("{},", 1<<15) + `{}]}}`, "more than 65536 values"},
 		{"too many values inside", string(many), "more than 65536 values"},
 		{"too deep", `{"ignition":` + strings.Repeat("[", 20000), "exceeded max depth"},
 	} {
@@ -303,9 +372,11 @@ func FuzzRoundTrip(f *testing.F) {
 		f.Add([]byte(content), "/etc/x y", uint32(0o644), "root", "etcd")
 	}
 	f.Fuzz(func(t *testing.T, content []byte, p string, mode uint32, user, group string) {
-		n := &node.Node{Files: []node.File{{Path: p, Mode: mode, User: user, Group: group, Content: content}}}
+		n := &node.Node{Files: []node.File{{Path: p, Mode: mode, User: user, Group: group,
+			Content: content}}}
 		doc, err := Pack(n, len(content)%2)
-		text := utf8.ValidString(p) && utf8.ValidString(user) && utf8.ValidString(group) && !strings.Contains(p+user+group, "\x00")
+		text := utf8.ValidString(p) && utf8.ValidString(user) && utf8.ValidString(group) &&
+			!strings.Contains(p+user+group, "\x00")
 		if !text || !path.IsAbs(p) || path.Clean(p) != p || mode > 0o777 {
 			require.Error(t, err)
 			return
@@ -328,7 +399,7 @@ func BenchmarkPack(b *testing.B) {
 		{"worker, 25 files, stub", 25, 1},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			n := sized(c.files)
+			n := nodeOfSize(c.files)
 			doc, err := Pack(n, c.limit)
 			require.NoError(b, err)
 			b.ReportAllocs()

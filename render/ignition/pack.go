@@ -1,5 +1,6 @@
-// Package ignition turns a node.Node into an Ignition document (spec 3.4.0) and back, and a person's Butane snippet
-// into parts of a node. What stands on a machine is decided before; how a document reaches the machine, after.
+// Package ignition turns a node.Node into an Ignition document (spec 3.4.0) and back, and a user's
+// Butane snippet into parts of a node. Other packages decide what a machine has, and how a document
+// reaches it.
 package ignition
 
 import (
@@ -29,18 +30,20 @@ const (
 	unitDir      = "/etc/systemd/system/"
 )
 
-// Pack returns the Ignition document of n: JSON in one line, spec 3.4.0, equal bytes for equal nodes.
-// Every file has its mode and replaces what the image has at its path, and so does every link. A unit is only enabled or
-// masked, its text being one of the files; Started means nothing here, since Ignition is done before systemd begins.
-// n.Extra is merged in as Ignition itself merges configs. With n.Remote the document refers to another config, by which it is replaced or into
-// which that one is merged, and which Ignition takes with its SHA-512 alone; it asks again for as long as nobody answers.
+// Pack returns the Ignition document of n: JSON in one line, spec 3.4.0, equal bytes for equal
+// nodes. Every file has its mode and replaces a file of the image at its path, and so does every
+// link. A unit is only enabled or masked, and its content is one of the files. Started has no
+// effect, because Ignition ends before systemd begins. n.Extra is merged as Ignition itself merges
+// configs. With n.Remote the document refers to another config, which replaces it or is merged into
+// it. Ignition accepts that config only with its SHA-512, and asks again until a server answers.
 //
-// If limit is positive and the document is longer than limit bytes, Pack returns a stub in its place: a config that is
-// replaced by the document inside it, compressed. The stub may still be longer than limit.
+// If limit is positive and the document is longer than limit bytes, Pack returns a stub instead: a
+// config that Ignition replaces by the compressed document inside it. The stub may still be longer
+// than limit.
 //
-// It fails if Ignition's own validation has anything to say, a warning included; if text that must be UTF-8 is not; if
-// a unit is masked and also enabled or among the files; and if n.Extra says something about a path or unit that
-// n says otherwise, or replaces the whole config. Errors name the path, unit or user, never a content.
+// It fails if Ignition's own validation finds anything, even a warning; if a string is not UTF-8;
+// if a unit is masked and also enabled or among the files; and if n.Extra contradicts n about a
+// path or unit, or replaces the whole config. Errors name the path, unit or user, never a content.
 func Pack(n *node.Node, limit int) ([]byte, error) {
 	if err := check(n); err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if len(n.Extra) > 0 {
 		extra, err := parse(n.Extra)
 		if err == nil {
-			err = mergeable(extra, n)
+			err = checkMerge(extra, n)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("extra Ignition config: %w", err)
@@ -70,7 +73,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 func config(n *node.Node) types.Config {
 	cfg := empty()
 	if len(n.AuthorizedKeys) > 0 {
-		// First in the list, where Unpack looks for it.
+		// The login user is first in the list, where Unpack looks for it.
 		login := types.PasswdUser{Name: defaultLogin}
 		if n.Login != "" {
 			login.Name = n.Login
@@ -135,7 +138,8 @@ func entry(path, user, group string) types.Node {
 	return e
 }
 
-// owner returns a user or group as Ignition has it: by name, which it looks up on the machine, or by number; neither for root.
+// owner returns a user or group for Ignition: a name, which it looks up on the machine, or a
+// number; neither for root.
 func owner(of string) (name *string, id *int) {
 	if of == "" || of == node.Root {
 		return nil, nil
@@ -155,7 +159,7 @@ func systemUser(u node.User) types.PasswdUser {
 		Name:         u.Name,
 		UID:          util.IntToPtr(u.ID),
 		NoCreateHome: util.BoolToPtr(true),
-		// Without it useradd makes the group itself, and fails because the group is there.
+		// Without it useradd would make the group itself, and fail because the group exists.
 		PrimaryGroup: util.StrToPtr(u.Name),
 		Shell:        util.StrToPtr(noLogin),
 		System:       util.BoolToPtr(true),
@@ -166,8 +170,9 @@ func systemUser(u node.User) types.PasswdUser {
 	return user
 }
 
-// refer makes cfg take the config that lies elsewhere: in its place, or merged over it. The CAs of a config are those with which what it refers to is
-// fetched (ignition 2.24, internal/exec/engine.go); no header is sent with the request.
+// refer makes cfg refer to the config at r.URL, which replaces cfg or is merged over it. Ignition
+// fetches it with the CAs of cfg (ignition 2.24, internal/exec/engine.go), and sends no header with
+// the request.
 func refer(cfg *types.Config, r *node.Remote) {
 	there := types.Resource{
 		Source:       util.StrToPtr(r.URL),
@@ -179,14 +184,16 @@ func refer(cfg *types.Config, r *node.Remote) {
 		cfg.Ignition.Config.Merge = []types.Resource{there}
 	}
 	if len(r.CA) > 0 {
-		cfg.Ignition.Security.TLS.CertificateAuthorities = []types.Resource{{Source: util.StrToPtr(dataURL(r.CA))}}
+		cfg.Ignition.Security.TLS.CertificateAuthorities = []types.Resource{
+			{Source: util.StrToPtr(dataURL(r.CA))}}
 	}
 }
 
-// sha512Prefix is in front of a hash.
+// sha512Prefix comes before a hash.
 const sha512Prefix = "sha512-"
 
-// stub returns a config that Ignition replaces by the compressed document inside it, whose own checksum tells damage.
+// stub returns a config that Ignition replaces by the compressed document inside it. It has no
+// hash: gzip's own checksum shows damage.
 func stub(zipped []byte) types.Config {
 	cfg := empty()
 	cfg.Ignition.Config.Replace = types.Resource{
@@ -196,9 +203,9 @@ func stub(zipped []byte) types.Config {
 	return cfg
 }
 
-// document returns cfg as JSON that Ignition's validation has nothing to say about.
-// The checks are those of v3_4.Parse, run on cfg instead of on the JSON: twice as fast, and what Parse adds are keys that
-// the schema does not know, which cannot be in cfg. Unpack, and with it every test, parses the JSON.
+// document returns cfg as JSON in which Ignition's validation finds nothing. The checks are those
+// of v3_4.Parse, run on cfg instead of on the JSON. That is twice as fast; Parse would only look
+// for unknown keys too, which cfg cannot have. Unpack, and so every test, parses the JSON.
 func document(cfg types.Config) ([]byte, error) {
 	if err := verdict(cfg, validate.ValidateWithContext(cfg, nil), nil); err != nil {
 		return nil, err
@@ -206,7 +213,8 @@ func document(cfg types.Config) ([]byte, error) {
 	return encode(cfg)
 }
 
-// encode returns cfg as JSON in one line without empty structs and without escapes that only HTML needs.
+// encode returns cfg as JSON in one line, without empty structs and without escapes that only HTML
+// needs.
 func encode(cfg types.Config) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -223,11 +231,12 @@ func parse(doc []byte) (types.Config, error) {
 	return cfg, verdict(cfg, r, err)
 }
 
-// verdict turns what Ignition's validation found in cfg into one error: warnings count, and every finding is there.
+// verdict returns one error with every finding of Ignition's validation in cfg, warnings included.
 func verdict(cfg types.Config, r report.Report, err error) error {
 	var all []error
 	for _, e := range r.Entries {
-		all = append(all, fmt.Errorf("%s: %s", subject(cfg, e.Context.Path, e.Context.String()), e.Message))
+		at := subject(cfg, e.Context.Path, e.Context.String())
+		all = append(all, fmt.Errorf("%s: %s", at, e.Message))
 	}
 	if len(all) > 0 {
 		return errors.Join(all...)
@@ -235,7 +244,7 @@ func verdict(cfg types.Config, r report.Report, err error) error {
 	return err
 }
 
-// subject returns the path, unit or user in cfg that at leads to, or where if there is none.
+// subject returns the path, unit or user in cfg at the place at, or where if there is none.
 func subject(cfg types.Config, at []any, where string) string {
 	if len(at) < 3 {
 		return where
@@ -265,7 +274,8 @@ func subject(cfg types.Config, at []any, where string) string {
 	return fmt.Sprintf("%s (%s)", name, where)
 }
 
-// check finds what Ignition's validation does not: text that JSON would change, and a unit's contradictions.
+// check finds mistakes that Ignition's validation does not: strings that JSON would change, and
+// contradictions about a unit.
 func check(n *node.Node) error {
 	var all []error
 	text := func(what string, values ...string) {
@@ -301,14 +311,15 @@ func check(n *node.Node) error {
 			all = append(all, fmt.Errorf("unit %s: masked, and to be started too", u.Name))
 		}
 		if n.File(unitDir+u.Name) != nil {
-			all = append(all, fmt.Errorf("unit %s: masked, but its text is among the files", u.Name))
+			all = append(all, fmt.Errorf("unit %s: masked, but its text is among the files",
+				u.Name))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// mergeable says where extra would silently undo something of n.
-func mergeable(extra types.Config, n *node.Node) error {
+// checkMerge fails if extra would silently undo something of n.
+func checkMerge(extra types.Config, n *node.Node) error {
 	var all []error
 	if extra.Ignition.Config.Replace.Source != nil {
 		all = append(all, errReplace)
@@ -327,8 +338,10 @@ func mergeable(extra types.Config, n *node.Node) error {
 	}
 	for _, f := range extra.Storage.Files {
 		own := n.File(f.Path) != nil
-		if own && (f.Contents.Source != nil || f.Mode != nil || f.Overwrite != nil || f.User != (types.NodeUser{}) || f.Group != (types.NodeGroup{})) {
-			all = append(all, fmt.Errorf("%s: this file is also one of the machine's own, to which can only be appended", f.Path))
+		if own && (f.Contents.Source != nil || f.Mode != nil || f.Overwrite != nil ||
+			f.User != (types.NodeUser{}) || f.Group != (types.NodeGroup{})) {
+			all = append(all, fmt.Errorf("%s: this file is also one of the machine's own, "+
+				"to which can only be appended", f.Path))
 		}
 		clash(f.Path)
 	}
@@ -348,10 +361,12 @@ func mergeable(extra types.Config, n *node.Node) error {
 	for _, u := range extra.Systemd.Units {
 		own := state[u.Name]
 		if own.Enabled && u.Enabled != nil || own.Masked && u.Mask != nil {
-			all = append(all, fmt.Errorf("unit %s: its state is also set by the machine's own units", u.Name))
+			all = append(all,
+				fmt.Errorf("unit %s: its state is also set by the machine's own units", u.Name))
 		}
 	}
 	return errors.Join(all...)
 }
 
-var errReplace = errors.New("ignition.config.replace would discard the machine's whole config; use merge")
+var errReplace = errors.New(
+	"ignition.config.replace would discard the machine's whole config; use merge")

@@ -17,21 +17,23 @@ import (
 	"kiln/render/node"
 )
 
-// Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n without Extra,
-// Unpack(Pack(n)) is n.Delivered(). Name is what /etc/hostname holds without its newline, or empty; Login is empty if
-// the keys are for the image's default user. What has no place in a node (disks, remote files, …) is in Extra, as JSON in
-// the order of Ignition's schema; keys that Extra gave to the login user come back among AuthorizedKeys. A config that refers to a body, as Pack writes
-// it, has its Remote; what is in the body is not looked for.
+// Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n
+// without Extra, Unpack(Pack(n)) is n.Delivered(). Name is the content of /etc/hostname without its
+// newline, or empty; Login is empty if the keys are for the image's default user. Extra holds what
+// has no place in a node (disks, remote files, …), as JSON in the order of Ignition's schema; keys
+// that Extra gave to the login user are in AuthorizedKeys. Remote is set if the config refers to a
+// body as Pack writes it; Unpack does not look for the body.
 //
-// It fails if Ignition's validation has anything to say about doc or about the config inside it, and if a stub's
-// content is not there, does not decompress, is larger than 64 MiB, has another hash, or is a stub again.
+// It fails if Ignition's validation finds anything in doc or in the config inside it. It also fails
+// if a stub's content is missing, does not decompress, is larger than 64 MiB, has another hash, or
+// is a stub again.
 func Unpack(doc []byte) (node.Node, error) {
 	cfg, err := parseBounded(doc)
 	if err != nil {
 		return node.Node{}, err
 	}
 	if outer := cfg.Ignition.Config.Replace; outer.Source != nil && remote(&cfg) == nil {
-		inner, err := embedded(outer)
+		inner, err := innerConfig(outer)
 		if err == nil {
 			cfg, err = parseBounded(inner)
 		}
@@ -53,8 +55,9 @@ func Unpack(doc []byte) (node.Node, error) {
 	return n.Delivered(), nil
 }
 
-// remote returns the body that a config refers to, if it is one that refer wrote; nil if there is none, or if the config says more of other configs, of
-// CAs or of how they are fetched than refer does.
+// remote returns the body that a config refers to, as refer writes it. It returns nil if there is
+// none, or if the config says more about other configs, CAs or how they are fetched than refer
+// does.
 func remote(cfg *types.Config) *node.Remote {
 	var r node.Remote
 	var there types.Resource
@@ -70,12 +73,14 @@ func remote(cfg *types.Config) *node.Remote {
 		return nil
 	}
 	var found bool
-	if r.SHA512, found = strings.CutPrefix(*there.Verification.Hash, sha512Prefix); !found || isDataURL(there.Source) {
+	if r.SHA512, found = strings.CutPrefix(*there.Verification.Hash, sha512Prefix); !found ||
+		isDataURL(there.Source) {
 		return nil
 	}
 	r.URL = *there.Source
-	if cas := cfg.Ignition.Security.TLS.CertificateAuthorities; len(cas) == 1 && isDataURL(cas[0].Source) {
-		r.CA, _ = urlContent(*cas[0].Source) // what is no URL is no certificate of ours
+	if cas := cfg.Ignition.Security.TLS.CertificateAuthorities; len(cas) == 1 &&
+		isDataURL(cas[0].Source) {
+		r.CA, _ = urlContent(*cas[0].Source) // kiln's own CAs are data URLs
 	}
 	again := empty()
 	refer(&again, &r)
@@ -85,11 +90,12 @@ func remote(cfg *types.Config) *node.Remote {
 	return &r
 }
 
-// maxValues bounds what a config may consist of. Parsing and validation take some kilobytes for each value, so a config of commas alone would
-// take thousands of times its size; that of a control plane has a thousand.
+// maxValues is the largest number of values in a config. Parsing and validation take some kilobytes
+// for each value, so that a config of commas would take thousands of times its size. The config of
+// a control plane has a thousand values.
 const maxValues = 1 << 16
 
-// parseBounded is parse of a config that anybody may have written.
+// parseBounded is parse for a config from anybody: it refuses too many values.
 func parseBounded(doc []byte) (types.Config, error) {
 	if values(doc) > maxValues {
 		return types.Config{}, fmt.Errorf("the config has more than %d values", maxValues)
@@ -97,7 +103,8 @@ func parseBounded(doc []byte) (types.Config, error) {
 	return parse(doc)
 }
 
-// values returns at least as many as there are values in a document of JSON: each begins after one of these, outside of strings.
+// values returns an upper bound of the number of values in a JSON document: each begins after one
+// of these characters, outside of strings.
 func values(doc []byte) (n int) {
 	text := false
 	for i := 0; i < len(doc); i++ {
@@ -113,8 +120,8 @@ func values(doc []byte) (n int) {
 	return n
 }
 
-// embedded returns the config that a stub holds, decompressed and verified.
-func embedded(r types.Resource) ([]byte, error) {
+// innerConfig returns the config inside a stub, decompressed and verified.
+func innerConfig(r types.Resource) ([]byte, error) {
 	if !isDataURL(r.Source) {
 		return nil, errors.New("it is elsewhere, not in this document")
 	}
@@ -139,8 +146,8 @@ func embedded(r types.Resource) ([]byte, error) {
 	return doc, nil
 }
 
-// takePasswd moves the login user's keys and the system users from p to n and returns what is left.
-// Only the first user can be the login user, for there Pack puts it.
+// takePasswd moves the login user's keys and the system users from p to n, and returns the rest.
+// Only the first user can be the login user, because Pack puts it there.
 func takePasswd(p types.Passwd, n *node.Node) types.Passwd {
 	var rest types.Passwd
 	groups := make(map[string]types.PasswdGroup, len(p.Groups))
@@ -166,7 +173,8 @@ func takePasswd(p types.Passwd, n *node.Node) types.Passwd {
 			if u.HomeDir != nil {
 				own.Home = *u.HomeDir
 			}
-			if reflect.DeepEqual(u, systemUser(own)) && reflect.DeepEqual(groups[u.Name], systemGroup(own)) {
+			if reflect.DeepEqual(u, systemUser(own)) &&
+				reflect.DeepEqual(groups[u.Name], systemGroup(own)) {
 				n.Users = append(n.Users, own)
 				taken[u.Name] = true
 				continue
@@ -182,7 +190,8 @@ func takePasswd(p types.Passwd, n *node.Node) types.Passwd {
 	return rest
 }
 
-// take moves every file, directory, link and unit that a node can express from cfg to n, and the rest to n.Extra.
+// take moves every file, directory, link and unit that a node can express from cfg to n, and the
+// rest to n.Extra.
 func take(cfg *types.Config, n *node.Node) error {
 	s := &cfg.Storage
 	files, dirs, links := s.Files, s.Directories, s.Links
@@ -201,10 +210,12 @@ func take(cfg *types.Config, n *node.Node) error {
 			s.Directories = append(s.Directories, d)
 			continue
 		}
-		n.Dirs = append(n.Dirs, node.Dir{Path: d.Path, Mode: mode(d.Mode, 0o755), User: owned(d.User.Name, d.User.ID), Group: owned(d.Group.Name, d.Group.ID)})
+		n.Dirs = append(n.Dirs, node.Dir{Path: d.Path, Mode: mode(d.Mode, 0o755),
+			User: ownerName(d.User.Name, d.User.ID), Group: ownerName(d.Group.Name, d.Group.ID)})
 	}
 	for _, l := range links {
-		if util.IsTrue(l.Hard) || l.Target == nil || l.User != (types.NodeUser{}) || l.Group != (types.NodeGroup{}) {
+		if util.IsTrue(l.Hard) || l.Target == nil || l.User != (types.NodeUser{}) ||
+			l.Group != (types.NodeGroup{}) {
 			s.Links = append(s.Links, l)
 			continue
 		}
@@ -227,33 +238,39 @@ func take(cfg *types.Config, n *node.Node) error {
 	return nil
 }
 
-// takeFile moves the file that f creates to n, and returns the rest of f: nothing, or what it appends, or all of it if
-// it cannot be a node's file.
+// takeFile moves the file that f creates to n, and returns the rest of f: nothing, the parts that
+// it appends, or all of f if a node cannot have the file.
 func takeFile(f types.File, n *node.Node) (*types.File, error) {
 	c := f.Contents
-	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil || !plainMode(f.Mode) {
+	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil ||
+		!plainMode(f.Mode) {
 		return &f, nil
 	}
 	content, err := urlContent(*c.Source)
 	if err != nil {
 		return nil, err
 	}
-	n.Files = append(n.Files, node.File{Path: f.Path, Mode: mode(f.Mode, 0o644), User: owned(f.User.Name, f.User.ID), Group: owned(f.Group.Name, f.Group.ID), Content: content})
+	n.Files = append(n.Files, node.File{Path: f.Path, Mode: mode(f.Mode, 0o644),
+		User: ownerName(f.User.Name, f.User.ID), Group: ownerName(f.Group.Name, f.Group.ID),
+		Content: content})
 	if len(f.Append) == 0 {
 		return nil, nil
 	}
-	return &types.File{Node: types.Node{Path: f.Path}, FileEmbedded1: types.FileEmbedded1{Append: f.Append}}, nil
+	return &types.File{Node: types.Node{Path: f.Path},
+		FileEmbedded1: types.FileEmbedded1{Append: f.Append}}, nil
 }
 
-// takeUnit moves the unit's text, its drop-ins, and what is switched on to n, and returns what is switched off:
-// a node's unit has no word for that, but Ignition does.
+// takeUnit moves the unit's content, its drop-ins and what it switches on to n. It returns what it
+// switches off, which Ignition can express and a node cannot.
 func takeUnit(u types.Unit, n *node.Node) *types.Unit {
 	if util.NotEmpty(u.Contents) {
-		n.Files = append(n.Files, node.File{Path: unitDir + u.Name, Mode: 0o644, Content: []byte(*u.Contents)})
+		n.Files = append(n.Files, node.File{Path: unitDir + u.Name, Mode: 0o644,
+			Content: []byte(*u.Contents)})
 	}
 	for _, d := range u.Dropins {
 		if util.NotEmpty(d.Contents) {
-			n.Files = append(n.Files, node.File{Path: unitDir + u.Name + ".d/" + d.Name, Mode: 0o644, Content: []byte(*d.Contents)})
+			n.Files = append(n.Files, node.File{Path: unitDir + u.Name + ".d/" + d.Name,
+				Mode: 0o644, Content: []byte(*d.Contents)})
 		}
 	}
 	own := node.Unit{Name: u.Name, Enabled: util.IsTrue(u.Enabled), Masked: util.IsTrue(u.Mask)}
@@ -273,8 +290,8 @@ func takeUnit(u types.Unit, n *node.Node) *types.Unit {
 	return &rest
 }
 
-// owned is the inverse of owner.
-func owned(name *string, id *int) string {
+// ownerName is the inverse of owner.
+func ownerName(name *string, id *int) string {
 	if id != nil {
 		return strconv.Itoa(*id)
 	}
@@ -284,7 +301,7 @@ func owned(name *string, id *int) string {
 	return ""
 }
 
-// plainMode says whether m consists of permission bits.
+// plainMode reports whether m consists of permission bits.
 func plainMode(m *int) bool {
 	return m == nil || *m >= 0 && *m <= 0o777
 }
@@ -293,5 +310,5 @@ func mode(m *int, otherwise uint32) uint32 {
 	if m == nil {
 		return otherwise
 	}
-	return uint32(*m) // plainMode has passed it
+	return uint32(*m) // the caller has checked it with plainMode
 }
