@@ -17,8 +17,8 @@ import (
 	"sync"
 )
 
-// writers are idle gzip writers. One takes 800 KB, which costs more to allocate than a small document to compress; after
-// Reset it writes what a new one would.
+// writers holds idle gzip writers. A writer has 800 KB, and to allocate them takes longer than to
+// compress a small document. After Reset it writes the same as a new one.
 var writers = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
 	if err != nil {
@@ -27,23 +27,25 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// Gzip returns doc as gzip without a time or a name: equal bytes for equal documents, with one release of Go.
+// Gzip returns doc as gzip without a time or a name. Equal documents give equal bytes, with the
+// same release of Go.
 func Gzip(doc []byte) []byte {
 	w := writers.Get().(*gzip.Writer)
 	defer writers.Put(w)
 	var out bytes.Buffer
 	w.Reset(&out)
-	// A bytes.Buffer takes everything.
+	// Writes to a bytes.Buffer do not fail.
 	_, _ = w.Write(doc)
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// MaxDocument bounds what is unpacked, in bytes: no boot document is near it, and a bomb ends there.
+// MaxDocument is how many bytes are unpacked at most. No boot document is near it, and a bomb ends
+// there.
 const MaxDocument = 64 << 20
 
-// Gunzip returns what doc holds. It fails on what is no gzip, is damaged, goes on behind its end, or unpacks to more
-// than 64 MiB.
+// Gunzip returns the content of doc. It fails if doc is not gzip, is damaged, has bytes after its
+// end, or unpacks to more than 64 MiB.
 func Gunzip(doc []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(doc))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package terminal writes text so that a terminal shows all of it and obeys none of it. What a configuration or a
-// document holds is another person's text: it may move the cursor, change the window's title, or put the end of a
-// line before its beginning.
+// Package terminal makes strings safe to print: a terminal shows all of them and obeys nothing in
+// them. A configuration or a document may come from another person. Strings in it may move the
+// cursor, change the window's title, or show the end of a line before its beginning.
 package terminal
 
 import (
@@ -10,8 +10,9 @@ import (
 )
 
 // Visible returns text with every invisible character replaced by an escape: control characters,
-// format characters (U+202E, U+200B), line separators, bytes that are not UTF-8. Characters in keep
-// stay. Escapes are JSON's (\u001b), so JSON keeps its meaning. A second call changes nothing.
+// format characters (U+202E, U+200B), line separators, bytes that are not UTF-8. It keeps the
+// characters in keep. The escapes are JSON's (\u001b), so that JSON keeps its meaning. A second
+// call changes nothing.
 func Visible(text, keep string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) < 0 {
 		return text
@@ -22,7 +23,7 @@ func Visible(text, keep string) string {
 		case r == utf8.RuneError && strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			b.WriteRune(r)
 		case r == utf8.RuneError:
-			// JSON has no escape for a byte, and no bytes like this either.
+			// JSON has no escape for a byte, but no such bytes either.
 			b.WriteString(`\x` + hex(rune(text[i]), 2))
 		case !hidden(r) || strings.ContainsRune(keep, r):
 			b.WriteRune(r)
@@ -36,10 +37,10 @@ func Visible(text, keep string) string {
 	return b.String()
 }
 
-// hidden reports whether a character has no picture. Blanks count as pictures.
+// hidden reports whether a character is invisible. Blanks count as visible.
 func hidden(r rune) bool { return !unicode.IsGraphic(r) }
 
-// hex writes a number with so many digits.
+// hex returns a number in hexadecimal with that many digits.
 func hex(r rune, digits int) string {
 	text := make([]byte, digits)
 	for i := range text {

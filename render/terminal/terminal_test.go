@@ -38,7 +38,7 @@ func TestVisible(t *testing.T) {
 	require.Equal(t, `a\u000ab\u0009c`, terminal.Visible("a\nb\tc", ""))
 }
 
-// TestVisibleJSON: JSON means the same afterwards.
+// TestVisibleJSON: JSON keeps its meaning.
 func TestVisibleJSON(t *testing.T) {
 	t.Parallel()
 	var all []rune
