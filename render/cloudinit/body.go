@@ -13,11 +13,13 @@ import (
 	"kiln/render/node"
 )
 
-// A body is a script of POSIX sh: functions, and then one line for each thing of the machine, with the contents of files below theirs. No archive program
-// has to be on the machine, and it may be killed at any line and run again. Its two parts are run at different times: users, directories and files as
-// bootcmd and write_files come, links and units as runcmd comes.
+// A body is a script of POSIX sh: functions, and then one line for each user, directory, file, link
+// and unit of the machine; a file's content follows its line. The machine needs no archive program,
+// and the script may be killed at any line and run again. Its two parts run at different times:
+// users, directories and files when bootcmd and write_files do, links and units when runcmd does.
 const (
-	bodyHead = "#!/bin/sh\n# What a machine fetches, made by kiln. sh body files|units does the one part of it or the other.\n"
+	bodyHead = "#!/bin/sh\n# What a machine fetches, made by kiln. " +
+		"sh body files|units does the one part of it or the other.\n"
 
 	bodyFunctions = `set -eu
 umask 077
@@ -54,12 +56,12 @@ unit() {
 }
 `
 	bodyEnd = "[ \"$part\" = units ] || sync\n"
-	// contentEnd is the line after a file's content.
+	// contentEnd is the line that ends a file's content.
 	contentEnd = "KILN-END"
 )
 
-// Body returns the script that makes of a machine what n says, but for its keys, which stay in the document, and its network-config. It fails if n has
-// what cloud-init cannot express, as Pack does.
+// Body returns the script that sets up the machine n, without its keys, which stay in the document,
+// and its network-config. It fails, as Pack does, if n has what cloud-init cannot express.
 func Body(n *node.Node) ([]byte, error) {
 	if err := check(n); err != nil {
 		return nil, err
@@ -115,7 +117,8 @@ func Body(n *node.Node) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// inLines says whether content can stand in a script as it is: lines of ASCII, none of which ends it early. Shells differ in other bytes.
+// inLines reports whether content can be in a script unchanged: lines of ASCII, none of which ends
+// it early. Shells differ in other bytes.
 func inLines(content []byte) bool {
 	if len(content) > 0 && content[len(content)-1] != '\n' {
 		return false
@@ -128,10 +131,11 @@ func inLines(content []byte) bool {
 	return !bytes.Contains(append([]byte("\n"), content...), []byte("\n"+contentEnd+"\n"))
 }
 
-// shellWord returns a word as sh reads it again.
+// shellWord quotes a word for sh.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@+,%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-:@+,%", r)
 	}
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
 		return s
@@ -139,7 +143,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// UnpackBody returns what a body makes of a machine. It fails at the first line that Body does not write.
+// UnpackBody returns the machine that a body sets up. It fails at the first line that Body does not
+// write.
 func UnpackBody(doc []byte) (node.Node, error) {
 	var n node.Node
 	if len(doc) > compress.MaxDocument {
@@ -164,7 +169,8 @@ func UnpackBody(doc []byte) (node.Node, error) {
 	return n.Delivered(), nil
 }
 
-// readBodyLine adds what a line makes to n. rest is what follows the line, and what follows what belongs to it.
+// readBodyLine adds to n what a line makes. It takes the text after the line, and returns the text
+// after everything that belongs to the line.
 func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 	switch {
 	case len(words) == 4 && words[0] == "user":
@@ -173,7 +179,8 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 		return rest, err
 	case len(words) == 5 && words[0] == "dir":
 		mode, err := permissions(words[1])
-		n.Dirs = append(n.Dirs, node.Dir{Path: words[4], Mode: mode, User: words[2], Group: words[3]})
+		n.Dirs = append(n.Dirs, node.Dir{Path: words[4], Mode: mode, User: words[2],
+			Group: words[3]})
 		return rest, err
 	case len(words) == 7 && words[0] == "file" && words[6] == "<<"+contentEnd:
 		f := node.File{Path: words[4], User: words[2], Group: words[3]}
@@ -195,13 +202,16 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 	case len(words) == 3 && words[0] == "link":
 		n.Links = append(n.Links, node.Link{Target: words[1], Path: words[2]})
 		return rest, nil
-	case len(words) > 1 && words[0] == "unit" && slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]):
+	case len(words) > 1 && words[0] == "unit" &&
+		slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]):
 		return rest, readRunCommand(append(argv{"systemctl"}, words[1:]...), n)
 	}
-	return rest, errors.New("it is nothing that kiln writes") // and may be anybody's secret
+	// the line may hold a secret, so the error does not quote it
+	return rest, errors.New("it is nothing that kiln writes")
 }
 
-// shellLine returns the words of the first line of text, as sh reads what shellWord wrote, and what follows the line.
+// shellLine returns the words of the first line of text, which shellWord quoted, and the text after
+// the line.
 func shellLine(text string) (words []string, rest string, err error) {
 	var word strings.Builder
 	begun, quoted := false, false

@@ -8,19 +8,22 @@ import (
 	"kiln/render/node"
 )
 
-// A machine with a body fetches it in bootcmd. cloud-init's own ways do not do: #include has no hash and gives up, and what a boothook or a
-// part-handler downloads comes too late for the cloud-config of the same boot, or depends on the insides of one release. bootcmd runs in every
-// release in the network stage, before write_files, so that a machine with a body proceeds in the same order as one without; and it runs at
-// every boot, so that whatever interrupts it is made good. The body is a script (body.go), which needs nothing of cloud-init.
+// A machine with a body fetches it in bootcmd. cloud-init's own ways are not enough: #include has
+// no hash and gives up, and a download by a boothook or a part-handler comes too late for the
+// cloud-config of the same boot, or depends on the internals of one release. In every release
+// bootcmd runs in the network stage, before write_files, so that a machine with a body is set up in
+// the same order as one without. It runs at every boot, so that an interruption does no harm. The
+// body is a script (body.go), which needs nothing of cloud-init.
 const (
-	// bodyDir is where the machine keeps its body until the first boot has verified all files; the hook makes it the same way.
+	// bodyDir is the folder in which the machine keeps its body until the first boot has verified
+	// all files. The hook makes the same folder.
 	bodyDir = "/var/lib/kiln"
 
 	// fetchBody fetches the body with SHA-512 $2 and $3 bytes from $1, trusting the CA $4 if there
-	// is one, and runs it. What arrives is another file until it is whole and known to be the right
-	// one; and once it is there, no later boot asks for it again: a server may give it once. No
-	// more than $3 bytes are kept, however much a server sends: curl's --max-filesize knows no
-	// bound for an answer without a length up to 8.4.0. Redirects are not followed.
+	// is one, and runs it. A download is in a file of its own until it is whole and its hash is
+	// right. After that no later boot asks for it again: a server may give it only once. It keeps
+	// at most $3 bytes, however much a server sends: up to curl 8.4.0, --max-filesize has no effect
+	// on an answer without a length. It follows no redirects.
 	fetchBody = `[ ! -e ` + node.Verified + ` ] || exec rm -f ` + bodyDir + `/body ` + bodyDir + `/ca
 umask 077; mkdir -p ` + bodyDir + `; cd ` + bodyDir + `
 ok() { echo "$2  $1" | sha512sum -c --status 2>/dev/null; }
@@ -34,24 +37,24 @@ until ok body "$2"; do
 done
 sh body files`
 
-	// startBody does what is left of a machine whose body is all of it, after cloud-init has written its files.
+	// startBody runs the second part of the body, after cloud-init has written its files.
 	startBody = `[ -e ` + node.Verified + ` ] || sh ` + bodyDir + `/body units`
 )
 
-// BodyFiles are what a machine that fetches its body keeps of it, until the hook removes them.
+// BodyFiles are the files that a machine keeps of its body until the hook removes them.
 var BodyFiles = []string{bodyDir + "/body", bodyDir + "/ca"}
 
 func fetchCommand(r *node.Remote) argv {
 	return argv{"sh", "-c", fetchBody, "--", r.URL, r.SHA512, strconv.Itoa(r.Bytes), string(r.CA)}
 }
 
-// readFetchCommand is the inverse of fetchCommand; nil if command is another.
+// readFetchCommand is the inverse of fetchCommand; it returns nil for another command.
 func readFetchCommand(command argv) *node.Remote {
 	if len(command) != 8 || command[2] != fetchBody {
 		return nil
 	}
 	r := &node.Remote{URL: command[4], SHA512: command[5]}
-	r.Bytes, _ = strconv.Atoi(command[6]) // what is no number differs below
+	r.Bytes, _ = strconv.Atoi(command[6]) // a wrong number differs below
 	if command[7] != "" {
 		r.CA = []byte(command[7])
 	}
@@ -63,7 +66,7 @@ func readFetchCommand(command argv) *node.Remote {
 
 var startCommand = argv{"sh", "-c", startBody}
 
-// IsBody says that a document is a body: what Body returns.
+// IsBody reports whether a document is a body, as Body returns it.
 func IsBody(doc []byte) bool {
 	return strings.HasPrefix(string(doc[:min(len(doc), len(bodyHead))]), bodyHead)
 }

@@ -25,22 +25,26 @@ import (
 	"kiln/render/node"
 )
 
-// remote is a machine whose document is the way to its body alone.
+// remote returns a machine whose document has only the address of its body.
 func remote(whole bool) *node.Node {
 	n := &node.Node{
 		AuthorizedKeys: []string{"ssh-ed25519 AAAA you@example"},
-		Remote:         &node.Remote{URL: "https://boot.example.com/cp-1", SHA512: strings.Repeat("0", 128), Bytes: 12345, CA: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"), Whole: whole, Named: whole},
+		Remote: &node.Remote{URL: "https://boot.example.com/cp-1",
+			SHA512: strings.Repeat("0", 128), Bytes: 12345,
+			CA:    []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
+			Whole: whole, Named: whole},
 	}
 	if !whole {
 		n.Dirs = []node.Dir{{Path: "/etc/kubernetes", Mode: 0o755, User: "root", Group: "root"}}
-		n.Files = []node.File{{Path: "/etc/hostname", Mode: 0o644, User: "root", Group: "root", Content: []byte("cp-1\n")}}
+		n.Files = []node.File{{Path: "/etc/hostname", Mode: 0o644, User: "root", Group: "root",
+			Content: []byte("cp-1\n")}}
 		n.Units = []node.Unit{{Name: "kiln.service", Enabled: true, Started: true}}
 		n.Name = "cp-1"
 	}
 	return n
 }
 
-// TestFetchDocument: a document with a body says the same when it is unpacked, and cloud-init takes it.
+// TestFetchDocument: a document with a body unpacks to the same machine, and cloud-init accepts it.
 func TestFetchDocument(t *testing.T) {
 	t.Parallel()
 	for _, whole := range []bool{true, false} {
@@ -56,19 +60,21 @@ func TestFetchDocument(t *testing.T) {
 				assert.Equal(t, n.Delivered(), got)
 			}
 		}
-		golden := map[bool]string{true: "testdata/pointer.yaml", false: "testdata/split.yaml"}[whole]
+		golden := map[bool]string{true: "testdata/pointer.yaml",
+			false: "testdata/split.yaml"}[whole]
 		want, err := os.ReadFile(golden)
 		require.NoError(t, err)
 		assert.Equal(t, string(want), string(doc), golden)
 		if _, err := exec.LookPath("cloud-init"); err == nil {
-			out, err := exec.Command("cloud-init", "schema", "--config-file", golden).CombinedOutput()
+			out, err := exec.Command("cloud-init", "schema", "--config-file",
+				golden).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			assert.Regexp(t, `^Valid (cloud-config|schema).*\n$`, string(out))
 		}
 	}
 }
 
-// TestBodyRoundTrip: a body says the same of the machine as its document would.
+// TestBodyRoundTrip: a body describes the same machine as a whole document.
 func TestBodyRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range machines {
@@ -82,7 +88,8 @@ func TestBodyRoundTrip(t *testing.T) {
 		require.Equal(t, n.Delivered(), got, c.name)
 	}
 	for name, content := range contents {
-		n := &node.Node{Files: []node.File{{Path: "/a b/it's", Mode: 0o600, Content: []byte(content)}, {Path: "/z", Mode: 0o644, Content: []byte("KILN-END\n")}}}
+		n := &node.Node{Files: []node.File{{Path: "/a b/it's", Mode: 0o600,
+			Content: []byte(content)}, {Path: "/z", Mode: 0o644, Content: []byte("KILN-END\n")}}}
 		body, err := cloudinit.Body(n)
 		require.NoError(t, err, name)
 		got, err := cloudinit.UnpackBody(body)
@@ -91,7 +98,8 @@ func TestBodyRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBodyErrors: what is not a whole body of kiln's is refused, and none of its contents is in the error.
+// TestBodyErrors: everything but a whole body of kiln's is refused, and the error has none of its
+// contents.
 func TestBodyErrors(t *testing.T) {
 	t.Parallel()
 	whole, err := cloudinit.Body(full())
@@ -114,27 +122,31 @@ func TestBodyErrors(t *testing.T) {
 	require.Error(t, err)
 }
 
-// tools are stand-ins for the programs that need root, which note their arguments in the file log.
+// tools are stand-ins for the programs that need root. They record their arguments in the file log.
 func tools(t *testing.T, dir string) []string {
 	t.Helper()
 	bin := filepath.Join(dir, "bin")
 	require.NoError(t, os.MkdirAll(bin, 0o700))
 	for name, script := range map[string]string{
-		"getent": "exit 2", "groupadd": "", "useradd": "", "chown": "", "systemctl": "", "restorecon": "",
-		"install": `[ "$1 $2 $4 $6 $8" = "-d -m -o -g --" ] && mkdir -p "$9" && chmod "$3" "$9"`,
+		"getent": "exit 2", "groupadd": "", "useradd": "", "chown": "", "systemctl": "",
+		"restorecon": "",
+		"install":    `[ "$1 $2 $4 $6 $8" = "-d -m -o -g --" ] && mkdir -p "$9" && chmod "$3" "$9"`,
 	} {
 		note := `echo "` + name + ` $*" >>"$DIR/log"` + "\n"
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+note+script+"\n"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name),
+			[]byte("#!/bin/sh\n"+note+script+"\n"), 0o700))
 	}
 	return []string{"DIR=" + dir, "PATH=" + bin + ":" + os.Getenv("PATH")}
 }
 
-// TestBodyRuns runs a body twice below a folder, with every shell that is there: what it writes is what the machine is to have.
+// TestBodyRuns runs a body twice in a folder, with every installed shell, and compares what it
+// writes with the machine.
 func TestBodyRuns(t *testing.T) {
 	t.Parallel()
 	n := full()
 	for name, content := range contents {
-		n.Files = append(n.Files, node.File{Path: "/data/" + name, Mode: 0o640, Group: "etcd", Content: []byte(content)})
+		n.Files = append(n.Files, node.File{Path: "/data/" + name, Mode: 0o640, Group: "etcd",
+			Content: []byte(content)})
 	}
 	n.Sort()
 	body, err := cloudinit.Body(n)
@@ -183,9 +195,13 @@ func TestBodyRuns(t *testing.T) {
 		log, err := os.ReadFile(filepath.Join(dir, "log"))
 		require.NoError(t, err)
 		for _, line := range []string{
-			"groupadd --system --gid 2379 etcd", "useradd --system --uid 2379 --gid etcd --no-create-home --home-dir /var/lib/etcd --shell /usr/sbin/nologin etcd",
-			"chown root:etcd -- " + root + "/etc/etcd/pki/ca.crt.kiln-new", "install -d -m 0750 -o root -g etcd -- " + root + "/etc/etcd/pki",
-			"systemctl daemon-reload", "systemctl mask -- update-engine.service", "systemctl enable -- kubelet.service", "systemctl start --no-block -- kubelet.service",
+			"groupadd --system --gid 2379 etcd", "useradd --system --uid 2379 --gid etcd " +
+				"--no-create-home --home-dir /var/lib/etcd --shell /usr/sbin/nologin etcd",
+			"chown root:etcd -- " + root + "/etc/etcd/pki/ca.crt.kiln-new",
+			"install -d -m 0750 -o root -g etcd -- " + root + "/etc/etcd/pki",
+			"systemctl daemon-reload", "systemctl mask -- update-engine.service",
+			"systemctl enable -- kubelet.service", "systemctl start --no-block -- " +
+				"kubelet.service",
 			"restorecon " + root + "/etc/etcd/pki/ " + root + "/etc/etcd/pki/ca.crt",
 		} {
 			require.Contains(t, "\n"+string(log), "\n"+line+"\n", shell)
@@ -194,15 +210,15 @@ func TestBodyRuns(t *testing.T) {
 	require.Positive(t, ran)
 }
 
-// replaced is a command that keeps what it keeps in the folder lib.
-func replaced(command []string, lib string) []string {
+// withLib returns a command that keeps its files in the folder lib.
+func withLib(command []string, lib string) []string {
 	words := slices.Clone(command)
 	words[2] = strings.ReplaceAll(words[2], "/var/lib/kiln", lib)
 	return words
 }
 
-// TestFetchRuns runs what fetches a body against a server that has troubles: it asks again until it has the right body, whole, runs that, and never
-// asks for it a second time.
+// TestFetchRuns runs the command that fetches a body against a faulty server. It asks again until
+// it has the whole right body, runs that, and never asks again.
 func TestFetchRuns(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "sha512sum"} {
@@ -214,34 +230,38 @@ func TestFetchRuns(t *testing.T) {
 	body := "#!/bin/sh\necho \"ran $1\" >>" + dir + "/ran\n"
 	sum := sha512.Sum512([]byte(body))
 	var requests atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch requests.Add(1) {
-		case 1:
-			http.NotFound(w, r)
-		case 2: // half of it
-			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-			_, _ = io.WriteString(w, body[:len(body)/2])
-		case 3: // another of the same size
-			_, _ = io.WriteString(w, strings.Replace(body, "ran", "run", 1))
-		default:
-			_, _ = io.WriteString(w, body)
-		}
-	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that trusts another CA is among them
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			switch requests.Add(1) {
+			case 1:
+				http.NotFound(w, r)
+			case 2: // half of it
+				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+				_, _ = io.WriteString(w, body[:len(body)/2])
+			case 3: // other bytes of the same size
+				_, _ = io.WriteString(w, strings.Replace(body, "ran", "run", 1))
+			default:
+				_, _ = io.WriteString(w, body)
+			}
+		}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client trusts another CA
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	n := remote(true)
 	n.Remote.Bytes = len(body)
-	n.Remote.URL, n.Remote.SHA512, n.Remote.CA = server.URL+"/body?{a}[b]", hex.EncodeToString(sum[:]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	n.Remote.URL, n.Remote.SHA512, n.Remote.CA = server.URL+"/body?{a}[b]",
+		hex.EncodeToString(sum[:]), pem.EncodeToMemory(
+			&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	fetch, start := commands(t, n, "bootcmd")[1], commands(t, n, "runcmd")[0]
 	lib := filepath.Join(dir, "lib")
 	run := func(command []string) string {
-		words := replaced(command, lib)
+		words := withLib(command, lib)
 		cmd := exec.Command(words[0], words[1:]...)
-		// sleep is none, so that the test need not wait.
+		// sleep does nothing, so that the test does not wait.
 		bin := filepath.Join(dir, "bin")
 		require.NoError(t, os.MkdirAll(bin, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\necho \"sleep $1\"\n"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "sleep"),
+			[]byte("#!/bin/sh\necho \"sleep $1\"\n"), 0o700))
 		cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 		cmd.WaitDelay = time.Minute
 		out, err := cmd.CombinedOutput()
@@ -258,7 +278,8 @@ func TestFetchRuns(t *testing.T) {
 	require.Equal(t, "ran files\n", ran())
 	require.Contains(t, out, "kiln: "+n.Remote.URL+" cannot be fetched; again in 1 s\nsleep 1\n")
 	require.Contains(t, out, "kiln: "+n.Remote.URL+" cannot be fetched; again in 2 s\nsleep 2\n")
-	require.Contains(t, out, "kiln: "+n.Remote.URL+" is not what was rendered; again in 4 s\nsleep 4\n")
+	require.Contains(t, out, "kiln: "+n.Remote.URL+" is not what was rendered; "+
+		"again in 4 s\nsleep 4\n")
 	info, err := os.Stat(filepath.Join(lib, "body"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -268,7 +289,7 @@ func TestFetchRuns(t *testing.T) {
 
 	run(start)
 	require.Equal(t, "ran files\nran units\n", ran())
-	run(fetch) // the machine was cut off before it had verified its files, and boots again
+	run(fetch) // the machine was interrupted before it had verified its files, and boots again
 	require.Equal(t, "ran files\nran units\nran files\n", ran())
 	require.EqualValues(t, 4, requests.Load(), "the body is there")
 
@@ -286,14 +307,16 @@ func TestFetchRuns(t *testing.T) {
 	requests.Store(3)
 	require.NoError(t, os.Remove(filepath.Join(lib, "state")))
 	n.Remote.CA = []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
-	cmd := exec.Command("timeout", append([]string{"3"}, replaced(commands(t, n, "bootcmd")[1], lib)...)...)
+	cmd := exec.Command("timeout", append([]string{"3"},
+		withLib(commands(t, n, "bootcmd")[1], lib)...)...)
 	text, err := cmd.CombinedOutput()
 	require.Error(t, err, "%s", text)
-	require.EqualValues(t, 3, requests.Load(), "nothing is asked of a server that the CA does not vouch for")
+	require.EqualValues(t, 3, requests.Load(), "nothing is asked of a server that the CA does "+
+		"not vouch for")
 }
 
-// TestFetchIsBounded: whatever a server sends, the machine keeps no more of it than its body has
-// bytes, and goes nowhere else for it.
+// TestFetchIsBounded: whatever a server sends, the machine keeps no more bytes than its body has,
+// and asks no other server.
 func TestFetchIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "sha512sum"} {
@@ -339,10 +362,12 @@ func TestFetchIsBounded(t *testing.T) {
 			n := remote(true)
 			n.Remote.URL, n.Remote.SHA512 = server.URL, hex.EncodeToString(sum[:])
 			n.Remote.Bytes = len(body)
-			n.Remote.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-			words := replaced(commands(t, n, "bootcmd")[1], dir)
-			// The first pause ends it.
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"), []byte("#!/bin/sh\nkill $PPID\n"), 0o700))
+			n.Remote.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+				Bytes: server.Certificate().Raw})
+			words := withLib(commands(t, n, "bootcmd")[1], dir)
+			// The first pause ends the command.
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"),
+				[]byte("#!/bin/sh\nkill $PPID\n"), 0o700))
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
 			cmd.WaitDelay = time.Minute

@@ -6,20 +6,21 @@ import (
 	"errors"
 )
 
-// What stands before and after the one part of a MIME message, which is all of it that differs. cloud-init decompresses a part of this type
-// (cloudinit/user_data.py, DECOMP_TYPES; the same from 22.4 to 26.2).
+// The fixed beginning and end of a MIME message, around its one part. cloud-init decompresses a
+// part of this type (cloudinit/user_data.py, DECOMP_TYPES; the same from 22.4 to 26.2).
 const (
 	messageHead = "Content-Type: multipart/mixed; boundary=\"kiln\"\nMIME-Version: 1.0\n\n" +
 		"--kiln\nContent-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n"
 	messageTail = "\n--kiln--\n"
 )
 
-// message returns a compressed document as text. Its base64 is one line: lines would be bytes, and no mail server carries it.
+// message returns a compressed document as a MIME message. Its base64 is one line: line breaks
+// would cost bytes, and no mail server needs them.
 func message(zipped []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode([]byte(messageHead), zipped), messageTail...)
 }
 
-// IsMessage says that a document is a MIME message, of kiln's or another.
+// IsMessage reports whether a document is a MIME message, made by kiln or by others.
 func IsMessage(doc []byte) bool { return mentionsMIME(doc[:min(len(doc), mimeWindow)]) }
 
 // unmessage is the inverse of message.
@@ -31,7 +32,8 @@ func unmessage(doc []byte) ([]byte, error) {
 			return zipped, nil
 		}
 	} else if !ok {
-		return nil, errors.New("a MIME message that kiln did not make; give its part text/cloud-config")
+		return nil, errors.New("a MIME message that kiln did not make; " +
+			"give its part text/cloud-config")
 	}
 	return nil, errors.New("a MIME message that is damaged or cut off")
 }

@@ -1,5 +1,5 @@
-// Package cloudinit turns a node.Node into cloud-init's documents, user-data and NoCloud's meta-data, and back.
-// What stands on a machine is decided before; how a document reaches the machine, after.
+// Package cloudinit turns a node.Node into cloud-init's documents, user-data and NoCloud's
+// meta-data, and back. Other packages decide what a machine has, and how a document reaches it.
 package cloudinit
 
 import (
@@ -20,38 +20,41 @@ import (
 )
 
 const (
-	// header is what tells cloud-init the format of the document.
+	// header tells cloud-init the format of the document.
 	header  = "#cloud-config\n"
 	unitDir = "/etc/systemd/system/"
-	// hostname is the file that gives a host its name; with it, cloud-init must not.
+	// hostname is the file that sets the host name. If a machine has it, cloud-init must not set
+	// one.
 	hostname = "/etc/hostname"
-	// mimeWindow is how far into a document cloud-init looks for signs of a MIME message.
+	// mimeWindow is how many bytes of a document cloud-init searches for signs of a MIME message.
 	mimeWindow = 4096
 )
 
-// The scripts take every value as an argument, so that none is ever parsed by a shell.
+// The scripts take every value as an argument, so that no shell ever parses one.
 const (
-	// makeUser makes group and user $1 of number $2 with home $3, each unless it exists.
+	// makeUser makes group and user $1 with number $2 and home $3, unless they exist.
 	makeUser = `getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
 getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
-	// makeLink links $2 to $1 unless something, be it a link to nowhere, is at $2.
+	// makeLink links $2 to $1, unless $2 exists, even as a link to nowhere.
 	makeLink = `[ -e "$2" ] || [ -L "$2" ] || { mkdir -p "${2%/*}/" && ln -s -- "$1" "$2"; }`
 )
 
-// Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 takes without a warning, equal
-// bytes for equal nodes. Users and directories are made before the files, at every boot, the same way; the rest
-// happens at the first boot only: files, then owners that are numbers, links and units: masked, enabled, and those with Started started
-// without waiting for them. A link is not made where something is already. /etc/hosts is left alone, and so is the host's name if n has a
-// file for it; otherwise cloud-init sets what the platform says.
-// With n.Remote the machine fetches its body before the files are written, and waits until it has it.
+// Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 accepts
+// without a warning, equal bytes for equal nodes. Users and directories are made before the files,
+// at every boot. The rest happens at the first boot only: files, then owners that are numbers, then
+// links, then units. Units are masked and enabled, and those with Started are started without
+// waiting for them. A link does not replace what exists. /etc/hosts is left alone. The host name is
+// left alone if n has a file for it; otherwise cloud-init sets the platform's. With n.Remote the
+// machine fetches its body before the files are written, and waits until it has it.
 //
-// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with gzip, which may
-// still be longer than limit. Where only text is carried, that is the one part of a MIME message, in base64.
+// If limit is positive and the document is longer than limit bytes, Pack returns it compressed with
+// gzip, which may still be longer than limit. If textOnly is true, the result is a MIME message
+// with that as its one part, in base64.
 //
-// It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a mode beyond the
-// permission bits, a name that is not one, text that is not UTF-8, a path, user or unit that stands there twice, a unit
-// that is masked and also started, enabled or among the files. All such mistakes are in the error, with their paths,
-// never with a content.
+// It fails if n has what cloud-init cannot express: Extra, a path that is not absolute and clean, a
+// mode beyond the permission bits, an invalid name, a string that is not UTF-8, the same path, user
+// or unit twice, a unit that is masked and also started, enabled or among the files. The error has
+// all such mistakes, with their paths, never with a content.
 func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if err := check(n); err != nil {
 		return nil, err
@@ -68,7 +71,8 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 		return nil, fmt.Errorf("encode the cloud-config: %w", err)
 	}
 	if mentionsMIME(doc.Bytes()[:min(doc.Len(), mimeWindow)]) {
-		return nil, errors.New(`a path, key or name holds "mime-version:", for which cloud-init would take the document for a MIME message`)
+		return nil, errors.New(`a path, key or name holds "mime-version:", for which cloud-init ` +
+			`would take the document for a MIME message`)
 	}
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
@@ -80,8 +84,8 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	return zipped, nil
 }
 
-// MetaData returns NoCloud's meta-data: the instance's identity, whose change makes cloud-init treat the next boot as
-// a first boot, and the machine's name, if one is known.
+// MetaData returns NoCloud's meta-data: the instance's identity, and the machine's name if there is
+// one. With another identity cloud-init treats the next boot as a first boot.
 func MetaData(name, instance string) []byte {
 	out, err := yaml.Marshal(struct {
 		Instance quoted `yaml:"instance-id"`
@@ -94,9 +98,9 @@ func MetaData(name, instance string) []byte {
 }
 
 func userData(n *node.Node) config {
-	// A machine whose document has no name is called as its platform says.
+	// If the document has no name, the machine gets the platform's name.
 	c := config{PreserveHostname: n.File(hostname) != nil || n.Remote != nil && n.Remote.Named}
-	c.Passed, _ = passed(n.CloudConfig) // check has read it
+	c.Passed, _ = readPassed(n.CloudConfig) // check has read it without an error
 	if users, ok := c.Passed[usersKey]; ok {
 		c.Users = users
 		delete(c.Passed, usersKey)
@@ -106,7 +110,8 @@ func userData(n *node.Node) config {
 	case n.Login == "":
 		c.AuthorizedKeys = keys
 	default:
-		if err := c.Users.Encode([]login{{Name: defaultLogin}, {Name: quoted(n.Login), AuthorizedKeys: keys}}); err != nil {
+		if err := c.Users.Encode([]login{{Name: defaultLogin},
+			{Name: quoted(n.Login), AuthorizedKeys: keys}}); err != nil {
 			panic("cloudinit: a name and keys cannot be encoded: " + err.Error())
 		}
 	}
@@ -128,7 +133,7 @@ func userData(n *node.Node) config {
 			c.Runcmd = append(c.Runcmd, ownerCommand(owner, f.Path))
 			owner = node.Root + ":" + node.Root
 		}
-		content, encoding := encoded(f.Content)
+		content, encoding := encode(f.Content)
 		c.WriteFiles = append(c.WriteFiles, file{
 			Path:        quoted(f.Path),
 			Permissions: quoted(octal(f.Mode)),
@@ -157,28 +162,31 @@ func userData(n *node.Node) config {
 	}
 	for _, u := range n.Units {
 		if u.Started {
-			// Waiting for a unit that itself waits for the end of the boot would never end.
+			// Some units wait for the end of the boot, so that waiting for them would never end.
 			c.Runcmd = append(c.Runcmd, argv{"systemctl", "start", "--no-block", "--", u.Name})
 		}
 	}
 	return c
 }
 
-// beginAgain makes cloud-init repeat what it did at the first boot, if that boot was cut off before the machine had
-// verified its files. cloud-init neither syncs what it writes nor writes it twice: after a power cut it finds its mark
-// that the files are written, and the files empty. This runs at every boot, before the modules that it is about.
-const beginAgain = "[ -e " + node.Verified + " ] || { cd /var/lib/cloud/instance/sem && rm -f config_write_files config_runcmd config_scripts_user config_scripts-user; }"
+// beginAgain makes cloud-init repeat its first boot, if that boot was interrupted before the
+// machine had verified its files. cloud-init neither syncs files nor writes them twice: after a
+// power cut its mark can say that files were written that are empty. The command runs at every
+// boot, before the modules that it repeats.
+const beginAgain = "[ -e " + node.Verified + " ] || { cd /var/lib/cloud/instance/sem && rm -f " +
+	"config_write_files config_runcmd config_scripts_user config_scripts-user; }"
 
 func userCommand(u node.User) argv {
 	return argv{"sh", "-c", makeUser, "--", u.Name, strconv.Itoa(u.ID), u.Home}
 }
 
 func dirCommand(d node.Dir) argv {
-	return argv{"install", "-d", "-m", octal(d.Mode), "-o", node.Owner(d.User), "-g", node.Owner(d.Group), "--", d.Path}
+	return argv{"install", "-d", "-m", octal(d.Mode), "-o", node.Owner(d.User), "-g",
+		node.Owner(d.Group), "--", d.Path}
 }
 
-// ownerCommand gives a file to owners of whom one is a number: write_files looks up names alone (cloudinit/util.py, chownbyname, at
-// 26.2).
+// ownerCommand returns the command that changes a file's owner and group if one of them is a
+// number: write_files looks up names only (cloudinit/util.py, chownbyname, at 26.2).
 func ownerCommand(owner, path string) argv { return argv{"chown", "--", owner, path} }
 
 func quotedList(list []string) []quoted {
@@ -194,15 +202,17 @@ func octal(mode uint32) string {
 }
 
 var (
-	// account is what shadow's tools take for a name. A colon would end it early in write_files' owner.
+	// account matches the names that shadow's tools accept. A colon would end a name early in
+	// write_files' owner.
 	account = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\$?$`)
-	// number is a user or group in a File or Dir that is not named.
+	// number matches a user or group in a File or Dir that is a number.
 	number = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
-	// unitName leaves out what makes systemctl see a path or a pattern.
+	// unitName matches the names of units, without characters that make systemctl see a path or a
+	// pattern.
 	unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+$`)
 )
 
-// check finds everything in n that user-data cannot express.
+// check fails with everything in n that user-data cannot express.
 func check(n *node.Node) error {
 	var all []error
 	bad := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
@@ -218,7 +228,7 @@ func check(n *node.Node) error {
 	}
 	names := func(thing string, list ...string) {
 		for _, name := range list {
-			// write_files takes the owner "none" for no owner.
+			// To write_files the owner "none" means no owner.
 			if name != "" && (!account.MatchString(name) || strings.EqualFold(name, "none")) {
 				bad("%s: %q is not a user's or group's name", thing, name)
 			}
@@ -227,7 +237,7 @@ func check(n *node.Node) error {
 	if len(n.Extra) > 0 {
 		bad("extra Ignition config: cloud-init has no counterpart")
 	}
-	values, err := passed(n.CloudConfig)
+	values, err := readPassed(n.CloudConfig)
 	if err != nil {
 		bad("%w", err)
 	}
@@ -295,7 +305,7 @@ func check(n *node.Node) error {
 	return errors.Join(all...)
 }
 
-// inert says whether s can be a word of a command.
+// inert reports whether s can be a word of a command.
 func inert(s string) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }

@@ -8,16 +8,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Passed are the keys of user-data that a node.Node's CloudConfig may hold: what concerns disks, and users who log in. None of them has to do with
-// what Pack writes itself.
-var Passed = []string{"disk_setup", "fs_setup", "groups", "growpart", "mount_default_fields", "mounts", "resize_rootfs", "users"}
+// Passed are the keys of user-data that a node.Node's CloudConfig may have: those for disks and for
+// users who log in. None of them affects what Pack writes itself.
+var Passed = []string{"disk_setup", "fs_setup", "groups", "growpart", "mount_default_fields",
+	"mounts", "resize_rootfs", "users"}
 
-// usersKey stands there as ours, for the keys of Login, or as passed on.
+// usersKey is in a document for the keys of Login, or as a key that is passed on.
 const usersKey = "users"
 
-// passed returns the values of keys that are passed on. JSON is YAML of flow style whose strings are quoted, which every version of YAML
-// reads the same way.
-func passed(doc json.RawMessage) (map[string]yaml.Node, error) {
+// readPassed returns the values of keys that are passed on. JSON is YAML in flow style with quoted
+// strings, which every version of YAML reads the same way.
+func readPassed(doc json.RawMessage) (map[string]yaml.Node, error) {
 	if len(doc) == 0 {
 		return nil, nil
 	}
@@ -36,8 +37,8 @@ func passed(doc json.RawMessage) (map[string]yaml.Node, error) {
 	return values, nil
 }
 
-// unpassed is the inverse of passed.
-func unpassed(values map[string]yaml.Node) (json.RawMessage, error) {
+// writePassed is the inverse of readPassed.
+func writePassed(values map[string]yaml.Node) (json.RawMessage, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
@@ -51,7 +52,7 @@ func unpassed(values map[string]yaml.Node) (json.RawMessage, error) {
 		if err == nil {
 			_, err = json.Marshal(v)
 		}
-		if err != nil { // it quotes what it cannot use
+		if err != nil { // the error quotes the value, which may be a secret
 			return nil, fmt.Errorf("line %d: a key or value that JSON does not have", value.Line)
 		}
 		plain[key] = v
@@ -59,14 +60,16 @@ func unpassed(values map[string]yaml.Node) (json.RawMessage, error) {
 	return json.Marshal(plain)
 }
 
-// loginOf returns the user and keys of users in the form in which Pack writes them for Login: the default user, and one other who has a name
-// and keys.
+// loginOf returns the user and keys of users in the form in which Pack writes them for Login: the
+// default user, and one other user with a name and keys.
 func loginOf(users *yaml.Node) (l login, ok bool) {
-	if users.Kind != yaml.SequenceNode || len(users.Content) != 2 || users.Content[0].Kind != yaml.ScalarNode || users.Content[0].Value != defaultLogin {
+	if users.Kind != yaml.SequenceNode || len(users.Content) != 2 ||
+		users.Content[0].Kind != yaml.ScalarNode || users.Content[0].Value != defaultLogin {
 		return l, false
 	}
 	entry := users.Content[1]
-	if entry.Kind != yaml.MappingNode || len(entry.Content) != 4 || entry.Content[0].Value != "name" || entry.Content[2].Value != "ssh_authorized_keys" {
+	if entry.Kind != yaml.MappingNode || len(entry.Content) != 4 ||
+		entry.Content[0].Value != "name" || entry.Content[2].Value != "ssh_authorized_keys" {
 		return l, false
 	}
 	return l, entry.Decode(&l) == nil && len(l.AuthorizedKeys) > 0

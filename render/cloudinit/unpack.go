@@ -15,11 +15,13 @@ import (
 	"kiln/render/node"
 )
 
-// Unpack returns the machine that doc, user-data made by Pack, describes: for every n, Unpack(Pack(n)) is
-// n.Delivered(). Name is what /etc/hostname holds without its newline, or empty.
+// Unpack returns the machine that doc, user-data made by Pack, describes: for every n,
+// Unpack(Pack(n)) is n.Delivered(). Name is the content of /etc/hostname without its newline, or
+// empty.
 //
-// It fails if doc is not #cloud-config, plain, compressed or compressed in a MIME message, or larger than 64 MiB, and at the first key or command that Pack
-// does not write, since what it means for the machine is unknown.
+// It fails if doc is not #cloud-config (plain, compressed, or compressed in a MIME message), or is
+// larger than 64 MiB. It also fails at the first key or command that Pack does not write, because
+// its effect on the machine is unknown.
 func Unpack(doc []byte) (node.Node, error) {
 	if !isGzip(doc) && IsMessage(doc) {
 		zipped, err := unmessage(doc)
@@ -59,19 +61,21 @@ func Unpack(doc []byte) (node.Node, error) {
 
 func isGzip(doc []byte) bool { return bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) }
 
-// quotedValue is how the decoder quotes the beginning of a value that it cannot use, which may be that of a secret.
+// quotedValue matches the beginning of a value in an error of the decoder; the value may be a
+// secret.
 var quotedValue = regexp.MustCompile("!!(\\w+) `[^`\n]*`")
 
 func withoutValues(err error) error {
 	return errors.New(quotedValue.ReplaceAllString(err.Error(), "!!$1"))
 }
 
-// maxValues bounds what a document may consist of. The parser takes some hundred bytes for each value, so a document of
-// commas alone would take a hundred times its size; that of a control plane has ten thousand.
+// maxValues is the largest number of lines and values in a document. The parser takes some hundred
+// bytes for each, so that a document of commas would take a hundred times its size. The document of
+// a control plane has ten thousand.
 const maxValues = 1 << 20
 
-// values returns at least as many as there are values in a document of YAML: each is begun or ended by one of these, of which there are more in
-// texts.
+// values returns an upper bound of the number of values in a YAML document: each begins or ends
+// with one of these characters, which strings may have too.
 func values(doc []byte) (n int) {
 	for _, c := range doc {
 		switch c {
@@ -93,7 +97,7 @@ func machine(c config) (n node.Node, err error) {
 		}
 		c.Passed[usersKey] = c.Users
 	}
-	if n.CloudConfig, err = unpassed(c.Passed); err != nil {
+	if n.CloudConfig, err = writePassed(c.Passed); err != nil {
 		return n, err
 	}
 	for _, command := range c.Bootcmd {
@@ -110,7 +114,7 @@ func machine(c config) (n node.Node, err error) {
 		if own.Mode, err = permissions(string(f.Permissions)); err != nil {
 			return n, fmt.Errorf("file %s: %w", f.Path, err)
 		}
-		if own.Content, err = decoded(f.Content, f.Encoding); err != nil {
+		if own.Content, err = decode(f.Content, f.Encoding); err != nil {
 			return n, fmt.Errorf("file %s: %w", f.Path, err)
 		}
 		n.Files = append(n.Files, own)
@@ -126,7 +130,7 @@ func machine(c config) (n node.Node, err error) {
 	return n, nil
 }
 
-// readBootCommand adds the user or directory that command makes to n.
+// readBootCommand adds to n the user or directory that command makes.
 func readBootCommand(command argv, n *node.Node) error {
 	switch {
 	case slices.Equal(command, argv{"sh", "-c", beginAgain}):
@@ -158,7 +162,8 @@ func readBootCommand(command argv, n *node.Node) error {
 	return unknown(command)
 }
 
-// unknown is the error of a command that is not ours. Its arguments may be anybody's secrets.
+// unknown returns the error for a command that kiln does not write. It does not quote the
+// arguments, which may be secrets.
 func unknown(command argv) error {
 	if len(command) == 0 {
 		return errors.New("an empty command")
@@ -166,7 +171,8 @@ func unknown(command argv) error {
 	return fmt.Errorf("unknown command %.40q", command[0])
 }
 
-// readRunCommand adds the link that command makes, the owners of a file, or the state that it gives to a unit, to n.
+// readRunCommand adds to n the link that command makes, the owners of a file, or the state of a
+// unit.
 func readRunCommand(command argv, n *node.Node) error {
 	last := ""
 	if len(command) > 0 {
@@ -194,7 +200,7 @@ func readRunCommand(command argv, n *node.Node) error {
 	return nil
 }
 
-// unit returns the named unit of n, which has it from now on.
+// unit returns the named unit of n, and adds it first if n does not have it.
 func unit(n *node.Node, name string) *node.Unit {
 	for i := range n.Units {
 		if n.Units[i].Name == name {

@@ -10,31 +10,33 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// config is the part of #cloud-config that Pack writes: what every cloud-init from 22.4 to 26.2 takes without a warning.
-// cloud-init reads it as YAML 1.1, where a bare word may be a date, a number in base 60 or a truth value, so every
-// string is quoted or a literal block.
+// config is the part of #cloud-config that Pack writes, which every cloud-init from 22.4 to 26.2
+// accepts without a warning. cloud-init reads it as YAML 1.1, where a bare word may be a date, a
+// number in base 60 or a boolean, so every string is quoted or a literal block.
 type config struct {
 	PreserveHostname bool      `yaml:"preserve_hostname"`
 	ManageEtcHosts   bool      `yaml:"manage_etc_hosts"`
 	AuthorizedKeys   []quoted  `yaml:"ssh_authorized_keys,omitempty"` // of the image's default user
-	Users            yaml.Node `yaml:"users,omitempty"`               // ours, or passed on
+	Users            yaml.Node `yaml:"users,omitempty"`               // for Login, or passed on
 	Bootcmd          []argv    `yaml:"bootcmd,omitempty"`
 	WriteFiles       []file    `yaml:"write_files,omitempty"`
 	Runcmd           []argv    `yaml:"runcmd"`
-	// Passed holds keys that are passed on, but for users.
+	// Passed holds the keys that are passed on, except users.
 	Passed map[string]yaml.Node `yaml:",inline"`
 }
 
 // file is one entry of write_files.
 type file struct {
-	Path        quoted `yaml:"path"`
-	Permissions quoted `yaml:"permissions"` // octal, of four digits; a number would be read in base 10
-	Owner       quoted `yaml:"owner"`       // user:group
+	Path quoted `yaml:"path"`
+	// octal, of four digits; a number would be read in base 10
+	Permissions quoted `yaml:"permissions"`
+	Owner       quoted `yaml:"owner"` // user:group
 	Encoding    string `yaml:"encoding,omitempty"`
 	Content     text   `yaml:"content"`
 }
 
-// defaultLogin is the entry of users that stands for the image's default user; without it, that user is not made.
+// defaultLogin is the entry of users for the image's default user; without it cloud-init does not
+// make that user.
 const defaultLogin = "default"
 
 // login is one entry of users: the word default, or a name with keys.
@@ -58,13 +60,16 @@ func (q quoted) MarshalYAML() (any, error) {
 	return scalar(string(q), yaml.DoubleQuotedStyle), nil
 }
 
-// text is a string as a literal block where YAML 1.1 reads the same string from it, else in double quotes.
+// text is a string that is written as a literal block if YAML 1.1 reads the same string from that,
+// and else in double quotes.
 type text string
 
 func (t text) MarshalYAML() (any, error) {
-	// A block beginning with space needs an indentation indicator, which parsers count differently; the others are line
-	// breaks of YAML 1.1, read as "\n", and the byte order mark. The encoder itself quotes a space before a line break.
-	if t == "" || strings.ContainsAny(string(t[:1]), " \t\n") || strings.ContainsAny(string(t), "\r\u0085\u2028\u2029\ufeff") {
+	// A block that begins with a space needs an indentation indicator, which parsers count
+	// differently. The other characters are line breaks of YAML 1.1, read as "\n", and the byte
+	// order mark. The encoder itself quotes a space before a line break.
+	if t == "" || strings.ContainsAny(string(t[:1]), " \t\n") ||
+		strings.ContainsAny(string(t), "\r\u0085\u2028\u2029\ufeff") {
 		return scalar(string(t), yaml.DoubleQuotedStyle), nil
 	}
 	return scalar(string(t), yaml.LiteralStyle), nil
@@ -87,16 +92,17 @@ func scalar(s string, style yaml.Style) *yaml.Node {
 
 const base64Encoding = "b64"
 
-// encoded returns content as the value of an entry's content, and its encoding: none for text that YAML 1.1 can hold.
-func encoded(content []byte) (text, string) {
+// encode returns content as the value of an entry's content, and its encoding: none for content
+// that YAML 1.1 can hold.
+func encode(content []byte) (text, string) {
 	if printable(content) && !mentionsMIME(content) {
 		return text(content), ""
 	}
 	return text(base64.StdEncoding.EncodeToString(content)), base64Encoding
 }
 
-// decoded is the inverse of encoded.
-func decoded(content text, encoding string) ([]byte, error) {
+// decode is the inverse of encode.
+func decode(content text, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
 		return []byte(content), nil
@@ -106,7 +112,7 @@ func decoded(content text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf("unknown encoding %q", encoding)
 }
 
-// printable says whether content is UTF-8 of characters that a YAML 1.1 stream may hold
+// printable reports whether content is UTF-8 with characters that a YAML 1.1 stream may hold
 // (https://yaml.org/spec/1.1/#c-printable).
 func printable(content []byte) bool {
 	for len(content) > 0 {
@@ -123,8 +129,8 @@ func printable(content []byte) bool {
 	return true
 }
 
-// mentionsMIME says whether cloud-init would take a document that has b in its first 4096 bytes for a MIME message
-// (convert_string in cloudinit/user_data.py, 22.4 to 26.2).
+// mentionsMIME reports whether cloud-init would take a document for a MIME message if b is the
+// beginning of it, up to 4096 bytes (convert_string in cloudinit/user_data.py, 22.4 to 26.2).
 func mentionsMIME(b []byte) bool {
 	return bytes.Contains(bytes.ToLower(b), []byte("mime-version:"))
 }

@@ -1,0 +1,136 @@
+package cloudinit_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"kiln/render/cloudinit"
+	"kiln/render/node"
+)
+
+// commands returns the lists of words in the given part of n's document.
+func commands(t *testing.T, n *node.Node, part string) [][]string {
+	t.Helper()
+	doc, err := cloudinit.Pack(n, 0, false)
+	require.NoError(t, err)
+	var c map[string]any
+	require.NoError(t, yaml.Unmarshal(doc, &c))
+	var out [][]string
+	for _, command := range c[part].([]any) {
+		var words []string
+		for _, word := range command.([]any) {
+			words = append(words, word.(string))
+		}
+		out = append(out, words)
+	}
+	return out
+}
+
+// TestLinkCommand runs the command for a link where there is nothing, a file, and a link to
+// nowhere.
+func TestLinkCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, dangling := filepath.Join(dir, "file"), filepath.Join(dir, "dangling")
+	require.NoError(t, os.WriteFile(file, []byte("kept"), 0o600))
+	require.NoError(t, os.Symlink("nowhere", dangling))
+	missing := filepath.Join(dir, "-new folder", "$(touch injected); 'x' \"y\"\nz")
+	for _, command := range commands(t, &node.Node{Links: []node.Link{
+		{Path: missing, Target: "-target `x`"}, {Path: file, Target: "new"},
+		{Path: dangling, Target: "new"},
+	}}, "runcmd") {
+		if command[0] == "sh" {
+			cmd := exec.Command(command[0], command[1:]...)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		}
+	}
+	for name, want := range map[string]string{missing: "-target `x`", dangling: "nowhere"} {
+		got, err := os.Readlink(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "kept", string(kept))
+	assert.NoFileExists(t, filepath.Join(dir, "injected"))
+}
+
+// TestUserCommand runs the command for a user twice, with stand-ins for the tools that record their
+// arguments.
+func TestUserCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, script := range map[string]string{
+		"getent":   `grep -q "^$1 $2$" "$DIR/known"`,
+		"groupadd": `shift 3; echo "group $1" >>"$DIR/known"; echo "groupadd $1" >>"$DIR/log"`,
+		"useradd": `for last; do :; done; echo "passwd $last" >>"$DIR/known"; echo "useradd $*" ` +
+			`>>"$DIR/log"`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"),
+			0o700))
+	}
+	for range 2 {
+		for _, command := range commands(t,
+			&node.Node{Users: []node.User{{Name: "etcd", ID: 2379, Home: "/var/a b"},
+				{Name: "probe", ID: 990}}}, "bootcmd") {
+			cmd := exec.Command(command[0], command[1:]...)
+			cmd.Env = []string{"DIR=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	require.NoError(t, err)
+	assert.Equal(t, `groupadd etcd
+useradd --system --uid 2379 --gid etcd --no-create-home --home-dir /var/a b --shell /usr/sbin/nologin etcd
+groupadd probe
+useradd --system --uid 990 --gid probe --no-create-home --shell /usr/sbin/nologin probe
+`, string(log))
+}
+
+// TestBeginAgain runs the command that lets a first boot be repeated, on folders of its own.
+// cloud-init's marks are removed only while the machine has not verified its files.
+func TestBeginAgain(t *testing.T) {
+	t.Parallel()
+	n := &node.Node{Files: []node.File{{Path: "/a", Mode: 0o600}}}
+	command := commands(t, n, "bootcmd")[0]
+	dir := t.TempDir()
+	sem := filepath.Join(dir, "var/lib/cloud/instance/sem")
+	script := strings.NewReplacer("/var/lib", dir+"/var/lib").Replace(command[2])
+	marks := func() (names []string) {
+		entries, err := os.ReadDir(sem)
+		require.NoError(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	run := func() {
+		out, err := exec.Command(command[0], command[1], script).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	all := []string{"config_growpart", "config_runcmd", "config_scripts_user", "config_write_files"}
+	write := func() {
+		require.NoError(t, os.MkdirAll(sem, 0o700))
+		for _, name := range all {
+			require.NoError(t, os.WriteFile(filepath.Join(sem, name), nil, 0o600))
+		}
+	}
+	write()
+	run()
+	require.Equal(t, []string{"config_growpart"}, marks())
+	write()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "var/lib/kiln"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "var/lib/kiln/state"), nil, 0o600))
+	run()
+	require.Equal(t, all, marks())
+}
