@@ -2,8 +2,8 @@
 // keys, tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is
 // packed in base64, hex, gzip or a data URL is searched as well.
 //
-// A password is not found unless it stands in a place of the table: nothing tells it from another
-// word. Neither is what is encrypted, nor what is packed in another way (an archive's own
+// A password is found only in a place that the table names: nothing distinguishes it from another
+// word. What is encrypted is not found, nor what is packed in another way (an archive's own
 // compression, UTF-16).
 package credential
 
@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Found is a credential that a content holds. It says what it is and never has any of it.
+// Found is a credential in a content. It says what the credential is and holds nothing of it.
 type Found struct {
-	What string // in words for messages: "a private key"
-	// Bundle is the name of the cluster whose bundle it is; empty if it is something else.
+	What string // for messages: "a private key"
+	// Bundle is the name of the cluster whose bundle it is; empty if it is no bundle.
 	Bundle string
-	// Packing is what the credential is packed in, from the outside: base64, then gzip.
+	// Packing is how the credential is packed, outermost first: base64, then gzip.
 	Packing []string
 }
 
-// String says what was found, and how it is packed: a private key (in base64 of gzip).
+// String returns what was found, and how it is packed: a private key (in base64 of gzip).
 func (f Found) String() string {
 	if len(f.Packing) == 0 {
 		return f.What
@@ -29,7 +29,7 @@ func (f Found) String() string {
 	return f.What + " (in " + strings.Join(f.Packing, " of ") + ")"
 }
 
-// Find returns the first credential that a content holds, and whether there is one.
+// Find returns the first credential in a content, and whether there is one.
 func Find(content []byte) (Found, bool) {
 	for layer := range Layers(content) {
 		if f, ok := layer.Credential(); ok {
@@ -67,9 +67,9 @@ func (l Layer) Credential() (Found, bool) {
 	return Found{}, false
 }
 
-// worthReading reports whether a layer can be anything but noise. Almost every word of a text can
-// be decoded from base64, and what comes out is noise. The first bytes show it. Words are short: a
-// layer of more than 1 KiB is always worth reading.
+// worthReading reports whether a layer can be anything but noise. Almost every word can be decoded
+// from base64, and the result is noise, which its first bytes show. Words are short: a layer of
+// more than 1 KiB is always worth reading.
 func (l Layer) worthReading() bool {
 	const sample = 8
 	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {

@@ -9,13 +9,16 @@ import (
 
 var (
 	userKey = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)["']?user["']?[ \t]*:[ \t]*`)
-	// userSecret are the fields of a kubeconfig's user that hold something: AuthInfo of
-	// k8s.io/client-go v0.36, and what its providers of tokens (auth-provider) stored.
-	userSecret = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?(token|password|access-token|id-token|refresh-token|client-secret)["']?[ \t]*:[ \t]*["']?([^\s"',}#]+)`)
+	// userSecret are the fields of a kubeconfig's user that hold a secret: those of AuthInfo of
+	// k8s.io/client-go v0.36, and those that its token providers (auth-provider) stored.
+	userSecret = regexp.MustCompile(
+		`(?m)(?:^[ \t]*|[{,]\s*)["']?` +
+			`(token|password|access-token|id-token|refresh-token|client-secret)` +
+			`["']?[ \t]*:[ \t]*["']?([^\s"',}#]+)`)
 )
 
-// kubeconfigUser matches a kubeconfig whose user has a token or a password, wherever in a text and
-// however deep it stands.
+// kubeconfigUser matches a kubeconfig whose user has a token or a password, anywhere in a text and
+// at any depth.
 func kubeconfigUser(text []byte) string {
 	if !bytes.Contains(text, []byte("contexts")) && !bytes.Contains(text, []byte("users")) {
 		return ""
@@ -34,7 +37,7 @@ func kubeconfigUser(text []byte) string {
 	return ""
 }
 
-// blocks returns the value behind each match of pattern: the text in braces, or the lines indented
+// blocks returns the value after each match of pattern: the text in braces, or the lines indented
 // deeper than the key. It skips matches inside a block that it has returned.
 func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -43,9 +46,9 @@ func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 			if at[1] < end {
 				continue
 			}
-			size := enclosed(text[at[1]:])
+			size := bracesLength(text[at[1]:])
 			if size == 0 {
-				size = deeper(text[at[1]:], column(text[at[0]:at[1]]))
+				size = deeperLength(text[at[1]:], column(text[at[0]:at[1]]))
 			}
 			end = at[1] + size
 			if !yield(text[at[1]:end]) {
@@ -55,8 +58,9 @@ func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 	}
 }
 
-// enclosed is how long the braces at the beginning of a text are; 0 if there are none.
-func enclosed(text []byte) int {
+// bracesLength returns the length of the braces at the beginning of a text with all that they
+// enclose; 0 if there are none.
+func bracesLength(text []byte) int {
 	depth := 0
 	for i, c := range text {
 		switch c {
@@ -75,17 +79,19 @@ func enclosed(text []byte) int {
 	return len(text)
 }
 
-// column is where on its line a key stands, the dash of a list before it left out.
+// column returns the column of a key on its line, without the dash of a list before it.
 func column(key []byte) int {
 	return bytes.IndexFunc(key, func(r rune) bool { return !strings.ContainsRune(" \t\r\n-{,", r) })
 }
 
-// deeper is how long the rest of a line is with the lines below it that stand deeper than a column.
-func deeper(text []byte, column int) int {
+// deeperLength returns the length of the rest of a line, with the lines below it that are indented
+// deeper than a column.
+func deeperLength(text []byte, column int) int {
 	end := 0
 	for first := true; end < len(text); first = false {
 		line, _, _ := bytes.Cut(text[end:], []byte("\n"))
-		if rest := bytes.TrimLeft(line, " \t"); !first && len(bytes.TrimSpace(rest)) > 0 && len(line)-len(rest) <= column {
+		if rest := bytes.TrimLeft(line, " \t"); !first && len(bytes.TrimSpace(rest)) > 0 &&
+			len(line)-len(rest) <= column {
 			break
 		}
 		end = min(end+len(line)+1, len(text))
@@ -95,13 +101,17 @@ func deeper(text []byte, column int) int {
 
 var (
 	documents  = regexp.MustCompile(`(?m)^---`)
-	secretKind = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)["']?kind["']?\s*:\s*["']?Secret["']?[ \t]*(?:$|[\r,}#])`)
-	secretData = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*`)
-	encrypted  = regexp.MustCompile(`ENC\[[^\]]*\]`)
-	value      = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?[-._A-Za-z0-9]+["']?[ \t]*:[ \t]*(?:[>|][+-]?\s+)?["']?([^\s"',}#]+)`)
+	secretKind = regexp.MustCompile(`(?m)(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)` +
+		`["']?kind["']?\s*:\s*["']?Secret["']?[ \t]*(?:$|[\r,}#])`)
+	secretData = regexp.MustCompile(
+		`(?m)(?:^[ \t]*|[{,]\s*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*`)
+	encrypted = regexp.MustCompile(`ENC\[[^\]]*\]`)
+	value     = regexp.MustCompile(`(?m)(?:^[ \t]*|[{,]\s*)["']?[-._A-Za-z0-9]+["']?[ \t]*:` +
+		`[ \t]*(?:[>|][+-]?\s+)?["']?([^\s"',}#]+)`)
 )
 
-// secretObject matches a Secret of Kubernetes with values in it. One that sops encrypted has none.
+// secretObject matches a Secret of Kubernetes that has values. A Secret that sops encrypted has
+// none.
 func secretObject(text []byte) string {
 	if !secretKind.Match(text) {
 		return ""

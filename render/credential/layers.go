@@ -10,29 +10,30 @@ import (
 	"slices"
 )
 
-// Limits of unpacking. They bound time and memory: what is packed deeper, or in more bytes, is not
-// found.
+// Limits of unpacking, for time and memory. A credential that is packed deeper, or in more bytes,
+// is not found.
 const (
 	// maxDepth is enough for a key in PEM, in a kubeconfig, compressed, in base64, as a value of a
 	// Secret.
 	maxDepth    = 6
-	maxUnpacked = 16 << 20 // of all layers of one content together
-	// shortest is how long the shortest credential is that is looked for in what was unpacked: the
-	// secret half of a bootstrap token. What comes out of shorter words is noise.
+	maxUnpacked = 16 << 20 // all layers of one content together
+	// shortest is the length of the shortest credential that is looked for in unpacked layers: the
+	// secret half of a bootstrap token. Shorter words unpack to noise.
 	shortest = 16
-	// shortestURL is the length of a://b:c@d, which a content may be as it stands.
+	// shortestURL is the length of a://b:c@d, which may be a whole content.
 	shortestURL = 9
-	// minRun is how long it is in base64.
+	// minRun is the length of shortest in base64.
 	minRun = 22
 )
 
-// Layer is a content, or what came out of unpacking it.
+// Layer is a content, or what it unpacks to.
 type Layer struct {
 	Content []byte
-	Packing []string // from the outside; none for the content itself
+	Packing []string // outermost first; none for the content itself
 }
 
-// Layers returns a content and everything that can be unpacked from it, each before what it holds.
+// Layers returns a content and everything that can be unpacked from it. Each layer comes before the
+// layers in it.
 func Layers(content []byte) iter.Seq[Layer] {
 	return func(yield func(Layer) bool) {
 		w := walk{yield: yield, left: maxUnpacked}
@@ -43,7 +44,7 @@ func Layers(content []byte) iter.Seq[Layer] {
 // walk is one walk through the layers of a content.
 type walk struct {
 	yield func(Layer) bool
-	left  int // how many bytes may still be unpacked
+	left  int // bytes that may still be unpacked
 }
 
 // visit yields a layer and those below it. It reports whether the walk goes on.
@@ -75,8 +76,8 @@ func (w *walk) visit(l Layer) bool {
 	return true
 }
 
-// below visits what was unpacked from a layer, within the budget. It reports whether the walk goes
-// on.
+// below visits a layer that was unpacked from another, within the budget. It reports whether the
+// walk goes on.
 func (w *walk) below(l Layer, packing string, content []byte) bool {
 	if w.left -= len(content); len(content) == 0 || w.left < 0 {
 		return true
@@ -84,17 +85,18 @@ func (w *walk) below(l Layer, packing string, content []byte) bool {
 	return w.visit(Layer{content, append(slices.Clip(l.Packing), packing)})
 }
 
-// gunzip returns at most limit bytes. What is damaged or cut off comes as far as it goes.
+// gunzip returns at most limit bytes. Of damaged data it returns the beginning that can be read.
 func gunzip(content []byte, limit int) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil
 	}
-	out, _ := io.ReadAll(io.LimitReader(r, int64(max(limit, 0)))) // an error is the end of what can be read
+	// an error is the end of what can be read
+	out, _ := io.ReadAll(io.LimitReader(r, int64(max(limit, 0))))
 	return out
 }
 
-// dataURLs returns the data URLs of a text in which characters are escaped (RFC 3986, section 2.1),
+// dataURLs returns the data URLs in a text that have escaped characters (RFC 3986, section 2.1),
 // without the escapes.
 func dataURLs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -116,7 +118,7 @@ func dataURLs(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// unescape replaces the escapes of a URL by what they stand for.
+// unescape replaces the escapes of a URL by their characters.
 func unescape(url []byte) []byte {
 	out := make([]byte, 0, len(url))
 	for i := 0; i < len(url); i++ {
@@ -132,7 +134,7 @@ func unescape(url []byte) []byte {
 	return out
 }
 
-// encoded are the characters of base64, of both its alphabets, without the padding.
+// encoded holds the characters of both alphabets of base64, without the padding.
 var encoded = func() (set [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_") {
 		set[c] = true
@@ -140,8 +142,8 @@ var encoded = func() (set [256]bool) {
 	return set
 }()
 
-// runs returns the stretches of a text that may be base64 or hex. It joins consecutive lines. It
-// also returns lines alone, and the stretch without its first line, because joining may be wrong.
+// runs returns the parts of a text that may be base64 or hex. It joins consecutive lines. It also
+// returns lines alone, and the joined lines without the first one, because joining may be wrong.
 func runs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		emit := func(run []byte) bool {
@@ -187,14 +189,15 @@ func runs(text []byte) iter.Seq[[]byte] {
 			if uneven && !emit(line) || !emit(joined) {
 				return
 			}
-			if first != second && !emit(joined[first:]) { // lines of one length belong together
+			// lines of the same length belong together
+			if first != second && !emit(joined[first:]) {
 				return
 			}
 		}
 	}
 }
 
-// behindPath returns what stands behind the first slashes of a long run: it may be the last part of
+// behindPath returns the parts of a long run after its first slashes: they may be the last part of
 // a URL.
 func behindPath(run []byte) iter.Seq[[]byte] {
 	const long, parts, near = 40, 3, 64
@@ -209,18 +212,17 @@ func behindPath(run []byte) iter.Seq[[]byte] {
 	}
 }
 
-// runAt returns the characters of base64 at the beginning of a text. The dashes around PEM are
-// none.
+// runAt returns the characters of base64 at the beginning of a text, without the dashes around PEM.
 func runAt(text []byte) []byte {
 	end := 0
-	for end < len(text) && encoded[text[end]] && (text[end] != '-' || !bytes.HasPrefix(text[end:], []byte("-----"))) {
+	for end < len(text) && encoded[text[end]] && !bytes.HasPrefix(text[end:], []byte("-----")) {
 		end++
 	}
 	return text[:end]
 }
 
-// continuation returns what follows on the next line of the same stretch, and how many bytes are
-// before it. A line ends as in a file, or as in a string of JSON, YAML or a shell.
+// continuation returns the characters on the next line that continue a run, and how many bytes are
+// before them. A line ends as in a file, or as in a string of JSON, YAML or a shell.
 func continuation(text []byte) (gap int, next []byte) {
 	ended := false
 	for gap < len(text) {
@@ -244,14 +246,15 @@ func continuation(text []byte) (gap int, next []byte) {
 	return 0, nil
 }
 
-// fromBase64 decodes a run in either alphabet. What follows it on the next line may be a word with
+// fromBase64 decodes a run in either alphabet. The next line may begin with a word that has
 // characters of the other one.
 func fromBase64(run []byte) []byte {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]
 	}
 	if bytes.ContainsAny(run, "-_") {
-		run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
+		run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"),
+			[]byte("/"))
 	}
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
 	n, err := base64.RawStdEncoding.Decode(out, run)
@@ -261,7 +264,7 @@ func fromBase64(run []byte) []byte {
 	return out[:n]
 }
 
-// fromHex decodes the hexadecimal digits in a run: what stands before and after them may be a word.
+// fromHex decodes the hexadecimal digits in a run. There may be a word before and after them.
 func fromHex(run []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		begin := 0

@@ -9,71 +9,82 @@ import (
 	"strings"
 )
 
-// form is one row of the table: a kind of credential, and how it is known.
+// form is one row of the table: a kind of credential, and how it is recognized.
 type form struct {
 	name string // in messages
-	// hints are words of which a content with such a credential has one: they are looked for first,
-	// for that is fast. None means that match is as fast.
+	// hints are words: a content with such a credential has one of them. They are looked for first,
+	// because that is fast. A row without hints has a match that is as fast.
 	hints []string
-	// pattern matches it. Its last group, if it has any, is the secret part, which has to be more
-	// than a placeholder.
+	// pattern matches the credential. Its last group, if there is one, is the secret part, which
+	// must not be a placeholder.
 	pattern *regexp.Regexp
-	// accepts reports whether the secret part is one; nil accepts each.
+	// accepts reports whether the secret part is a secret; nil accepts every one.
 	accepts func(secret []byte) bool
-	// match is for rows without a pattern: it returns what a text holds; empty if nothing.
+	// match is for rows without a pattern: it returns the credential in a text, or an empty string.
 	match func(text []byte) string
 }
 
-// PasswordInURL is what is found in a URL with a user and a password.
+// PasswordInURL is Found.What for a URL with a user and a password.
 const PasswordInURL = "a password in a URL"
 
 // bundleForm is the index of the row of bundles.
 const bundleForm = 0
 
-// forms are the credentials that are known. The first row that fits names what was found.
+// forms is the table of credentials. The first row that matches names the credential.
 var forms = []form{
-	// The seed and four private keys: whoever has it owns the cluster.
+	// The seed and four private keys give all rights in the cluster.
 	{name: "the bundle of a cluster", hints: []string{"leafSeed"},
 		pattern: regexp.MustCompile(`\bleafSeed["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
-	// What kubectl has to show: a key, a token or a password. One that names files or asks a
-	// program holds nothing.
+	// The key, token or password of a kubeconfig. A kubeconfig that names files or asks a program
+	// holds none.
 	{name: "a kubeconfig with client-key-data", hints: []string{"client-key-data"},
-		pattern: regexp.MustCompile(`\bclient-key-data["']?\s*:\s*(?:[>|][+-]?\s+)?["']?([A-Za-z0-9+/]{32,}={0,2})`)},
+		pattern: regexp.MustCompile(
+			`\bclient-key-data["']?\s*:\s*(?:[>|][+-]?\s+)?["']?([A-Za-z0-9+/]{32,}={0,2})`)},
 	{hints: []string{"clusters"}, match: kubeconfigUser},
-	// A Secret's values stand in base64, which hides nothing.
+	// The values of a Secret are in base64, which hides nothing.
 	{name: "a Secret with values", hints: []string{"Secret"}, match: secretObject},
-	// PEM of OpenSSL, PKCS #8, OpenSSH and PGP, with a passphrase or without: passphrases are
+	// PEM of OpenSSL, PKCS #8, OpenSSH and PGP, with a passphrase or without: passphrases can be
 	// guessed.
 	{name: "a private key", hints: []string{"PRIVATE KEY"},
-		pattern: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
+		pattern: regexp.MustCompile(
+			`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
 	{name: "a private key of PuTTY", hints: []string{"PuTTY-User-Key-File-"},
 		pattern: regexp.MustCompile(`\bPuTTY-User-Key-File-[0-9]`)},
 	{name: "a private key as JWK", hints: []string{`"kty"`},
 		pattern: regexp.MustCompile(`"(?:d|k)"\s*:\s*"([A-Za-z0-9_-]{22,})"`)},
 	{name: "an identity of age", hints: []string{"AGE-"},
 		pattern: regexp.MustCompile(`\bAGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9+._-]+)-1([0-9A-Z]{16,})`)},
-	{name: "a key of WireGuard", hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
-		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
+	{name: "a key of WireGuard",
+		hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
+		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*` +
+			`([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
 	{name: "a private key in DER", match: derKey},
-	// In Butane and in Ignition. One that is fetched is in no document.
+	// Of Butane and Ignition. A key that is fetched is in no document.
 	{name: "a key of LUKS", hints: []string{"key_file", "keyFile"},
-		pattern: regexp.MustCompile(`\bkey_?[fF]ile["']?\s*:\s*\{?\s*["']?(?:inline["']?\s*:\s*|source["']?\s*:\s*["']?data:)["']?([^\s"'}]+)`)},
-	// A bootstrap token lets a machine join. Its form alone is that of many a name, so it counts
-	// where the word token is before it.
+		pattern: regexp.MustCompile(
+			`\bkey_?[fF]ile["']?\s*:\s*\{?\s*["']?` +
+				`(?:inline["']?\s*:\s*|source["']?\s*:\s*["']?data:)["']?([^\s"'}]+)`)},
+	// A bootstrap token lets a machine join. Many names have its form, so it counts only after the
+	// word token.
 	{name: "a bootstrap token", hints: []string{"token", "TOKEN", "Token"},
-		pattern: regexp.MustCompile(`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`), accepts: hasDigit},
+		pattern: regexp.MustCompile(
+			`(?i:token)[\w-]*["']?(?:\s*[:=]\s*|\s+)["']?[a-z0-9]{6}\.([a-z0-9]{16})(?:[^\w.-]|$)`),
+		accepts: hasDigit},
 	{name: "a bootstrap token", hints: []string{"token-secret"},
 		pattern: regexp.MustCompile(`\btoken-secret["']?\s*:\s*["']?([a-z0-9]{16})(?:[^\w.-]|$)`)},
 	{name: "a bootstrap token", hints: []string{"."}, match: tokenAlone},
-	// Service accounts, OIDC. Without a signature it says who somebody is, and nobody believes it.
+	// Service accounts and OIDC. A token without a signature grants nothing.
 	{name: "a JSON web token", hints: []string{"eyJ"},
 		pattern: regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{16,})`)},
 	{name: "a token in an HTTP header", hints: []string{"earer", "EARER"},
-		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`), accepts: hasDigit},
+		pattern: regexp.MustCompile(`\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/-]{20,}=*)`),
+		accepts: hasDigit},
 	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "},
-		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`), accepts: userAndPassword},
+		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`),
+		accepts: userAndPassword},
 	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"},
-		pattern: regexp.MustCompile(`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), accepts: hasDigit},
+		pattern: regexp.MustCompile(
+			`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), accepts: hasDigit},
 	{name: "a token of GitLab", hints: []string{"glpat-"},
 		pattern: regexp.MustCompile(`\bglpat-([\w-]{20,})`), accepts: hasDigit},
 	{name: "a token of Slack", hints: []string{"xox"},
@@ -81,18 +92,23 @@ var forms = []form{
 	{name: "a token of Vault", hints: []string{"hvs."},
 		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), accepts: hasDigit},
 	{name: "an access key of AWS", hints: []string{"ecret", "ECRET"},
-		pattern: regexp.MustCompile(`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), accepts: hasDigit},
-	// What docker login writes; what containerd's configuration calls auth.
+		pattern: regexp.MustCompile(
+			`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?` +
+				`([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), accepts: hasDigit},
+	// The entries that docker login writes, and auth of containerd's configuration.
 	{name: "a registry's password", hints: []string{"auth"},
-		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`), accepts: userAndPassword},
+		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`),
+		accepts: userAndPassword},
 	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"},
-		pattern: regexp.MustCompile(`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
+		pattern: regexp.MustCompile(
+			`\b(?:identity|registry)token["']?\s*:\s*["']([^"']{16,})["']`)},
 	{hints: []string{"://"}, match: urlPassword},
 }
 
-// in returns what of this form a text holds; empty if nothing.
+// in returns the credential of this form in a text, or an empty string.
 func (f *form) in(text []byte) string {
-	if len(f.hints) > 0 && !slices.ContainsFunc(f.hints, func(hint string) bool { return bytes.Contains(text, []byte(hint)) }) {
+	hinted := func(hint string) bool { return bytes.Contains(text, []byte(hint)) }
+	if len(f.hints) > 0 && !slices.ContainsFunc(f.hints, hinted) {
 		return ""
 	}
 	if f.pattern == nil {
@@ -105,7 +121,7 @@ func (f *form) in(text []byte) string {
 		secret := found[len(found)-1]
 		for _, group := range found[1:] {
 			if len(group) > 0 {
-				secret = group // of alternatives, the one that matched
+				secret = group // of several alternatives the one that matched
 			}
 		}
 		if !placeholder.Match(secret) && (f.accepts == nil || f.accepts(secret)) {
@@ -115,21 +131,25 @@ func (f *form) in(text []byte) string {
 	return ""
 }
 
-// placeholder matches what people and templates write in place of a secret.
-var placeholder = regexp.MustCompile(`(?i)^(|~|null|none|[$<{%\[(].*|[x*.…_-]+|0+|A{8,}=*|redacted.*|.*omitted.*|(your|my|the)?[._-]?(password|passwd|pass|pw|secret|token)|change[._-]?me|example)$`)
+// placeholder matches what people and templates write instead of a secret.
+var placeholder = regexp.MustCompile(`(?i)^(|~|null|none|[$<{%\[(].*|[x*.…_-]+|0+|A{8,}=*|` +
+	`redacted.*|.*omitted.*|(your|my|the)?[._-]?(password|passwd|pass|pw|secret|token)|` +
+	`change[._-]?me|example)$`)
 
-// hasDigit reports whether a secret part has a digit. One without is a word.
+// hasDigit reports whether a secret part has a digit. Without a digit it is a word.
 func hasDigit(secret []byte) bool { return bytes.ContainsAny(secret, "0123456789") }
 
-// userAndPassword reports whether a secret part is base64 of a user and a password.
+// userAndPassword reports whether a secret part is a user and a password in base64.
 func userAndPassword(secret []byte) bool {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(secret), "="))
 	user, password, both := bytes.Cut(plain, []byte(":"))
 	unprintable := func(b byte) bool { return b < ' ' || b > '~' }
-	return err == nil && both && len(user) > 0 && !placeholder.Match(password) && !slices.ContainsFunc(plain, unprintable)
+	return err == nil && both && len(user) > 0 && !placeholder.Match(password) &&
+		!slices.ContainsFunc(plain, unprintable)
 }
 
-var userInURL = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"'<>]+)@([\w\[][^/\s]*)`)
+var userInURL = regexp.MustCompile(
+	`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"'<>]+)@([\w\[][^/\s]*)`)
 
 // urlPassword matches a URL with a password. An image with a tag and a digest looks like one.
 func urlPassword(text []byte) string {
@@ -164,7 +184,7 @@ const (
 	derInteger  = 0x02
 )
 
-// derKey matches a private key without the armour of PEM.
+// derKey matches a private key in DER.
 func derKey(text []byte) string {
 	const most = 16 << 10
 	if len(text) < 2 || text[0] != derSequence || len(text) > most {
@@ -189,9 +209,10 @@ func derKey(text []byte) string {
 	return ""
 }
 
-var clusterName = regexp.MustCompile(`(?m)(?:^|[,{]\s*)["']?name["']?\s*:\s*["']?([a-z0-9][a-z0-9.-]{0,62})`)
+var clusterName = regexp.MustCompile(
+	`(?m)(?:^|[,{]\s*)["']?name["']?\s*:\s*["']?([a-z0-9][a-z0-9.-]{0,62})`)
 
-// bundleName returns the name of the cluster that a bundle belongs to.
+// bundleName returns the name of a bundle's cluster.
 func bundleName(text []byte) string {
 	if found := clusterName.FindSubmatch(text); found != nil {
 		return string(found[1])
