@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// adopt finds out whether the folder is kiln's, by its list, and takes away what a run that was cut
-// off left in it.
+// adopt finds out by its list whether the folder is kiln's, and removes what an interrupted run
+// left in it.
 //
-// Everything of a run is on disk under temporary names before the first file gets its own, the list
-// among it. So a file of a run that was cut off is either named by the list, or by the list under
+// All files of a run, the list among them, are on disk under temporary names before the first one
+// gets its own name. So every file of an interrupted run is named by the list, or by the list under
 // its temporary name.
 func (f *Folder) adopt() error {
 	list, err := f.read(f.List, MaxList)
@@ -29,8 +29,8 @@ func (f *Folder) adopt() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; remove it, or name another folder with %s", err, f.Flag)
 	}
-	// A list under its temporary name is of a run that was cut off. It may be wrong; it only names
-	// candidates.
+	// A list under its temporary name belongs to an interrupted run. It may be wrong, so it names
+	// only candidates.
 	var left map[string]bool
 	if cut, err := f.read(f.List+Suffix, MaxList); err == nil {
 		if names, err := f.Paths(cut); err == nil {
@@ -42,7 +42,8 @@ func (f *Folder) adopt() error {
 		return err
 	}
 	if f.fresh && stranger != "" && !f.Shared {
-		return fmt.Errorf("%s: not empty and not %s: it holds %s and has no %s; name a new folder with %s",
+		return fmt.Errorf(
+			"%s: not empty and not %s: it holds %s and has no %s; name a new folder with %s",
 			f.Dir, f.What, stranger, f.List, f.Flag)
 	}
 	if f.Check {
@@ -63,10 +64,10 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-// errStranger ends a walk.
+// errStranger ends a walk at the first foreign file.
 var errStranger = errors.New("a stranger's file")
 
-// stranger returns a file that no run of kiln's can have left in a folder without a list; empty if
+// stranger returns a file, in a folder without a list, that no run of kiln can have left; empty if
 // there is none.
 func (f *Folder) stranger(left map[string]bool) (found string, err error) {
 	if !f.fresh {
@@ -85,8 +86,8 @@ func (f *Folder) stranger(left map[string]bool) (found string, err error) {
 	return "", err
 }
 
-// restrict keeps others out of a folder for secrets: they could read them, or exchange a document. A
-// folder that others may use too is closed only to those who would change it.
+// restrict keeps other users out of a folder for secrets: they could read the secrets or replace a
+// document. Of a shared folder they may still read the names, and only lose the right to change it.
 func (f *Folder) restrict(ours bool) error {
 	info, err := f.root.Stat(".")
 	if err != nil {
@@ -105,14 +106,15 @@ func (f *Folder) restrict(ours bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: others may read or change what is in it (mode %04o), and it is to hold secrets; "+
-		"chmod go-rwx it, or name another folder with %s",
+	return fmt.Errorf(
+		"%s: others may read or change what is in it (mode %04o), and it is to hold secrets; "+
+			"chmod go-rwx it, or name another folder with %s",
 		f.Dir, info.Mode().Perm(), f.Flag)
 }
 
-// repair removes what runs that were cut off left: files that only the list of such a run names,
-// then temporary files below the folder, then that list. Stage removes temporary files beside the
-// list, because another verb may be writing one there.
+// repair removes what interrupted runs left: files that only the list of such a run names, then
+// temporary files below the folder, then that list. It leaves temporary files beside the list to
+// Stage, because another verb may be writing one there.
 func (f *Folder) repair(left map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {
@@ -129,7 +131,8 @@ func (f *Folder) repair(left map[string]bool) error {
 	}
 	var temporary []string
 	err := fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.HasSuffix(name, Suffix) && strings.Contains(name, "/") {
+		if err == nil && !e.IsDir() && strings.HasSuffix(name, Suffix) &&
+			strings.Contains(name, "/") {
 			temporary = append(temporary, name)
 		}
 		return err
@@ -145,7 +148,8 @@ func (f *Folder) repair(left map[string]bool) error {
 	return nil
 }
 
-// covers reports whether a list names a path, or in a list of folders one that it is in.
+// covers reports whether a list names a path or, if it is a list of folders, a folder that the path
+// is in.
 func (f *Folder) covers(list map[string]bool, name string) bool {
 	if name == f.List || list[name] {
 		return true
@@ -158,8 +162,8 @@ func (f *Folder) covers(list map[string]bool, name string) bool {
 	return false
 }
 
-// ours reports whether what a list names is there and may be removed: no link leads to it, and it
-// is a regular file, or a folder in a list of folders. Kiln makes nothing else.
+// ours reports whether a name of a list exists and may be removed: no link leads to it, and it is a
+// regular file, or a folder if the list is one of folders. Kiln makes nothing else.
 func (f *Folder) ours(name string) bool {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.isRealFolder(name[:i]) {
 		return false
@@ -168,7 +172,7 @@ func (f *Folder) ours(name string) bool {
 	return err == nil && (info.Mode().IsRegular() && !f.Folders || info.IsDir() && f.Folders)
 }
 
-// isRealFolder reports whether a path is a folder and neither it nor one above it is a link.
+// isRealFolder reports whether a path is a folder, and neither it nor a folder above it is a link.
 func (f *Folder) isRealFolder(dir string) bool {
 	for part := range prefixes(dir) {
 		if info, err := f.root.Lstat(filepath.FromSlash(part)); err != nil || !info.IsDir() {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// CreateWithout is Create on a file system where no file has a second name: link fails with err.
+// CreateWithout is Create on a file system without hard links: link fails with err.
 func CreateWithout(path string, data []byte, mode fs.FileMode, err error) error {
 	p, failed := open(path)
 	if failed != nil {
@@ -15,8 +15,8 @@ func CreateWithout(path string, data []byte, mode fs.FileMode, err error) error 
 	return p.create(data, mode, func(string, string) error { return err })
 }
 
-// Writing begins to write a file, and returns when it lies under its temporary name, locked as long
-// as it is open.
+// Writing begins to write a file. It returns the file under its temporary name, locked as long as
+// it is open.
 func Writing(path string) (*os.File, error) {
 	p, err := open(path)
 	if err != nil {

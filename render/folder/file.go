@@ -9,23 +9,23 @@ import (
 	"regexp"
 )
 
-// maxFile bounds what is read of a file that is to be replaced.
+// maxFile is how many bytes of a file are read before it is replaced.
 const maxFile = 64 << 20
 
-// File is one file that is written whole.
+// File describes one file that is written whole.
 type File struct {
 	Path string
-	Mode fs.FileMode // of a new file; one that is replaced keeps its mode
+	Mode fs.FileMode // of a new file; a replaced file keeps its mode
 	// What and Flag are for messages: the kind of file, such as "a page of kiln report", and the
 	// flag that names it.
 	What, Flag string
-	// Ours reports whether a file with this content may be replaced. An empty one always may.
+	// Ours reports whether a file with this content may be replaced. An empty file always may.
 	Ours func(content []byte) bool
 }
 
-// Write writes a file: a new one, or in the place of one that is ours. The old one stays whole
-// until the new one is on disk. A link leads to the file that is replaced, and stays. Anything else
-// is refused.
+// Write writes a new file, or replaces a file for which Ours returns true. The old file stays whole
+// until the new one is on disk. A link stays, and the file that it leads to is replaced. Write
+// refuses to replace anything else.
 func Write(f File, data []byte) error {
 	p, err := open(f.Path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Write(f File, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := f.refused(p, info); err != nil {
+	if err := f.refusal(p, info); err != nil {
 		return err
 	}
 	file, err := p.stage(data, info.Mode().Perm())
@@ -53,8 +53,8 @@ func Write(f File, data []byte) error {
 	return p.sync()
 }
 
-// refused returns why a file that is there is not replaced, or nil if it may be.
-func (f *File) refused(p *place, info fs.FileInfo) error {
+// refusal returns why the existing file must not be replaced, or nil.
+func (f *File) refusal(p *place, info fs.FileInfo) error {
 	content, err := readRegular(f.Path, maxFile, p.root.Stat, p.root.OpenFile, p.base)
 	switch {
 	case !info.Mode().IsRegular():
@@ -62,7 +62,7 @@ func (f *File) refused(p *place, info fs.FileInfo) error {
 	case err == nil && (len(content) == 0 || f.Ours(content)):
 		return nil
 	case err == nil:
-		err = fmt.Errorf("%s: %snot %s", f.Path, known(content), f.What)
+		err = fmt.Errorf("%s: %snot %s", f.Path, contentKind(content), f.What)
 	}
 	return fmt.Errorf("%w; it is not replaced: name another file with %s", err, f.Flag)
 }
@@ -71,13 +71,15 @@ var kinds = []struct {
 	mark *regexp.Regexp
 	text string
 }{
-	{regexp.MustCompile(`(?m)^kind: Secrets\s*$`), "a bundle, which holds every secret of a cluster, and "},
-	{regexp.MustCompile(`PRIVATE KEY-----|AGE ENCRYPTED FILE-----|^age-encryption\.org/`), "holds a private key, and is "},
+	{regexp.MustCompile(`(?m)^kind: Secrets\s*$`),
+		"a bundle, which holds every secret of a cluster, and "},
+	{regexp.MustCompile(`PRIVATE KEY-----|AGE ENCRYPTED FILE-----|^age-encryption\.org/`),
+		"holds a private key, and is "},
 	{regexp.MustCompile(`(?m)^kind: Cluster\s*$`), "a cluster's configuration, and "},
 }
 
-// known names a content that somebody would miss.
-func known(content []byte) string {
+// contentKind names a content that a user would miss; empty for any other content.
+func contentKind(content []byte) string {
 	for _, k := range kinds {
 		if k.mark.Match(content) {
 			return k.text
@@ -86,8 +88,8 @@ func known(content []byte) string {
 	return ""
 }
 
-// Create writes a new file, and never over another one: whole or not at all, whenever the run is
-// killed.
+// Create writes a new file, whole or not at all, even if the run is killed. It never replaces
+// another file.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	p, err := open(path)
 	if err != nil {
@@ -97,12 +99,13 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return p.create(data, mode, p.root.Link)
 }
 
-// Make makes a new folder, its owner's alone, with what fill puts into it: all of it or nothing. It
-// fails if something lies there already.
+// Make makes a new folder that only its owner can use, with everything that fill puts into it, or
+// nothing. It fails if the path exists.
 func Make(path string, fill func(*os.Root) error) error {
 	path = filepath.Clean(path)
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%w; name a new folder", &fs.PathError{Op: "make", Path: path, Err: fs.ErrExist})
+		return fmt.Errorf("%w; name a new folder",
+			&fs.PathError{Op: "make", Path: path, Err: fs.ErrExist})
 	}
 	temp := path + Suffix
 	for {
@@ -139,7 +142,7 @@ func Make(path string, fill func(*os.Root) error) error {
 	return nil
 }
 
-// removeFolder removes the folder that a run of Make left behind.
+// removeFolder removes the folder that a killed run of Make left.
 func removeFolder(temp string) error {
 	info, err := os.Lstat(temp)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,16 +165,16 @@ func removeFolder(temp string) error {
 	return os.RemoveAll(temp)
 }
 
-// place is where a file lies: the folder that really has it, and its name there.
+// place is a file's real folder, and its name there.
 type place struct {
-	path string // as it was named, for messages
+	path string // as the caller named it, for messages
 	root *os.Root
 	base string
-	temp string // the name of the file while it is not whole
+	temp string // the file's name while it is not whole
 }
 
-// open finds the file that a path leads to, links followed. It need not be there, but its folder
-// has to.
+// open returns the place of the file that a path leads to, after following links. The file need not
+// exist, but its folder must.
 func open(path string) (*place, error) {
 	whole := path
 	info, err := os.Lstat(path)
@@ -193,9 +196,9 @@ func open(path string) (*place, error) {
 
 func (p *place) close() { _ = p.root.Close() }
 
-// create makes a new file: whole under its temporary name, and then, by a second name, under its
-// own. A second name is never put over another file. Where the file system has none, an empty file
-// keeps the name for a moment.
+// create makes a new file: whole under its temporary name, and then under its own by a hard link,
+// which never replaces another file. On a file system without hard links an empty file holds the
+// name for a moment.
 func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string) error) error {
 	if _, err := p.root.Lstat(p.base); err == nil {
 		return &fs.PathError{Op: "create", Path: p.path, Err: fs.ErrExist}
@@ -223,8 +226,8 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 	return p.sync()
 }
 
-// stage writes the temporary file, syncs it and returns it locked. The lock tells other runs that
-// it is in use.
+// stage writes the temporary file, syncs it and returns it locked. The lock shows other runs that
+// the file is in use.
 func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 	for {
 		file, err := p.begin(mode)
@@ -241,8 +244,8 @@ func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// begin makes the temporary file and locks it. It returns nil if another run took the file for left
-// over and has removed it, and errBusy if another run is about to do so.
+// begin makes the temporary file and locks it. It returns nil if another run removed the file
+// because it took it for a leftover, and errBusy if another run is doing so.
 func (p *place) begin(mode fs.FileMode) (*os.File, error) {
 	file, err := p.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -261,12 +264,13 @@ func (p *place) fill(file *os.File, data []byte, mode fs.FileMode) error {
 		err = errors.Join(file.Chmod(mode), file.Sync())
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(), p.root.Remove(p.temp))
+		err = errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(),
+			p.root.Remove(p.temp))
 	}
 	return err
 }
 
-// lock locks a temporary file, and reports whether it still lies there.
+// lock locks a temporary file, and reports whether it still has its name.
 func (p *place) lock(file *os.File) (bool, error) {
 	if err := lockFile(file); err != nil {
 		return false, fmt.Errorf("%s: %w", p.path, err)
@@ -279,7 +283,7 @@ func (p *place) lock(file *os.File) (bool, error) {
 	return err == nil && os.SameFile(opened, there), nil
 }
 
-// tidy removes a temporary file that a run left behind.
+// tidy removes a temporary file that a run left.
 func (p *place) tidy() error {
 	name := filepath.Join(filepath.Dir(p.path), p.temp)
 	info, err := p.root.Lstat(p.temp)
@@ -306,7 +310,7 @@ func (p *place) tidy() error {
 	return p.root.Remove(p.temp)
 }
 
-// sync brings the names of the folder to disk.
+// sync writes the names of the folder to disk.
 func (p *place) sync() error {
 	dir, err := p.root.Open(".")
 	if err != nil {

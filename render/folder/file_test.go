@@ -14,7 +14,7 @@ import (
 	"kiln/render/folder"
 )
 
-// ours is a kind of file that begins with a word.
+// ours returns a kind of file that begins with a certain word.
 func ours(path string) folder.File {
 	return folder.File{
 		Path: path, Mode: 0o644, What: "a page", Flag: "--out",
@@ -35,20 +35,21 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// names returns what lies below a folder.
+// names returns the paths below a folder.
 func names(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+	add := func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			out = append(out, name)
 		}
 		return err
-	}))
+	}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", add))
 	return out
 }
 
-// TestCreate: a new file is whole, and never over another one; also where a file cannot have two
-// names.
+// TestCreate: a new file is whole and replaces no other file, even on a file system without hard
+// links.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	for name, create := range map[string]func(string, []byte, fs.FileMode) error{
@@ -75,7 +76,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestWriteKeepsMode: a file that is replaced stays as open, or as closed, as it was.
+// TestWriteKeepsMode: a replaced file keeps its mode.
 func TestWriteKeepsMode(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "page")
@@ -87,13 +88,14 @@ func TestWriteKeepsMode(t *testing.T) {
 	require.Equal(t, "-rw-r-----", info.Mode().String())
 }
 
-// TestWriteRefuses: what is not ours is left as it is.
+// TestWriteRefuses: a file that is not ours does not change.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
+	const privateKey = "-----BEGIN EC PRIVATE KEY-----\n"
 	for name, content := range map[string]string{
 		"a bundle, which holds every secret of a cluster, and not a page": "x: 1\nkind: Secrets\n",
 		"a cluster's configuration, and not a page":                       "kind: Cluster\n",
-		"holds a private key, and is not a page":                          "-----BEGIN EC PRIVATE KEY-----\n",
+		"holds a private key, and is not a page":                          privateKey,
 		"file: not a page; it is not replaced":                            "else",
 	} {
 		dir := t.TempDir()
@@ -105,7 +107,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestWriteWhileAnotherWrites: a temporary file is left over only if nobody has it open.
+// TestWriteWhileAnotherWrites: a temporary file that a process has open is no leftover.
 func TestWriteWhileAnotherWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -120,7 +122,7 @@ func TestWriteWhileAnotherWrites(t *testing.T) {
 	require.Equal(t, []string{"page"}, names(t, dir))
 }
 
-// TestTidy takes away a regular file alone.
+// TestTidy: only a regular file is removed.
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,7 +137,7 @@ func TestTidy(t *testing.T) {
 	require.Equal(t, "mine", read(t, filepath.Join(dir, "victim")))
 }
 
-// TestMake: a folder is there with all that it is to hold, or not at all.
+// TestMake: a folder exists with all its files, or not at all.
 func TestMake(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -143,7 +145,9 @@ func TestMake(t *testing.T) {
 	put(t, filepath.Join(path+folder.Suffix, "left"), "over")
 	broken := errors.New("broken")
 	fill := func(err error) func(*os.Root) error {
-		return func(root *os.Root) error { return errors.Join(root.WriteFile("a", nil, 0o600), err) }
+		return func(root *os.Root) error {
+			return errors.Join(root.WriteFile("a", nil, 0o600), err)
+		}
 	}
 	require.ErrorIs(t, folder.Make(path, fill(broken)), broken)
 	require.Empty(t, names(t, dir))
@@ -154,8 +158,8 @@ func TestMake(t *testing.T) {
 	require.ErrorContains(t, folder.Make(filepath.Join(dir, "b"), fill(nil)), "not a folder")
 }
 
-// TestReplace: several runs replace one file, and others tidy beside it, all at the same time. Each
-// succeeds, the file is always a whole one, and nothing is left.
+// TestReplace: several runs replace one file at the same time, while others tidy. Each succeeds,
+// the file is always whole, and no temporary file is left.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -184,7 +188,7 @@ func TestReplace(t *testing.T) {
 	require.Equal(t, "-rw-------", info.Mode().String())
 }
 
-// TestReadNoLink: a link is refused, and a file that is none is read.
+// TestReadNoLink: a link is refused, and a file is read.
 func TestReadNoLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -197,14 +201,15 @@ func TestReadNoLink(t *testing.T) {
 	require.ErrorIs(t, err, folder.ErrIrregular)
 }
 
-// TestOpenInside: a link inside the folder is followed, one that leads out of it is not, and nothing
-// but a regular file is opened.
+// TestOpenInside: links that stay in the folder are followed, links out of it are not, and only
+// regular files are opened.
 func TestOpenInside(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "nodes")
 	put(t, filepath.Join(dir, "file"), "content")
 	put(t, filepath.Join(dir, "../outside"), "secret")
-	for name, to := range map[string]string{"in": "file", "out": "../outside", "nothing": "absent"} {
+	links := map[string]string{"in": "file", "out": "../outside", "nothing": "absent"}
+	for name, to := range links {
 		require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))

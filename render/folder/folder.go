@@ -1,17 +1,16 @@
-// Package folder is the only room that replaces files: a whole set of them in a folder, or one
-// file, or nothing.
+// Package folder is the only package that replaces files: a whole set of files in a folder, or one
+// file. It writes all of it or nothing.
 //
-// New content lies under a temporary name until all of it is on disk; then it gets its own name. A
-// run that is killed leaves the old content, and temporary files that the next run takes away. What
-// kiln did not write is never replaced: a set has a list of its files, and a single file is known
-// by its content. No link is followed out of a folder, and nothing but a regular file is read, so
+// New content has a temporary name until all of it is on disk; then it gets its own name. A run
+// that is killed leaves the old content, and temporary files that the next run removes. A file that
+// kiln did not write is never replaced: a set has a list of its files, and a single file is
+// recognized by its content. No link is followed out of a folder. Only regular files are read, so
 // that no pipe makes a run wait.
 //
-// The callers know what the files mean, and which content is kiln's.
+// The callers know the meaning of the files, and which content is kiln's.
 package folder
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,11 +27,11 @@ import (
 // Suffix ends the name of a file that is not yet whole.
 const Suffix = ".kiln-new"
 
-// MaxList bounds the list of a folder: that of 100,000 machines has less.
+// MaxList is the largest size of a folder's list. The list of 100,000 machines is smaller.
 const MaxList = 256 << 20
 
-// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the list
-// does not match.
+// ErrPartial comes when renaming failed half way: some files are new, others old, and the list does
+// not match.
 var ErrPartial = errors.New("the folder holds old and new files; run the same again")
 
 // Changes lists what a run changed in a folder, or would change.
@@ -40,37 +39,37 @@ type Changes struct {
 	Written   []string // paths below the folder whose content is new or has changed
 	Removed   []string // paths of files that are no longer rendered
 	Unchanged int
-	// Closed is the mode that the folder had, if others could get in and it was closed to them;
-	// zero otherwise.
+	// Closed is the mode that the folder had before it was closed to other users; zero if it was
+	// not open to them.
 	Closed fs.FileMode
 }
 
-// Changed reports whether anything is different from what lay there.
+// Changed reports whether the run changed anything, or would.
 func (c *Changes) Changed() bool { return len(c.Written)+len(c.Removed) > 0 }
 
-// Options describe a folder and what a run does to it.
+// Options describe a folder and what a run does with it.
 type Options struct {
 	Dir  string
-	Mode fs.FileMode // of the files; with 0600 the folder is its owner's alone as well
+	Mode fs.FileMode // of the files; with 0600 only the owner can use the folder
 	// Check writes nothing: Changes lists what would change.
 	Check bool
 	// What and Flag are for messages: the kind of folder, such as "a review twin", and the flag
 	// that names it.
 	What, Flag string
 
-	// List is the file that lists the others. It gets its name last, so that a run cut off between
-	// renames shows. Empty if the folder has none: then the caller decides about each file.
+	// List is the name of the file that lists the others. It is renamed last, so that an
+	// interruption between renames shows. It is empty if the folder has no list; then the caller
+	// decides about each file.
 	List string
-	// Paths returns the paths that a list names, and an error if the folder with this list is not to
-	// be touched. The paths are returned in both cases. They may come from anybody: Paths leaves out
-	// what kiln never writes.
+	// Paths returns the paths in a list, and with them an error if a folder with this list must not
+	// change. Anybody may have written the list: Paths leaves out paths that kiln never writes.
 	Paths func(list []byte) ([]string, error)
-	// Folders means that the paths of a list are folders, and everything in them is kiln's.
+	// Folders is true if the paths of a list are folders, and everything in them is kiln's.
 	// Otherwise they are files, and a file that is not listed is not replaced.
 	Folders bool
-	// Shared means that other files may lie in the folder, even before kiln wrote a list.
+	// Shared is true if other files may be in the folder, even before kiln wrote a list.
 	Shared bool
-	// Differs is called with Check for each file that would change, if it is given.
+	// Differs, if not nil, is called with Check for each file that would change.
 	Differs func(name string, old, now []byte)
 }
 
@@ -79,22 +78,22 @@ type Folder struct {
 	Options
 	root    *os.Root // nil while the folder does not exist
 	release func()
-	listed  map[string]bool // paths of the list that lies there
-	fresh   bool            // no list lay there
+	listed  map[string]bool // paths in the folder's list
+	fresh   bool            // the folder had no list
 	wasOpen fs.FileMode     // the mode before restrict; see Changes.Closed
 
 	mu               sync.Mutex
-	realFolders      map[string]bool // folders below this one that are there and no links
-	staged           []string        // files that lie under their temporary name
+	realFolders      map[string]bool // existing folders below this one, none of them a link
+	staged           []string        // files under their temporary name
 	seen             map[string]bool // files of this run
 	made             []string        // folders that this run made, outermost first
 	written, removed []string
 	unchanged        int
 }
 
-// Open makes the folder, if it has to be made, opens it and keeps other runs away until Close. What
-// a run that was cut off left there is taken away. It fails if a folder without a list holds
-// foreign files (unless Shared), if Paths refuses the list, or if another run is writing there.
+// Open makes the folder if it does not exist, opens it and keeps other runs away until Close. It
+// removes what an interrupted run left. It fails if a folder without a list has foreign files
+// (unless Shared), if Paths refuses the list, or if another run is writing there.
 func Open(o Options) (*Folder, error) {
 	f := &Folder{Options: o, fresh: true}
 	f.listed, f.realFolders, f.seen = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -128,10 +127,10 @@ func Open(o Options) (*Folder, error) {
 	return f, nil
 }
 
-// Fresh reports whether no list lay in the folder: kiln has not finished a run there yet.
+// Fresh reports whether the folder had no list: kiln has not finished a run there yet.
 func (f *Folder) Fresh() bool { return f.fresh }
 
-// Close takes back what was not committed, and lets other runs in.
+// Close removes what was not committed, and lets other runs in.
 func (f *Folder) Close() {
 	if f.root == nil {
 		return
@@ -147,14 +146,15 @@ func (f *Folder) Close() {
 	f.root = nil
 }
 
-// Changes returns what was done, sorted.
+// Changes returns the changes of this run, sorted.
 func (f *Folder) Changes() Changes {
 	slices.Sort(f.written)
 	slices.Sort(f.removed)
-	return Changes{Written: f.written, Removed: f.removed, Unchanged: f.unchanged, Closed: f.wasOpen}
+	return Changes{Written: f.written, Removed: f.removed, Unchanged: f.unchanged,
+		Closed: f.wasOpen}
 }
 
-// dirMode is the mode of folders whose files have f's.
+// dirMode returns the mode of the folders.
 func (f *Folder) dirMode() fs.FileMode { return f.Mode | f.Mode>>2&0o111 }
 
 // makeAll makes a folder and those above it, and remembers them.
@@ -172,8 +172,8 @@ func (f *Folder) makeAll(dir string) error {
 	return nil
 }
 
-// Stage puts a file under its temporary name, unless what lies there is the same already. It may be
-// called by several goroutines. It fails if something lies there that kiln did not write.
+// Stage writes a file under its temporary name, unless the folder has the same file already.
+// Several goroutines may call it. It fails if kiln did not write the existing file.
 func (f *Folder) Stage(name string, data []byte) error {
 	same, there := false, false
 	if f.root != nil {
@@ -185,7 +185,7 @@ func (f *Folder) Stage(name string, data []byte) error {
 			return err
 		}
 		if !f.Check {
-			// A file of that name can only be left over from a run that was cut off.
+			// Only an interrupted run can have left a file of that name.
 			_ = f.root.Remove(name + Suffix)
 		}
 	}
@@ -218,8 +218,8 @@ func (f *Folder) Stage(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// makeInside makes a folder below this one and remembers it. A link in its place is an error: it
-// leads to what is not kiln's.
+// makeInside makes a folder below this one and remembers it. A link in its place is an error,
+// because it leads to files that are not kiln's.
 func (f *Folder) makeInside(dir string) error {
 	if dir == "." {
 		return nil
@@ -260,49 +260,9 @@ func prefixes(name string) iter.Seq[string] {
 	}
 }
 
-// same reports whether the file's content is the same, and whether the file is there. A file of mode
-// 0600 is the same only with that mode; otherwise modes are whatever git and the umask make of them.
-func (f *Folder) same(name string, data []byte) (same, there bool, err error) {
-	info, err := f.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, err
-	}
-	if !info.Mode().IsRegular() {
-		return false, true, fmt.Errorf("%s: not a regular file; remove it", filepath.Join(f.Dir, name))
-	}
-	if info.Size() != int64(len(data)) || f.Mode == 0o600 && info.Mode().Perm() != f.Mode {
-		return false, true, nil
-	}
-	old, err := f.read(name, int64(len(data)))
-	return bytes.Equal(old, data), true, err
-}
-
-// read returns a regular file of the folder.
-func (f *Folder) read(name string, limit int64) ([]byte, error) {
-	return ReadInside(f.root, f.Dir, name, limit)
-}
-
-// compare tells how a file would change.
-func (f *Folder) compare(name string, data []byte) error {
-	if f.Differs == nil {
-		return nil
-	}
-	var old []byte
-	if f.root != nil {
-		var err error
-		if old, err = f.read(name, MaxList); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	f.Differs(name, old, data)
-	return nil
-}
-
-// MarkStale notes the files that this run did not stage: those of the old list, or everything else
-// in its folders and in own. Commit removes them. Call it after every Stage but that of the list.
+// MarkStale notes the files that this run did not stage: those of the old list, or all other files
+// in its folders and in own. Commit removes them. Call it after every Stage except that of the
+// list.
 func (f *Folder) MarkStale(own ...string) error {
 	if f.root == nil {
 		return nil
@@ -322,13 +282,14 @@ func (f *Folder) MarkStale(own ...string) error {
 	return nil
 }
 
-// markStaleIn notes what is not of this run in a folder that is kiln's altogether.
+// markStaleIn notes the files that this run did not stage, in a folder whose files are all kiln's.
 func (f *Folder) markStaleIn(dir string) error {
 	if !f.isRealFolder(dir) {
 		return nil
 	}
 	err := fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !f.seen[name] && (f.Check || !strings.HasSuffix(name, Suffix)) {
+		if err == nil && !e.IsDir() && !f.seen[name] &&
+			(f.Check || !strings.HasSuffix(name, Suffix)) {
 			f.removed = append(f.removed, name)
 		}
 		return err
@@ -339,7 +300,7 @@ func (f *Folder) markStaleIn(dir string) error {
 	return err
 }
 
-// Sync brings to disk what is staged.
+// Sync writes the staged files to disk.
 func (f *Folder) Sync() error {
 	if err := syncFolder(f.Dir); err != nil {
 		return fmt.Errorf("%s: sync: %w", f.Dir, err)
@@ -347,8 +308,8 @@ func (f *Folder) Sync() error {
 	return nil
 }
 
-// Commit gives every staged file its own name and removes what is no longer written; the list comes
-// last and says that all is done. Sync comes before it. An error wraps ErrPartial if some files are
+// Commit gives every staged file its own name and removes stale files. The list is renamed last and
+// shows that the run is complete. Call Sync before it. An error wraps ErrPartial if some files are
 // new by then.
 func (f *Folder) Commit() error {
 	f.made = nil
@@ -392,8 +353,7 @@ func (f *Folder) removeStale() error {
 	return nil
 }
 
-// remove removes a file, and its folders with their last file; a folder with other people's files
-// stays.
+// remove removes a file, and its folders if they are empty then.
 func (f *Folder) remove(name string) error {
 	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"kiln/render/folder"
 )
 
-// run writes files of one content into a folder with a list, one path a line.
+// run writes files of one content to a folder whose list has one path a line.
 func run(o folder.Options, content string, paths ...string) error {
 	o.Mode, o.List, o.What, o.Flag = 0o600, "list", "a folder of kiln", "--out"
 	o.Paths = func(list []byte) ([]string, error) { return strings.Fields(string(list)), nil }
@@ -47,17 +47,18 @@ func run(o folder.Options, content string, paths ...string) error {
 	return f.Commit()
 }
 
-// TestCutOff: whatever a run left that was cut off, the next one brings the folder to what it
-// writes, also if it writes something else.
+// TestCutOff: whatever an interrupted run left, the folder has what the next run writes, even if
+// that writes other files.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]map[string]string{
-		"nothing in place":        {"a/x.kiln-new": "1", "b/x.kiln-new": "1"},
-		"list staged":             {"a/x.kiln-new": "1", "list.kiln-new": "a/x\nb/x"},
-		"half in place":           {"a/x.kiln-new": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
-		"all but the list":        {"a/x": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
-		"second run, before":      {"a/x": "0", "b/x.kiln-new": "1", "list": "a/x"},
-		"second run, half":        {"a/x": "0", "c/x": "1", "b/x.kiln-new": "1", "list": "a/x", "list.kiln-new": "a/x\nb/x\nc/x"},
+		"nothing in place":   {"a/x.kiln-new": "1", "b/x.kiln-new": "1"},
+		"list staged":        {"a/x.kiln-new": "1", "list.kiln-new": "a/x\nb/x"},
+		"half in place":      {"a/x.kiln-new": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
+		"all but the list":   {"a/x": "1", "b/x": "1", "list.kiln-new": "a/x\nb/x"},
+		"second run, before": {"a/x": "0", "b/x.kiln-new": "1", "list": "a/x"},
+		"second run, half": {"a/x": "0", "c/x": "1", "b/x.kiln-new": "1", "list": "a/x",
+			"list.kiln-new": "a/x\nb/x\nc/x"},
 		"second run, less":        {"list": "a/x\nb/x", "a/x": "1", "list.kiln-new": "a/x"},
 		"list of a run before it": {"a/x": "0", "list": "a/x", "list.kiln-new": "q/x\n../y\nc/x"},
 	} {
@@ -69,7 +70,8 @@ func TestCutOff(t *testing.T) {
 				}
 				put(t, filepath.Join(dir, path), content)
 			}
-			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders, Check: true}, "2", "a/x"), name)
+			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders, Check: true}, "2",
+				"a/x"), name)
 			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders}, "2", "a/x"), name)
 			require.Equal(t, []string{"a/x", "list"}, names(t, dir), name)
 			require.Equal(t, "2", read(t, filepath.Join(dir, "a/x")), name)
@@ -77,17 +79,20 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestStrangers: a folder of somebody else is left alone, whatever the names in it.
+// TestStrangers: a foreign folder does not change, whatever names are in it.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		there map[string]string
 		want  string
 	}{
-		"a file":               {map[string]string{"thesis": "1"}, "it holds thesis and has no list"},
-		"a file in a folder":   {map[string]string{"a/x": "1"}, "it holds a/x and has no list"},
-		"beside what was left": {map[string]string{"a/x.kiln-new": "1", "b/y": "1", "list.kiln-new": "a/x"}, "it holds b/y"},
-		"not in the list":      {map[string]string{"a/x": "1", "list": "b/x", "b/x": "1"}, "a/x: is there already, and list does not list it"},
+		"a file": {map[string]string{"thesis": "1"},
+			"it holds thesis and has no list"},
+		"a file in a folder": {map[string]string{"a/x": "1"}, "it holds a/x and has no list"},
+		"beside what was left": {map[string]string{"a/x.kiln-new": "1", "b/y": "1",
+			"list.kiln-new": "a/x"}, "it holds b/y"},
+		"not in the list": {map[string]string{"a/x": "1", "list": "b/x", "b/x": "1"},
+			"a/x: is there already, and list does not list it"},
 	} {
 		dir := t.TempDir()
 		for path, content := range row.there {
@@ -99,7 +104,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestShared: beside the files of others, but not over them.
+// TestShared: kiln writes beside foreign files, and replaces none.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -112,7 +117,7 @@ func TestShared(t *testing.T) {
 	require.Equal(t, []string{"b/x", "images/kernel", "list"}, names(t, dir))
 }
 
-// TestClosed: a folder for secrets is closed to others, unless it is somebody else's.
+// TestClosed: a folder for secrets is closed to other users, unless it is a foreign one.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "nodes")
@@ -125,10 +130,11 @@ func TestClosed(t *testing.T) {
 
 	require.NoError(t, os.Chmod(dir, 0o770))
 	require.NoError(t, os.Remove(filepath.Join(dir, "list")))
-	require.ErrorContains(t, run(folder.Options{Dir: dir, Shared: true}, "1", "a/x"), "others may read or change what is in it (mode 0770)")
+	require.ErrorContains(t, run(folder.Options{Dir: dir, Shared: true}, "1", "a/x"),
+		"others may read or change what is in it (mode 0770)")
 }
 
-// TestWritableByAll finds a folder that everybody may change; one with the sticky bit is none.
+// TestWritableByAll: a folder that everybody may change is found, but not one with the sticky bit.
 func TestWritableByAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

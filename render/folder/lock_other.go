@@ -4,8 +4,8 @@ package folder
 
 import "os"
 
-// modes says that the system has no mode bits that keep others out; nonblock, that it has no pipes
-// among files; nofollow, that only Lstat tells a link from a file.
+// modes is false: this system has no mode bits that keep other users out. nonblock is 0: it has no
+// pipes among files. nofollow is 0: only Lstat distinguishes a link from a file.
 const (
 	modes    = false
 	nonblock = 0
@@ -18,5 +18,5 @@ func lockFolder(string) (unlock func(), err error) { return func() {}, nil }
 // lockFile does nothing where the system has no advisory locks.
 func lockFile(*os.File) error { return nil }
 
-// OwnedByUser reports whether a file belongs to this user, where the system can tell.
+// OwnedByUser reports whether a file belongs to this user, if the system knows.
 func OwnedByUser(os.FileInfo) bool { return true }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// modes says that mode bits keep others out; nonblock opens a pipe without waiting for its other
-// end; nofollow refuses to open a link.
+// modes is true: mode bits keep other users out. nonblock opens a pipe without waiting for its
+// other end; nofollow refuses to open a link.
 const (
 	modes    = true
 	nonblock = syscall.O_NONBLOCK

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ErrIrregular is the cause when something is to be read that is not a regular file: a folder, a
-// pipe, a socket or a device.
+// ErrIrregular comes when a file to be read is not a regular file: a folder, a pipe, a socket or a
+// device.
 var ErrIrregular = errors.New("not a regular file")
 
 // Read returns the content of a regular file of at most limit bytes. Anything else is an error: a
@@ -20,7 +20,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return readRegular(path, limit, os.Stat, os.OpenFile, path)
 }
 
-// ReadGiven is Read for a file that somebody named: it also reads a pipe, such as the shell's
+// ReadGiven is Read for a file that the user named: it also reads a pipe, such as the shell's
 // <(command). It reports whether the file can be written back.
 func ReadGiven(path string, limit int64) (data []byte, stored bool, err error) {
 	info, err := os.Stat(path)
@@ -40,7 +40,7 @@ func ReadGiven(path string, limit int64) (data []byte, stored bool, err error) {
 	return data, false, err
 }
 
-// ReadInside is Read for a file below the folder dir, which root is: no link leads out of it.
+// ReadInside is Read for a file below root, which is the folder dir. No link leads out of it.
 func ReadInside(root *os.Root, dir, name string, limit int64) ([]byte, error) {
 	name = filepath.FromSlash(name)
 	return readRegular(filepath.Join(dir, name), limit, root.Stat, root.OpenFile, name)
@@ -49,20 +49,21 @@ func ReadInside(root *os.Root, dir, name string, limit int64) ([]byte, error) {
 // ReadNoLink is Read, but a link at path is refused instead of followed.
 func ReadNoLink(path string, limit int64) ([]byte, error) {
 	open := func(path string, flag int, mode fs.FileMode) (*os.File, error) {
-		return os.OpenFile(path, flag|nofollow, mode) // a link may be there since Lstat
+		return os.OpenFile(path, flag|nofollow, mode) // a link may have taken its place since Lstat
 	}
 	return readRegular(path, limit, os.Lstat, open, path)
 }
 
-// OpenInside opens a regular file below the folder dir for reading. Links below dir are followed,
-// but none that leads out of it. It fails at once, and never waits, if name is anything else. The
-// error then wraps ErrIrregular; it wraps fs.ErrNotExist if there is nothing, and syscall.ENOTDIR if
-// dir is no folder.
+// OpenInside opens a regular file below the folder dir for reading. It follows links below dir, but
+// none that leads out of it. If name is no regular file it fails at once, without waiting. The
+// error wraps ErrIrregular then, fs.ErrNotExist if nothing has the name, and syscall.ENOTDIR if dir
+// is no folder.
 func OpenInside(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		if info, failed := os.Stat(dir); failed == nil && !info.IsDir() {
-			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR} // OpenRoot's has no cause
+			// the error of OpenRoot has no cause
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
 		}
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func OpenInside(dir, name string) (*os.File, error) {
 	return f, err
 }
 
-// ReadUpTo reads all of what is called name. More than limit bytes are an error.
+// ReadUpTo reads all of in, which messages call name. It fails if there are more than limit bytes.
 func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
@@ -91,7 +92,7 @@ func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// readRegular is openRegular, and reads at most limit bytes.
+// readRegular opens a file with openRegular and reads it, up to limit bytes.
 func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error),
 	open func(string, int, fs.FileMode) (*os.File, error), at string,
 ) ([]byte, error) {
@@ -104,8 +105,8 @@ func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error
 }
 
 // openRegular opens the file at; messages call it name. It checks the type before opening, because
-// opening a device can act on it, and once more after opening. Opening does not wait: a pipe may
-// have come in between.
+// opening a device can have an effect, and again after opening. Opening does not wait, because a
+// pipe may have taken the file's place in between.
 func openRegular(name string, stat func(string) (fs.FileInfo, error),
 	open func(string, int, fs.FileMode) (*os.File, error), at string,
 ) (*os.File, error) {
@@ -127,13 +128,14 @@ func openRegular(name string, stat func(string) (fs.FileInfo, error),
 	return f, nil
 }
 
-// OpenAppend opens a file, or creates it with mode 0600, to add to it. access is os.O_WRONLY or os.O_RDWR.
-// It fails at once, and never waits, if path is a FIFO that nobody reads.
+// OpenAppend opens a file, or creates it with mode 0600, to append to it. access is os.O_WRONLY or
+// os.O_RDWR. It fails at once, without waiting, if path is a FIFO that no process reads.
 func OpenAppend(path string, access int) (*os.File, error) {
 	f, err := os.OpenFile(path, access|os.O_CREATE|os.O_APPEND|nonblock, 0o600)
 	if errors.Is(err, syscall.ENXIO) {
 		if info, _ := os.Stat(path); info != nil && info.Mode()&fs.ModeNamedPipe != 0 {
-			return nil, fmt.Errorf("%s: a FIFO that nobody reads; start its reader first, or name a file", path)
+			return nil, fmt.Errorf("%s: a FIFO that nobody reads; start its reader first, "+
+				"or name a file", path)
 		}
 	}
 	return f, err

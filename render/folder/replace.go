@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// errBusy is the cause when another run has locked a folder or a temporary file.
+// errBusy comes when another run has locked a folder or a temporary file.
 var errBusy = errors.New("another kiln is writing there")
 
-// Replace writes a file in the place of whatever has its name, also of a link, which is not
-// followed. The old one stays whole until the new one is on disk. Several processes may replace one
-// file at a time, each under a temporary name of its own; the last one wins. The caller knows that
-// the file is its own: see Write for one that may be a person's.
+// Replace writes a file in the place of whatever has its name, even a link, which is not followed.
+// The old file stays whole until the new one is on disk. Several processes may replace one file at
+// a time, each under a temporary name of its own; the last one wins. The caller must know that the
+// file is its own: Write is for a file that may be a person's.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -37,7 +37,7 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 	return p.sync()
 }
 
-// beginFree is begin under the first numbered name that nothing has.
+// beginFree is begin under the first free numbered name.
 func (p *place) beginFree(mode fs.FileMode) (*os.File, error) {
 	for n := 1; ; n++ {
 		p.temp = fmt.Sprintf("%s%s-%d", p.base, Suffix, n)
@@ -49,9 +49,9 @@ func (p *place) beginFree(mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// Tidy takes away what runs that were cut off left beside a file: what Write, Create and Replace
-// call their temporary files. It leaves alone what a run is writing just now, and what kiln does not
-// make: links, pipes, folders. It ignores failures.
+// Tidy removes the temporary files of Write, Create and Replace that interrupted runs left beside a
+// file. It removes no file that a run is writing, and nothing that kiln does not make: links,
+// pipes, folders. It ignores failures.
 func Tidy(path string) {
 	p, err := open(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFolder brings everything on the folder's file system to disk: one call, where syncing ten
+// syncFolder writes everything on the folder's file system to disk in one call: syncing ten
 // thousand files one by one would take minutes.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// syncFolder brings every file and folder below dir to disk.
+// syncFolder writes every file and folder below dir to disk.
 func syncFolder(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// WritableByAll returns the nearest folder above a path that everybody may change, so that anybody
-// can put another thing in its place; empty if there is none. Where the sticky bit is set only
-// owners can.
+// WritableByAll returns the nearest folder above a path that everybody may change, in which anybody
+// could replace the path; empty if there is none. In a folder with the sticky bit only owners can
+// do that.
 func WritableByAll(name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil || !modes {
