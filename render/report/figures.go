@@ -10,7 +10,8 @@ import (
 	"kiln/render/change"
 )
 
-// clusterMap is the drawing of the cluster: the endpoint above the control planes, workers below, etcd between its members.
+// clusterMap is the drawing of the cluster: the endpoint above the control planes, the workers
+// below, etcd between its members.
 type clusterMap struct {
 	Width, Height int
 	Boxes         []box
@@ -25,7 +26,7 @@ type box struct {
 	Anchor      string
 }
 
-// Middle is where a box's text stands.
+// Middle returns the place of a box's text.
 func (b box) Middle() int { return b.X + b.W/2 }
 
 type segment struct {
@@ -40,7 +41,7 @@ const (
 	perRow              = 6
 )
 
-// mapOf draws a cluster.
+// mapOf returns the drawing of a cluster.
 func mapOf(c *change.Cluster) clusterMap {
 	m := clusterMap{Width: perRow*(boxWidth+gap) + gap}
 	rows := map[string][]*change.Machine{}
@@ -48,41 +49,51 @@ func mapOf(c *change.Cluster) clusterMap {
 		rows[machine.Role] = append(rows[machine.Role], machine)
 	}
 	y := gap
-	endpoint := box{X: (m.Width - 2*boxWidth) / 2, Y: y, W: 2 * boxWidth, H: boxHeight, Class: "endpoint", Title: strings.TrimPrefix(c.Facts.Value("endpoint"), "https://"), Note: "endpoint of the API"}
+	endpoint := box{X: (m.Width - 2*boxWidth) / 2, Y: y, W: 2 * boxWidth, H: boxHeight,
+		Class: "endpoint", Title: strings.TrimPrefix(c.Facts.Value("endpoint"), "https://"),
+		Note: "endpoint of the API"}
 	m.Boxes = append(m.Boxes, endpoint)
 	y += boxHeight + 2*gap
 	control := m.row("control-plane", rows["control-plane"], &y)
 	m.row("etcd", rows["etcd"], &y)
 	workers := m.row("worker", rows["worker"], &y)
 	for _, b := range control {
-		m.Lines = append(m.Lines, segment{endpoint.Middle(), endpoint.Y + endpoint.H, b.Middle(), b.Y, "finds"})
+		from, to := endpoint.Middle(), endpoint.Y+endpoint.H
+		m.Lines = append(m.Lines, segment{from, to, b.Middle(), b.Y, "finds"})
 	}
 	if len(workers) > 0 {
-		// One line for all of them: each finds the endpoint.
+		// One line stands for all of them: each connects to the endpoint.
 		x := m.Width - gap/2
 		m.Lines = append(m.Lines,
-			segment{endpoint.X + endpoint.W, endpoint.Y + endpoint.H/2, x, endpoint.Y + endpoint.H/2, "finds"},
+			segment{endpoint.X + endpoint.W, endpoint.Y + endpoint.H/2, x,
+				endpoint.Y + endpoint.H/2, "finds"},
 			segment{x, endpoint.Y + endpoint.H/2, x, workers[0].Y - gap/2, "finds"},
 			segment{gap, workers[0].Y - gap/2, x, workers[0].Y - gap/2, "finds"})
 	}
 	m.Height = y
-	m.Label = fmt.Sprintf("The endpoint %s leads to %s; %s and %s find it. The tables below say the same.",
-		endpoint.Title, counted(len(rows["control-plane"]), "control plane"), counted(len(rows["worker"]), "worker or pool"), counted(len(rows["etcd"]), "etcd machine"))
+	m.Label = fmt.Sprintf(
+		"The endpoint %s leads to %s; %s and %s find it. The tables below say the same.",
+		endpoint.Title, counted(len(rows["control-plane"]), "control plane"),
+		counted(len(rows["worker"]), "worker or pool"),
+		counted(len(rows["etcd"]), "etcd machine"))
 	return m
 }
 
-// row places machines side by side, as many rows as they need, and returns the first row's boxes.
+// row places machines side by side in as many rows as they need, and returns the boxes of the first
+// row.
 func (m *clusterMap) row(class string, machines []*change.Machine, y *int) (first []box) {
 	for i := 0; i < len(machines); i += perRow {
 		part := machines[i:min(i+perRow, len(machines))]
 		x := (m.Width - len(part)*(boxWidth+gap) + gap) / 2
 		for _, machine := range part {
-			b := box{X: x, Y: *y, W: boxWidth, H: boxHeight, Class: class, Title: machine.Name, Note: cmp.Or(machine.Facts.Value("addresses"), "pool"), Anchor: anchor(machine)}
+			b := box{X: x, Y: *y, W: boxWidth, H: boxHeight, Class: class, Title: machine.Name,
+				Note: cmp.Or(machine.Facts.Value("addresses"), "pool"), Anchor: anchor(machine)}
 			if machine.Member() {
 				b.Note += ", etcd"
 			}
 			if machine.Member() && x > (m.Width-len(part)*(boxWidth+gap)+gap)/2 {
-				m.Lines = append(m.Lines, segment{x - gap, *y + boxHeight/2, x, *y + boxHeight/2, "member"})
+				middle := *y + boxHeight/2
+				m.Lines = append(m.Lines, segment{x - gap, middle, x, middle, "member"})
 			}
 			m.Boxes = append(m.Boxes, b)
 			if i == 0 {
@@ -98,7 +109,7 @@ func (m *clusterMap) row(class string, machines []*change.Machine, y *int) (firs
 	return first
 }
 
-// anchor is where the page tells of a machine.
+// anchor returns the ID of a machine's section on the page.
 func anchor(m *change.Machine) string {
 	if m.Pool {
 		return "pool-" + m.Name
@@ -106,33 +117,34 @@ func anchor(m *change.Machine) string {
 	return "node-" + m.Name
 }
 
-// ID is where the page tells of the machine.
+// ID returns the ID of the machine's section on the page.
 func (m machineView) ID() string { return anchor(m.Machine) }
 
-// authority is a CA and what it signs.
+// authority is a CA with the certificates that it signs.
 type authority struct {
 	Name, Subject, Fingerprint string
 	Until                      time.Time
 	Leaves                     []leaf
 }
 
-// leaf is a certificate of which each machine may have its own.
+// leaf is a kind of leaf certificate, with the machines that have one.
 type leaf struct {
 	Name, Subject, For string
 	Until              time.Time
 	Machines, Pools    []string
 }
 
-// Who names the machines that have one.
+// Who returns the names of the machines that have one.
 func (l leaf) Who() string { return cmp.Or(change.Names(l.Machines, l.Pools), "the operator") }
 
-// trustOf sorts all certificates by who signed them.
+// trustOf returns all certificates by the CA that signed them.
 func trustOf(c *change.Cluster) (out []authority) {
 	index := map[string]int{}
 	each(c, func(m *change.Machine, cert *change.Certificate) {
 		if _, ok := index[cert.Subject]; cert.For == "ca" && !ok {
 			index[cert.Subject] = len(out)
-			out = append(out, authority{Name: cert.Name, Subject: cert.Subject, Fingerprint: cert.Fingerprint, Until: cert.NotAfter})
+			out = append(out, authority{Name: cert.Name, Subject: cert.Subject,
+				Fingerprint: cert.Fingerprint, Until: cert.NotAfter})
 		}
 	})
 	each(c, func(m *change.Machine, cert *change.Certificate) {
@@ -141,10 +153,13 @@ func trustOf(c *change.Cluster) (out []authority) {
 			return
 		}
 		a := &out[i]
-		j := slices.IndexFunc(a.Leaves, func(l leaf) bool { return l.Name == cert.Name && l.Until.Equal(cert.NotAfter) })
+		j := slices.IndexFunc(a.Leaves, func(l leaf) bool {
+			return l.Name == cert.Name && l.Until.Equal(cert.NotAfter)
+		})
 		if j < 0 {
 			j = len(a.Leaves)
-			a.Leaves = append(a.Leaves, leaf{Name: cert.Name, Subject: cert.Subject, For: cert.For, Until: cert.NotAfter})
+			a.Leaves = append(a.Leaves, leaf{Name: cert.Name, Subject: cert.Subject, For: cert.For,
+				Until: cert.NotAfter})
 		}
 		l := &a.Leaves[j]
 		switch {
@@ -159,7 +174,7 @@ func trustOf(c *change.Cluster) (out []authority) {
 	return out
 }
 
-// each calls do with every certificate; m is nil for the operator's.
+// each calls do with every certificate; m is nil for the operator's certificates.
 func each(c *change.Cluster, do func(m *change.Machine, cert *change.Certificate)) {
 	list := func(m *change.Machine, items []change.Item) {
 		for i := range items {
@@ -174,22 +189,23 @@ func each(c *change.Cluster, do func(m *change.Machine, cert *change.Certificate
 	list(nil, c.Items())
 }
 
-// timeline is the drawing of what ends when.
+// timeline is the drawing of the certificates' lifetimes.
 type timeline struct {
 	From, Until time.Time
 	Bars        []bar
 }
 
 type bar struct {
-	X, W  int // in thousandths of the whole
+	X, W  int // in thousandths of the whole width
 	Name  string
 	Until time.Time
 }
 
-// Span is the whole in seconds, for the mark of today.
+// Span is the whole width in seconds, for the mark of today.
 func (t timeline) Span() int64 { return int64(t.Until.Sub(t.From) / time.Second) }
 
-// endsOf draws each kind of certificate from its beginning to its end, the earliest end first.
+// endsOf returns the drawing of each kind of certificate from its beginning to its end, the
+// earliest end first.
 func endsOf(c *change.Cluster) (t timeline) {
 	type kind struct {
 		name        string
@@ -200,7 +216,8 @@ func endsOf(c *change.Cluster) (t timeline) {
 		if cert.NotAfter.IsZero() {
 			return
 		}
-		if !slices.ContainsFunc(kinds, func(k kind) bool { return k.name == cert.Name && k.until.Equal(cert.NotAfter) }) {
+		same := func(k kind) bool { return k.name == cert.Name && k.until.Equal(cert.NotAfter) }
+		if !slices.ContainsFunc(kinds, same) {
 			kinds = append(kinds, kind{cert.Name, cert.NotBefore, cert.NotAfter})
 		}
 		if t.From.IsZero() || cert.NotBefore.Before(t.From) {
@@ -210,11 +227,16 @@ func endsOf(c *change.Cluster) (t timeline) {
 			t.Until = cert.NotAfter
 		}
 	})
-	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(kinds, func(a, b kind) int {
+		return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.name, b.name))
+	})
 	whole := t.Until.Sub(t.From)
 	for _, k := range kinds {
-		at := func(when time.Time) int { return int(1000 * when.Sub(t.From).Seconds() / max(whole.Seconds(), 1)) }
-		t.Bars = append(t.Bars, bar{X: at(k.from), W: max(2, at(k.until)-at(k.from)), Name: k.name, Until: k.until})
+		at := func(when time.Time) int {
+			return int(1000 * when.Sub(t.From).Seconds() / max(whole.Seconds(), 1))
+		}
+		t.Bars = append(t.Bars, bar{X: at(k.from), W: max(2, at(k.until)-at(k.from)), Name: k.name,
+			Until: k.until})
 	}
 	return t
 }

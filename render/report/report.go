@@ -1,6 +1,8 @@
-// Package report turns a state of a cluster into one HTML page for people: the machines and how they find each other, who trusts whom, what
-// lies on each machine, how large the documents are, what ends when, and, beside an older state, what differs and what has to be done. The page
-// needs no network and holds no secret: it is made from what the review twin shows.
+// Package report turns a state of a cluster into one HTML page for people. The page shows the
+// machines and how they find each other, the CAs and their certificates, the contents of each
+// machine, the sizes of the documents, and when certificates end. Compared with an older state it
+// shows what differs and what has to be done. The page needs no network and holds no secret: it is
+// made from what the review twin shows.
 package report
 
 import (
@@ -16,26 +18,26 @@ import (
 	"kiln/render/change"
 )
 
-// Input is what a page is made from.
+// Input holds what a page is made from.
 type Input struct {
 	Cluster *change.Cluster
-	// Sizes are those of the documents, by machine; none if they are not known.
+	// Sizes are the sizes of the documents, by machine; none if they are not known.
 	Sizes []Size
-	// Diff and Plan are against an older state; nil if there is none.
+	// Diff and Plan compare with an older state; nil if there is none.
 	Diff *change.Diff
 	Plan *change.Plan
 }
 
-// Size is how large a document is.
+// Size is the size of a document and of its files.
 type Size struct {
 	Machine  string
 	Platform string
 	Bytes    int
-	Limit    int // of the platform; 0 if there is none or none is known
+	Limit    int // the platform's; 0 if there is none or it is not known
 	Largest  []File
 }
 
-// File is a file's size before compression.
+// File is a file with its size before compression.
 type File struct {
 	Path  string
 	Bytes int
@@ -51,15 +53,16 @@ var styleText string
 var scriptText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"percent": percent, "lines": marked, "date": date, "count": counted,
+	"percent": percent, "lines": markLines, "date": date, "count": counted,
 }).Parse(pageText))
 
-// mark stands near the beginning of every page.
+// mark is near the beginning of every page.
 const mark = `<meta name="generator" content="kiln report">`
 
-// Made reports whether a file is a page of this package's, of any cluster.
+// Made reports whether a file is a page that this package made, for any cluster.
 func Made(file []byte) bool {
-	return bytes.HasPrefix(file, []byte("<!DOCTYPE html>")) && bytes.Contains(file[:min(len(file), 1024)], []byte(mark))
+	return bytes.HasPrefix(file, []byte("<!DOCTYPE html>")) &&
+		bytes.Contains(file[:min(len(file), 1024)], []byte(mark))
 }
 
 // Page writes the page. It fails only if the templates do not fit the data.
@@ -67,13 +70,15 @@ func Page(in Input) ([]byte, error) {
 	var out bytes.Buffer
 	paths, machines := contentsOf(in.Cluster)
 	err := page.Execute(&out, view{
-		Input: in, Style: template.CSS(styleText), Script: template.JS(scriptText), // #nosec G203 -- they are this package's own
-		Map: mapOf(in.Cluster), Trust: trustOf(in.Cluster), Ends: endsOf(in.Cluster), Paths: paths, Machines: machines,
+		Input: in,
+		Style: template.CSS(styleText), Script: template.JS(scriptText), // #nosec G203 -- our own
+		Map: mapOf(in.Cluster), Trust: trustOf(in.Cluster), Ends: endsOf(in.Cluster), Paths: paths,
+		Machines: machines,
 	})
 	return out.Bytes(), err
 }
 
-// view is what the template sees.
+// view is the data of the template.
 type view struct {
 	Input
 	Style  template.CSS
@@ -82,20 +87,21 @@ type view struct {
 	Trust  []authority
 	Ends   timeline
 	Paths  []pathView
-	// Machines are the cluster's machines with what lies on them.
+	// Machines are the cluster's machines with their contents.
 	Machines []machineView
 }
 
-// Allowed is the source of the page's own script in its Content-Security-Policy: a browser runs no other.
+// Allowed is the source of the page's own script in its Content-Security-Policy: a browser runs no
+// other script.
 func (v view) Allowed() string {
 	sum := sha256.Sum256([]byte(v.Script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Form is how reports are written in the page: plain, it colours them itself.
+// Form returns the form of the reports in the page: plain, because the page adds the colours.
 func (v view) Form() change.Form { return change.Form{} }
 
-// machineView is a machine and where on the page each of its things is shown.
+// machineView is a machine, with the place on the page of each of its items.
 type machineView struct {
 	*change.Machine
 	Entries []entry
@@ -106,7 +112,7 @@ type entry struct {
 	Anchor string
 }
 
-// pathView is a place on machines and what lies there, once for all machines that have the same.
+// pathView is a path on machines, with each of its contents once for all machines that have it.
 type pathView struct {
 	Kind, Name string
 	Variants   []variant
@@ -119,10 +125,10 @@ type variant struct {
 	Pools    []string
 }
 
-// Who names the machines that have it.
+// Who returns the names of the machines that have it.
 func (v variant) Who() string { return change.Names(v.Machines, v.Pools) }
 
-// Text is what is shown of it.
+// Text returns what the page shows of it.
 func (v variant) Text() string {
 	if v.Content == nil {
 		return strings.Join(v.Shown, "\n")
@@ -130,7 +136,8 @@ func (v variant) Text() string {
 	return strings.ToValidUTF8(string(v.Content), "\ufffd")
 }
 
-// contentsOf sorts what all machines have by place, and tells of each machine where its things are shown.
+// contentsOf returns the contents of all machines by path, and for each machine where they are
+// shown.
 func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
 	places := map[string]int{}
 	variants := map[string]int{}
@@ -150,7 +157,8 @@ func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
 			if !ok {
 				j = len(p.Variants)
 				variants[key] = j
-				p.Variants = append(p.Variants, variant{Item: item, Anchor: fmt.Sprintf("f%d-%d", i, j)})
+				p.Variants = append(p.Variants, variant{Item: item,
+					Anchor: fmt.Sprintf("f%d-%d", i, j)})
 			}
 			v := &p.Variants[j]
 			m.AddTo(&v.Machines, &v.Pools)
@@ -163,14 +171,15 @@ func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
 }
 
 func keyOf(item *change.Item) string {
-	return item.Traits + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") + "\x00" + string(item.Content)
+	return item.Traits + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") + "\x00" +
+		string(item.Content)
 }
 
-// line is one of a report's lines, with what its sign says.
+// line is a line of a report with its class, which follows from the line's sign.
 type line struct{ Class, Text string }
 
-// marked gives each line of a report its class.
-func marked(text string) (out []line) {
+// markLines returns the lines of a report with their classes.
+func markLines(text string) (out []line) {
 	for l := range strings.Lines(text) {
 		l = strings.TrimSuffix(l, "\n")
 		class := ""

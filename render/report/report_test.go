@@ -20,7 +20,9 @@ import (
 // state reads the twin of a golden case.
 func state(t *testing.T, dir string) *change.Cluster {
 	t.Helper()
-	c, err := review.ReadFrom(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	c, err := review.ReadFrom(func(name string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(dir, name))
+	})
 	require.NoError(t, err)
 	return c
 }
@@ -30,7 +32,8 @@ var (
 	links = regexp.MustCompile(` href="([^"]*)"`)
 )
 
-// TestPage: the page of every golden case names each machine, and every link on it leads to one place on it.
+// TestPage: the page of every golden case names each machine, and every link on it leads to exactly
+// one place on it.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	twins, err := filepath.Glob("../../testdata/clusters/*/want")
@@ -43,7 +46,8 @@ func TestPage(t *testing.T) {
 			d := change.Compare(c, state(t, "../../testdata/clusters/single/want"))
 			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
-			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000, Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}
+			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000,
+				Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}
 			page, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Plan: p})
 			require.NoError(t, err)
 			there := map[string]bool{}
@@ -70,7 +74,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPagePolicy: a browser runs the page's own script and no other.
+// TestPagePolicy: the policy allows the page's own script and no other.
 func TestPagePolicy(t *testing.T) {
 	t.Parallel()
 	text, err := report.Page(report.Input{Cluster: &change.Cluster{}})
@@ -83,5 +87,6 @@ func TestPagePolicy(t *testing.T) {
 	sum := sha256.Sum256([]byte(script))
 	head, _, _ := strings.Cut(string(text), "<style>")
 	require.Contains(t, html.UnescapeString(head),
-		`default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-`+base64.StdEncoding.EncodeToString(sum[:])+`'"`)
+		`default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-`+
+			base64.StdEncoding.EncodeToString(sum[:])+`'"`)
 }
