@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"kiln/pki"
-	"kiln/render/node"
 )
 
 const (
@@ -50,12 +49,6 @@ func addressTexts(spec pki.Spec) (out []string) {
 		out = append(out, a.String())
 	}
 	return out
-}
-
-// signature is a certificate's file and the CA that may have signed it.
-type signature struct {
-	path string
-	ca   *x509.Certificate
 }
 
 // verify returns an error unless the certificate in a file is ca's, valid at the bundle's issue time and for that usage.
@@ -129,11 +122,6 @@ func (c *inspection) serves(cert named, by, server string) {
 	}
 }
 
-// unknown says that a file's content is not known, for the cluster is rendered without the secrets.
-func (c *inspection) unknown(f *node.File) bool {
-	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
-}
-
 // describe lets the descriptions of the machine's certificates stand for the certificates, which need keys.
 func (c *inspection) describe() {
 	if c.cluster.Bundle != nil {
@@ -145,9 +133,6 @@ func (c *inspection) describe() {
 		}
 	}
 }
-
-// file returns the file of the document at a path, through links; nil if there is none.
-func (c *inspection) file(path string) *node.File { return c.files[c.resolve(path)] }
 
 // certificate returns the first certificate in a file, or nil.
 func (c *inspection) certificate(path string) *x509.Certificate {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
@@ -62,15 +61,6 @@ func (c *inspection) vip(p *program) {
 func (c *inspection) own(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a))
-}
-
-// env returns the value of an environment variable of p, "" if it has none.
-func (p *program) env(name string) string {
-	i := slices.IndexFunc(p.Env, func(v corev1.EnvVar) bool { return v.Name == name })
-	if i < 0 {
-		return ""
-	}
-	return p.Env[i].Value
 }
 
 // balancer: it listens where its pod says, passes on to every control plane, and its pod is that of this configuration.

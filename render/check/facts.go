@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,6 +15,8 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/config"
+	"kiln/render/node"
 	"kiln/render/plan"
 )
 
@@ -36,15 +36,11 @@ type facts struct {
 	proxy *proxyConfig // nil without kube-proxy
 	// images are what kiln images prints.
 	images map[string]string
-	// bundled are the secrets of the bundle that files are searched for, tokenOf the machines and pools by the secret half of their bootstrap
-	// token. searched are the names of both: a file that is marked with one has to hold it.
-	bundled  []bundled
-	tokenOf  map[string]string
-	searched map[string]bool
-	// examined are what was found in contents, by their SHA-256; origins are the places that files
-	// come from, by their paths, in words.
-	examined, origins sync.Map
-	kept              atomic.Int64 // how many of examined
+	// searcher finds the secrets of this cluster in the contents of files.
+	searcher *searcher
+	// origins holds, for the path of a file, the places of the configuration that it comes from, as
+	// a message shows them.
+	origins sync.Map
 
 	// errs is what does not hold of the cluster as a whole.
 	errs []error
@@ -67,18 +63,14 @@ type proxyConfig struct {
 func readFacts(c *Cluster) *facts {
 	f := &facts{
 		cluster: c, servers: map[string]map[string]*x509.Certificate{}, bound: map[rbacv1.Subject][]string{},
-		tokens: map[string]bootstrapToken{}, images: c.Plan.UsedImages(), tokenOf: map[string]string{}, searched: map[string]bool{},
+		tokens: map[string]bootstrapToken{}, images: c.Plan.UsedImages(), searcher: newSearcher(c.Plan, c.Bundle),
 	}
 	f.readServers()
-	f.readSecrets()
 	for _, o := range c.Objects {
 		if err := f.readObject(o); err != nil {
 			f.fail("%s %s: %w", o.Kind, o.Name, err)
 		}
 	}
-	f.rights()
-	f.vipRights()
-	f.networks()
 	return f
 }
 
@@ -139,8 +131,6 @@ func (f *facts) readObject(o manifests.Object) error {
 		}
 	case id == "ConfigMap kube-system/kube-proxy" && f.cluster.Plan.Config.Spec.Network.Proxy != "none":
 		return f.readProxy(o.YAML)
-	case o.Kind == "Deployment" || o.Kind == "DaemonSet":
-		return f.readWorkload(o)
 	}
 	return nil
 }
@@ -160,51 +150,6 @@ func (f *facts) readProxy(doc []byte) error {
 	}
 	f.proxy.server = k.Clusters[0].Cluster.Server
 	return nil
-}
-
-// grant is a right that one of several subjects has to have, for all of them belong to the same client.
-type grant struct {
-	needed bool
-	any    []rbacv1.Subject
-	role   string
-	what   string // does not work without it
-}
-
-// rights: whoever we give an identity has its rights from an object, except where the API server itself binds them: the
-// nodes, the controller-manager, the scheduler and system:masters.
-func (f *facts) rights() {
-	p := f.cluster.Plan
-	const csr = "system:certificates.k8s.io:certificatesigningrequests:"
-	grants := []grant{
-		{true, groups(pki.AdminGroup), "cluster-admin", "the operator's admin.conf may do nothing"},
-		{p.OnlineSigning, groups("system:nodes"), csr + "selfnodeclient", "no kubelet's certificate is renewed"},
-		{f.proxy != nil, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: plan.KubeProxy}}, "system:node-proxier", "kube-proxy sees no Services"},
-	}
-	seen := map[string]bool{}
-	for i := range p.Machines {
-		m := &p.Machines[i]
-		extra := f.tokens[f.cluster.Bundle.MachineToken(m).ID].groups
-		if !m.Token || seen[extra] {
-			continue
-		}
-		seen[extra] = true
-		joining := groups(append(strings.Split(extra, ","), "system:bootstrappers")...)
-		grants = append(grants,
-			grant{true, joining, "system:node-bootstrapper", "no machine joins with a token"},
-			grant{true, joining, csr + "nodeclient", "no machine that joins with a token gets a certificate"})
-	}
-	for _, g := range grants {
-		if g.needed && !slices.ContainsFunc(g.any, func(s rbacv1.Subject) bool { return slices.Contains(f.bound[s], g.role) }) {
-			f.fail("objects: no ClusterRoleBinding gives %s %s the ClusterRole %s, so that %s; remove the patch that takes it away", g.any[0].Kind, g.any[0].Name, g.role, g.what)
-		}
-	}
-}
-
-func groups(names ...string) (out []rbacv1.Subject) {
-	for _, name := range names {
-		out = append(out, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name})
-	}
-	return out
 }
 
 // kubelet returns a parsed kubelet configuration.
@@ -230,47 +175,17 @@ func (f *facts) kubelet(text []byte) (*kubeletConfig, error) {
 	return conf, nil
 }
 
-func walk(v any, visit func(string)) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			walk(e, visit)
-		}
-	case []any:
-		for _, e := range v {
-			walk(e, visit)
-		}
-	case string:
-		visit(v)
-	}
-}
-
-// objects: a control plane brings the objects that the facts are of, and the first one reports what is wrong with the
-// cluster as a whole.
-func (c *inspection) objects() {
-	if !c.machine.ControlPlane() {
-		return
-	}
-	if p := c.cluster.Plan; c.machine == &p.Machines[p.ControlPlanes[0]] {
-		for _, err := range c.facts.errs {
-			c.fail("%w", err)
-		}
-	}
-	dir := plan.KilnDir + "/objects"
-	index := c.files[dir+"/index"]
-	if index == nil {
-		c.fail("file %s/index: missing; the API server would get no objects", dir)
-		return
-	}
-	lines := strings.Split(strings.TrimSuffix(string(index.Content), "\n"), "\n")
-	if len(lines) != len(c.cluster.Objects) {
-		c.fail("file %s: lists %d objects of %d", index.Path, len(lines), len(c.cluster.Objects))
-		return
-	}
-	for i, o := range c.cluster.Objects {
-		path, name, _ := strings.Cut(lines[i], "\t")
-		if f := c.files[dir+"/"+name]; path != o.Path || f == nil || !bytes.Equal(f.Content, o.YAML) {
-			c.fail("file %s: line %d: the object of %s is not what it should be", index.Path, i+1, o.Path)
-		}
-	}
+// Cluster is what the checks know of a cluster beside the machine that they look at.
+type Cluster struct {
+	Plan   *plan.Plan
+	Public *pki.Public
+	// Bundle is nil if the cluster is rendered without secrets. Then keys, signatures and tokens are
+	// not checked.
+	Bundle *pki.Bundle
+	// Objects are what the API server is to hold, in their order.
+	Objects []manifests.Object
+	// Joining are the machines that join with a token, by the name of the token's Secret.
+	Joining map[string]*plan.Machine
+	// Origin returns the places in the configuration that a file of a machine comes from, for messages.
+	Origin func(m *plan.Machine, f *node.File) []config.Place
 }

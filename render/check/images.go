@@ -41,20 +41,22 @@ func sandboxImage(f *node.File) (string, error) {
 	return conf.Plugins.CRI.SandboxImage, err
 }
 
-// readWorkload holds the images of our Deployment and DaemonSet to the list.
-func (f *facts) readWorkload(o manifests.Object) error {
-	want := f.images[o.Name]
-	if o.Namespace != "kube-system" || want == "" {
-		return nil
-	}
-	template, err := manifests.PodTemplate(o.Kind, o.YAML)
-	if template == nil || err != nil {
-		return err
-	}
-	for _, container := range template.Spec.Containers {
-		if container.Name == o.Name && container.Image != want {
-			f.fail("%s %s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", o.Kind, o.Name, container.Image, want, o.Name)
+// workloads holds the images of our Deployment and DaemonSet to the list.
+func (f *facts) workloads() {
+	for _, o := range f.cluster.Objects {
+		want := f.images[o.Name]
+		if o.Kind != "Deployment" && o.Kind != "DaemonSet" || o.Namespace != "kube-system" || want == "" {
+			continue
+		}
+		template, err := manifests.PodTemplate(o.Kind, o.YAML)
+		if err != nil {
+			f.fail("%s %s: %w", o.Kind, o.Name, err)
+			continue
+		}
+		for _, container := range template.Spec.Containers {
+			if container.Name == o.Name && container.Image != want {
+				f.fail("%s %s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", o.Kind, o.Name, container.Image, want, o.Name)
+			}
 		}
 	}
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,31 +15,10 @@ import (
 	"kiln/templates"
 )
 
-// listener is a port that a program opens on the machine.
-type listener struct {
-	by      string   // who says so
-	program *program // nil for what is no static pod
-	scheme  corev1.URIScheme
-	at      netip.AddrPort
-}
-
-// meets says whether l is at that address and port, or takes it from whoever else would be.
-func (l listener) meets(at netip.AddrPort) bool {
-	a, b := l.at.Addr(), at.Addr()
-	return l.at.Port() == at.Port() && (a == b || a.IsUnspecified() || b.IsUnspecified())
-}
-
 const (
 	schemeHTTP  = corev1.URISchemeHTTP
 	schemeHTTPS = corev1.URISchemeHTTPS
 )
-
-// securePorts are the ports on which our components speak HTTPS, by default.
-var securePorts = map[string]string{
-	plan.APIServer:         strconv.Itoa(plan.APIServerPort),
-	plan.ControllerManager: strconv.Itoa(plan.ManagerPort),
-	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
-}
 
 // schemes are what is spoken on the ports of a balancer and kube-vip, by their names. The balancer passes on what it gets.
 var schemes = map[string]corev1.URIScheme{"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP}
@@ -205,23 +183,3 @@ func (c *inspection) asks(by string, p *program, scheme corev1.URIScheme, host, 
 		c.fail("%s: asks %s://%s, where the program does not listen; correct its flags, or who asks", by, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
 	}
 }
-
-// addrPort reads an address and a port in numbers. No address means all.
-func addrPort(host, port string) (netip.AddrPort, error) {
-	switch host {
-	case "":
-		host = "::"
-	case "localhost":
-		host = "127.0.0.1"
-	}
-	return netip.ParseAddrPort(net.JoinHostPort(host, port))
-}
-
-// splitURL splits the URL of a server without a path.
-func splitURL(rawURL string) (scheme corev1.URIScheme, host, port string) {
-	s, rest, _ := strings.Cut(rawURL, "://")
-	host, port, _ = net.SplitHostPort(rest)
-	return corev1.URIScheme(strings.ToUpper(s)), host, port
-}
-
-func number(port int32) string { return strconv.Itoa(int(port)) }

@@ -3,14 +3,9 @@ package check
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"iter"
 	"path"
-	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/credential"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -97,9 +92,9 @@ func (c *inspection) confined(f *node.File) {
 	users := own == "file" || own == "object"
 	var held *held
 	if f.Secret == "" || users {
-		held = c.facts.examine(f.Content)
+		held = c.facts.searcher.examine(f.Content)
 	} else {
-		held = c.facts.search(f.Content, false) // kiln's own: it may be a credential
+		held = c.facts.searcher.search(f.Content, false) // kiln's own: it may be a credential
 	}
 	switch {
 	case held.bundle != "":
@@ -122,7 +117,7 @@ func (c *inspection) confined(f *node.File) {
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
 			f.Path, c.origin(f), name, places(secret.Kinds, name))
 	}
-	if !found && c.facts.searched[own] {
+	if !found && c.facts.searcher.searched[own] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }
@@ -167,7 +162,7 @@ func (c *inspection) settings() {
 		{"butane", c.node.Extra}, {"cloudConfig", c.node.CloudConfig},
 		{"networkConfig", c.node.NetworkConfig},
 	} {
-		held := c.facts.examine(s.text)
+		held := c.facts.searcher.examine(s.text)
 		what := cmp.Or(held.bundle, held.credential)
 		if what == "" && len(held.secrets) > 0 {
 			what = "the secret " + held.secrets[0]
@@ -189,120 +184,6 @@ func (c *inspection) derived() {
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
 		if f := c.files[spec.KeyPath]; f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
-		}
-	}
-}
-
-// held is what a content holds, whoever's it is.
-type held struct {
-	credential string   // in words for messages; empty if there is none
-	bundle     string   // likewise, if it is the bundle of this cluster
-	secrets    []string // of this cluster, by their names without generations
-}
-
-// nothing is what most contents hold.
-var nothing = &held{}
-
-// examine looks for credentials in a content, and for the secrets of this cluster. Many machines
-// have the same files, so what it found is kept. The files of the first machines are enough: what
-// is not among them is each machine's own.
-func (f *facts) examine(content []byte) *held {
-	const most = 10_000
-	key := sha256.Sum256(content)
-	if known, ok := f.examined.Load(key); ok {
-		return known.(*held)
-	}
-	h := f.search(content, true)
-	if f.kept.Add(1) <= most {
-		f.examined.Store(key, h)
-	}
-	return h
-}
-
-// search is examine without memory. Without credentials it looks for the secrets of this cluster
-// alone.
-func (f *facts) search(content []byte, credentials bool) *held {
-	h := nothing
-	note := func() *held {
-		if h == nothing {
-			h = &held{}
-		}
-		return h
-	}
-	for layer := range credential.Layers(content) {
-		var found credential.Found
-		ok := false
-		if credentials {
-			found, ok = layer.Credential()
-		}
-		if ok && h.credential == "" {
-			note().credential = found.String()
-		}
-		if ok && found.Bundle == f.cluster.Plan.Name {
-			note().bundle = found.String()
-		}
-		for _, s := range f.bundled {
-			if bytes.Contains(layer.Content, s.secret) && !slices.Contains(h.secrets, s.name) {
-				note().secrets = append(h.secrets, s.name)
-			}
-		}
-		if len(f.tokenOf) == 0 {
-			continue
-		}
-		for run := range runs(layer.Content, tokenSecretLen) {
-			if name, known := f.tokenOf[string(run)]; known && !slices.Contains(h.secrets, name) {
-				note().secrets = append(h.secrets, name)
-			}
-		}
-	}
-	return h
-}
-
-// bundled is a secret that is stored in the bundle, or the operator's.
-type bundled struct {
-	name   string
-	secret pki.Secret
-}
-
-// readSecrets takes the secrets that Check looks for in files.
-func (f *facts) readSecrets() {
-	b := f.cluster.Bundle
-	if b == nil {
-		return
-	}
-	f.bundled = []bundled{
-		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()},
-		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
-		{"service-account", b.ServiceAccountKey.Private()},
-		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed},
-		{"admin", b.LeafKey("admin").Private()},
-	}
-	for _, s := range f.bundled {
-		f.searched[s.name] = true
-	}
-	for i := range f.cluster.Plan.Machines {
-		if m := &f.cluster.Plan.Machines[i]; m.Token {
-			f.tokenOf[b.MachineToken(m).Secret] = pki.TokenName(m)
-			f.searched["token"] = true
-		}
-	}
-}
-
-// tokenSecretLen is how long the secret half of a bootstrap token is.
-const tokenSecretLen = 16
-
-// runs returns every run of exactly n letters in lower case and digits.
-func runs(text []byte, n int) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		begin := 0
-		for i := 0; i <= len(text); i++ {
-			if i < len(text) && (text[i] >= 'a' && text[i] <= 'z' || text[i] >= '0' && text[i] <= '9') {
-				continue
-			}
-			if i-begin == n && !yield(text[begin:i]) {
-				return
-			}
-			begin = i + 1
 		}
 	}
 }
