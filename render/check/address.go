@@ -13,16 +13,16 @@ import (
 
 // listener is a port that a program opens on the machine.
 type listener struct {
-	by      string   // who says so
+	source  string   // who says so
 	program *program // nil for what is no static pod
 	scheme  corev1.URIScheme
-	at      netip.AddrPort
+	address netip.AddrPort
 }
 
-// meets says whether l is at that address and port, or takes it from whoever else would be.
-func (l listener) meets(at netip.AddrPort) bool {
-	a, b := l.at.Addr(), at.Addr()
-	return l.at.Port() == at.Port() && (a == b || a.IsUnspecified() || b.IsUnspecified())
+// overlaps says whether l is at that address and port, or takes it from whoever else would be.
+func (l listener) overlaps(at netip.AddrPort) bool {
+	a, b := l.address.Addr(), at.Addr()
+	return l.address.Port() == at.Port() && (a == b || a.IsUnspecified() || b.IsUnspecified())
 }
 
 // addrPort reads an address and a port in numbers. No address means all.
@@ -43,8 +43,8 @@ func splitURL(rawURL string) (scheme corev1.URIScheme, host, port string) {
 	return corev1.URIScheme(strings.ToUpper(s)), host, port
 }
 
-// hostOf returns the host of a URL, or of a host alone.
-func hostOf(server string) (string, error) {
+// hostName returns the host of a URL, or of a host alone.
+func hostName(server string) (string, error) {
 	if !strings.Contains(server, "://") {
 		return server, nil
 	}
@@ -55,4 +55,4 @@ func hostOf(server string) (string, error) {
 	return u.Hostname(), nil
 }
 
-func number(port int32) string { return strconv.Itoa(int(port)) }
+func portString(port int32) string { return strconv.Itoa(int(port)) }

@@ -18,9 +18,9 @@ const (
 	asServer = x509.ExtKeyUsageServerAuth
 )
 
-// certificates: each one that we issued for the machine verifies against its CA for its purposes and names, at the
+// checkCertificates: each one that we issued for the machine verifies against its CA for its purposes and names, at the
 // bundle's issue time.
-func (c *inspection) certificates() {
+func (c *inspection) checkCertificates() {
 	b := c.cluster.Public
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
 		cert := c.certificate(spec.CertPath)
@@ -36,7 +36,7 @@ func (c *inspection) certificates() {
 				c.fail("certificate %s: %w", spec.Name, err)
 			}
 		}
-		for _, name := range slices.Concat(spec.Names.DNS, addressTexts(spec)) {
+		for _, name := range slices.Concat(spec.Names.DNS, addressStrings(spec)) {
 			if err := cert.VerifyHostname(name); err != nil && !strings.HasPrefix(name, "*.") {
 				c.fail("certificate %s: %w", spec.Name, err)
 			}
@@ -44,7 +44,7 @@ func (c *inspection) certificates() {
 	}
 }
 
-func addressTexts(spec pki.Spec) (out []string) {
+func addressStrings(spec pki.Spec) (out []string) {
 	for _, a := range spec.Names.IPs {
 		out = append(out, a.String())
 	}
@@ -78,8 +78,8 @@ func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKey
 	return err
 }
 
-// shown: the certificate in one file verifies with a CA in the other. Files that are not in the document are not judged.
-func (c *inspection) shown(cert, ca named, usage x509.ExtKeyUsage) {
+// requireVerifies: the certificate in one file verifies with a CA in the other. Files that are not in the document are not judged.
+func (c *inspection) requireVerifies(cert, ca reference, usage x509.ExtKeyUsage) {
 	if c.file(cert.path) == nil || c.file(ca.path) == nil {
 		return
 	}
@@ -89,30 +89,30 @@ func (c *inspection) shown(cert, ca named, usage x509.ExtKeyUsage) {
 			return
 		}
 	}
-	c.fail("%s: %s does not verify with %s (%s): %w; name the CA that signed it", cert.by, cert.path, ca.path, ca.by, err)
+	c.fail("%s: %s does not verify with %s (%s): %w; name the CA that signed it", cert.source, cert.path, ca.path, ca.source, err)
 }
 
-// trusts: the file holds the certificate of one of our CAs.
-func (c *inspection) trusts(file named, ca *pki.Authority) {
+// requireAuthority: the file holds the certificate of one of our CAs.
+func (c *inspection) requireAuthority(file reference, ca *pki.Authority) {
 	if c.file(file.path) != nil && !slices.Contains(c.authorities(file.path), ca.Certificate) {
-		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does", file.by, file.path, ca.Certificate.Subject.CommonName)
+		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does", file.source, file.path, ca.Certificate.Subject.CommonName)
 	}
 }
 
-// pair: the key is the certificate's.
-func (c *inspection) pair(cert, key named) {
+// requirePair: the key is the certificate's.
+func (c *inspection) requirePair(cert, key reference) {
 	certFile, keyFile := c.file(cert.path), c.file(key.path)
-	if certFile == nil || keyFile == nil || c.unknown(certFile) || c.unknown(keyFile) {
+	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
 		return
 	}
 	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
-		c.fail("%s: %s is not the key of %s (%s); name the pair", key.by, key.path, cert.path, cert.by)
+		c.fail("%s: %s is not the key of %s (%s); name the pair", key.source, key.path, cert.path, cert.source)
 	}
 }
 
-// serves: the certificate is for the server's name or URL.
-func (c *inspection) serves(cert named, by, server string) {
-	host, err := hostOf(server)
+// requireCertificateFor: the certificate is for the server's name or URL.
+func (c *inspection) requireCertificateFor(cert reference, by, server string) {
+	host, err := hostName(server)
 	if err != nil {
 		c.fail("%s: %w", by, err)
 		return
@@ -122,8 +122,8 @@ func (c *inspection) serves(cert named, by, server string) {
 	}
 }
 
-// describe lets the descriptions of the machine's certificates stand for the certificates, which need keys.
-func (c *inspection) describe() {
+// readDescriptions lets the descriptions of the machine's certificates stand for the certificates, which need keys.
+func (c *inspection) readDescriptions() {
 	if c.cluster.Bundle != nil {
 		return
 	}

@@ -18,7 +18,7 @@ type Checker struct{ facts *facts }
 // New reads what concerns the cluster as a whole: once, for all its machines.
 func New(c *Cluster) *Checker {
 	f := readFacts(c)
-	for _, subject := range []func(){f.rights, f.vipRights, f.networks, f.workloads} {
+	for _, subject := range []func(){f.checkRights, f.checkVIPRights, f.checkNetworks, f.checkWorkloads} {
 		subject()
 	}
 	return &Checker{f}
@@ -37,7 +37,7 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 		parsed: map[string][]*x509.Certificate{}, verified: map[signature]error{},
 	}
 	for _, subject := range []func(){
-		c.tree, c.secrets, c.describe, c.read, c.trust, c.references, c.ports, c.endpoint, c.networks, c.images, c.objects,
+		c.checkPaths, c.checkSecrets, c.readDescriptions, c.readPrograms, c.checkTrust, c.checkReferences, c.checkPorts, c.checkEndpoint, c.checkNetworks, c.checkImages, c.checkObjects,
 	} {
 		subject()
 	}
@@ -47,6 +47,6 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 // Holds compares the secrets with which a machine's files are marked to a table of secrets.
 func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
 	c := &inspection{cluster: k.facts.cluster, machine: m, node: n}
-	c.holds(kinds)
+	c.checkMarks(kinds)
 	return errors.Join(c.errs...)
 }

@@ -13,59 +13,59 @@ import (
 	"kiln/render/plan"
 )
 
-// endpoint: what leads to the API servers does. Which ports it opens is the business of ports, which credential it shows that
+// checkEndpoint: what leads to the API servers does. Which ports it opens is the business of ports, which credential it shows that
 // of trust.
-func (c *inspection) endpoint() {
+func (c *inspection) checkEndpoint() {
 	if p := c.component(plan.KubeVIP); p != nil && c.cluster.Plan.HasVIP(c.machine) {
-		c.vip(p)
+		c.checkVIP(p)
 	}
 	if p := c.component(plan.HAProxy); p != nil && c.cluster.Plan.Balanced(c.machine) {
-		c.balancer(p)
+		c.checkBalancer(p)
 	}
 	if c.cluster.Plan.VIP.IsValid() {
-		c.reaches("controlPlane.vip", "https://"+net.JoinHostPort(c.cluster.Plan.VIP.String(), "6443"))
+		c.requireAPIServer("controlPlane.vip", "https://"+net.JoinHostPort(c.cluster.Plan.VIP.String(), "6443"))
 	}
 }
 
 // kubeVIPConf is where kube-vip looks for its kubeconfig.
 const kubeVIPConf = plan.AdminConf
 
-// vip: kube-vip carries the endpoint's address, asks this machine's API server who may, and is nobody but itself there.
-func (c *inspection) vip(p *program) {
+// checkVIP: kube-vip carries the endpoint's address, asks this machine's API server who may, and is nobody but itself there.
+func (c *inspection) checkVIP(p *program) {
 	by := p.String() + ": "
 	if carried := p.env("address"); carried != c.cluster.Plan.VIP.String() {
 		c.fail("%scarries %q, want %s; remove the patch that changes it", by, carried, c.cluster.Plan.VIP)
 	}
 	server := p.env("kubernetes_addr")
-	c.reaches(by+"kubernetes_addr", server)
-	if _, host, _ := splitURL(server); !c.own(host) {
+	c.requireAPIServer(by+"kubernetes_addr", server)
+	if _, host, _ := splitURL(server); !c.isOwnAddress(host) {
 		c.fail("%skubernetes_addr is %q, another machine's API server or one behind the address that is to be carried; remove the patch that changes it", by, server)
 	} else if api := c.component(plan.APIServer); api != nil {
-		c.dial(by+"kubernetes_addr", api, server)
+		c.requireDial(by+"kubernetes_addr", api, server)
 	}
 	for _, port := range p.Ports {
-		if at := net.JoinHostPort(port.HostIP, number(port.ContainerPort)); at != p.env("prometheus_server") {
+		if at := net.JoinHostPort(port.HostIP, portString(port.ContainerPort)); at != p.env("prometheus_server") {
 			c.fail("%ssays that it listens at %s, and prometheus_server is %q; remove the patch that changes it", by, at, p.env("prometheus_server"))
 		}
 	}
-	conf := p.at(kubeVIPConf)
+	conf := p.locate(kubeVIPConf)
 	if c.kubeconfigs[conf.path] == nil {
 		c.fail("%s%s is no kubeconfig of this machine; remove the patch that changes its volume", by, kubeVIPConf)
 		return
 	}
-	c.uses(p, "kubeconfig", kubeVIPConf)
-	c.identity(named{by + "kubeconfig", conf.path}, plan.KubeVIP, "")
+	c.requireUsable(p, "kubeconfig", kubeVIPConf)
+	c.requireIdentity(reference{by + "kubeconfig", conf.path}, plan.KubeVIP, "")
 }
 
-// own says whether a host is this machine's, by an address.
-func (c *inspection) own(host string) bool {
+// isOwnAddress says whether a host is this machine's, by an address.
+func (c *inspection) isOwnAddress(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a))
 }
 
-// balancer: it listens where its pod says, passes on to every control plane, and its pod is that of this configuration.
-func (c *inspection) balancer(p *program) {
-	path := p.at(p.flag("f")).path
+// checkBalancer: it listens where its pod says, passes on to every control plane, and its pod is that of this configuration.
+func (c *inspection) checkBalancer(p *program) {
+	path := p.locate(p.flag("f")).path
 	f := c.file(path)
 	if f == nil {
 		c.fail("%s: -f names no configuration of this machine; remove the patch that changes it", p)
@@ -84,7 +84,7 @@ func (c *inspection) balancer(p *program) {
 		}
 	}
 	for _, port := range p.Ports {
-		if at := net.JoinHostPort(port.HostIP, number(port.ContainerPort)); !slices.Contains(binds, at) {
+		if at := net.JoinHostPort(port.HostIP, portString(port.ContainerPort)); !slices.Contains(binds, at) {
 			c.fail("%s: says that it listens at %s, and %s does not say so; remove the patch that changes it", p, at, path)
 		}
 	}
@@ -96,11 +96,11 @@ func (c *inspection) balancer(p *program) {
 	if !slices.Equal(servers, want) {
 		c.fail("file %s: passes on to %q, want %q; this is a mistake of kiln's", path, servers, want)
 	}
-	c.uses(p, "f", plan.CACert)
+	c.requireUsable(p, "f", plan.CACert)
 }
 
-// vipRights: a binding in kube-system gives kube-vip the Lease of its election.
-func (f *facts) vipRights() {
+// checkVIPRights: a binding in kube-system gives kube-vip the Lease of its election.
+func (f *facts) checkVIPRights() {
 	if !f.cluster.Plan.VIP.IsValid() {
 		return
 	}

@@ -27,8 +27,8 @@ type facts struct {
 	// servers are the names in the serving certificates of API servers and members of etcd, by the certificate's base and
 	// the machine's name.
 	servers map[string]map[string]*x509.Certificate
-	// bound are the ClusterRoles of each subject.
-	bound map[rbacv1.Subject][]string
+	// rolesOf are the ClusterRoles of each subject.
+	rolesOf map[rbacv1.Subject][]string
 	// tokens are the bootstrap tokens that the API server is to know, by their public half.
 	tokens map[string]bootstrapToken
 	// dns are the addresses of the Service kube-dns; none if there is no such Service.
@@ -62,7 +62,7 @@ type proxyConfig struct {
 // readFacts reads the plan and the API objects of a cluster.
 func readFacts(c *Cluster) *facts {
 	f := &facts{
-		cluster: c, servers: map[string]map[string]*x509.Certificate{}, bound: map[rbacv1.Subject][]string{},
+		cluster: c, servers: map[string]map[string]*x509.Certificate{}, rolesOf: map[rbacv1.Subject][]string{},
 		tokens: map[string]bootstrapToken{}, images: c.Plan.UsedImages(), searcher: newSearcher(c.Plan, c.Bundle),
 	}
 	f.readServers()
@@ -113,7 +113,7 @@ func (f *facts) readObject(o manifests.Object) error {
 		}
 		for _, s := range b.Subjects {
 			s.APIGroup = "" // it follows from the kind
-			f.bound[s] = append(f.bound[s], b.RoleRef.Name)
+			f.rolesOf[s] = append(f.rolesOf[s], b.RoleRef.Name)
 		}
 	case strings.HasPrefix(id, "Secret kube-system/bootstrap-token-"):
 		var s corev1.Secret
@@ -152,8 +152,8 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// kubelet returns a parsed kubelet configuration.
-func (f *facts) kubelet(text []byte) (*kubeletConfig, error) {
+// kubeletConfig returns a parsed kubelet configuration.
+func (f *facts) kubeletConfig(text []byte) (*kubeletConfig, error) {
 	if done, ok := f.kubelets.Load(string(text)); ok {
 		return done.(*kubeletConfig), nil
 	}
@@ -165,7 +165,7 @@ func (f *facts) kubelet(text []byte) (*kubeletConfig, error) {
 	if err := yaml.Unmarshal(text, &fields); err != nil {
 		return nil, err
 	}
-	walk(fields, func(value string) {
+	visitStrings(fields, func(value string) {
 		if strings.HasPrefix(value, "/") {
 			conf.paths = append(conf.paths, value)
 		}

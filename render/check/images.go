@@ -10,9 +10,9 @@ import (
 	"kiln/render/plan"
 )
 
-// images: what the machine runs is what kiln images prints, so that a mirror made from that list is whole. Containers
+// checkImages: what the machine runs is what kiln images prints, so that a mirror made from that list is whole. Containers
 // that the user adds are the user's to mirror.
-func (c *inspection) images() {
+func (c *inspection) checkImages() {
 	for _, p := range c.programs {
 		if want := c.facts.images[p.Name]; p.Name == p.pod.Name && want != "" && p.Image != want {
 			c.fail("%s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
@@ -41,8 +41,8 @@ func sandboxImage(f *node.File) (string, error) {
 	return conf.Plugins.CRI.SandboxImage, err
 }
 
-// workloads holds the images of our Deployment and DaemonSet to the list.
-func (f *facts) workloads() {
+// checkWorkloads holds the images of our Deployment and DaemonSet to the list.
+func (f *facts) checkWorkloads() {
 	for _, o := range f.cluster.Objects {
 		want := f.images[o.Name]
 		if o.Kind != "Deployment" && o.Kind != "DaemonSet" || o.Namespace != "kube-system" || want == "" {

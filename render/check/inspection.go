@@ -48,8 +48,8 @@ func (c *inspection) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, fmt.Errorf(format, args...)))
 }
 
-// tree: every path once, absolute and clean; nothing lies below a file.
-func (c *inspection) tree() {
+// checkPaths: every path once, absolute and clean; nothing lies below a file.
+func (c *inspection) checkPaths() {
 	there := make(map[string]bool, len(c.node.Files))
 	var paths []string
 	add := func(kind, p string) {
@@ -90,8 +90,8 @@ func (c *inspection) tree() {
 	}
 }
 
-// read finds the programs of the machine, each with its flags and settings.
-func (c *inspection) read() {
+// readPrograms finds the programs of the machine, each with its flags and settings.
+func (c *inspection) readPrograms() {
 	c.kubeconfigs = map[string]*kubeconfig{}
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
@@ -99,7 +99,7 @@ func (c *inspection) read() {
 		case path.Dir(f.Path) == plan.ManifestsDir:
 			c.readPod(f)
 		case path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf":
-			if c.unknown(f) {
+			if c.lacksContent(f) {
 				continue
 			}
 			k, err := readKubeconfig(f.Content)
@@ -114,7 +114,7 @@ func (c *inspection) read() {
 	c.kubelet = &kubelet{kubeletConfig: &kubeletConfig{}}
 	if f := c.files[plan.KubeletConfig]; f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its configuration", plan.KubeletConfig)
-	} else if conf, err := c.facts.kubelet(f.Content); err != nil {
+	} else if conf, err := c.facts.kubeletConfig(f.Content); err != nil {
 		c.fail("file %s: %w", f.Path, err)
 	} else {
 		c.kubelet.kubeletConfig = conf
@@ -122,7 +122,7 @@ func (c *inspection) read() {
 	if f := c.files[plan.KubeletDropIn]; f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its command line", plan.KubeletDropIn)
 	} else {
-		c.kubelet.flags = commandFlags(words(string(f.Content)))
+		c.kubelet.flags = commandFlags(splitWords(string(f.Content)))
 	}
 	for _, name := range c.components() {
 		if !slices.ContainsFunc(c.programs, func(p *program) bool { return p.Name == name }) {
@@ -168,15 +168,15 @@ func (c *inspection) readPod(f *node.File) {
 // another way than by its name, so that its flags cannot be known.
 func (c *inspection) component(name string) *program {
 	for _, p := range c.programs {
-		if p.known() && p.Name == name {
+		if p.isComponent() && p.Name == name {
 			return p
 		}
 	}
 	return nil
 }
 
-// need is p.file of a flag that p cannot do without.
-func (c *inspection) need(p *program, flag string) named {
+// requiredFile is p.file of a flag that p cannot do without.
+func (c *inspection) requiredFile(p *program, flag string) reference {
 	if p != nil && p.flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
 	}
@@ -201,15 +201,15 @@ func (c *inspection) resolve(p string) string {
 	return p
 }
 
-// has says whether a path is there, as a file, link or directory, or as the parent of one.
-func (c *inspection) has(p string) bool {
+// hasPath says whether a path is there, as a file, link or directory, or as the parent of one.
+func (c *inspection) hasPath(p string) bool {
 	_, isDir := c.dirs[p]
 	_, isLink := c.links[p]
 	return isDir || isLink || c.files[p] != nil
 }
 
-// unknown says that a file's content is not known, for the cluster is rendered without the secrets.
-func (c *inspection) unknown(f *node.File) bool {
+// lacksContent says that a file's content is not known, for the cluster is rendered without the secrets.
+func (c *inspection) lacksContent(f *node.File) bool {
 	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
 }
 

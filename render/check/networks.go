@@ -9,8 +9,8 @@ import (
 	"kiln/render/plan"
 )
 
-// networks: the machine, the control plane, the kubelet and the pods' network mean the same networks.
-func (c *inspection) networks() {
+// checkNetworks: the machine, the control plane, the kubelet and the pods' network mean the same networks.
+func (c *inspection) checkNetworks() {
 	p := c.cluster.Plan
 	for _, a := range c.machine.Addresses {
 		for _, s := range slices.Concat(p.PodSubnets, p.ServiceSubnets) {
@@ -29,7 +29,7 @@ func (c *inspection) networks() {
 		{manager, "service-cluster-ip-range", p.ServiceSubnets},
 		{manager, "cluster-cidr", p.PodSubnets},
 	} {
-		if want := prefixList(flag.want); flag.of != nil && flag.of.flag(flag.name) != want {
+		if want := joinPrefixes(flag.want); flag.of != nil && flag.of.flag(flag.name) != want {
 			c.fail("%s: --%s is %q, the cluster's networks are %q; change spec.network and remove the patch", flag.of, flag.name, flag.of.flag(flag.name), want)
 		}
 	}
@@ -41,11 +41,11 @@ func (c *inspection) networks() {
 			c.fail("file %s: clusterDNS: %q is not an address of the Service kube-dns (%s); remove the patch that changes one of them", plan.KubeletConfig, text, strings.Join(c.facts.dns, ", "))
 		}
 	}
-	c.podRanges()
+	c.checkPodRanges()
 }
 
-// podRanges: with cni routed the pods of the machine get addresses from its own part of the pod subnets.
-func (c *inspection) podRanges() {
+// checkPodRanges: with cni routed the pods of the machine get addresses from its own part of the pod subnets.
+func (c *inspection) checkPodRanges() {
 	f := c.files[plan.CNIConfig]
 	if f == nil {
 		return
@@ -72,12 +72,12 @@ func (c *inspection) podRanges() {
 		}
 	}
 	if want := c.machine.PodCIDRs; !slices.Equal(got, want) {
-		c.fail("file %s: gives pods addresses from %q, want %q; this is a mistake of kiln's", f.Path, prefixList(got), prefixList(want))
+		c.fail("file %s: gives pods addresses from %q, want %q; this is a mistake of kiln's", f.Path, joinPrefixes(got), joinPrefixes(want))
 	}
 }
 
-// networks: the cluster's networks do not overlap, and Services lie where the API server looks for them.
-func (f *facts) networks() {
+// checkNetworks: the cluster's networks do not overlap, and Services lie where the API server looks for them.
+func (f *facts) checkNetworks() {
 	p := f.cluster.Plan
 	for _, pods := range p.PodSubnets {
 		for _, services := range p.ServiceSubnets {
@@ -89,17 +89,17 @@ func (f *facts) networks() {
 	for _, text := range f.dns {
 		a, err := netip.ParseAddr(text)
 		if err != nil || !slices.ContainsFunc(p.ServiceSubnets, func(s netip.Prefix) bool { return s.Contains(a) }) {
-			f.fail("Service kube-dns: %q lies in no service subnet (%s); remove the patch that changes it", text, prefixList(p.ServiceSubnets))
+			f.fail("Service kube-dns: %q lies in no service subnet (%s); remove the patch that changes it", text, joinPrefixes(p.ServiceSubnets))
 		}
 	}
-	if f.proxy != nil && f.proxy.ClusterCIDR != prefixList(p.PodSubnets) {
-		f.fail("ConfigMap kube-proxy: clusterCIDR is %q, the pod subnets are %q; remove the patch that changes it", f.proxy.ClusterCIDR, prefixList(p.PodSubnets))
+	if f.proxy != nil && f.proxy.ClusterCIDR != joinPrefixes(p.PodSubnets) {
+		f.fail("ConfigMap kube-proxy: clusterCIDR is %q, the pod subnets are %q; remove the patch that changes it", f.proxy.ClusterCIDR, joinPrefixes(p.PodSubnets))
 	}
-	f.podRanges()
+	f.checkPodRanges()
 }
 
-// podRanges: no two machines give their pods the same addresses, and all lie in the pod subnets.
-func (f *facts) podRanges() {
+// checkPodRanges: no two machines give their pods the same addresses, and all lie in the pod subnets.
+func (f *facts) checkPodRanges() {
 	type part struct {
 		netip.Prefix
 		of string
@@ -121,7 +121,7 @@ func (f *facts) podRanges() {
 	}
 }
 
-func prefixList(prefixes []netip.Prefix) string {
+func joinPrefixes(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, p := range prefixes {
 		texts[i] = p.String()

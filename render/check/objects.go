@@ -11,9 +11,9 @@ import (
 	"kiln/render/plan"
 )
 
-// objects: a control plane brings the objects that the facts are of, and the first one reports what is wrong with the
+// checkObjects: a control plane brings the objects that the facts are of, and the first one reports what is wrong with the
 // cluster as a whole.
-func (c *inspection) objects() {
+func (c *inspection) checkObjects() {
 	if !c.machine.ControlPlane() {
 		return
 	}
@@ -41,14 +41,14 @@ func (c *inspection) objects() {
 	}
 }
 
-// rights: whoever we give an identity has its rights from an object, except where the API server itself binds them: the
+// checkRights: whoever we give an identity has its rights from an object, except where the API server itself binds them: the
 // nodes, the controller-manager, the scheduler and system:masters.
-func (f *facts) rights() {
+func (f *facts) checkRights() {
 	p := f.cluster.Plan
 	const csr = "system:certificates.k8s.io:certificatesigningrequests:"
 	grants := []grant{
-		{true, groups(pki.AdminGroup), "cluster-admin", "the operator's admin.conf may do nothing"},
-		{p.OnlineSigning, groups("system:nodes"), csr + "selfnodeclient", "no kubelet's certificate is renewed"},
+		{true, groupSubjects(pki.AdminGroup), "cluster-admin", "the operator's admin.conf may do nothing"},
+		{p.OnlineSigning, groupSubjects("system:nodes"), csr + "selfnodeclient", "no kubelet's certificate is renewed"},
 		{f.proxy != nil, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: plan.KubeProxy}}, "system:node-proxier", "kube-proxy sees no Services"},
 	}
 	seen := map[string]bool{}
@@ -59,27 +59,27 @@ func (f *facts) rights() {
 			continue
 		}
 		seen[extra] = true
-		joining := groups(append(strings.Split(extra, ","), "system:bootstrappers")...)
+		joining := groupSubjects(append(strings.Split(extra, ","), "system:bootstrappers")...)
 		grants = append(grants,
 			grant{true, joining, "system:node-bootstrapper", "no machine joins with a token"},
 			grant{true, joining, csr + "nodeclient", "no machine that joins with a token gets a certificate"})
 	}
 	for _, g := range grants {
-		if g.needed && !slices.ContainsFunc(g.any, func(s rbacv1.Subject) bool { return slices.Contains(f.bound[s], g.role) }) {
-			f.fail("objects: no ClusterRoleBinding gives %s %s the ClusterRole %s, so that %s; remove the patch that takes it away", g.any[0].Kind, g.any[0].Name, g.role, g.what)
+		if g.needed && !slices.ContainsFunc(g.subjects, func(s rbacv1.Subject) bool { return slices.Contains(f.rolesOf[s], g.role) }) {
+			f.fail("objects: no ClusterRoleBinding gives %s %s the ClusterRole %s, so that %s; remove the patch that takes it away", g.subjects[0].Kind, g.subjects[0].Name, g.role, g.consequence)
 		}
 	}
 }
 
 // grant is a right that one of several subjects has to have, for all of them belong to the same client.
 type grant struct {
-	needed bool
-	any    []rbacv1.Subject
-	role   string
-	what   string // does not work without it
+	needed      bool
+	subjects    []rbacv1.Subject
+	role        string
+	consequence string // does not work without it
 }
 
-func groups(names ...string) (out []rbacv1.Subject) {
+func groupSubjects(names ...string) (out []rbacv1.Subject) {
 	for _, name := range names {
 		out = append(out, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name})
 	}

@@ -10,9 +10,9 @@ import (
 	"kiln/render/node"
 )
 
-// permits: the kernel lets a user into every directory from where the volume begins down to a path, and read or write
+// requireAccess: the kernel lets a user into every directory from where the volume begins down to a path, and read or write
 // that. The directories above the volume are the container's own. What is to be written may not be there yet.
-func (c *inspection) permits(by string, u user, at location, bit uint32) {
+func (c *inspection) requireAccess(by string, u user, at location, bit uint32) {
 	var way []node.Dir
 	for dir := at.path; dir != at.root && dir != "/"; {
 		dir = path.Dir(dir)
@@ -21,7 +21,7 @@ func (c *inspection) permits(by string, u user, at location, bit uint32) {
 		}
 	}
 	for _, d := range way {
-		if !c.allowed(u, d, mayEnter) {
+		if !c.isAllowed(u, d, mayEnter) {
 			c.fail("%s: the pod's user %d cannot enter %s (mode %04o, owner %s); give it to that user", by, u.id, d.Path, d.Mode, node.Owner(d.User))
 			return
 		}
@@ -32,17 +32,17 @@ func (c *inspection) permits(by string, u user, at location, bit uint32) {
 	} else if !known && bit == mayWrite && len(way) > 0 {
 		end, known = way[0], true
 	}
-	if known && !c.allowed(u, end, bit) {
+	if known && !c.isAllowed(u, end, bit) {
 		c.fail("%s: the pod's user %d cannot %s %s (mode %04o, owner %s); give it to that user", by, u.id, map[uint32]string{mayWrite: "write", mayRead: "read"}[bit], end.Path, end.Mode, node.Owner(end.User))
 	}
 }
 
-// allowed says whether the kernel grants a permission bit on something of that owner, group and mode. An owner whose
+// isAllowed says whether the kernel grants a permission bit on something of that owner, group and mode. An owner whose
 // number only the machine knows is not judged.
-func (c *inspection) allowed(u user, d node.Dir, bit uint32) bool {
-	owner, group := c.id(d.User), c.id(d.Group)
+func (c *inspection) isAllowed(u user, d node.Dir, bit uint32) bool {
+	owner, group := c.ownerID(d.User), c.ownerID(d.Group)
 	switch {
-	case u.any || owner < 0 || group < 0:
+	case u.unrestricted || owner < 0 || group < 0:
 		return true
 	case owner == u.id:
 		return d.Mode>>6&bit != 0
@@ -53,8 +53,8 @@ func (c *inspection) allowed(u user, d node.Dir, bit uint32) bool {
 	}
 }
 
-// id returns the number of a user or group, which have the same; -1 if only the machine knows it.
-func (c *inspection) id(name string) int64 {
+// ownerID returns the number of a user or group, which have the same; -1 if only the machine knows it.
+func (c *inspection) ownerID(name string) int64 {
 	name = node.Owner(name)
 	if name == node.Root {
 		return 0
@@ -72,9 +72,9 @@ func (c *inspection) id(name string) int64 {
 
 // user is whom a program runs as, for the kernel's permission checks.
 type user struct {
-	id     int64
-	groups []int64
-	any    bool // may do everything, whatever the modes say
+	id           int64
+	groups       []int64
+	unrestricted bool // may do everything, whatever the modes say
 }
 
 // user returns whom p runs as: the container's settings win over the pod's, and without any it is root for our own
@@ -92,22 +92,22 @@ func (p *program) user() user {
 		drop, add = own.Capabilities.Drop, own.Capabilities.Add
 	}
 	u := user{
-		id:     or(own.RunAsUser, pod.RunAsUser),
-		groups: append([]int64{or(own.RunAsGroup, pod.RunAsGroup), or(pod.FSGroup)}, pod.SupplementalGroups...),
+		id:     firstSet(own.RunAsUser, pod.RunAsUser),
+		groups: append([]int64{firstSet(own.RunAsGroup, pod.RunAsGroup), firstSet(pod.FSGroup)}, pod.SupplementalGroups...),
 	}
-	unknown := !p.known() && own.RunAsUser == nil && pod.RunAsUser == nil
+	unknown := !p.isComponent() && own.RunAsUser == nil && pod.RunAsUser == nil
 	privileged := own.Privileged != nil && *own.Privileged
-	u.any = unknown || privileged || u.id == 0 && (overrides(add) || !overrides(drop))
+	u.unrestricted = unknown || privileged || u.id == 0 && (overridesModes(add) || !overridesModes(drop))
 	return u
 }
 
-// overrides says whether the capability to pass over modes is in a list.
-func overrides(list []corev1.Capability) bool {
+// overridesModes says whether the capability to pass over modes is in a list.
+func overridesModes(list []corev1.Capability) bool {
 	return slices.Contains(list, "ALL") || slices.Contains(list, "DAC_OVERRIDE")
 }
 
-// or returns the first number that is set, or 0, which is root.
-func or(numbers ...*int64) int64 {
+// firstSet returns the first number that is set, or 0, which is root.
+func firstSet(numbers ...*int64) int64 {
 	for _, n := range numbers {
 		if n != nil {
 			return *n

@@ -23,33 +23,33 @@ const (
 // schemes are what is spoken on the ports of a balancer and kube-vip, by their names. The balancer passes on what it gets.
 var schemes = map[string]corev1.URIScheme{"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP}
 
-// ports: every port is opened once, and whoever asks a program of the machine asks where that listens.
-func (c *inspection) ports() {
-	c.kubeletPorts()
-	c.proxyPorts()
+// checkPorts: every port is opened once, and whoever asks a program of the machine asks where that listens.
+func (c *inspection) checkPorts() {
+	c.addKubeletPorts()
+	c.addProxyPorts()
 	for _, p := range c.programs {
 		if p.pod.Spec.HostNetwork {
-			c.programPorts(p)
+			c.addProgramPorts(p)
 		}
 	}
 	for i, l := range c.listeners {
 		for _, other := range c.listeners[:i] {
-			if l.meets(other.at) {
-				c.fail("%s: port %d is already taken by %s (%s); choose another", l.by, l.at.Port(), other.by, other.at)
+			if l.overlaps(other.address) {
+				c.fail("%s: port %d is already taken by %s (%s); choose another", l.source, l.address.Port(), other.source, other.address)
 			}
 		}
 	}
 	ours := c.components()
 	for _, p := range c.programs {
-		if p.known() && slices.Contains(ours, p.Name) {
-			c.probes(p)
+		if p.isComponent() && slices.Contains(ours, p.Name) {
+			c.checkProbes(p)
 		}
 	}
-	c.dials()
+	c.checkDials()
 }
 
-// opens notes that a program opens a port; 0 means that it does not.
-func (c *inspection) opens(by string, p *program, scheme corev1.URIScheme, host, port string) {
+// addListener notes that a program opens a port; 0 means that it does not.
+func (c *inspection) addListener(by string, p *program, scheme corev1.URIScheme, host, port string) {
 	at, err := addrPort(host, port)
 	switch {
 	case err != nil:
@@ -59,7 +59,7 @@ func (c *inspection) opens(by string, p *program, scheme corev1.URIScheme, host,
 	}
 }
 
-func (c *inspection) kubeletPorts() {
+func (c *inspection) addKubeletPorts() {
 	const by = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(plan.KubeletHealthPort)
 	serves := k.EnableServer == nil || *k.EnableServer
@@ -67,13 +67,13 @@ func (c *inspection) kubeletPorts() {
 		health = *k.HealthzPort
 	}
 	if serves {
-		c.opens(by+"port", nil, schemeHTTPS, k.Address, number(cmp.Or(k.Port, plan.KubeletPort)))
+		c.addListener(by+"port", nil, schemeHTTPS, k.Address, portString(cmp.Or(k.Port, plan.KubeletPort)))
 	}
-	c.opens(by+"readOnlyPort", nil, schemeHTTP, k.Address, number(k.ReadOnlyPort))
-	c.opens(by+"healthzPort", nil, schemeHTTP, cmp.Or(k.HealthzBindAddress, "127.0.0.1"), number(health))
+	c.addListener(by+"readOnlyPort", nil, schemeHTTP, k.Address, portString(k.ReadOnlyPort))
+	c.addListener(by+"healthzPort", nil, schemeHTTP, cmp.Or(k.HealthzBindAddress, "127.0.0.1"), portString(health))
 }
 
-func (c *inspection) proxyPorts() {
+func (c *inspection) addProxyPorts() {
 	proxy := c.facts.proxy
 	if proxy == nil || !c.machine.Joins() {
 		return
@@ -83,33 +83,33 @@ func (c *inspection) proxyPorts() {
 		{"metricsBindAddress", cmp.Or(proxy.MetricsBindAddress, "127.0.0.1:10249")},
 	} {
 		host, port, _ := net.SplitHostPort(bind.address)
-		c.opens("ConfigMap kube-proxy: "+bind.field, nil, schemeHTTP, host, port)
+		c.addListener("ConfigMap kube-proxy: "+bind.field, nil, schemeHTTP, host, port)
 	}
 }
 
-// programPorts: a program that we do not know opens what its container declares.
-func (c *inspection) programPorts(p *program) {
+// addProgramPorts: a program that we do not know opens what its container declares.
+func (c *inspection) addProgramPorts(p *program) {
 	switch {
-	case p.known() && p.Name == plan.Etcd:
+	case p.isComponent() && p.Name == plan.Etcd:
 		for _, flag := range []string{"listen-client-urls", "listen-peer-urls", "listen-metrics-urls"} {
-			for _, u := range list(p.flag(flag)) {
+			for _, u := range splitList(p.flag(flag)) {
 				scheme, host, port := splitURL(u)
-				c.opens(p.String()+": --"+flag, p, scheme, host, port)
+				c.addListener(p.String()+": --"+flag, p, scheme, host, port)
 			}
 		}
-	case p.known() && securePorts[p.Name] != "":
-		c.opens(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), cmp.Or(p.flag("secure-port"), securePorts[p.Name]))
+	case p.isComponent() && securePorts[p.Name] != "":
+		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), cmp.Or(p.flag("secure-port"), securePorts[p.Name]))
 	default:
 		for _, port := range p.Ports {
 			if cmp.Or(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
-				c.opens(p.String()+": containerPort", p, schemes[port.Name], port.HostIP, number(port.ContainerPort))
+				c.addListener(p.String()+": containerPort", p, schemes[port.Name], port.HostIP, portString(port.ContainerPort))
 			}
 		}
 	}
 }
 
-// probes: the kubelet asks a component of ours where that listens.
-func (c *inspection) probes(p *program) {
+// checkProbes: the kubelet asks a component of ours where that listens.
+func (c *inspection) checkProbes(p *program) {
 	for _, probe := range []struct {
 		name string
 		*corev1.Probe
@@ -121,39 +121,39 @@ func (c *inspection) probes(p *program) {
 		port := get.Port.String()
 		for _, named := range p.Ports {
 			if get.Port.Type == intstr.String && named.Name == get.Port.StrVal {
-				port = number(named.ContainerPort)
+				port = portString(named.ContainerPort)
 			}
 		}
 		host := get.Host
 		if host == "" && len(c.machine.Addresses) > 0 { // the pod's address, which is the machine's
 			host = c.machine.Addresses[0].String()
 		}
-		c.asks(p.String()+": "+probe.name, p, cmp.Or(get.Scheme, schemeHTTP), host, port)
+		c.requireListener(p.String()+": "+probe.name, p, cmp.Or(get.Scheme, schemeHTTP), host, port)
 	}
 }
 
-// dials: the hook and the clients on the same machine dial where a program listens.
-func (c *inspection) dials() {
+// checkDials: the hook and the clients on the same machine dial where a program listens.
+func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
-	c.asks(hook, nil, schemeHTTP, "127.0.0.1", number(plan.KubeletHealthPort))
+	c.requireListener(hook, nil, schemeHTTP, "127.0.0.1", portString(plan.KubeletHealthPort))
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
 		if p := c.component(name); p != nil {
-			c.asks(hook, p, schemeHTTPS, "127.0.0.1", securePorts[name])
+			c.requireListener(hook, p, schemeHTTPS, "127.0.0.1", securePorts[name])
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
-		c.asks(hook, etcd, schemeHTTP, "127.0.0.1", number(plan.EtcdMetricsPort))
+		c.requireListener(hook, etcd, schemeHTTP, "127.0.0.1", portString(plan.EtcdMetricsPort))
 	}
 	if api := c.component(plan.APIServer); api != nil {
-		c.dial("file "+plan.KilnDir+"/machine: api", api, c.hookData("api"))
+		c.requireDial("file "+plan.KilnDir+"/machine: api", api, c.hookData("api"))
 		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-			c.dial("file "+path+": server", api, c.kubeconfigs[path].Clusters[0].Cluster.Server)
+			c.requireDial("file "+path+": server", api, c.kubeconfigs[path].Clusters[0].Cluster.Server)
 		}
 	}
 	if balancer := c.component(plan.HAProxy); balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
-		c.dial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
+		c.requireDial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
 		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-			c.dial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
+			c.requireDial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
@@ -161,25 +161,25 @@ func (c *inspection) dials() {
 			*program
 			name string
 		}{{c.component(plan.APIServer), "etcd-servers"}, {etcd, "advertise-client-urls"}, {etcd, "initial-advertise-peer-urls"}} {
-			for _, u := range list(client.flag(client.name)) {
-				c.dial(client.String()+": --"+client.name, etcd, u)
+			for _, u := range splitList(client.flag(client.name)) {
+				c.requireDial(client.String()+": --"+client.name, etcd, u)
 			}
 		}
 	}
 }
 
-// dial: a URL of this machine leads to the program. That of another one is not judged here.
-func (c *inspection) dial(by string, p *program, rawURL string) {
+// requireDial: a URL of this machine leads to the program. That of another one is not judged here.
+func (c *inspection) requireDial(by string, p *program, rawURL string) {
 	scheme, host, port := splitURL(rawURL)
 	if a, err := netip.ParseAddr(host); err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a)) {
-		c.asks(by, p, scheme, host, port)
+		c.requireListener(by, p, scheme, host, port)
 	}
 }
 
-// asks: the program listens at that address and port.
-func (c *inspection) asks(by string, p *program, scheme corev1.URIScheme, host, port string) {
+// requireListener: the program listens at that address and port.
+func (c *inspection) requireListener(by string, p *program, scheme corev1.URIScheme, host, port string) {
 	at, err := addrPort(host, port)
-	if err != nil || !slices.ContainsFunc(c.listeners, func(l listener) bool { return l.program == p && l.scheme == scheme && l.meets(at) }) {
+	if err != nil || !slices.ContainsFunc(c.listeners, func(l listener) bool { return l.program == p && l.scheme == scheme && l.overlaps(at) }) {
 		c.fail("%s: asks %s://%s, where the program does not listen; correct its flags, or who asks", by, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
 	}
 }

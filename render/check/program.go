@@ -18,8 +18,8 @@ type program struct {
 	flags map[string][]string
 }
 
-// known says that p is a component of ours, whose flags mean what Check thinks.
-func (p *program) known() bool {
+// isComponent says that p is a component of ours, whose flags mean what Check thinks.
+func (p *program) isComponent() bool {
 	ours := slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name) || securePorts[p.Name] != ""
 	return ours && p.Name == p.pod.Name && len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
@@ -44,10 +44,10 @@ func (p *program) flag(name string) string {
 	if p == nil {
 		return ""
 	}
-	return last(p.flags[name])
+	return lastValue(p.flags[name])
 }
 
-func last(values []string) string {
+func lastValue(values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
@@ -64,12 +64,12 @@ func (p *program) env(name string) string {
 }
 
 // file returns the path on the machine that a flag names.
-func (p *program) file(flag string) named {
+func (p *program) file(flag string) reference {
 	value := p.flag(flag)
 	if value == "" {
-		return named{}
+		return reference{}
 	}
-	return named{p.String() + ": --" + flag, p.at(value).path}
+	return reference{p.String() + ": --" + flag, p.locate(value).path}
 }
 
 // location is where a path of a container leads: the mount that it lies in, where that begins on the machine, and the
@@ -79,10 +79,10 @@ type location struct {
 	root, path string
 }
 
-// at returns where a path of p leads.
-func (p *program) at(inside string) (l location) {
+// locate returns where a path of p leads.
+func (p *program) locate(inside string) (l location) {
 	for i := range p.VolumeMounts {
-		if m := &p.VolumeMounts[i]; within(inside, m.MountPath) && (l.mount == nil || len(m.MountPath) > len(l.mount.MountPath)) {
+		if m := &p.VolumeMounts[i]; liesIn(inside, m.MountPath) && (l.mount == nil || len(m.MountPath) > len(l.mount.MountPath)) {
 			l.mount = m
 		}
 	}

@@ -51,20 +51,20 @@ func readKubeconfig(data []byte) (*kubeconfig, error) {
 	return k, nil
 }
 
-// named is a path on the machine, and where it is named. An empty path is none of the machine's.
-type named struct{ by, path string }
+// reference is a path on the machine, and where it is named. An empty path is none of the machine's.
+type reference struct{ source, path string }
 
 // file returns the path that a field of the kubelet's configuration holds.
-func (k *kubelet) file(field, path string) named {
-	return named{"file " + plan.KubeletConfig + ": " + field, path}
+func (k *kubelet) file(field, path string) reference {
+	return reference{"file " + plan.KubeletConfig + ": " + field, path}
 }
 
-func (k *kubelet) clientCA() named {
+func (k *kubelet) clientCA() reference {
 	return k.file("authentication.x509.clientCAFile", k.Authentication.X509.ClientCAFile)
 }
 
-// within says whether p is dir or lies below it.
-func within(p, dir string) bool {
+// liesIn says whether p is dir or lies below it.
+func liesIn(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -89,9 +89,9 @@ func commandFlags(command []string) map[string][]string {
 	return flags
 }
 
-// words returns the words of a unit's text as systemd splits them (systemd.service(5), "Command lines"): quotes hold a
+// splitWords returns the words of a unit's text as systemd splits them (systemd.service(5), "Command lines"): quotes hold a
 // word together, a backslash takes the meaning from what follows.
-func words(text string) (out []string) {
+func splitWords(text string) (out []string) {
 	var word strings.Builder
 	var quote rune
 	in, escaped := false, false
@@ -120,8 +120,8 @@ func words(text string) (out []string) {
 	return out
 }
 
-// list returns the parts of a comma-separated value; none of an empty one.
-func list(value string) []string {
+// splitList returns the parts of a comma-separated value; none of an empty one.
+func splitList(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 }
 
@@ -135,15 +135,15 @@ func (k *kubeconfig) files() (out []string) {
 	return out
 }
 
-func walk(v any, visit func(string)) {
+func visitStrings(v any, visit func(string)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, e := range v {
-			walk(e, visit)
+			visitStrings(e, visit)
 		}
 	case []any:
 		for _, e := range v {
-			walk(e, visit)
+			visitStrings(e, visit)
 		}
 	case string:
 		visit(v)

@@ -13,50 +13,50 @@ import (
 	"kiln/render/plan"
 )
 
-// held is what a content holds, whoever's it is.
-type held struct {
+// finding is what a content holds, whoever's it is.
+type finding struct {
 	credential string   // in words for messages; empty if there is none
 	bundle     string   // likewise, if it is the bundle of this cluster
 	secrets    []string // of this cluster, by their names without generations
 }
 
-// nothing is what most contents hold.
-var nothing = &held{}
+// noFinding is what most contents hold.
+var noFinding = &finding{}
 
 // searcher finds the secrets of one cluster in the contents of files. It may be used from several
 // goroutines.
 type searcher struct {
-	cluster string    // the cluster's name
-	bundled []bundled // the secrets of the bundle that files are searched for
+	cluster string         // the cluster's name
+	stored  []storedSecret // the secrets of the bundle that files are searched for
 	// tokenOf holds the machines and pools by the secret half of their bootstrap token.
 	tokenOf map[string]string
 	// searched are the names of both: a file that is marked with one has to hold it.
-	searched map[string]bool
+	names map[string]bool
 	// examined are what were found in contents, by their SHA-256.
-	examined sync.Map
-	kept     atomic.Int64 // how many of examined
+	cache  sync.Map
+	cached atomic.Int64 // how many of examined
 }
 
 // newSearcher takes the secrets that Check looks for in files. Without a bundle there are none.
 func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
-	s := &searcher{cluster: p.Name, tokenOf: map[string]string{}, searched: map[string]bool{}}
+	s := &searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
 	if b == nil {
 		return s
 	}
-	s.bundled = []bundled{
+	s.stored = []storedSecret{
 		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()},
 		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
 		{"service-account", b.ServiceAccountKey.Private()},
 		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed},
 		{"admin", b.LeafKey("admin").Private()},
 	}
-	for _, stored := range s.bundled {
-		s.searched[stored.name] = true
+	for _, stored := range s.stored {
+		s.names[stored.name] = true
 	}
 	for i := range p.Machines {
 		if m := &p.Machines[i]; m.Token {
 			s.tokenOf[b.MachineToken(m).Secret] = pki.TokenName(m)
-			s.searched["token"] = true
+			s.names["token"] = true
 		}
 	}
 	return s
@@ -65,26 +65,26 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 // examine looks for credentials in a content, and for the secrets of this cluster. Many machines
 // have the same files, so what it found is kept. The files of the first machines are enough: what
 // is not among them is each machine's own.
-func (s *searcher) examine(content []byte) *held {
+func (s *searcher) examine(content []byte) *finding {
 	const most = 10_000
 	key := sha256.Sum256(content)
-	if known, ok := s.examined.Load(key); ok {
-		return known.(*held)
+	if known, ok := s.cache.Load(key); ok {
+		return known.(*finding)
 	}
 	h := s.search(content, true)
-	if s.kept.Add(1) <= most {
-		s.examined.Store(key, h)
+	if s.cached.Add(1) <= most {
+		s.cache.Store(key, h)
 	}
 	return h
 }
 
 // search is examine without memory. Without credentials it looks for the secrets of this cluster
 // alone.
-func (s *searcher) search(content []byte, credentials bool) *held {
-	h := nothing
-	note := func() *held {
-		if h == nothing {
-			h = &held{}
+func (s *searcher) search(content []byte, credentials bool) *finding {
+	h := noFinding
+	note := func() *finding {
+		if h == noFinding {
+			h = &finding{}
 		}
 		return h
 	}
@@ -100,7 +100,7 @@ func (s *searcher) search(content []byte, credentials bool) *held {
 		if ok && found.Bundle == s.cluster {
 			note().bundle = found.String()
 		}
-		for _, stored := range s.bundled {
+		for _, stored := range s.stored {
 			if bytes.Contains(layer.Content, stored.secret) && !slices.Contains(h.secrets, stored.name) {
 				note().secrets = append(h.secrets, stored.name)
 			}
@@ -108,7 +108,7 @@ func (s *searcher) search(content []byte, credentials bool) *held {
 		if len(s.tokenOf) == 0 {
 			continue
 		}
-		for run := range runs(layer.Content, tokenSecretLen) {
+		for run := range tokenCandidates(layer.Content, tokenSecretLen) {
 			if name, known := s.tokenOf[string(run)]; known && !slices.Contains(h.secrets, name) {
 				note().secrets = append(h.secrets, name)
 			}
@@ -117,8 +117,8 @@ func (s *searcher) search(content []byte, credentials bool) *held {
 	return h
 }
 
-// bundled is a secret that is stored in the bundle, or the operator's.
-type bundled struct {
+// storedSecret is a secret that is stored in the bundle, or the operator's.
+type storedSecret struct {
 	name   string
 	secret pki.Secret
 }
@@ -126,8 +126,8 @@ type bundled struct {
 // tokenSecretLen is how long the secret half of a bootstrap token is.
 const tokenSecretLen = 16
 
-// runs returns every run of exactly n letters in lower case and digits.
-func runs(text []byte, n int) iter.Seq[[]byte] {
+// tokenCandidates returns every run of exactly n letters in lower case and digits.
+func tokenCandidates(text []byte, n int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		begin := 0
 		for i := 0; i <= len(text); i++ {

@@ -11,9 +11,9 @@ import (
 	"kiln/render/secret"
 )
 
-// secrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
-func (c *inspection) secrets() {
-	c.holds(secret.Kinds)
+// checkSecrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
+func (c *inspection) checkSecrets() {
+	c.checkMarks(secret.Kinds)
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		others := uint32(0o077)
@@ -23,14 +23,14 @@ func (c *inspection) secrets() {
 		if f.Secret != "" && f.Mode&others != 0 {
 			c.fail("file %s: a secret that others may read (mode %04o)", f.Path, f.Mode)
 		}
-		c.confined(f)
+		c.checkContent(f)
 	}
-	c.settings()
-	c.derived()
+	c.checkSettings()
+	c.checkLeafKeys()
 }
 
-// holds compares the marks of the machine's files with the table.
-func (c *inspection) holds(kinds []secret.Kind) {
+// checkMarks compares the marks of the machine's files with the table.
+func (c *inspection) checkMarks(kinds []secret.Kind) {
 	type due struct {
 		secret.Holding
 		user string
@@ -58,7 +58,7 @@ func (c *inspection) holds(kinds []secret.Kind) {
 		case missing[inFolder] > 0:
 			missing[inFolder]--
 		default:
-			c.fail("file %s: must not hold the secret %s: %s; remove it", f.Path, f.Secret, places(kinds, f.Secret))
+			c.fail("file %s: must not hold the secret %s: %s; remove it", f.Path, f.Secret, describeHolders(kinds, f.Secret))
 		}
 	}
 	for _, d := range all {
@@ -69,8 +69,8 @@ func (c *inspection) holds(kinds []secret.Kind) {
 	}
 }
 
-// places says for whom a secret is, and where it lies there.
-func places(kinds []secret.Kind, mark string) string {
+// describeHolders says for whom a secret is, and where it lies there.
+func describeHolders(kinds []secret.Kind, mark string) string {
 	var out []string
 	for i := range kinds {
 		if secret.Base(kinds[i].Name) == secret.Base(mark) {
@@ -83,14 +83,14 @@ func places(kinds []secret.Kind, mark string) string {
 	return strings.Join(out, ", ")
 }
 
-// confined: what a file holds is what its mark says. No credential stands in a file that is not
+// checkContent: what a file holds is what its mark says. No credential stands in a file that is not
 // marked as a secret, and no secret of the bundle in any but its own, be the file one of the
 // user's.
-func (c *inspection) confined(f *node.File) {
+func (c *inspection) checkContent(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
 	own := secret.Base(f.Secret)
 	users := own == "file" || own == "object"
-	var held *held
+	var held *finding
 	if f.Secret == "" || users {
 		held = c.facts.searcher.examine(f.Content)
 	} else {
@@ -104,7 +104,7 @@ func (c *inspection) confined(f *node.File) {
 	case f.Secret == "" && held.credential != "":
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
-			f.Path, c.origin(f), held.credential, instead(f))
+			f.Path, c.origin(f), held.credential, advice(f))
 	case keys > 1 && own != "" && !users:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
@@ -115,15 +115,15 @@ func (c *inspection) confined(f *node.File) {
 			continue
 		}
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
-			f.Path, c.origin(f), name, places(secret.Kinds, name))
+			f.Path, c.origin(f), name, describeHolders(secret.Kinds, name))
 	}
-	if !found && c.facts.searcher.searched[own] {
+	if !found && c.facts.searcher.names[own] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }
 
-// instead says what to do about a credential in a file that is not marked as a secret.
-func instead(f *node.File) string {
+// advice says what to do about a credential in a file that is not marked as a secret.
+func advice(f *node.File) string {
 	switch {
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
 		return "give it to the API server in a Secret, or take it out"
@@ -152,9 +152,9 @@ func (c *inspection) origin(f *node.File) string {
 	return text.(string)
 }
 
-// settings: what only Ignition or cloud-init can express is for everybody to see, and holds no
+// checkSettings: what only Ignition or cloud-init can express is for everybody to see, and holds no
 // credential.
-func (c *inspection) settings() {
+func (c *inspection) checkSettings() {
 	for _, s := range []struct {
 		name string
 		text []byte
@@ -175,8 +175,8 @@ func (c *inspection) settings() {
 	}
 }
 
-// derived: each key that is derived for the machine is the one in its file; the certificates of two control planes say the same.
-func (c *inspection) derived() {
+// checkLeafKeys: each key that is derived for the machine is the one in its file; the certificates of two control planes say the same.
+func (c *inspection) checkLeafKeys() {
 	b := c.cluster.Bundle
 	if b == nil {
 		return
