@@ -18,19 +18,6 @@ type program struct {
 	flags map[string][]string
 }
 
-// isComponent says that p is a component of ours, whose flags mean what Check thinks.
-func (p *program) isComponent() bool {
-	ours := slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name) || securePorts[p.Name] != ""
-	return ours && p.Name == p.pod.Name && len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
-}
-
-// securePorts are the ports on which our components speak HTTPS, by default.
-var securePorts = map[string]string{
-	plan.APIServer:         strconv.Itoa(plan.APIServerPort),
-	plan.ControllerManager: strconv.Itoa(plan.ManagerPort),
-	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
-}
-
 // String names p in messages.
 func (p *program) String() string {
 	if p.Name == p.pod.Name {
@@ -39,7 +26,24 @@ func (p *program) String() string {
 	return "static pod " + p.pod.Name + ": container " + p.Name
 }
 
-// flag returns the value of a flag, the last if it is repeated; "" if p is nil or does not have it.
+// isComponent reports whether p is one of kiln's components and is started by its own command. Only
+// then is the meaning of its flags known.
+func (p *program) isComponent() bool {
+	isOurs := securePorts[p.Name] != "" ||
+		slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name)
+	return isOurs && p.Name == p.pod.Name &&
+		len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
+}
+
+// securePorts holds the default HTTPS port of each component that has the flag --secure-port.
+var securePorts = map[string]string{
+	plan.APIServer:         strconv.Itoa(plan.APIServerPort),
+	plan.ControllerManager: strconv.Itoa(plan.ManagerPort),
+	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
+}
+
+// flag returns the value of a flag, the last one if the flag is repeated. It returns "" if p is nil
+// or has no such flag.
 func (p *program) flag(name string) string {
 	if p == nil {
 		return ""
@@ -47,23 +51,8 @@ func (p *program) flag(name string) string {
 	return lastValue(p.flags[name])
 }
 
-func lastValue(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[len(values)-1]
-}
-
-// env returns the value of an environment variable of p, "" if it has none.
-func (p *program) env(name string) string {
-	i := slices.IndexFunc(p.Env, func(v corev1.EnvVar) bool { return v.Name == name })
-	if i < 0 {
-		return ""
-	}
-	return p.Env[i].Value
-}
-
-// file returns the path on the machine that a flag names.
+// file returns the path on the machine that a flag names. It is empty if p is nil or has no such
+// flag.
 func (p *program) file(flag string) reference {
 	value := p.flag(flag)
 	if value == "" {
@@ -72,17 +61,31 @@ func (p *program) file(flag string) reference {
 	return reference{p.String() + ": --" + flag, p.locate(value).path}
 }
 
-// location is where a path of a container leads: the mount that it lies in, where that begins on the machine, and the
-// path there. Both are empty if the volume is not the machine's.
+// env returns the value of an environment variable, or "" if p does not have it.
+func (p *program) env(name string) string {
+	i := slices.IndexFunc(p.Env, func(v corev1.EnvVar) bool { return v.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return p.Env[i].Value
+}
+
+// location is the place to which a path in a container leads.
 type location struct {
-	mount      *corev1.VolumeMount
+	mount *corev1.VolumeMount // the innermost mount that the path lies in; nil if there is none
+	// root is where the mount begins on the machine, and path is the path there. Both are empty if
+	// the volume is not a path of the machine.
 	root, path string
 }
 
-// locate returns where a path of p leads.
+// locate returns where a path in the container of p leads.
 func (p *program) locate(inside string) (l location) {
 	for i := range p.VolumeMounts {
-		if m := &p.VolumeMounts[i]; liesIn(inside, m.MountPath) && (l.mount == nil || len(m.MountPath) > len(l.mount.MountPath)) {
+		m := &p.VolumeMounts[i]
+		if !liesIn(inside, m.MountPath) {
+			continue
+		}
+		if l.mount == nil || len(m.MountPath) > len(l.mount.MountPath) {
 			l.mount = m
 		}
 	}

@@ -11,7 +11,11 @@ import (
 	"kiln/render/plan"
 )
 
-// kubeconfig is what Check reads of a kubeconfig.
+// reference is a path on the machine, and the place that names it, for messages. The path is empty
+// if nothing is named, or if the named path is not one of the machine's.
+type reference struct{ source, path string }
+
+// kubeconfig is the part of a kubeconfig that is checked.
 type kubeconfig struct {
 	path     string
 	Clusters []struct {
@@ -29,20 +33,8 @@ type kubeconfig struct {
 	} `json:"users"`
 }
 
-// kubelet is the machine's kubelet: its configuration and command line.
-type kubelet struct {
-	*kubeletConfig
-	flags map[string][]string
-}
-
-// kubeletConfig is a kubelet's configuration, and every text in it that looks like a path.
-type kubeletConfig struct {
-	kubeletv1.KubeletConfiguration
-	paths []string
-}
-
-// readKubeconfig reads a kubeconfig as we write them: one cluster, one user. The error quotes nothing, for a kubeconfig
-// may hold a secret.
+// readKubeconfig reads a kubeconfig with one cluster and one user, as kiln writes them. It fails on
+// anything else. The error quotes nothing, because a kubeconfig may hold a secret.
 func readKubeconfig(data []byte) (*kubeconfig, error) {
 	k := &kubeconfig{}
 	if err := yaml.Unmarshal(data, k); err != nil || len(k.Clusters) != 1 || len(k.Users) != 1 {
@@ -51,25 +43,58 @@ func readKubeconfig(data []byte) (*kubeconfig, error) {
 	return k, nil
 }
 
-// reference is a path on the machine, and where it is named. An empty path is none of the machine's.
-type reference struct{ source, path string }
+// files returns the paths of the files that a kubeconfig names.
+func (k *kubeconfig) files() (paths []string) {
+	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
+	for _, p := range []string{cluster.CA, user.Cert, user.Key} {
+		if p != "" {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
 
-// file returns the path that a field of the kubelet's configuration holds.
+// kubelet is the machine's kubelet: its configuration and its command line.
+type kubelet struct {
+	*kubeletConfig
+	flags map[string][]string
+}
+
+// kubeletConfig is a kubelet's configuration, and every string in it that looks like a path.
+type kubeletConfig struct {
+	kubeletv1.KubeletConfiguration
+	paths []string
+}
+
+// file returns a path that a field of the kubelet's configuration holds, as a reference.
 func (k *kubelet) file(field, path string) reference {
 	return reference{"file " + plan.KubeletConfig + ": " + field, path}
 }
 
+// clientCA returns the file of the CA by which the kubelet recognises its clients.
 func (k *kubelet) clientCA() reference {
 	return k.file("authentication.x509.clientCAFile", k.Authentication.X509.ClientCAFile)
 }
 
-// liesIn says whether p is dir or lies below it.
-func liesIn(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+// visitStrings calls visit with each string in a decoded YAML value, in no fixed order. Keys of
+// maps are not visited.
+func visitStrings(v any, visit func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			visitStrings(e, visit)
+		}
+	case []any:
+		for _, e := range v {
+			visitStrings(e, visit)
+		}
+	case string:
+		visit(v)
+	}
 }
 
-// commandFlags returns the values of each flag on a command line, in order, however it is spelt: --name=value,
-// --name value, or --name for true.
+// commandFlags returns the values of each flag on a command line, in order. A flag is written
+// --name=value, or --name value, or --name for true; one dash means the same as two.
 func commandFlags(command []string) map[string][]string {
 	flags := map[string][]string{}
 	for i, word := range command {
@@ -89,63 +114,52 @@ func commandFlags(command []string) map[string][]string {
 	return flags
 }
 
-// splitWords returns the words of a unit's text as systemd splits them (systemd.service(5), "Command lines"): quotes hold a
-// word together, a backslash takes the meaning from what follows.
-func splitWords(text string) (out []string) {
+// lastValue returns the last value of a flag, which is the one that counts; "" if there is none.
+func lastValue(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// splitList returns the parts of a comma-separated value. An empty value has no parts.
+func splitList(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
+}
+
+// splitWords splits a line of a unit into words as systemd does (systemd.service(5), "Command
+// lines"): quotes hold a word together, and a backslash takes away the special meaning of the next
+// character.
+func splitWords(line string) (words []string) {
 	var word strings.Builder
-	var quote rune
-	in, escaped := false, false
-	for _, r := range strings.ReplaceAll(text, "\\\n", " ") + "\n" {
+	var quote rune // 0 outside of quotes
+	inWord, escaped := false, false
+	for _, r := range strings.ReplaceAll(line, "\\\n", " ") + "\n" {
 		switch {
 		case escaped:
 			escaped = false
 			word.WriteRune(r)
 		case r == '\\':
-			escaped, in = true, true
+			escaped, inWord = true, true
 		case quote == 0 && (r == '"' || r == '\''):
-			quote, in = r, true
+			quote, inWord = r, true
 		case r == quote:
 			quote = 0
 		case quote == 0 && unicode.IsSpace(r):
-			if in {
-				out = append(out, word.String())
+			if inWord {
+				words = append(words, word.String())
 			}
 			word.Reset()
-			in = false
+			inWord = false
 		default:
-			in = true
+			inWord = true
 			word.WriteRune(r)
 		}
 	}
-	return out
+	return words
 }
 
-// splitList returns the parts of a comma-separated value; none of an empty one.
-func splitList(value string) []string {
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
-}
-
-// files are the files that a kubeconfig names.
-func (k *kubeconfig) files() (out []string) {
-	for _, file := range []string{k.Clusters[0].Cluster.CA, k.Users[0].User.Cert, k.Users[0].User.Key} {
-		if file != "" {
-			out = append(out, file)
-		}
-	}
-	return out
-}
-
-func visitStrings(v any, visit func(string)) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			visitStrings(e, visit)
-		}
-	case []any:
-		for _, e := range v {
-			visitStrings(e, visit)
-		}
-	case string:
-		visit(v)
-	}
+// liesIn reports whether p is dir, or lies below it.
+func liesIn(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
