@@ -1,5 +1,9 @@
-// Package check states what must hold of every machine that leaves the renderer, whatever the
-// configuration. It reads a finished machine and cannot call what made it.
+// Package check holds every finished machine to the rules of a working cluster, whatever the
+// configuration says: certificates verify where they are shown, files that something names exist,
+// ports are opened once, secrets lie only where the table of package secret allows them.
+//
+// It reads the plan and the finished machine, and it cannot call the code that made the machine: a
+// mistake there is not repeated here. It changes nothing and packs nothing.
 package check
 
 import (
@@ -11,40 +15,57 @@ import (
 	"kiln/render/secret"
 )
 
-// Checker holds the machines of one cluster to what must hold. Its methods may be called from several
-// goroutines.
+// Checker checks the machines of one cluster. Its methods may be called from several goroutines.
 type Checker struct{ facts *facts }
 
-// New reads what concerns the cluster as a whole: once, for all its machines.
+// New reads and checks what concerns the cluster as a whole, once for all its machines. Node
+// returns the errors of the cluster with those of the first control plane.
 func New(c *Cluster) *Checker {
 	f := readFacts(c)
-	for _, subject := range []func(){f.checkRights, f.checkVIPRights, f.checkNetworks, f.checkWorkloads} {
-		subject()
+	for _, check := range []func(){
+		f.checkRights,
+		f.checkVIPRights,
+		f.checkNetworks,
+		f.checkWorkloads,
+	} {
+		check()
 	}
 	return &Checker{f}
 }
 
-// Node returns everything that does not hold of a machine, and each error names the machine. It reads
-// what was rendered, after the user's flags and patches, and calls nothing that made it.
+// Node returns all errors of a machine, joined; each names the machine. It reads what was rendered,
+// after the user's flags and patches.
 //
-// What joins two machines is checked on each of them against what both have in common: the plan's
-// names and addresses, the bundle's CAs, the API objects. What the user alone can judge, such as a
-// file that an image brings, is passed over.
+// A fact that concerns two machines is checked on each of them against what both share: the plan's
+// names and addresses, the bundle's CAs, the API objects. What only the user can judge, such as a
+// file that an image contains, is not checked.
 func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 	c := &inspection{
 		cluster: k.facts.cluster, facts: k.facts, machine: m, node: n,
-		files: make(map[string]*node.File, len(n.Files)), dirs: map[string]node.Dir{}, links: map[string]string{},
+		files: make(map[string]*node.File, len(n.Files)),
+		dirs:  map[string]node.Dir{}, links: map[string]string{},
 		parsed: map[string][]*x509.Certificate{}, verified: map[signature]error{},
 	}
-	for _, subject := range []func(){
-		c.checkPaths, c.checkSecrets, c.readDescriptions, c.readPrograms, c.checkTrust, c.checkReferences, c.checkPorts, c.checkEndpoint, c.checkNetworks, c.checkImages, c.checkObjects,
+	for _, check := range []func(){
+		c.checkPaths,
+		c.checkSecrets,
+		c.readDescriptions,
+		c.readPrograms,
+		c.checkTrust,
+		c.checkReferences,
+		c.checkPorts,
+		c.checkEndpoint, // asks for the listeners that checkPorts finds
+		c.checkNetworks,
+		c.checkImages,
+		c.checkObjects,
 	} {
-		subject()
+		check()
 	}
 	return errors.Join(c.errs...)
 }
 
-// Holds compares the secrets with which a machine's files are marked to a table of secrets.
+// Holds returns an error for each difference between the secrets with which a machine's files are
+// marked and those that a table of secrets gives the machine.
 func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
 	c := &inspection{cluster: k.facts.cluster, machine: m, node: n}
 	c.checkMarks(kinds)

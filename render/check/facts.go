@@ -20,38 +20,56 @@ import (
 	"kiln/render/plan"
 )
 
-// facts is what Check knows of the whole cluster, read once and then only looked at.
+// Cluster is what the checks know of a cluster, apart from the machine that they look at.
+type Cluster struct {
+	Plan   *plan.Plan
+	Public *pki.Public
+	// Bundle is nil if the cluster is rendered without secrets. Then keys, signatures and tokens
+	// are not checked.
+	Bundle *pki.Bundle
+	// Objects are the API objects that the machines bring, in the order in which they are applied.
+	Objects []manifests.Object
+	// Joining holds the machines that join with a token, by the name of the token's Secret.
+	Joining map[string]*plan.Machine
+	// Origin returns the places in the configuration that a file of a machine comes from. Messages
+	// show them.
+	Origin func(m *plan.Machine, f *node.File) []config.Place
+}
+
+// facts is what the checks know of the whole cluster. It is read once and not changed afterwards,
+// except for its caches.
 type facts struct {
 	cluster *Cluster
 
-	// servers are the names in the serving certificates of API servers and members of etcd, by the certificate's base and
-	// the machine's name.
+	// servers holds the names in the serving certificates of API servers and etcd members, by the
+	// certificate's base and the machine's name.
 	servers map[string]map[string]*x509.Certificate
-	// rolesOf are the ClusterRoles of each subject.
+	// rolesOf holds the names of the ClusterRoles that are bound to a subject.
 	rolesOf map[rbacv1.Subject][]string
-	// tokens are the bootstrap tokens that the API server is to know, by their public half.
+	// tokens holds the bootstrap tokens that the API objects define, by token ID.
 	tokens map[string]bootstrapToken
-	// dns are the addresses of the Service kube-dns; none if there is no such Service.
-	dns   []string
-	proxy *proxyConfig // nil without kube-proxy
-	// images are what kiln images prints.
+	// dns holds the addresses of the Service kube-dns. It is empty if there is no such Service.
+	dns []string
+	// proxy is nil if the cluster has no kube-proxy.
+	proxy *proxyConfig
+	// images are those that kiln images prints, by program.
 	images map[string]string
 	// searcher finds the secrets of this cluster in the contents of files.
 	searcher *searcher
-	// origins holds, for the path of a file, the places of the configuration that it comes from, as
-	// a message shows them.
+
+	// origins caches where in the configuration a file comes from, by path, as messages show it.
 	origins sync.Map
+	// kubelets caches *kubeletConfig by its source: many machines share few configurations.
+	kubelets sync.Map
 
-	// errs is what does not hold of the cluster as a whole.
+	// errs are the errors of the cluster as a whole.
 	errs []error
-
-	kubelets sync.Map // *kubeletConfig by its text: many machines, few configurations
 }
 
-// bootstrapToken is what the API server is to know of a token; groups are separated by commas.
+// bootstrapToken is what the API objects say of a token. The groups are separated by commas.
 type bootstrapToken struct{ secret, groups string }
 
-// proxyConfig is what Check reads of kube-proxy's configuration.
+// proxyConfig is the part of kube-proxy's configuration that is checked.
 type proxyConfig struct {
 	server             string // of its kubeconfig
 	ClusterCIDR        string `json:"clusterCIDR"`
@@ -59,11 +77,16 @@ type proxyConfig struct {
 	MetricsBindAddress string `json:"metricsBindAddress"`
 }
 
-// readFacts reads the plan and the API objects of a cluster.
+// readFacts reads the plan and the API objects of a cluster. An object that cannot be read is an
+// error of the cluster.
 func readFacts(c *Cluster) *facts {
 	f := &facts{
-		cluster: c, servers: map[string]map[string]*x509.Certificate{}, rolesOf: map[rbacv1.Subject][]string{},
-		tokens: map[string]bootstrapToken{}, images: c.Plan.UsedImages(), searcher: newSearcher(c.Plan, c.Bundle),
+		cluster:  c,
+		servers:  map[string]map[string]*x509.Certificate{},
+		rolesOf:  map[rbacv1.Subject][]string{},
+		tokens:   map[string]bootstrapToken{},
+		images:   c.Plan.UsedImages(),
+		searcher: newSearcher(c.Plan, c.Bundle),
 	}
 	f.readServers()
 	for _, o := range c.Objects {
@@ -74,12 +97,13 @@ func readFacts(c *Cluster) *facts {
 	return f
 }
 
+// fail adds an error of the cluster as a whole.
 func (f *facts) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// readServers takes the names of every serving certificate of control planes and members of etcd from their specifications.
-// Each machine's own check holds its certificates to them.
+// readServers reads the names of every serving certificate of control planes and etcd members from
+// the specifications. Each machine's own check compares its certificates with the specifications.
 func (f *facts) readServers() {
 	p := f.cluster.Plan
 	for i := range p.Machines {
@@ -103,7 +127,8 @@ func (f *facts) readServers() {
 	}
 }
 
-// readObject takes from an API object what the machines depend on.
+// readObject reads what the machines depend on from an API object. It fails if a type that matters
+// cannot be decoded; the error never quotes a Secret.
 func (f *facts) readObject(o manifests.Object) error {
 	switch id := o.Kind + " " + o.Namespace + "/" + o.Name; {
 	case o.Kind == "ClusterRoleBinding":
@@ -118,23 +143,29 @@ func (f *facts) readObject(o manifests.Object) error {
 	case strings.HasPrefix(id, "Secret kube-system/bootstrap-token-"):
 		var s corev1.Secret
 		if yaml.Unmarshal(o.YAML, &s) != nil {
-			return errors.New("not a Secret") // what cannot be read is not quoted
+			return errors.New("not a Secret") // the decoder's error could quote it
 		}
-		f.tokens[s.StringData["token-id"]] = bootstrapToken{s.StringData["token-secret"], s.StringData["auth-extra-groups"]}
+		f.tokens[s.StringData["token-id"]] = bootstrapToken{
+			secret: s.StringData["token-secret"],
+			groups: s.StringData["auth-extra-groups"],
+		}
 	case id == "Service kube-system/kube-dns":
 		var s corev1.Service
 		if err := yaml.Unmarshal(o.YAML, &s); err != nil {
 			return err
 		}
-		if f.dns = s.Spec.ClusterIPs; len(f.dns) == 0 && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone {
-			f.dns = []string{s.Spec.ClusterIP}
+		f.dns = s.Spec.ClusterIPs
+		if ip := s.Spec.ClusterIP; len(f.dns) == 0 && ip != "" && ip != corev1.ClusterIPNone {
+			f.dns = []string{ip}
 		}
-	case id == "ConfigMap kube-system/kube-proxy" && f.cluster.Plan.Config.Spec.Network.Proxy != "none":
+	case id == "ConfigMap kube-system/kube-proxy" &&
+		f.cluster.Plan.Config.Spec.Network.Proxy != "none":
 		return f.readProxy(o.YAML)
 	}
 	return nil
 }
 
+// readProxy reads the configuration and the kubeconfig in kube-proxy's ConfigMap.
 func (f *facts) readProxy(doc []byte) error {
 	var cm corev1.ConfigMap
 	if err := yaml.Unmarshal(doc, &cm); err != nil {
@@ -152,17 +183,17 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// kubeletConfig returns a parsed kubelet configuration.
-func (f *facts) kubeletConfig(text []byte) (*kubeletConfig, error) {
-	if done, ok := f.kubelets.Load(string(text)); ok {
-		return done.(*kubeletConfig), nil
+// kubeletConfig returns a kubelet configuration, parsed. It fails if source is not one in YAML.
+func (f *facts) kubeletConfig(source []byte) (*kubeletConfig, error) {
+	if known, ok := f.kubelets.Load(string(source)); ok {
+		return known.(*kubeletConfig), nil
 	}
 	conf := &kubeletConfig{}
-	if err := yaml.Unmarshal(text, &conf.KubeletConfiguration); err != nil {
+	if err := yaml.Unmarshal(source, &conf.KubeletConfiguration); err != nil {
 		return nil, err
 	}
 	var fields map[string]any
-	if err := yaml.Unmarshal(text, &fields); err != nil {
+	if err := yaml.Unmarshal(source, &fields); err != nil {
 		return nil, err
 	}
 	visitStrings(fields, func(value string) {
@@ -171,21 +202,6 @@ func (f *facts) kubeletConfig(text []byte) (*kubeletConfig, error) {
 		}
 	})
 	slices.Sort(conf.paths)
-	f.kubelets.Store(string(text), conf)
+	f.kubelets.Store(string(source), conf)
 	return conf, nil
-}
-
-// Cluster is what the checks know of a cluster beside the machine that they look at.
-type Cluster struct {
-	Plan   *plan.Plan
-	Public *pki.Public
-	// Bundle is nil if the cluster is rendered without secrets. Then keys, signatures and tokens are
-	// not checked.
-	Bundle *pki.Bundle
-	// Objects are what the API server is to hold, in their order.
-	Objects []manifests.Object
-	// Joining are the machines that join with a token, by the name of the token's Secret.
-	Joining map[string]*plan.Machine
-	// Origin returns the places in the configuration that a file of a machine comes from, for messages.
-	Origin func(m *plan.Machine, f *node.File) []config.Place
 }

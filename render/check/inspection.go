@@ -22,44 +22,50 @@ type inspection struct {
 	node    *node.Node
 	errs    []error
 
-	// What the machine has when its document has been written, by path. dirs are all: those that are only the parents
-	// of something are made 0755 root.
+	// What the machine has after its document was written, by path; checkPaths fills them. dirs
+	// includes directories that only exist as the parent of something: those are 0755 and root's.
 	files map[string]*node.File
 	dirs  map[string]node.Dir
-	links map[string]string
+	links map[string]string // the target of each link
 
-	// What read has found in the files.
+	// What readPrograms finds in the files.
 	programs    []*program
 	kubeconfigs map[string]*kubeconfig // by path
-	kubelet     *kubelet
+	kubelet     *kubelet               // never nil
 
-	parsed    map[string][]*x509.Certificate // by path
-	verified  map[signature]error
+	// listeners is filled by checkPorts.
 	listeners []listener
+
+	// Caches: the certificates in a file by its path, and the results of verifying them.
+	parsed   map[string][]*x509.Certificate
+	verified map[signature]error
 }
 
-// signature is a certificate's file and the CA that may have signed it.
+// signature is the path of a certificate and a CA that may have signed it.
 type signature struct {
 	path string
 	ca   *x509.Certificate
 }
 
+// fail adds an error of the machine.
 func (c *inspection) fail(format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, fmt.Errorf(format, args...)))
+	err := fmt.Errorf(format, args...)
+	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, err))
 }
 
-// checkPaths: every path once, absolute and clean; nothing lies below a file.
+// checkPaths checks that each path is absolute, clean and used once, and that nothing lies below a
+// file.
 func (c *inspection) checkPaths() {
-	there := make(map[string]bool, len(c.node.Files))
+	used := make(map[string]bool, len(c.node.Files))
 	var paths []string
 	add := func(kind, p string) {
 		switch {
 		case !path.IsAbs(p) || path.Clean(p) != p:
 			c.fail("%s %q: not an absolute, clean path", kind, p)
-		case there[p]:
+		case used[p]:
 			c.fail("%s %s: the path is used twice", kind, p)
 		}
-		there[p] = true
+		used[p] = true
 		paths = append(paths, p)
 	}
 	for i := range c.node.Files {
@@ -90,7 +96,8 @@ func (c *inspection) checkPaths() {
 	}
 }
 
-// readPrograms finds the programs of the machine, each with its flags and settings.
+// readPrograms reads the static pods, the kubeconfigs and the kubelet's settings. It adds an error
+// for each that the machine needs and lacks.
 func (c *inspection) readPrograms() {
 	c.kubeconfigs = map[string]*kubeconfig{}
 	for i := range c.node.Files {
@@ -111,31 +118,57 @@ func (c *inspection) readPrograms() {
 			c.kubeconfigs[f.Path] = k
 		}
 	}
+	c.readKubelet()
+	for _, name := range c.components() {
+		hasName := func(p *program) bool { return p.Name == name }
+		if !slices.ContainsFunc(c.programs, hasName) {
+			role := map[string]string{
+				node.ControlPlane: "a control plane",
+				node.Worker:       "a worker with a balancer",
+				node.Etcd:         "an etcd machine",
+			}[c.machine.Role]
+			c.fail("static pod %s: %s needs a container of this name; "+
+				"remove the patch that takes it away", name, role)
+		}
+	}
+}
+
+// readPod adds the containers of a static pod to the programs.
+func (c *inspection) readPod(f *node.File) {
+	pod := &corev1.Pod{}
+	if err := yaml.Unmarshal(f.Content, pod); err != nil {
+		c.fail("file %s: %w", f.Path, err)
+		return
+	}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		flags := commandFlags(slices.Concat(container.Command, container.Args))
+		c.programs = append(c.programs, &program{container, pod, flags})
+	}
+}
+
+// readKubelet reads the kubelet's configuration and its command line.
+func (c *inspection) readKubelet() {
 	c.kubelet = &kubelet{kubeletConfig: &kubeletConfig{}}
 	if f := c.files[plan.KubeletConfig]; f == nil {
-		c.fail("file %s: missing; the kubelet cannot start without its configuration", plan.KubeletConfig)
+		c.fail("file %s: missing; the kubelet cannot start without its configuration",
+			plan.KubeletConfig)
 	} else if conf, err := c.facts.kubeletConfig(f.Content); err != nil {
 		c.fail("file %s: %w", f.Path, err)
 	} else {
 		c.kubelet.kubeletConfig = conf
 	}
 	if f := c.files[plan.KubeletDropIn]; f == nil {
-		c.fail("file %s: missing; the kubelet cannot start without its command line", plan.KubeletDropIn)
+		c.fail("file %s: missing; the kubelet cannot start without its command line",
+			plan.KubeletDropIn)
 	} else {
 		c.kubelet.flags = commandFlags(splitWords(string(f.Content)))
 	}
-	for _, name := range c.components() {
-		if !slices.ContainsFunc(c.programs, func(p *program) bool { return p.Name == name }) {
-			role := map[string]string{node.ControlPlane: "a control plane", node.Worker: "a worker with a balancer", node.Etcd: "an etcd machine"}[c.machine.Role]
-			c.fail("static pod %s: %s needs a container of this name; remove the patch that takes it away", name, role)
-		}
-	}
 }
 
-// components are the programs that the machine runs as static pods.
+// components returns the names of kiln's programs that this machine runs as static pods.
 func (c *inspection) components() (names []string) {
 	p := c.cluster.Plan
-	for _, program := range []struct {
+	for _, component := range []struct {
 		name string
 		runs bool
 	}{
@@ -146,26 +179,15 @@ func (c *inspection) components() (names []string) {
 		{plan.KubeVIP, p.HasVIP(c.machine)},
 		{plan.HAProxy, p.Balanced(c.machine)},
 	} {
-		if program.runs {
-			names = append(names, program.name)
+		if component.runs {
+			names = append(names, component.name)
 		}
 	}
 	return names
 }
 
-func (c *inspection) readPod(f *node.File) {
-	pod := &corev1.Pod{}
-	if err := yaml.Unmarshal(f.Content, pod); err != nil {
-		c.fail("file %s: %w", f.Path, err)
-		return
-	}
-	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		c.programs = append(c.programs, &program{container, pod, commandFlags(slices.Concat(container.Command, container.Args))})
-	}
-}
-
-// component returns the named program of the control plane; nil if it is not on this machine, or if a patch starts it in
-// another way than by its name, so that its flags cannot be known.
+// component returns one of kiln's programs. It returns nil if the program is not on this machine,
+// or if a patch starts it with a different command, so that the meaning of its flags is unknown.
 func (c *inspection) component(name string) *program {
 	for _, p := range c.programs {
 		if p.isComponent() && p.Name == name {
@@ -175,7 +197,8 @@ func (c *inspection) component(name string) *program {
 	return nil
 }
 
-// requiredFile is p.file of a flag that p cannot do without.
+// requiredFile returns the file that a flag of p names, and adds an error if p has no such flag. p
+// may be nil.
 func (c *inspection) requiredFile(p *program, flag string) reference {
 	if p != nil && p.flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
@@ -183,12 +206,12 @@ func (c *inspection) requiredFile(p *program, flag string) reference {
 	return p.file(flag)
 }
 
-// file returns the file of the document at a path, through links; nil if there is none.
+// file returns the machine's file at a path, after following links, or nil.
 func (c *inspection) file(path string) *node.File { return c.files[c.resolve(path)] }
 
-// resolve follows the links of the document.
+// resolve returns where a path leads after following the document's links.
 func (c *inspection) resolve(p string) string {
-	for range len(c.links) {
+	for range len(c.links) { // more steps would mean a loop
 		target, isLink := c.links[p]
 		if !isLink {
 			break
@@ -201,19 +224,21 @@ func (c *inspection) resolve(p string) string {
 	return p
 }
 
-// hasPath says whether a path is there, as a file, link or directory, or as the parent of one.
+// hasPath reports whether the machine has a file, link or directory at a path. The parent of a file
+// counts as a directory.
 func (c *inspection) hasPath(p string) bool {
 	_, isDir := c.dirs[p]
 	_, isLink := c.links[p]
 	return isDir || isLink || c.files[p] != nil
 }
 
-// lacksContent says that a file's content is not known, for the cluster is rendered without the secrets.
+// lacksContent reports whether the content of f is unknown, because the cluster is rendered without
+// its secrets.
 func (c *inspection) lacksContent(f *node.File) bool {
 	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
 }
 
-// hookData returns a value of the hook's data.
+// hookData returns one value of the file that the hook reads, or "".
 func (c *inspection) hookData(key string) string {
 	f := c.files[plan.KilnDir+"/machine"]
 	if f == nil {
@@ -227,7 +252,8 @@ func (c *inspection) hookData(key string) string {
 	return ""
 }
 
-// hostNames returns the names that the machine gets, from the system and from the hook: its Node has the last.
+// hostNames returns the names that the machine is given: by /etc/hostname, if there is such a file,
+// and by the hook. The hook's name is the last, and the name of the Node.
 func (c *inspection) hostNames() []string {
 	var names []string
 	if f := c.files["/etc/hostname"]; f != nil {
