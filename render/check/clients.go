@@ -9,86 +9,100 @@ import (
 	"kiln/render/plan"
 )
 
-// checkClient: a kubeconfig leads to an API server that has a certificate for that name, of the CA that the kubeconfig
-// trusts, and that accepts the credential in it.
+// checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it
+// trusts that certificate's CA, and the API server accepts its credential.
 func (c *inspection) checkClient(k *kubeconfig) {
-	by := "file " + k.path + ": "
+	source := "file " + k.path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
-	c.requireAPIServer(by+"server", cluster.Server)
-	c.requireAuthority(reference{by + "certificate-authority", cluster.CA}, &c.cluster.Public.CA)
+	ca := &c.cluster.Public.CA
+	c.requireAPIServer(source+"server", cluster.Server)
+	c.requireAuthority(reference{source + "certificate-authority", cluster.CA}, ca)
 	if user.Token != "" {
 		id, secret, _ := strings.Cut(user.Token, ".")
 		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {
-			c.fail("file %s: the API server is not told of the token %s; remove the patch that takes its Secret away", k.path, id)
+			c.fail("file %s: the API server is not told of the token %s; "+
+				"remove the patch that takes its Secret away", k.path, id)
 		}
 		return
 	}
 	if user.Cert == "" {
-		return // it only leads to the API server
+		return // the kubeconfig only names the API server
 	}
-	cert := reference{by + "client-certificate", user.Cert}
-	c.requirePair(cert, reference{by + "client-key", user.Key})
+	cert := reference{source + "client-certificate", user.Cert}
+	c.requirePair(cert, reference{source + "client-key", user.Key})
 	if api := c.component(plan.APIServer); api != nil {
 		c.requireVerifies(cert, api.file("client-ca-file"), asClient)
-	} else if err := c.verify(user.Cert, c.cluster.Public.CA.Certificate, asClient); err != nil {
+	} else if err := c.verify(user.Cert, ca.Certificate, asClient); err != nil {
 		c.fail("%s: %s: the API servers do not accept it: %w", cert.source, cert.path, err)
 	}
 }
 
-// checkIdentities: clients have the names to which the API server's own rules give their rights.
+// checkIdentities checks that clients have the names for which the API server has rules of its own.
 func (c *inspection) checkIdentities() {
 	if c.machine.Joins() && !c.machine.Token {
+		kubeletConf := reference{
+			"kubelet.service: --kubeconfig", lastValue(c.kubelet.flags["kubeconfig"]),
+		}
 		for _, name := range c.hostNames() {
-			c.requireIdentity(reference{"kubelet.service: --kubeconfig", lastValue(c.kubelet.flags["kubeconfig"])}, "system:node:"+name, "system:nodes")
+			c.requireIdentity(kubeletConf, "system:node:"+name, "system:nodes")
 		}
 	}
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
-		for _, flag := range []string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"} {
+		for _, flag := range []string{
+			"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig",
+		} {
 			c.requireIdentity(c.component(name).file(flag), "system:"+name, "")
 		}
 	}
 	if c.machine.ControlPlane() {
-		c.requireIdentity(reference{"the hook's kubeconfig", plan.AdminConf}, "kiln:install", "system:masters")
+		hookConf := reference{"the hook's kubeconfig", plan.AdminConf}
+		c.requireIdentity(hookConf, "kiln:install", "system:masters")
 	}
 }
 
-// requireIdentity holds the client certificate of a kubeconfig to a name and, unless that is empty, a group.
+// requireIdentity adds an error unless the client certificate of a kubeconfig has the name and the
+// group. An empty group is not checked. It passes if the machine has no such kubeconfig.
 func (c *inspection) requireIdentity(conf reference, name, group string) {
 	k := c.kubeconfigs[conf.path]
 	if k == nil {
 		return
 	}
-	cert := c.certificate(k.Users[0].User.Cert)
+	certPath := k.Users[0].User.Cert
+	cert := c.certificate(certPath)
 	if cert == nil {
 		c.fail("%s: %s has no client certificate, want one for %s", conf.source, conf.path, name)
 		return
 	}
-	if cert.Subject.CommonName != name || group != "" && !slices.Contains(cert.Subject.Organization, group) {
-		c.fail("%s: %s is for %s, want the name %s%s; name the kubeconfig of %s", conf.source, k.Users[0].User.Cert, cert.Subject, name, ofGroup(group), name)
+	subject := cert.Subject
+	if subject.CommonName == name && (group == "" || slices.Contains(subject.Organization, group)) {
+		return
 	}
+	inGroup := ""
+	if group != "" {
+		inGroup = " in the group " + group
+	}
+	c.fail("%s: %s is for %s, want the name %s%s; name the kubeconfig of %s",
+		conf.source, certPath, subject, name, inGroup, name)
 }
 
-func ofGroup(group string) string {
-	if group == "" {
-		return ""
-	}
-	return " in the group " + group
-}
-
-// requireAPIServer: the API server on this machine has a certificate for the host of a URL; on a worker, all API servers do.
-func (c *inspection) requireAPIServer(by, server string) {
+// requireAPIServer adds an error unless the API server on this machine has a certificate for the
+// host of a URL. On a machine without an API server, all API servers must have one.
+func (c *inspection) requireAPIServer(source, server string) {
 	host, err := hostName(server)
 	if err != nil {
-		c.fail("%s: %w", by, err)
+		c.fail("%s: %w", source, err)
 		return
 	}
 	servers := c.facts.servers["apiserver"]
-	if own := c.certificate(c.component(plan.APIServer).file("tls-cert-file").path); own != nil {
-		servers = map[string]*x509.Certificate{c.machine.Name: own}
+	api := c.component(plan.APIServer)
+	if cert := c.certificate(api.file("tls-cert-file").path); cert != nil {
+		servers = map[string]*x509.Certificate{c.machine.Name: cert}
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if servers[name].VerifyHostname(host) != nil {
-			c.fail("%s: %s: the API server on %s has no certificate for %s; name the endpoint, or add it to controlPlane.apiServer.certSANs", by, server, name, host)
+			c.fail("%s: %s: the API server on %s has no certificate for %s; "+
+				"name the endpoint, or add it to controlPlane.apiServer.certSANs",
+				source, server, name, host)
 			return
 		}
 	}

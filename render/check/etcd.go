@@ -8,57 +8,69 @@ import (
 	"kiln/render/plan"
 )
 
-// checkEtcdTrust: the API server and the members that it uses know each other. Of an external cluster nothing is known.
+// checkEtcdTrust checks that the API server and the etcd members that it uses accept each other. It
+// passes if etcd is external, because then the plan has no members.
 func (c *inspection) checkEtcdTrust() {
-	p := c.cluster.Plan
-	if len(p.EtcdMembers) == 0 {
+	if len(c.cluster.Plan.EtcdMembers) == 0 {
 		return
 	}
-	api, etcd := c.component(plan.APIServer), c.component(plan.Etcd)
+	api := c.component(plan.APIServer)
 	ca, client := c.requiredFile(api, "etcd-cafile"), c.requiredFile(api, "etcd-certfile")
 	c.requirePair(client, c.requiredFile(api, "etcd-keyfile"))
-	servers := splitList(api.flag("etcd-servers"))
 	if c.machine.EtcdMember {
-		server := c.requiredFile(etcd, "cert-file")
-		c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
-		c.requireVerifies(server, ca, asServer)
-		for _, u := range servers {
-			c.requireCertificateFor(server, api.String()+": --etcd-servers", u)
-		}
-		return
+		c.checkLocalMember(api, ca, client)
+	} else {
+		c.checkRemoteMembers(api, ca, client)
 	}
-	c.requireAuthority(ca, &c.cluster.Public.EtcdCA)
-	if err := c.verify(client.path, c.cluster.Public.EtcdCA.Certificate, asClient); api != nil && err != nil {
+}
+
+// checkLocalMember checks an API server against the etcd member on the same machine.
+func (c *inspection) checkLocalMember(api *program, ca, client reference) {
+	etcd := c.component(plan.Etcd)
+	server := c.requiredFile(etcd, "cert-file")
+	c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
+	c.requireVerifies(server, ca, asServer)
+	for _, u := range splitList(api.flag("etcd-servers")) {
+		c.requireCertificateFor(api.String()+": --etcd-servers", u, server)
+	}
+}
+
+// checkRemoteMembers checks an API server against the etcd members on other machines.
+func (c *inspection) checkRemoteMembers(api *program, ca, client reference) {
+	p, etcdCA := c.cluster.Plan, &c.cluster.Public.EtcdCA
+	c.requireAuthority(ca, etcdCA)
+	if err := c.verify(client.path, etcdCA.Certificate, asClient); api != nil && err != nil {
 		c.fail("%s: %s: the members of etcd do not accept it: %w", client.source, client.path, err)
 	}
 	var want []string
 	for _, i := range p.EtcdMembers {
 		m := &p.Machines[i]
 		want = append(want, m.EtcdClientURL())
-		c.requireMembers("static pod kube-apiserver: --etcd-servers", []string{m.Name + "=" + m.EtcdClientURL()}, "etcd-server")
+		c.requireMember("static pod kube-apiserver: --etcd-servers",
+			m.Name+"="+m.EtcdClientURL(), "etcd-server")
 	}
+	servers := splitList(api.flag("etcd-servers"))
 	if api != nil && !slices.Equal(servers, want) {
-		c.fail("%s: --etcd-servers is %q, want the members %q; leave the flag out", api, servers, want)
+		c.fail("%s: --etcd-servers is %q, want the members %q; leave the flag out",
+			api, servers, want)
 	}
 }
 
-// checkMemberTrust: the member and its peers know each other.
+// checkMemberTrust checks that the etcd member on this machine, its peers and its clients accept
+// each other, and that the hook dials the members where they listen.
 func (c *inspection) checkMemberTrust() {
 	etcd := c.component(plan.Etcd)
-	server, peer := c.requiredFile(etcd, "cert-file"), c.requiredFile(etcd, "peer-cert-file")
-	trusted, peers := c.requiredFile(etcd, "trusted-ca-file"), c.requiredFile(etcd, "peer-trusted-ca-file")
-	for _, show := range []struct {
-		cert, ca reference
-		usage    x509.ExtKeyUsage
-	}{
-		{server, trusted, asClient}, // etcd dials itself with it, and the hook the others
-		{peer, peers, asServer},
-		{peer, peers, asClient},
-	} {
-		c.requireVerifies(show.cert, show.ca, show.usage)
+	server := c.requiredFile(etcd, "cert-file")
+	serverCA := c.requiredFile(etcd, "trusted-ca-file")
+	peer := c.requiredFile(etcd, "peer-cert-file")
+	peerCA := c.requiredFile(etcd, "peer-trusted-ca-file")
+	// etcd also dials itself with its serving certificate, and the hook dials the other members.
+	c.requireVerifies(server, serverCA, asClient)
+	for _, usage := range []x509.ExtKeyUsage{asServer, asClient} {
+		c.requireVerifies(peer, peerCA, usage)
 	}
-	c.requireAuthority(trusted, &c.cluster.Public.EtcdCA)
-	c.requireAuthority(peers, &c.cluster.Public.EtcdCA)
+	c.requireAuthority(serverCA, &c.cluster.Public.EtcdCA)
+	c.requireAuthority(peerCA, &c.cluster.Public.EtcdCA)
 	c.requirePair(server, c.requiredFile(etcd, "key-file"))
 	c.requirePair(peer, c.requiredFile(etcd, "peer-key-file"))
 
@@ -67,31 +79,37 @@ func (c *inspection) checkMemberTrust() {
 		cert reference
 	}{{"advertise-client-urls", server}, {"initial-advertise-peer-urls", peer}} {
 		for _, u := range splitList(etcd.flag(flag.name)) {
-			c.requireCertificateFor(flag.cert, etcd.String()+": --"+flag.name, u)
+			c.requireCertificateFor(etcd.String()+": --"+flag.name, u, flag.cert)
 		}
 	}
-	c.requireMembers("static pod etcd: --initial-cluster", splitList(etcd.flag("initial-cluster")), "etcd-peer")
-	// The hook knows two URLs of each: where it answers members, and where clients.
-	for _, peer := range strings.Fields(c.hookData("etcd_peers")) {
-		name, urls, _ := strings.Cut(peer, "=")
-		peerURL, clientURL, _ := strings.Cut(urls, ",")
-		by := "file " + plan.KilnDir + "/machine: etcd_peers"
-		c.requireMembers(by, []string{name + "=" + peerURL}, "etcd-peer")
-		c.requireMembers(by, []string{name + "=" + clientURL}, "etcd-server")
+	for _, member := range splitList(etcd.flag("initial-cluster")) {
+		c.requireMember("static pod etcd: --initial-cluster", member, "etcd-peer")
 	}
-	if etcd != nil && c.hookData("etcd_url") != etcd.flag("initial-advertise-peer-urls") {
-		c.fail("file %s/machine: etcd_url is %s, but static pod etcd: --initial-advertise-peer-urls is %s: the hook would not find this member among the others; leave the flag out",
-			plan.KilnDir, c.hookData("etcd_url"), etcd.flag("initial-advertise-peer-urls"))
+	// The hook knows two URLs of each member: one for its peers and one for its clients.
+	const source = "file " + plan.KilnDir + "/machine: etcd_peers"
+	for _, member := range strings.Fields(c.hookData("etcd_peers")) {
+		name, urls, _ := strings.Cut(member, "=")
+		peerURL, clientURL, _ := strings.Cut(urls, ",")
+		c.requireMember(source, name+"="+peerURL, "etcd-peer")
+		c.requireMember(source, name+"="+clientURL, "etcd-server")
+	}
+	known, advertised := c.hookData("etcd_url"), etcd.flag("initial-advertise-peer-urls")
+	if etcd != nil && known != advertised {
+		c.fail("file %s/machine: etcd_url is %s, "+
+			"but static pod etcd: --initial-advertise-peer-urls is %s: "+
+			"the hook would not find this member among the others; leave the flag out",
+			plan.KilnDir, known, advertised)
 	}
 }
 
-// requireMembers holds a list of etcd members, each with its URL, to the names in their certificates.
-func (c *inspection) requireMembers(by string, members []string, base string) {
-	for _, member := range members {
-		name, u, _ := strings.Cut(member, "=")
-		host, err := hostName(u)
-		if cert := c.facts.servers[base][name]; err != nil || cert == nil || cert.VerifyHostname(host) != nil {
-			c.fail("%s: %s: no machine has a certificate of etcd's for this name and address; correct the node's addresses", by, member)
-		}
+// requireMember adds an error unless the certificate of an etcd member is valid for its URL. member
+// is name=URL, and base is the certificate's base name.
+func (c *inspection) requireMember(source, member, base string) {
+	name, u, _ := strings.Cut(member, "=")
+	host, err := hostName(u)
+	cert := c.facts.servers[base][name]
+	if err != nil || cert == nil || cert.VerifyHostname(host) != nil {
+		c.fail("%s: %s: no machine has a certificate of etcd's for this name and address; "+
+			"correct the node's addresses", source, member)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"kiln/render/plan"
 )
 
-// checkTrust: every certificate verifies where it is shown, belongs to its key and has the names by which it is reached;
-// every client is who its server takes it for.
+// checkTrust checks both sides of each connection: a certificate verifies where it is shown,
+// belongs to its key and is valid for the names that clients dial; a client has the name that its
+// server expects.
 func (c *inspection) checkTrust() {
 	c.checkCertificates()
 	if c.machine.Joins() {
@@ -37,30 +38,17 @@ func (c *inspection) checkTrust() {
 	}
 }
 
-// checkStandaloneKubelet: the kubelet of an etcd machine looks for no API server, and opens no port but that of its health: nobody could be
-// asked what a client may do there.
-func (c *inspection) checkStandaloneKubelet() {
-	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
-		if value := lastValue(c.kubelet.flags[flag]); value != "" {
-			c.fail("kubelet.service: --%s is %s, and an etcd machine is no Node; remove it", flag, value)
-		}
-	}
-	if value := lastValue(c.kubelet.flags["enable-server"]); value != "" && value != "false" {
-		c.fail("kubelet.service: --enable-server is %s: a kubelet without an API server allows everything to everybody; set it to false on etcd machines (controlPlane.etcd.machines.kubeletExtraArgs), or remove it", value)
-	}
-	if on := c.kubelet.EnableServer; on == nil || *on || c.kubelet.ReadOnlyPort != 0 {
-		c.fail("file %s: want enableServer: false and readOnlyPort: 0: a kubelet without an API server allows everything to everybody; remove the patch that changes it", plan.KubeletConfig)
-	}
-}
-
-// checkKubeletTrust: the kubelet knows the API server's client by its CA, and its own certificate is for the addresses that
-// the API server dials. A kubelet that joins with a token makes its own.
+// checkKubeletTrust checks that the kubelet recognises the API server's client by its CA, and that
+// the kubelet's certificate is valid for the addresses that the API server dials. A kubelet that
+// joins with a token creates its own certificate.
 func (c *inspection) checkKubeletTrust() {
 	k := c.kubelet
-	ca, cert, key := k.clientCA(), k.file("tlsCertFile", k.TLSCertFile), k.file("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
+	ca := k.clientCA()
+	cert := k.file("tlsCertFile", k.TLSCertFile)
+	key := k.file("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
 	needed := []reference{ca, cert, key}
 	if c.machine.Token {
-		needed = needed[:1]
+		needed = []reference{ca}
 	}
 	for _, file := range needed {
 		if file.path == "" {
@@ -73,23 +61,49 @@ func (c *inspection) checkKubeletTrust() {
 	}
 	c.requirePair(cert, key)
 	for address := range strings.SplitSeq(lastValue(k.flags["node-ip"]), ",") {
-		c.requireCertificateFor(cert, "kubelet.service: --node-ip", address)
+		c.requireCertificateFor("kubelet.service: --node-ip", address, cert)
 	}
 }
 
-// checkAPIServerTrust: the API server's clients, its own clients and those that it speaks for.
+// checkStandaloneKubelet checks the kubelet of an etcd machine. It must not look for an API server,
+// and must open no port but that of its health: without an API server it cannot ask what a client
+// may do.
+func (c *inspection) checkStandaloneKubelet() {
+	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
+		if value := lastValue(c.kubelet.flags[flag]); value != "" {
+			c.fail("kubelet.service: --%s is %s, and an etcd machine is no Node; remove it",
+				flag, value)
+		}
+	}
+	if value := lastValue(c.kubelet.flags["enable-server"]); value != "" && value != "false" {
+		c.fail("kubelet.service: --enable-server is %s: "+
+			"a kubelet without an API server allows everything to everybody; "+
+			"set it to false on etcd machines (controlPlane.etcd.machines.kubeletExtraArgs), "+
+			"or remove it", value)
+	}
+	if on := c.kubelet.EnableServer; on == nil || *on || c.kubelet.ReadOnlyPort != 0 {
+		c.fail("file %s: want enableServer: false and readOnlyPort: 0: "+
+			"a kubelet without an API server allows everything to everybody; "+
+			"remove the patch that changes it", plan.KubeletConfig)
+	}
+}
+
+// checkAPIServerTrust checks the certificates of the API server's clients, those that it shows as a
+// client itself, and the names by which it is dialled.
 func (c *inspection) checkAPIServerTrust() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
-	ca := &c.cluster.Public.CA
-	for _, flag := range []reference{
-		c.requiredFile(api, "client-ca-file"), api.file("kubelet-certificate-authority"),
-		c.requiredFile(manager, "client-ca-file"), manager.file("cluster-signing-cert-file"), c.requiredFile(manager, "root-ca-file"),
+	for _, file := range []reference{
+		c.requiredFile(api, "client-ca-file"),
+		api.file("kubelet-certificate-authority"),
+		c.requiredFile(manager, "client-ca-file"),
+		manager.file("cluster-signing-cert-file"),
+		c.requiredFile(manager, "root-ca-file"),
 	} {
-		c.requireAuthority(flag, ca)
+		c.requireAuthority(file, &c.cluster.Public.CA)
 	}
 	frontProxy := c.requiredFile(api, "proxy-client-cert-file")
 	kubeletClient := c.requiredFile(api, "kubelet-client-certificate")
-	for _, show := range []struct {
+	for _, shown := range []struct {
 		cert, ca reference
 		usage    x509.ExtKeyUsage
 	}{
@@ -98,21 +112,51 @@ func (c *inspection) checkAPIServerTrust() {
 		{frontProxy, c.requiredFile(api, "requestheader-client-ca-file"), asClient},
 		{frontProxy, c.requiredFile(manager, "requestheader-client-ca-file"), asClient},
 	} {
-		c.requireVerifies(show.cert, show.ca, show.usage)
+		c.requireVerifies(shown.cert, shown.ca, shown.usage)
 	}
 	c.requirePair(api.file("tls-cert-file"), c.requiredFile(api, "tls-private-key-file"))
 	c.requirePair(kubeletClient, c.requiredFile(api, "kubelet-client-key"))
 	c.requirePair(frontProxy, c.requiredFile(api, "proxy-client-key-file"))
-	c.requirePair(manager.file("cluster-signing-cert-file"), manager.file("cluster-signing-key-file"))
+	c.requirePair(manager.file("cluster-signing-cert-file"),
+		manager.file("cluster-signing-key-file"))
 
-	if cert, allowed := c.certificate(frontProxy.path), api.flag("requestheader-allowed-names"); cert != nil && allowed != "" && !slices.Contains(strings.Split(allowed, ","), cert.Subject.CommonName) {
-		c.fail("%s: --requestheader-allowed-names: want %q, the name in %s, got %q", api, cert.Subject.CommonName, frontProxy.path, allowed)
+	c.checkFrontProxy(api, frontProxy)
+	c.checkKubeletClient(kubeletClient)
+	c.checkAPIServerNames()
+}
+
+// checkFrontProxy checks that the API server accepts the name of its own front proxy client.
+// Without the flag it accepts any name.
+func (c *inspection) checkFrontProxy(api *program, client reference) {
+	cert, allowed := c.certificate(client.path), api.flag("requestheader-allowed-names")
+	if cert == nil || allowed == "" {
+		return
 	}
+	if name := cert.Subject.CommonName; !slices.Contains(strings.Split(allowed, ","), name) {
+		c.fail("%s: --requestheader-allowed-names: want %q, the name in %s, got %q",
+			api, name, client.path, allowed)
+	}
+}
+
+// checkKubeletClient checks that the API server's client for kubelets has the rights that kubelets
+// ask for.
+func (c *inspection) checkKubeletClient(client reference) {
 	const role = "system:kubelet-api-admin"
-	if cert := c.certificate(kubeletClient.path); cert != nil && !slices.Contains(c.facts.rolesOf[rbacv1.Subject{Kind: rbacv1.UserKind, Name: cert.Subject.CommonName}], role) {
-		c.fail("%s: no ClusterRoleBinding gives %s the ClusterRole %s, so that logs, exec and metrics are forbidden; remove the patch that takes it away", kubeletClient.source, cert.Subject.CommonName, role)
+	cert := c.certificate(client.path)
+	if cert == nil {
+		return
 	}
+	user := rbacv1.Subject{Kind: rbacv1.UserKind, Name: cert.Subject.CommonName}
+	if !slices.Contains(c.facts.rolesOf[user], role) {
+		c.fail("%s: no ClusterRoleBinding gives %s the ClusterRole %s, "+
+			"so that logs, exec and metrics are forbidden; remove the patch that takes it away",
+			client.source, user.Name, role)
+	}
+}
 
+// checkAPIServerNames checks that the API server's certificate is valid for every name by which
+// operators and pods dial it.
+func (c *inspection) checkAPIServerNames() {
 	p := c.cluster.Plan
 	c.requireAPIServer(plan.AdminFile, p.EndpointURL())
 	c.requireAPIServer("pods", "https://kubernetes.default.svc")
@@ -124,7 +168,8 @@ func (c *inspection) checkAPIServerTrust() {
 	}
 }
 
-// checkServiceAccounts: the API server accepts the tokens that it signs itself, and those of the controller-manager.
+// checkServiceAccounts checks that the API server accepts the service account tokens that it signs
+// itself, and those of the controller-manager.
 func (c *inspection) checkServiceAccounts() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	var accepted [][]byte
@@ -132,14 +177,24 @@ func (c *inspection) checkServiceAccounts() {
 		for _, value := range api.flags["service-account-key-file"] {
 			key := c.publicKey(api.locate(value).path)
 			if key == nil {
-				return // a file that only the user knows, or one that references finds missing
+				return // only the user knows this file, or checkReferences finds it missing
 			}
 			accepted = append(accepted, key)
 		}
 	}
-	for _, signer := range []reference{c.requiredFile(api, "service-account-signing-key-file"), c.requiredFile(manager, "service-account-private-key-file")} {
-		if key := c.publicKey(signer.path); key != nil && api != nil && !slices.ContainsFunc(accepted, func(k []byte) bool { return bytes.Equal(k, key) }) {
-			c.fail("%s: kube-apiserver's --service-account-key-file has not the public key of %s, so that its tokens are refused; name %s", signer.source, signer.path, plan.ServicePub)
+	for _, signer := range []reference{
+		c.requiredFile(api, "service-account-signing-key-file"),
+		c.requiredFile(manager, "service-account-private-key-file"),
+	} {
+		key := c.publicKey(signer.path)
+		if key == nil || api == nil {
+			continue
+		}
+		isKey := func(k []byte) bool { return bytes.Equal(k, key) }
+		if !slices.ContainsFunc(accepted, isKey) {
+			c.fail("%s: kube-apiserver's --service-account-key-file has not the public key of %s, "+
+				"so that its tokens are refused; name %s",
+				signer.source, signer.path, plan.ServicePub)
 		}
 	}
 }
