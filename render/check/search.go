@@ -13,41 +13,50 @@ import (
 	"kiln/render/plan"
 )
 
-// finding is what a content holds, whoever's it is.
-type finding struct {
-	credential string   // in words for messages; empty if there is none
-	bundle     string   // likewise, if it is the bundle of this cluster
-	secrets    []string // of this cluster, by their names without generations
-}
-
-// noFinding is what most contents hold.
-var noFinding = &finding{}
-
-// searcher finds the secrets of one cluster in the contents of files. It may be used from several
-// goroutines.
+// searcher finds credentials and the secrets of one cluster in the contents of files. Its methods
+// may be called from several goroutines.
 type searcher struct {
 	cluster string         // the cluster's name
-	stored  []storedSecret // the secrets of the bundle that files are searched for
-	// tokenOf holds the machines and pools by the secret half of their bootstrap token.
+	stored  []storedSecret // empty without a bundle
+	// tokenOf holds the names of bootstrap tokens, by their secret halves.
 	tokenOf map[string]string
-	// searched are the names of both: a file that is marked with one has to hold it.
+	// names holds the base names of all secrets that are searched for. A file that is marked with
+	// one of them must hold it.
 	names map[string]bool
-	// examined are what were found in contents, by their SHA-256.
-	cache  sync.Map
-	cached atomic.Int64 // how many of examined
+
+	cache  sync.Map     // *finding by the SHA-256 of a content
+	cached atomic.Int64 // the number of entries in cache
 }
 
-// newSearcher takes the secrets that Check looks for in files. Without a bundle there are none.
+// storedSecret is a secret of the bundle, or the operator's key.
+type storedSecret struct {
+	name   string
+	secret pki.Secret
+}
+
+// finding is what a content holds, whether it is allowed there or not.
+type finding struct {
+	credential string   // a description for messages; empty if there is none
+	bundle     string   // the same for the bundle of this cluster
+	secrets    []string // the secrets of this cluster, by their names without generations
+}
+
+// noFinding is shared by all contents that hold nothing.
+var noFinding = &finding{}
+
+// newSearcher returns a searcher for the secrets of a bundle, which may be nil.
 func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 	s := &searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
 	if b == nil {
 		return s
 	}
 	s.stored = []storedSecret{
-		{"ca", b.CAKey.Private()}, {"etcd-ca", b.EtcdCAKey.Private()},
+		{"ca", b.CAKey.Private()},
+		{"etcd-ca", b.EtcdCAKey.Private()},
 		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
 		{"service-account", b.ServiceAccountKey.Private()},
-		{"encryption", b.EncryptionKey}, {"leaf-seed", b.LeafSeed},
+		{"encryption", b.EncryptionKey},
+		{"leaf-seed", b.LeafSeed},
 		{"admin", b.LeafKey("admin").Private()},
 	}
 	for _, stored := range s.stored {
@@ -62,79 +71,75 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 	return s
 }
 
-// examine looks for credentials in a content, and for the secrets of this cluster. Many machines
-// have the same files, so what it found is kept. The files of the first machines are enough: what
-// is not among them is each machine's own.
+// examine returns the credentials in a content and the secrets of this cluster.
+//
+// Many machines have the same files, so results are cached. The cache is filled by the first
+// machines and then stays as it is: the contents that come later are mostly those of one machine
+// alone.
 func (s *searcher) examine(content []byte) *finding {
-	const most = 10_000
+	const limit = 10_000
 	key := sha256.Sum256(content)
 	if known, ok := s.cache.Load(key); ok {
 		return known.(*finding)
 	}
-	h := s.search(content, true)
-	if s.cached.Add(1) <= most {
-		s.cache.Store(key, h)
+	found := s.search(content, true)
+	if s.cached.Add(1) <= limit {
+		s.cache.Store(key, found)
 	}
-	return h
+	return found
 }
 
-// search is examine without memory. Without credentials it looks for the secrets of this cluster
-// alone.
+// search does what examine does, without the cache. If credentials is false, it only looks for the
+// secrets of this cluster.
 func (s *searcher) search(content []byte, credentials bool) *finding {
-	h := noFinding
-	note := func() *finding {
-		if h == noFinding {
-			h = &finding{}
+	found := &finding{}
+	add := func(name string) {
+		if !slices.Contains(found.secrets, name) {
+			found.secrets = append(found.secrets, name)
 		}
-		return h
 	}
 	for layer := range credential.Layers(content) {
-		var found credential.Found
-		ok := false
 		if credentials {
-			found, ok = layer.Credential()
-		}
-		if ok && h.credential == "" {
-			note().credential = found.String()
-		}
-		if ok && found.Bundle == s.cluster {
-			note().bundle = found.String()
+			c, ok := layer.Credential()
+			if ok && found.credential == "" {
+				found.credential = c.String()
+			}
+			if ok && c.Bundle == s.cluster {
+				found.bundle = c.String()
+			}
 		}
 		for _, stored := range s.stored {
-			if bytes.Contains(layer.Content, stored.secret) && !slices.Contains(h.secrets, stored.name) {
-				note().secrets = append(h.secrets, stored.name)
+			if bytes.Contains(layer.Content, stored.secret) {
+				add(stored.name)
 			}
 		}
 		if len(s.tokenOf) == 0 {
 			continue
 		}
-		for run := range tokenCandidates(layer.Content, tokenSecretLen) {
-			if name, known := s.tokenOf[string(run)]; known && !slices.Contains(h.secrets, name) {
-				note().secrets = append(h.secrets, name)
+		for candidate := range tokenCandidates(layer.Content) {
+			if name, known := s.tokenOf[string(candidate)]; known {
+				add(name)
 			}
 		}
 	}
-	return h
+	if found.credential == "" && found.bundle == "" && len(found.secrets) == 0 {
+		return noFinding
+	}
+	return found
 }
 
-// storedSecret is a secret that is stored in the bundle, or the operator's.
-type storedSecret struct {
-	name   string
-	secret pki.Secret
-}
-
-// tokenSecretLen is how long the secret half of a bootstrap token is.
-const tokenSecretLen = 16
-
-// tokenCandidates returns every run of exactly n letters in lower case and digits.
-func tokenCandidates(text []byte, n int) iter.Seq[[]byte] {
+// tokenCandidates returns every string in a content that has the form of the secret half of a
+// bootstrap token: exactly 16 lower-case letters and digits.
+func tokenCandidates(content []byte) iter.Seq[[]byte] {
+	const length = 16
+	isPart := func(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }
 	return func(yield func([]byte) bool) {
 		begin := 0
-		for i := 0; i <= len(text); i++ {
-			if i < len(text) && (text[i] >= 'a' && text[i] <= 'z' || text[i] >= '0' && text[i] <= '9') {
+		for i := 0; i <= len(content); i++ {
+			if i < len(content) && isPart(content[i]) {
 				continue
 			}
-			if i-begin == n && !yield(text[begin:i]) {
+			if i-begin == length && !yield(content[begin:i]) {
 				return
 			}
 			begin = i + 1

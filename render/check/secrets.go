@@ -11,16 +11,17 @@ import (
 	"kiln/render/secret"
 )
 
-// checkSecrets: a machine holds the secrets that the table gives it, each in its own file that others may not read, and no other.
+// checkSecrets checks that a machine holds exactly the secrets that the table gives it, each in its
+// own file, and that others may not read that file.
 func (c *inspection) checkSecrets() {
 	c.checkMarks(secret.Kinds)
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
-		others := uint32(0o077)
+		forbidden := uint32(0o077)
 		if secret.Base(f.Secret) == "file" {
-			others = 0o004 // the user may give it to a group
+			forbidden = 0o004 // the user may give it to a group
 		}
-		if f.Secret != "" && f.Mode&others != 0 {
+		if f.Secret != "" && f.Mode&forbidden != 0 {
 			c.fail("file %s: a secret that others may read (mode %04o)", f.Path, f.Mode)
 		}
 		c.checkContent(f)
@@ -29,20 +30,23 @@ func (c *inspection) checkSecrets() {
 	c.checkLeafKeys()
 }
 
-// checkMarks compares the marks of the machine's files with the table.
+// checkMarks compares the marks of the machine's files with a table of secrets.
 func (c *inspection) checkMarks(kinds []secret.Kind) {
-	type due struct {
+	type holding struct {
 		secret.Holding
 		user string
 	}
-	secrets := &secret.Cluster{
-		Plan: c.cluster.Plan, Public: c.cluster.Public, Objects: c.cluster.Objects, Joining: c.cluster.Joining,
+	cluster := &secret.Cluster{
+		Plan:    c.cluster.Plan,
+		Public:  c.cluster.Public,
+		Objects: c.cluster.Objects,
+		Joining: c.cluster.Joining,
 	}
-	var all []due
+	var expected []holding
 	missing := map[secret.Holding]int{}
 	for i := range kinds {
-		for _, h := range kinds[i].Holdings(secrets, c.machine) {
-			all = append(all, due{h, kinds[i].User})
+		for _, h := range kinds[i].Holdings(cluster, c.machine) {
+			expected = append(expected, holding{h, kinds[i].User})
 			missing[h]++
 		}
 	}
@@ -50,79 +54,122 @@ func (c *inspection) checkMarks(kinds []secret.Kind) {
 		if f.Secret == "" {
 			continue
 		}
-		own := secret.Holding{Mark: f.Secret, Path: f.Path}
+		atPath := secret.Holding{Mark: f.Secret, Path: f.Path}
 		inFolder := secret.Holding{Mark: f.Secret, Path: path.Dir(f.Path) + "/"}
 		switch {
-		case missing[own] > 0:
-			missing[own]--
+		case missing[atPath] > 0:
+			missing[atPath]--
 		case missing[inFolder] > 0:
 			missing[inFolder]--
 		default:
-			c.fail("file %s: must not hold the secret %s: %s; remove it", f.Path, f.Secret, describeHolders(kinds, f.Secret))
+			c.fail("file %s: must not hold the secret %s: %s; remove it",
+				f.Path, f.Secret, describeHolders(kinds, f.Secret))
 		}
 	}
-	for _, d := range all {
-		if missing[d.Holding] > 0 {
-			missing[d.Holding]--
-			c.fail("secret %s: missing from %s; it is there for %s", d.Mark, d.Path, d.user)
+	for _, h := range expected {
+		if missing[h.Holding] > 0 {
+			missing[h.Holding]--
+			c.fail("secret %s: missing from %s; it is there for %s", h.Mark, h.Path, h.user)
 		}
 	}
 }
 
-// describeHolders says for whom a secret is, and where it lies there.
-func describeHolders(kinds []secret.Kind, mark string) string {
-	var out []string
-	for i := range kinds {
-		if secret.Base(kinds[i].Name) == secret.Base(mark) {
-			out = append(out, "it is for "+kinds[i].Place())
-		}
-	}
-	if len(out) == 0 {
-		return "the table of secrets does not have it"
-	}
-	return strings.Join(out, ", ")
-}
-
-// checkContent: what a file holds is what its mark says. No credential stands in a file that is not
-// marked as a secret, and no secret of the bundle in any but its own, be the file one of the
-// user's.
+// checkContent checks that a file holds the secret that its mark names, and no other. A file
+// without a mark must hold no credential. No file, not even one of the user's, may hold a secret of
+// the bundle that its mark does not name.
 func (c *inspection) checkContent(f *node.File) {
-	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // each has a first and a last line
-	own := secret.Base(f.Secret)
-	users := own == "file" || own == "object"
-	var held *finding
-	if f.Secret == "" || users {
-		held = c.facts.searcher.examine(f.Content)
+	base := secret.Base(f.Secret)
+	isUsers := base == "file" || base == "object"
+	var found *finding
+	if f.Secret == "" || isUsers {
+		found = c.facts.searcher.examine(f.Content)
 	} else {
-		held = c.facts.searcher.search(f.Content, false) // kiln's own: it may be a credential
+		found = c.facts.searcher.search(f.Content, false) // kiln's own secret may be a credential
 	}
+	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // a first and a last line
 	switch {
-	case held.bundle != "":
-		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; take it out",
-			f.Path, c.origin(f), held.bundle)
+	case found.bundle != "":
+		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; "+
+			"take it out",
+			f.Path, c.origin(f), found.bundle)
 		return
-	case f.Secret == "" && held.credential != "":
+	case f.Secret == "" && found.credential != "":
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
-			f.Path, c.origin(f), held.credential, advice(f))
-	case keys > 1 && own != "" && !users:
+			f.Path, c.origin(f), found.credential, advice(f))
+	case keys > 1 && base != "" && !isUsers:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
-	found := false
-	for _, name := range held.secrets {
-		if own == name || f.Secret == c.cluster.Public.Mark(name) {
-			found = true
+	holdsOwn := false
+	for _, name := range found.secrets {
+		if base == name || f.Secret == c.cluster.Public.Mark(name) {
+			holdsOwn = true
 			continue
 		}
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
 			f.Path, c.origin(f), name, describeHolders(secret.Kinds, name))
 	}
-	if !found && c.facts.searcher.names[own] {
+	if !holdsOwn && c.facts.searcher.names[base] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }
 
-// advice says what to do about a credential in a file that is not marked as a secret.
+// checkSettings checks that the settings that only Ignition or cloud-init can express hold no
+// secret. The review twin shows them.
+func (c *inspection) checkSettings() {
+	for _, setting := range []struct {
+		name  string
+		value []byte
+	}{
+		{"butane", c.node.Extra},
+		{"cloudConfig", c.node.CloudConfig},
+		{"networkConfig", c.node.NetworkConfig},
+	} {
+		found := c.facts.searcher.examine(setting.value)
+		description := cmp.Or(found.bundle, found.credential)
+		if description == "" && len(found.secrets) > 0 {
+			description = "the secret " + found.secrets[0]
+		}
+		if description == "" {
+			continue
+		}
+		field := c.machine.Settings.Path(setting.name)
+		c.fail("%s (%s): holds %s, which would stand in the review twin; "+
+			"put it into a file that files names with contentFrom and secret: true",
+			setting.name, c.cluster.Plan.Config.Place(field, "", nil), description)
+	}
+}
+
+// checkLeafKeys checks that each key that is derived for the machine is the key in its file.
+func (c *inspection) checkLeafKeys() {
+	b := c.cluster.Bundle
+	if b == nil {
+		return
+	}
+	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
+		f := c.files[spec.KeyPath]
+		if f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
+			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
+		}
+	}
+}
+
+// describeHolders returns, for a message, the machines that may hold a secret and the place where
+// it lies there.
+func describeHolders(kinds []secret.Kind, mark string) string {
+	var holders []string
+	for i := range kinds {
+		if secret.Base(kinds[i].Name) == secret.Base(mark) {
+			holders = append(holders, "it is for "+kinds[i].Place())
+		}
+	}
+	if len(holders) == 0 {
+		return "the table of secrets does not have it"
+	}
+	return strings.Join(holders, ", ")
+}
+
+// advice returns what to do about a credential in a file that is not marked as a secret.
 func advice(f *node.File) string {
 	switch {
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
@@ -133,57 +180,22 @@ func advice(f *node.File) string {
 	return "take it out of what puts it there, and name a file with secret: true"
 }
 
-// origin returns where in the configuration a file comes from, in brackets; empty if nothing there
-// decides it.
+// origin returns, in brackets, the places in the configuration that a file comes from. It is empty
+// if the configuration has no influence on the file.
 func (c *inspection) origin(f *node.File) string {
-	text, known := c.facts.origins.Load(f.Path)
-	if !known {
-		var from []string
-		for _, place := range c.cluster.Origin(c.machine, f) {
-			if place.File != "" && (place.By == "" || place.Field != "") {
-				from = append(from, place.String())
-			}
-		}
-		if text = ""; len(from) > 0 {
-			text = " (" + strings.Join(from, ", ") + ")"
-		}
-		c.facts.origins.Store(f.Path, text)
+	if known, ok := c.facts.origins.Load(f.Path); ok {
+		return known.(string)
 	}
-	return text.(string)
-}
-
-// checkSettings: what only Ignition or cloud-init can express is for everybody to see, and holds no
-// credential.
-func (c *inspection) checkSettings() {
-	for _, s := range []struct {
-		name string
-		text []byte
-	}{
-		{"butane", c.node.Extra}, {"cloudConfig", c.node.CloudConfig},
-		{"networkConfig", c.node.NetworkConfig},
-	} {
-		held := c.facts.searcher.examine(s.text)
-		what := cmp.Or(held.bundle, held.credential)
-		if what == "" && len(held.secrets) > 0 {
-			what = "the secret " + held.secrets[0]
-		}
-		if what != "" {
-			at := c.cluster.Plan.Config.Place(c.machine.Settings.Path(s.name), "", nil)
-			c.fail("%s (%s): holds %s, which would stand in the review twin; "+
-				"put it into a file that files names with contentFrom and secret: true", s.name, at, what)
+	var places []string
+	for _, place := range c.cluster.Origin(c.machine, f) {
+		if place.File != "" && (place.By == "" || place.Field != "") {
+			places = append(places, place.String())
 		}
 	}
-}
-
-// checkLeafKeys: each key that is derived for the machine is the one in its file; the certificates of two control planes say the same.
-func (c *inspection) checkLeafKeys() {
-	b := c.cluster.Bundle
-	if b == nil {
-		return
+	origin := ""
+	if len(places) > 0 {
+		origin = " (" + strings.Join(places, ", ") + ")"
 	}
-	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
-		if f := c.files[spec.KeyPath]; f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
-			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
-		}
-	}
+	c.facts.origins.Store(f.Path, origin)
+	return origin
 }
