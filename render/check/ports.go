@@ -20,10 +20,14 @@ const (
 	schemeHTTPS = corev1.URISchemeHTTPS
 )
 
-// schemes are what is spoken on the ports of a balancer and kube-vip, by their names. The balancer passes on what it gets.
-var schemes = map[string]corev1.URIScheme{"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP}
+// schemes holds what is spoken on the ports of the balancer and of kube-vip, by the names of the
+// ports. The balancer passes its connections on, so its clients speak HTTPS with an API server.
+var schemes = map[string]corev1.URIScheme{
+	"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP,
+}
 
-// checkPorts: every port is opened once, and whoever asks a program of the machine asks where that listens.
+// checkPorts checks that every port is opened once, and that each client on the machine dials a
+// program where the program listens.
 func (c *inspection) checkPorts() {
 	c.addKubeletPorts()
 	c.addProxyPorts()
@@ -35,7 +39,8 @@ func (c *inspection) checkPorts() {
 	for i, l := range c.listeners {
 		for _, other := range c.listeners[:i] {
 			if l.overlaps(other.address) {
-				c.fail("%s: port %d is already taken by %s (%s); choose another", l.source, l.address.Port(), other.source, other.address)
+				c.fail("%s: port %d is already taken by %s (%s); choose another",
+					l.source, l.address.Port(), other.source, other.address)
 			}
 		}
 	}
@@ -48,31 +53,37 @@ func (c *inspection) checkPorts() {
 	c.checkDials()
 }
 
-// addListener notes that a program opens a port; 0 means that it does not.
-func (c *inspection) addListener(by string, p *program, scheme corev1.URIScheme, host, port string) {
-	at, err := addrPort(host, port)
+// addListener records that a program opens a port. Port 0 means that it does not.
+func (c *inspection) addListener(
+	source string, p *program, scheme corev1.URIScheme, host, port string,
+) {
+	address, err := addrPort(host, port)
 	switch {
 	case err != nil:
-		c.fail("%s: %q is not an address and port; write both in numbers", by, net.JoinHostPort(host, port))
-	case at.Port() != 0:
-		c.listeners = append(c.listeners, listener{by, p, scheme, at})
+		c.fail("%s: %q is not an address and port; write both in numbers",
+			source, net.JoinHostPort(host, port))
+	case address.Port() != 0:
+		c.listeners = append(c.listeners, listener{source, p, scheme, address})
 	}
 }
 
+// addKubeletPorts adds the ports of the kubelet, with its own defaults for fields that are not set.
 func (c *inspection) addKubeletPorts() {
-	const by = "file " + plan.KubeletConfig + ": "
+	const source = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(plan.KubeletHealthPort)
-	serves := k.EnableServer == nil || *k.EnableServer
 	if k.HealthzPort != nil {
 		health = *k.HealthzPort
 	}
-	if serves {
-		c.addListener(by+"port", nil, schemeHTTPS, k.Address, portString(cmp.Or(k.Port, plan.KubeletPort)))
+	if k.EnableServer == nil || *k.EnableServer {
+		port := portString(cmp.Or(k.Port, plan.KubeletPort))
+		c.addListener(source+"port", nil, schemeHTTPS, k.Address, port)
 	}
-	c.addListener(by+"readOnlyPort", nil, schemeHTTP, k.Address, portString(k.ReadOnlyPort))
-	c.addListener(by+"healthzPort", nil, schemeHTTP, cmp.Or(k.HealthzBindAddress, "127.0.0.1"), portString(health))
+	healthAddress := cmp.Or(k.HealthzBindAddress, "127.0.0.1")
+	c.addListener(source+"readOnlyPort", nil, schemeHTTP, k.Address, portString(k.ReadOnlyPort))
+	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, portString(health))
 }
 
+// addProxyPorts adds the ports of kube-proxy, which runs on every Node.
 func (c *inspection) addProxyPorts() {
 	proxy := c.facts.proxy
 	if proxy == nil || !c.machine.Joins() {
@@ -87,99 +98,140 @@ func (c *inspection) addProxyPorts() {
 	}
 }
 
-// addProgramPorts: a program that we do not know opens what its container declares.
+// addProgramPorts adds the ports of a static pod in the host's network. The flags of etcd and of
+// the programs with --secure-port say which those are. Any other program opens what it declares.
 func (c *inspection) addProgramPorts(p *program) {
 	switch {
 	case p.isComponent() && p.Name == plan.Etcd:
-		for _, flag := range []string{"listen-client-urls", "listen-peer-urls", "listen-metrics-urls"} {
+		for _, flag := range []string{
+			"listen-client-urls", "listen-peer-urls", "listen-metrics-urls",
+		} {
 			for _, u := range splitList(p.flag(flag)) {
 				scheme, host, port := splitURL(u)
 				c.addListener(p.String()+": --"+flag, p, scheme, host, port)
 			}
 		}
 	case p.isComponent() && securePorts[p.Name] != "":
-		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), cmp.Or(p.flag("secure-port"), securePorts[p.Name]))
+		port := cmp.Or(p.flag("secure-port"), securePorts[p.Name])
+		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), port)
 	default:
 		for _, port := range p.Ports {
 			if cmp.Or(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
-				c.addListener(p.String()+": containerPort", p, schemes[port.Name], port.HostIP, portString(port.ContainerPort))
+				c.addListener(p.String()+": containerPort", p,
+					schemes[port.Name], port.HostIP, portString(port.ContainerPort))
 			}
 		}
 	}
 }
 
-// checkProbes: the kubelet asks a component of ours where that listens.
+// checkProbes checks that the kubelet probes a component where that component listens.
 func (c *inspection) checkProbes(p *program) {
 	for _, probe := range []struct {
 		name string
 		*corev1.Probe
-	}{{"livenessProbe", p.LivenessProbe}, {"readinessProbe", p.ReadinessProbe}, {"startupProbe", p.StartupProbe}} {
+	}{
+		{"livenessProbe", p.LivenessProbe},
+		{"readinessProbe", p.ReadinessProbe},
+		{"startupProbe", p.StartupProbe},
+	} {
 		if probe.Probe == nil || probe.HTTPGet == nil {
 			continue
 		}
 		get := probe.HTTPGet
 		port := get.Port.String()
-		for _, named := range p.Ports {
-			if get.Port.Type == intstr.String && named.Name == get.Port.StrVal {
-				port = portString(named.ContainerPort)
+		for _, declared := range p.Ports {
+			if get.Port.Type == intstr.String && declared.Name == get.Port.StrVal {
+				port = portString(declared.ContainerPort)
 			}
 		}
 		host := get.Host
 		if host == "" && len(c.machine.Addresses) > 0 { // the pod's address, which is the machine's
 			host = c.machine.Addresses[0].String()
 		}
-		c.requireListener(p.String()+": "+probe.name, p, cmp.Or(get.Scheme, schemeHTTP), host, port)
+		scheme := cmp.Or(get.Scheme, schemeHTTP)
+		c.requireListener(p.String()+": "+probe.name, p, scheme, host, port)
 	}
 }
 
-// checkDials: the hook and the clients on the same machine dial where a program listens.
+// checkDials checks that the hook and the clients on this machine dial where a program listens.
 func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
-	c.requireListener(hook, nil, schemeHTTP, "127.0.0.1", portString(plan.KubeletHealthPort))
+	const loopback = "127.0.0.1"
+	health := portString(plan.KubeletHealthPort)
+	c.requireListener(hook, nil, schemeHTTP, loopback, health)
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
 		if p := c.component(name); p != nil {
-			c.requireListener(hook, p, schemeHTTPS, "127.0.0.1", securePorts[name])
+			c.requireListener(hook, p, schemeHTTPS, loopback, securePorts[name])
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
-		c.requireListener(hook, etcd, schemeHTTP, "127.0.0.1", portString(plan.EtcdMetricsPort))
+		metrics := portString(plan.EtcdMetricsPort)
+		c.requireListener(hook, etcd, schemeHTTP, loopback, metrics)
 	}
 	if api := c.component(plan.APIServer); api != nil {
-		c.requireDial("file "+plan.KilnDir+"/machine: api", api, c.hookData("api"))
-		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-			c.requireDial("file "+path+": server", api, c.kubeconfigs[path].Clusters[0].Cluster.Server)
-		}
+		c.checkAPIDials(api)
 	}
-	if balancer := c.component(plan.HAProxy); balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
-		c.requireDial("file "+plan.KilnDir+"/machine: api", balancer, c.hookData("api"))
-		for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-			c.requireDial("file "+path+": server", balancer, c.kubeconfigs[path].Clusters[0].Cluster.Server)
-		}
+	balancer := c.component(plan.HAProxy)
+	if balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
+		c.checkAPIDials(balancer)
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
-		for _, client := range []struct {
-			*program
-			name string
-		}{{c.component(plan.APIServer), "etcd-servers"}, {etcd, "advertise-client-urls"}, {etcd, "initial-advertise-peer-urls"}} {
-			for _, u := range splitList(client.flag(client.name)) {
-				c.requireDial(client.String()+": --"+client.name, etcd, u)
-			}
+		c.checkEtcdDials(etcd)
+	}
+}
+
+// checkAPIDials checks that the hook and the kubeconfigs reach a program that stands for the API
+// server: the API server itself, or the balancer.
+func (c *inspection) checkAPIDials(p *program) {
+	c.requireDial("file "+plan.KilnDir+"/machine: api", p, c.hookData("api"))
+	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
+		server := c.kubeconfigs[path].Clusters[0].Cluster.Server
+		c.requireDial("file "+path+": server", p, server)
+	}
+}
+
+// checkEtcdDials checks that the API server and the other members reach the etcd of this machine.
+func (c *inspection) checkEtcdDials(etcd *program) {
+	for _, client := range []struct {
+		program *program
+		flag    string
+	}{
+		{c.component(plan.APIServer), "etcd-servers"},
+		{etcd, "advertise-client-urls"},
+		{etcd, "initial-advertise-peer-urls"},
+	} {
+		for _, u := range splitList(client.program.flag(client.flag)) {
+			c.requireDial(client.program.String()+": --"+client.flag, etcd, u)
 		}
 	}
 }
 
-// requireDial: a URL of this machine leads to the program. That of another one is not judged here.
-func (c *inspection) requireDial(by string, p *program, rawURL string) {
-	scheme, host, port := splitURL(rawURL)
-	if a, err := netip.ParseAddr(host); err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a)) {
-		c.requireListener(by, p, scheme, host, port)
+// requireDial adds an error if a URL leads to this machine, but not to the program. It passes if
+// the URL leads to another machine.
+func (c *inspection) requireDial(source string, p *program, rawURL string) {
+	if scheme, host, port := splitURL(rawURL); c.isOwnAddress(host) {
+		c.requireListener(source, p, scheme, host, port)
 	}
 }
 
-// requireListener: the program listens at that address and port.
-func (c *inspection) requireListener(by string, p *program, scheme corev1.URIScheme, host, port string) {
-	at, err := addrPort(host, port)
-	if err != nil || !slices.ContainsFunc(c.listeners, func(l listener) bool { return l.program == p && l.scheme == scheme && l.overlaps(at) }) {
-		c.fail("%s: asks %s://%s, where the program does not listen; correct its flags, or who asks", by, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
+// isOwnAddress reports whether a host is an address of this machine.
+func (c *inspection) isOwnAddress(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a))
+}
+
+// requireListener adds an error unless the program listens at an address and port. p is nil for
+// programs that are not static pods.
+func (c *inspection) requireListener(
+	source string, p *program, scheme corev1.URIScheme, host, port string,
+) {
+	address, err := addrPort(host, port)
+	receives := func(l listener) bool {
+		return l.program == p && l.scheme == scheme && l.overlaps(address)
+	}
+	if err != nil || !slices.ContainsFunc(c.listeners, receives) {
+		c.fail("%s: asks %s://%s, where the program does not listen; "+
+			"correct its flags, or who asks",
+			source, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
 	}
 }
