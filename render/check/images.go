@@ -10,22 +10,25 @@ import (
 	"kiln/render/plan"
 )
 
-// checkImages: what the machine runs is what kiln images prints, so that a mirror made from that list is whole. Containers
-// that the user adds are the user's to mirror.
+// checkImages checks that the machine runs the images that kiln images prints, so that a mirror
+// made from that list is complete. Containers that the user adds are not on the list.
 func (c *inspection) checkImages() {
 	for _, p := range c.programs {
-		if want := c.facts.images[p.Name]; p.Name == p.pod.Name && want != "" && p.Image != want {
-			c.fail("%s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
+		want := c.facts.images[p.Name]
+		if p.Name == p.pod.Name && want != "" && p.Image != want {
+			c.fail("%s: has the image %q, kiln images lists %q; "+
+				"set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
 		}
 	}
 	sandbox, err := sandboxImage(c.files[plan.ContainerdConfig])
 	if want := c.facts.images[plan.Pause]; err != nil || sandbox != want {
-		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause", plan.ContainerdConfig, want)
+		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause",
+			plan.ContainerdConfig, want)
 	}
 }
 
-// sandboxImage returns the sandbox image that containerd's configuration names. It fails if f is nil
-// or not TOML.
+// sandboxImage returns the sandbox image that containerd's configuration names. It fails if f is
+// nil or not TOML.
 func sandboxImage(f *node.File) (string, error) {
 	if f == nil {
 		return "", errors.New("missing")
@@ -41,11 +44,13 @@ func sandboxImage(f *node.File) (string, error) {
 	return conf.Plugins.CRI.SandboxImage, err
 }
 
-// checkWorkloads holds the images of our Deployment and DaemonSet to the list.
+// checkWorkloads checks that kiln's Deployment and DaemonSet run the images that kiln images
+// prints.
 func (f *facts) checkWorkloads() {
 	for _, o := range f.cluster.Objects {
 		want := f.images[o.Name]
-		if o.Kind != "Deployment" && o.Kind != "DaemonSet" || o.Namespace != "kube-system" || want == "" {
+		isWorkload := o.Kind == "Deployment" || o.Kind == "DaemonSet"
+		if !isWorkload || o.Namespace != "kube-system" || want == "" {
 			continue
 		}
 		template, err := manifests.PodTemplate(o.Kind, o.YAML)
@@ -55,7 +60,9 @@ func (f *facts) checkWorkloads() {
 		}
 		for _, container := range template.Spec.Containers {
 			if container.Name == o.Name && container.Image != want {
-				f.fail("%s %s: has the image %q, kiln images lists %q; set spec.images.%s and remove the patch", o.Kind, o.Name, container.Image, want, o.Name)
+				f.fail("%s %s: has the image %q, kiln images lists %q; "+
+					"set spec.images.%s and remove the patch",
+					o.Kind, o.Name, container.Image, want, o.Name)
 			}
 		}
 	}

@@ -9,42 +9,51 @@ import (
 	"kiln/render/plan"
 )
 
-// checkNetworks: the machine, the control plane, the kubelet and the pods' network mean the same networks.
+// checkNetworks checks that the machine's addresses, the control plane's flags, the kubelet's DNS
+// and the CNI configuration agree with the networks of the plan.
 func (c *inspection) checkNetworks() {
 	p := c.cluster.Plan
 	for _, a := range c.machine.Addresses {
 		for _, s := range slices.Concat(p.PodSubnets, p.ServiceSubnets) {
 			if s.Contains(a) {
-				c.fail("address %s lies in %s, a network of pods or Services; move one of them", a, s)
+				c.fail("address %s lies in %s, a network of pods or Services; move one of them",
+					a, s)
 			}
 		}
 	}
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	for _, flag := range []struct {
-		of   *program
-		name string
-		want []netip.Prefix
+		program *program
+		name    string
+		want    []netip.Prefix
 	}{
 		{api, "service-cluster-ip-range", p.ServiceSubnets},
 		{manager, "service-cluster-ip-range", p.ServiceSubnets},
 		{manager, "cluster-cidr", p.PodSubnets},
 	} {
-		if want := joinPrefixes(flag.want); flag.of != nil && flag.of.flag(flag.name) != want {
-			c.fail("%s: --%s is %q, the cluster's networks are %q; change spec.network and remove the patch", flag.of, flag.name, flag.of.flag(flag.name), want)
+		got, want := flag.program.flag(flag.name), joinPrefixes(flag.want)
+		if flag.program != nil && got != want {
+			c.fail("%s: --%s is %q, the cluster's networks are %q; "+
+				"change spec.network and remove the patch", flag.program, flag.name, got, want)
 		}
 	}
-	// An address outside of the Services is a resolver of the user's own on each machine.
-	for _, text := range c.kubelet.ClusterDNS {
-		a, err := netip.ParseAddr(text)
-		service := slices.ContainsFunc(p.ServiceSubnets, func(s netip.Prefix) bool { return s.Contains(a) })
-		if err != nil || service && len(c.facts.dns) > 0 && !slices.Contains(c.facts.dns, text) {
-			c.fail("file %s: clusterDNS: %q is not an address of the Service kube-dns (%s); remove the patch that changes one of them", plan.KubeletConfig, text, strings.Join(c.facts.dns, ", "))
+	// An address outside of the service subnets is allowed: a DNS cache of the user's on each
+	// machine.
+	dns := c.facts.dns
+	for _, server := range c.kubelet.ClusterDNS {
+		a, err := netip.ParseAddr(server)
+		isService := containsAddress(p.ServiceSubnets, a)
+		if err != nil || isService && len(dns) > 0 && !slices.Contains(dns, server) {
+			c.fail("file %s: clusterDNS: %q is not an address of the Service kube-dns (%s); "+
+				"remove the patch that changes one of them",
+				plan.KubeletConfig, server, strings.Join(dns, ", "))
 		}
 	}
 	c.checkPodRanges()
 }
 
-// checkPodRanges: with cni routed the pods of the machine get addresses from its own part of the pod subnets.
+// checkPodRanges checks that the CNI configuration, which a cluster with cni routed has, takes the
+// addresses of pods from the machine's own part of the pod subnets.
 func (c *inspection) checkPodRanges() {
 	f := c.files[plan.CNIConfig]
 	if f == nil {
@@ -72,11 +81,13 @@ func (c *inspection) checkPodRanges() {
 		}
 	}
 	if want := c.machine.PodCIDRs; !slices.Equal(got, want) {
-		c.fail("file %s: gives pods addresses from %q, want %q; this is a mistake of kiln's", f.Path, joinPrefixes(got), joinPrefixes(want))
+		c.fail("file %s: gives pods addresses from %q, want %q; this is a mistake of kiln's",
+			f.Path, joinPrefixes(got), joinPrefixes(want))
 	}
 }
 
-// checkNetworks: the cluster's networks do not overlap, and Services lie where the API server looks for them.
+// checkNetworks checks that the cluster's networks do not overlap, and that kube-dns and kube-proxy
+// use those of the plan.
 func (f *facts) checkNetworks() {
 	p := f.cluster.Plan
 	for _, pods := range p.PodSubnets {
@@ -86,41 +97,54 @@ func (f *facts) checkNetworks() {
 			}
 		}
 	}
-	for _, text := range f.dns {
-		a, err := netip.ParseAddr(text)
-		if err != nil || !slices.ContainsFunc(p.ServiceSubnets, func(s netip.Prefix) bool { return s.Contains(a) }) {
-			f.fail("Service kube-dns: %q lies in no service subnet (%s); remove the patch that changes it", text, joinPrefixes(p.ServiceSubnets))
+	for _, address := range f.dns {
+		a, err := netip.ParseAddr(address)
+		if err != nil || !containsAddress(p.ServiceSubnets, a) {
+			f.fail("Service kube-dns: %q lies in no service subnet (%s); "+
+				"remove the patch that changes it", address, joinPrefixes(p.ServiceSubnets))
 		}
 	}
-	if f.proxy != nil && f.proxy.ClusterCIDR != joinPrefixes(p.PodSubnets) {
-		f.fail("ConfigMap kube-proxy: clusterCIDR is %q, the pod subnets are %q; remove the patch that changes it", f.proxy.ClusterCIDR, joinPrefixes(p.PodSubnets))
+	if want := joinPrefixes(p.PodSubnets); f.proxy != nil && f.proxy.ClusterCIDR != want {
+		f.fail("ConfigMap kube-proxy: clusterCIDR is %q, the pod subnets are %q; "+
+			"remove the patch that changes it", f.proxy.ClusterCIDR, want)
 	}
 	f.checkPodRanges()
 }
 
-// checkPodRanges: no two machines give their pods the same addresses, and all lie in the pod subnets.
+// checkPodRanges checks that the pod CIDRs of all machines lie in the pod subnets and do not
+// overlap.
 func (f *facts) checkPodRanges() {
-	type part struct {
+	type podCIDR struct {
 		netip.Prefix
-		of string
+		machine string
 	}
-	var parts []part
+	var all []podCIDR
 	for i := range f.cluster.Plan.Machines {
-		for family, cidr := range f.cluster.Plan.Machines[i].PodCIDRs {
-			parts = append(parts, part{cidr, f.cluster.Plan.Machines[i].Name})
-			if pods := f.cluster.Plan.PodSubnets[family]; !pods.Contains(cidr.Addr()) || cidr.Bits() < pods.Bits() {
-				f.fail("node %s: pod CIDR %s is not a part of %s; correct podCIDRs", f.cluster.Plan.Machines[i].Name, cidr, pods)
+		m := &f.cluster.Plan.Machines[i]
+		for family, cidr := range m.PodCIDRs {
+			all = append(all, podCIDR{cidr, m.Name})
+			pods := f.cluster.Plan.PodSubnets[family]
+			if !pods.Contains(cidr.Addr()) || cidr.Bits() < pods.Bits() {
+				f.fail("node %s: pod CIDR %s is not a part of %s; correct podCIDRs",
+					m.Name, cidr, pods)
 			}
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return a.Addr().Compare(b.Addr()) })
-	for i := 1; i < len(parts); i++ {
-		if a, b := parts[i-1], parts[i]; a.Overlaps(b.Prefix) {
-			f.fail("nodes %s and %s: pod CIDRs %s and %s overlap; correct podCIDRs", a.of, b.of, a.Prefix, b.Prefix)
+	slices.SortFunc(all, func(a, b podCIDR) int { return a.Addr().Compare(b.Addr()) })
+	for i := 1; i < len(all); i++ {
+		if a, b := all[i-1], all[i]; a.Overlaps(b.Prefix) {
+			f.fail("nodes %s and %s: pod CIDRs %s and %s overlap; correct podCIDRs",
+				a.machine, b.machine, a.Prefix, b.Prefix)
 		}
 	}
 }
 
+// containsAddress reports whether an address lies in one of the networks.
+func containsAddress(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// joinPrefixes returns networks as flags write them, separated by commas.
 func joinPrefixes(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, p := range prefixes {
