@@ -10,35 +10,48 @@ import (
 	"kiln/render/node"
 )
 
-// requireAccess: the kernel lets a user into every directory from where the volume begins down to a path, and read or write
-// that. The directories above the volume are the container's own. What is to be written may not be there yet.
-func (c *inspection) requireAccess(by string, u user, at location, bit uint32) {
-	var way []node.Dir
+// Permission bits.
+const (
+	mayEnter = 0o1
+	mayWrite = 0o2
+	mayRead  = 0o4
+)
+
+// requireAccess adds an error unless the kernel lets a user enter every directory from the
+// beginning of a volume down to a path, and read or write what is there. The container has its own
+// directories above the volume. A path that is to be written need not exist: then its parent must
+// be writable.
+func (c *inspection) requireAccess(source string, u user, at location, bit uint32) {
+	var parents []node.Dir // the nearest first
 	for dir := at.path; dir != at.root && dir != "/"; {
 		dir = path.Dir(dir)
 		if d, known := c.dirs[dir]; known {
-			way = append(way, d)
+			parents = append(parents, d)
 		}
 	}
-	for _, d := range way {
+	for _, d := range parents {
 		if !c.isAllowed(u, d, mayEnter) {
-			c.fail("%s: the pod's user %d cannot enter %s (mode %04o, owner %s); give it to that user", by, u.id, d.Path, d.Mode, node.Owner(d.User))
+			c.fail("%s: the pod's user %d cannot enter %s (mode %04o, owner %s); "+
+				"give it to that user", source, u.id, d.Path, d.Mode, node.Owner(d.User))
 			return
 		}
 	}
-	end, known := c.dirs[at.path]
+	target, known := c.dirs[at.path]
 	if f := c.file(at.path); f != nil {
-		end, known = node.Dir{Path: f.Path, Mode: f.Mode, User: f.User, Group: f.Group}, true
-	} else if !known && bit == mayWrite && len(way) > 0 {
-		end, known = way[0], true
+		target = node.Dir{Path: f.Path, Mode: f.Mode, User: f.User, Group: f.Group}
+		known = true
+	} else if !known && bit == mayWrite && len(parents) > 0 {
+		target, known = parents[0], true
 	}
-	if known && !c.isAllowed(u, end, bit) {
-		c.fail("%s: the pod's user %d cannot %s %s (mode %04o, owner %s); give it to that user", by, u.id, map[uint32]string{mayWrite: "write", mayRead: "read"}[bit], end.Path, end.Mode, node.Owner(end.User))
+	if known && !c.isAllowed(u, target, bit) {
+		verb := map[uint32]string{mayWrite: "write", mayRead: "read"}[bit]
+		c.fail("%s: the pod's user %d cannot %s %s (mode %04o, owner %s); give it to that user",
+			source, u.id, verb, target.Path, target.Mode, node.Owner(target.User))
 	}
 }
 
-// isAllowed says whether the kernel grants a permission bit on something of that owner, group and mode. An owner whose
-// number only the machine knows is not judged.
+// isAllowed reports whether the kernel grants a user a permission bit on something with the owner,
+// group and mode of d. It reports true if only the machine knows the number of the owner or group.
 func (c *inspection) isAllowed(u user, d node.Dir, bit uint32) bool {
 	owner, group := c.ownerID(d.User), c.ownerID(d.Group)
 	switch {
@@ -53,7 +66,8 @@ func (c *inspection) isAllowed(u user, d node.Dir, bit uint32) bool {
 	}
 }
 
-// ownerID returns the number of a user or group, which have the same; -1 if only the machine knows it.
+// ownerID returns the number of a user, or of a group: a user and its group have the same name and
+// number. It returns -1 if only the machine knows the number.
 func (c *inspection) ownerID(name string) int64 {
 	name = node.Owner(name)
 	if name == node.Root {
@@ -70,40 +84,44 @@ func (c *inspection) ownerID(name string) int64 {
 	return -1
 }
 
-// user is whom a program runs as, for the kernel's permission checks.
+// user is the identity of a program in the kernel's permission checks.
 type user struct {
 	id           int64
 	groups       []int64
-	unrestricted bool // may do everything, whatever the modes say
+	unrestricted bool // modes are not checked for this user
 }
 
-// user returns whom p runs as: the container's settings win over the pod's, and without any it is root for our own
-// images and not known for the user's. Root without its capabilities is held to the modes like everybody else.
+// user returns the identity that p runs with. The container's settings win over the pod's. Without
+// any, kiln's own components run as root, and the user of other programs is unknown, because their
+// images may set it. Root is subject to the modes if it lost the capability to override them.
 func (p *program) user() user {
-	pod, own := p.pod.Spec.SecurityContext, p.SecurityContext
+	pod, container := p.pod.Spec.SecurityContext, p.SecurityContext
 	if pod == nil {
 		pod = &corev1.PodSecurityContext{}
 	}
-	if own == nil {
-		own = &corev1.SecurityContext{}
-	}
-	var drop, add []corev1.Capability
-	if own.Capabilities != nil {
-		drop, add = own.Capabilities.Drop, own.Capabilities.Add
+	if container == nil {
+		container = &corev1.SecurityContext{}
 	}
 	u := user{
-		id:     firstSet(own.RunAsUser, pod.RunAsUser),
-		groups: append([]int64{firstSet(own.RunAsGroup, pod.RunAsGroup), firstSet(pod.FSGroup)}, pod.SupplementalGroups...),
+		id:     firstSet(container.RunAsUser, pod.RunAsUser),
+		groups: []int64{firstSet(container.RunAsGroup, pod.RunAsGroup), firstSet(pod.FSGroup)},
 	}
-	unknown := !p.isComponent() && own.RunAsUser == nil && pod.RunAsUser == nil
-	privileged := own.Privileged != nil && *own.Privileged
-	u.unrestricted = unknown || privileged || u.id == 0 && (overridesModes(add) || !overridesModes(drop))
+	u.groups = append(u.groups, pod.SupplementalGroups...)
+
+	var drop, add []corev1.Capability
+	if container.Capabilities != nil {
+		drop, add = container.Capabilities.Drop, container.Capabilities.Add
+	}
+	unknown := !p.isComponent() && container.RunAsUser == nil && pod.RunAsUser == nil
+	privileged := container.Privileged != nil && *container.Privileged
+	overrides := u.id == 0 && (overridesModes(add) || !overridesModes(drop))
+	u.unrestricted = unknown || privileged || overrides
 	return u
 }
 
-// overridesModes says whether the capability to pass over modes is in a list.
-func overridesModes(list []corev1.Capability) bool {
-	return slices.Contains(list, "ALL") || slices.Contains(list, "DAC_OVERRIDE")
+// overridesModes reports whether a list has the capability to override file modes.
+func overridesModes(capabilities []corev1.Capability) bool {
+	return slices.Contains(capabilities, "ALL") || slices.Contains(capabilities, "DAC_OVERRIDE")
 }
 
 // firstSet returns the first number that is set, or 0, which is root.
@@ -115,10 +133,3 @@ func firstSet(numbers ...*int64) int64 {
 	}
 	return 0
 }
-
-// Permission bits.
-const (
-	mayEnter = 0o1
-	mayWrite = 0o2
-	mayRead  = 0o4
-)
