@@ -11,8 +11,8 @@ import (
 	"kiln/render/plan"
 )
 
-// checkObjects: a control plane brings the objects that the facts are of, and the first one reports what is wrong with the
-// cluster as a whole.
+// checkObjects checks that a control plane brings all API objects. For the first control plane it
+// also adds the errors of the cluster as a whole.
 func (c *inspection) checkObjects() {
 	if !c.machine.ControlPlane() {
 		return
@@ -35,53 +35,88 @@ func (c *inspection) checkObjects() {
 	}
 	for i, o := range c.cluster.Objects {
 		path, name, _ := strings.Cut(lines[i], "\t")
-		if f := c.files[dir+"/"+name]; path != o.Path || f == nil || !bytes.Equal(f.Content, o.YAML) {
-			c.fail("file %s: line %d: the object of %s is not what it should be", index.Path, i+1, o.Path)
+		f := c.files[dir+"/"+name]
+		if path != o.Path || f == nil || !bytes.Equal(f.Content, o.YAML) {
+			c.fail("file %s: line %d: the object of %s is not what it should be",
+				index.Path, i+1, o.Path)
 		}
 	}
 }
 
-// checkRights: whoever we give an identity has its rights from an object, except where the API server itself binds them: the
-// nodes, the controller-manager, the scheduler and system:masters.
+// checkRights checks that a ClusterRoleBinding gives each identity that kiln issues its rights. The
+// API server itself binds those of nodes, controller-manager, scheduler and system:masters.
 func (f *facts) checkRights() {
-	p := f.cluster.Plan
-	const csr = "system:certificates.k8s.io:certificatesigningrequests:"
-	grants := []grant{
-		{true, groupSubjects(pki.AdminGroup), "cluster-admin", "the operator's admin.conf may do nothing"},
-		{p.OnlineSigning, groupSubjects("system:nodes"), csr + "selfnodeclient", "no kubelet's certificate is renewed"},
-		{f.proxy != nil, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: plan.KubeProxy}}, "system:node-proxier", "kube-proxy sees no Services"},
+	for _, g := range slices.Concat(f.grants(), f.joiningGrants()) {
+		isBound := func(s rbacv1.Subject) bool { return slices.Contains(f.rolesOf[s], g.role) }
+		if !slices.ContainsFunc(g.subjects, isBound) {
+			f.fail("objects: no ClusterRoleBinding gives %s %s the ClusterRole %s, so that %s; "+
+				"remove the patch that takes it away",
+				g.subjects[0].Kind, g.subjects[0].Name, g.role, g.consequence)
+		}
 	}
+}
+
+// grant is a right that a client needs.
+type grant struct {
+	// subjects are all that the API server knows the client by. One of them must have the role.
+	subjects    []rbacv1.Subject
+	role        string
+	consequence string // what happens without the role, for messages
+}
+
+const csrRole = "system:certificates.k8s.io:certificatesigningrequests:"
+
+// grants returns the rights that do not depend on how machines join.
+func (f *facts) grants() []grant {
+	all := []grant{{
+		subjects:    groupSubjects(pki.AdminGroup),
+		role:        "cluster-admin",
+		consequence: "the operator's admin.conf may do nothing",
+	}}
+	if f.cluster.Plan.OnlineSigning {
+		all = append(all, grant{
+			subjects:    groupSubjects("system:nodes"),
+			role:        csrRole + "selfnodeclient",
+			consequence: "no kubelet's certificate is renewed",
+		})
+	}
+	if f.proxy != nil {
+		all = append(all, grant{
+			subjects: []rbacv1.Subject{{
+				Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: plan.KubeProxy,
+			}},
+			role:        "system:node-proxier",
+			consequence: "kube-proxy sees no Services",
+		})
+	}
+	return all
+}
+
+// joiningGrants returns the rights of machines that join with a token, once for each set of groups
+// that tokens have.
+func (f *facts) joiningGrants() (all []grant) {
 	seen := map[string]bool{}
-	for i := range p.Machines {
-		m := &p.Machines[i]
+	for i := range f.cluster.Plan.Machines {
+		m := &f.cluster.Plan.Machines[i]
 		extra := f.tokens[f.cluster.Bundle.MachineToken(m).ID].groups
 		if !m.Token || seen[extra] {
 			continue
 		}
 		seen[extra] = true
 		joining := groupSubjects(append(strings.Split(extra, ","), "system:bootstrappers")...)
-		grants = append(grants,
-			grant{true, joining, "system:node-bootstrapper", "no machine joins with a token"},
-			grant{true, joining, csr + "nodeclient", "no machine that joins with a token gets a certificate"})
+		all = append(all,
+			grant{joining, "system:node-bootstrapper", "no machine joins with a token"},
+			grant{
+				joining, csrRole + "nodeclient",
+				"no machine that joins with a token gets a certificate",
+			})
 	}
-	for _, g := range grants {
-		if g.needed && !slices.ContainsFunc(g.subjects, func(s rbacv1.Subject) bool { return slices.Contains(f.rolesOf[s], g.role) }) {
-			f.fail("objects: no ClusterRoleBinding gives %s %s the ClusterRole %s, so that %s; remove the patch that takes it away", g.subjects[0].Kind, g.subjects[0].Name, g.role, g.consequence)
-		}
-	}
+	return all
 }
 
-// grant is a right that one of several subjects has to have, for all of them belong to the same client.
-type grant struct {
-	needed      bool
-	subjects    []rbacv1.Subject
-	role        string
-	consequence string // does not work without it
-}
-
-func groupSubjects(names ...string) (out []rbacv1.Subject) {
+func groupSubjects(names ...string) (subjects []rbacv1.Subject) {
 	for _, name := range names {
-		out = append(out, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name})
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name})
 	}
-	return out
+	return subjects
 }
