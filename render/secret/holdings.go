@@ -1,0 +1,97 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+
+	"kiln/manifests"
+	"kiln/pki"
+	"kiln/render/config"
+	"kiln/render/plan"
+)
+
+// Cluster is what the table needs to know of a cluster.
+type Cluster struct {
+	Plan    *plan.Plan
+	Public  *pki.Public
+	Objects []manifests.Object // those that the first boot gives to the API server
+	// Joining holds the machines that join with a token, by the name of the token's Secret.
+	Joining map[string]*plan.Machine
+}
+
+// Holding is one secret on one machine: the mark of its file, and the path of the file. The path of
+// a folder ends in a slash; then any file in it may hold the secret.
+type Holding struct{ Mark, Path string }
+
+// Holdings returns the secrets of this kind that m must hold.
+func (k *Kind) Holdings(c *Cluster, m *plan.Machine) []Holding {
+	switch {
+	case !slices.Contains(k.Roles, m.Role) || k.applies != nil && !k.applies(c.Plan, m):
+		return nil
+	case k.holdings != nil:
+		return k.holdings(c, m)
+	}
+	return []Holding{{c.Public.Mark(k.NameOn(m.Name)), k.Path}}
+}
+
+// NameOn returns the name of the secret of this kind that belongs to a machine or pool.
+func (k *Kind) NameOn(name string) string {
+	return strings.NewReplacer("{machine}", name, "{pool}", name).Replace(k.Name)
+}
+
+// Base returns the beginning of a name or mark, which all secrets of one kind share.
+func Base(mark string) string {
+	if i := strings.IndexAny(mark, "/ "); i >= 0 {
+		return mark[:i]
+	}
+	return mark
+}
+
+// externalEtcd returns the client key for an etcd that kiln does not set up.
+func externalEtcd(c *Cluster, _ *plan.Machine) []Holding {
+	if c.Plan.Config.Spec.ControlPlane.Etcd.External == nil {
+		return nil
+	}
+	return []Holding{{"external-etcd-client", plan.PKIDir + "/apiserver-etcd-client.key"}}
+}
+
+// tokenObjects returns the Secrets of all bootstrap tokens.
+func tokenObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
+	for i := range c.Plan.Machines {
+		if m := &c.Plan.Machines[i]; m.Token {
+			all = append(all, Holding{c.Public.Mark(pki.TokenName(m)), plan.ObjectsDir})
+		}
+	}
+	return all
+}
+
+// secretObjects returns the Secrets among the API objects that are not bootstrap tokens of kiln's.
+func secretObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
+	for _, o := range c.Objects {
+		if o.Secret && (c.Joining[o.Name] == nil || o.Namespace != "kube-system") {
+			all = append(all, Holding{"object " + o.Path, plan.ObjectsDir})
+		}
+	}
+	return all
+}
+
+// secretFiles returns the files and scripts that the user marked as secret, sorted by path.
+func secretFiles(_ *Cluster, m *plan.Machine) (all []Holding) {
+	for _, f := range m.Settings.Files {
+		if f.Secret {
+			all = append(all, Holding{"file " + f.Path, f.Path})
+		}
+	}
+	for phase, scripts := range map[string][]config.Script{
+		"pre-boot": m.Settings.PreBoot, "post-boot": m.Settings.PostBoot,
+	} {
+		for _, s := range scripts {
+			if s.Secret {
+				path := plan.KilnDir + "/" + phase + "/" + s.Name
+				all = append(all, Holding{"file " + path, path})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Holding) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
