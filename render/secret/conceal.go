@@ -18,26 +18,30 @@ import (
 	"kiln/render/plan"
 )
 
-// Redacted stands in the place of a secret.
+// Redacted is shown in the place of a secret.
 const Redacted = "<secret>"
 
-// IsConcealed says whether a file of a document, which does not tell, is taken for a secret: one that the table of secrets names by its path, an API
-// object that is a Secret, what holds a credential wherever it lies, and everything that others may not read, unless it
-// is one of kiln's own open files or nothing but certificates. So a secret of people's own is concealed if its mode protects it.
+// IsConcealed reports whether a file of a finished document is treated as a secret. The document
+// does not say which files are secrets, so these are concealed:
+//   - a content that holds a credential, wherever it lies;
+//   - a path that the table of secrets names;
+//   - an API object that is a Secret, or that cannot be read;
+//   - any other file that others may not read on the machine. So a secret of the user's is
+//     concealed if its mode protects it.
+//
+// The last rule does not apply to files that are open in the table of files. A file that holds nothing but certificates and public
+// keys is never concealed.
 func IsConcealed(f *node.File) bool {
+	isKindPath := func(k Kind) bool { return k.Path == f.Path }
 	switch {
 	case credential.Holds(f.Content):
 		return true
-	case slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Path == f.Path }):
+	case slices.ContainsFunc(Kinds, isKindPath):
 		return !isPublic(f.Content)
 	case isOpen(f.Path):
 		return false
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
-		if len(f.Content) > maxObject {
-			return true
-		}
-		objects, err := manifests.Read(f.Content)
-		return err != nil || slices.ContainsFunc(objects, func(o manifests.Object) bool { return o.Secret })
+		return holdsSecretObject(f.Content)
 	}
 	return f.Mode&0o004 == 0 && !isPublic(f.Content)
 }
@@ -48,34 +52,41 @@ func isOpen(path string) bool {
 	return file != nil && file.Open
 }
 
-// maxObject is how large an object is read: no API server takes a larger one.
-const maxObject = 1 << 20
+// holdsSecretObject reports whether a content has an API object that is a Secret. It also reports
+// true if the content cannot be read, or is larger than any API server accepts.
+func holdsSecretObject(content []byte) bool {
+	const limit = 1 << 20
+	if len(content) > limit {
+		return true
+	}
+	objects, err := manifests.Read(content)
+	isSecret := func(o manifests.Object) bool { return o.Secret }
+	return err != nil || slices.ContainsFunc(objects, isSecret)
+}
 
-// isPublic says that a file holds certificates and public keys and nothing else.
+// isPublic reports whether a content is certificates and public keys in PEM, and nothing else.
 func isPublic(content []byte) bool {
-	var again []byte
+	var encoded []byte
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" && block.Type != "PUBLIC KEY" || len(block.Headers) > 0 {
 			return false
 		}
-		again = append(again, pem.EncodeToMemory(block)...)
+		encoded = append(encoded, pem.EncodeToMemory(block)...)
 	}
-	return len(again) > 0 && bytes.Equal(again, content)
+	return len(encoded) > 0 && bytes.Equal(encoded, content)
 }
 
-// secretField matches the fields of cloud-init's network configuration and meta-data, and of Ignition's config, below which secrets stand.
-var secretField = regexp.MustCompile(`(?i)password|passwd.|pass(phrase)?$|psk|secret|token|private|shared|keyfile|^key$|^httpheaders$|^clevis$`)
-
-// Redact returns settings in YAML or JSON with what may be a secret redacted; the same text if there is none.
-func Redact(text []byte) []byte {
+// Redact returns settings in YAML or JSON without the values that may be secrets. It returns data
+// unchanged if there are none, and nothing but Redacted if data cannot be read.
+func Redact(data []byte) []byte {
 	var settings any
-	if yaml.Unmarshal(text, &settings) != nil {
+	if yaml.Unmarshal(data, &settings) != nil {
 		return []byte(Redacted)
 	}
 	found := false
 	settings = redact(settings, false, &found)
 	if !found {
-		return text
+		return data
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -83,7 +94,7 @@ func Redact(text []byte) []byte {
 	if encoder.Encode(settings) != nil {
 		return []byte(Redacted)
 	}
-	if json.Valid(text) {
+	if json.Valid(data) {
 		return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	}
 	readable, err := yaml.JSONToYAML(out.Bytes())
@@ -93,7 +104,9 @@ func Redact(text []byte) []byte {
 	return readable
 }
 
-// redact returns settings without the values below fields with secrets, without the contents of data URLs, and without the user in other URLs.
+// redact replaces strings in settings: everything below a field whose name suggests a secret, data
+// URLs, URLs with a user, and credentials. secret tells whether settings lie below such a field.
+// found is set to true if anything is replaced.
 func redact(settings any, secret bool, found *bool) any {
 	switch v := settings.(type) {
 	case map[string]any:
@@ -107,7 +120,9 @@ func redact(settings any, secret bool, found *bool) any {
 		}
 		return v
 	case string:
-		if !secret && !strings.HasPrefix(v, "data:") && !userInURL.MatchString(v) && !credential.Holds([]byte(v)) {
+		mayBeSecret := secret || strings.HasPrefix(v, "data:") || userInURL.MatchString(v) ||
+			credential.Holds([]byte(v))
+		if !mayBeSecret {
 			return v
 		}
 	case nil:
@@ -121,4 +136,10 @@ func redact(settings any, secret bool, found *bool) any {
 	return Redacted
 }
 
+// secretField matches the names of fields below which secrets lie: in cloud-init's network
+// configuration and meta-data, and in Ignition's configuration.
+var secretField = regexp.MustCompile(`(?i)password|passwd.|pass(phrase)?$|psk|secret|token|` +
+	`private|shared|keyfile|^key$|^httpheaders$|^clevis$`)
+
+// userInURL matches the user, and the password if there is one, in a URL.
 var userInURL = regexp.MustCompile(`//[^/@\s]+@`)
