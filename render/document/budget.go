@@ -11,14 +11,17 @@ import (
 	"kiln/render/plan"
 )
 
-// Part is what some files of a machine take of its document.
+// Part is a kind of files of a machine, with its share of the document.
 type Part struct {
 	Name  string
 	Files int
-	Bytes int // by which the compressed document would be smaller without them
+	Bytes int // by how much the compressed document would shrink without these files
 }
 
-// partOf returns the part of the document where a file counts.
+const restPart = "rest"
+
+// partOf returns the name of the part that f belongs to: the user's own files, the part that the table
+// of files gives, or else keys, certificates and the rest.
 func partOf(f *node.File) string {
 	if f.Why == "" || f.Why == node.FromConfig {
 		return node.FromConfig
@@ -32,42 +35,42 @@ func partOf(f *node.File) string {
 	case strings.HasSuffix(f.Path, ".crt"):
 		return "certificates"
 	}
-	return rest
+	return restPart
 }
 
-const rest = "rest"
-
-// Budget tells what each part of n takes of m's compressed document, the largest first: nearly, since it is the quick compression, and files
-// share what they have in common.
+// Budget returns the share of each part of n in m's compressed document, the largest first. The
+// sizes are estimates: they come from a quick compression, and parts share what they have in
+// common. It fails if the format cannot express n.
 func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
-	whole, err := compressed(m, n)
+	whole, err := compressedSize(m, n)
 	if err != nil {
 		return nil, err
 	}
-	var out []Part
+	var budget []Part
 	for i := range n.Files {
 		name := partOf(&n.Files[i])
-		at := slices.IndexFunc(out, func(p Part) bool { return p.Name == name })
+		at := slices.IndexFunc(budget, func(p Part) bool { return p.Name == name })
 		if at < 0 {
-			at, out = len(out), append(out, Part{Name: name})
+			at, budget = len(budget), append(budget, Part{Name: name})
 		}
-		out[at].Files++
+		budget[at].Files++
 	}
-	for i := range out {
-		less := *n
-		less.Files = slices.DeleteFunc(slices.Clone(n.Files), func(f node.File) bool { return partOf(&f) == out[i].Name })
-		size, err := compressed(m, &less)
+	for i := range budget {
+		isOfPart := func(f node.File) bool { return partOf(&f) == budget[i].Name }
+		without := *n
+		without.Files = slices.DeleteFunc(slices.Clone(n.Files), isOfPart)
+		size, err := compressedSize(m, &without)
 		if err != nil {
 			return nil, err
 		}
-		out[i].Bytes = whole - size
+		budget[i].Bytes = whole - size
 	}
-	slices.SortStableFunc(out, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return out, nil
+	slices.SortStableFunc(budget, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return budget, nil
 }
 
-// compressed is how long m's document of n is, compressed.
-func compressed(m *plan.Machine, n *node.Node) (int, error) {
+// compressedSize returns the size of m's document for n after a quick compression, in bytes.
+func compressedSize(m *plan.Machine, n *node.Node) (int, error) {
 	plain, err := envelope(m, n, 0)
 	if err != nil {
 		return 0, err
@@ -76,17 +79,19 @@ func compressed(m *plan.Machine, n *node.Node) (int, error) {
 	return len(doc), err
 }
 
-// tooLarge says by how much a document is over its platform's limit, what its parts take of it and what would help.
-func tooLarge(m *plan.Machine, n *node.Node, size int) error {
-	text := fmt.Sprintf("the document has %d bytes, %s takes %d;", size, m.Platform.Name, m.Platform.Limit)
-	if budget, err := Budget(m, n); err == nil {
-		for i, p := range budget {
-			if i == 0 {
-				text += " of it are, about:"
-			}
-			text += fmt.Sprintf(" %s %d,", p.Name, p.Bytes)
+// sizeError returns the error for a document that is larger than its platform accepts. It has the
+// share of each part, and what helps.
+func sizeError(m *plan.Machine, n *node.Node, size int) error {
+	shares := ""
+	if budget, err := Budget(m, n); err == nil && len(budget) > 0 {
+		var list []string
+		for _, p := range budget {
+			list = append(list, fmt.Sprintf("%s %d", p.Name, p.Bytes))
 		}
-		text = strings.TrimSuffix(text, ",") + ";"
+		shares = " of it are, about: " + strings.Join(list, ", ") + ";"
 	}
-	return fmt.Errorf("%s use delivery.mode lean or pointer, shorten what you add to it, use certificates.keyAlgorithm ECDSA-P256, or another platform", text)
+	return fmt.Errorf("the document has %d bytes, %s takes %d;%s "+
+		"use delivery.mode lean or pointer, shorten what you add to it, "+
+		"use certificates.keyAlgorithm ECDSA-P256, or another platform",
+		size, m.Platform.Name, m.Platform.Limit, shares)
 }

@@ -15,12 +15,15 @@ import (
 	"kiln/render/target"
 )
 
-// BodyNames are the names of bodies, which lie beside documents.
+// BodyNames holds the file name of a body, which lies beside its document, by format.
 var BodyNames = map[target.Format]string{target.Ignition: "body.ign", target.CloudInit: "body.sh"}
 
-// split returns what m's document has, and the body that m fetches; nil if everything stands in the document. What is in either was checked as one
-// machine before.
-func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, body *Output, err error) {
+// splitBody divides n according to the delivery mode of m: own stands in the document, and body is
+// the file that the machine fetches. body is nil if everything stands in the document. Both halves
+// were checked together, as one machine, before.
+func splitBody(
+	c *assembly.Cluster, m *plan.Machine, n *node.Node,
+) (own *node.Node, body *Output, err error) {
 	d := &m.Settings.Delivery
 	if !d.Fetches() {
 		return n, nil, nil
@@ -29,57 +32,89 @@ func split(c *assembly.Cluster, m *plan.Machine, n *node.Node) (own *node.Node, 
 	if err != nil {
 		return nil, nil, err
 	}
-	remote := &node.Remote{CA: ca, Whole: d.Mode == "pointer"}
-	rest := n
-	switch {
-	case !remote.Whole:
-		// What contradicts itself may be divided and no longer show.
-		if _, err := inOne(m, n); err != nil {
+	own, rest, err := divide(m, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err = packBody(m, rest)
+	if err != nil {
+		return nil, nil, err
+	}
+	sum := sha512.Sum512(body.Data)
+	hexSum := hex.EncodeToString(sum[:])
+	own.Remote = &node.Remote{
+		URL:    d.BodyURL(m.Name, hexSum),
+		SHA512: hexSum,
+		Bytes:  len(body.Data),
+		CA:     ca,
+		Whole:  d.Mode == "pointer",
+		Named:  m.System.Format == target.CloudInit && rest.File("/etc/hostname") != nil,
+	}
+	return own, body, nil
+}
+
+// divide returns the part of n that stands in the document, and the rest, which stands in the body.
+// It fails if the format cannot express n.
+func divide(m *plan.Machine, n *node.Node) (own, rest *node.Node, err error) {
+	switch mode := m.Settings.Delivery.Mode; {
+	case mode != "pointer":
+		// Pack it whole once: a conflict between the two halves would not show after splitting.
+		if err := packWhole(m, n); err != nil {
 			return nil, nil, err
 		}
-		// A secret may be anywhere in what only Ignition can express.
-		secrets := d.Mode == "split"
-		own, rest = n.Split(func(f *node.File) bool { return unreadable(f) == secrets }, secrets)
+		// What only Ignition can express may hold a secret anywhere, so it goes with the secrets.
+		secretsInBody := mode == "split"
+		inBody := func(f *node.File) bool { return isUnreadable(f) == secretsInBody }
+		own, rest = n.Split(inBody, secretsInBody)
+		return own, rest, nil
 	case m.System.Format == target.CloudInit:
-		// Who may log in stands in the document: also where nothing can be fetched somebody has to find out why. So do cloud-init's own keys,
-		// which a script cannot express and which hold no secret.
-		own = &node.Node{Name: n.Name, Role: n.Role, Login: n.Login, AuthorizedKeys: n.AuthorizedKeys, CloudConfig: n.CloudConfig}
-		less := *n
-		less.CloudConfig = nil
-		rest = &less
+		// Logins stand in the document: if the body cannot be fetched, somebody must be able to log
+		// in and find out why. So do cloud-init's own keys, which hold no secret and which the
+		// script in the body cannot express.
+		own = &node.Node{
+			Name: n.Name, Role: n.Role,
+			Login: n.Login, AuthorizedKeys: n.AuthorizedKeys,
+			CloudConfig: n.CloudConfig,
+		}
+		remaining := *n
+		remaining.CloudConfig = nil
+		return own, &remaining, nil
 	default:
-		own = &node.Node{Name: n.Name, Role: n.Role}
+		return &node.Node{Name: n.Name, Role: n.Role}, n, nil
 	}
-	remote.Named = m.System.Format == target.CloudInit && rest.File("/etc/hostname") != nil
-	body = &Output{Name: BodyNames[m.System.Format]}
+}
+
+// packWhole fails if n as a whole cannot be expressed in the format of m.
+func packWhole(m *plan.Machine, n *node.Node) error {
+	if m.System.Format == target.Ignition {
+		_, err := ignition.Pack(n, 0)
+		return err
+	}
+	_, err := cloudinit.Pack(n, 0, false)
+	return err
+}
+
+// packBody returns the body that holds rest, in the format of m.
+func packBody(m *plan.Machine, rest *node.Node) (*Output, error) {
+	body := &Output{Name: BodyNames[m.System.Format]}
+	var err error
 	if m.System.Format == target.Ignition {
 		body.Data, err = ignition.Pack(rest, 0)
 	} else {
 		body.Data, err = cloudinit.Body(rest)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", body.Name, err)
+		return nil, fmt.Errorf("%s: %w", body.Name, err)
 	}
-	sum := sha512.Sum512(body.Data)
-	remote.SHA512, remote.Bytes = hex.EncodeToString(sum[:]), len(body.Data)
-	remote.URL = d.BodyURL(m.Name, remote.SHA512)
-	own.Remote = remote
-	return own, body, nil
+	return body, nil
 }
 
-// inOne is n as a document of m's format, in plain.
-func inOne(m *plan.Machine, n *node.Node) ([]byte, error) {
-	if m.System.Format == target.Ignition {
-		return ignition.Pack(n, 0)
-	}
-	return cloudinit.Pack(n, 0, false)
-}
+// isUnreadable reports whether f is a secret or concealed by kiln unpack. The list of hashes
+// counts: short secrets can be guessed from it.
+func isUnreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }
 
-// unreadable says that a file belongs into the body of delivery mode split, and into the document of mode lean: a secret, and whatever kiln unpack would not
-// show of a document, such as the list of hashes, by which a short secret can be guessed.
-func unreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }
-
-// deliveryCA is the certificate of the CA that m trusts where its body is; empty if it is one that its system trusts.
+// deliveryCA returns the certificates, in PEM, of the CA that m trusts when it fetches its body. It
+// is empty if m trusts those of its system. It fails if the user's file has no certificate.
 func deliveryCA(c *assembly.Cluster, m *plan.Machine) ([]byte, error) {
 	d := &m.Settings.Delivery
 	switch {
@@ -88,15 +123,17 @@ func deliveryCA(c *assembly.Cluster, m *plan.Machine) ([]byte, error) {
 	case d.CAFrom == "":
 		return nil, nil
 	}
-	var out []byte
-	for block, rest := pem.Decode(c.Plan.Config.Text(d.CAFrom)); block != nil; block, rest = pem.Decode(rest) {
+	var certificates []byte
+	file := c.Plan.Config.Text(d.CAFrom)
+	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
-			// Without the text that tools write before it.
-			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+			// Encode it again without the headers and comments that tools write.
+			plain := &pem.Block{Type: block.Type, Bytes: block.Bytes}
+			certificates = append(certificates, pem.EncodeToMemory(plain)...)
 		}
 	}
-	if len(out) == 0 {
+	if len(certificates) == 0 {
 		return nil, fmt.Errorf("delivery.caFrom: %s: no certificate in PEM", d.CAFrom)
 	}
-	return out, nil
+	return certificates, nil
 }

@@ -1,6 +1,10 @@
-// Package document puts a machine into its envelope: the boot document in its format, held to the
-// platform's limit, with what is delivered beside it. It also reads a document back, in any form in
-// which a cloud or a person hands it over.
+// Package document turns a finished machine into its boot document: Ignition or cloud-init, no
+// larger than the platform accepts, with the files that are delivered beside it. It also reads
+// documents back, in each form in which a cloud or a person hands them over, and it has the types
+// of the inventory that lists all documents of a cluster.
+//
+// Package assembly decides what a machine receives, ignition and cloudinit know the formats, and
+// render writes the files.
 package document
 
 import (
@@ -18,13 +22,13 @@ import (
 	"kiln/render/target"
 )
 
-// NetworkConfigFile is delivered beside a user-data.
+// NetworkConfigFile is the file beside a user-data that holds cloud-init's network configuration.
 const NetworkConfigFile = "network-config"
 
 // Document is the finished boot document of one machine or pool.
 type Document struct {
 	Dir   string   // below the output folder: the machine's name, or pools/NAME
-	Files []Output // the document first, then what is delivered beside it
+	Files []Output // the document first, then the files delivered beside it
 	Entry Entry
 }
 
@@ -34,7 +38,9 @@ type Output struct {
 	Data []byte
 }
 
-// Pack puts n, which m receives, into m's format and holds it to the platform's limit.
+// Pack returns the document of n, the finished machine that the plan calls m. Each error names the
+// machine. It fails if the document is larger than the platform accepts, if the format cannot
+// express the machine, or if the CA of the delivery cannot be read.
 func Pack(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
 	d, err := packMachine(c, m, n)
 	if err != nil {
@@ -44,35 +50,48 @@ func Pack(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error)
 }
 
 func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
-	d := &Document{Dir: m.Folder()}
-	limit := m.Platform.Limit
-	open, body, err := split(c, m, n)
+	own, body, err := splitBody(c, m, n)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := envelope(m, open, limit)
+	limit := m.Platform.Limit
+	doc, err := envelope(m, own, limit)
 	if err != nil {
 		return nil, err
 	}
 	if limit > 0 && len(doc) > limit {
-		return nil, tooLarge(m, open, len(doc))
+		return nil, sizeError(m, own, len(doc))
 	}
+	d := &Document{Dir: m.Folder()}
 	switch m.System.Format {
 	case target.Ignition:
 		d.Files = []Output{{"config.ign", doc}}
 	default:
-		d.Files = []Output{{"user-data", doc}}
-		d.Files = append(d.Files, Output{"meta-data", cloudinit.MetaData(m.NodeName(), instance(c, m))})
+		metaData := cloudinit.MetaData(m.NodeName(), instanceID(c, m))
+		d.Files = []Output{{"user-data", doc}, {"meta-data", metaData}}
 		if len(n.NetworkConfig) > 0 {
 			d.Files = append(d.Files, Output{NetworkConfigFile, n.NetworkConfig})
 		}
 	}
 	sum := sha256.Sum256(doc)
 	d.Entry = Entry{
-		Node: m.Name, Role: m.Role, Pool: m.Pool, OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
-		Document: path.Join(d.Dir, d.Files[0].Name), SHA256: hex.EncodeToString(sum[:]), Bytes: len(doc), Limit: limit,
-		Kubelet: c.Plan.KubeletVersion(m), Addresses: m.AddressStrings(),
-		InterfaceAddresses: interfaceAddresses(m), MAC: m.MAC, UUID: m.ProductUUID, Secrets: secrets(n), ValidUntil: c.ValidUntil(m),
+		Node:               m.Name,
+		Role:               m.Role,
+		Pool:               m.Pool,
+		OS:                 m.System.Name,
+		Platform:           m.Platform.Name,
+		Format:             string(m.System.Format),
+		Document:           path.Join(d.Dir, d.Files[0].Name),
+		SHA256:             hex.EncodeToString(sum[:]),
+		Bytes:              len(doc),
+		Limit:              limit,
+		Kubelet:            c.Plan.KubeletVersion(m),
+		Addresses:          m.AddressStrings(),
+		InterfaceAddresses: interfaceAddresses(m),
+		MAC:                m.MAC,
+		UUID:               m.ProductUUID,
+		Secrets:            secretNames(n),
+		ValidUntil:         c.ValidUntil(m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
@@ -80,25 +99,18 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 	if body != nil {
 		d.Files = append(d.Files, *body)
 		d.Entry.Delivery = m.Settings.Delivery.Mode
-		d.Entry.Body = &Body{Document: path.Join(d.Dir, body.Name), SHA512: open.Remote.SHA512, Bytes: len(body.Data), URL: open.Remote.URL}
+		d.Entry.Body = &Body{
+			Document: path.Join(d.Dir, body.Name),
+			SHA512:   own.Remote.SHA512,
+			Bytes:    len(body.Data),
+			URL:      own.Remote.URL,
+		}
 	}
 	return d, nil
 }
 
-// interfaceAddresses are the addresses of m's interfaces that are not among its own, in their
-// order.
-func interfaceAddresses(m *plan.Machine) (out []string) {
-	for i := range m.Interfaces {
-		for _, p := range m.Interfaces[i].Addresses {
-			if !slices.Contains(m.Addresses, p.Addr()) {
-				out = append(out, p.Addr().String())
-			}
-		}
-	}
-	return out
-}
-
-// envelope returns n in m's format, as small as limit needs it.
+// envelope returns n in the format of m. It is compressed as far as needed to be no larger than
+// limit bytes; 0 means no limit. The result may still be larger.
 func envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
 	if m.System.Format == target.Ignition {
 		return ignition.Pack(n, limit)
@@ -106,14 +118,30 @@ func envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
 	return cloudinit.Pack(n, limit, m.Platform.TextOnly)
 }
 
-// instance is cloud-init's instance-id: of this machine in this cluster. It stays the same when the document changes,
-// so that a machine that already runs is never configured a second time.
-func instance(c *assembly.Cluster, m *plan.Machine) string {
+// instanceID returns cloud-init's instance-id for m. It depends only on the cluster and the
+// machine's name: if it changed with the document, cloud-init would configure a running machine
+// again.
+func instanceID(c *assembly.Cluster, m *plan.Machine) string {
 	sum := sha256.Sum256([]byte(c.Public.Cluster + "/" + m.Name))
 	return "kiln-" + m.Name + "-" + hex.EncodeToString(sum[:4])
 }
 
-func secrets(n *node.Node) []string {
+// interfaceAddresses returns the addresses of m's interfaces that are not among its own addresses,
+// in their order.
+func interfaceAddresses(m *plan.Machine) (addresses []string) {
+	for i := range m.Interfaces {
+		for _, p := range m.Interfaces[i].Addresses {
+			if !slices.Contains(m.Addresses, p.Addr()) {
+				addresses = append(addresses, p.Addr().String())
+			}
+		}
+	}
+	return addresses
+}
+
+// secretNames returns the marks of the secrets of n, sorted. It is never nil, so that JSON shows
+// [].
+func secretNames(n *node.Node) []string {
 	names := []string{}
 	for _, f := range n.Files {
 		if f.Secret != "" {
