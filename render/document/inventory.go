@@ -16,8 +16,8 @@ import (
 // InventoryFile is the name of the inventory in the output folder.
 const InventoryFile = "inventory.json"
 
-// Inventory is inventory.json: what the output folder holds. It is written last, so that a run cut off between
-// renames shows: its hashes then do not match.
+// Inventory is inventory.json, the list of what the output folder holds. It is written last. If a
+// run is cut off between two renames, the hashes in the old inventory do not match the new files.
 type Inventory struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
@@ -28,13 +28,13 @@ type Inventory struct {
 	Documents  []Entry     `json:"documents"`
 }
 
-// What an inventory says of itself.
+// APIVersion and Kind of an inventory.
 const (
 	InventoryVersion = "kiln.dev/v1alpha1"
 	InventoryKind    = "Inventory"
 )
 
-// Entry is a document's line in inventory.json.
+// Entry describes one document in inventory.json.
 type Entry struct {
 	Node     string `json:"node"`
 	Role     string `json:"role"`
@@ -46,30 +46,32 @@ type Entry struct {
 	Document string `json:"document"`
 	SHA256   string `json:"sha256"`
 	Bytes    int    `json:"bytes"`
-	// Limit is the platform's limit in bytes; absent if there is none or none is known.
+	// Limit is the platform's limit in bytes. It is absent if there is none, or if it is not known.
 	Limit int `json:"limit,omitempty"`
-	// Kubelet is the version of the kubelet that the machine's image has to have.
+	// Kubelet is the version of the kubelet that the machine's image must have.
 	Kubelet   string   `json:"kubeletVersion"`
 	Addresses []string `json:"addresses,omitempty"`
-	// InterfaceAddresses are what the machine's interfaces have beyond Addresses, where the
-	// configuration configures them.
+	// InterfaceAddresses are the addresses that the configuration gives to the machine's
+	// interfaces, without those in Addresses.
 	InterfaceAddresses []string `json:"interfaceAddresses,omitempty"`
-	// MAC and UUID are by what the machine can be known when it asks for its document, where the configuration says so: the address of
-	// one of its interfaces, in lower case with colons, and the system UUID of its firmware.
+	// MAC and UUID identify a machine that asks for its document, if the configuration has them.
+	// MAC is the hardware address of one of its interfaces, in lower case with colons. UUID is the
+	// system UUID of its firmware.
 	MAC  string `json:"mac,omitempty"`
 	UUID string `json:"uuid,omitempty"`
-	// Secrets are the names and generations of the secrets in the document.
+	// Secrets are the names of the secrets in the document, with their generations.
 	Secrets []string `json:"secrets"`
-	// ValidUntil is when the first of the machine's certificates ends, or the bootstrap token that it joins with.
+	// ValidUntil is when the first of the machine's certificates or its bootstrap token expires.
 	ValidUntil time.Time `json:"validUntil"`
-	// Others are the files delivered beside the document.
+	// Others are the paths of the files that are delivered beside the document.
 	Others []string `json:"others,omitempty"`
-	// Delivery is pointer, split or lean if the machine fetches a body; absent if everything stands in the document.
+	// Delivery is pointer, split or lean if the machine fetches a body. It is absent if everything
+	// stands in the document.
 	Delivery string `json:"delivery,omitempty"`
 	Body     *Body  `json:"body,omitempty"`
 }
 
-// Body is what a machine fetches beside its document.
+// Body describes the file that a machine fetches in addition to its document.
 type Body struct {
 	// Document is the path of the body below the output folder.
 	Document string `json:"document"`
@@ -79,16 +81,8 @@ type Body struct {
 	URL string `json:"url"`
 }
 
-// Paths are all files of the document below the output folder.
-func (e *Entry) paths() []string {
-	paths := append([]string{e.Document}, e.Others...)
-	if e.Body != nil {
-		paths = append(paths, e.Body.Document)
-	}
-	return paths
-}
-
-// ParseInventory reads an inventory; name is its path, for messages.
+// ParseInventory reads an inventory. name is its path, for messages. It fails if data is not JSON,
+// or if a field has the wrong type.
 func ParseInventory(name string, data []byte) (*Inventory, error) {
 	var inv Inventory
 	if err := json.Unmarshal(data, &inv); err != nil {
@@ -97,22 +91,34 @@ func ParseInventory(name string, data []byte) (*Inventory, error) {
 	return &inv, nil
 }
 
-// DocumentNames are what Write calls the files of a machine.
+// DocumentNames are the names that the files of a machine can have.
 var DocumentNames = []string{
-	"config.ign", "user-data", "meta-data", NetworkConfigFile, BodyNames[target.Ignition], BodyNames[target.CloudInit],
+	"config.ign", "user-data", "meta-data", NetworkConfigFile,
+	BodyNames[target.Ignition], BodyNames[target.CloudInit],
 }
 
-// Paths are the files that the inventory names, and of those only what Write makes.
+// Paths returns the files of the output folder: the inventory, the operator's kubeconfig and the
+// files that the inventory names. It skips paths that kiln never writes: the inventory may have
+// been edited, and files of an earlier run are deleted.
 func (inv *Inventory) Paths() []string {
-	names := []string{plan.AdminFile, InventoryFile}
+	paths := []string{plan.AdminFile, InventoryFile}
 	for i := range inv.Documents {
-		for _, name := range inv.Documents[i].paths() {
-			dir, file := path.Split(name)
+		for _, p := range inv.Documents[i].paths() {
+			dir, file := path.Split(p)
 			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
 			if config.IsMachineName(machine) && slices.Contains(DocumentNames, file) {
-				names = append(names, name)
+				paths = append(paths, p)
 			}
 		}
 	}
-	return names
+	return paths
+}
+
+// paths returns all files of a document, below the output folder.
+func (e *Entry) paths() []string {
+	paths := append([]string{e.Document}, e.Others...)
+	if e.Body != nil {
+		paths = append(paths, e.Body.Document)
+	}
+	return paths
 }

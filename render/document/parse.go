@@ -16,16 +16,18 @@ import (
 	"kiln/render/terminal"
 )
 
-// maxLayers is how often a document may be packed: a cloud's JSON around base64 around gzip, and once more.
+// maxLayers is how many times a document may be packed: gzip, in base64, in a cloud's JSON, and one
+// more.
 const maxLayers = 4
 
-// Parse reads a boot document in any form in which it is delivered or shown: Ignition or cloud-init,
-// plain, compressed, in base64, or in the JSON that a cloud's command line prints. It fails on anything
-// else, on what is damaged or cut off, and on what takes more than 64 MiB in any layer. No error quotes
-// what may be a secret.
+// Parse reads a boot document in any form in which it is delivered or shown: Ignition or
+// cloud-init, plain, compressed, in base64, or in the JSON that a cloud's command line prints. It
+// fails on anything else, on a document that is damaged or cut off, and if any layer is larger than
+// 64 MiB. No error quotes a value that may be a secret.
 func Parse(doc []byte) (*node.Node, error) {
 	if len(doc) > compress.MaxDocument {
-		return nil, fmt.Errorf("larger than %d MiB: this is no boot document", compress.MaxDocument>>20)
+		return nil, fmt.Errorf("larger than %d MiB: this is no boot document",
+			compress.MaxDocument>>20)
 	}
 	for range maxLayers + 1 {
 		inner, packed, err := unwrap(doc)
@@ -33,7 +35,7 @@ func Parse(doc []byte) (*node.Node, error) {
 		case err != nil:
 			return nil, err
 		case packed:
-			doc = inner // no larger than the document, or than Gunzip lets through
+			doc = inner // no larger than doc, or than the limit of Gunzip
 			continue
 		}
 		n, err := Decode(doc)
@@ -45,7 +47,8 @@ func Parse(doc []byte) (*node.Node, error) {
 	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
 }
 
-// Decode reads a boot document that is in no other packing.
+// Decode reads a boot document that is not packed: Ignition, a user-data, or a body of cloud-init.
+// It fails on anything else.
 func Decode(doc []byte) (*node.Node, error) {
 	var n node.Node
 	var err error
@@ -57,12 +60,15 @@ func Decode(doc []byte) (*node.Node, error) {
 	case cloudinit.IsBody(doc):
 		n, err = cloudinit.UnpackBody(doc)
 	default:
-		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), nor either of them compressed or in base64; name a config.ign, a user-data, a body, or a machine's folder")
+		err = errors.New("neither Ignition (JSON) nor cloud-init (#cloud-config), " +
+			"nor either of them compressed or in base64; " +
+			"name a config.ign, a user-data, a body, or a machine's folder")
 	}
 	return &n, err
 }
 
-// unwrap takes one layer of packing off a document, if it has one.
+// unwrap removes one layer of packing from a document. packed reports whether it had one. It fails
+// if the layer is damaged or cut off.
 func unwrap(doc []byte) (inner []byte, packed bool, err error) {
 	text := bytes.TrimSpace(doc)
 	switch {
@@ -72,18 +78,21 @@ func unwrap(doc []byte) (inner []byte, packed bool, err error) {
 	case bytes.HasPrefix(text, []byte(`"`)):
 		var value string
 		if json.Unmarshal(text, &value) != nil {
-			return nil, false, errors.New("begins like a string of JSON and is none: it is damaged or cut off")
+			return nil, false, errors.New("begins like a string of JSON and is none: " +
+				"it is damaged or cut off")
 		}
 		return []byte(value), true, nil
 	case bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"UserData"`)):
-		// What aws ec2 describe-instance-attribute --attribute userData prints. An Ignition config has no such field, and escapes the quotes in
-		// its files.
+		// This is the answer of aws ec2 describe-instance-attribute --attribute userData. It cannot
+		// be an Ignition config: that has no such field, and escapes the quotes in the contents of
+		// files.
 		var answer struct{ UserData struct{ Value string } }
 		if json.Unmarshal(text, &answer) != nil || answer.UserData.Value == "" {
-			return nil, false, errors.New("JSON with a field UserData that holds no document; ask for it with: aws ec2 describe-instance-attribute --attribute userData")
+			return nil, false, errors.New("JSON with a field UserData that holds no document; " +
+				"ask for it with: aws ec2 describe-instance-attribute --attribute userData")
 		}
 		return []byte(answer.UserData.Value), true, nil
-	case len(text) > 0 && !slices.ContainsFunc(text, notBase64):
+	case len(text) > 0 && !slices.ContainsFunc(text, isNotBase64):
 		inner, err = base64.StdEncoding.DecodeString(string(text))
 		if err != nil {
 			err = errors.New("base64 that is damaged or cut off")
@@ -93,7 +102,9 @@ func unwrap(doc []byte) (inner []byte, packed bool, err error) {
 	return nil, false, nil
 }
 
-// notBase64 says that a byte is in no base64, whatever lines it is broken into.
-func notBase64(b byte) bool {
-	return !(b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || strings.IndexByte("+/=\r\n", b) >= 0)
+// isNotBase64 reports whether a byte cannot be part of base64, which may be broken into lines.
+func isNotBase64(b byte) bool {
+	isLetter := b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+	isDigit := b >= '0' && b <= '9'
+	return !isLetter && !isDigit && strings.IndexByte("+/=\r\n", b) < 0
 }
