@@ -302,8 +302,8 @@ func TestCheckRefuses(t *testing.T) {
 		}, want: "static pod kube-controller-manager: --cluster-signing-cert-file: /etc/kubernetes/pki/front-proxy-ca.crt does not hold the CA"},
 		{name: "service account key", breaks: func(m *machine) {
 			m.pod("kube-controller-manager", "private-key-file="+plan.ServiceKey, "private-key-file="+plan.CAKey)
-		}, want: "--service-account-private-key-file: kube-apiserver's --service-account-key-file has not the public key of /etc/kubernetes/pki/ca.key"},
-		{name: "service account public key", breaks: func(m *machine) { m.file(plan.ServicePub).Content = m.r.Bundle.CAKey.PublicPEM() }, want: "--service-account-signing-key-file: kube-apiserver's --service-account-key-file has not the public key"},
+		}, want: "--service-account-private-key-file: kube-apiserver's --service-account-key-file does not hold the public key of /etc/kubernetes/pki/ca.key"},
+		{name: "service account public key", breaks: func(m *machine) { m.file(plan.ServicePub).Content = m.r.Bundle.CAKey.PublicPEM() }, want: "--service-account-signing-key-file: kube-apiserver's --service-account-key-file does not hold the public key"},
 		{name: "another client's kubeconfig", breaks: func(m *machine) { m.swap(plan.SchedulerConf, plan.ManagerConf) }, want: "static pod kube-scheduler: --kubeconfig: /etc/kubernetes/pki/controller-manager.crt is for CN=system:kube-controller-manager, want the name system:kube-scheduler"},
 		{name: "another Node", machine: "worker-1", breaks: func(m *machine) { m.file("/etc/hostname").Content = []byte("worker-7\n") }, want: "want the name system:node:worker-7 in the group system:nodes"},
 		{name: "another Node in the hook", machine: "worker-1", breaks: func(m *machine) { m.edit(hookMachine, "node='worker-1'", "node='worker-7'") }, want: "want the name system:node:worker-7 in the group system:nodes"},

@@ -80,7 +80,7 @@ func (c *inspection) checkBalancer(p *program) {
 	for _, port := range p.Ports {
 		declared := net.JoinHostPort(port.HostIP, portString(port.ContainerPort))
 		if !slices.Contains(binds, declared) {
-			c.fail("%s: says that it listens at %s, and %s does not say so; "+
+			c.fail("%s: says that it listens at %s, and %s has no such address; "+
 				"remove the patch that changes it", p, declared, path)
 		}
 	}

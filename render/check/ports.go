@@ -231,7 +231,7 @@ func (c *inspection) requireListener(
 	}
 	if err != nil || !slices.ContainsFunc(c.listeners, receives) {
 		c.fail("%s: asks %s://%s, where the program does not listen; "+
-			"correct its flags, or who asks",
+			"correct the program's flags, or the address that is asked",
 			source, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
 	}
 }

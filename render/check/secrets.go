@@ -89,7 +89,7 @@ func (c *inspection) checkContent(f *node.File) {
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // a first and a last line
 	switch {
 	case found.bundle != "":
-		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may; "+
+		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may hold it; "+
 			"take it out",
 			f.Path, c.origin(f), found.bundle)
 		return

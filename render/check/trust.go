@@ -192,8 +192,8 @@ func (c *inspection) checkServiceAccounts() {
 		}
 		isKey := func(k []byte) bool { return bytes.Equal(k, key) }
 		if !slices.ContainsFunc(accepted, isKey) {
-			c.fail("%s: kube-apiserver's --service-account-key-file has not the public key of %s, "+
-				"so that its tokens are refused; name %s",
+			c.fail("%s: kube-apiserver's --service-account-key-file does not hold the public key "+
+				"of %s, so that its tokens are refused; name %s",
 				signer.source, signer.path, plan.ServicePub)
 		}
 	}

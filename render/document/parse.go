@@ -78,7 +78,7 @@ func unwrap(doc []byte) (inner []byte, packed bool, err error) {
 	case bytes.HasPrefix(text, []byte(`"`)):
 		var value string
 		if json.Unmarshal(text, &value) != nil {
-			return nil, false, errors.New("begins like a string of JSON and is none: " +
+			return nil, false, errors.New("begins like a JSON string and is not one: " +
 				"it is damaged or cut off")
 		}
 		return []byte(value), true, nil
