@@ -1,4 +1,4 @@
-// Package check holds every finished machine to the rules of a working cluster, whatever the
+// Package check checks every finished machine against the rules of a working cluster, whatever the
 // configuration says: certificates verify where they are shown, files that something names exist,
 // ports are opened once, secrets lie only where the table of package secret allows them.
 //

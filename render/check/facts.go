@@ -66,7 +66,7 @@ type facts struct {
 	errs []error
 }
 
-// bootstrapToken is what the API objects say of a token. The groups are separated by commas.
+// bootstrapToken is a token as the API objects define it. The groups are separated by commas.
 type bootstrapToken struct{ secret, groups string }
 
 // proxyConfig is the part of kube-proxy's configuration that is checked.
@@ -127,8 +127,8 @@ func (f *facts) readServers() {
 	}
 }
 
-// readObject reads what the machines depend on from an API object. It fails if a type that matters
-// cannot be decoded; the error never quotes a Secret.
+// readObject reads what the machines depend on from an API object. It fails if such an object
+// cannot be decoded. The error never quotes a Secret.
 func (f *facts) readObject(o manifests.Object) error {
 	switch id := o.Kind + " " + o.Namespace + "/" + o.Name; {
 	case o.Kind == "ClusterRoleBinding":

@@ -18,9 +18,9 @@ const (
 )
 
 // requireAccess adds an error unless the kernel lets a user enter every directory from the
-// beginning of a volume down to a path, and read or write what is there. The container has its own
-// directories above the volume. A path that is to be written need not exist: then its parent must
-// be writable.
+// beginning of a volume down to a path, and read or write what is there. Directories above the
+// volume do not count, because the container has its own. A path that is to be written need not
+// exist; then its parent must be writable.
 func (c *inspection) requireAccess(source string, u user, at location, bit uint32) {
 	var parents []node.Dir // the nearest first
 	for dir := at.path; dir != at.root && dir != "/"; {

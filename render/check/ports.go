@@ -67,7 +67,8 @@ func (c *inspection) addListener(
 	}
 }
 
-// addKubeletPorts adds the ports of the kubelet, with its own defaults for fields that are not set.
+// addKubeletPorts adds the ports of the kubelet. Fields that are not set have the kubelet's
+// defaults.
 func (c *inspection) addKubeletPorts() {
 	const source = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(plan.KubeletHealthPort)

@@ -130,7 +130,7 @@ func (c *inspection) requireUsable(p *program, flag, inside string) {
 	}
 }
 
-// requirePath adds an error if only the document can bring a path and does not.
+// requirePath adds an error if a path is missing that only the document can bring.
 func (c *inspection) requirePath(source, p string) {
 	if isOnlyInDocument(p) && !c.hasPath(p) && !c.isMadeByKubelet(p) {
 		c.fail("%s: names %s, which the machine does not have; correct the path", source, p)
@@ -147,7 +147,7 @@ func isOnlyInDocument(p string) bool {
 	return p == plan.EtcdData || p == plan.AuditDir
 }
 
-// isMadeByKubelet reports whether the kubelet writes a path after it has joined with a token.
+// isMadeByKubelet reports whether the kubelet itself writes a path, after it joined with a token.
 func (c *inspection) isMadeByKubelet(p string) bool {
 	return c.machine.Token && (p == plan.KubeletConf || liesIn(p, plan.KubeletPKI))
 }
