@@ -42,7 +42,7 @@ func (r *Cluster) Sizes(largest int) ([]Size, error) {
 			out[i].Largest = append(out[i].Largest, FileSize{f.Path, len(f.Content)})
 		}
 	}
-	return out, joined(errs)
+	return out, joinErrors(errs)
 }
 
 // bySize are a machine's files, the largest first.
@@ -58,5 +58,5 @@ func (r *Cluster) Try() error {
 	for i := range errs {
 		_, errs[i] = r.Document(i)
 	}
-	return joined(errs)
+	return joinErrors(errs)
 }

@@ -22,7 +22,8 @@ func TestMountsHideNothing(t *testing.T) {
 		if hidden == "" {
 			require.NoError(t, err, folder)
 		} else {
-			require.ErrorContains(t, err, "cloudConfig: mounts: what is mounted at "+folder+" hides "+hidden)
+			require.ErrorContains(t, err, "nodes[0].cloudConfig.mounts[0]: hides "+hidden)
+			require.ErrorContains(t, err, "mounts "+folder+";")
 		}
 	}
 }
@@ -55,7 +56,7 @@ func TestButaneWrites(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Node(0)
 		if row.refused {
-			require.ErrorContains(t, err, "butane: "+row.path+" cannot be written on "+row.os)
+			require.ErrorContains(t, err, "nodes[0].butane: writes "+row.path+", which is in a read-only folder on "+row.os)
 		} else {
 			require.NoError(t, err)
 		}

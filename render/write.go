@@ -129,7 +129,7 @@ func WriteFiles(files Files) (*Changes, error) {
 			errs = append(errs, err)
 		}
 	}
-	if err := joined(errs); err != nil {
+	if err := joinErrors(errs); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{func() error { return f.MarkStale() }, f.Sync, f.Commit} {
@@ -286,27 +286,7 @@ func (w *writer) machines() ([]document.Entry, error) {
 	}
 	close(next)
 	group.Wait()
-	return entries, joined(errs)
-}
-
-// joined makes one error of those of several machines, and bounds how many are shown: one mistake often repeats on every
-// machine.
-func joined(errs []error) error {
-	var out []error
-	more := 0
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case len(out) < 10:
-			out = append(out, err)
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		out = append(out, fmt.Errorf("and %d more machines with errors", more))
-	}
-	return errors.Join(out...)
+	return entries, joinErrors(errs)
 }
 
 func (w *writer) machine(i int) (entry document.Entry, err error) {

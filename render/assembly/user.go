@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,23 +61,14 @@ func (t *tree) user() error {
 	return t.butane(s.Butane)
 }
 
-// cloudConfig adds keys of cloud-init's user-data. What they mount may hide nothing: cloud-init has written the files by then.
+// cloudConfig adds keys of cloud-init's user-data. It fails with config.Problems if a mount hides a
+// file of the document.
 func (t *tree) cloudConfig(keys map[string]any) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	mounts, _ := keys["mounts"].([]any)
-	for _, mount := range mounts {
-		fields, _ := mount.([]any)
-		if len(fields) < 2 {
-			continue
-		}
-		folder, _ := fields[1].(string)
-		for _, f := range t.n.Files {
-			if path.IsAbs(folder) && strings.HasPrefix(f.Path, strings.TrimSuffix(path.Clean(folder), "/")+"/") {
-				return fmt.Errorf("cloudConfig: mounts: what is mounted at %s hides %s, which cloud-init writes before; mount a folder in which the document writes nothing, such as /var/lib/etcd or /var/lib/containerd", folder, f.Path)
-			}
-		}
+	if problems := t.hiddenByMounts(keys); len(problems) > 0 {
+		return problems
 	}
 	if users, ok := keys["users"].([]any); ok && len(t.n.AuthorizedKeys) == 0 {
 		// One more user who has nothing but keys is said the way that kiln has for it.
@@ -92,6 +84,34 @@ func (t *tree) cloudConfig(keys map[string]any) error {
 	var err error
 	t.n.CloudConfig, err = json.Marshal(keys)
 	return err
+}
+
+// hiddenByMounts returns a problem for each mount that hides a file of the document: cloud-init
+// writes the files before it mounts.
+func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
+	field := t.m.Settings.Source["cloudConfig.mounts"] + ".cloudConfig.mounts"
+	mounts, _ := keys["mounts"].([]any)
+	for i, mount := range mounts {
+		columns, _ := mount.([]any)
+		if len(columns) < 2 {
+			continue
+		}
+		folder, _ := columns[1].(string)
+		if !path.IsAbs(folder) {
+			continue
+		}
+		below := strings.TrimSuffix(path.Clean(folder), "/") + "/"
+		hidden := slices.IndexFunc(t.n.Files, func(f node.File) bool {
+			return strings.HasPrefix(f.Path, below)
+		})
+		if hidden >= 0 {
+			problems = append(problems, t.Plan.Config.Problemf(at(field, i),
+				"hides %s, which cloud-init writes before it mounts %s; mount a folder in which the document "+
+					"writes nothing, such as /var/lib/etcd or /var/lib/containerd",
+				t.n.Files[hidden].Path, folder))
+		}
+	}
+	return problems
 }
 
 // onlyLogin returns the name and keys of a user beside the default one who has nothing else.
@@ -134,36 +154,27 @@ func (t *tree) userHooks() (pre, post []string) {
 	return pre, post
 }
 
-// butane adds the parts of a Butane snippet. Nothing in it may be ours already.
+// butane adds the parts of a Butane snippet. It fails with config.Problems if Butane refuses the
+// snippet, if kiln or another field writes one of its paths already, and if one of its paths cannot
+// be written on the machine's system.
 func (t *tree) butane(snippet string) error {
 	if snippet == "" {
 		return nil
 	}
+	field := t.m.Settings.Path("butane")
 	extra, err := ignition.Translate(snippet)
 	if err != nil {
-		return fmt.Errorf("butane: %w", err)
-	}
-	taken := map[string]bool{}
-	for _, f := range t.n.Files {
-		taken[f.Path] = true
-	}
-	for _, d := range t.n.Dirs {
-		taken[d.Path] = true
-	}
-	for _, l := range t.n.Links {
-		taken[l.Path] = true
-	}
-	for _, path := range paths(&extra) {
-		if taken[path] {
-			return fmt.Errorf("butane: %s is written by kiln or by files already; change it there", path)
+		var problems config.Problems
+		for _, err := range several(err) {
+			problems = append(problems, t.Plan.Config.Problemf(field, "%s", err))
 		}
-		// What lies elsewhere may be on a disk that the snippet mounts.
-		if os := &t.m.System; strings.HasPrefix(path, "/usr/") && !os.CanWrite(path) {
-			return fmt.Errorf("butane: %s cannot be written on %s: the folder is read-only; put it below /etc, /opt or /var", path, os.Name)
-		}
+		return problems
+	}
+	if problems := t.notWritable(field, paths(&extra)); len(problems) > 0 {
+		return problems
 	}
 	for _, f := range extra.Files {
-		f.Why, f.From = node.FromConfig, []string{t.m.Settings.Path("butane")}
+		f.Why, f.From = node.FromConfig, []string{field}
 		t.n.Files = append(t.n.Files, f)
 	}
 	t.n.Dirs = append(t.n.Dirs, extra.Dirs...)
@@ -171,6 +182,37 @@ func (t *tree) butane(snippet string) error {
 	t.n.Units = append(t.n.Units, extra.Units...)
 	t.n.Extra = extra.Extra
 	return nil
+}
+
+// notWritable returns a problem for each path of a Butane snippet that cannot be written: another
+// source writes it, or it lies in a folder that is read-only on the machine's system.
+func (t *tree) notWritable(field string, wanted []string) (problems config.Problems) {
+	sources := map[string]string{} // by path
+	for _, path := range paths(t.n) {
+		sources[path] = "kiln"
+	}
+	for _, f := range t.n.Files {
+		if f.Why == node.FromConfig {
+			sources[f.Path] = f.From[0]
+		}
+	}
+	system := t.m.System.Name
+	for _, path := range wanted {
+		source, taken := sources[path]
+		switch {
+		case taken && source == "kiln":
+			problems = append(problems, t.Plan.Config.Problemf(field,
+				"writes %s, which kiln writes already; remove it from the snippet", path))
+		case taken:
+			problems = append(problems, t.Plan.Config.Problemf(field,
+				"writes %s, which %s writes already; remove one of the two", path, source))
+		// Folders outside /usr are not judged: they may be on a disk that the snippet mounts.
+		case strings.HasPrefix(path, "/usr/") && !t.m.System.CanWrite(path):
+			problems = append(problems, t.Plan.Config.Problemf(field,
+				"writes %s, which is in a read-only folder on %s; put it below /etc, /opt or /var", path, system))
+		}
+	}
+	return problems
 }
 
 func paths(n *node.Node) (out []string) {
