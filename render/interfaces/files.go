@@ -1,6 +1,7 @@
-// Package interfaces writes the network interfaces of a machine in the language of the program that
-// configures them: networkd, NetworkManager, or cloud-init's network configuration (netplan). It
-// takes finished interfaces from plan and decides nothing about addresses or names.
+// Package interfaces turns a machine's network interfaces into the configuration of the program
+// that sets them up: files for systemd-networkd or NetworkManager, or cloud-init's network
+// configuration, which netplan or cloud-init itself reads. It takes finished interfaces from
+// package plan, and decides nothing about addresses, names or the choice of the program.
 package interfaces
 
 import (
@@ -11,24 +12,26 @@ import (
 	"kiln/render/target"
 )
 
-// Files returns the files that configure an interface, in the language of the program on the machine
-// that reads them. It fails for a program that kiln has no files for.
+// Files returns the files that configure an interface for a program, target.Networkd or
+// target.NetworkManager. It fails for any other program.
 func Files(program string, n *plan.Interface) ([]node.File, error) {
-	write, ok := writers[program]
+	programFiles, ok := filesByProgram[program]
 	if !ok {
 		return nil, fmt.Errorf("interfaces: kiln writes no files for %s", program)
 	}
-	return append(linkFile(n), write(n)...), nil
+	return append(linkFile(n), programFiles(n)...), nil
 }
 
-// writers are the programs that configure interfaces from files.
-var writers = map[string]func(*plan.Interface) []node.File{
+// filesByProgram holds a function for each program that configures interfaces from files.
+var filesByProgram = map[string]func(*plan.Interface) []node.File{
 	target.Networkd:       networkdFiles,
 	target.NetworkManager: keyfiles,
 }
 
-// linkFile is what gives an interface its name: udev's, whatever program configures the interface. The permanent address is asked for, since
-// a bond gives all its members one, and VLANs have that of what they are on (systemd.link(5)).
+// linkFile returns the file by which udev names an interface, whatever program configures it, or
+// none if the interface is not known by its MAC address. The file matches the permanent address:
+// the members of a bond share its current address, and a VLAN has that of the interface below it
+// (systemd.link(5)).
 func linkFile(n *plan.Interface) []node.File {
 	if n.MAC == "" {
 		return nil
@@ -38,5 +41,6 @@ func linkFile(n *plan.Interface) []node.File {
 	b.set("PermanentMACAddress", n.MAC)
 	b.section("Link")
 	b.set("Name", n.Name)
-	return []node.File{b.file(networkdPath(n, "link"), 0o644, "name of the interface with this address")}
+	path := networkdPath(n, "link")
+	return []node.File{b.file(path, 0o644, "name of the interface with this address")}
 }

@@ -9,23 +9,19 @@ import (
 	"kiln/render/plan"
 )
 
-// networkdPath is where a file of networkd's, or udev's, lies. The first file in the order of names that matches an interface is the only
-// one: these come after 05-kiln-pods.network, and before what systems bring.
-func networkdPath(n *plan.Interface, suffix string) string {
-	return config.NetworkdPrefix + n.Name + "." + suffix
-}
-
-// networkdFiles tells systemd-networkd of an interface: what it is, if it is made of others (systemd.netdev(5)), and what it has
-// (systemd.network(5)). Its user, who is not root, reads the files.
+// networkdFiles returns the files of an interface for systemd-networkd: a .netdev file if it is a
+// bond or a VLAN (systemd.netdev(5)), and a .network file with its addresses and routes
+// (systemd.network(5)). Everybody may read them, because networkd does not run as root.
 func networkdFiles(n *plan.Interface) (files []node.File) {
 	if b := netdev(n); b != nil {
-		files = append(files, b.file(networkdPath(n, "netdev"), 0o644, "the interface is made of others"))
+		path := networkdPath(n, "netdev")
+		files = append(files, b.file(path, 0o644, "the interface is made of others"))
 	}
 	var b ini
 	b.section("Match")
 	b.set("Name", n.Name)
 	b.section("Link")
-	b.set("MTUBytes", digits(n.MTU))
+	b.set("MTUBytes", numberOrEmpty(n.MTU))
 	b.section("Network")
 	if n.Master != "" {
 		b.set("Bond", n.Master)
@@ -33,10 +29,13 @@ func networkdFiles(n *plan.Interface) (files []node.File) {
 			b.set("PrimarySlave", "true")
 		}
 	} else {
-		b.set("DHCP", map[[2]bool]string{{true, true}: "yes", {true, false}: "ipv4", {false, true}: "ipv6", {}: "no"}[[2]bool{n.DHCP4, n.DHCP6}])
+		dhcp := map[[2]bool]string{
+			{true, true}: "yes", {true, false}: "ipv4", {false, true}: "ipv6", {}: "no",
+		}
+		b.set("DHCP", dhcp[[2]bool{n.DHCP4, n.DHCP6}])
 		b.set("IPv6AcceptRA", map[bool]string{true: "yes", false: "no"}[n.DHCP6])
-		b.set("Address", texts(n.Addresses)...)
-		b.set("DNS", texts(n.DNS)...)
+		b.set("Address", stringsOf(n.Addresses)...)
+		b.set("DNS", stringsOf(n.DNS)...)
 		b.set("Domains", strings.Join(n.Search, " "))
 		b.set("VLAN", n.VLANs...)
 	}
@@ -44,12 +43,13 @@ func networkdFiles(n *plan.Interface) (files []node.File) {
 		b.section("Route")
 		b.set("Destination", r.To.String())
 		b.set("Gateway", r.Via.String())
-		b.set("Metric", digits(r.Metric))
+		b.set("Metric", numberOrEmpty(r.Metric))
 	}
-	return append(files, b.file(networkdPath(n, "network"), 0o644, "the interface's addresses and routes"))
+	network := b.file(networkdPath(n, "network"), 0o644, "the interface's addresses and routes")
+	return append(files, network)
 }
 
-// netdev describes a bond or VLAN; nil if the interface is the machine's own.
+// netdev returns the .netdev file of a bond or VLAN, and nil for an interface of the hardware.
 func netdev(n *plan.Interface) *ini {
 	var b ini
 	b.section("NetDev")
@@ -70,4 +70,11 @@ func netdev(n *plan.Interface) *ini {
 		return nil
 	}
 	return &b
+}
+
+// networkdPath returns the path of a file for networkd or udev. Of all files that match an
+// interface, only the first by name counts: kiln's come after 05-kiln-pods.network and before those
+// of the system.
+func networkdPath(n *plan.Interface, suffix string) string {
+	return config.NetworkdPrefix + n.Name + "." + suffix
 }

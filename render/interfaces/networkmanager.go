@@ -10,13 +10,22 @@ import (
 	"kiln/render/plan"
 )
 
-// keyfiles tells NetworkManager of an interface, by a connection in its own format (nm-settings-keyfile(5)). It ignores a file that
-// others may read. On Fedora CoreOS the presence of one also means that nothing is taken over from the initramfs.
+// keyfiles returns the file of an interface for NetworkManager: a connection in its keyfile format
+// (nm-settings-keyfile(5)). The mode is 0600, because NetworkManager ignores a file that others may
+// read. If Fedora CoreOS finds any keyfile, it takes over no network configuration from the
+// initramfs.
 func keyfiles(n *plan.Interface) []node.File {
 	var b ini
 	b.section("connection")
 	b.set("id", n.Name)
-	b.set("type", map[[2]bool]string{{}: "ethernet", {true, false}: "bond", {false, true}: "vlan"}[[2]bool{n.Bond != nil, n.VLAN != nil}])
+	kind := "ethernet"
+	switch {
+	case n.Bond != nil:
+		kind = "bond"
+	case n.VLAN != nil:
+		kind = "vlan"
+	}
+	b.set("type", kind)
 	b.set("interface-name", n.Name)
 	if n.Master != "" {
 		b.set("master", n.Master)
@@ -24,7 +33,7 @@ func keyfiles(n *plan.Interface) []node.File {
 	}
 	b.section("ethernet")
 	b.set("mac-address", n.MAC)
-	b.set("mtu", digits(n.MTU))
+	b.set("mtu", numberOrEmpty(n.MTU))
 	if n.Bond != nil {
 		b.section("bond")
 		b.set("mode", n.Bond.Mode)
@@ -42,10 +51,11 @@ func keyfiles(n *plan.Interface) []node.File {
 		keyfileAddresses(&b, n, true)
 		keyfileAddresses(&b, n, false)
 	}
-	return []node.File{b.file(config.KeyfilePrefix+n.Name+".nmconnection", 0o600, "the interface, for NetworkManager")}
+	path := config.KeyfilePrefix + n.Name + ".nmconnection"
+	return []node.File{b.file(path, 0o600, "the interface, for NetworkManager")}
 }
 
-// keyfileAddresses writes what an interface has of one family.
+// keyfileAddresses adds the addresses, routes and name servers of one family.
 func keyfileAddresses(b *ini, n *plan.Interface, is4 bool) {
 	section, none, dynamic := "ipv6", "link-local", n.DHCP6
 	if is4 {
@@ -69,7 +79,8 @@ func keyfileAddresses(b *ini, n *plan.Interface, is4 bool) {
 	for _, r := range n.Routes {
 		switch {
 		case r.To.Addr().Is4() != is4:
-		case r.To.Bits() == 0 && r.Metric == 0 && len(own) > 0: // without addresses of its own a connection has no gateway
+		case r.To.Bits() == 0 && r.Metric == 0 && len(own) > 0:
+			// A connection may have a gateway only if it has addresses of its own.
 			b.set("gateway", r.Via.String())
 		default:
 			routes++
@@ -80,7 +91,7 @@ func keyfileAddresses(b *ini, n *plan.Interface, is4 bool) {
 			b.set(fmt.Sprintf("route%d", routes), strings.Join(parts, ","))
 		}
 	}
-	if dns := only(n.DNS, is4); len(dns) > 0 {
+	if dns := ofFamily(n.DNS, is4); len(dns) > 0 {
 		b.set("dns", strings.Join(dns, ";")+";")
 	}
 	if len(n.Search) > 0 {
