@@ -43,9 +43,9 @@ func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 
 // ObjectStream returns what the API server is to hold: ours, then the add-ons, then the marker. It notes for each object of an add-on
 // from which one it comes.
-func (r *Cluster) ObjectStream(from map[string]int, seen Watch) (stream []byte, problems config.Problems) {
+func (r *Cluster) ObjectStream(from map[string]int, watch Watch) (stream []byte, problems config.Problems) {
 	c := r.Plan.Config
-	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, seen)
+	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, watch)
 	if err != nil {
 		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
 	}
@@ -53,7 +53,7 @@ func (r *Cluster) ObjectStream(from map[string]int, seen Watch) (stream []byte, 
 		path := AddonField(i)
 		addon, objects, err := readAddon(c, a.Path)
 		if err != nil {
-			for _, err := range several(err) {
+			for _, err := range unjoin(err) {
 				problems = append(problems, c.Problemf(path, "%s", err))
 			}
 			continue
@@ -62,43 +62,43 @@ func (r *Cluster) ObjectStream(from map[string]int, seen Watch) (stream []byte, 
 			from[o.Path] = i
 		}
 		stream = manifests.Join(stream, addon)
-		seen.tell(plan.Origin{Field: path}, stream)
+		watch.report(plan.Origin{Field: path}, stream)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if stream, err = r.patches.apply(manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}, r.patches.objects(), seen); err != nil {
+	if stream, err = r.patches.apply(manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}, r.patches.forObjects(), watch); err != nil {
 		return nil, config.Problems{c.Problemf("patches", "%s", err)}
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
-	seen.tell(plan.Kiln, stream)
+	watch.report(plan.Kiln, stream)
 	return stream, nil
 }
 
-// several returns the errors that one joins, or itself.
-func several(err error) []error {
+// unjoin returns the errors that one joins, or itself.
+func unjoin(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	return []error{err}
 }
 
-// withheld reports whether a value that an add-on has is a credential.
-func withheld(value string) bool { return credential.Holds([]byte(value)) }
+// holdsCredential reports whether a value that an add-on has is a credential.
+func holdsCredential(value string) bool { return credential.Holds([]byte(value)) }
 
 // readAddon returns an add-on's documents, a file as it is, a folder as kustomize builds it, and the objects in them.
 func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
 	stream := c.Text(path)
 	if folder := c.Folder(path); folder != nil {
 		var err error
-		if stream, err = patches.Build(path, folder, withheld); err != nil {
+		if stream, err = patches.Build(path, folder, holdsCredential); err != nil {
 			return nil, nil, err
 		}
 	}
 	objects, err := manifests.Read(stream)
 	if err != nil {
 		var all []error
-		for _, err := range several(err) {
+		for _, err := range unjoin(err) {
 			all = append(all, fmt.Errorf("%s: %w", path, err))
 		}
 		return nil, nil, errors.Join(all...)

@@ -15,14 +15,14 @@ func (t *tree) backup() *config.EtcdBackup {
 	return t.Plan.Config.Spec.ControlPlane.Etcd.Backup
 }
 
-// backups adds what takes snapshots of this machine's member of etcd.
-func (t *tree) backups() error {
+// addBackup adds what takes snapshots of this machine's member of etcd.
+func (t *tree) addBackup() error {
 	b := t.backup()
 	if b == nil {
 		return nil
 	}
-	t.file(templates.BackupPath, 0o600, templates.Backup, "takes a snapshot of etcd")
-	t.unit("kiln-backup.service", false, false)
-	t.unitText("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true, "controlPlane.etcd.backup")
+	t.addFile(templates.BackupPath, 0o600, templates.Backup, "takes a snapshot of etcd")
+	t.addUnit("kiln-backup.service", false, false)
+	t.addUnitWith("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true, "controlPlane.etcd.backup")
 	return nil
 }

@@ -10,12 +10,12 @@ import (
 	"kiln/templates"
 )
 
-// containerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
+// addContainerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
 // registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
-func (t *tree) containerd() {
+func (t *tree) addContainerd() {
 	const cri = `plugins."io.containerd.grpc.v1.cri"`
 	runc := cri + ".containerd.runtimes.runc"
-	t.file(plan.ContainerdConfig, 0o644, strings.Join([]string{
+	t.addFile(plan.ContainerdConfig, 0o644, strings.Join([]string{
 		`version = 2`,
 		`[` + cri + `]`,
 		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
@@ -34,17 +34,17 @@ func (t *tree) containerd() {
 		for _, mirror := range r.Mirrors {
 			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
 		}
-		t.file(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
+		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
 	if t.m.System.ContainerdEnv {
-		t.file(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
+		t.addFile(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
 	}
 	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
 		dropIn := "[Service]\n"
 		for _, v := range variables {
 			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
 		}
-		t.file(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
+		t.addFile(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
 	}
 }
 

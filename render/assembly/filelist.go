@@ -15,9 +15,9 @@ import (
 // SumsShown stands for the list of hashes, which follows from the rest.
 const SumsShown = "<sums of all files>"
 
-// manifestHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
+// listedHash is how many bytes of a file's SHA-256 the manifest holds. It finds damage, not an attacker, who could change
 // the manifest as well; the whole sums would cost a control plane two kilobytes that nothing compresses.
-const manifestHash = 6
+const listedHash = 6
 
 // listedOwner is how the manifest says who owns a file: nearly all are root's, and a dash says so.
 func listedOwner(user, group string) string {
@@ -28,18 +28,18 @@ func listedOwner(user, group string) string {
 	return owner
 }
 
-// stale are the paths at which an earlier life of the machine's disk, or its image, may have left an identity that the kubelet
+// absentPaths are the paths at which an earlier life of the machine's disk, or its image, may have left an identity that the kubelet
 // would take for its own: one that asks for its certificate must have none.
-func (t *tree) stale() []string {
+func (t *tree) absentPaths() []string {
 	if !t.m.Token {
 		return nil
 	}
 	return []string{plan.KubeletConf, plan.KubeletCurrent}
 }
 
-// verifiable fails if the first boot could not read a line of the list of files. Paths of cluster.yaml have been
+// checkListable fails if the first boot could not read a line of the list of files. Paths of cluster.yaml have been
 // checked by then; those of a Butane snippet have not.
-func (t *tree) verifiable() error {
+func (t *tree) checkListable() error {
 	check := func(path string, words ...string) error {
 		if problem := config.PathProblem(path); problem != "" {
 			return fmt.Errorf("file %q %s", path, problem)
@@ -64,11 +64,11 @@ func (t *tree) verifiable() error {
 	return errors.Join(wrong...)
 }
 
-// fileManifest adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
+// addFileList adds the list of every file that must be there, with hash, mode and owner. The hook verifies it before
 // anything else: a document cut off by a platform, or a power cut while files were written, is named and not started.
-func (t *tree) fileManifest() error {
+func (t *tree) addFileList() error {
 	t.n.Sort()
-	if err := t.verifiable(); err != nil {
+	if err := t.checkListable(); err != nil {
 		return err
 	}
 	// The sums of secrets are computed from secrets, and the rest of it stands elsewhere.
@@ -83,9 +83,9 @@ func (t *tree) fileManifest() error {
 	}
 	for _, f := range t.n.Files {
 		sum := sha256.Sum256(f.Content)
-		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:manifestHash], f.Mode, listedOwner(f.User, f.Group), f.Path)
+		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:listedHash], f.Mode, listedOwner(f.User, f.Group), f.Path)
 	}
-	for _, path := range t.stale() {
+	for _, path := range t.absentPaths() {
 		fmt.Fprintf(&b, "none - - %s\n", path)
 	}
 	for _, l := range t.n.Links {

@@ -14,18 +14,18 @@ import (
 	"kiln/templates"
 )
 
-// hook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
-func (t *tree) hook() error {
-	t.dir(plan.KilnDir, 0o700, "")
-	t.file(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
-	t.file(templates.ReportPath, 0o600, templates.Report, "what the hook does as sh /etc/kiln/boot report")
+// addHook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
+func (t *tree) addHook() error {
+	t.addDir(plan.KilnDir, 0o700, "")
+	t.addFile(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
+	t.addFile(templates.ReportPath, 0o600, templates.Report, "what the hook does as sh /etc/kiln/boot report")
 	lines, kinds, walled := t.checks()
-	t.file(plan.KilnDir+"/machine", 0o600, t.machineData(walled), "what the hook knows of this machine")
-	t.file(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
-	t.file(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds), "the hook's steps and checks on this machine")
-	t.unit("kiln.service", true, true)
+	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(walled), "what the hook knows of this machine")
+	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
+	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds), "the hook's steps and checks on this machine")
+	t.addUnit("kiln.service", true, true)
 	if t.m.ControlPlane() {
-		t.apiObjects()
+		t.addObjects()
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (t *tree) machineData(walled bool) string {
 		set("backup_keep", strconv.Itoa(t.backup().Keep))
 		set("backup_url", m.EtcdClientURL())
 	}
-	if t.restores() {
+	if t.hasSnapshot() {
 		set("etcd_snapshot", t.restore.snapshot)
 		set("etcd_image", p.Images[plan.Etcd])
 	}
@@ -73,9 +73,9 @@ func (t *tree) machineData(walled bool) string {
 	set("pre_boot", pre...)
 	set("post_boot", post...)
 	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
-	set("restart", t.restarts()...)
+	set("restart", t.restartedUnits()...)
 	set("marker", manifests.MarkerPath)
-	set("retire", t.retired()...)
+	set("retire", t.removedPaths()...)
 	set("wall", map[bool]string{true: "closed"}[walled])
 	if roles := m.Roles(); len(roles) > 0 {
 		set("roles", roles...)
@@ -146,9 +146,9 @@ func (t *tree) etcdPeers() (out []*plan.Machine) {
 // swapAllowed says that the user lets the kubelet run on a machine with swap.
 func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] == false }
 
-// restarts are the units that read what the document brought: before the first kubelet nothing runs that a restart
+// restartedUnits are the units that read what the document brought: before the first kubelet nothing runs that a restart
 // could harm, and cloud-init writes its files when they have long been started.
-func (t *tree) restarts() []string {
+func (t *tree) restartedUnits() []string {
 	out := []string{"systemd-modules-load.service", "systemd-sysctl.service", "containerd.service"}
 	if t.n.File(templates.RoutesPath) != nil {
 		out = append(out, "kiln-routes.service")
@@ -164,10 +164,10 @@ var cloudInitCopies = []string{
 	"/run/cloud-init/instance-data-sensitive.json", "/run/cloud-init/combined-cloud-config.json",
 }
 
-// retired are the paths and patterns that the hook removes at the end, and at each later start: the install credential, a
+// removedPaths are the paths and patterns that the hook removes at the end, and at each later start: the install credential, a
 // bootstrap token, and the copies of the document that Ignition and cloud-init leave. admin.conf stays as a kubeconfig without
 // a credential, since CIS 1.1.13 and 1.1.14 fail on machines that have none.
-func (t *tree) retired() (out []string) {
+func (t *tree) removedPaths() (out []string) {
 	if t.m.ControlPlane() {
 		crt, key := plan.Cert("install")
 		out = append(out, crt, key)

@@ -6,18 +6,18 @@ import (
 	"kiln/render/plan"
 )
 
-// kubeconfigs adds the components' kubeconfigs, which name files. On an etcd machine nothing looks for the API server.
-func (t *tree) kubeconfigs() error {
+// addKubeconfigs adds the components' kubeconfigs, which name files. On an etcd machine nothing looks for the API server.
+func (t *tree) addKubeconfigs() error {
 	p, m := t.Plan, t.m
 	if !m.Joins() {
 		return nil
 	}
 	add := func(path, user, server, crt, key string) {
-		t.file(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
+		t.addFile(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
 			"how "+user+" finds the API server and who it is")
 	}
 	if m.Token {
-		t.secret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
+		t.addSecret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
 			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.MachineToken(m).Bearer()})
 		}, "how the kubelet asks for its first certificate")
 	} else {
@@ -44,7 +44,7 @@ func (t *tree) kubeconfigs() error {
 			server = p.BalancerURL()
 		}
 		conf := manifests.Kubeconfig(p.Name, "none", server, manifests.Credentials{CAFile: plan.CACert})
-		t.file(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
+		t.addFile(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type tree struct {
 func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 	t := &tree{Cluster: r, m: m, n: &node.Node{Name: m.Name, Role: m.Role, Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys}}
 	for _, step := range []func() error{
-		t.trust, t.kubeconfigs, t.apiServer, t.pods, t.kubelet, t.system, t.podNetwork, t.interfaces, t.hook, t.backups, t.user, t.fileManifest,
+		t.addTrust, t.addKubeconfigs, t.addAPIServer, t.addStaticPods, t.addKubelet, t.addSystem, t.addPodNetwork, t.addInterfaces, t.addHook, t.addBackup, t.addUser, t.addFileList,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -28,14 +28,14 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 	return t.n, nil
 }
 
-// file adds a file of root's that is not secret. from are the fields of the configuration that it is made from.
-func (t *tree) file(path string, mode uint32, content, why string, from ...string) {
+// addFile adds a file of root's that is not secret. from are the fields of the configuration that it is made from.
+func (t *tree) addFile(path string, mode uint32, content, why string, from ...string) {
 	t.n.Files = append(t.n.Files, node.File{Path: path, Mode: mode, Content: []byte(content), Why: why, From: from})
 }
 
-// secret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
+// addSecret adds a file of mode 0600 with a secret: name and generation, and what is shown, are all that a reviewer may see of
 // it. Without the bundle content is not called.
-func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string) {
+func (t *tree) addSecret(path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string) {
 	f := node.File{Path: path, Mode: 0o600, Why: why, Secret: t.Public.Mark(name), Shown: shown}
 	f.User, f.Group = t.owner(owner)
 	if t.Bundle != nil {
@@ -44,8 +44,8 @@ func (t *tree) secret(path, owner, name string, content func(b *pki.Bundle) []by
 	t.n.Files = append(t.n.Files, f)
 }
 
-// authority adds the certificate of a CA, whose secret has that name.
-func (t *tree) authority(path, owner, name string, ca *pki.Authority, why string) {
+// addAuthority adds the certificate of a CA, whose secret has that name.
+func (t *tree) addAuthority(path, owner, name string, ca *pki.Authority, why string) {
 	user, group := t.owner(owner)
 	t.n.Files = append(t.n.Files, node.File{
 		Path: path, Mode: 0o644, User: user, Group: group, Content: ca.PEM(), Why: why,
@@ -53,7 +53,7 @@ func (t *tree) authority(path, owner, name string, ca *pki.Authority, why string
 	})
 }
 
-func (t *tree) dir(path string, mode uint32, owner string) {
+func (t *tree) addDir(path string, mode uint32, owner string) {
 	user, group := t.owner(owner)
 	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: user, Group: group})
 }

@@ -4,14 +4,14 @@ import (
 	"kiln/render/config"
 )
 
-// builtIn are the namespaces that the API server makes by itself.
-var builtIn = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+// builtinNamespaces are the namespaces that the API server makes by itself.
+var builtinNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
 // namespaces returns a problem for each object whose namespace would not be there when the object is applied: the first
 // boot would wait for it in vain.
 func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 	made := map[string]bool{}
-	for _, name := range builtIn {
+	for _, name := range builtinNamespaces {
 		made[name] = true
 	}
 	said := map[string]bool{}

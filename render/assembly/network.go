@@ -12,26 +12,26 @@ import (
 	"kiln/templates"
 )
 
-// podNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
+// addPodNetwork connects the machine's pods with cni routed: a bridge with addresses from the machine's own pod CIDRs, one
 // static route per other machine, and masquerading of what leaves the cluster. No daemon, no image. Whatever the cni, it
 // closes the platform's metadata service to pods, and keeps the machine's network manager off them. An etcd machine has no
 // pods but the member's, which is on the host's network.
-func (t *tree) podNetwork() error {
+func (t *tree) addPodNetwork() error {
 	if !t.m.Joins() {
 		return nil
 	}
-	t.networkManager()
+	t.addUnmanagedInterfaces()
 	forbidden := t.Plan.Forbidden(t.m)
 	if t.Plan.Routed() || len(forbidden) > 0 {
-		t.file(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
-		t.unit("kiln-routes.service", true, true)
+		t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
+		t.addUnit("kiln-routes.service", true, true)
 	}
 	if len(forbidden) > 0 {
 		var lines strings.Builder
 		for _, f := range forbidden {
 			fmt.Fprintf(&lines, "%s %s %s %s\n", map[bool]string{true: "-4", false: "-6"}[f.To.Is4()], f.Pods, f.To, f.Ports)
 		}
-		t.file(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the service that is closed to them, its TCP ports",
+		t.addFile(plan.KilnDir+"/forbidden", 0o644, lines.String(), "family, the cluster's pods, the service that is closed to them, its TCP ports",
 			"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
 	}
 	if !t.Plan.Routed() {
@@ -42,34 +42,34 @@ func (t *tree) podNetwork() error {
 		return err
 	}
 	// Made before kiln-routes.service starts, which would not see it in its sandbox if it came later.
-	t.dir("/var/lib/cni", 0o700, "")
-	t.file(plan.CNIConfig, 0o600, conf, "the pods' network on this machine", "network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
+	t.addDir("/var/lib/cni", 0o700, "")
+	t.addFile(plan.CNIConfig, 0o600, conf, "the pods' network on this machine", "network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
 
 	var routes strings.Builder
 	for _, r := range plan.Others(t.routes, t.m) {
 		fmt.Fprintf(&routes, "%s %s %d\n", r.Pods, r.Via, r.Count)
 	}
-	t.file(plan.KilnDir+"/routes", 0o644, routes.String(), "first pod CIDR, its machine, how many follow one by one", "nodes")
+	t.addFile(plan.KilnDir+"/routes", 0o644, routes.String(), "first pod CIDR, its machine, how many follow one by one", "nodes")
 	var masquerade strings.Builder
 	for i, cidr := range t.m.PodCIDRs {
 		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
 	}
-	t.file(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
+	t.addFile(plan.KilnDir+"/masquerade", 0o644, masquerade.String(), "family, this machine's pods, the cluster's pods")
 	return nil
 }
 
-// networkManager tells the program that configures the machine's interfaces that those of pods are not its business: it
+// addUnmanagedInterfaces tells the program that configures the machine's interfaces that those of pods are not its business: it
 // would ask for their addresses by DHCP, or take them down. networkd is also told to leave routes and rules that are not
 // its own; it would remove them whenever it configures an interface again (networkd.conf(5)).
-func (t *tree) networkManager() {
+func (t *tree) addUnmanagedInterfaces() {
 	names := t.Plan.Config.PodInterfaces()
 	const why = "keeps the network manager off pods"
 	switch t.m.System.Network {
 	case target.Networkd:
-		t.file("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
-		t.file("/etc/systemd/network/05-kiln-pods.network", 0o644, "[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
+		t.addFile("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
+		t.addFile("/etc/systemd/network/05-kiln-pods.network", 0o644, "[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
 	case target.NetworkManager:
-		t.file("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644, "[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+"\nmanaged=0\n", why)
+		t.addFile("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644, "[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+"\nmanaged=0\n", why)
 	}
 }
 
@@ -107,9 +107,9 @@ func (t *tree) cni() (string, error) {
 	return string(out) + "\n", err
 }
 
-// interfaces adds the configuration of the machine's network interfaces: one text for cloud-init,
+// addInterfaces adds the configuration of the machine's network interfaces: one text for cloud-init,
 // or files for the program that configures them.
-func (t *tree) interfaces() error {
+func (t *tree) addInterfaces() error {
 	list := t.m.Interfaces
 	if len(list) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (t *tree) interfaces() error {
 			return err
 		}
 		for _, f := range files {
-			f.From = []string{at(t.m.Path+".interfaces", i)}
+			f.From = []string{element(t.m.Path+".interfaces", i)}
 			t.n.Files = append(t.n.Files, f)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 
 // ObjectFile is the name of the i-th object's file.
 func (r *Cluster) ObjectFile(i int) string {
-	called, _, _ := r.called(r.Objects[i])
-	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(called))
+	name, _, _ := r.publicNames(r.Objects[i])
+	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(name))
 }
 
-// apiObjects adds what the API server is to hold, and the labels of the machine's own Node.
-func (t *tree) apiObjects() {
-	t.dir(path.Clean(plan.ObjectsDir), 0o700, "")
+// addObjects adds what the API server is to hold, and the labels of the machine's own Node.
+func (t *tree) addObjects() {
+	t.addDir(path.Clean(plan.ObjectsDir), 0o700, "")
 	var index strings.Builder
 	var shown []string
 	for i, o := range t.Objects {
-		_, inAPI, secret := t.called(o)
+		_, inAPI, secret := t.publicNames(o)
 		name := t.ObjectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
 		shown = append(shown, name+" is "+inAPI)
@@ -33,12 +33,12 @@ func (t *tree) apiObjects() {
 		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
-	t.file(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
+	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
 }
 
-// called returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
+// publicNames returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
 // is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
-func (r *Cluster) called(o manifests.Object) (name, path, secret string) {
+func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 	m := r.Joining[o.Name]
 	switch {
 	case !o.Secret:

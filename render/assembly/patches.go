@@ -73,8 +73,8 @@ func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
 	return problems
 }
 
-// of returns the patches for m's static pods and kubelet configuration, in the order of their layers.
-func (s *patchSet) of(m *plan.Machine) []*userPatch {
+// forMachine returns the patches for m's static pods and kubelet configuration, in the order of their layers.
+func (s *patchSet) forMachine(m *plan.Machine) []*userPatch {
 	out := append([]*userPatch(nil), s.cluster...)
 	switch m.Role {
 	case node.ControlPlane:
@@ -96,8 +96,8 @@ func (r *Cluster) PatchText(field string) (text string, ok bool) {
 	return "", false
 }
 
-// objects returns the patches for the API objects.
-func (s *patchSet) objects() []*userPatch {
+// forObjects returns the patches for the API objects.
+func (s *patchSet) forObjects() []*userPatch {
 	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
 }
 
@@ -105,8 +105,8 @@ func (s *patchSet) objects() []*userPatch {
 // then our own values go in one after the other, with the same result as at once.
 type Watch func(from plan.Origin, stream []byte)
 
-// tell tells a watch, if there is one.
-func (w Watch) tell(from plan.Origin, stream []byte) {
+// report tells a watch, if there is one.
+func (w Watch) report(from plan.Origin, stream []byte) {
 	if w != nil {
 		w(from, stream)
 	}
@@ -114,20 +114,20 @@ func (w Watch) tell(from plan.Origin, stream []byte) {
 
 // apply puts our own values and then the user's patches into a source. It notes for each patch whether it matched and changed
 // anything.
-func (s *patchSet) apply(src manifests.Source, user []*userPatch, seen Watch) ([]byte, error) {
+func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	last := len(from) - 1
 	n := last
-	if seen != nil {
+	if watch != nil {
 		n = 0
 	}
 	var out []byte
 	for ; n <= last; n++ {
 		var err error
-		if out, err = applyOwn(src, n); err != nil {
+		if out, err = applySteps(src, n); err != nil {
 			return nil, err
 		}
-		seen.tell(from[n], out)
+		watch.report(from[n], out)
 	}
 	for _, u := range user {
 		if !u.Matches(out) {
@@ -141,13 +141,13 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, seen Watch) ([
 		u.matched, u.changed = true, u.changed || !bytes.Equal(next, out)
 		s.mu.Unlock()
 		out = next
-		seen.tell(plan.Origin{Field: u.path}, out)
+		watch.report(plan.Origin{Field: u.path}, out)
 	}
 	return out, nil
 }
 
-// applyOwn puts the first n steps of our own values into a source.
-func applyOwn(src manifests.Source, n int) ([]byte, error) {
+// applySteps puts the first n steps of our own values into a source.
+func applySteps(src manifests.Source, n int) ([]byte, error) {
 	var own []*patches.Patch
 	for i, text := range src.First(n) {
 		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), text, nil)
@@ -202,8 +202,8 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 func quote(name string) string { return fmt.Sprintf("patch %q", name) }
 
 // patched returns the objects of a source with the values of kiln and the patches for m.
-func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen Watch) ([]manifests.Object, error) {
-	out, err := r.patches.apply(src, r.patches.of(m), seen)
+func (r *Cluster) patched(src manifests.Source, m *plan.Machine, watch Watch) ([]manifests.Object, error) {
+	out, err := r.patches.apply(src, r.patches.forMachine(m), watch)
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +211,8 @@ func (r *Cluster) patched(src manifests.Source, m *plan.Machine, seen Watch) ([]
 }
 
 // StaticPods returns m's static pods as finished documents by their paths.
-func (r *Cluster) StaticPods(m *plan.Machine, seen Watch) (map[string][]byte, error) {
-	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m, seen)
+func (r *Cluster) StaticPods(m *plan.Machine, watch Watch) (map[string][]byte, error) {
+	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m, watch)
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}
@@ -224,12 +224,12 @@ func (r *Cluster) StaticPods(m *plan.Machine, seen Watch) (map[string][]byte, er
 }
 
 // APIServerSettings returns the settings of m's API server that hold no secret, by their paths.
-func (r *Cluster) APIServerSettings(m *plan.Machine, seen Watch) (map[string][]byte, error) {
+func (r *Cluster) APIServerSettings(m *plan.Machine, watch Watch) (map[string][]byte, error) {
 	src := manifests.APIServer(r.Plan)
 	if len(src.Base) == 0 {
 		return nil, nil
 	}
-	objects, err := r.patched(src, m, seen)
+	objects, err := r.patched(src, m, watch)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the API server: %w", err)
 	}
@@ -243,9 +243,9 @@ func (r *Cluster) APIServerSettings(m *plan.Machine, seen Watch) (map[string][]b
 }
 
 // KubeletConfig returns m's kubelet configuration. One that is watched is made again.
-func (r *Cluster) KubeletConfig(m *plan.Machine, seen Watch) ([]byte, error) {
+func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
 	src := manifests.Kubelet(r.Plan, m)
-	user := r.patches.of(m)
+	user := r.patches.forMachine(m)
 	var key strings.Builder
 	for _, text := range src.Texts() {
 		fmt.Fprintf(&key, "%q", text)
@@ -253,10 +253,10 @@ func (r *Cluster) KubeletConfig(m *plan.Machine, seen Watch) ([]byte, error) {
 	for _, u := range user {
 		fmt.Fprintf(&key, " %s", u.path)
 	}
-	if done, ok := r.kubelets.Load(key.String()); ok && seen == nil {
+	if done, ok := r.kubelets.Load(key.String()); ok && watch == nil {
 		return done.([]byte), nil
 	}
-	out, err := r.patches.apply(src, user, seen)
+	out, err := r.patches.apply(src, user, watch)
 	if err == nil {
 		out, err = manifests.WithoutMetadata(out)
 	}

@@ -41,12 +41,12 @@ func (r *Cluster) Restore(snapshot string) error {
 // snapshotPath is what goes into the options of containerd's client as it is.
 var snapshotPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 
-// restores says that this machine has the snapshot.
-func (t *tree) restores() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
+// hasSnapshot says that this machine has the snapshot.
+func (t *tree) hasSnapshot() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
 
 // etcdDeadline is until when this member may begin a cluster: with what it restores, or with nothing if etcd was never restored.
 func (t *tree) etcdDeadline() string {
-	if t.Public.EtcdRestored() && !t.restores() {
+	if t.Public.EtcdRestored() && !t.hasSnapshot() {
 		return "0"
 	}
 	return epoch(t.Public.FormationDeadline)
@@ -57,7 +57,7 @@ func (t *tree) etcdSteps() []string {
 	switch {
 	case !t.m.EtcdMember:
 		return nil
-	case t.restores():
+	case t.hasSnapshot():
 		return []string{"restore", "etcd"}
 	case t.Public.EtcdRestored():
 		return []string{"others", "etcd"}

@@ -5,21 +5,21 @@ import (
 	"kiln/render/plan"
 )
 
-// pods adds the static pods, and what a worker's balancer reads.
-func (t *tree) pods() error {
+// addStaticPods adds the static pods, and what a worker's balancer reads.
+func (t *tree) addStaticPods() error {
 	if !t.Plan.StaticPods(t.m) {
 		return nil
 	}
 	if t.Plan.Balanced(t.m) {
-		t.file(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
+		t.addFile(plan.BalancerConf, 0o644, string(manifests.Balancer(t.Plan)), "how the balancer finds the API servers; its user reads it", "workers.localBalancer", "nodes")
 	}
-	t.dir(plan.ManifestsDir, 0o700, "")
+	t.addDir(plan.ManifestsDir, 0o700, "")
 	pods, err := t.StaticPods(t.m, nil)
 	if err != nil {
 		return err
 	}
 	for path, doc := range pods {
-		t.file(path, 0o600, string(doc), "static pod")
+		t.addFile(path, 0o600, string(doc), "static pod")
 	}
 	return nil
 }

@@ -13,25 +13,25 @@ import (
 	"kiln/templates"
 )
 
-// system adds what the operating system needs before a kubelet can run: name, kernel modules, kernel settings and the
+// addSystem adds what the operating system needs before a kubelet can run: name, kernel modules, kernel settings and the
 // container runtime's configuration. The hook applies them at first boot; systemd does at every later one.
-func (t *tree) system() error {
+func (t *tree) addSystem() error {
 	if !t.m.Pool {
-		t.file("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name", t.m.Path+".name")
+		t.addFile("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name", t.m.Path+".name")
 	}
-	t.file("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules", t.m.Settings.Path("kernelModules"))
+	t.addFile("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules", t.m.Settings.Path("kernelModules"))
 	var lines strings.Builder
 	settings := t.sysctls()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&lines, "%s = %s\n", key, settings[key])
 	}
-	t.file("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings", t.m.Settings.Paths("sysctls")...)
-	t.containerd()
+	t.addFile("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings", t.m.Settings.Paths("sysctls")...)
+	t.addContainerd()
 	if !t.swapAllowed() {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
 	}
 	if t.m.System.Extensions {
-		t.file(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
+		t.addFile(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
 	}
 	return nil
 }

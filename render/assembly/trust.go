@@ -8,31 +8,31 @@ import (
 	"kiln/render/plan"
 )
 
-// trust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
+// addTrust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
 // certificate and its member's two pairs, nothing else.
-func (t *tree) trust() error {
+func (t *tree) addTrust() error {
 	public, m := t.Public, t.m
-	t.dir(plan.KubernetesDir, 0o755, "")
-	t.dir(plan.KubeletDir, 0o700, "")
-	t.dir(plan.KubeletPKI, 0o700, "")
+	t.addDir(plan.KubernetesDir, 0o755, "")
+	t.addDir(plan.KubeletDir, 0o700, "")
+	t.addDir(plan.KubeletPKI, 0o700, "")
 	if m.Joins() {
-		t.dir(plan.PKIDir, 0o755, "")
-		t.authority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
+		t.addDir(plan.PKIDir, 0o755, "")
+		t.addAuthority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.secret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.BarePEM() }, "signs certificate requests, in the controller-manager")
+			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.BarePEM() }, "signs certificate requests, in the controller-manager")
 		}
-		t.authority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
-		t.secret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.BarePEM() }, "signs service account tokens")
+		t.addAuthority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
+		t.addSecret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.BarePEM() }, "signs service account tokens")
 		t.servicePublic()
-		t.etcdTrust()
+		t.addEtcdClientTrust()
 	}
 	if m.EtcdMember {
-		t.memberTrust()
+		t.addEtcdMemberTrust()
 	}
 	for _, spec := range public.Specs(t.Plan, m) {
-		if err := t.pair(spec); err != nil {
+		if err := t.addPair(spec); err != nil {
 			return err
 		}
 	}
@@ -48,8 +48,8 @@ func (t *tree) servicePublic() {
 	t.n.Files = append(t.n.Files, f)
 }
 
-// pair adds a certificate with its key.
-func (t *tree) pair(spec pki.Spec) error {
+// addPair adds a certificate with its key.
+func (t *tree) addPair(spec pki.Spec) error {
 	described, err := t.Public.Template(spec)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t *tree) pair(spec pki.Spec) error {
 		}
 	}
 	if spec.CertPath == spec.KeyPath {
-		t.secret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.BothPEM() }, "certificate and key of "+spec.Base, shown...)
+		t.addSecret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.BothPEM() }, "certificate and key of "+spec.Base, shown...)
 		// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
 		t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
 		return nil
@@ -73,32 +73,32 @@ func (t *tree) pair(spec pki.Spec) error {
 		f.Content = cert.CertPEM()
 	}
 	t.n.Files = append(t.n.Files, f)
-	t.secret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.BarePEM() }, "key of "+spec.Base)
+	t.addSecret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.BarePEM() }, "key of "+spec.Base)
 	return nil
 }
 
-// etcdTrust adds what an API server needs for etcd, ours or an external one.
-func (t *tree) etcdTrust() {
+// addEtcdClientTrust adds what an API server needs for etcd, ours or an external one.
+func (t *tree) addEtcdClientTrust() {
 	c := t.Plan.Config
 	ext := c.Spec.ControlPlane.Etcd.External
 	if ext == nil {
-		t.authority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
+		t.addAuthority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
 		return
 	}
 	const external = "controlPlane.etcd.external"
 	crt, key := plan.Cert("apiserver-etcd-client")
-	t.file(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd", external+".caFrom")
-	t.file(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd", external+".certFrom")
+	t.addFile(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd", external+".caFrom")
+	t.addFile(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd", external+".certFrom")
 	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate", From: []string{external + ".keyFrom"}})
 }
 
-// memberTrust adds what a member of etcd needs beside its certificates.
-func (t *tree) memberTrust() {
+// addEtcdMemberTrust adds what a member of etcd needs beside its certificates.
+func (t *tree) addEtcdMemberTrust() {
 	if etcd := t.m.System.Etcd; !etcd.Image {
 		t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: etcd.UID, Home: plan.EtcdData})
 	}
-	t.dir("/etc/etcd", 0o755, "")
-	t.dir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
-	t.dir(plan.EtcdData, 0o700, plan.EtcdUser)
-	t.authority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
+	t.addDir("/etc/etcd", 0o755, "")
+	t.addDir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
+	t.addDir(plan.EtcdData, 0o700, plan.EtcdUser)
+	t.addAuthority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
 }

@@ -8,18 +8,18 @@ import (
 	"kiln/templates"
 )
 
-// unit adds one of our own units, with its text.
-func (t *tree) unit(name string, enabled, started bool) {
+// addUnit adds one of our own units, with its text.
+func (t *tree) addUnit(name string, enabled, started bool) {
 	mode := uint32(0o644)
 	if name == "kubelet.service" {
 		mode = 0o600 // CIS 4.1.1
 	}
-	t.unitText(name, mode, templates.Unit(name), enabled, started)
+	t.addUnitWith(name, mode, templates.Unit(name), enabled, started)
 }
 
-// unitText adds a unit that was written for this machine.
-func (t *tree) unitText(name string, mode uint32, text string, enabled, started bool, from ...string) {
-	t.file(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
+// addUnitWith adds a unit that was written for this machine.
+func (t *tree) addUnitWith(name string, mode uint32, text string, enabled, started bool, from ...string) {
+	t.addFile(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
 	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
 	if enabled {
 		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.

@@ -18,9 +18,9 @@ import (
 	"kiln/render/plan"
 )
 
-// user adds what the configuration asks for beside Kubernetes: files, units, scripts, a Butane snippet, the network
+// addUser adds what the configuration asks for beside Kubernetes: files, units, scripts, a Butane snippet, the network
 // configuration.
-func (t *tree) user() error {
+func (t *tree) addUser() error {
 	s := &t.m.Settings
 	files, units := s.Path("files"), s.Path("units")
 	for i, f := range s.Files {
@@ -29,25 +29,25 @@ func (t *tree) user() error {
 			return fmt.Errorf("files[%d].mode: %w", i, err)
 		}
 		owner, group, _ := strings.Cut(f.Owner, ":")
-		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.text(f.Content, f.ContentFrom), Why: node.FromConfig, From: []string{at(files, i)}}
+		file := node.File{Path: f.Path, Mode: uint32(mode), User: owner, Group: group, Content: t.content(f.Content, f.ContentFrom), Why: node.FromConfig, From: []string{element(files, i)}}
 		if f.Secret {
 			file.Secret = "file " + f.Path
 		}
 		t.n.Files = append(t.n.Files, file)
 	}
 	for i, u := range s.Units {
-		if text := t.text(u.Content, u.ContentFrom); len(text) > 0 {
-			t.file(plan.UnitDir+"/"+u.Name, 0o644, string(text), node.FromConfig, at(units, i))
+		if text := t.content(u.Content, u.ContentFrom); len(text) > 0 {
+			t.addFile(plan.UnitDir+"/"+u.Name, 0o644, string(text), node.FromConfig, element(units, i))
 		}
 		for j, d := range u.DropIns {
-			t.file(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, node.FromConfig, at(at(units, i)+".dropIns", j))
+			t.addFile(plan.UnitDir+"/"+u.Name+".d/"+d.Name, 0o644, d.Content, node.FromConfig, element(element(units, i)+".dropIns", j))
 		}
 		if u.Enabled || u.Masked {
 			t.n.Units = append(t.n.Units, node.Unit{Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked})
 		}
 	}
-	t.scripts("pre-boot", s.PreBoot, s.Path("preBoot"))
-	t.scripts("post-boot", s.PostBoot, s.Path("postBoot"))
+	t.addScripts("pre-boot", s.PreBoot, s.Path("preBoot"))
+	t.addScripts("post-boot", s.PostBoot, s.Path("postBoot"))
 	if len(s.NetworkConfig) > 0 {
 		text, err := yaml.Marshal(s.NetworkConfig)
 		if err != nil {
@@ -55,15 +55,15 @@ func (t *tree) user() error {
 		}
 		t.n.NetworkConfig = text
 	}
-	if err := t.cloudConfig(s.CloudConfig); err != nil {
+	if err := t.addCloudConfig(s.CloudConfig); err != nil {
 		return err
 	}
-	return t.butane(s.Butane)
+	return t.addButane(s.Butane)
 }
 
-// cloudConfig adds keys of cloud-init's user-data. It fails with config.Problems if a mount hides a
+// addCloudConfig adds keys of cloud-init's user-data. It fails with config.Problems if a mount hides a
 // file of the document.
-func (t *tree) cloudConfig(keys map[string]any) error {
+func (t *tree) addCloudConfig(keys map[string]any) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (t *tree) cloudConfig(keys map[string]any) error {
 	}
 	if users, ok := keys["users"].([]any); ok && len(t.n.AuthorizedKeys) == 0 {
 		// One more user who has nothing but keys is said the way that kiln has for it.
-		if name, authorized, ok := onlyLogin(users); ok {
+		if name, authorized, ok := singleLogin(users); ok {
 			keys = maps.Clone(keys)
 			delete(keys, "users")
 			t.n.Login, t.n.AuthorizedKeys = name, authorized
@@ -105,7 +105,7 @@ func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 			return strings.HasPrefix(f.Path, below)
 		})
 		if hidden >= 0 {
-			problems = append(problems, t.Plan.Config.Problemf(at(field, i),
+			problems = append(problems, t.Plan.Config.Problemf(element(field, i),
 				"hides %s, which cloud-init writes before it mounts %s; mount a folder in which the document "+
 					"writes nothing, such as /var/lib/etcd or /var/lib/containerd",
 				t.n.Files[hidden].Path, folder))
@@ -114,8 +114,8 @@ func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 	return problems
 }
 
-// onlyLogin returns the name and keys of a user beside the default one who has nothing else.
-func onlyLogin(users []any) (name string, authorized []string, ok bool) {
+// singleLogin returns the name and keys of a user beside the default one who has nothing else.
+func singleLogin(users []any) (name string, authorized []string, ok bool) {
 	if len(users) != 2 || users[0] != "default" {
 		return "", nil, false
 	}
@@ -129,13 +129,13 @@ func onlyLogin(users []any) (name string, authorized []string, ok bool) {
 	return name, authorized, named && len(fields) == 2 && len(list) > 0
 }
 
-// at is the i-th element of a list in the configuration.
-func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+// element is the i-th element of a list in the configuration.
+func element(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
-// scripts adds the user's scripts of one phase of the first boot, the list at path in the configuration. The hook gives them to sh, so none is a program.
-func (t *tree) scripts(phase string, scripts []config.Script, path string) {
+// addScripts adds the user's scripts of one phase of the first boot, the list at path in the configuration. The hook gives them to sh, so none is a program.
+func (t *tree) addScripts(phase string, scripts []config.Script, path string) {
 	for i, s := range scripts {
-		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.text(s.Content, s.ContentFrom), Why: node.FromConfig, From: []string{at(path, i)}}
+		file := node.File{Path: plan.KilnDir + "/" + phase + "/" + s.Name, Mode: 0o600, Content: t.content(s.Content, s.ContentFrom), Why: node.FromConfig, From: []string{element(path, i)}}
 		if s.Secret {
 			file.Secret = "file " + file.Path
 		}
@@ -154,10 +154,10 @@ func (t *tree) userHooks() (pre, post []string) {
 	return pre, post
 }
 
-// butane adds the parts of a Butane snippet. It fails with config.Problems if Butane refuses the
+// addButane adds the parts of a Butane snippet. It fails with config.Problems if Butane refuses the
 // snippet, if kiln or another field writes one of its paths already, and if one of its paths cannot
 // be written on the machine's system.
-func (t *tree) butane(snippet string) error {
+func (t *tree) addButane(snippet string) error {
 	if snippet == "" {
 		return nil
 	}
@@ -165,12 +165,12 @@ func (t *tree) butane(snippet string) error {
 	extra, err := ignition.Translate(snippet)
 	if err != nil {
 		var problems config.Problems
-		for _, err := range several(err) {
+		for _, err := range unjoin(err) {
 			problems = append(problems, t.Plan.Config.Problemf(field, "%s", err))
 		}
 		return problems
 	}
-	if problems := t.notWritable(field, paths(&extra)); len(problems) > 0 {
+	if problems := t.unwritable(field, writtenPaths(&extra)); len(problems) > 0 {
 		return problems
 	}
 	for _, f := range extra.Files {
@@ -184,11 +184,11 @@ func (t *tree) butane(snippet string) error {
 	return nil
 }
 
-// notWritable returns a problem for each path of a Butane snippet that cannot be written: another
+// unwritable returns a problem for each path of a Butane snippet that cannot be written: another
 // source writes it, or it lies in a folder that is read-only on the machine's system.
-func (t *tree) notWritable(field string, wanted []string) (problems config.Problems) {
+func (t *tree) unwritable(field string, wanted []string) (problems config.Problems) {
 	sources := map[string]string{} // by path
-	for _, path := range paths(t.n) {
+	for _, path := range writtenPaths(t.n) {
 		sources[path] = "kiln"
 	}
 	for _, f := range t.n.Files {
@@ -215,7 +215,7 @@ func (t *tree) notWritable(field string, wanted []string) (problems config.Probl
 	return problems
 }
 
-func paths(n *node.Node) (out []string) {
+func writtenPaths(n *node.Node) (out []string) {
 	for _, f := range n.Files {
 		out = append(out, f.Path)
 	}
@@ -228,8 +228,8 @@ func paths(n *node.Node) (out []string) {
 	return out
 }
 
-// text returns the inline text, or that of the file it comes from.
-func (t *tree) text(inline, from string) []byte {
+// content returns the inline text, or that of the file it comes from.
+func (t *tree) content(inline, from string) []byte {
 	if from != "" {
 		return t.Plan.Config.Text(from)
 	}
