@@ -7,22 +7,25 @@ import (
 // builtinNamespaces are the namespaces that the API server makes by itself.
 var builtinNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
-// namespaces returns a problem for each object whose namespace would not be there when the object is applied: the first
-// boot would wait for it in vain.
+// namespaces returns a problem for each namespace that an object uses before an object makes it:
+// the first boot would wait for it in vain. addon holds the index of an object's add-on by its
+// path.
 func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 	made := map[string]bool{}
 	for _, name := range builtinNamespaces {
 		made[name] = true
 	}
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, o := range r.Objects {
 		if o.Kind == "Namespace" {
 			made[o.Name] = true
 		}
-		if o.Namespace != "" && !made[o.Namespace] && !said[o.Namespace] {
-			said[o.Namespace] = true
+		if o.Namespace != "" && !made[o.Namespace] && !reported[o.Namespace] {
+			reported[o.Namespace] = true
 			problems = append(problems, r.Plan.Config.Problemf(addonPath(addon, o),
-				"%s %s: nothing before it makes its namespace %q; put an object of kind Namespace before it", o.Kind, o.Name, o.Namespace))
+				"%s %s: nothing before it makes its namespace %q; "+
+					"put an object of kind Namespace before it",
+				o.Kind, o.Name, o.Namespace))
 		}
 	}
 	return problems

@@ -7,17 +7,84 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
 
-// ObjectFile is the name of the i-th object's file.
-func (r *Cluster) ObjectFile(i int) string {
-	name, _, _ := r.publicNames(r.Objects[i])
-	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(name))
+// readObjects fills Objects and Joining. It returns a problem for each add-on that cannot be read,
+// for each object whose namespace is missing, and for each object whose pods would be refused.
+func (r *Cluster) readObjects() (problems config.Problems) {
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			r.Joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
+		}
+	}
+	addon := map[string]int{}
+	stream, problems := r.ObjectStream(addon, nil)
+	if len(problems) > 0 {
+		return problems
+	}
+	var err error
+	if r.Objects, err = manifests.Read(stream); err != nil {
+		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
+	}
+	return append(r.namespaces(addon), r.podSecurity(addon)...)
 }
 
-// addObjects adds what the API server is to hold, and the labels of the machine's own Node.
+// ObjectStream returns the objects that the API server receives: kiln's own, then those of the
+// add-ons, patched, then the marker. It fills addon with the index of the add-on that an object
+// comes from, by the object's path in the API.
+func (r *Cluster) ObjectStream(
+	addon map[string]int, watch Watch,
+) (stream []byte, problems config.Problems) {
+	c := r.Plan.Config
+	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, watch)
+	if err != nil {
+		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
+	}
+	for i, a := range c.Spec.Addons {
+		field := AddonField(i)
+		documents, objects, err := readAddon(c, a.Path)
+		if err != nil {
+			for _, err := range unjoin(err) {
+				problems = append(problems, c.Problemf(field, "%s", err))
+			}
+			continue
+		}
+		for _, o := range objects {
+			addon[o.Path] = i
+		}
+		stream = manifests.Join(stream, documents)
+		watch.report(plan.Origin{Field: field}, stream)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	src := manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}
+	if stream, err = r.patches.apply(src, r.patches.forObjects(), watch); err != nil {
+		return nil, config.Problems{c.Problemf("patches", "%s", err)}
+	}
+	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
+	watch.report(plan.Kiln, stream)
+	return stream, nil
+}
+
+// tokens returns the bootstrap tokens that the API server accepts.
+func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; m.Token {
+			t := r.Bundle.MachineToken(m)
+			tokens = append(tokens, manifests.BootstrapToken{
+				Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.TokenExpiry(m),
+			})
+		}
+	}
+	return tokens
+}
+
+// addObjects adds the API objects that the hook applies, their index, and the labels of the
+// machine's own Node.
 func (t *tree) addObjects() {
 	t.addDir(path.Clean(plan.ObjectsDir), 0o700, "")
 	var index strings.Builder
@@ -27,17 +94,35 @@ func (t *tree) addObjects() {
 		name := t.ObjectFile(i)
 		fmt.Fprintf(&index, "%s\t%s\n", o.Path, name)
 		shown = append(shown, name+" is "+inAPI)
-		t.n.Files = append(t.n.Files, node.File{Path: plan.ObjectsDir + name, Mode: 0o600, Content: o.YAML, Secret: secret, Why: "API object"})
+		t.n.Files = append(t.n.Files, node.File{
+			Path: plan.ObjectsDir + name, Mode: 0o600,
+			Content: o.YAML, Secret: secret, Why: "API object",
+		})
 	}
 	t.n.Files = append(t.n.Files, node.File{
 		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
-	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)), "labels of this machine's Node that only an administrator may set")
+	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)),
+		"labels of this machine's Node that only an administrator may set")
 }
 
-// publicNames returns what everybody may know of an object: a name, its path in the API and, if its content is a secret, what that
-// is called. The name of a bootstrap token's Secret holds half of the token; it is called by the machine that joins with it.
+// The names of the files with the Secret of a bootstrap token begin like this and end with the name
+// of the pool or machine.
+const (
+	PoolTokenFile = "bootstrap-token-"
+	NodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+)
+
+// ObjectFile returns the name of the file that holds the i-th object. The number makes it unique.
+func (r *Cluster) ObjectFile(i int) string {
+	name, _, _ := r.publicNames(r.Objects[i])
+	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(name))
+}
+
+// publicNames returns what everybody may read about an object: a name, its path in the API and, if
+// its content is a secret, the name of that secret. The Secret of a bootstrap token is named for
+// the machine that joins with it, because the Secret's own name holds half of the token.
 func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 	m := r.Joining[o.Name]
 	switch {
@@ -51,20 +136,16 @@ func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 	if m.Pool {
 		name = PoolTokenFile + m.Name
 	}
-	return name, strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">", secret
+	path = strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">"
+	return name, path, secret
 }
 
-// The Secret of a bootstrap token is in a file of this name, in front of the name of the pool or machine.
-const (
-	PoolTokenFile = "bootstrap-token-"
-	NodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
-)
-
-// fileName makes an object's name fit for a file: RBAC names hold colons, and a file's name ends at 255 bytes. The number
-// before it makes it unique.
+// fileName returns an object's name as a part of a file's name: the names of RBAC objects hold
+// colons, and a file's name has at most 255 bytes.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.':
 			return r
 		}
 		return '-'

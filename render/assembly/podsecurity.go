@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,15 +13,17 @@ import (
 	"kiln/render/config"
 )
 
-// A workload whose pods do not meet its namespace's Pod Security level is accepted by the API server, and its pods are not:
-// nothing comes up, and only events say why. So it is found here, by the API server's own rules.
-
-// podSecurity returns a problem for each object whose pods would be refused. addon says which add-on an object is from.
+// podSecurity returns a problem for each object whose pods the API server would refuse, by the API
+// server's own rules. The server accepts a Deployment whose pods exceed the Pod Security level of
+// their namespace and refuses only the pods: nothing starts, and only events say why. addon holds
+// the index of an object's add-on by its path.
 func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 	c := r.Plan.Config
-	enforce := api.LevelVersion{Level: api.Level(c.Spec.Security.PodSecurity.Enforce), Version: api.LatestVersion()}
-	exempt := append([]string{"kube-system"}, c.Spec.Security.PodSecurity.ExemptNamespaces...)
-	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
+	latest := api.LatestVersion()
+	wanted := &c.Spec.Security.PodSecurity
+	enforce := api.LevelVersion{Level: api.Level(wanted.Enforce), Version: latest}
+	exempt := append([]string{"kube-system"}, wanted.ExemptNamespaces...)
+	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: latest}
 	defaults := api.Policy{Enforce: enforce, Audit: privileged, Warn: privileged}
 	rules, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -39,7 +40,8 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 		}
 		level, errs := api.PolicyToEvaluate(namespace.Metadata.Labels, defaults)
 		if len(errs) > 0 {
-			problems = append(problems, c.Problemf(addonPath(addon, o), "Namespace %s: %s", o.Name, errs.ToAggregate()))
+			problems = append(problems, c.Problemf(addonPath(addon, o),
+				"Namespace %s: %s", o.Name, errs.ToAggregate()))
 			continue
 		}
 		levels[o.Name] = level.Enforce
@@ -55,30 +57,23 @@ func (r *Cluster) podSecurity(addon map[string]int) (problems config.Problems) {
 			continue
 		}
 		if err != nil {
-			problems = append(problems, c.Problemf(addonPath(addon, o), "%s %s/%s: %s", o.Kind, namespace, o.Name, err))
+			problems = append(problems, c.Problemf(addonPath(addon, o),
+				"%s %s/%s: %s", o.Kind, namespace, o.Name, err))
 			continue
 		}
 		level, ok := levels[namespace]
 		if !ok {
 			level = enforce
 		}
-		result := policy.AggregateCheckResults(rules.EvaluatePod(level, &template.ObjectMeta, &template.Spec))
+		results := rules.EvaluatePod(level, &template.ObjectMeta, &template.Spec)
+		result := policy.AggregateCheckResults(results)
 		if !result.Allowed {
 			problems = append(problems, c.Problemf(addonPath(addon, o),
-				"%s %s/%s: the Pod Security level %q of its namespace refuses its pods: %s; label the namespace pod-security.kubernetes.io/enforce: privileged, or name it in security.podSecurity.exemptNamespaces",
+				"%s %s/%s: the Pod Security level %q of its namespace refuses its pods: %s; "+
+					"label the namespace pod-security.kubernetes.io/enforce: privileged, "+
+					"or name it in security.podSecurity.exemptNamespaces",
 				o.Kind, namespace, o.Name, level.Level, result.ForbiddenDetail()))
 		}
 	}
 	return problems
 }
-
-// addonPath is the place in the configuration that an object comes from.
-func addonPath(addon map[string]int, o manifests.Object) string {
-	if i, ok := addon[o.Path]; ok {
-		return AddonField(i)
-	}
-	return "addons"
-}
-
-// AddonField is the place in the configuration of the i-th add-on.
-func AddonField(i int) string { return fmt.Sprintf("addons[%d].path", i) }
