@@ -16,8 +16,9 @@ func (t *tree) addAPIServer() error {
 	t.addDir(plan.APIServerDir, 0o700, "")
 	const name = "encryption"
 	key := fmt.Sprintf("g%d", t.Public.Generation(name))
-	t.addSecret(plan.Encryption, "", name, func(b *pki.Bundle) []byte { return manifests.Encryption(t.Plan, key, b.EncryptionKey) },
-		"how the API server writes Secrets to etcd")
+	t.addSecret(plan.Encryption, "", name, func(b *pki.Bundle) []byte {
+		return manifests.Encryption(t.Plan, key, b.EncryptionKey)
+	}, "how the API server writes Secrets to etcd")
 	if t.Plan.Hardened() {
 		t.addDir(plan.AuditDir, 0o700, "")
 	}
@@ -29,4 +30,25 @@ func (t *tree) addAPIServer() error {
 		t.addFile(path, 0o600, string(doc), "settings of the API server")
 	}
 	return nil
+}
+
+// APIServerSettings returns the settings of m's API server that hold no secret, by their paths. It
+// returns none if the plan has none, and fails if a patch of the user cannot be applied.
+func (r *Cluster) APIServerSettings(m *plan.Machine, watch Watch) (map[string][]byte, error) {
+	src := manifests.APIServer(r.Plan)
+	if len(src.Base) == 0 {
+		return nil, nil
+	}
+	objects, err := r.patched(src, m, watch)
+	if err != nil {
+		return nil, fmt.Errorf("settings of the API server: %w", err)
+	}
+	settings := map[string][]byte{}
+	for _, o := range objects {
+		path := manifests.APIServerPath(o.Kind)
+		if settings[path], err = manifests.WithoutMetadata(o.YAML); err != nil {
+			return nil, fmt.Errorf("settings of the API server: %s: %w", o.Kind, err)
+		}
+	}
+	return settings, nil
 }

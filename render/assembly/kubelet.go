@@ -2,17 +2,19 @@ package assembly
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"kiln/manifests"
 	"kiln/render/plan"
 	"kiln/templates"
 )
 
-// addKubelet adds the kubelet's configuration and unit. The unit has a condition: before the hook has allowed it, the
-// kubelet does not start, whoever starts it.
+// addKubelet adds the kubelet's configuration and unit. A condition in the unit keeps the kubelet
+// from starting, whoever starts it, until the hook allows it.
 func (t *tree) addKubelet() error {
 	conf, err := t.KubeletConfig(t.m, nil)
 	if err != nil {
@@ -22,23 +24,29 @@ func (t *tree) addKubelet() error {
 	if err := t.addShutdownDelay(conf); err != nil {
 		return err
 	}
-	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
 	t.addUnit("kubelet.service", true, false)
 	dropIn := templates.KubeletDropIn
 	if t.m.Pool {
 		dropIn = templates.PoolKubeletDropIn
 	}
-	t.addFile(plan.KubeletDropIn, 0o600, dropIn(command[0], command[1:]...), "the kubelet's command line",
-		append(t.m.Settings.Paths("labels"), t.m.Path+".addresses", t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))...)
+	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
+	from := append(t.m.Settings.Paths("labels"), t.m.Path+".addresses",
+		t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))
+	t.addFile(plan.KubeletDropIn, 0o600, dropIn(command[0], command[1:]...),
+		"the kubelet's command line", from...)
 	return nil
 }
 
-// addShutdownDelay adds the time that logind lets the kubelet hold up a shutdown, for its pods to end. The kubelet would otherwise write such a
-// file itself, where nobody reviews it; with cloud-init, whose files come after logind has started, it does so until the next boot.
+// addShutdownDelay lets the kubelet delay a shutdown for as long as its configuration gives pods to
+// end. Without logind's setting the kubelet would write this file itself, where nobody reviews it.
+// With cloud-init the kubelet still does so until the next boot, because logind starts before the
+// files are written.
 func (t *tree) addShutdownDelay(kubelet []byte) error {
 	var c struct {
-		ShutdownGracePeriod              metav1.Duration                              `json:"shutdownGracePeriod"`
-		ShutdownGracePeriodByPodPriority []struct{ ShutdownGracePeriodSeconds int64 } `json:"shutdownGracePeriodByPodPriority"`
+		ShutdownGracePeriod              metav1.Duration `json:"shutdownGracePeriod"`
+		ShutdownGracePeriodByPodPriority []struct {
+			ShutdownGracePeriodSeconds int64 `json:"shutdownGracePeriodSeconds"`
+		} `json:"shutdownGracePeriodByPodPriority"`
 	}
 	if err := yaml.Unmarshal(kubelet, &c); err != nil {
 		return fmt.Errorf("%s: %w", plan.KubeletConfig, err)
@@ -48,7 +56,35 @@ func (t *tree) addShutdownDelay(kubelet []byte) error {
 		period += time.Duration(class.ShutdownGracePeriodSeconds) * time.Second
 	}
 	if period > 0 {
-		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644, fmt.Sprintf("[Login]\nInhibitDelayMaxSec=%s\n", seconds(period)), "time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
+		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644,
+			"[Login]\nInhibitDelayMaxSec="+seconds(period)+"\n",
+			"time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
 	}
 	return nil
+}
+
+// KubeletConfig returns m's kubelet configuration. Machines with equal values and patches share
+// one; with a watch it is made anew. It fails if a patch of the user cannot be applied.
+func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
+	src := manifests.Kubelet(r.Plan, m)
+	user := r.patches.forMachine(m)
+	var key strings.Builder
+	for _, content := range src.Texts() {
+		fmt.Fprintf(&key, "%q", content)
+	}
+	for _, u := range user {
+		fmt.Fprintf(&key, " %s", u.path)
+	}
+	if shared, ok := r.kubelets.Load(key.String()); ok && watch == nil {
+		return shared.([]byte), nil
+	}
+	out, err := r.patches.apply(src, user, watch)
+	if err == nil {
+		out, err = manifests.WithoutMetadata(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubelet configuration: %w", err)
+	}
+	r.kubelets.Store(key.String(), out)
+	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"strings"
 	"sync"
 
 	"kiln/manifests"
@@ -20,10 +19,10 @@ type patchSet struct {
 	machines                       map[string][]*userPatch // by the path of the node or pool
 	all                            []*userPatch
 
-	mu sync.Mutex
+	mu sync.Mutex // guards matched and changed of every patch
 }
 
-// userPatch is one patch and what it has done so far: a patch that matches nothing or changes nothing is a mistake.
+// userPatch is one patch and its effect so far. A patch without effect is a mistake.
 type userPatch struct {
 	*patches.Patch
 	path             string // in the configuration
@@ -32,23 +31,15 @@ type userPatch struct {
 
 // read parses the patches of every layer.
 func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
-	layer := func(path string, list []config.Patch) (out []*userPatch) {
-		for i, entry := range list {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			name, text := at, entry.Patch
-			if entry.PatchFrom != "" {
-				name, text = entry.PatchFrom, string(c.Text(entry.PatchFrom))
-			}
-			var target *patches.Target
-			if t := entry.Target; t != nil {
-				target = &patches.Target{Group: t.Group, Version: t.Version, Kind: t.Kind, Name: t.Name, Namespace: t.Namespace, LabelSelector: t.LabelSelector}
-			}
-			p, err := patches.New(name, text, target)
+	layer := func(path string, entries []config.Patch) (out []*userPatch) {
+		for i := range entries {
+			field := element(path, i)
+			p, err := parsePatch(c, field, &entries[i])
 			if err != nil {
-				problems = append(problems, c.Problemf(at, "%s", err))
+				problems = append(problems, c.Problemf(field, "%s", err))
 				continue
 			}
-			out = append(out, &userPatch{Patch: p, path: at})
+			out = append(out, &userPatch{Patch: p, path: field})
 		}
 		s.all = append(s.all, out...)
 		return out
@@ -59,21 +50,38 @@ func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
 	s.workers = layer("workers.patches", spec.Workers.Patches)
 	s.machines = map[string][]*userPatch{}
 	for i := range spec.Nodes {
-		if list := spec.Nodes[i].Patches; len(list) > 0 {
-			path := fmt.Sprintf("nodes[%d]", i)
-			s.machines[path] = layer(path+".patches", list)
+		if entries := spec.Nodes[i].Patches; len(entries) > 0 {
+			path := element("nodes", i)
+			s.machines[path] = layer(path+".patches", entries)
 		}
 	}
 	for i := range spec.Pools {
-		if list := spec.Pools[i].Patches; len(list) > 0 {
-			path := fmt.Sprintf("pools[%d]", i)
-			s.machines[path] = layer(path+".patches", list)
+		if entries := spec.Pools[i].Patches; len(entries) > 0 {
+			path := element("pools", i)
+			s.machines[path] = layer(path+".patches", entries)
 		}
 	}
 	return problems
 }
 
-// forMachine returns the patches for m's static pods and kubelet configuration, in the order of their layers.
+// parsePatch parses the patch at a field of the configuration. Messages call it by its file, or by
+// the field if it is inline.
+func parsePatch(c *config.Cluster, field string, entry *config.Patch) (*patches.Patch, error) {
+	name, content := field, entry.Patch
+	if entry.PatchFrom != "" {
+		name, content = entry.PatchFrom, string(c.Text(entry.PatchFrom))
+	}
+	var target *patches.Target
+	if t := entry.Target; t != nil {
+		target = &patches.Target{
+			Group: t.Group, Version: t.Version, Kind: t.Kind,
+			Name: t.Name, Namespace: t.Namespace, LabelSelector: t.LabelSelector,
+		}
+	}
+	return patches.New(name, content, target)
+}
+
+// forMachine returns the patches for m's static pods and configuration files, widest layer first.
 func (s *patchSet) forMachine(m *plan.Machine) []*userPatch {
 	out := append([]*userPatch(nil), s.cluster...)
 	switch m.Role {
@@ -85,9 +93,14 @@ func (s *patchSet) forMachine(m *plan.Machine) []*userPatch {
 	return append(out, s.machines[m.Path]...)
 }
 
-// PatchText returns the text of the user's patch at a place in the configuration, and whether there is
-// one.
-func (r *Cluster) PatchText(field string) (text string, ok bool) {
+// forObjects returns the patches for the API objects, widest layer first.
+func (s *patchSet) forObjects() []*userPatch {
+	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
+}
+
+// PatchText returns the content of the user's patch at a field of the configuration. It reports
+// whether there is one.
+func (r *Cluster) PatchText(field string) (content string, ok bool) {
 	for _, u := range r.patches.all {
 		if u.path == field {
 			return u.Text, true
@@ -96,33 +109,33 @@ func (r *Cluster) PatchText(field string) (text string, ok bool) {
 	return "", false
 }
 
-// forObjects returns the patches for the API objects.
-func (s *patchSet) forObjects() []*userPatch {
-	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
-}
-
-// Watch is told of a stream after each stage that it goes through, and who is behind the stage. It is nil unless somebody wants to know:
-// then our own values go in one after the other, with the same result as at once.
+// Watch is called after each stage that a stream of documents goes through: with the source of the
+// stage and the stream as the stage left it. The stages are, in this order: the base manifest, each
+// step of kiln's own values, each add-on, each of the user's patches that matches, and the marker.
+// Only the stream of API objects has add-ons and a marker.
+//
+// A nil Watch is never called. Then kiln's own values are put in at once instead of step by step;
+// the last stream is the same.
 type Watch func(from plan.Origin, stream []byte)
 
-// report tells a watch, if there is one.
+// report calls w unless it is nil.
 func (w Watch) report(from plan.Origin, stream []byte) {
 	if w != nil {
 		w(from, stream)
 	}
 }
 
-// apply puts our own values and then the user's patches into a source. It notes for each patch whether it matched and changed
-// anything.
+// apply returns the stream of a source with kiln's own values and then the user's patches. It
+// records for each patch whether it matched an object and whether it changed one.
 func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
-	last := len(from) - 1
-	n := last
+	whole := len(from) - 1
+	n := whole
 	if watch != nil {
 		n = 0
 	}
 	var out []byte
-	for ; n <= last; n++ {
+	for ; n <= whole; n++ {
 		var err error
 		if out, err = applySteps(src, n); err != nil {
 			return nil, err
@@ -146,63 +159,23 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 	return out, nil
 }
 
-// applySteps puts the first n steps of our own values into a source.
+// applySteps returns the stream of a source with the first n steps of kiln's own values.
 func applySteps(src manifests.Source, n int) ([]byte, error) {
-	var own []*patches.Patch
-	for i, text := range src.First(n) {
-		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), text, nil)
+	var steps []*patches.Patch
+	for i, content := range src.First(n) {
+		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), content, nil)
 		if err != nil {
 			return nil, err
 		}
-		own = append(own, p)
+		steps = append(steps, p)
 	}
-	return patches.Apply(src.Base, own...)
+	return patches.Apply(src.Base, steps...)
 }
 
-// tryPatches applies every patch once, before any machine is rendered, so that a patch in vain is found whatever
-// machines are rendered. Machines without a patch of their own are represented by the first of their role.
-func (r *Cluster) tryPatches() (problems config.Problems) {
-	if len(r.patches.all) == 0 {
-		return nil
-	}
-	seen := map[string]bool{}
-	for i := range r.Plan.Machines {
-		m := &r.Plan.Machines[i]
-		if key := m.Role; len(r.patches.machines[m.Path]) == 0 && !m.ControlPlane() {
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-		}
-		if r.Plan.StaticPods(m) {
-			if _, err := r.StaticPods(m, nil); err != nil {
-				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
-			}
-		}
-		if m.ControlPlane() {
-			if _, err := r.APIServerSettings(m, nil); err != nil {
-				return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
-			}
-		}
-		if _, err := r.KubeletConfig(m, nil); err != nil {
-			return append(problems, r.Plan.Config.Problemf(m.Path, "%s", err))
-		}
-	}
-	for _, u := range r.patches.all {
-		switch {
-		case !u.matched:
-			problems = append(problems, r.Plan.Config.Problemf(u.path, "%s matches no object; a patch must name an object that kiln renders in this layer: see kiln explain patches", quote(u.Name)))
-		case !u.changed:
-			problems = append(problems, r.Plan.Config.Problemf(u.path, "%s changes nothing: what it sets is so already; remove it, or correct the field that it sets", quote(u.Name)))
-		}
-	}
-	return problems
-}
-
-func quote(name string) string { return fmt.Sprintf("patch %q", name) }
-
-// patched returns the objects of a source with the values of kiln and the patches for m.
-func (r *Cluster) patched(src manifests.Source, m *plan.Machine, watch Watch) ([]manifests.Object, error) {
+// patched returns the objects of a source with kiln's own values and the user's patches for m.
+func (r *Cluster) patched(
+	src manifests.Source, m *plan.Machine, watch Watch,
+) ([]manifests.Object, error) {
 	out, err := r.patches.apply(src, r.patches.forMachine(m), watch)
 	if err != nil {
 		return nil, err
@@ -210,59 +183,54 @@ func (r *Cluster) patched(src manifests.Source, m *plan.Machine, watch Watch) ([
 	return manifests.Read(out)
 }
 
-// StaticPods returns m's static pods as finished documents by their paths.
-func (r *Cluster) StaticPods(m *plan.Machine, watch Watch) (map[string][]byte, error) {
-	objects, err := r.patched(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()), m, watch)
-	if err != nil {
-		return nil, fmt.Errorf("static pods: %w", err)
+// tryPatches applies every patch once, so that New finds a patch without effect, whatever machines
+// are rendered later. The first worker and the first etcd machine without patches of their own
+// stand for all others of their role.
+func (r *Cluster) tryPatches() (problems config.Problems) {
+	if len(r.patches.all) == 0 {
+		return nil
 	}
-	pods := map[string][]byte{}
-	for _, o := range objects {
-		pods[manifests.ManifestPath(o.Name)] = o.YAML
-	}
-	return pods, nil
-}
-
-// APIServerSettings returns the settings of m's API server that hold no secret, by their paths.
-func (r *Cluster) APIServerSettings(m *plan.Machine, watch Watch) (map[string][]byte, error) {
-	src := manifests.APIServer(r.Plan)
-	if len(src.Base) == 0 {
-		return nil, nil
-	}
-	objects, err := r.patched(src, m, watch)
-	if err != nil {
-		return nil, fmt.Errorf("settings of the API server: %w", err)
-	}
-	settings := map[string][]byte{}
-	for _, o := range objects {
-		if settings[manifests.APIServerPath(o.Kind)], err = manifests.WithoutMetadata(o.YAML); err != nil {
-			return nil, fmt.Errorf("settings of the API server: %s: %w", o.Kind, err)
+	tried := map[string]bool{}
+	for i := range r.Plan.Machines {
+		m := &r.Plan.Machines[i]
+		if len(r.patches.machines[m.Path]) == 0 && !m.ControlPlane() {
+			if tried[m.Role] {
+				continue
+			}
+			tried[m.Role] = true
+		}
+		if err := r.tryMachine(m); err != nil {
+			return config.Problems{r.Plan.Config.Problemf(m.Path, "%s", err)}
 		}
 	}
-	return settings, nil
+	for _, u := range r.patches.all {
+		name := fmt.Sprintf("patch %q", u.Name)
+		switch {
+		case !u.matched:
+			problems = append(problems, r.Plan.Config.Problemf(u.path,
+				"%s matches no object; a patch must name an object that kiln renders in this "+
+					"layer: see kiln explain patches", name))
+		case !u.changed:
+			problems = append(problems, r.Plan.Config.Problemf(u.path,
+				"%s changes nothing: what it sets is so already; "+
+					"remove it, or correct the field that it sets", name))
+		}
+	}
+	return problems
 }
 
-// KubeletConfig returns m's kubelet configuration. One that is watched is made again.
-func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
-	src := manifests.Kubelet(r.Plan, m)
-	user := r.patches.forMachine(m)
-	var key strings.Builder
-	for _, text := range src.Texts() {
-		fmt.Fprintf(&key, "%q", text)
+// tryMachine applies the patches for m to every document that they may match.
+func (r *Cluster) tryMachine(m *plan.Machine) error {
+	if r.Plan.StaticPods(m) {
+		if _, err := r.StaticPods(m, nil); err != nil {
+			return err
+		}
 	}
-	for _, u := range user {
-		fmt.Fprintf(&key, " %s", u.path)
+	if m.ControlPlane() {
+		if _, err := r.APIServerSettings(m, nil); err != nil {
+			return err
+		}
 	}
-	if done, ok := r.kubelets.Load(key.String()); ok && watch == nil {
-		return done.([]byte), nil
-	}
-	out, err := r.patches.apply(src, user, watch)
-	if err == nil {
-		out, err = manifests.WithoutMetadata(out)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kubelet configuration: %w", err)
-	}
-	r.kubelets.Store(key.String(), out)
-	return out, nil
+	_, err := r.KubeletConfig(m, nil)
+	return err
 }
