@@ -1,0 +1,121 @@
+package assembly
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"kiln/render/plan"
+	"kiln/render/target"
+	"kiln/templates"
+)
+
+// addPodNetwork adds the network of the machine's pods. With cni routed that is a bridge with
+// addresses from the machine's own pod CIDRs, one static route per other machine, and masquerading
+// of traffic that leaves the cluster; it needs no daemon and no image. With every cni it closes the
+// platform's metadata service to pods, and keeps the machine's network manager off their
+// interfaces. An etcd machine gets none of this: its only pod, the member's, is on the host's
+// network.
+func (t *tree) addPodNetwork() error {
+	if !t.m.Joins() {
+		return nil
+	}
+	t.addUnmanagedInterfaces()
+	forbidden := t.Plan.Forbidden(t.m)
+	if t.Plan.Routed() || len(forbidden) > 0 {
+		t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
+		t.addUnit("kiln-routes.service", true, true)
+	}
+	if len(forbidden) > 0 {
+		var lines strings.Builder
+		for _, f := range forbidden {
+			family := map[bool]string{true: "-4", false: "-6"}[f.To.Is4()]
+			fmt.Fprintf(&lines, "%s %s %s %s\n", family, f.Pods, f.To, f.Ports)
+		}
+		t.addFile(plan.KilnDir+"/forbidden", 0o644, lines.String(),
+			"family, the cluster's pods, the service that is closed to them, its TCP ports",
+			"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
+	}
+	if !t.Plan.Routed() {
+		return nil
+	}
+	conf, err := t.cni()
+	if err != nil {
+		return err
+	}
+	// The folder exists before kiln-routes.service starts: the unit's sandbox shows only folders
+	// that existed then.
+	t.addDir("/var/lib/cni", 0o700, "")
+	t.addFile(plan.CNIConfig, 0o600, conf, "the pods' network on this machine",
+		"network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
+
+	var routes strings.Builder
+	for _, r := range plan.Others(t.routes, t.m) {
+		fmt.Fprintf(&routes, "%s %s %d\n", r.Pods, r.Via, r.Count)
+	}
+	t.addFile(plan.KilnDir+"/routes", 0o644, routes.String(),
+		"first pod CIDR, its machine, how many follow one by one", "nodes")
+	var masquerade strings.Builder
+	for i, cidr := range t.m.PodCIDRs {
+		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
+	}
+	t.addFile(plan.KilnDir+"/masquerade", 0o644, masquerade.String(),
+		"family, this machine's pods, the cluster's pods")
+	return nil
+}
+
+// addUnmanagedInterfaces adds the setting that keeps the machine's network manager off the
+// interfaces of pods: it would ask for their addresses by DHCP, or take them down. networkd also
+// leaves foreign routes and rules alone; by default it removes them whenever it configures an
+// interface again (networkd.conf(5)).
+func (t *tree) addUnmanagedInterfaces() {
+	names := t.Plan.Config.PodInterfaces()
+	const why = "keeps the network manager off pods"
+	switch t.m.System.Network {
+	case target.Networkd:
+		t.addFile("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644,
+			"[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
+		t.addFile("/etc/systemd/network/05-kiln-pods.network", 0o644,
+			"[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
+	case target.NetworkManager:
+		t.addFile("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644,
+			"[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+
+				"\nmanaged=0\n", why)
+	}
+}
+
+// family returns the name that ip and nft have for the family of an address.
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "ip"
+	}
+	return "ip6"
+}
+
+// cni returns the CNI configuration list. Its plugins are among those that containerd's packages
+// bring.
+func (t *tree) cni() (string, error) {
+	type m = map[string]any
+	var ranges, routes []any
+	for _, cidr := range t.m.PodCIDRs {
+		ranges = append(ranges, []any{m{"subnet": cidr.String()}})
+		dst := "0.0.0.0/0"
+		if cidr.Addr().Is6() {
+			dst = "::/0"
+		}
+		routes = append(routes, m{"dst": dst})
+	}
+	bridge := m{
+		"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
+		"ipam": m{"type": "host-local", "ranges": ranges, "routes": routes},
+	}
+	if mtu := t.Plan.Config.Spec.Network.MTU; mtu != 0 {
+		bridge["mtu"] = mtu
+	}
+	out, err := json.MarshalIndent(m{
+		"cniVersion": "1.0.0", "name": "kiln",
+		"plugins": []any{bridge, m{"type": "portmap", "capabilities": m{"portMappings": true}}},
+	}, "", "  ")
+	return string(out) + "\n", err
+}
