@@ -1,6 +1,11 @@
-// Package assembly turns a plan and a bundle into the machines of a cluster: every file, unit, folder
-// and link of each, in no packing format. It checks only what the configuration alone can get wrong,
-// and leaves to package check what must hold of a finished machine.
+// Package assembly turns a plan and a bundle into the machines of a cluster: every file, folder,
+// link, unit and user of each, in no packing format. Machine in machine.go is its table of
+// contents; each step there has a file of its own.
+//
+// What many machines share is made once, in New: the API objects and the user's patches. New also
+// finds the mistakes of the configuration that show only there: patches without effect, add-ons
+// that cannot be applied, preflight checks that do not exist. Package check states what must hold
+// of a finished machine, and package document packs it.
 package assembly
 
 import (
@@ -14,51 +19,64 @@ import (
 	"kiln/render/plan"
 )
 
-// Cluster is a cluster ready to be rendered machine by machine: everything that is equal on many machines has been made
-// once. Its methods may be called from several goroutines.
+// Cluster is a cluster ready to be rendered machine by machine: what many machines share has been
+// made once. Its methods may be called from several goroutines.
 type Cluster struct {
 	Plan   *plan.Plan
 	Public *pki.Public
-	// Bundle holds the secrets; nil if the cluster is rendered from the public half alone. Then no file with a secret has a
-	// content, nor has one that is computed from a secret, and only the review twin can be written.
+	// Bundle holds the secrets. It is nil if the cluster is rendered from the public half alone:
+	// then every file that holds a secret, or is computed from one, has no content, and the only
+	// output is the review twin.
 	Bundle *pki.Bundle
-
-	restore restore
-	// Objects are what the API server is to hold, in the order in which it gets them.
+	// Objects lists the objects that the API server receives, in the order of their application.
 	Objects []manifests.Object
-	routes  []plan.Route
-	patches patchSet
-	// Joining are the machines that join with a token, by the name of the token's Secret.
+	// Joining lists the machines that join with a bootstrap token, by the name of the token's
+	// Secret.
 	Joining map[string]*plan.Machine
 
-	// kubelets keeps the finished kubelet configurations by everything they are made from: many machines, few
-	// configurations.
+	restore restore
+	routes  []plan.Route
+	patches patchSet
+	// kubelets keeps each kubelet configuration by all that it is made from, because many machines
+	// share few configurations.
 	kubelets sync.Map
 }
 
-// New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
-// blame: a patch that matches or changes nothing, an add-on that cannot be read.
+// New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
+// where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
+// that cannot be read, a name in ignorePreflight that no check has. It also fails if b belongs to
+// another cluster.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	if b.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the bundle belongs to cluster %q, the configuration describes %q; name the right one with --secrets", b.Name, c.Metadata.Name)
+		return nil, fmt.Errorf("the bundle belongs to cluster %q, "+
+			"the configuration describes %q; name the right one with --secrets",
+			b.Name, c.Metadata.Name)
 	}
 	return assemble(c, &b.Public, b)
 }
 
-// NewPublic is New without secrets: the cluster can be reviewed, and not written.
+// NewPublic is New without secrets: the cluster can be reviewed, but its documents cannot be
+// written.
 func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 	if p.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the public half belongs to cluster %q, the configuration describes %q; name the right one with --public", p.Name, c.Metadata.Name)
+		return nil, fmt.Errorf("the public half belongs to cluster %q, "+
+			"the configuration describes %q; name the right one with --public",
+			p.Name, c.Metadata.Name)
 	}
 	return assemble(c, p, nil)
 }
 
 func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
 	p := plan.New(c)
-	r := &Cluster{Plan: p, Public: public, Bundle: b, routes: p.Routes(), Joining: map[string]*plan.Machine{}}
-	// Each needs what the one before it made.
+	r := &Cluster{
+		Plan: p, Public: public, Bundle: b,
+		routes: p.Routes(), Joining: map[string]*plan.Machine{},
+	}
+	// Each step needs the result of the one before it.
 	for _, step := range []func() config.Problems{
-		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) }, r.readObjects, r.tryPatches,
+		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) },
+		r.readObjects,
+		r.tryPatches,
 	} {
 		if problems := step(); len(problems) > 0 {
 			return nil, problems
@@ -70,7 +88,7 @@ func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, e
 // Machines returns how many documents the cluster has: one for each named machine and each pool.
 func (r *Cluster) Machines() int { return len(r.Plan.Machines) }
 
-// Node returns what the i-th machine of the plan receives.
+// Node returns everything that the i-th machine of the plan receives. It fails as Machine does.
 func (r *Cluster) Node(i int) (*node.Node, error) {
 	m := &r.Plan.Machines[i]
 	n, err := r.Machine(m)

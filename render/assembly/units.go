@@ -8,7 +8,7 @@ import (
 	"kiln/templates"
 )
 
-// addUnit adds one of our own units, with its text.
+// addUnit adds the unit of that name from package templates.
 func (t *tree) addUnit(name string, enabled, started bool) {
 	mode := uint32(0o644)
 	if name == "kubelet.service" {
@@ -17,17 +17,24 @@ func (t *tree) addUnit(name string, enabled, started bool) {
 	t.addUnitWith(name, mode, templates.Unit(name), enabled, started)
 }
 
-// addUnitWith adds a unit that was written for this machine.
-func (t *tree) addUnitWith(name string, mode uint32, text string, enabled, started bool, from ...string) {
-	t.addFile(plan.UnitDir+"/"+name, mode, text, "systemd unit", from...)
+// addUnitWith adds a unit whose content was made for this machine. from lists the fields of the
+// configuration that the content is made from.
+func (t *tree) addUnitWith(
+	name string, mode uint32, content string, enabled, started bool, from ...string,
+) {
+	t.addFile(plan.UnitDir+"/"+name, mode, content, "systemd unit", from...)
 	t.n.Units = append(t.n.Units, node.Unit{Name: name, Enabled: enabled, Started: started})
 	if enabled {
-		// An image that was booted before has a machine-id, and systemd then reads no presets: the link always counts.
-		t.n.Links = append(t.n.Links, node.Link{Path: plan.UnitDir + "/" + wantedBy(name) + ".wants/" + name, Target: "../" + name})
+		// A preset would not do: systemd reads presets only without a machine-id, and an image that
+		// was booted before has one.
+		t.n.Links = append(t.n.Links, node.Link{
+			Path:   plan.UnitDir + "/" + wantedBy(name) + ".wants/" + name,
+			Target: "../" + name,
+		})
 	}
 }
 
-// wantedBy is the target that starts an enabled unit of ours.
+// wantedBy returns the target that starts an enabled unit of kiln.
 func wantedBy(name string) string {
 	if strings.HasSuffix(name, ".timer") {
 		return "timers.target"

@@ -7,8 +7,8 @@ import (
 	"kiln/pki"
 )
 
-// IdleGenerations returns the names in the bundle's generations whose secret nothing of this
-// cluster has, sorted: those of a machine that is gone, or of a name that is misspelt.
+// IdleGenerations returns the names among the bundle's generations that belong to no secret of this
+// cluster, sorted. Such a name is misspelt, or its machine is gone.
 func (r *Cluster) IdleGenerations() []string {
 	if len(r.Public.Generations) == 0 {
 		return nil
@@ -26,5 +26,6 @@ func (r *Cluster) IdleGenerations() []string {
 			names[pki.TokenName(m)] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Public.Generations)), func(name string) bool { return names[name] })
+	all := slices.Sorted(maps.Keys(r.Public.Generations))
+	return slices.DeleteFunc(all, func(name string) bool { return names[name] })
 }
