@@ -6,22 +6,28 @@ import (
 	"kiln/render/plan"
 )
 
-// addKubeconfigs adds the components' kubeconfigs, which name files. On an etcd machine nothing looks for the API server.
+// addKubeconfigs adds the components' kubeconfigs, which name certificates and keys by their files.
+// An etcd machine gets none, because nothing on it calls the API server.
 func (t *tree) addKubeconfigs() error {
 	p, m := t.Plan, t.m
 	if !m.Joins() {
 		return nil
 	}
 	add := func(path, user, server, crt, key string) {
-		t.addFile(path, 0o600, string(manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{CAFile: plan.CACert, CertFile: crt, KeyFile: key})),
-			"how "+user+" finds the API server and who it is")
+		conf := manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{
+			CAFile: plan.CACert, CertFile: crt, KeyFile: key,
+		})
+		t.addFile(path, 0o600, string(conf), "how "+user+" finds the API server and who it is")
 	}
 	if m.Token {
 		t.addSecret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
-			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m), manifests.Credentials{CAFile: plan.CACert, Token: b.MachineToken(m).Bearer()})
+			token := b.MachineToken(m).Bearer()
+			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m),
+				manifests.Credentials{CAFile: plan.CACert, Token: token})
 		}, "how the kubelet asks for its first certificate")
 	} else {
-		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m), plan.KubeletCurrent, plan.KubeletCurrent)
+		add(plan.KubeletConf, "system:node:"+m.Name, p.APIURL(m),
+			plan.KubeletCurrent, plan.KubeletCurrent)
 	}
 	if m.ControlPlane() {
 		for _, c := range []struct{ path, base, user string }{
@@ -38,24 +44,30 @@ func (t *tree) addKubeconfigs() error {
 		add(plan.VIPConf, "kube-vip", m.LocalURL(), crt, key)
 	}
 	if p.Hardened() && p.Config.Spec.Network.Proxy != "none" {
-		// Nothing reads it, but CIS 4.1.3 and 4.1.4 warn on machines that have none.
+		// No program reads this file, but CIS 4.1.3 and 4.1.4 warn on machines without it.
 		server := p.ProxyURL()
 		if p.Balanced(m) {
 			server = p.BalancerURL()
 		}
-		conf := manifests.Kubeconfig(p.Name, "none", server, manifests.Credentials{CAFile: plan.CACert})
-		t.addFile(plan.ProxyConf, 0o600, string(conf), "a kubeconfig without a credential: kube-proxy has its service account")
+		conf := manifests.Kubeconfig(p.Name, "none", server,
+			manifests.Credentials{CAFile: plan.CACert})
+		t.addFile(plan.ProxyConf, 0o600, string(conf),
+			"a kubeconfig without a credential: kube-proxy has its service account")
 	}
 	return nil
 }
 
-// Admin returns the operator's kubeconfig, which holds its certificate and key. It is for no machine.
+// Admin returns the operator's kubeconfig with its certificate and key inside. No machine receives
+// it. It needs the bundle, and fails if the certificate cannot be issued.
 func (r *Cluster) Admin() ([]byte, error) {
 	cert, err := r.Bundle.Issue(r.Public.AdminSpec(r.Plan))
 	if err != nil {
 		return nil, err
 	}
-	return manifests.Kubeconfig(r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), manifests.Credentials{
+	credentials := manifests.Credentials{
 		CA: r.Public.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
-	}), nil
+	}
+	return manifests.Kubeconfig(
+		r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), credentials,
+	), nil
 }

@@ -8,8 +8,9 @@ import (
 	"kiln/render/plan"
 )
 
-// addTrust adds CAs, certificates and keys. A worker gets the cluster's CA certificate and its own two pairs, an etcd machine etcd's CA
-// certificate and its member's two pairs, nothing else.
+// addTrust adds the certificates of CAs, and the certificates and keys of this machine. A worker
+// gets the cluster's CA certificate and two pairs of its own, an etcd machine etcd's CA certificate
+// and two pairs of its member. Neither gets more.
 func (t *tree) addTrust() error {
 	public, m := t.Public, t.m
 	t.addDir(plan.KubernetesDir, 0o755, "")
@@ -21,11 +22,13 @@ func (t *tree) addTrust() error {
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte { return b.CAKey.BarePEM() }, "signs certificate requests, in the controller-manager")
+			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte {
+				return b.CAKey.BarePEM()
+			}, "signs certificate requests, in the controller-manager")
 		}
-		t.addAuthority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA, "CA of the API aggregation layer")
-		t.addSecret(plan.ServiceKey, "", "service-account", func(b *pki.Bundle) []byte { return b.ServiceAccountKey.BarePEM() }, "signs service account tokens")
-		t.servicePublic()
+		t.addAuthority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA,
+			"CA of the API aggregation layer")
+		t.addServiceAccountKeys()
 		t.addEtcdClientTrust()
 	}
 	if m.EtcdMember {
@@ -39,22 +42,30 @@ func (t *tree) addTrust() error {
 	return nil
 }
 
-// servicePublic adds the public half of the key of service accounts, which the public half of the bundle does not hold.
-func (t *tree) servicePublic() {
-	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens", Shown: []string{"<public key of " + t.Public.Mark("service-account") + ">"}}
+// addServiceAccountKeys adds the key pair of service account tokens. The public key is missing
+// without the bundle, because the bundle's public half does not hold it.
+func (t *tree) addServiceAccountKeys() {
+	const name = "service-account"
+	t.addSecret(plan.ServiceKey, "", name, func(b *pki.Bundle) []byte {
+		return b.ServiceAccountKey.BarePEM()
+	}, "signs service account tokens")
+	f := node.File{
+		Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens",
+		Shown: []string{"<public key of " + t.Public.Mark(name) + ">"},
+	}
 	if t.Bundle != nil {
 		f.Content = t.Bundle.ServiceAccountKey.PublicPEM()
 	}
 	t.n.Files = append(t.n.Files, f)
 }
 
-// addPair adds a certificate with its key.
+// addPair adds a certificate with its key: as two files, or as one if spec names one path for both.
 func (t *tree) addPair(spec pki.Spec) error {
-	described, err := t.Public.Template(spec)
+	template, err := t.Public.Template(spec)
 	if err != nil {
 		return err
 	}
-	shown := []string{"certificate " + t.Public.Mark(spec.Name) + ": " + pki.Summary(described)}
+	shown := []string{"certificate " + t.Public.Mark(spec.Name) + ": " + pki.Summary(template)}
 	var cert *pki.Certificate
 	if t.Bundle != nil {
 		if cert, err = t.Bundle.Issue(spec); err != nil {
@@ -62,43 +73,64 @@ func (t *tree) addPair(spec pki.Spec) error {
 		}
 	}
 	if spec.CertPath == spec.KeyPath {
-		t.addSecret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.BothPEM() }, "certificate and key of "+spec.Base, shown...)
-		// The kubelet rotates by pointing this link elsewhere and insists that it is a link (kubeadm.md §4.5).
-		t.n.Links = append(t.n.Links, node.Link{Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath)})
+		t.addSecret(spec.CertPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte {
+			return cert.BothPEM()
+		}, "certificate and key of "+spec.Base, shown...)
+		// The kubelet rotates its certificate by pointing this link elsewhere, and fails if a
+		// regular file is there (updateSymlink in kubernetes/client-go 99b76eb:
+		// util/certificate/certificate_store.go).
+		t.n.Links = append(t.n.Links, node.Link{
+			Path: plan.KubeletCurrent, Target: path.Base(spec.CertPath),
+		})
 		return nil
 	}
-	f := node.File{Path: spec.CertPath, Mode: 0o644, Why: "certificate of " + spec.Base, Shown: shown}
+	f := node.File{
+		Path: spec.CertPath, Mode: 0o644, Why: "certificate of " + spec.Base, Shown: shown,
+	}
 	f.User, f.Group = t.owner(spec.Owner)
 	if cert != nil {
 		f.Content = cert.CertPEM()
 	}
 	t.n.Files = append(t.n.Files, f)
-	t.addSecret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte { return cert.Key.BarePEM() }, "key of "+spec.Base)
+	t.addSecret(spec.KeyPath, spec.Owner, spec.Name, func(*pki.Bundle) []byte {
+		return cert.Key.BarePEM()
+	}, "key of "+spec.Base)
 	return nil
 }
 
-// addEtcdClientTrust adds what an API server needs for etcd, ours or an external one.
+// addEtcdClientTrust adds the files by which the API server trusts etcd: etcd's CA certificate and,
+// for an external etcd, the client certificate and key that the configuration names.
 func (t *tree) addEtcdClientTrust() {
 	c := t.Plan.Config
 	ext := c.Spec.ControlPlane.Etcd.External
 	if ext == nil {
-		t.addAuthority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for the API server")
+		t.addAuthority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA,
+			"CA of etcd, for the API server")
 		return
 	}
 	const external = "controlPlane.etcd.external"
 	crt, key := plan.Cert("apiserver-etcd-client")
-	t.addFile(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)), "CA of the external etcd", external+".caFrom")
-	t.addFile(crt, 0o644, string(c.Text(ext.CertFrom)), "the API server's certificate for the external etcd", external+".certFrom")
-	t.n.Files = append(t.n.Files, node.File{Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client", Why: "key of that certificate", From: []string{external + ".keyFrom"}})
+	t.addFile(plan.EtcdCA, 0o644, string(c.Text(ext.CAFrom)),
+		"CA of the external etcd", external+".caFrom")
+	t.addFile(crt, 0o644, string(c.Text(ext.CertFrom)),
+		"the API server's certificate for the external etcd", external+".certFrom")
+	t.n.Files = append(t.n.Files, node.File{
+		Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client",
+		Why: "key of that certificate", From: []string{external + ".keyFrom"},
+	})
 }
 
-// addEtcdMemberTrust adds what a member of etcd needs beside its certificates.
+// addEtcdMemberTrust adds etcd's CA certificate, its user and the folders of a member. addTrust
+// adds the member's certificates.
 func (t *tree) addEtcdMemberTrust() {
 	if etcd := t.m.System.Etcd; !etcd.Image {
-		t.n.Users = append(t.n.Users, node.User{Name: plan.EtcdUser, ID: etcd.UID, Home: plan.EtcdData})
+		t.n.Users = append(t.n.Users, node.User{
+			Name: plan.EtcdUser, ID: etcd.UID, Home: plan.EtcdData,
+		})
 	}
 	t.addDir("/etc/etcd", 0o755, "")
 	t.addDir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
 	t.addDir(plan.EtcdData, 0o700, plan.EtcdUser)
-	t.addAuthority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA, "CA of etcd, for its members")
+	t.addAuthority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA,
+		"CA of etcd, for its members")
 }

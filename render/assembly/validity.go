@@ -6,7 +6,8 @@ import (
 	"kiln/render/plan"
 )
 
-// TokenExpiry is when m's bootstrap token ends.
+// TokenExpiry returns when m's bootstrap token expires. A pool's token lasts for the pool's token
+// lifetime, and a node's as long as the install credential.
 func (r *Cluster) TokenExpiry(m *plan.Machine) time.Time {
 	if m.Pool {
 		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
@@ -14,8 +15,8 @@ func (r *Cluster) TokenExpiry(m *plan.Machine) time.Time {
 	return r.Public.InstallEnd()
 }
 
-// Validity returns when all of m's certificates are valid: the latest beginning and the earliest end, without the
-// install credential, which is meant to end.
+// Validity returns the time span in which all of m's certificates are valid: from the latest start
+// to the earliest end. The install credential does not count, because it is meant to expire.
 func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 	ca := r.Public.CA.Certificate
 	if !m.Joins() {
@@ -36,7 +37,8 @@ func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 	return from, until
 }
 
-// ValidUntil is when the first of m's certificates ends, or the bootstrap token that it joins with.
+// ValidUntil returns when m's document stops being usable: when its bootstrap token expires or,
+// without a token, the first of its certificates.
 func (r *Cluster) ValidUntil(m *plan.Machine) time.Time {
 	if m.Token {
 		return r.TokenExpiry(m)
