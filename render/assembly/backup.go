@@ -7,15 +7,7 @@ import (
 	"kiln/templates"
 )
 
-// backup is how this machine's member takes snapshots, or nil.
-func (t *tree) backup() *config.EtcdBackup {
-	if !t.m.EtcdMember {
-		return nil
-	}
-	return t.Plan.Config.Spec.ControlPlane.Etcd.Backup
-}
-
-// addBackup adds what takes snapshots of this machine's member of etcd.
+// addBackup adds the program and the timer that take snapshots of this machine's member of etcd.
 func (t *tree) addBackup() error {
 	b := t.backup()
 	if b == nil {
@@ -23,6 +15,15 @@ func (t *tree) addBackup() error {
 	}
 	t.addFile(templates.BackupPath, 0o600, templates.Backup, "takes a snapshot of etcd")
 	t.addUnit("kiln-backup.service", false, false)
-	t.addUnitWith("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)), true, true, "controlPlane.etcd.backup")
+	t.addUnitWith("kiln-backup.timer", 0o644, templates.BackupTimer(time.Duration(b.Every)),
+		true, true, "controlPlane.etcd.backup")
 	return nil
+}
+
+// backup returns how this machine's member of etcd takes snapshots, or nil if it takes none.
+func (t *tree) backup() *config.EtcdBackup {
+	if !t.m.EtcdMember {
+		return nil
+	}
+	return t.Plan.Config.Spec.ControlPlane.Etcd.Backup
 }

@@ -14,15 +14,19 @@ import (
 	"kiln/templates"
 )
 
-// addHook adds the first-boot hook and its data: what it checks, where it looks, what it applies.
+// addHook adds the first-boot hook and its data: the machine's facts, the preflight checks, the
+// steps and, on a control plane, the API objects.
 func (t *tree) addHook() error {
 	t.addDir(plan.KilnDir, 0o700, "")
 	t.addFile(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
-	t.addFile(templates.ReportPath, 0o600, templates.Report, "what the hook does as sh /etc/kiln/boot report")
+	t.addFile(templates.ReportPath, 0o600, templates.Report,
+		"what the hook does as sh /etc/kiln/boot report")
 	lines, kinds, walled := t.checks()
-	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(walled), "what the hook knows of this machine")
+	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(walled),
+		"what the hook knows of this machine")
 	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
-	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds), "the hook's steps and checks on this machine")
+	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds),
+		"the hook's steps and checks on this machine")
 	t.addUnit("kiln.service", true, true)
 	if t.m.ControlPlane() {
 		t.addObjects()
@@ -30,7 +34,8 @@ func (t *tree) addHook() error {
 	return nil
 }
 
-// machineData is what the hook knows of this machine, as shell assignments that are inert whatever the values hold.
+// machineData returns the facts that the hook needs about this machine, as shell assignments. The
+// values are quoted, so the shell expands nothing in them. walled is as checks returns it.
 func (t *tree) machineData(walled bool) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
@@ -94,7 +99,8 @@ func (t *tree) machineData(walled bool) string {
 	return b.String()
 }
 
-// steps are the hook's steps on this machine, in their order. The user's last scripts still have the install credential.
+// steps returns the hook's steps on this machine, in their order. The step retire comes last, so
+// that the user's scripts after the boot can still use the install credential.
 func (t *tree) steps() []string {
 	pre, post := t.userHooks()
 	s := []string{"files"}
@@ -130,7 +136,8 @@ func (t *tree) steps() []string {
 	return append(s, "retire")
 }
 
-// etcdPeers are the machines of the other members, if this one carries a member.
+// etcdPeers returns the machines of the other etcd members, or none if this machine is not a
+// member.
 func (t *tree) etcdPeers() (out []*plan.Machine) {
 	if !t.m.EtcdMember {
 		return nil
@@ -143,11 +150,12 @@ func (t *tree) etcdPeers() (out []*plan.Machine) {
 	return out
 }
 
-// swapAllowed says that the user lets the kubelet run on a machine with swap.
+// swapAllowed reports whether the user lets the kubelet run on a machine with swap.
 func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] == false }
 
-// restartedUnits are the units that read what the document brought: before the first kubelet nothing runs that a restart
-// could harm, and cloud-init writes its files when they have long been started.
+// restartedUnits returns the units that the hook restarts: they read files of the document, and
+// cloud-init writes the files long after the units have started. Before the first kubelet starts,
+// no program runs that a restart could harm.
 func (t *tree) restartedUnits() []string {
 	out := []string{"systemd-modules-load.service", "systemd-sysctl.service", "containerd.service"}
 	if t.n.File(templates.RoutesPath) != nil {
@@ -156,17 +164,22 @@ func (t *tree) restartedUnits() []string {
 	return out
 }
 
-// cloudInitCopies are what cloud-init keeps of the user-data, in plain, for root alone: what it was given, what it made of it,
-// and the object that it reads in its later stages. At the next boot it asks for the user-data again; the hook removes them
-// again. The folder of an instance is named for its instance-id.
+// cloudInitCopies lists the copies of the user-data that cloud-init keeps, in plain and readable
+// for root alone: the input, the configuration made from it, and the object that later stages read.
+// At the next boot cloud-init asks for the user-data again, and the hook removes them again. The
+// folder of an instance is named for its instance-id.
 var cloudInitCopies = []string{
-	"/var/lib/cloud/instances/*/user-data.txt*", "/var/lib/cloud/instances/*/cloud-config.txt", "/var/lib/cloud/instances/*/obj.pkl",
-	"/run/cloud-init/instance-data-sensitive.json", "/run/cloud-init/combined-cloud-config.json",
+	"/var/lib/cloud/instances/*/user-data.txt*",
+	"/var/lib/cloud/instances/*/cloud-config.txt",
+	"/var/lib/cloud/instances/*/obj.pkl",
+	"/run/cloud-init/instance-data-sensitive.json",
+	"/run/cloud-init/combined-cloud-config.json",
 }
 
-// removedPaths are the paths and patterns that the hook removes at the end, and at each later start: the install credential, a
-// bootstrap token, and the copies of the document that Ignition and cloud-init leave. admin.conf stays as a kubeconfig without
-// a credential, since CIS 1.1.13 and 1.1.14 fail on machines that have none.
+// removedPaths returns the paths and patterns that the hook removes at the end of the first boot
+// and at each later start: the install credential, a bootstrap token, and the copies of the
+// document that Ignition and cloud-init leave. admin.conf stays, as a kubeconfig without a
+// credential, because CIS 1.1.13 and 1.1.14 fail on machines without it.
 func (t *tree) removedPaths() (out []string) {
 	if t.m.ControlPlane() {
 		crt, key := plan.Cert("install")
@@ -178,15 +191,18 @@ func (t *tree) removedPaths() (out []string) {
 	if t.m.System.Format == target.Ignition {
 		return append(out, "/run/ignition.json")
 	}
-	// The same for every delivery: a machine is what it is, however it gets there.
+	// The files of a fetched body are removed on every machine, so that a machine's files do not
+	// depend on the delivery of its document.
 	return slices.Concat(out, cloudinit.BodyFiles, cloudInitCopies)
 }
 
+// seconds returns a duration as whole seconds.
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
+// epoch returns a time as seconds since 1970.
 func epoch(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// shellWord quotes a value for sh: nothing in it has a meaning.
+// shellWord returns a value quoted for sh, which then expands nothing in it.
 func shellWord(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }

@@ -13,22 +13,22 @@ import (
 	"kiln/render/suggest"
 )
 
-// checks returns the preflight checks of this machine, a line each, and their kinds. It reports whether the
-// kubelet may start only where pods are kept from the metadata service: that check is one that stops.
+// checks returns the preflight checks of this machine, a line each, and their kinds. walled reports
+// whether the check that pods cannot reach the metadata service stops the boot, rather than warns.
 func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.Validity(t.m)
 	facts.TokenEnd = t.TokenExpiry(t.m)
 	var b strings.Builder
-	before := ""
+	previous := ""
 	for _, c := range preflight.Checks(facts) {
 		kinds = append(kinds, c.Kind())
 		walled = walled || c.Kind() == "walled" && c.Severity != preflight.Warn
-		// Ten ports have one remedy; the hook takes that of the line before.
-		if c.Remedy == before {
+		// Ten ports share one remedy. Where a line has none, the hook uses that of the line before.
+		if c.Remedy == previous {
 			c.Remedy = ""
 		} else {
-			before = c.Remedy
+			previous = c.Remedy
 		}
 		b.WriteString(c.String())
 	}
@@ -36,24 +36,14 @@ func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	return b.String(), slices.Compact(kinds), walled
 }
 
-// preflight is what the checks of this machine are made from, but for the dates: those take the time of its certificates.
+// preflight returns the facts that the checks of this machine are made from. The dates are missing,
+// because they come from the machine's certificates.
 func (t *tree) preflight() *preflight.Facts {
 	f := &preflight.Facts{
 		Plan: t.Plan, Machine: t.m,
-		Modules: t.modules(), Sysctls: t.sysctls(), ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
-		Images: []string{t.Plan.Images[plan.Pause]},
-	}
-	if t.m.ControlPlane() {
-		f.Images = append(f.Images, t.Plan.Images[plan.APIServer], t.Plan.Images[plan.ControllerManager], t.Plan.Images[plan.Scheduler])
-	}
-	if t.m.EtcdMember {
-		f.Images = append(f.Images, t.Plan.Images[plan.Etcd])
-	}
-	if t.Plan.HasVIP(t.m) {
-		f.Images = append(f.Images, t.Plan.Images[plan.KubeVIP])
-	}
-	if t.Plan.Balanced(t.m) {
-		f.Images = append(f.Images, t.Plan.Images[plan.HAProxy])
+		Modules: t.modules(), Sysctls: t.sysctls(),
+		ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
+		Images: t.images(),
 	}
 	for _, peer := range t.etcdPeers() {
 		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
@@ -66,32 +56,57 @@ func (t *tree) preflight() *preflight.Facts {
 	return f
 }
 
-// unknownChecks are the names in ignorePreflight that mean no check of any machine for which the list holds.
+// images returns the images of the machine's static pods and the pause image.
+func (t *tree) images() []string {
+	names := []string{plan.Pause}
+	if t.m.ControlPlane() {
+		names = append(names, plan.APIServer, plan.ControllerManager, plan.Scheduler)
+	}
+	if t.m.EtcdMember {
+		names = append(names, plan.Etcd)
+	}
+	if t.Plan.HasVIP(t.m) {
+		names = append(names, plan.KubeVIP)
+	}
+	if t.Plan.Balanced(t.m) {
+		names = append(names, plan.HAProxy)
+	}
+	images := make([]string, len(names))
+	for i, name := range names {
+		images[i] = t.Plan.Images[name]
+	}
+	return images
+}
+
+// unknownChecks returns a problem for each name in ignorePreflight that is the name of no check on
+// any machine to which the list applies.
 func (r *Cluster) unknownChecks() (problems config.Problems) {
-	machines := map[string][]*plan.Machine{} // by the layer that sets their list
+	byLayer := map[string][]*plan.Machine{} // by the layer that sets their list
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; len(m.Settings.IgnorePreflight) > 0 {
 			layer := m.Settings.Source["ignorePreflight"]
-			machines[layer] = append(machines[layer], m)
+			byLayer[layer] = append(byLayer[layer], m)
 		}
 	}
-	for layer, those := range machines {
-		for i, name := range those[0].Settings.IgnorePreflight {
-			has := func(m *plan.Machine) bool {
-				return slices.ContainsFunc(r.machineChecks(m), func(c preflight.Check) bool { return c.Is(name) })
+	for layer, machines := range byLayer {
+		for i, name := range machines[0].Settings.IgnorePreflight {
+			hasName := func(c preflight.Check) bool { return c.Is(name) }
+			hasCheck := func(m *plan.Machine) bool {
+				return slices.ContainsFunc(r.machineChecks(m), hasName)
 			}
-			if preflight.Known(name) || slices.ContainsFunc(those, has) {
+			if preflight.Known(name) || slices.ContainsFunc(machines, hasCheck) {
 				continue
 			}
 			var names []string
-			for _, c := range r.machineChecks(those[0]) {
+			for _, c := range r.machineChecks(machines[0]) {
 				names = append(names, c.Names()...)
 			}
 			advice := "docs/preflight.md lists them"
 			if near := suggest.Nearest(name, names); near != "" {
 				advice = fmt.Sprintf("did you mean %q?", near)
 			}
-			problems = append(problems, r.Plan.Config.Problemf(fmt.Sprintf("%s.ignorePreflight[%d]", layer, i), "no check of %s has this name; %s", those[0].Name, advice))
+			problems = append(problems, r.Plan.Config.Problemf(element(layer+".ignorePreflight", i),
+				"no check of %s has this name; %s", machines[0].Name, advice))
 		}
 	}
 	slices.SortFunc(problems, func(a, b config.Problem) int {
@@ -100,7 +115,7 @@ func (r *Cluster) unknownChecks() (problems config.Problems) {
 	return problems
 }
 
-// machineChecks are m's checks without its dates.
+// machineChecks returns m's checks. The dates in them are not filled in.
 func (r *Cluster) machineChecks(m *plan.Machine) []preflight.Check {
 	return preflight.Checks((&tree{Cluster: r, m: m}).preflight())
 }

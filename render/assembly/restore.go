@@ -7,15 +7,19 @@ import (
 	"strings"
 )
 
-// restore is how etcd comes back from a snapshot: one member has it, and the others join that one. Members that each restored a
-// snapshot of their own would be one cluster with different data, and etcd would not notice.
+// restore says how etcd comes back from a snapshot: one member restores it, and the others join
+// that member. If each member restored a snapshot of its own, their data could differ, and etcd
+// would not notice.
 type restore struct {
-	machine  string // who has the snapshot; empty if nothing is to be restored
-	snapshot string // its path on that machine
+	machine  string // the machine with the snapshot; empty if no snapshot is restored
+	snapshot string // the snapshot's path on that machine
 }
 
-// Restore makes r's documents bring etcd back from a snapshot, which is named [MACHINE:]PATH: the machine that has it, by default the
-// first member, and the file's path there. The bundle's Restore gave etcd its new identity before.
+// Restore makes the documents of r bring etcd back from a snapshot. snapshot is [MACHINE:]PATH: the
+// machine that has the file, by default the first member, and the file's path there. The bundle's
+// own Restore must have given etcd its new identity before. Restore fails if etcd is external, if
+// MACHINE is not a member, and if PATH is relative, holds other characters than letters, digits,
+// '.', '_', '-' and '/', or lies in the root folder.
 func (r *Cluster) Restore(snapshot string) error {
 	machine, file, named := strings.Cut(snapshot, ":")
 	if !named {
@@ -25,9 +29,11 @@ func (r *Cluster) Restore(snapshot string) error {
 	case len(r.Plan.EtcdMembers) == 0:
 		return fmt.Errorf("the cluster's etcd is external: restore it there")
 	case !snapshotPath.MatchString(file) || path.Clean(file) != file:
-		return fmt.Errorf("%q is not the path of a file on a machine; write an absolute one of letters, digits, '.', '_', '-' and '/', such as cp-1:/var/backups/etcd/NAME.db", file)
+		return fmt.Errorf("%q is not the path of a file on a machine; write an absolute one of "+
+			"letters, digits, '.', '_', '-' and '/', such as cp-1:/var/backups/etcd/NAME.db", file)
 	case path.Dir(file) == "/":
-		return fmt.Errorf("%s lies in the root folder; a folder of its own is shown to the program that restores it", file)
+		return fmt.Errorf("%s lies in the root folder; "+
+			"a folder of its own is shown to the program that restores it", file)
 	}
 	for _, i := range r.Plan.EtcdMembers {
 		if m := &r.Plan.Machines[i]; machine == "" || m.Name == machine {
@@ -35,16 +41,19 @@ func (r *Cluster) Restore(snapshot string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q carries no member of etcd; name a machine that does, such as %s:%s", machine, r.Plan.Machines[r.Plan.EtcdMembers[0]].Name, file)
+	first := &r.Plan.Machines[r.Plan.EtcdMembers[0]]
+	return fmt.Errorf("%q carries no member of etcd; name a machine that does, such as %s:%s",
+		machine, first.Name, file)
 }
 
-// snapshotPath is what goes into the options of containerd's client as it is.
+// snapshotPath matches the paths that need no quoting in the options of containerd's client.
 var snapshotPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 
-// hasSnapshot says that this machine has the snapshot.
+// hasSnapshot reports whether this machine restores the snapshot.
 func (t *tree) hasSnapshot() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
 
-// etcdDeadline is until when this member may begin a cluster: with what it restores, or with nothing if etcd was never restored.
+// etcdDeadline returns until when this member may begin a cluster, as seconds since 1970. After a
+// restore only the member with the snapshot may begin one, and the others have 0.
 func (t *tree) etcdDeadline() string {
 	if t.Public.EtcdRestored() && !t.hasSnapshot() {
 		return "0"
@@ -52,7 +61,7 @@ func (t *tree) etcdDeadline() string {
 	return epoch(t.Public.FormationDeadline)
 }
 
-// etcdSteps are the steps before the kubelet that concern etcd.
+// etcdSteps returns the hook's steps for etcd, which come before the kubelet.
 func (t *tree) etcdSteps() []string {
 	switch {
 	case !t.m.EtcdMember:
