@@ -10,8 +10,9 @@ import (
 	"kiln/templates"
 )
 
-// addContainerd adds the container runtime's configuration: the sandbox image of this cluster, systemd's cgroups, and the
-// registries' mirrors. It is written in version 2, which containerd 1.7 needs and 2.x migrates on reading.
+// addContainerd adds the container runtime's configuration: the sandbox image of this cluster,
+// systemd's cgroups, the registries' mirrors and the proxy. The format is version 2: containerd 1.7
+// reads no newer one, and 2.x migrates it on reading.
 func (t *tree) addContainerd() {
 	const cri = `plugins."io.containerd.grpc.v1.cri"`
 	runc := cri + ".containerd.runtimes.runc"
@@ -32,27 +33,33 @@ func (t *tree) addContainerd() {
 	for _, r := range t.m.Settings.Registries {
 		var lines strings.Builder
 		for _, mirror := range r.Mirrors {
-			fmt.Fprintf(&lines, "[host.%s]\ncapabilities = [\"pull\", \"resolve\"]\n", tomlString(mirror))
+			fmt.Fprintf(&lines, "[host.%s]\n", tomlString(mirror))
+			lines.WriteString(`capabilities = ["pull", "resolve"]` + "\n")
 		}
-		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
+		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(),
+			"mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
 	if t.m.System.ContainerdEnv {
-		t.addFile(plan.UnitDir+"/containerd.service.d/10-kiln.conf", 0o644, templates.Unit("containerd.service.d/10-kiln.conf"), "points containerd at its configuration")
+		const dropIn = "containerd.service.d/10-kiln.conf"
+		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
+			"points containerd at its configuration")
 	}
 	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
 		dropIn := "[Service]\n"
 		for _, v := range variables {
 			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
 		}
-		t.addFile(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn, "the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
+		t.addFile(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn,
+			"the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
 	}
 }
 
-// tomlString writes a TOML basic string. JSON's escapes are among TOML's, which also wants the delete character escaped.
+// tomlString returns s as a TOML basic string. TOML knows every escape of JSON, and wants the
+// delete character escaped as well.
 func tomlString(s string) string {
 	out, err := json.Marshal(s)
 	if err != nil {
-		panic("render: a string cannot be encoded: " + err.Error())
+		panic("assembly: a string cannot be encoded: " + err.Error())
 	}
 	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
 }

@@ -13,39 +13,47 @@ import (
 	"kiln/templates"
 )
 
-// addSystem adds what the operating system needs before a kubelet can run: name, kernel modules, kernel settings and the
-// container runtime's configuration. The hook applies them at first boot; systemd does at every later one.
+// addSystem adds the settings that the operating system needs before a kubelet can run: name,
+// kernel modules, sysctls and the container runtime's configuration. The hook applies them at the
+// first boot, and systemd at every later one.
 func (t *tree) addSystem() error {
 	if !t.m.Pool {
 		t.addFile("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name", t.m.Path+".name")
 	}
-	t.addFile("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n", "kernel modules", t.m.Settings.Path("kernelModules"))
+	t.addFile("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n",
+		"kernel modules", t.m.Settings.Path("kernelModules"))
 	var lines strings.Builder
 	settings := t.sysctls()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&lines, "%s = %s\n", key, settings[key])
 	}
-	t.addFile("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings", t.m.Settings.Paths("sysctls")...)
+	t.addFile("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(),
+		"kernel settings", t.m.Settings.Paths("sysctls")...)
 	t.addContainerd()
 	if !t.swapAllowed() {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
 	}
 	if t.m.System.Extensions {
-		t.addFile(plan.UnitDir+"/multi-user.target.d/10-kubelet-service.conf", 0o644, templates.Unit("multi-user.target.d/10-kubelet-service.conf"), "the kubelet is kiln's to start")
+		const dropIn = "multi-user.target.d/10-kubelet-service.conf"
+		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
+			"the kubelet is kiln's to start")
 	}
 	return nil
 }
 
-// modules are the kernel modules that the machine needs: overlay for containers' file systems; for the pods' network
-// br_netfilter, so that Services reach pods on the same bridge, and nf_conntrack, because kube-proxy sets its limits (kops#17915).
+// modules returns the kernel modules that the machine needs, then the user's. overlay is for the
+// file systems of containers. A machine with pods also needs br_netfilter, so that Services reach
+// pods on the same bridge, and nf_conntrack, because kube-proxy sets its limits
+// (https://github.com/kubernetes/kops/issues/17915).
 func (t *tree) modules() []string {
-	own := []string{"overlay"}
+	modules := []string{"overlay"}
 	if t.m.Joins() {
-		own = []string{"br_netfilter", "nf_conntrack", "overlay"}
+		modules = []string{"br_netfilter", "nf_conntrack", "overlay"}
 	}
-	return slices.Concat(own, t.m.Settings.KernelModules)
+	return slices.Concat(modules, t.m.Settings.KernelModules)
 }
 
+// sysctls returns the kernel settings of the machine. The user's win over kiln's.
 func (t *tree) sysctls() map[string]string {
 	s := map[string]string{}
 	if t.m.Joins() {
@@ -63,14 +71,15 @@ func (t *tree) sysctls() map[string]string {
 		maps.Copy(s, config.KernelDefaults)
 	}
 	if !t.m.Pool {
-		// /etc/hostname counts from the next boot on; this sets the name in the running kernel.
+		// /etc/hostname has an effect at the next boot; this sets the name in the running kernel.
 		s["kernel.hostname"] = t.m.Name
 	}
 	maps.Copy(s, t.m.Settings.Sysctls)
 	return s
 }
 
-// resolvConf is the resolver configuration that the kubelet gives to pods, after the user's settings.
+// resolvConf returns the path of the resolver configuration that the kubelet gives to pods: the
+// user's setting, or else the system's path.
 func (t *tree) resolvConf() string {
 	set, _ := t.m.Settings.Kubelet["resolvConf"].(string)
 	return cmp.Or(set, t.m.System.ResolvConf)
