@@ -1,5 +1,10 @@
-// Package explain says where a value on a machine comes from. It runs the pipelines of assembly once
-// more, looks at the document between their stages, and compares.
+// Package explain finds where a value in a file of a machine comes from: the base manifest, a part
+// of kiln, a field of the configuration, an add-on or a patch. It makes the document of the file
+// once more, with a watch on each stage of package assembly, and compares the value before and
+// after each stage. Explain shows no value of a secret or of a file with a credential.
+//
+// explain.go answers the question, stages.go keeps the document after each stage, value.go compares
+// them, and place.go finds the line that is responsible for a stage.
 package explain
 
 import (
@@ -23,13 +28,13 @@ type Explanation struct {
 	Owner  string         `json:"owner"`
 	Why    string         `json:"why"`
 	Secret string         `json:"secret,omitempty"` // name and generation
-	From   []config.Place `json:"from"`             // what the file is made from, in the order in which it counts
+	From   []config.Place `json:"from"`             // its sources, in the order in which they apply
 
-	// Value is the value that was asked for; nil if that was the file.
+	// Value is the value at the key and its sources; nil if the question has no key.
 	Value *config.Setting `json:"value,omitempty"`
 }
 
-// String returns the explanation for people.
+// String returns the explanation as lines for people.
 func (e *Explanation) String() string {
 	if e.Value != nil {
 		return e.Value.String()
@@ -45,12 +50,12 @@ func (e *Explanation) String() string {
 	return b.String()
 }
 
-// Explain says what the file at a path is on a machine or, with a colon and a key behind the path, which stage of the rendering gave the
-// value there. The document goes through its stages once more, and the value is compared between them. Of a secret nothing is told but name and
-// generation. A *suggest.Unknown says that there is no such machine, file or key.
-func Explain(c *assembly.Cluster, machine, asked string) (*Explanation, error) {
+// Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
+// secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
+// there is no such machine, file or key, and if the value may not be shown or the file has no keys.
+func Explain(c *assembly.Cluster, machine, target string) (*Explanation, error) {
 	r := explainer{c}
-	m, err := r.byName(machine)
+	m, err := r.machine(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +63,14 @@ func Explain(c *assembly.Cluster, machine, asked string) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, key, err := fileAt(n, asked)
+	f, key, err := findFile(n, target)
 	if err != nil {
 		return nil, err
 	}
 	e := &Explanation{
-		Node: m.Name, Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode), Owner: node.Owner(f.User) + ":" + node.Owner(f.Group), Why: f.Why, Secret: f.Secret,
-		From: []config.Place{},
+		Node: m.Name, Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode),
+		Owner: node.Owner(f.User) + ":" + node.Owner(f.Group),
+		Why:   f.Why, Secret: f.Secret, From: []config.Place{},
 	}
 	stages, err := r.history(m, f)
 	switch {
@@ -74,20 +80,36 @@ func Explain(c *assembly.Cluster, machine, asked string) (*Explanation, error) {
 		e.From = r.madeFrom(f, stages)
 		return e, nil
 	case f.Secret != "":
-		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
+		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it "+
+			"is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
 	case credential.Holds(f.Content):
-		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds a credential: no value of it is shown; kiln validate says where it comes from", f.Path)}
+		return nil, &suggest.Unknown{Message: f.Path + " holds a credential: no value of it " +
+			"is shown; kiln validate says where it comes from"}
 	case len(stages) == 0 || len(f.Shown) > 0:
-		return nil, &suggest.Unknown{Message: f.Path + " is not one document of YAML or JSON; leave the key out, and the file is explained"}
+		return nil, &suggest.Unknown{Message: f.Path + " is not one document of YAML or JSON; " +
+			"leave the key out, and the file is explained"}
 	}
 	e.Value, err = valueAt(f, key, stages)
 	return e, err
 }
 
-// explainer runs the pipelines of a cluster once more.
+// Origin returns the sources of a file of a machine in the order in which they apply. It returns
+// none if the document of the file cannot be made once more.
+func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
+	r := explainer{c}
+	stages, err := r.history(m, f)
+	if err != nil {
+		return nil
+	}
+	return r.madeFrom(f, stages)
+}
+
+// explainer makes documents of a cluster once more.
 type explainer struct{ *assembly.Cluster }
 
-func (r explainer) byName(name string) (*plan.Machine, error) {
+// machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a similar
+// name.
+func (r explainer) machine(name string) (*plan.Machine, error) {
 	var all []string
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Name == name {
@@ -98,35 +120,27 @@ func (r explainer) byName(name string) (*plan.Machine, error) {
 	return nil, suggest.NoSuch(name, all, "there is no node or pool %q", name)
 }
 
-// fileAt returns the file that PATH or PATH:KEY names, and the key. Either may hold colons itself.
-func fileAt(n *node.Node, asked string) (f *node.File, key string, err error) {
-	for end := len(asked); end > 0; end = strings.LastIndexByte(asked[:end], ':') {
-		if f := n.File(asked[:end]); f != nil {
-			return f, strings.TrimPrefix(asked[end:], ":"), nil
+// findFile returns the file and the key of a target PATH or PATH:KEY. Path and key may hold colons,
+// so the longest path that the machine has wins. It fails with a *suggest.Unknown that suggests
+// files of the same name.
+func findFile(n *node.Node, target string) (f *node.File, key string, err error) {
+	for end := len(target); end > 0; end = strings.LastIndexByte(target[:end], ':') {
+		if f := n.File(target[:end]); f != nil {
+			return f, strings.TrimPrefix(target[end:], ":"), nil
 		}
 	}
-	name, _, _ := strings.Cut(asked, ":")
-	var all, same []string
+	name, _, _ := strings.Cut(target, ":")
+	base := path.Base(name)
+	var all, similar []string
 	for i := range n.Files {
 		file := n.Files[i].Path
 		all = append(all, file)
-		if base := path.Base(name); path.Base(file) == base || strings.HasSuffix(file, "-"+base) {
-			same = append(same, file)
+		if path.Base(file) == base || strings.HasSuffix(file, "-"+base) {
+			similar = append(similar, file)
 		}
 	}
-	if len(same) > 0 {
-		all = same
+	if len(similar) > 0 {
+		all = similar
 	}
 	return nil, "", suggest.NoSuch(name, all, "there is no file %s on %s", name, n.Name)
-}
-
-// Origin returns the places in the configuration that a file of a machine comes from, in the order in
-// which they count; none if that cannot be found out.
-func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
-	r := explainer{c}
-	stages, err := r.history(m, f)
-	if err != nil {
-		return nil
-	}
-	return r.madeFrom(f, stages)
 }

@@ -12,8 +12,9 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// sources are the entries of the configuration that a file without stages is made from, and the file that its text comes from.
-func (r explainer) sources(f *node.File) (out []config.Place) {
+// fileSources returns the sources of a file that goes through no stages: the fields of the
+// configuration that it is made from and the files that they name, or kiln if there are none.
+func (r explainer) fileSources(f *node.File) (out []config.Place) {
 	c := r.Plan.Config
 	for _, field := range f.From {
 		if c.Has(field) {
@@ -29,37 +30,39 @@ func (r explainer) sources(f *node.File) (out []config.Place) {
 	return out
 }
 
-// sourceOf is where a line of a file without stages is written, if that is in the user's text; of the files that kiln writes no more can be
-// said of a single value.
-func (r explainer) sourceOf(f *node.File, line, column int) config.Place {
+// lineSource returns the source of one line of a file that goes through no stages. Only the user's
+// own files have a source for each line; a file that kiln generates has kiln as a whole.
+func (r explainer) lineSource(f *node.File, line, column int) config.Place {
 	c := r.Plan.Config
 	if len(f.From) == 1 && (c.Has(f.From[0]+".content") || c.Has(f.From[0]+".contentFrom")) {
 		return c.TextPlace(f.From[0], "content", "contentFrom", line, column)
 	}
 	if f.Why == node.FromConfig {
-		return r.sources(f)[0]
+		return r.fileSources(f)[0]
 	}
 	return config.Place{By: plan.Kiln.By}
 }
 
-// place is where it is written what the value at a path of an object is to be, as far as that can be told.
-func (r explainer) place(from plan.Origin, o manifests.Object, p yamlpath.Path) config.Place {
+// stageSource returns the line that a stage takes the value at path p of object o from: in a base
+// manifest, a patch, an add-on or the configuration. The place has no line where the stage computes
+// the value, and where an add-on is a folder.
+func (r explainer) stageSource(from plan.Origin, o manifests.Object, p yamlpath.Path) config.Place {
 	c := r.Plan.Config
 	if from == plan.Base {
-		file, text := manifests.File(o.Kind, o.Name)
+		file, manifest := manifests.File(o.Kind, o.Name)
 		if file == "" {
 			return config.Place{By: plan.Kiln.By}
 		}
-		line, column := inStream(text, o, p)
+		line, column := positionInStream(manifest, o, p)
 		return config.Place{File: file, Line: line, Column: column, By: from.By}
 	}
 	if patch, ok := r.PatchText(from.Field); ok {
-		line, column := inPatch(patch, p)
+		line, column := positionInPatch(patch, p)
 		return c.TextPlace(from.Field, "patch", "patchFrom", line, column)
 	}
 	for i, a := range c.Spec.Addons {
 		if assembly.AddonField(i) == from.Field && c.Folder(a.Path) == nil {
-			line, column := inStream(c.Text(a.Path), o, p)
+			line, column := positionInStream(c.Text(a.Path), o, p)
 			return config.Place{File: a.Path, Line: line, Column: column, Field: from.Field}
 		}
 	}
@@ -69,18 +72,20 @@ func (r explainer) place(from plan.Origin, o manifests.Object, p yamlpath.Path) 
 	return c.Place(from.Field, from.By, p)
 }
 
-// inStream returns line and column of a value of an object in a stream of manifests, or of what is around it there.
-func inStream(stream []byte, o manifests.Object, p yamlpath.Path) (line, column int) {
+// positionInStream returns line and column of the value at path p of object o in a stream of
+// manifests. If the stream has the object without that value, it returns the position of the
+// nearest map or list around it, and 0 if it has no such object.
+func positionInStream(stream []byte, o manifests.Object, p yamlpath.Path) (line, column int) {
 	for _, d := range yamlpath.Documents(stream) {
-		if text(d, "kind") == o.Kind && text(d, "metadata.name") == o.Name {
+		if stringAt(d, "kind") == o.Kind && stringAt(d, "metadata.name") == o.Name {
 			line, column, _ = d.Position(p)
 		}
 	}
 	return line, column
 }
 
-// text returns the text at a path of a document, empty if there is none.
-func text(d yamlpath.Document, path string) string {
+// stringAt returns the string at a path of a document, empty if there is none.
+func stringAt(d yamlpath.Document, path string) string {
 	p, unknown := d.Path(path)
 	if unknown != nil {
 		return ""
@@ -90,8 +95,10 @@ func text(d yamlpath.Document, path string) string {
 	return s
 }
 
-// inPatch returns line and column in a patch of what it says about the value at a path, or of what is around it; 0 of the patch as a whole.
-func inPatch(patch string, p yamlpath.Path) (line, column int) {
+// positionInPatch returns line and column of the part of a patch that sets the value at path p, or
+// the nearest map or list around it; 0 stands for the patch as a whole. It reads strategic merge
+// patches and JSON patches.
+func positionInPatch(patch string, p yamlpath.Path) (line, column int) {
 	best := 0
 	for _, d := range yamlpath.Documents([]byte(patch)) {
 		if d.IsMap() {
@@ -107,7 +114,7 @@ func inPatch(patch string, p yamlpath.Path) (line, column int) {
 			}
 			value, _ := d.Value(op)
 			pointer, _ := value.(string)
-			if steps := leads(pointer, p.Keys()); steps > best {
+			if steps := pointerSteps(pointer, p.Keys()); steps > best {
 				best = steps
 				line, column, _ = d.Position(op)
 			}
@@ -116,9 +123,10 @@ func inPatch(patch string, p yamlpath.Path) (line, column int) {
 	return line, column
 }
 
-// leads returns how many steps a JSON pointer (RFC 6901) takes on the way that the keys of a path go, 0 if it leads elsewhere. An empty key is an
-// element of a list, of which the pointer may tell any number.
-func leads(pointer string, keys []string) int {
+// pointerSteps returns how many steps a JSON pointer (RFC 6901) has if it is a beginning of the
+// path with these keys, and 0 if it leads elsewhere. An empty key is an element of a list: it
+// matches every step, because the pointer has the element's number.
+func pointerSteps(pointer string, keys []string) int {
 	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	if len(steps) > len(keys) {
 		return 0

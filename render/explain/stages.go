@@ -14,31 +14,45 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// pipeline is how a document is made: a run that can be watched, and which object of its streams the document is.
+// pipeline makes one document: run makes the stream that holds it, and matches reports whether an
+// object of the stream is the document.
 type pipeline struct {
-	run  func(assembly.Watch) error
-	is   func(manifests.Object) bool
-	bare bool // the object is written without metadata
+	run     func(assembly.Watch) error
+	matches func(manifests.Object) bool
+	bare    bool // the document is the object without its metadata
 }
 
-// pipeline returns how the document at a path is made on m, nil if it goes through no patches.
+// pipeline returns the pipeline of the document at a path on m, or nil if no patch can apply to it.
 func (r explainer) pipeline(m *plan.Machine, file string) *pipeline {
 	switch dir := path.Dir(file); {
 	case file == plan.KubeletConfig:
 		return &pipeline{
-			run:  func(seen assembly.Watch) error { _, err := r.KubeletConfig(m, seen); return err },
-			is:   func(manifests.Object) bool { return true },
-			bare: true,
+			run: func(watch assembly.Watch) error {
+				_, err := r.KubeletConfig(m, watch)
+				return err
+			},
+			matches: func(manifests.Object) bool { return true },
+			bare:    true,
 		}
 	case dir == plan.ManifestsDir && r.Plan.StaticPods(m):
 		return &pipeline{
-			run: func(seen assembly.Watch) error { _, err := r.StaticPods(m, seen); return err },
-			is:  func(o manifests.Object) bool { return manifests.ManifestPath(o.Name) == file },
+			run: func(watch assembly.Watch) error {
+				_, err := r.StaticPods(m, watch)
+				return err
+			},
+			matches: func(o manifests.Object) bool {
+				return manifests.ManifestPath(o.Name) == file
+			},
 		}
 	case dir == plan.APIServerDir && m.ControlPlane():
 		return &pipeline{
-			run:  func(seen assembly.Watch) error { _, err := r.APIServerSettings(m, seen); return err },
-			is:   func(o manifests.Object) bool { return manifests.APIServerPath(o.Kind) == file },
+			run: func(watch assembly.Watch) error {
+				_, err := r.APIServerSettings(m, watch)
+				return err
+			},
+			matches: func(o manifests.Object) bool {
+				return manifests.APIServerPath(o.Kind) == file
+			},
 			bare: true,
 		}
 	case dir+"/" == plan.ObjectsDir && m.ControlPlane():
@@ -50,44 +64,45 @@ func (r explainer) pipeline(m *plan.Machine, file string) *pipeline {
 			return nil
 		}
 		return &pipeline{
-			run: func(seen assembly.Watch) error {
-				if _, problems := r.ObjectStream(map[string]int{}, seen); len(problems) > 0 {
+			run: func(watch assembly.Watch) error {
+				_, problems := r.ObjectStream(map[string]int{}, watch)
+				if len(problems) > 0 {
 					return problems
 				}
 				return nil
 			},
-			is: func(o manifests.Object) bool { return o.Path == r.Objects[i].Path },
+			matches: func(o manifests.Object) bool { return o.Path == r.Objects[i].Path },
 		}
 	}
 	return nil
 }
 
-// stage is a document when somebody has had a say in it.
+// stage is a document as one stage of its making left it.
 type stage struct {
-	by    func(yamlpath.Path) config.Place // who that is, and where it is written what the value at a path is to be
-	doc   yamlpath.Document
-	there bool // there was a document yet
-	piped bool // it is one of the stages that a document with patches goes through
+	source   func(yamlpath.Path) config.Place // where the stage takes the value at a path from
+	doc      yamlpath.Document
+	exists   bool // the stream holds the document after this stage
+	fromPipe bool // it is a stage of a pipeline, not a file as a whole
 }
 
-// version is what a stream holds when somebody has had a say in it.
+// version lists the objects of a stream as one stage left it.
 type version struct {
 	from    plan.Origin
 	objects []manifests.Object
 }
 
-// versions runs a pipeline and keeps what its streams hold after each stage.
-func (p *pipeline) versions() (list []version, err error) {
-	var failed error
+// versions runs a pipeline and returns the objects of its stream after each stage.
+func (p *pipeline) versions() (all []version, err error) {
+	var unreadable error
 	err = p.run(func(from plan.Origin, stream []byte) {
 		objects, err := manifests.Read(stream)
-		list, failed = append(list, version{from, objects}), errors.Join(failed, err)
+		all, unreadable = append(all, version{from, objects}), errors.Join(unreadable, err)
 	})
-	return list, errors.Join(err, failed)
+	return all, errors.Join(err, unreadable)
 }
 
-// history makes the document of a file once more and returns its stages. A document that goes through no patches has one; what is no
-// document has none.
+// history makes the document of a file once more and returns its stages. A document without a
+// pipeline has one stage. A file that is not exactly one YAML or JSON map has none.
 func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 	if p := r.pipeline(m, f.Path); p != nil {
 		versions, err := p.versions()
@@ -98,7 +113,7 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
-		if last := len(stages) - 1; last >= 0 && stages[last].there {
+		if last := len(stages) - 1; last >= 0 && stages[last].exists {
 			return stages, nil
 		}
 	}
@@ -106,19 +121,21 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 	if len(docs) != 1 || !docs[0].IsMap() {
 		return nil, nil
 	}
-	by := func(p yamlpath.Path) config.Place {
+	source := func(p yamlpath.Path) config.Place {
 		line, column, _ := docs[0].Position(p)
-		return r.sourceOf(f, line, column)
+		return r.lineSource(f, line, column)
 	}
-	return []stage{{by: by, doc: docs[0], there: true}}, nil
+	return []stage{{source: source, doc: docs[0], exists: true}}, nil
 }
 
-// stages picks the document of a pipeline from what its streams held.
+// stages returns the document of a pipeline in each version of its stream.
 func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 	out := make([]stage, len(versions))
 	for n, v := range versions {
-		out[n] = stage{by: func(yamlpath.Path) config.Place { return config.Place{By: v.from.By, Field: v.from.Field} }, piped: true}
-		i := slices.IndexFunc(v.objects, p.is)
+		out[n] = stage{fromPipe: true, source: func(yamlpath.Path) config.Place {
+			return config.Place{By: v.from.By, Field: v.from.Field}
+		}}
+		i := slices.IndexFunc(v.objects, p.matches)
 		if i < 0 {
 			continue
 		}
@@ -129,8 +146,8 @@ func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 				return nil, err
 			}
 		}
-		out[n].doc, out[n].there = yamlpath.Documents(o.YAML)[0], true
-		out[n].by = func(at yamlpath.Path) config.Place { return r.place(v.from, o, at) }
+		out[n].doc, out[n].exists = yamlpath.Documents(o.YAML)[0], true
+		out[n].source = func(at yamlpath.Path) config.Place { return r.stageSource(v.from, o, at) }
 	}
 	return out, nil
 }

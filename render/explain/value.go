@@ -13,63 +13,70 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// valueAt returns the value at a key of a document, and which stages changed it.
+// valueAt returns the value at a key of a document, with the stages that changed it, the last one
+// first. It fails with a *suggest.Unknown if no stage has a value there.
 func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) {
-	var p yamlpath.Path
-	var unknown *suggest.Unknown
-	for _, s := range slices.Backward(stages) {
-		if !s.there {
-			continue
-		}
-		// What the last stage does not have may have been taken away.
-		found, err := s.doc.Path(key)
-		if unknown == nil {
-			unknown = err
-		}
-		if p = found; p != nil {
-			break
-		}
-	}
-	if p == nil {
-		return nil, &suggest.Unknown{Message: f.Path + ": " + unknown.Message}
+	p, err := pathOf(f, key, stages)
+	if err != nil {
+		return nil, err
 	}
 	s := &config.Setting{Path: key}
 	var before any
-	was := false
+	existed := false
 	for _, stage := range stages {
 		var value any
-		ok := false
-		if stage.there {
-			value, ok = stage.doc.Value(p)
+		exists := false
+		if stage.exists {
+			value, exists = stage.doc.Value(p)
 		}
-		if ok != was || !reflect.DeepEqual(value, before) {
-			given := config.Given{Value: value, Absent: !ok, Place: stage.by(p)}
+		if exists != existed || !reflect.DeepEqual(value, before) {
+			given := config.Given{Value: value, Absent: !exists, Place: stage.source(p)}
 			if last := len(s.Given) - 1; last >= 0 && s.Given[last].Place == given.Place {
-				s.Given = s.Given[:last] // who changes it twice is told once
+				s.Given = s.Given[:last] // a source that changes the value twice is listed once
 			}
 			s.Given = append(s.Given, given)
 		}
-		before, was = value, ok
+		before, existed = value, exists
 	}
 	slices.Reverse(s.Given)
 	return s, nil
 }
 
-// madeFrom returns who had a say in a file, in their order: those behind the stages that changed the document, or behind the file as a whole.
-// What has its default is left out.
+// pathOf returns the path that a key has in the last stage with a value there: the stages after it
+// may have removed the value. It fails with a *suggest.Unknown, as the last stage words it, if no
+// stage has one.
+func pathOf(f *node.File, key string, stages []stage) (yamlpath.Path, error) {
+	var unknown *suggest.Unknown
+	for _, s := range slices.Backward(stages) {
+		if !s.exists {
+			continue
+		}
+		p, err := s.doc.Path(key)
+		if p != nil {
+			return p, nil
+		}
+		if unknown == nil {
+			unknown = err
+		}
+	}
+	return nil, &suggest.Unknown{Message: f.Path + ": " + unknown.Message}
+}
+
+// madeFrom returns the sources of a file in the order in which they apply: those of the stages that
+// changed the document, without the defaults of fields, or those of a file without stages.
 func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
-	if len(stages) == 0 || !stages[0].piped {
-		return r.sources(f)
+	if len(stages) == 0 || !stages[0].fromPipe {
+		return r.fileSources(f)
 	}
 	var out []config.Place
 	var before any
 	for _, s := range stages {
 		var value any
-		if s.there {
+		if s.exists {
 			value, _ = s.doc.Value(nil)
 		}
 		if !reflect.DeepEqual(value, before) {
-			if p := s.by(nil); !p.IsDefault() && !slices.Contains(out, p) {
+			if p := s.source(nil); !p.IsDefault() && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -78,9 +85,12 @@ func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 	return out
 }
 
-// Values returns a function that explains the values in the files of m as explain does, but runs each
-// pipeline once. It returns nil for a file that goes through none.
-func Values(c *assembly.Cluster, m *plan.Machine) func(f *node.File) (func(key string) (*config.Setting, error), error) {
+// Values returns a function that explains the values in a file of m by their keys, as Explain does.
+// Each pipeline runs once, whatever files it makes. The function returns nil for a file without a
+// pipeline.
+func Values(
+	c *assembly.Cluster, m *plan.Machine,
+) func(f *node.File) (func(key string) (*config.Setting, error), error) {
 	r := explainer{c}
 	ran := map[string][]version{}
 	return func(f *node.File) (func(key string) (*config.Setting, error), error) {
