@@ -1,6 +1,3 @@
-// Package render is the compiler's driver: it turns a plan and a bundle into the machines of a cluster, checks them, packs
-// each into its boot document and writes the whole set, or nothing. read.go, write.go and folder.go
-// touch the disk; the rest is pure.
 package render
 
 import (
@@ -16,24 +13,29 @@ import (
 	"kiln/render/plan"
 )
 
-// Cluster is a cluster ready to be rendered machine by machine. Its methods may be called from several
-// goroutines.
+// Cluster is a cluster ready to be rendered machine by machine. Its methods may be called from
+// several goroutines.
 type Cluster struct {
 	*assembly.Cluster
 
-	// checker is made at the first check.
+	// checker returns the checker of the cluster, which its first call makes.
 	checker func() *check.Checker
 }
 
-// New prepares the cluster of c with the secrets of b. Its errors are config.Problems wherever a line of the configuration is to
-// blame: a patch that matches or changes nothing, an add-on that cannot be read.
-func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) { return newCluster(assembly.New(c, b)) }
+// New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
+// where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
+// that cannot be read. It also fails if b belongs to another cluster.
+func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
+	return newCluster(assembly.New(c, b))
+}
 
-// NewPublic is New without secrets: the cluster can be reviewed, and not written.
+// NewPublic is New without secrets: the cluster can be reviewed, but its documents cannot be
+// written.
 func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 	return newCluster(assembly.NewPublic(c, p))
 }
 
+// newCluster adds a checker to the result of assembly.New or assembly.NewPublic.
 func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
@@ -41,17 +43,22 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	r := &Cluster{Cluster: a}
 	r.checker = sync.OnceValue(func() *check.Checker {
 		return check.New(&check.Cluster{
-			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle, Objects: r.Objects, Joining: r.Joining, Origin: func(m *plan.Machine, f *node.File) []config.Place { return explain.Origin(a, m, f) },
+			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle,
+			Objects: r.Objects, Joining: r.Joining,
+			Origin: func(m *plan.Machine, f *node.File) []config.Place {
+				return explain.Origin(a, m, f)
+			},
 		})
 	})
 	return r, nil
 }
 
-// Check states what must hold of every machine that leaves the renderer, whatever the configuration.
-// The program runs it at each render; it returns everything that does not hold.
+// Check fails if n breaks a rule that every machine must keep, whatever the configuration. The
+// error joins one for each broken rule. The program checks every machine that it renders.
 func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
 
-// Document renders, checks and packs the i-th machine of the plan.
+// Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
+// do, and if the document is too large for the machine's platform.
 func (r *Cluster) Document(i int) (*document.Document, error) {
 	n, err := r.checked(i)
 	if err != nil {
@@ -60,7 +67,7 @@ func (r *Cluster) Document(i int) (*document.Document, error) {
 	return document.Pack(r.Cluster, &r.Plan.Machines[i], n)
 }
 
-// checked is what the i-th machine of the plan receives, after every check.
+// checked returns everything that the i-th machine of the plan receives, and fails if Check does.
 func (r *Cluster) checked(i int) (*node.Node, error) {
 	n, err := r.Node(i)
 	if err != nil {
@@ -69,9 +76,9 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 	return n, r.Check(&r.Plan.Machines[i], n)
 }
 
-// Explain says what the file at a path is on a machine or, with a colon and a key behind the path, which
-// stage of the rendering gave the value there. Of a secret it tells the name and the generation alone. A
-// *suggest.Unknown says that there is no such machine, file or key.
-func (r *Cluster) Explain(machine, asked string) (*explain.Explanation, error) {
-	return explain.Explain(r.Cluster, machine, asked)
+// Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
+// secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
+// there is no such machine, file or key.
+func (r *Cluster) Explain(machine, target string) (*explain.Explanation, error) {
+	return explain.Explain(r.Cluster, machine, target)
 }
