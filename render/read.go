@@ -19,21 +19,27 @@ import (
 	"kiln/render/target"
 )
 
-// maxConfig bounds what is read as a configuration or bundle; config.Parse has its own, smaller limit.
+// maxConfig is how many bytes a configuration or a bundle may have. config.Parse has its own,
+// smaller limit.
 const maxConfig = 8 << 20
 
-// Config reads and parses the configuration in the file path. The files that it names are read from the file's own
-// folder and nowhere else: no link leads out of it. What is wrong in the file comes back as config.Problems.
+// Config reads and parses the configuration in the file path. The files that it names are read from
+// the same folder or below it; no link is followed out of that folder. Mistakes in the file come
+// back as config.Problems.
 func Config(path string) (*config.Cluster, error) {
 	return readConfig(path, config.Parse)
 }
 
-// ConfigPublic is Config where the secrets are not: files with secrets that the configuration names may be missing.
+// ConfigPublic is Config for a place without secrets: files with secrets that the configuration
+// names may be missing.
 func ConfigPublic(path string) (*config.Cluster, error) {
 	return readConfig(path, config.ParsePublic)
 }
 
-func readConfig(path string, parse func(string, []byte, fs.FS) (*config.Cluster, error)) (*config.Cluster, error) {
+// parser is config.Parse or config.ParsePublic.
+type parser func(name string, data []byte, files fs.FS) (*config.Cluster, error)
+
+func readConfig(path string, parse parser) (*config.Cluster, error) {
 	data, err := folder.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
@@ -46,10 +52,10 @@ func readConfig(path string, parse func(string, []byte, fs.FS) (*config.Cluster,
 	return parse(filepath.Base(path), data, regularFS{root.FS()})
 }
 
-// regularFS opens regular files and folders alone: whoever reads a pipe waits for its other end.
+// regularFS opens only regular files and folders. Reading a pipe would wait for its other end.
 type regularFS struct{ files fs.FS }
 
-// Open opens a file or a folder. It fails for anything else, and does not open it.
+// Open opens a regular file or a folder. It fails for anything else without opening it.
 func (r regularFS) Open(name string) (fs.File, error) {
 	info, err := fs.Stat(r.files, name)
 	if err != nil {
@@ -61,17 +67,17 @@ func (r regularFS) Open(name string) (fs.File, error) {
 	return r.files.Open(name)
 }
 
-// Stat returns what a file is, and opens nothing.
+// Stat returns the information about a file without opening it.
 func (r regularFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.files, name) }
 
-// BundlePath is where the bundle of a configuration lies unless the command line says otherwise: beside it, named for the
-// cluster.
+// BundlePath returns the default path of a configuration's bundle: beside the configuration, named
+// for the cluster.
 func BundlePath(configPath, cluster string) string {
 	return filepath.Join(filepath.Dir(configPath), cluster+".secrets.yaml")
 }
 
 // Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is
-// none. A bundle that others may read or change is refused.
+// none. Bundle also fails if other users may read or change the file.
 func Bundle(path string) (*pki.Bundle, error) {
 	data, err := folder.Read(path, maxConfig)
 	if err != nil {
@@ -80,8 +86,8 @@ func Bundle(path string) (*pki.Bundle, error) {
 	return storedBundle(path, data)
 }
 
-// GivenBundle is Bundle for a path that the command line names: it also reads a pipe, and in if the
-// path is "-". It reports whether the bundle is stored at path, so that it can be written back.
+// GivenBundle is Bundle for a path that the command line names: path may be a pipe, or "-" for in.
+// stored reports whether the bundle is a file at path, so that it can be written back.
 func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err error) {
 	var data []byte
 	name := path
@@ -105,9 +111,9 @@ func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err err
 	return b, stored, err
 }
 
-// storedBundle checks who may read and change a bundle in a file, and loads it.
+// storedBundle loads a bundle from a file. It fails if other users may read or change the file.
 func storedBundle(path string, data []byte) (*pki.Bundle, error) {
-	// What is no bundle is told as that first: its mode does not matter.
+	// A file that is not a bundle is reported as such, whatever its mode.
 	if err := pki.Mistaken(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -116,23 +122,25 @@ func storedBundle(path string, data []byte) (*pki.Bundle, error) {
 		return nil, err
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), "+
+			"and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
 	}
 	if !folder.OwnedByUser(info) {
-		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, and it holds every secret of the cluster; chown it, and chmod 600 it", path)
+		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, "+
+			"and it holds every secret of the cluster; chown it, and chmod 600 it", path)
 	}
 	return loadBundle(path, data)
 }
 
-// loadBundle loads a bundle; each line of an error begins with its name.
+// loadBundle loads a bundle. Each line of an error begins with name.
 func loadBundle(name string, data []byte) (*pki.Bundle, error) {
 	b, err := pki.Load(data)
 	if err == nil {
 		return b, nil
 	}
 	errs := []error{err}
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = several.Unwrap()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
 	}
 	for i := range errs {
 		errs[i] = fmt.Errorf("%s: %w", name, errs[i])
@@ -140,12 +148,13 @@ func loadBundle(name string, data []byte) (*pki.Bundle, error) {
 	return nil, errors.Join(errs...)
 }
 
-// PublicPath is where the public half of a configuration's bundle lies unless the command line says otherwise.
+// PublicPath returns the default path of the public half of a configuration's bundle.
 func PublicPath(configPath, cluster string) string {
 	return filepath.Join(filepath.Dir(configPath), cluster+".public.yaml")
 }
 
-// Public reads and checks the public half of a bundle in the file path. The error wraps fs.ErrNotExist if there is none.
+// Public reads and checks the public half of a bundle in the file path. The error wraps
+// fs.ErrNotExist if there is none.
 func Public(path string) (*pki.Public, error) {
 	data, err := folder.Read(path, maxConfig)
 	if err != nil {
@@ -158,9 +167,11 @@ func Public(path string) (*pki.Public, error) {
 	return p, nil
 }
 
-// Unpack reads a boot document in any form that ParseDocument knows: from a file, from a machine's folder as Write makes it, with what is delivered
-// beside the document, or from in if path is "-". What the machine fetches is read from the file body or, if that is empty, from the one that lies beside the
-// document; where there is none, Missing tells.
+// Unpack reads a boot document in any form that ParseDocument knows: from the file path, from in if
+// path is "-", or from the folder of a machine as Write makes it, with the files that are delivered
+// beside the document. If the machine fetches a body, the body is read from the file body or, if
+// body is empty, from the file beside the document. If there is no such file, the result is
+// incomplete and its Missing returns why.
 func Unpack(path, body string, in io.Reader) (*review.Unpacked, error) {
 	if path == "-" {
 		data, err := folder.ReadUpTo("standard input", in, compress.MaxDocument)
@@ -183,22 +194,26 @@ func Unpack(path, body string, in io.Reader) (*review.Unpacked, error) {
 	return withBody(path, data, body, filepath.Dir(path))
 }
 
-// withBody reads the document that is called name, and its body from a file or from one in the folder dir, if there is one.
+// withBody parses the document called name and adds its body: from the file body or, if body is
+// empty, from the folder dir if the body lies there.
 func withBody(name string, data []byte, body, dir string) (*review.Unpacked, error) {
 	u, err := parseDocument(name, data)
 	if err != nil {
 		return nil, err
 	}
-	paths := []string{body}
+	candidates := []string{body}
 	switch {
 	case body != "" && u.Missing() == nil:
 		return nil, fmt.Errorf("%s: fetches no body; leave --body out", name)
 	case u.Missing() == nil || body == "" && dir == "":
 		return u, nil
 	case body == "":
-		paths = []string{filepath.Join(dir, document.BodyNames[target.Ignition]), filepath.Join(dir, document.BodyNames[target.CloudInit])}
+		candidates = []string{
+			filepath.Join(dir, document.BodyNames[target.Ignition]),
+			filepath.Join(dir, document.BodyNames[target.CloudInit]),
+		}
 	}
-	for _, path := range paths {
+	for _, path := range candidates {
 		data, err := folder.Read(path, compress.MaxDocument)
 		if errors.Is(err, fs.ErrNotExist) && body == "" {
 			continue
@@ -214,6 +229,7 @@ func withBody(name string, data []byte, body, dir string) (*review.Unpacked, err
 	return u, nil
 }
 
+// parseDocument is ParseDocument with errors that name the document.
 func parseDocument(name string, data []byte) (*review.Unpacked, error) {
 	u, err := review.ParseDocument(data)
 	if err != nil {
@@ -222,9 +238,10 @@ func parseDocument(name string, data []byte) (*review.Unpacked, error) {
 	return u, nil
 }
 
-// maxBeside bounds what is delivered beside a document.
+// maxBeside is how many bytes a file beside a document may have.
 const maxBeside = 1 << 20
 
+// unpackFolder is Unpack for the folder of a machine.
 func unpackFolder(dir, body string) (*review.Unpacked, error) {
 	for _, name := range []string{"config.ign", "user-data"} {
 		data, err := folder.Read(filepath.Join(dir, name), compress.MaxDocument)
@@ -239,15 +256,19 @@ func unpackFolder(dir, body string) (*review.Unpacked, error) {
 			return nil, err
 		}
 		var networkConfig, metaData []byte
-		for name, into := range map[string]*[]byte{document.NetworkConfigFile: &networkConfig, "meta-data": &metaData} {
-			if *into, err = folder.Read(filepath.Join(dir, name), maxBeside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		for name, data := range map[string]*[]byte{
+			document.NetworkConfigFile: &networkConfig, "meta-data": &metaData,
+		} {
+			*data, err = folder.Read(filepath.Join(dir, name), maxBeside)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
 		u.Beside(networkConfig, metaData)
 		return u, nil
 	}
-	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; name the folder of one machine", dir)
+	return nil, fmt.Errorf("%s: holds neither config.ign nor user-data; "+
+		"name the folder of one machine", dir)
 }
 
 // TwinState reads the review twin in the folder dir.
@@ -270,7 +291,7 @@ func IsTwin(dir string) bool {
 	return err == nil
 }
 
-// DocumentsState reads the documents in the output folder dir. It shows no secret.
+// DocumentsState reads the documents in the output folder dir. The result holds no secret.
 func DocumentsState(dir string) (*change.Cluster, error) {
 	inv, err := ReadInventory(dir)
 	if err != nil {
@@ -284,7 +305,9 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	c, err := review.FromDocuments(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
+	c, err := review.FromDocuments(inv, func(name string) ([]byte, error) {
+		return readInside(root, dir, name)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -7,20 +7,21 @@ import (
 	"kiln/render/review"
 )
 
-// ReadTwin returns the review twin in a folder, or nil if the folder holds none: it has no INDEX,
-// or that of something else.
+// ReadTwin returns the heading of the review twin in the folder dir. It returns nil if the folder
+// holds none: if its INDEX is missing or is not that of a twin.
 func ReadTwin(dir string) *review.Heading {
 	name := filepath.Join(dir, review.IndexFile)
 	data, err := folder.Read(name, maxTwinIndex)
 	if err != nil {
 		return nil
 	}
-	there, err := review.ParseHeading(name, data)
+	heading, err := review.ParseHeading(name, data)
 	if err != nil {
 		return nil
 	}
-	return there
+	return heading
 }
 
-// maxTwinIndex bounds the INDEX of a twin: that of 100,000 machines has less.
+// maxTwinIndex is how many bytes the INDEX of a twin may have. The INDEX of 100,000 machines is
+// smaller.
 const maxTwinIndex = 256 << 20

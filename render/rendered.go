@@ -19,9 +19,12 @@ import (
 	"kiln/render/folder"
 )
 
-// Rendered finds the output folder that name is, or in which name is the folder or document of one machine, and returns its inventory with the
-// entries that name means: all of them, or the one.
-func Rendered(name string) (out string, inv *document.Inventory, entries []document.Entry, err error) {
+// Rendered returns the output folder to which name belongs, its inventory, and the entries that
+// name stands for: all entries for the output folder itself, and one for the folder or the document
+// of a machine. It fails if name is in no output folder, or names no machine of it.
+func Rendered(name string) (
+	out string, inv *document.Inventory, entries []document.Entry, err error,
+) {
 	whole, err := filepath.Abs(name)
 	if err != nil {
 		return "", nil, nil, err
@@ -41,7 +44,9 @@ func Rendered(name string) (out string, inv *document.Inventory, entries []docum
 		if _, err := os.Stat(name); err != nil {
 			return "", nil, nil, err
 		}
-		return "", nil, nil, fmt.Errorf("%s: not a folder that kiln render wrote, nor in one: there is no %s; name DIR or DIR/NODE, where DIR is what render was given with --out", name, InventoryFile)
+		return "", nil, nil, fmt.Errorf("%s: not a folder that kiln render wrote, nor in one: "+
+			"there is no %s; name DIR or DIR/NODE, where DIR is what render was given with --out",
+			name, InventoryFile)
 	}
 	if up == whole {
 		return out, inv, inv.Documents, nil
@@ -58,11 +63,12 @@ func Rendered(name string) (out string, inv *document.Inventory, entries []docum
 			return out, inv, inv.Documents[i : i+1], nil
 		}
 	}
-	return "", nil, nil, fmt.Errorf("%s: %s has no such machine; it has %s", name, filepath.Join(out, InventoryFile), some(folders))
+	return "", nil, nil, fmt.Errorf("%s: %s has no such machine; it has %s",
+		name, filepath.Join(out, InventoryFile), firstNames(folders))
 }
 
-// some names the first of many.
-func some(names []string) string {
+// firstNames returns the first names of many as a list for a message.
+func firstNames(names []string) string {
 	const most = 10
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
@@ -70,15 +76,16 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Delivered is a document in an output folder, with what is delivered beside it. The names of its files are without their folder.
+// Delivered is one document of an output folder with the files that are delivered beside it.
 type Delivered struct {
 	Entry document.Entry
-	Dir   string // below the output folder
-	Files []document.Output
+	Dir   string            // below the output folder
+	Files []document.Output // by their names in Dir, the document first
 }
 
-// Deliveries reads documents of the output folder out, with what is delivered beside them, one after the other in the order of their entries. A
-// document that is not the one in the inventory is an error: a render was cut off, or somebody changed it. The others come all the same.
+// Deliveries reads documents of the output folder out, one after the other in the order of their
+// entries. A document that differs from its entry in the inventory yields an error: a render was
+// cut off, or somebody changed the file. The others follow all the same.
 func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error] {
 	return func(yield func(Delivered, error) bool) {
 		root, err := os.OpenRoot(out)
@@ -95,21 +102,26 @@ func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error
 	}
 }
 
+// delivery reads the document of one entry and the files beside it.
 func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
 	d := Delivered{Entry: *e, Dir: path.Dir(e.Document)}
+	inventory := filepath.Join(out, InventoryFile)
 	if !config.IsMachineName(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
-		return d, fmt.Errorf("%s: node %q with the document %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, e.Document)
+		return d, fmt.Errorf("%s: node %q with the document %q: kiln writes no such entry; "+
+			"render again", inventory, e.Node, e.Document)
 	}
 	for i, name := range append([]string{e.Document}, e.Others...) {
 		if path.Dir(name) != d.Dir {
-			return d, fmt.Errorf("%s: node %q with the file %q: kiln writes no such entry; render again", filepath.Join(out, InventoryFile), e.Node, name)
+			return d, fmt.Errorf("%s: node %q with the file %q: kiln writes no such entry; "+
+				"render again", inventory, e.Node, name)
 		}
 		data, err := readListed(root, out, name)
 		if err != nil {
 			return d, err
 		}
 		if sum := sha256.Sum256(data); i == 0 && hex.EncodeToString(sum[:]) != e.SHA256 {
-			return d, fmt.Errorf("%s: not the document that %s lists; render again", filepath.Join(out, name), InventoryFile)
+			return d, fmt.Errorf("%s: not the document that %s lists; render again",
+				filepath.Join(out, name), InventoryFile)
 		}
 		d.Files = append(d.Files, document.Output{Name: path.Base(name), Data: data})
 	}
@@ -120,12 +132,13 @@ func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
 func readListed(root *os.Root, out, name string) ([]byte, error) {
 	data, err := readInside(root, out, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again", filepath.Join(out, name), InventoryFile)
+		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again",
+			filepath.Join(out, name), InventoryFile)
 	}
 	return data, err
 }
 
-// readInside reads a regular file of the folder dir. No link leads out of it.
+// readInside reads a regular file of the folder dir. No link is followed out of it.
 func readInside(root *os.Root, dir, name string) ([]byte, error) {
 	return folder.ReadInside(root, dir, name, compress.MaxDocument)
 }
