@@ -7,26 +7,29 @@ import (
 	"kiln/render/change"
 )
 
-// Limits of what is shown of differences: they tell where to look, git shows the whole.
+// Limits of the differences that a message shows. They tell where to look; git shows the whole.
 const (
 	maxDiffs     = 20 // files
 	maxDiffLines = 20 // of one file
 )
 
-// Diff is how one file differs.
+// Diff is the difference between two versions of one file.
 type Diff struct {
-	Name  string   `json:"name"`
-	Lines []string `json:"lines"` // as in a unified diff, hunks with three lines around; a last one says how many more there are
+	Name string `json:"name"`
+	// Lines are those of a unified diff, in hunks with three lines of context. If lines were left
+	// out, a last line says how many.
+	Lines []string `json:"lines"`
 }
 
-// unified compares two texts line by line.
+// unified returns the difference between two versions of a file, cut off after maxDiffLines.
 func unified(old, new []byte) []string {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
 		return []string{"not text"}
 	}
 	lines := change.Unified(old, new)
 	if more := len(lines) - maxDiffLines; more > 0 {
-		lines = append(lines[:maxDiffLines:maxDiffLines], fmt.Sprintf("… and %d more lines", more))
+		lines = append(lines[:maxDiffLines:maxDiffLines],
+			fmt.Sprintf("… and %d more lines", more))
 	}
 	return lines
 }

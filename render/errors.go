@@ -9,7 +9,8 @@ import (
 	"kiln/render/config"
 )
 
-// maxErrors bounds how many errors of machines are shown: one mistake often repeats on every machine.
+// maxErrors bounds how many errors of machines are shown: one mistake often repeats on every
+// machine.
 const maxErrors = 10
 
 // joinErrors returns one error for those of several machines, in their order; nil elements are no
@@ -36,8 +37,8 @@ func joinErrors(errs []error) error {
 	return errors.Join(out...)
 }
 
-// joinProblems returns the config.Problems in the errors of several machines, in file order. A field
-// that many machines share is reported once, as the first of them reports it.
+// joinProblems returns the config.Problems in the errors of several machines, in file order. A
+// field that many machines share is reported once, as the first of them reports it.
 func joinProblems(errs []error) (out config.Problems) {
 	type place struct {
 		line, column int

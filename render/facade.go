@@ -6,7 +6,8 @@ import (
 	"kiln/render/review"
 )
 
-// What callers of this package hold in their hands, by the names of the rooms that make it.
+// Types that callers get from this package, each under the name that it has in the package that
+// makes it.
 type (
 	Document  = document.Document
 	Output    = document.Output
@@ -19,11 +20,11 @@ type (
 // IndexFile is the list of files of a review twin, and of each folder in it.
 const IndexFile = review.IndexFile
 
-// ErrBody is the cause when a body is not the one of its document.
+// ErrBody is in the chain of an error if a body does not belong to its document.
 var ErrBody = review.ErrBody
 
-// ParseDocument reads a boot document in any form in which it is delivered or shown.
+// ParseDocument reads a boot document in any form in which a cloud or a person hands it over.
 func ParseDocument(doc []byte) (*Unpacked, error) { return review.ParseDocument(doc) }
 
-// FilesState reads the review twin that consists of these files, by their paths below its folder.
+// FilesState reads a review twin from its files, which are given by their paths below its folder.
 func FilesState(files map[string][]byte) (*change.Cluster, error) { return review.Read(files) }

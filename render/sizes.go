@@ -7,7 +7,7 @@ import (
 	"kiln/render/node"
 )
 
-// Size is how large a document is, and what makes it so.
+// Size is the size of a document and of the largest files in it.
 type Size struct {
 	Entry   document.Entry
 	Largest []FileSize // the largest first
@@ -19,7 +19,8 @@ type FileSize struct {
 	Bytes int
 }
 
-// Sizes are those of all documents, in the plan's order; none without the bundle. So many of the largest files are named.
+// Sizes returns the sizes of all documents in the plan's order, each with that many of its largest
+// files. Without the bundle it returns none.
 func (r *Cluster) Sizes(largest int) ([]Size, error) {
 	if r.Bundle == nil {
 		return nil, nil
@@ -45,14 +46,17 @@ func (r *Cluster) Sizes(largest int) ([]Size, error) {
 	return out, joinErrors(errs)
 }
 
-// bySize are a machine's files, the largest first.
+// bySize returns a machine's files, the largest first.
 func bySize(n *node.Node) []node.File {
 	files := slices.Clone(n.Files)
-	slices.SortStableFunc(files, func(a, b node.File) int { return len(b.Content) - len(a.Content) })
+	slices.SortStableFunc(files, func(a, b node.File) int {
+		return len(b.Content) - len(a.Content)
+	})
 	return files
 }
 
-// Try renders, checks and packs every machine and keeps nothing.
+// Try renders, checks and packs every machine, and keeps no result. It fails with all errors, as
+// Write does.
 func (r *Cluster) Try() error {
 	errs := make([]error, r.Machines())
 	for i := range errs {

@@ -5,7 +5,8 @@ import (
 	"kiln/render/review"
 )
 
-// State returns the cluster as it would be rendered, to be compared. It needs no secret.
+// State returns the rendered cluster in the form in which two clusters are compared. It needs no
+// secret. progress is called after each machine, with the number of machines done; it may be nil.
 func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
 	t, err := review.NewTwin(r.Cluster)
 	if err != nil {

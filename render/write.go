@@ -26,48 +26,52 @@ const (
 	AdminFile     = plan.AdminFile
 )
 
-// Result says what a run did, or would do.
+// Result is what a run of Write wrote or, with Options.Check, would have written.
 type Result struct {
-	// Inventory and Changes are of the documents' folder.
+	// Inventory and Changes belong to the folder of documents.
 	Inventory document.Inventory
 	Changes
-	// Review is of the review twin.
+	// Review belongs to the review twin.
 	Review Changes
 }
 
-// Options say what Write writes, and how.
+// Options are the options of Write.
 type Options struct {
 	// Review is the folder of the review twin; empty for none.
 	Review string
-	// Check writes nothing: the result says what would change.
+	// Check writes nothing. The result holds the changes that a run without it would make.
 	Check bool
-	// BeforeCommit runs when everything is rendered, checked and on disk under a temporary name, before the first
-	// file gets its own. An error from it leaves the folders as they were.
+	// BeforeCommit is called when everything is rendered, checked and on disk under temporary
+	// names, before the first file is renamed. An error from it leaves the folders as they were.
 	BeforeCommit func(*Result) error
-	// Progress is called after each machine with how many are done.
+	// Progress is called after each machine, with the number of machines done.
 	Progress func(done int)
 }
 
-// ErrPartial is the cause when renaming failed half way: some files are new, some old, and the inventory does not match.
+// ErrPartial is in the chain of an error if renaming failed half way: some files are new, some are
+// old, and the inventory does not match.
 var ErrPartial = folder.ErrPartial
 
 // Changes lists what a run changed in a folder, or would change.
 type Changes struct {
 	folder.Changes
-	// Diffs are the first differences, if they were asked for and may be shown: those of the review
-	// twin with Check.
+	// Diffs holds the first differences of the review twin with Options.Check. It is empty
+	// otherwise, because a difference of documents would show secrets.
 	Diffs []Diff
 }
 
-// ErrForeign is the cause when a folder belongs to another cluster.
+// ErrForeign is in the chain of an error if a folder belongs to another cluster.
 var ErrForeign = errors.New("the folder belongs to another cluster")
 
-// Write renders every machine of the cluster: its document into the folder out, unless that is empty, and the review twin into
-// another. First all files get temporary names, synced, then come the renames, the inventory last. A run that fails leaves the
-// folders as they were. Without the bundle only the twin can be written.
+// Write renders and checks every machine of the cluster. It writes the documents into the folder
+// out, unless out is empty, and the review twin into Options.Review. All files are first written
+// and synced under temporary names and then renamed, the inventory last. A run that fails leaves
+// the folders as they were, unless the error is ErrPartial. Without the bundle Write can write only
+// the twin.
 func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	if r.Bundle == nil && out != "" {
-		return nil, errors.New("documents hold secrets; only the review twin is made from the public half alone")
+		return nil, errors.New("documents hold secrets; " +
+			"only the review twin is made from the public half alone")
 	}
 	w := &writer{cluster: r, out: out, options: o}
 	if o.Review != "" {
@@ -79,7 +83,7 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	return w.run()
 }
 
-// ReadInventory returns the inventory of an output folder, or nil if there is none. No link is
+// ReadInventory returns the inventory of the output folder out, or nil if it has none. No link is
 // followed out of the folder.
 func ReadInventory(out string) (*document.Inventory, error) {
 	name := filepath.Join(out, InventoryFile)
@@ -98,23 +102,26 @@ func ReadInventory(out string) (*document.Inventory, error) {
 	return document.ParseInventory(name, data)
 }
 
-// Files are files with secrets that WriteFiles writes into one folder.
+// Files is a set of files with secrets that WriteFiles writes into one folder.
 type Files struct {
-	// Dir is the folder: 0700 if it has to be made, and the files 0600.
+	// Dir is the folder. It gets mode 0700 if WriteFiles makes it; the files get 0600.
 	Dir string
-	// List is the name of the file that lists the others, if there is one, and Listed returns the
-	// paths that such a list names, or why the folder is not to be touched. A file that was listed
-	// and is no longer written is removed; one that was not is never replaced.
+	// List is the name of the file that lists the others, empty if there is none. Listed returns
+	// the paths that an older list names, or an error if the folder must not be touched. A file
+	// that the older list names and that is no longer written is removed. A file that it does not
+	// name is never replaced.
 	List   string
 	Listed func(list []byte) ([]string, error)
-	// Files are the files by their paths below Dir, the list among them.
+	// Files yields the files by their paths below Dir, the list among them.
 	Files iter.Seq2[document.Output, error]
 }
 
-// WriteFiles writes files with secrets, all of them or none. All errors of files come back at once.
+// WriteFiles writes a set of files with secrets, all of them or none. It fails with the errors of
+// all files that could not be made.
 func WriteFiles(files Files) (*Changes, error) {
 	f, err := folder.Open(folder.Options{
-		Dir: files.Dir, Mode: 0o600, Flag: "--out", List: files.List, Paths: files.Listed, Shared: true,
+		Dir: files.Dir, Mode: 0o600, Flag: "--out",
+		List: files.List, Paths: files.Listed, Shared: true,
 	})
 	if err != nil {
 		return nil, err
@@ -145,15 +152,16 @@ type writer struct {
 	cluster           *Cluster
 	out               string
 	options           Options
-	documents, review *folder.Folder // nil if they are not wanted
-	twin              *review.Twin   // with review
-	diffs             []Diff         // of the twin, with Check
+	documents, review *folder.Folder // nil if this run does not write them
+	twin              *review.Twin   // nil if this run makes none
+	diffs             []Diff         // of the twin, with Options.Check
 
 	mu     sync.Mutex
 	done   int
 	result Result
 }
 
+// run opens the folders, renders every machine into them and renames the files.
 func (w *writer) run() (*Result, error) {
 	var folders []*folder.Folder
 	if w.out != "" {
@@ -198,6 +206,7 @@ func (w *writer) run() (*Result, error) {
 	return &w.result, nil
 }
 
+// commit renames the files of all folders, after they are all on disk and BeforeCommit agrees.
 func (w *writer) commit(folders []*folder.Folder) error {
 	for _, f := range folders {
 		if err := f.Sync(); err != nil {
@@ -217,33 +226,39 @@ func (w *writer) commit(folders []*folder.Folder) error {
 	return nil
 }
 
-// openDocuments opens the documents' folder, unless it is another cluster's or holds something
-// else.
+// openDocuments opens the folder of documents. It fails if the folder belongs to another cluster or
+// holds other files than documents.
 func (w *writer) openDocuments() (err error) {
 	w.documents, err = folder.Open(folder.Options{
-		Dir: w.out, Mode: 0o600, Check: w.options.Check, What: "a folder of kiln render", Flag: "--out",
+		Dir: w.out, Mode: 0o600, Check: w.options.Check,
+		What: "a folder of kiln render", Flag: "--out",
 		List: InventoryFile, Paths: func(list []byte) ([]string, error) {
 			name := filepath.Join(w.out, InventoryFile)
 			inv, err := document.ParseInventory(name, list)
 			if err == nil && inv.Kind != document.InventoryKind {
-				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s", name, document.InventoryKind)
+				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s",
+					name, document.InventoryKind)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%w; remove it, or name another folder with --out", err)
 			}
 			if inv.Cluster != w.cluster.Public.Cluster {
-				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --out", w.out, ErrForeign,
-					inv.Name, inv.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+				err = w.foreign(w.out, inv.Name, inv.Cluster, "--out")
 			}
 			return inv.Paths(), err
 		},
 	})
-	if err == nil {
-	}
 	return err
 }
 
-// finishDocuments stages what belongs to all machines, and finds what is no longer rendered.
+// foreign returns the error for a folder that belongs to the cluster of that name and ID.
+func (w *writer) foreign(dir, name, id, flag string) error {
+	return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with %s",
+		dir, ErrForeign, name, id, w.cluster.Plan.Name, w.cluster.Public.Cluster, flag)
+}
+
+// finishDocuments stages the files that belong to all machines, and marks the files that are no
+// longer rendered.
 func (w *writer) finishDocuments(entries []document.Entry) error {
 	admin, err := w.cluster.Admin()
 	if err != nil {
@@ -253,8 +268,10 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 		return err
 	}
 	w.result.Inventory = document.Inventory{
-		APIVersion: document.InventoryVersion, Kind: document.InventoryKind, Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
-		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.Plan.Overview(), Documents: entries,
+		APIVersion: document.InventoryVersion, Kind: document.InventoryKind,
+		Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
+		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.Plan.Overview(),
+		Documents: entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {
@@ -266,8 +283,9 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 	return w.documents.Stage(InventoryFile, append(inventory, '\n'))
 }
 
-// machines renders all machines, as many at a time as there are processors, and stages their files. Its entries are in
-// the plan's order. The first error in that order is returned.
+// machines renders all machines, as many at a time as there are processors, and stages their files.
+// The entries are in the plan's order. It fails with the errors of all machines, as joinErrors
+// joins them.
 func (w *writer) machines() ([]document.Entry, error) {
 	n := w.cluster.Machines()
 	entries := make([]document.Entry, n)
@@ -289,6 +307,7 @@ func (w *writer) machines() ([]document.Entry, error) {
 	return entries, joinErrors(errs)
 }
 
+// machine renders the i-th machine of the plan and stages its files.
 func (w *writer) machine(i int) (entry document.Entry, err error) {
 	n, err := w.cluster.checked(i)
 	if err != nil {
@@ -308,7 +327,8 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 	}
 	if w.twin != nil {
 		if err := w.twin.Add(i, n); err != nil {
-			return document.Entry{}, fmt.Errorf("%s %s: %w", w.cluster.Plan.Machines[i].Kind(), n.Name, err)
+			kind := w.cluster.Plan.Machines[i].Kind()
+			return document.Entry{}, fmt.Errorf("%s %s: %w", kind, n.Name, err)
 		}
 	}
 	w.mu.Lock()
@@ -320,22 +340,23 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 	return entry, nil
 }
 
-// openTwin opens the twin's folder, unless it is another cluster's or holds something else: what is
-// in the folders of machines and is not rendered will be removed.
+// openTwin opens the twin's folder. It fails if the folder belongs to another cluster or holds
+// other files than a twin, because finishTwin removes every file in the folders of machines that is
+// not rendered.
 func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{
-		Dir: dir, Mode: 0o644, Check: w.options.Check, What: "a review twin", Flag: "--review", Folders: true,
+		Dir: dir, Mode: 0o644, Check: w.options.Check,
+		What: "a review twin", Flag: "--review", Folders: true,
 		List: review.IndexFile, Paths: func(list []byte) ([]string, error) {
-			there, err := review.ParseHeading(filepath.Join(dir, review.IndexFile), list)
+			heading, err := review.ParseHeading(filepath.Join(dir, review.IndexFile), list)
 			if err != nil {
 				return nil, err
 			}
-			if there.Cluster != w.cluster.Public.Cluster {
-				err = fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with --review", dir, ErrForeign,
-					there.Name, there.Cluster, w.cluster.Plan.Name, w.cluster.Public.Cluster)
+			if heading.Cluster != w.cluster.Public.Cluster {
+				err = w.foreign(dir, heading.Name, heading.Cluster, "--review")
 			}
-			return there.Folders, err
+			return heading.Folders, err
 		},
 	}
 	if o.Check {
@@ -349,7 +370,7 @@ func (w *writer) openTwin() (err error) {
 	return err
 }
 
-// finishTwin stages the twin, and finds what is no longer rendered: all else in the folders of machines.
+// finishTwin stages the twin, and marks every other file in the folders of machines for removal.
 func (w *writer) finishTwin() error {
 	files := w.twin.Files()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -360,9 +381,9 @@ func (w *writer) finishTwin() error {
 	return w.review.MarkStale(w.twin.Folders()...)
 }
 
-// WriteUnpacked writes the files of an unpacked machine below a new folder, its owner's alone. It returns
-// how many of them are secrets. A document with paths that lead elsewhere, or that no folder can hold, is
-// refused, and nothing of it stays.
+// WriteUnpacked writes the files of an unpacked machine below the new folder dir, readable for the
+// user alone. It returns how many of them are secrets. It fails if a path leads out of the folder
+// or no folder can hold it, and then leaves no file behind.
 func WriteUnpacked(u *review.Unpacked, dir string) (secrets int, err error) {
 	files, secrets, err := u.Folder()
 	if err != nil {
@@ -370,7 +391,10 @@ func WriteUnpacked(u *review.Unpacked, dir string) (secrets int, err error) {
 	}
 	err = folder.Make(dir, func(root *os.Root) error {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if err := errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.WriteFile(name, files[name], 0o600)); err != nil {
+			if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+				return err
+			}
+			if err := root.WriteFile(name, files[name], 0o600); err != nil {
 				return err
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"kiln/render/folder"
 )
 
-// CreateBundle writes a new bundle, mode 0600, and never over an existing file. Whenever the run is
-// killed, the bundle is whole or absent.
+// CreateBundle writes a new bundle with mode 0600. It fails if the file exists. If the run is
+// killed, the file is whole or absent.
 func CreateBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
@@ -15,8 +15,9 @@ func CreateBundle(path string, b *pki.Bundle) error {
 	return folder.Create(path, data, 0o600)
 }
 
-// ReplaceBundle writes b over an older state of it in the file path: the old one stays whole until
-// the new one is on disk. A link stays, and what it leads to is replaced.
+// ReplaceBundle writes b over an older version of the same bundle in the file path. It fails if the
+// file is not a bundle of the cluster. The old version stays whole until the new one is on disk. If
+// path is a link, the link stays and its target is replaced.
 func ReplaceBundle(path string, b *pki.Bundle) error {
 	data, err := b.Marshal()
 	if err != nil {
@@ -25,14 +26,14 @@ func ReplaceBundle(path string, b *pki.Bundle) error {
 	return folder.Write(folder.File{
 		Path: path, Mode: 0o600, What: "the bundle that was read", Flag: "--secrets",
 		Ours: func(old []byte) bool {
-			there, err := pki.Load(old)
-			return err == nil && there.Cluster == b.Cluster
+			stored, err := pki.Load(old)
+			return err == nil && stored.Cluster == b.Cluster
 		},
 	}, data)
 }
 
-// WritePublic writes the public half of a bundle to the file path. A file that is there is
-// replaced, whole, if it is such a half as well.
+// WritePublic writes the public half of a bundle to the file path. It replaces only a file that
+// holds such a half as well, and fails for any other.
 func WritePublic(path string, p *pki.Public) error {
 	data, err := p.Marshal()
 	if err != nil {
@@ -44,8 +45,10 @@ func WritePublic(path string, p *pki.Public) error {
 	}, data)
 }
 
-// WritePage writes a page of kiln report to the file path, for everybody to read. A file that is
-// there is replaced, whole, if ours reports that it is such a page.
+// WritePage writes a page of kiln report to the file path, readable for everybody. It replaces a
+// file only if ours reports that the file is such a page, and fails for any other.
 func WritePage(path string, page []byte, ours func(old []byte) bool) error {
-	return folder.Write(folder.File{Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours}, page)
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours,
+	}, page)
 }
