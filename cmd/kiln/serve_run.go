@@ -129,9 +129,9 @@ func (f *serveFlags) begin(out io.Writer, s *serve.Server, url string) {
 		message.Printf(out, "to the machines' own addresses alone; "+
 			"others, such as those of DHCP, need --from\n")
 	}
-	if given := s.Given(); len(given) > 0 {
+	if fetched := s.Fetched(); len(fetched) > 0 {
 		message.Printf(out, "fetched already: %s; --again NODE gives a document once more\n",
-			message.Names(given))
+			message.Names(fetched))
 	}
 }
 

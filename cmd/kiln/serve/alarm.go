@@ -8,20 +8,20 @@ import (
 	"kiln/render/terminal"
 )
 
-// alarm is a kind of event that an operator must see at once, on the terminal.
+// alarm is a kind of event that the operator must see at once, on the terminal.
 type alarm int
 
 const (
-	askedAgain   alarm = iota // for a document that somebody has
-	askedOutside              // from an address that is not the machine's
+	askedAgain   alarm = iota // a document was asked for again after somebody fetched it
+	askedOutside              // a document was asked for from an address that is not the machine's
 	disclosed                 // a document was sent whole, and nobody confirmed it
-	poolFull                  // more machines asked for a pool's document than were expected
-	poolShared                // one address has a pool's document as several machines
-	unreadable                // a document is not what was rendered, or cannot be read
+	poolFull                  // more machines asked for a pool's document than its limit
+	poolShared                // one address fetched a pool's document as several machines
+	unreadable                // a document is not the one of the inventory, or cannot be read
 	alarmKinds
 )
 
-// titles say in the summary what was counted.
+// titles are the words for each kind in the summary.
 var titles = [alarmKinds]string{
 	askedAgain:   "asked for again after it was given",
 	askedOutside: "asked for from an address that is not the machine's",
@@ -31,37 +31,37 @@ var titles = [alarmKinds]string{
 	unreadable:   "asked for and not given, because the folder has changed or cannot be read",
 }
 
-// Bounds of what is said on the terminal. Each kind has its own limit: many lines of one kind hide
-// no other.
+// Bounds of the lines on the terminal. Each kind has bounds of its own, so that many lines of one
+// kind hide no line of another.
 const (
 	quietTime   = time.Minute      // between two lines of one kind about one document
-	alarmBurst  = 8                // lines of one kind at once
-	refillEvery = 10 * time.Second // for one more
+	alarmBurst  = 8                // lines of one kind in a row
+	refillEvery = 10 * time.Second // until one more line may follow
 )
 
-// alarms says what is alarming in plain lines, few enough to be read, and counts all of it.
+// alarms prints alarms as plain lines, few enough to be read, and counts all of them.
 type alarms struct {
 	warn func(line string)
 
 	mu    sync.Mutex
 	kinds [alarmKinds]struct {
-		said   map[string]time.Time // when the last line about a document was
-		burst  int                  // lines said since refill
+		shown  map[string]time.Time // the time of the last line about a document
+		burst  int                  // lines since refill
 		refill time.Time
-		hidden int // not said since the last line
+		hidden int // alarms without a line since the last line
 		total  int
 	}
 }
 
-// raise counts an alarm about a document, and says it unless much of its kind was said a short time
-// ago.
+// raise counts an alarm about a document. It prints the alarm unless it printed the same one, or
+// many of its kind, a short time ago.
 func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := &a.kinds[kind]
 	k.total++
 	now := time.Now()
-	if last, ok := k.said[document]; ok && now.Sub(last) < quietTime {
+	if last, ok := k.shown[document]; ok && now.Sub(last) < quietTime {
 		k.hidden++
 		return
 	}
@@ -73,13 +73,13 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		return
 	}
 	k.burst++
-	if k.said == nil {
-		k.said = map[string]time.Time{}
+	if k.shown == nil {
+		k.shown = map[string]time.Time{}
 	}
-	k.said[document] = now // bounded: one entry a document
+	k.shown[document] = now // one entry for each document at most
 	line := fmt.Sprintf(format, args...)
 	if k.hidden > 0 {
-		line += fmt.Sprintf(" (before it %d more of this kind, which the log has)", k.hidden)
+		line += fmt.Sprintf(" (the log has %d more of this kind before it)", k.hidden)
 		k.hidden = 0
 	}
 	if a.warn != nil {
@@ -87,7 +87,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	}
 }
 
-// summary is a line for each kind that there was.
+// summary returns a line with the number of alarms for each kind that was raised.
 func (a *alarms) summary() (lines []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,7 @@ func TestAlarmsAreFew(t *testing.T) {
 		lines = nil
 		time.Sleep(quietTime)
 		a.raise(askedOutside, "/cp-1/user-data", "much later")
-		require.Equal(t, []string{"much later (before it 993 more of this kind, which the log has)"}, lines)
+		require.Equal(t, []string{"much later (the log has 993 more of this kind before it)"}, lines)
 		lines = nil
 		for range 3600 { // somebody who goes on for an hour
 			time.Sleep(time.Second)

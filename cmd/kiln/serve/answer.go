@@ -10,9 +10,12 @@ import (
 	"time"
 )
 
-// ServeHTTP answers one request. Whoever asks for what is not theirs learns nothing: all refusals are one and the same 404.
+// ServeHTTP answers one request. A client that asks for the document of another machine learns
+// nothing: all refusals are the same 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := &record{Event: "request", Remote: r.RemoteAddr, Method: r.Method, Path: shortened(r.URL.Path)}
+	rec := &record{
+		Event: "request", Remote: r.RemoteAddr, Method: r.Method, Path: shorten(r.URL.Path),
+	}
 	defer s.audit.write(rec)
 	it, reason := s.find(r)
 	if it != nil {
@@ -28,13 +31,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// find returns what a request is for, and why it is refused, if it is.
-func (s *Server) find(r *http.Request) (*item, string) {
-	it := s.catalogue.item(r.URL.Path)
+// find returns the item that a request asks for, if there is one, and the reason why the request is
+// refused, if it is.
+func (s *Server) find(r *http.Request) (it *item, reason string) {
+	it = s.catalogue.item(r.URL.Path)
 	if it == nil {
 		return nil, "there is no such document"
 	}
-	if reason := s.outsider(it, peer(r.RemoteAddr)); reason != "" {
+	if reason := s.foreignAddress(it, peer(r.RemoteAddr)); reason != "" {
 		s.alarms.raise(askedOutside, it.path, "%s was asked for, and not given: %s",
 			strings.TrimPrefix(it.path, "/"), reason)
 		return it, reason
@@ -45,23 +49,46 @@ func (s *Server) find(r *http.Request) (*item, string) {
 	case !time.Now().Before(s.until):
 		return it, "the window has ended"
 	}
-	return it, s.catalogue.stranger(it, r.URL.Query())
+	return it, s.catalogue.foreignIdentity(it, r.URL.Query())
 }
 
-// refuse answers that there is nothing.
+// foreignAddress returns the reason why address a may not fetch an item, or nothing if it may.
+// Every address may fetch an item that belongs to no machine.
+func (s *Server) foreignAddress(it *item, a netip.Addr) string {
+	own := s.catalogue.addresses[it.node]
+	if it.node == "" || slices.Contains(own, a) || s.peers.contains(it.node, a) {
+		return ""
+	}
+	if owner := s.catalogue.owner(a); owner != "" {
+		// No hint at --from: it would give this machine the keys of another one.
+		return fmt.Sprintf("%s is %s: look at its kernel arguments", a, owner)
+	}
+	if len(own) == 0 {
+		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)
+	}
+	list := make([]string, len(own))
+	for i := range own {
+		list[i] = own[i].String()
+	}
+	return fmt.Sprintf("%s is not an address of %s (%s); --from %[2]s=%[1]s lets it in",
+		a, it.node, strings.Join(list, ", "))
+}
+
+// refuse answers with 404, and logs the reason.
 func refuse(w http.ResponseWriter, rec *record, reason string) {
 	rec.Decision, rec.Reason, rec.Status = "refused", reason, http.StatusNotFound
 	http.Error(w, "404 page not found", http.StatusNotFound)
 }
 
-// later answers that the machine is to try again: Ignition gives up at a 404, and asks again at a 503.
+// later answers with 503, and logs the reason. Ignition asks again after a 503, and gives up after
+// a 404.
 func later(w http.ResponseWriter, rec *record, reason string) {
 	rec.Decision, rec.Reason, rec.Status = "failed", reason, http.StatusServiceUnavailable
 	w.Header().Set("Retry-After", "10")
 	http.Error(w, "503 try again", http.StatusServiceUnavailable)
 }
 
-// show answers with what holds no secret.
+// show answers with an item that holds no secret.
 func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
 	if it.closes != nil && s.state.count(&fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
 		refuse(w, rec, "its document has been fetched")
@@ -79,35 +106,13 @@ func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
 	}
 	w.Header().Set("Content-Length", fmt.Sprint(size))
 	w.Header().Set("Cache-Control", "no-store")
-	// A deadline that cannot be set shows at the next write.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(othersTime + time.Duration(size/slowest)*time.Second))
+	// If the deadline cannot be set, the next write fails.
+	end := time.Now().Add(othersTime + time.Duration(size/slowest)*time.Second)
+	_ = http.NewResponseController(w).SetWriteDeadline(end)
 	rec.Decision, rec.Status = "served", http.StatusOK
 	n, err := io.Copy(w, from)
 	rec.Bytes = int(n)
 	if err != nil || n < size {
 		rec.Decision, rec.Reason = "cut off", "the connection ended"
 	}
-}
-
-// outsider returns why a may not fetch a machine's item, or "". Everybody may fetch an item of no
-// machine.
-func (s *Server) outsider(it *item, a netip.Addr) string {
-	own := s.catalogue.addresses[it.node]
-	switch {
-	case it.node == "" || slices.Contains(own, a) || s.peers.contains(it.node, a):
-		return ""
-	}
-	if owner := s.catalogue.at(a); owner != "" {
-		// To let it in would give it the keys of another machine.
-		return fmt.Sprintf("%s is %s: look at its kernel arguments", a, owner)
-	}
-	if len(own) == 0 {
-		return fmt.Sprintf("%s is in no network of %s; --from %[2]s=%[1]s lets it in", a, it.node)
-	}
-	texts := make([]string, len(own))
-	for i := range own {
-		texts[i] = own[i].String()
-	}
-	return fmt.Sprintf("%s is not an address of %s (%s); --from %[2]s=%[1]s lets it in",
-		a, it.node, strings.Join(texts, ", "))
 }

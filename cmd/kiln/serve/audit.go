@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// record is a line of the log. It has no content of any document, and of a request neither header nor query.
+// record is a line of the log. It holds no content of a document, and neither headers nor the query
+// of a request.
 type record struct {
 	Time  string `json:"time"`
 	Event string `json:"event"` // start, request, connection, lost, stop
@@ -18,7 +19,7 @@ type record struct {
 	Path     string `json:"path,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Document string `json:"document,omitempty"`
-	// Decision is served, refused, cut off, failed, or disclosed: sent whole, and not confirmed.
+	// Decision is served, refused, cut off, failed, or disclosed (sent whole, and not confirmed).
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Status   int    `json:"status,omitempty"`
@@ -27,21 +28,21 @@ type record struct {
 	Address  string   `json:"address,omitempty"`
 	Until    string   `json:"until,omitempty"`
 	Machines int      `json:"machines,omitempty"`
-	Left     []string `json:"left,omitempty"`  // machines that have not fetched a document
-	Lines    int      `json:"lines,omitempty"` // that are missing before this one
+	Left     []string `json:"left,omitempty"`  // the machines that have not fetched a document
+	Lines    int      `json:"lines,omitempty"` // the number of lines missing before it
 }
 
-// line returns the record as a line that says when it was made.
+// line returns the record as a line of JSON, with the present time.
 func (r *record) line() []byte {
 	r.Time = time.Now().UTC().Format(time.RFC3339Nano)
 	line, err := json.Marshal(r)
 	if err != nil {
-		return nil // it consists of texts and numbers
+		return nil // it does not happen: a record consists of strings and numbers
 	}
 	return append(line, '\n')
 }
 
-// audit is the log: a line of JSON for each event, whole. Nobody waits for its reader.
+// audit is the log: one whole line of JSON for each event. No request waits for its reader.
 type audit struct {
 	queue *Queue
 }
@@ -52,7 +53,8 @@ func newAudit(out io.Writer) *audit {
 	})}
 }
 
-// write adds a record to the log. Those that strangers cause give way to the others.
+// write adds a record to the log. When the queue fills up, records that strangers can cause are
+// dropped before all others.
 func (a *audit) write(r *record) {
 	switch {
 	case r.Event == "start", r.Event == "stop", r.Decision == "served", r.Decision == "disclosed":
@@ -62,23 +64,23 @@ func (a *audit) write(r *record) {
 	}
 }
 
-// Write makes lines of what the HTTP server has to say of connections.
-func (a *audit) Write(text []byte) (int, error) {
-	a.write(&record{Event: "connection", Reason: shortened(strings.TrimSpace(string(text)))})
-	return len(text), nil
+// Write makes a record of each message that the HTTP server has about a connection.
+func (a *audit) Write(line []byte) (int, error) {
+	a.write(&record{Event: "connection", Reason: shorten(strings.TrimSpace(string(line)))})
+	return len(line), nil
 }
 
-// maxText bounds what the log has of what a stranger sends.
-const maxText = 256
+// maxSent bounds the bytes of a string from a client that go into the log.
+const maxSent = 256
 
-func shortened(text string) string {
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + "…"
+func shorten(s string) string {
+	if len(s) > maxSent {
+		return strings.ToValidUTF8(s[:maxSent], "") + "…"
 	}
-	return text
+	return s
 }
 
-// isLine reports whether a line is one of the log.
+// isLine reports whether a line comes from a log of kiln serve.
 func isLine(line []byte) bool {
 	var r record
 	decoder := json.NewDecoder(bytes.NewReader(line))

@@ -16,24 +16,25 @@ import (
 	"kiln/render"
 )
 
-// catalogue is everything that is served, by the path of its URL.
+// catalogue holds everything that the server serves.
 type catalogue struct {
-	cluster, id string // name and UUID
-	items       map[string]*item
-	owners      map[identity]string     // the machine that an identity is of
-	folders     map[string]string       // of a machine, by its name
-	addresses   map[string][]netip.Addr // of a machine, by its name; none of a pool
-	documents   map[string]*item        // of a machine, by its name
-	missing     []string                // files that scripts name and that are not there
+	cluster, id string                  // the name and the UUID of the cluster
+	items       map[string]*item        // by the path of the URL
+	owners      map[identity]string     // the machine that has an identity
+	folders     map[string]string       // a machine's folder, by the machine's name
+	addresses   map[string][]netip.Addr // a machine's addresses, by its name; a pool has none
+	documents   map[string]*item        // a machine's document, by its name
+	missing     []string                // the files that scripts name and that do not exist
 }
 
-// static are the files beside documents that hold no secret, as kiln netboot writes them and as it names kernels and initrds.
+// static are the patterns of files without secrets: those that kiln netboot writes, and images.
 var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "installer/*.ign", images}
 
-// images are the kernels and initrds of systems.
+// images is the pattern of the kernels and initrds of systems.
 const images = "images/*/*"
 
-// initrds are the files, one a machine or pool, that hold its document. Between the two ends stands its folder.
+// Each machine and pool may have an initrd that holds its document. The name of its folder stands
+// between initrdFolder and initrdEnd.
 const (
 	initrdFolder = "initrd/"
 	initrdEnd    = ".cpio.gz"
@@ -41,65 +42,78 @@ const (
 
 var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" + initrdEnd}
 
-// readFolders lists what there is in some folders.
+// readFolders returns the catalogue of some folders. It fails if none of them is an output folder,
+// if two of them are of two clusters, and if a file is not as the inventory lists it. The error
+// holds everything that is wrong.
 func readFolders(dirs []string) (*catalogue, error) {
 	c := &catalogue{
-		items: map[string]*item{}, owners: map[identity]string{},
-		folders: map[string]string{}, addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
+		items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{},
+		addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
 	}
 	var errs []error
 	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			errs = append(errs, cmp.Or(err, fmt.Errorf("%s: not a folder", dir)))
-			continue
-		}
-		inv, err := render.ReadInventory(dir)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case inv == nil:
-		case c.id != "" && c.id != inv.Cluster:
-			errs = append(errs, fmt.Errorf("%s: the documents of %s, and %s is of %s; serve one cluster at a time", dir, inv.Name, dirs[0], c.cluster))
-		default:
-			c.cluster, c.id = inv.Name, inv.Cluster
-			for i := range inv.Documents {
-				errs = append(errs, c.document(dir, &inv.Documents[i]))
-			}
-		}
+		errs = append(errs, c.inventory(dir, dirs[0]))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	if c.id == "" {
-		return nil, fmt.Errorf("%s: no folder of documents: it has no %s; kiln render --out writes one", strings.Join(dirs, ", "), render.InventoryFile)
+		return nil, fmt.Errorf("%s: no folder of documents: it has no %s; "+
+			"kiln render --out writes one", strings.Join(dirs, ", "), render.InventoryFile)
 	}
 	for _, dir := range dirs {
-		errs = append(errs, c.beside(dir))
+		errs = append(errs, c.addFiles(dir))
 	}
-	for _, dir := range dirs { // a script may name what lies in another folder
-		c.scripts(dir)
+	for _, dir := range dirs { // a script may name a file in another folder
+		c.readScripts(dir)
 	}
 	return c, errors.Join(errs...)
 }
 
-// document adds a machine's document and what cloud-init reads with it.
-func (c *catalogue) document(dir string, e *render.Entry) error {
-	if !fs.ValidPath(e.Document) {
-		return fmt.Errorf("%s: document %q: not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Document)
+// inventory adds the documents of a folder if it has an inventory. It fails if the inventory is of
+// another cluster than that of the folder first.
+func (c *catalogue) inventory(dir, first string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return cmp.Or(err, fmt.Errorf("%s: not a folder", dir))
 	}
-	doc := &item{path: "/" + e.Document, node: e.Node, dir: dir, file: e.Document, sum: e.SHA256, once: true, pool: e.Pool}
+	inv, err := render.ReadInventory(dir)
+	switch {
+	case err != nil || inv == nil:
+		return err
+	case c.id != "" && c.id != inv.Cluster:
+		return fmt.Errorf("%s: the documents of %s, and %s is of %s; serve one cluster at a time",
+			dir, inv.Name, first, c.cluster)
+	}
+	c.cluster, c.id = inv.Name, inv.Cluster
+	var errs []error
+	for i := range inv.Documents {
+		errs = append(errs, c.document(dir, &inv.Documents[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// document adds a machine's document, with its body and the files that cloud-init reads beside it.
+func (c *catalogue) document(dir string, e *render.Entry) error {
+	inventory := filepath.Join(dir, render.InventoryFile)
+	if !fs.ValidPath(e.Document) {
+		return fmt.Errorf("%s: document %q: not a path below the folder", inventory, e.Document)
+	}
+	doc := &item{
+		path: "/" + e.Document, node: e.Node, dir: dir, file: e.Document,
+		sum: e.SHA256, once: true, pool: e.Pool,
+	}
 	c.folders[e.Node], c.documents[e.Node] = path.Dir(e.Document), doc
-	for _, id := range []identity{{"mac", normal("mac", e.MAC)}, {"uuid", normal("uuid", e.UUID)}} {
-		if id.value != "" {
-			c.owners[id] = e.Node
+	for kind, value := range map[string]string{"mac": e.MAC, "uuid": e.UUID} {
+		if value != "" {
+			c.owners[identity{kind, normalize(kind, value)}] = e.Node
 		}
 	}
 	errs := []error{c.add(doc), c.body(dir, e)}
-	for _, text := range slices.Concat(e.Addresses, e.InterfaceAddresses) {
-		a, err := netip.ParseAddr(text)
+	for _, address := range slices.Concat(e.Addresses, e.InterfaceAddresses) {
+		a, err := netip.ParseAddr(address)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: node %s: %q is not an IP address; render again",
-				filepath.Join(dir, render.InventoryFile), e.Node, text))
+				inventory, e.Node, address))
 			continue
 		}
 		c.addresses[e.Node] = append(c.addresses[e.Node], a.Unmap())
@@ -113,25 +127,32 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 	return errors.Join(errs...)
 }
 
-// body adds what the machine fetches beside its document, at its path below the folder, at that of its URL and, for a server that is reached through
-// another one at a path of its own, at what begins with the part of the URL that names the machine or the body.
+// body adds the body that a machine fetches beside its document. It has three paths: its path below
+// the folder, the path of its URL, and the part of that path from the segment that names the
+// machine or the hash. The last one is for a server behind a proxy that serves it below a path of
+// its own.
 func (c *catalogue) body(dir string, e *render.Entry) error {
 	if e.Body == nil {
 		return nil
 	}
 	u, err := url.Parse(e.Body.URL)
 	if err != nil || !fs.ValidPath(e.Body.Document) {
-		return fmt.Errorf("%s: body of %s: not a URL, or not a path below the folder", filepath.Join(dir, render.InventoryFile), e.Node)
+		return fmt.Errorf("%s: body of %s: not a URL, or not a path below the folder",
+			filepath.Join(dir, render.InventoryFile), e.Node)
 	}
-	it := &item{path: "/" + e.Body.Document, node: e.Node, dir: dir, file: e.Body.Document, sum: e.Body.SHA512, once: true, body: true, pool: e.Pool}
+	it := &item{
+		path: "/" + e.Body.Document, node: e.Node, dir: dir, file: e.Body.Document,
+		sum: e.Body.SHA512, once: true, body: true, pool: e.Pool,
+	}
 	errs := []error{c.add(it)}
 	if _, err := it.read(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Body.Document), err))
 	}
-	at := u.Path
-	parts := strings.Split(strings.TrimPrefix(at, "/"), "/")
-	i := slices.IndexFunc(parts, func(s string) bool { return strings.Contains(s, e.Node) || strings.Contains(s, e.Body.SHA512) })
-	for _, alias := range []string{at, "/" + strings.Join(parts[max(i, 0):], "/")} {
+	parts := strings.Split(strings.TrimPrefix(u.Path, "/"), "/")
+	i := slices.IndexFunc(parts, func(s string) bool {
+		return strings.Contains(s, e.Node) || strings.Contains(s, e.Body.SHA512)
+	})
+	for _, alias := range []string{u.Path, "/" + strings.Join(parts[max(i, 0):], "/")} {
 		if c.items[alias] != it {
 			errs = append(errs, c.addAt(alias, it))
 		}
@@ -139,9 +160,11 @@ func (c *catalogue) body(dir string, e *render.Entry) error {
 	return errors.Join(errs...)
 }
 
-// seed adds what cloud-init's NoCloud reads beside the user-data (cloudinit/util.py, read_seeded, 22.4 to 26.2): network-config, meta-data, then
-// user-data and vendor-data. One that is missing costs it ten seconds of asking again, so all are there, empty if need be. meta-data is read again
-// at later boots; network-config may hold passwords, and nobody asks for it after the user-data.
+// seed adds the files that cloud-init's NoCloud reads beside the user-data (cloudinit/util.py,
+// read_seeded, 22.4 to 26.2). NoCloud reads network-config and meta-data, then user-data and
+// vendor-data, and asks for a missing file again for ten seconds, so all exist here, empty if need
+// be. It reads meta-data again at later boots. It never asks for network-config after the
+// user-data, and network-config may hold passwords, so that one closes with the document.
 func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 	var errs []error
 	folder := path.Dir(e.Document)
@@ -158,10 +181,10 @@ func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 	return errors.Join(errs...)
 }
 
-// beside adds the files of kiln netboot that lie in a folder.
-func (c *catalogue) beside(dir string) error {
+// addFiles adds the files of kiln netboot in a folder.
+func (c *catalogue) addFiles(dir string) error {
 	var errs []error
-	var older []string
+	var older []string // initrds of an older render
 	root := os.DirFS(dir)
 	for _, pattern := range slices.Concat(static, initrds) {
 		names, err := fs.Glob(root, pattern)
@@ -169,13 +192,9 @@ func (c *catalogue) beside(dir string) error {
 		for _, name := range names {
 			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
 			if slices.Contains(initrds, pattern) {
-				// It holds the document of a machine. One of no machine is not for machines.
-				folder := strings.TrimPrefix(strings.TrimSuffix(name, initrdEnd), initrdFolder)
-				it.node, it.once, it.pool = path.Base(folder), true, path.Dir(folder) == "pools"
-				if c.folders[it.node] != folder {
-					continue
+				if !c.assign(it) {
+					continue // the document of no machine is not for machines
 				}
-				it.holds = c.documents[it.node]
 				if _, err := it.read(); errors.Is(err, errOlder) {
 					older = append(older, filepath.Join(dir, name))
 				}
@@ -186,27 +205,41 @@ func (c *catalogue) beside(dir string) error {
 	return errors.Join(append(errs, olderError(older))...)
 }
 
+// assign makes an initrd the item of the machine or pool whose document it holds. It reports
+// whether there is one.
+func (c *catalogue) assign(it *item) bool {
+	folder := strings.TrimPrefix(strings.TrimSuffix(it.file, initrdEnd), initrdFolder)
+	it.node, it.once, it.pool = path.Base(folder), true, path.Dir(folder) == "pools"
+	it.holds = c.documents[it.node]
+	return c.folders[it.node] == folder
+}
+
+// add adds an item at its path.
 func (c *catalogue) add(it *item) error { return c.addAt(it.path, it) }
 
+// addAt adds an item at a path. It fails if the path has another item.
 func (c *catalogue) addAt(path string, it *item) error {
 	if other := c.items[path]; other != nil {
-		return fmt.Errorf("%s: is both %s and %s; one URL cannot be both", path, filepath.Join(other.dir, other.file), filepath.Join(it.dir, it.file))
+		return fmt.Errorf("%s: is both %s and %s; one URL cannot be both", path,
+			filepath.Join(other.dir, other.file), filepath.Join(it.dir, it.file))
 	}
 	c.items[path] = it
 	return nil
 }
 
-// item returns what a URL's path names: an item's own path, or /mac/MAC/NAME and /uuid/UUID/NAME for a file of the machine that has it, for who
-// knows no name of its own: NoCloud's seed may be /uuid/__dmi.system-uuid__/.
-func (c *catalogue) item(p string) *item {
-	if it := c.items[p]; it != nil {
+// item returns the item at the path of a URL, or nil. Besides the path of an item, it knows
+// /mac/MAC/NAME and /uuid/UUID/NAME for a file of the machine with this identity. They are for
+// clients that do not know the machine's name: the seed of NoCloud may be
+// /uuid/__dmi.system-uuid__/.
+func (c *catalogue) item(path string) *item {
+	if it := c.items[path]; it != nil {
 		return it
 	}
-	parts := strings.Split(p, "/")
+	parts := strings.Split(path, "/")
 	if len(parts) != 4 || parts[1] != "mac" && parts[1] != "uuid" {
 		return nil
 	}
-	node := c.owners[identity{parts[1], normal(parts[1], parts[2])}]
+	node := c.owners[identity{parts[1], normalize(parts[1], parts[2])}]
 	if node == "" {
 		return nil
 	}

@@ -10,11 +10,13 @@ import (
 	"kiln/render/plan"
 )
 
-// spare is how much longer than the window a certificate is valid: a machine's clock may be ahead. How far one may be behind is up to pki.
+// spare is the time that a certificate is valid after the window, because a machine's clock may be
+// ahead. The time before the window, for a clock that is behind, is up to pki.
 const spare = 24 * time.Hour
 
-// TLS returns the configuration of a server that is known to machines by some names and addresses. Its certificate is of the cluster's own CA, valid until
-// shortly after the window, and derived from the bundle, so that it is stored nowhere.
+// TLS returns the configuration of a server that machines reach by these names and addresses. The
+// cluster's own CA issues the certificate. It is derived from the bundle, so that it is stored
+// nowhere, and valid until shortly after the window. TLS fails if the bundle cannot issue it.
 func TLS(b *pki.Bundle, names []string, until time.Time) (*tls.Config, error) {
 	var known plan.Names
 	for _, name := range names {
@@ -39,5 +41,9 @@ func TLS(b *pki.Bundle, names []string, until time.Time) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"},
+	}, nil
 }

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// identity is by what a request says which machine it comes from.
-type identity struct{ kind, value string } // mac or uuid
+// identity is a property of a machine that a request can name.
+type identity struct{ kind, value string } // the kind is mac or uuid
 
-// stranger says why a request that names a machine's MAC address or UUID is not from the machine whose item it wants; nothing if it may be. An
-// identity that no machine is known by says nothing of a machine that has none.
-func (c *catalogue) stranger(it *item, query url.Values) string {
+// foreignIdentity returns the reason why a request with these identities in its query does not come
+// from the machine of the item, or nothing if it may. An unknown identity is not foreign to a
+// machine whose identity is not known.
+func (c *catalogue) foreignIdentity(it *item, query url.Values) string {
 	for _, kind := range []string{"mac", "uuid"} {
-		for _, text := range query[kind] {
-			id := identity{kind, normal(kind, text)}
-			owner, known := c.owners[id]
+		for _, value := range query[kind] {
+			owner, known := c.owners[identity{kind, normalize(kind, value)}]
 			switch {
 			case it.node == "":
 			case known && owner != it.node:
 				return "its " + kind + " is that of another machine"
-			case !known && c.has(kind, it.node):
+			case !known && c.hasIdentity(it.node, kind):
 				return "its " + kind + " is not that of the machine"
 			}
 		}
@@ -32,18 +32,8 @@ func (c *catalogue) stranger(it *item, query url.Values) string {
 	return ""
 }
 
-// at returns the machine that has an address; nothing if none has.
-func (c *catalogue) at(a netip.Addr) string {
-	for _, node := range slices.Sorted(maps.Keys(c.addresses)) {
-		if slices.Contains(c.addresses[node], a) {
-			return node
-		}
-	}
-	return ""
-}
-
-// has says whether a machine's MAC address or UUID is known.
-func (c *catalogue) has(kind, node string) bool {
+// hasIdentity reports whether the MAC address or UUID of a machine is known.
+func (c *catalogue) hasIdentity(node, kind string) bool {
 	for id, owner := range c.owners {
 		if id.kind == kind && owner == node {
 			return true
@@ -52,25 +42,37 @@ func (c *catalogue) has(kind, node string) bool {
 	return false
 }
 
-// normal returns a MAC address or UUID in lower case and, whatever stands between its bytes, one form. iPXE writes ${mac:hexhyp}.
-func normal(kind, text string) string {
+// owner returns the machine that has an address, or nothing.
+func (c *catalogue) owner(a netip.Addr) string {
+	for _, node := range slices.Sorted(maps.Keys(c.addresses)) {
+		if slices.Contains(c.addresses[node], a) {
+			return node
+		}
+	}
+	return ""
+}
+
+// normalize returns a MAC address or UUID in lower case. It gives MAC addresses one form, whatever
+// separates their bytes: iPXE writes ${mac:hexhyp} with hyphens.
+func normalize(kind, value string) string {
 	if kind == "mac" {
-		if mac, err := net.ParseMAC(text); err == nil {
+		if mac, err := net.ParseMAC(value); err == nil {
 			return mac.String()
 		}
 	}
-	return strings.ToLower(text)
+	return strings.ToLower(value)
 }
 
-// machine tells those apart who fetch one item: a machine is known by its name already, one of a pool by what it says of itself or by where it is.
+// machine returns a name for the machine of a pool that sends a request: its UUID or MAC address in
+// the query, or else the client's address. It returns nothing for an item of one machine.
 func (it *item) machine(r *http.Request) string {
 	if !it.pool {
 		return ""
 	}
 	query := r.URL.Query()
 	for _, kind := range []string{"uuid", "mac"} {
-		if text := query.Get(kind); text != "" && len(text) <= 64 {
-			return kind + " " + normal(kind, text)
+		if value := query.Get(kind); value != "" && len(value) <= 64 {
+			return kind + " " + normalize(kind, value)
 		}
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

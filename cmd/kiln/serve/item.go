@@ -12,25 +12,34 @@ import (
 	"kiln/render/folder"
 )
 
-// maxServed bounds a file; a document is a thousandth of it.
+// maxServed bounds the size of a file that is no image. A document has a thousandth of it.
 const maxServed = 64 << 20
 
-// item is one thing that is served.
+// item is one file that the server serves.
 type item struct {
 	path string // of its URL
-	node string // whose it is; empty if it is nobody's
+	node string // the machine or pool that it belongs to; empty if it belongs to none
 
-	dir, file string // where it lies; a file without a name is empty
-	sum       string // its SHA-256 or SHA-512, if the inventory has it
-	once      bool   // it holds secrets
-	body      bool   // it is what a machine fetches beside its document
-	pool      bool   // for many machines
-	closes    *item  // the document with which it closes
-	holds     *item  // the document that is in it, if it is an initrd
-	image     bool   // a kernel or an initrd of a system, which may be large
+	dir   string // the folder of the file
+	file  string // the path of the file in it; the content is empty if there is no file
+	sum   string // the SHA-256 or SHA-512 of the content, if the inventory has it
+	once  bool   // it holds secrets, and is given once
+	body  bool   // it is fetched beside a document
+	pool  bool   // it is for many machines
+	image bool   // it is a kernel or an initrd of a system, and may be large
+
+	closes *item // the document after which it is no longer given
+	holds  *item // the document inside an initrd
 }
 
-// open opens the item, of so many bytes.
+// Errors of an item. The log names the item beside them.
+var (
+	errUnread   = errors.New("it cannot be read")
+	errTooLarge = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
+)
+
+// open opens the item and returns its size. It fails if the file cannot be read, is no regular
+// file, or is too large.
 func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
@@ -40,14 +49,14 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	case errors.Is(err, folder.ErrIrregular):
 		return nil, 0, folder.ErrIrregular
 	case err != nil:
-		return nil, 0, errors.New("it cannot be read")
+		return nil, 0, errUnread
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		err = errors.New("it cannot be read")
+		err = errUnread
 	case info.Size() > maxServed && !it.image:
-		err = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
+		err = errTooLarge
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
@@ -55,8 +64,9 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// read returns the item's bytes. They are those that the inventory lists, or the folder is being written, and the machine has to wait. An initrd
-// holds the document that the inventory lists.
+// read returns the content of the item. It fails if the content is not the one that the inventory
+// lists: then the folder is being written, and the machine has to wait. It fails with errOlder if
+// the item is an initrd with an older document.
 func (it *item) read() ([]byte, error) {
 	f, _, err := it.open()
 	if err != nil {
@@ -66,18 +76,19 @@ func (it *item) read() ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, maxServed+1))
 	switch {
 	case err != nil:
-		return nil, errors.New("it cannot be read")
+		return nil, errUnread
 	case len(data) > maxServed:
-		return nil, fmt.Errorf("it is larger than %d MiB", maxServed>>20)
+		return nil, errTooLarge
 	}
 	if it.sum != "" && it.sum != hexSum(data, len(it.sum)) {
-		return nil, errors.New("it is not what inventory.json lists, or listed when the server began; " +
-			"when kiln render has ended, end kiln serve and start it again")
+		return nil, errors.New("it is not what inventory.json lists, or listed when the server " +
+			"began; when kiln render has ended, end kiln serve and start it again")
 	}
-	return data, it.older(data)
+	return data, it.checkDocument(data)
 }
 
-// hexSum is the SHA-512 of data, if that has so many digits, or its SHA-256.
+// hexSum returns the SHA-512 of data if that has this number of hexadecimal digits, or else its
+// SHA-256.
 func hexSum(data []byte, digits int) string {
 	if digits == 2*sha512.Size {
 		sum := sha512.Sum512(data)

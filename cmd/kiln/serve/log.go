@@ -12,11 +12,11 @@ import (
 	"kiln/render/folder"
 )
 
-// OpenLog opens the file that --log names, to add lines to it: a new file, an empty one, a log of kiln
-// serve, a pipe or a device such as /dev/stderr. It refuses a file with anything else in it, unless the
-// program already writes to this file through one of the streams.
+// OpenLog opens the file that --log names, to add lines to it: a new file, an empty one, a log of
+// kiln serve, a pipe or a device such as /dev/stderr. It refuses a file with anything else in it,
+// unless the program already writes to this file through one of the streams.
 func OpenLog(name string, streams ...io.Writer) (*os.File, error) {
-	flags := os.O_RDWR // the first line is read
+	flags := os.O_RDWR // isLog reads the first line
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -33,12 +33,13 @@ func OpenLog(name string, streams ...io.Writer) (*os.File, error) {
 	}
 	if flags == os.O_RDWR && !isLog(file) {
 		_ = file.Close()
-		return nil, fmt.Errorf("--log %s: not a log of kiln serve, and nothing is added to it; name a new file, or such a log", name)
+		return nil, fmt.Errorf("--log %s: not a log of kiln serve, and nothing is added to it; "+
+			"name a new file, or such a log", name)
 	}
 	return file, nil
 }
 
-// isStream reports whether one of the streams writes to a file.
+// isStream reports whether one of the streams writes to this file.
 func isStream(info fs.FileInfo, streams []io.Writer) bool {
 	return slices.ContainsFunc(streams, func(w io.Writer) bool {
 		to, ok := fileInfo(w)
@@ -46,7 +47,7 @@ func isStream(info fs.FileInfo, streams []io.Writer) bool {
 	})
 }
 
-// maxLogLine bounds what is read of a log.
+// maxLogLine bounds the bytes that isLog reads.
 const maxLogLine = 1 << 20
 
 // isLog reports whether a file is empty or begins with a line of kiln serve.

@@ -15,9 +15,9 @@ import (
 	"kiln/render/media"
 )
 
-// scripts notes what the scripts of kiln netboot in a folder name and the catalogue lacks. A folder
-// without kiln netboot's index has no scripts.
-func (c *catalogue) scripts(dir string) {
+// readScripts adds to missing the files that the scripts of kiln netboot in a folder name and that
+// the catalogue lacks. A folder without an index of kiln netboot has no scripts.
+func (c *catalogue) readScripts(dir string) {
 	f, err := folder.OpenInside(dir, media.IndexFile)
 	if err != nil {
 		return
@@ -28,22 +28,9 @@ func (c *catalogue) scripts(dir string) {
 	if err != nil || index == nil {
 		return
 	}
-	named := []string{index.URL + "/boot.ipxe"}
-	for i := range index.Machines {
-		b := &index.Machines[i]
-		named = append(append(named, b.Kernel), b.Initrds...)
-		if b.Script != "" {
-			named = append(named, index.URL+"/"+b.Script)
-		}
-		for _, arg := range b.Args {
-			if _, value, ok := strings.Cut(arg, "="); ok {
-				named = append(named, value)
-			}
-		}
-	}
-	for _, address := range named {
+	for _, address := range scriptAddresses(index) {
 		name, below := strings.CutPrefix(address, index.URL+"/")
-		// A variable of iPXE stands for several names.
+		// A name with a variable of iPXE stands for several files.
 		if below && !strings.Contains(name, "${") && c.items["/"+name] == nil {
 			c.missing = append(c.missing, filepath.Join(dir, name))
 		}
@@ -52,13 +39,32 @@ func (c *catalogue) scripts(dir string) {
 	c.missing = slices.Compact(c.missing)
 }
 
-// errOlder comes if an initrd holds another document than the machine's.
+// scriptAddresses returns the addresses that the scripts of an index name, and those of the
+// scripts.
+func scriptAddresses(index *media.Index) []string {
+	addresses := []string{index.URL + "/boot.ipxe"}
+	for i := range index.Machines {
+		b := &index.Machines[i]
+		addresses = append(append(addresses, b.Kernel), b.Initrds...)
+		if b.Script != "" {
+			addresses = append(addresses, index.URL+"/"+b.Script)
+		}
+		for _, arg := range b.Args {
+			if _, value, ok := strings.Cut(arg, "="); ok {
+				addresses = append(addresses, value)
+			}
+		}
+	}
+	return addresses
+}
+
+// errOlder comes if an initrd does not hold the machine's present document.
 var errOlder = errors.New("it is of an older render; run kiln netboot again")
 
-// older returns errOlder if data is an initrd without the machine's document, and the document's own
-// error if that cannot be read. kiln netboot writes the document into the archive as it is, or in
-// base64 into a configuration that installs it.
-func (it *item) older(data []byte) error {
+// checkDocument returns errOlder if data is an initrd without the machine's document. If the
+// document itself cannot be read, it returns the error of that. kiln netboot writes the document
+// into the archive as it is, or in base64 into a configuration that installs it.
+func (it *item) checkDocument(data []byte) error {
 	if it.holds == nil {
 		return nil
 	}
@@ -77,7 +83,8 @@ func (it *item) older(data []byte) error {
 	return errOlder
 }
 
-// olderError says in one line that these initrds are older than the documents; nil if there is none.
+// olderError returns an error that says in one line that initrds are older than the documents, or
+// nil if there are none.
 func olderError(paths []string) error {
 	switch n := len(paths); n {
 	case 0:
@@ -85,6 +92,7 @@ func olderError(paths []string) error {
 	case 1:
 		return fmt.Errorf("%s is of an older render; run kiln netboot again", paths[0])
 	default:
-		return fmt.Errorf("%s and %d more are of an older render; run kiln netboot again", paths[0], n-1)
+		return fmt.Errorf("%s and %d more are of an older render; run kiln netboot again",
+			paths[0], n-1)
 	}
 }

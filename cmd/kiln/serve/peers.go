@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Peers are the networks from which documents may be fetched, beside each machine's own addresses.
+// Peers are the networks that may fetch documents, beside each machine's own addresses.
 type Peers struct {
-	of map[string][]netip.Prefix // by the name of a machine or pool; "" stands for all of them
+	of map[string][]netip.Prefix // by machine or pool; those of "" may fetch every document
 }
 
-// everywhere is every address there is.
+// everywhere are all addresses.
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// ParsePeers reads networks. Each value is [NODE=]NETWORK[,NETWORK…], where NODE is a machine or a
-// pool and a network is a prefix, an address, or "any". Without NODE it is for all. All that is
-// wrong is in the error.
+// ParsePeers parses the values of --from. Each value is [NODE=]NETWORK[,NETWORK…]: NODE is a
+// machine or a pool, or missing for all of them, and NETWORK is a prefix, an address, or "any". The
+// error holds everything that is wrong.
 func ParsePeers(values []string) (Peers, error) {
 	p := Peers{of: map[string][]netip.Prefix{}}
 	var errs []error
@@ -28,8 +28,8 @@ func ParsePeers(values []string) (Peers, error) {
 		if !named {
 			name, list = "", value
 		}
-		for text := range strings.SplitSeq(list, ",") {
-			networks, err := network(text)
+		for part := range strings.SplitSeq(list, ",") {
+			networks, err := parseNetwork(part)
 			if named && name == "" {
 				err = errors.New("want the name of a machine or pool before =")
 			}
@@ -43,61 +43,68 @@ func ParsePeers(values []string) (Peers, error) {
 	return p, errors.Join(errs...)
 }
 
-// network reads a prefix, an address, or any.
-func network(text string) ([]netip.Prefix, error) {
-	if text == "any" {
+// parseNetwork parses a prefix, an address, or "any".
+func parseNetwork(value string) ([]netip.Prefix, error) {
+	if value == "any" {
 		return everywhere, nil
 	}
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+	if a, err := netip.ParseAddr(value); err == nil && a.Zone() == "" {
 		a = a.Unmap()
 		return []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}, nil
 	}
-	n, err := netip.ParsePrefix(text)
+	n, err := netip.ParsePrefix(value)
 	switch {
 	case err != nil || n.Addr().Is4In6():
-		return nil, fmt.Errorf("%q is no network; write it like 10.0.0.0/24, 10.0.0.7 or any", text)
+		return nil, fmt.Errorf("%q is no network; write it like 10.0.0.0/24, 10.0.0.7 or any",
+			value)
 	case n != n.Masked():
-		return nil, fmt.Errorf("%s: is it the network %s or the address %s?", text, n.Masked(), n.Addr())
+		return nil, fmt.Errorf("%s: is it the network %s or the address %s?",
+			value, n.Masked(), n.Addr())
 	}
 	return []netip.Prefix{n}, nil
 }
 
-// Any reports whether there is any network, for whatever machine.
+// Any reports whether there is a network, for one machine or for all.
 func (p Peers) Any() bool { return len(p.of) > 0 }
 
-// String lists the networks of each machine, those of all machines first.
+// String lists the networks of each machine, those for all machines first.
 func (p Peers) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.of)) {
-		var texts []string
+		var networks []string
 		for _, n := range p.of[name] {
-			text := n.String()
-			switch {
-			case n.IsSingleIP():
-				text = n.Addr().String()
-			case n.Bits() == 0:
-				text = "any IPv" + map[bool]string{true: "4", false: "6"}[n.Addr().Is4()]
-			}
-			texts = append(texts, text)
+			networks = append(networks, networkName(n))
 		}
-		text := strings.Join(texts, ", ")
-		text = strings.ReplaceAll(text, "any IPv4, any IPv6", "any")
+		list := strings.ReplaceAll(strings.Join(networks, ", "), "any IPv4, any IPv6", "any")
 		if name != "" {
-			text = name + ": " + text
+			list = name + ": " + list
 		}
-		parts = append(parts, text)
+		parts = append(parts, list)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// contains reports whether a is in one of the networks of a machine or pool, or of all.
+// networkName returns the words for a network: a prefix, an address, or any of a family.
+func networkName(n netip.Prefix) string {
+	switch {
+	case n.IsSingleIP():
+		return n.Addr().String()
+	case n.Bits() > 0:
+		return n.String()
+	case n.Addr().Is4():
+		return "any IPv4"
+	}
+	return "any IPv6"
+}
+
+// contains reports whether a network of the machine or pool, or one for all machines, contains a.
 func (p Peers) contains(name string, a netip.Addr) bool {
 	in := func(n netip.Prefix) bool { return n.Contains(a) }
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
 
-// peer returns the address of a request, or the zero address. IPv4 in IPv6 becomes IPv4; a zone is
-// dropped.
+// peer returns the address of a client. IPv4 in IPv6 becomes IPv4, and a zone is dropped. If remote
+// is malformed, peer returns the zero address.
 func peer(remote string) netip.Addr {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

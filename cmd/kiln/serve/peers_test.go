@@ -220,7 +220,7 @@ func TestAlarms(t *testing.T) {
 	require.Regexp(t, `^cp-1/user-data was asked for, and not given: 127.0.0.66 is not an address of cp-1 \(.*\); `+
 		"--from cp-1=127.0.0.66 lets it in\n"+
 		`cp-1/user-data was asked for again by 127.0.0.9, and 127.0.0.2 has had it since 2\S+Z: if one of them `+
-		"is not the machine, what it holds is known\n$", r.warnings.String())
+		"is not the machine, the secrets in it are known\n$", r.warnings.String())
 	require.Equal(t, []string{
 		"asked for again after it was given: 3",
 		"asked for from an address that is not the machine's: 1",

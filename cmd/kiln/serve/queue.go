@@ -10,39 +10,39 @@ import (
 
 // Bounds of a Queue.
 const (
-	queueLines = 1024 // lines that wait for their reader
-	keptLines  = 4096 // with those that tell of a given document
+	queueLines = 1024 // waiting lines up to which Write adds one
+	keptLines  = 4096 // waiting lines up to which Keep adds one
 )
 
-// Queue passes lines on to a writer, in their order, and lets nobody wait for it: a pipe that nobody
-// reads and a stopped terminal take nothing. Lines that find the queue full are dropped and counted.
-// The writer is told how many they were as soon as it takes lines again.
+// Queue passes lines on to a writer, in order, and makes nobody wait: a pipe that nobody reads or a
+// stopped terminal takes no lines. The queue drops and counts lines while it is full. As soon as
+// the writer takes lines again, the queue writes a line with the number of dropped ones.
 type Queue struct {
 	out    io.Writer
-	lost   func(lines int) []byte // the line that tells of lost ones
-	direct bool                   // out never waits for a reader
+	lost   func(lines int) []byte // makes the line with the number of lost lines
+	direct bool                   // out has no reader to wait for
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	lines   []queued // the first one is being written
-	dropped int      // lines dropped after the last one of lines
-	failed  int      // lines that could not be written, and nobody was told yet
-	total   int      // of lost lines
+	lines   []queuedLine // the first one is being written
+	dropped int          // the number of lines dropped after the last one of lines
+	failed  int          // the number of lines that could not be written, until a line says so
+	total   int          // the number of all lost lines
 	ended   bool
-	done    chan struct{} // closed when all is written after End
+	done    chan struct{} // closed after End, when all lines are written
 }
 
-// queued is a line that waits.
-type queued struct {
-	text   []byte
-	before int // lines dropped before it
+// queuedLine is a line that waits.
+type queuedLine struct {
+	line   []byte
+	before int // the number of lines dropped before it
 }
 
-// NewQueue returns the queue of a writer; lost makes the line that tells how many lines are missing.
-// A regular file needs no queue, because it has no reader: lines are written to it at once, and none
-// is dropped.
+// NewQueue returns the queue of a writer. The function lost makes the line that says how many lines
+// are missing. A regular file needs no queue, because it has no reader to wait for: lines are
+// written to it at once, and none is dropped.
 func NewQueue(out io.Writer, lost func(lines int) []byte) *Queue {
-	q := &Queue{out: out, lost: lost, direct: regular(out), done: make(chan struct{})}
+	q := &Queue{out: out, lost: lost, direct: isRegular(out), done: make(chan struct{})}
 	q.changed = sync.NewCond(&q.mu)
 	if q.direct {
 		close(q.done)
@@ -52,13 +52,13 @@ func NewQueue(out io.Writer, lost func(lines int) []byte) *Queue {
 	return q
 }
 
-// regular reports whether a writer is a regular file.
-func regular(w io.Writer) bool {
+// isRegular reports whether a writer is a regular file.
+func isRegular(w io.Writer) bool {
 	info, ok := fileInfo(w)
 	return ok && info.Mode().IsRegular()
 }
 
-// fileInfo describes the file that a writer writes to, if it is known.
+// fileInfo describes the file that a writer writes to, and reports whether it is known.
 func fileInfo(w io.Writer) (fs.FileInfo, bool) {
 	f, ok := w.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
@@ -68,14 +68,14 @@ func fileInfo(w io.Writer) (fs.FileInfo, bool) {
 	return info, err == nil
 }
 
-// Write queues a line, or drops it if too many wait. It never fails.
+// Write queues a line, or drops it if too many lines wait. It never fails.
 func (q *Queue) Write(line []byte) (int, error) {
 	q.add(line, queueLines)
 	return len(line), nil
 }
 
-// Keep queues a line that is not to be lost. It has room left when Write has none, so that whoever
-// causes many lines drops none of these.
+// Keep queues an important line. It still has room when Write has none, so that a client that
+// causes many lines cannot make the queue drop this one.
 func (q *Queue) Keep(line []byte) { q.add(line, keptLines) }
 
 func (q *Queue) add(line []byte, room int) {
@@ -83,21 +83,21 @@ func (q *Queue) add(line []byte, room int) {
 	defer q.mu.Unlock()
 	switch {
 	case q.direct:
-		next := queued{text: line, before: q.failed}
-		q.wrote(next, 1, q.write(next))
+		next := queuedLine{line, q.failed}
+		q.count(next, 1, q.write(next))
 	case q.ended:
 		q.total++
 	case len(q.lines) >= room:
 		q.dropped++
 		q.total++
 	default:
-		q.lines = append(q.lines, queued{text: slices.Clone(line), before: q.dropped})
+		q.lines = append(q.lines, queuedLine{slices.Clone(line), q.dropped})
 		q.dropped = 0
 		q.changed.Signal()
 	}
 }
 
-// run writes what is queued until End.
+// run writes the queued lines until End.
 func (q *Queue) run() {
 	defer close(q.done)
 	q.mu.Lock()
@@ -106,7 +106,7 @@ func (q *Queue) run() {
 		for len(q.lines) == 0 && q.dropped == 0 && !q.ended {
 			q.changed.Wait()
 		}
-		var next queued
+		var next queuedLine
 		lines := min(1, len(q.lines))
 		switch {
 		case lines > 0:
@@ -124,31 +124,32 @@ func (q *Queue) run() {
 			return // End has counted the line as lost
 		}
 		q.lines = q.lines[lines:]
-		q.wrote(next, lines, err)
+		q.count(next, lines, err)
 	}
 }
 
-// write writes a line, and before it how many are missing there.
-func (q *Queue) write(line queued) error {
-	if line.before > 0 {
-		line.text = slices.Concat(q.lost(line.before), line.text)
+// write writes a line. If lines are missing before it, it writes their number first.
+func (q *Queue) write(next queuedLine) error {
+	content := next.line
+	if next.before > 0 {
+		content = slices.Concat(q.lost(next.before), content)
 	}
-	_, err := q.out.Write(line.text)
+	_, err := q.out.Write(content)
 	return err
 }
 
-// wrote counts what failed. The next line tells of it.
-func (q *Queue) wrote(line queued, lines int, err error) {
+// count counts lines that could not be written, for the next line to say so.
+func (q *Queue) count(next queuedLine, lines int, err error) {
 	if err == nil {
 		q.failed = 0
 		return
 	}
-	q.failed = line.before + lines
+	q.failed = next.before + lines
 	q.total += lines
 }
 
-// End writes what is queued, waits for that no longer than limit, and drops the rest. What comes
-// later is dropped, too, unless the writer is a regular file.
+// End writes the queued lines for the time of limit, and drops the rest. It drops later lines too,
+// unless the writer is a regular file.
 func (q *Queue) End(limit time.Duration) {
 	q.mu.Lock()
 	q.ended = true
@@ -166,7 +167,7 @@ func (q *Queue) End(limit time.Duration) {
 	}
 }
 
-// Lost says how many lines were dropped or could not be written.
+// Lost returns the number of lines that were dropped or could not be written.
 func (q *Queue) Lost() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package serve hands rendered documents to machines over HTTP: each machine its own, once, in a bounded time. It reads the folders that
-// `kiln render` and `kiln netboot` write; making certificates, flags and messages to people are the command line's.
+// Package serve gives machines their documents over HTTP: each machine its own, once, within a
+// limited time. It reads the folders that `kiln render` and `kiln netboot` write. It leaves flags
+// and messages to the command line.
 package serve
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -16,70 +18,70 @@ import (
 
 // Bounds of one connection and of one transfer.
 const (
-	headerTime  = 10 * time.Second // to send a request
-	idleTime    = 30 * time.Second
-	othersTime  = 5 * time.Minute  // to take what holds no secret, and to wait for others who take a document
-	confirmTime = 30 * time.Second // to close the connection after a whole document
-	slowest     = 16 << 10         // bytes a second, at which a document still arrives
-	leaveTime   = 20 * time.Second // for transfers that are under way when the server ends
-	drainTime   = 2 * time.Second  // for the log's reader, after them
-	maxHeader   = 16 << 10
+	headerTime  = 10 * time.Second // for a client to send a request
+	idleTime    = 30 * time.Second // for an open connection without a request
+	othersTime  = 5 * time.Minute  // to take a file without secrets, or to wait for a transfer
+	confirmTime = 30 * time.Second // for a client to close the connection after a whole document
+	slowest     = 16 << 10         // bytes a second of the slowest client
+	leaveTime   = 20 * time.Second // for open transfers when the server ends
+	drainTime   = 2 * time.Second  // for the reader of the log, after the transfers
+	maxHeader   = 16 << 10         // bytes of a request
 )
 
-// Options say what a Server remembers and for how long it serves.
+// Options are the settings of a Server.
 type Options struct {
-	// State is the file that remembers which document went to which machine.
+	// State is the file that remembers which machine fetched which document.
 	State string
-	// Again names machines and pools whose documents are given once more, whatever the state says.
+	// Again names machines and pools that may fetch their documents once more, whatever the state
+	// says.
 	Again []string
-	// Peers are networks from which documents are given, beside their machines' own addresses.
+	// Peers are networks that may fetch documents, beside each machine's own addresses.
 	Peers Peers
-	// PoolLimit is to how many machines of a pool its document is given.
+	// PoolLimit is the number of machines that may fetch the document of a pool.
 	PoolLimit int
-	// Warn is told in one line what a person has to know at once; it may be nil. It must not wait
-	// for anybody, because a request waits for it: a Queue does not.
+	// Warn gets each line that a person has to see at once. It may be nil. A request waits for
+	// Warn, so Warn must not wait for a reader; a Queue does not.
 	Warn func(line string)
-	// Window is how long documents are given, from Serve on.
+	// Window is the time from Serve on in which documents are given.
 	Window time.Duration
 }
 
-// Server gives documents to machines.
+// Server gives machines their documents.
 type Server struct {
 	catalogue *catalogue
 	state     *state
 	again     []string
 	peers     Peers
-	limit     int // of a pool's machines
+	limit     int // the number of machines that get a pool's document
 	alarms    alarms
 	window    time.Duration
 
 	audit *audit // set by Begin
 
-	until    time.Time     // set by Serve
+	until    time.Time     // the end of the window; set by Serve
 	stopping chan struct{} // closed when the server ends
-	broken   chan error    // why it has to end
+	broken   chan error    // gets the error that ends the server
 
 	mu        sync.Mutex
-	turns     map[string]*turn // one transfer of each document to each machine at a time
-	pools     map[string]int   // transfers of a pool's document that are under way
+	turns     map[string]*turn // by document and machine: one transfer of each at a time
+	pools     map[string]int   // open transfers of a pool's document, by its path
 	transfers sync.WaitGroup
 }
 
-// New returns the server of some folders, at least one of which kiln render has written. It fails if an inventory does not fit its documents, and
-// if the state is another cluster's. All that is wrong in the folders is in the error. Nothing is written yet.
+// New returns the server of some folders, and writes nothing yet. It fails if kiln render has
+// written none of the folders, if an inventory does not fit its documents, or if the state is
+// another cluster's. The error holds everything that is wrong in the folders.
 func New(dirs []string, o Options) (*Server, error) {
 	c, err := readFolders(dirs)
 	if err != nil {
 		return nil, err
 	}
-	named := slices.Clone(o.Again)
-	for name := range o.Peers.of {
-		named = append(named, name)
-	}
-	slices.Sort(named)
-	for _, name := range named {
+	names := slices.AppendSeq(slices.Clone(o.Again), maps.Keys(o.Peers.of))
+	slices.Sort(names)
+	for _, name := range names {
 		if name != "" && c.folders[name] == "" {
-			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them", name, c.cluster)
+			return nil, fmt.Errorf("%s: no machine or pool of %s; inventory.json names them",
+				name, c.cluster)
 		}
 	}
 	st, err := openState(o.State, c.id)
@@ -87,32 +89,31 @@ func New(dirs []string, o Options) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit, window: o.Window,
-		alarms: alarms{warn: o.Warn}, stopping: make(chan struct{}), broken: make(chan error, 1),
+		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
+		window: o.Window, alarms: alarms{warn: o.Warn},
+		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}, nil
 }
 
-// Begin makes the server ready: what happens is written to log, a line of JSON for each request, and
-// the state to disk. It fails if the state cannot be written. No request waits for a log that nobody
-// reads: lines are dropped then, and counted.
+// Begin prepares the server: it writes the state to disk, and keeps log for a line of JSON about
+// each request. It fails if the state cannot be written. No request waits for a log that nobody
+// reads: the server drops such lines, and counts them.
 func (s *Server) Begin(log io.Writer) error {
 	s.audit = newAudit(log)
 	return s.state.forget(s.again)
 }
 
-// Serve answers on l until the window ends, ctx is done, or the state cannot be kept, which alone is an error. Transfers that are under way then
-// have some seconds to end. It may be called once, after Begin.
+// Serve answers on l until the window ends or ctx is done. It fails if the listener fails, or if
+// the state cannot be written. Transfers that are open at the end have some seconds left. It may be
+// called once, after Begin.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.until = time.Now().Add(s.window)
-	var protocols http.Protocols
-	// A connection for each document: its end is what tells that the document arrived.
-	protocols.SetHTTP1(true)
-	h := &http.Server{
-		Handler: s, DisableGeneralOptionsHandler: true, Protocols: &protocols, ErrorLog: log.New(s.audit, "", 0),
-		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-	}
-	s.audit.write(&record{Event: "start", Address: l.Addr().String(), Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines()})
+	h := s.httpServer()
+	s.audit.write(&record{
+		Event: "start", Address: l.Addr().String(),
+		Until: s.until.UTC().Format(time.RFC3339), Machines: s.Machines(),
+	})
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(l) }()
 	window := time.NewTimer(s.window)
@@ -140,7 +141,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return failure
 }
 
-// wait waits for the documents that are under way.
+// httpServer returns the server below the handler.
+func (s *Server) httpServer() *http.Server {
+	var protocols http.Protocols
+	// Without HTTP/2 each document has a connection of its own, whose end shows that it arrived.
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler: s, DisableGeneralOptionsHandler: true, Protocols: &protocols,
+		ErrorLog:          log.New(s.audit, "", 0),
+		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	}
+}
+
+// wait waits for the open transfers until ctx is done.
 func (s *Server) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { s.transfers.Wait(); close(done) }()

@@ -373,7 +373,7 @@ func TestCutOff(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return r.warnings.String() != "" }, 5*time.Second, time.Millisecond)
 	require.Equal(t, "small/config.ign was sent whole to 127.0.0.1, which did not confirm it: it can be fetched again, "+
-		"and 127.0.0.1 may have it; if that is not the machine, what it holds is known\n", r.warnings.String())
+		"and 127.0.0.1 may have it; if that is not the machine, the secrets in it are known\n", r.warnings.String())
 	require.Equal(t, []string{"sent whole and not confirmed, so that somebody may have it: 1"}, r.Alarms())
 	require.Len(t, r.Left(), 2)
 	r.requireGiven(t, "/big/config.ign", document)

@@ -12,33 +12,33 @@ import (
 	"kiln/render/folder"
 )
 
-// What the state's file says of itself.
+// The head of the state's file, and a bound for its size.
 const (
 	stateVersion = "kiln.dev/v1alpha1"
 	stateKind    = "Served"
 	maxState     = 64 << 20
 )
 
-// fetch is one document that one machine has.
+// fetch says that a machine has fetched a document.
 type fetch struct {
-	Path    string    `json:"path"` // below the folder, after a slash
+	Path    string    `json:"path"` // of the URL
 	Node    string    `json:"node"`
-	Machine string    `json:"machine,omitempty"` // of a pool
-	SHA256  string    `json:"sha256"`            // another content is another document
+	Machine string    `json:"machine,omitempty"` // the machine of a pool
+	SHA256  string    `json:"sha256"`            // of the content: a change makes another document
 	Time    time.Time `json:"time"`
 	Remote  string    `json:"remote"`
 }
 
-// state holds the fetches so far, in memory and on disk.
+// state holds all fetches, in memory and on disk.
 type state struct {
 	path, cluster string
 
 	mu      sync.Mutex
 	fetches []fetch
-	version int // counts the changes
+	version int // the number of changes
 
 	disk    sync.Mutex
-	written int // the version that is on disk
+	written int // the version on disk
 }
 
 // stateFile is the state as it is stored.
@@ -49,8 +49,9 @@ type stateFile struct {
 	Fetches    []fetch `json:"fetches"`
 }
 
-// openState reads the state, or begins one. It fails at once if path is a link or not a regular
-// file, or holds another cluster's state.
+// openState reads the state in the file path. If there is none, it returns an empty state. It fails
+// if path is a link or not a regular file, or if it holds something else or another cluster's
+// state.
 func openState(path, cluster string) (*state, error) {
 	s := &state{path: path, cluster: cluster}
 	data, err := folder.ReadNoLink(path, maxState)
@@ -62,20 +63,24 @@ func openState(path, cluster string) (*state, error) {
 	}
 	var f stateFile
 	if json.Unmarshal(data, &f) != nil || f.APIVersion != stateVersion || f.Kind != stateKind {
-		return nil, fmt.Errorf("%s: not a state of kiln serve; name another file with --state", path)
+		return nil, fmt.Errorf("%s: not a state of kiln serve; name another file with --state",
+			path)
 	}
 	if f.Cluster != cluster {
-		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); name another file with --state", path, f.Cluster)
+		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); "+
+			"name another file with --state", path, f.Cluster)
 	}
 	s.fetches = f.Fetches
 	return s, nil
 }
 
-// forget drops what is known of machines, and brings the state to disk.
+// forget removes the fetches of some machines and pools, and writes the state to disk.
 func (s *state) forget(nodes []string) error {
 	folder.Tidy(s.path)
 	s.mu.Lock()
-	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool { return slices.Contains(nodes, f.Node) })
+	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool {
+		return slices.Contains(nodes, f.Node)
+	})
 	s.version++
 	s.mu.Unlock()
 	return s.save()
@@ -94,7 +99,7 @@ func (s *state) find(f *fetch) *fetch {
 	return nil
 }
 
-// count returns how many machines have the document.
+// count returns the number of machines that have fetched the document.
 func (s *state) count(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +111,7 @@ func (s *state) count(f *fetch) (n int) {
 	return n
 }
 
-// machines returns how many machines at the same address have the document.
+// machines returns the number of machines at the same address that have fetched the document.
 func (s *state) machines(f *fetch) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +125,14 @@ func (s *state) machines(f *fetch) (n int) {
 	return n
 }
 
-// fetched reports whether somebody has fetched what is at a path.
-func (s *state) fetched(path string) bool {
+// isFetched reports whether somebody has fetched a document at a path, with any content.
+func (s *state) isFetched(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.fetches, func(f fetch) bool { return f.Path == path })
 }
 
-// add remembers a fetch; it is on disk when add returns without an error.
+// add adds a fetch, and writes the state to disk.
 func (s *state) add(f fetch) error {
 	s.mu.Lock()
 	s.fetches = append(s.fetches, f)
@@ -136,7 +141,7 @@ func (s *state) add(f fetch) error {
 	return s.save()
 }
 
-// save brings the state to disk, whole. When several saves wait, the first writes for all.
+// save writes the whole state to disk. If several saves wait, the first one writes for all.
 func (s *state) save() error {
 	s.mu.Lock()
 	mine := s.version
@@ -148,7 +153,8 @@ func (s *state) save() error {
 	}
 	s.mu.Lock()
 	version := s.version
-	data, err := json.MarshalIndent(stateFile{stateVersion, stateKind, s.cluster, append([]fetch{}, s.fetches...)}, "", "  ")
+	file := stateFile{stateVersion, stateKind, s.cluster, append([]fetch{}, s.fetches...)}
+	data, err := json.MarshalIndent(file, "", "  ")
 	s.mu.Unlock()
 	if err != nil {
 		return err

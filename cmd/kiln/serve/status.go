@@ -5,29 +5,31 @@ import (
 	"slices"
 )
 
-// fetched reports whether somebody has what lies in the folder now: who has an older one still has to come.
-func (s *Server) fetched(it *item) bool {
-	if !s.state.fetched(it.path) {
-		return false
-	}
-	data, err := it.read()
-	return err == nil && s.state.count(&fetch{Path: it.path, SHA256: hexSum(data, 0)}) > 0
-}
+// Cluster returns the name and the UUID of the cluster whose documents are served.
+func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.catalogue.id }
 
-// Left lists the machines and pools that have not fetched a document yet, or their body if they have one, by name.
+// Machines returns the number of machines and pools.
+func (s *Server) Machines() int { return len(s.catalogue.folders) }
+
+// Left lists the machines and pools that have not fetched their document yet, or their body if they
+// have one, by name.
 func (s *Server) Left() []string {
-	fetched, bodies := map[string]bool{}, map[string]bool{}
+	documents, bodies := map[string]bool{}, map[string]bool{}
 	for _, it := range s.catalogue.items {
 		switch {
 		case it.body:
-			bodies[it.node] = s.fetched(it)
-		case it.once && s.fetched(it):
-			fetched[it.node] = true
+			bodies[it.node] = s.isFetched(it)
+		case it.once && s.isFetched(it):
+			documents[it.node] = true
 		}
 	}
 	var left []string
 	for name := range s.catalogue.folders {
-		if body, has := bodies[name]; has && !body || !has && !fetched[name] {
+		done, hasBody := bodies[name]
+		if !hasBody {
+			done = documents[name]
+		}
+		if !done {
 			left = append(left, name)
 		}
 	}
@@ -35,35 +37,35 @@ func (s *Server) Left() []string {
 	return left
 }
 
-// Given lists the machines and pools that are not left, by name.
-func (s *Server) Given() []string {
+// Fetched lists the other machines and pools, by name.
+func (s *Server) Fetched() []string {
 	left := s.Left()
-	var given []string
-	for _, name := range slices.Sorted(maps.Keys(s.catalogue.folders)) {
-		if !slices.Contains(left, name) {
-			given = append(given, name)
-		}
-	}
-	return given
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.catalogue.folders)), func(name string) bool {
+		return slices.Contains(left, name)
+	})
 }
 
-// Machines says how many machines and pools there are.
-func (s *Server) Machines() int { return len(s.catalogue.folders) }
+// isFetched reports whether somebody has fetched the present content of an item. An older content
+// does not count.
+func (s *Server) isFetched(it *item) bool {
+	if !s.state.isFetched(it.path) {
+		return false // without reading the file
+	}
+	data, err := it.read()
+	return err == nil && s.state.count(&fetch{Path: it.path, SHA256: hexSum(data, 0)}) > 0
+}
 
-// Cluster returns name and UUID of the cluster whose documents are served.
-func (s *Server) Cluster() (name, id string) { return s.catalogue.cluster, s.catalogue.id }
-
-// Alarms counts what a person had to know, a line for each kind.
+// Alarms returns a line for each kind of alarm, with the number of alarms.
 func (s *Server) Alarms() []string { return s.alarms.summary() }
 
-// LostLines says how many lines the log has not got.
+// LostLines returns the number of lines that the log lacks.
 func (s *Server) LostLines() int { return s.audit.queue.Lost() }
 
-// Missing lists files that kiln netboot's scripts name below their own address, and that the server
-// does not give because they are not there, sorted.
+// Missing lists the files that the scripts of kiln netboot name below their own address and that do
+// not exist, by path.
 func (s *Server) Missing() []string { return s.catalogue.missing }
 
-// Unreachable lists the machines and pools of which no address and no network is known: nobody may
+// Unreachable lists the machines and pools without a known address or network, by name. Nobody may
 // fetch their documents.
 func (s *Server) Unreachable() []string {
 	var names []string

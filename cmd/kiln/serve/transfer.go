@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// give answers with a document, if the machine has not had it. Several who ask for one document at the same time wait for each other, so that the next
-// one gets it if the first is cut off.
+// give answers with a document unless the machine has fetched it before. Requests of one machine
+// for one document wait for each other, so that the next one gets it if the first transfer is
+// interrupted.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
 	machine := it.machine(r)
 	turn, leave := s.turn(it.path + " " + machine)
@@ -21,33 +22,43 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-r.Context().Done():
-		// It is gone, or has waited for too long: whoever is still there must not take an empty answer for the document.
+		// The client has left, or has waited too long. If it is still there, it must not take an
+		// empty answer for the document.
 		later(w, rec, "another transfer of the document is under way")
 		return
 	case <-s.stopping:
 		later(w, rec, "the server is ending")
 		return
 	}
+	s.giveInTurn(w, it, &fetch{
+		Path: it.path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
+	}, rec)
+}
+
+// giveInTurn reads the document and sends it, unless the machine has fetched it before or the limit
+// of the pool is reached.
+func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *record) {
 	data, err := it.read()
 	if err != nil {
 		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
-			rec.Document, peer(r.RemoteAddr), err)
+			rec.Document, peer(f.Remote), err)
 		later(w, rec, err.Error())
 		return
 	}
-	f := fetch{Path: it.path, Node: it.node, Machine: machine, SHA256: hexSum(data, 0), Remote: r.RemoteAddr}
-	if before := s.state.find(&f); before != nil {
-		s.tell(it, before, &f)
-		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s", before.Time.Format(time.RFC3339), before.Remote))
+	f.SHA256 = hexSum(data, 0)
+	if before := s.state.find(f); before != nil {
+		s.raiseAgain(it, before, f)
+		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s",
+			before.Time.Format(time.RFC3339), before.Remote))
 		return
 	}
 	if it.pool {
-		leave, full, busy := s.enter(&f)
+		leave, full, busy := s.enter(f)
 		switch {
 		case full:
-			s.alarms.raise(poolFull, it.path, "%s: %d machines have it, and %s asks as another one: if the "+
-				"pool %s has more, say so with --pool-limit; if not, one of them is not of the pool",
-				rec.Document, s.limit, peer(r.RemoteAddr), it.node)
+			s.alarms.raise(poolFull, it.path, "%s: %d machines have it, and %s asks as another "+
+				"one: if the pool %s has more, say so with --pool-limit; if not, one of them is "+
+				"not of the pool", rec.Document, s.limit, peer(f.Remote), it.node)
 			refuse(w, rec, fmt.Sprintf("%d machines of the pool have it, the limit", s.limit))
 			return
 		case busy:
@@ -58,15 +69,21 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	}
 	s.transfers.Add(1)
 	defer s.transfers.Done()
+	s.send(w, it, data, f, rec)
+}
+
+// send sends a document, and adds a whole transfer to the state.
+func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, rec *record) {
+	var err error
 	rec.Status = http.StatusOK
 	rec.Bytes, err = deliver(w, data)
 	switch {
 	case err != nil && rec.Bytes == len(data):
-		// What was written may have been read, whether or not the reader says so.
+		// The client may have read all bytes, although it did not confirm them.
 		rec.Decision, rec.Reason = "disclosed", err.Error()
-		s.alarms.raise(disclosed, it.path, "%s was sent whole to %s, which did not confirm it: it can be "+
-			"fetched again, and %[2]s may have it; if that is not the machine, what it holds is known",
-			rec.Document, peer(r.RemoteAddr))
+		s.alarms.raise(disclosed, it.path, "%s was sent whole to %s, which did not confirm it: "+
+			"it can be fetched again, and %[2]s may have it; if that is not the machine, the "+
+			"secrets in it are known", rec.Document, peer(f.Remote))
 		return
 	case err != nil:
 		rec.Decision, rec.Reason = "cut off", err.Error()
@@ -74,40 +91,43 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	}
 	rec.Decision = "served"
 	f.Time = time.Now().UTC().Truncate(time.Second)
-	if err := s.state.add(f); err != nil {
+	if err := s.state.add(*f); err != nil {
 		rec.Reason = err.Error()
 		select {
 		case s.broken <- err:
 		default:
 		}
 	}
-	if n := s.state.machines(&f); it.pool && n > 1 {
-		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a proxy that is "+
-			"usual, and otherwise somebody collects it", rec.Document, peer(r.RemoteAddr), n)
+	if n := s.state.machines(f); it.pool && n > 1 {
+		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a "+
+			"proxy that is usual, and otherwise somebody collects it",
+			rec.Document, peer(f.Remote), n)
 	}
 }
 
-// tell says that a document that somebody has was asked for again.
-func (s *Server) tell(it *item, before, now *fetch) {
+// raiseAgain raises the alarm about a document that was asked for again after somebody fetched it.
+func (s *Server) raiseAgain(it *item, before, now *fetch) {
 	first, second := peer(before.Remote), peer(now.Remote)
 	name, at := strings.TrimPrefix(it.path, "/"), before.Time.Format(time.RFC3339)
 	if first == second {
-		s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, which has had it since %s: the "+
-			"machine forgot it (--again %s gives it once more), or somebody else took it there",
+		s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, which has had it "+
+			"since %s: the machine forgot it (--again %s gives it once more), or somebody else "+
+			"took it there",
 			name, second, at, it.node)
 		return
 	}
-	s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, and %s has had it since %s: if one of "+
-		"them is not the machine, what it holds is known", name, second, first, at)
+	s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, and %s has had it since "+
+		"%s: if one of them is not the machine, the secrets in it are known",
+		name, second, first, at)
 }
 
-// turn is what the transfers of one document to one machine wait for.
+// turn is the lock of the transfers of one document to one machine.
 type turn struct {
-	taken chan struct{}
-	users int
+	taken chan struct{} // holds a value while a transfer is open
+	users int           // the requests that hold the lock or wait for it
 }
 
-// turn returns the turn of a key, and what says that it is not needed any more.
+// turn returns the lock of a key, and the function that gives it up.
 func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +146,9 @@ func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
 	}
 }
 
-// enter counts a transfer of a pool's document. It is full if as many machines as may have it do,
-// and busy if those that are fetching it would be the last ones; leave ends the transfer otherwise.
+// enter counts an open transfer of a pool's document, and returns the function that ends it. It
+// reports full if as many machines as may have the document have it. It reports busy if they will
+// have it when the open transfers end. In both cases it counts nothing.
 func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,30 +166,37 @@ func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
 	}, false, false
 }
 
-// Errors of a transfer, without the addresses that net's have.
+// Errors of a transfer. Unlike the errors of net, they hold no addresses.
 var (
-	errCutOff      = errors.New("the connection ended before the document did")
-	errUnconfirmed = errors.New("the document was sent, and its receiver did not close the connection")
+	// errCutOff comes if the client closes the connection too early.
+	errCutOff = errors.New("the connection ended before the document did")
+	// errUnconfirmed comes if the client does not close the connection in time.
+	errUnconfirmed = errors.New("the document was sent, and its receiver did not close the " +
+		"connection")
 )
 
-// deliver sends a document in a connection of its own, and returns without an error if the other side has it: it has then read everything and
-// closed the connection. A process that dies with something unread makes its system reset the connection, and a machine that dies says nothing. What
-// was written tells less: it may lie in the buffers between.
+// deliver sends a document in a connection of its own. It returns no error if the client has the
+// whole document: the client has then read everything and closed the connection. If a process dies
+// with unread bytes, its system resets the connection; if a machine dies, nothing comes. The number
+// of sent bytes proves less, because they may lie in the buffers between.
 func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return 0, errCutOff
 	}
 	defer func() { _ = conn.Close() }()
-	// Deadlines that cannot be set show at the next read or write.
-	_ = conn.SetDeadline(time.Now().Add(confirmTime + time.Duration(len(data)/slowest)*time.Second))
-	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
+	// If a deadline cannot be set, the next read or write fails.
+	slow := time.Duration(len(data)/slowest) * time.Second
+	_ = conn.SetDeadline(time.Now().Add(confirmTime + slow))
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"+
+		"Content-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
 	n, err := conn.Write(slices.Concat([]byte(head), data))
 	if err != nil {
 		return max(0, n-len(head)), errCutOff
 	}
-	// TLS' own farewell is not sent: a client that leaves it unread would reset the connection. The end of a plain connection is nothing to read, and some
-	// old clients wait for it.
+	// The close_notify of TLS is not sent: if a client leaves it unread, its system resets the
+	// connection. The end of a plain connection is nothing to read, and some old clients wait for
+	// it.
 	if plain, ok := conn.(*net.TCPConn); ok {
 		_ = plain.CloseWrite()
 	}
