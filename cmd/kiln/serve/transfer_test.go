@@ -1,0 +1,188 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render"
+)
+
+// TestCutOff: a transfer that ended early does not count, also if the server had sent everything.
+// That one is a disclosure: who took it has it.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB, more than lies in the buffers between
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"}},
+		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
+	r := start(t, dir, nil)
+	decisions := map[string]string{"/big/config.ign": "cut off", "/small/config.ign": "disclosed"}
+	for path, decision := range decisions {
+		conn, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: boot\r\n\r\n", path)
+		require.NoError(t, err)
+		_, err = io.ReadFull(conn, make([]byte, 20))
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		r.requireLogged(t, map[string]any{"path": path, "decision": decision})
+	}
+	require.Eventually(t, func() bool { return r.warnings.String() != "" }, 5*time.Second, time.Millisecond)
+	require.Equal(t, "small/config.ign was sent whole to 127.0.0.1, which did not confirm it: it can be fetched again, "+
+		"and 127.0.0.1 may have it; if that is not the machine, the secrets in it are known\n", r.warnings.String())
+	require.Equal(t, []string{"sent whole and not confirmed, so that somebody may have it: 1"}, r.Alarms())
+	require.Len(t, r.Left(), 2)
+	r.requireGiven(t, "/big/config.ign", document)
+	r.requireGiven(t, "/small/config.ign", "tiny")
+	r.requireRefused(t, "/big/config.ign", "/small/config.ign")
+}
+
+// TestKilled: a server that ends in the middle of a transfer leaves no mark, and its successor gives the document.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	first := start(t, dir, nil)
+	conn, err := net.Dial("tcp", first.address)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(conn, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, make([]byte, 1000))
+	require.NoError(t, err)
+	// The first one still hangs, as one that was stopped and not killed would.
+	second := start(t, dir, nil)
+	second.requireGiven(t, "/big/config.ign", document)
+	require.NoError(t, conn.Close())
+	require.NoError(t, first.stop())
+	require.NoError(t, second.stop())
+	require.Empty(t, start(t, dir, nil).Left())
+}
+
+// TestLeaving: a transfer that is under way when the server is asked to end is finished, and counts; nobody new is let in.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	answer, err := http.Get(r.url + "/big/config.ign")
+	require.NoError(t, err)
+	_, err = io.ReadFull(answer.Body, make([]byte, 1000))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- r.stop() }()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", r.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond)
+	rest, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Len(t, rest, len(document)-1000)
+	require.NoError(t, <-ended)
+	require.Empty(t, start(t, dir, nil).Left())
+}
+
+// TestRace: of many who ask for one document at the same time one gets it.
+func TestRace(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	var group sync.WaitGroup
+	got := make(chan int, 20)
+	for range cap(got) {
+		group.Go(func() {
+			if answer, err := http.Get(r.url + "/cp-1/config.ign"); err == nil {
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+				got <- answer.StatusCode
+			}
+		})
+	}
+	group.Wait()
+	close(got)
+	statuses := map[int]int{}
+	for status := range got {
+		statuses[status]++
+	}
+	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusNotFound: 19}, statuses)
+}
+
+// TestWaiting: who asks while another transfer of the document is under way waits for its end, and gets the document if it is cut off.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	first, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(first, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(first, make([]byte, 1000))
+	require.NoError(t, err)
+
+	gone, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(gone, http.MethodGet, r.url+"/big/config.ign", nil)
+	require.NoError(t, err)
+	_, err = http.DefaultClient.Do(request)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	r.requireLogged(t, map[string]any{"decision": "failed", "status": 503.0, "reason": "another transfer of the document is under way"})
+
+	got := make(chan string, 1)
+	go func() {
+		_, body := r.get(t, "/big/config.ign")
+		got <- body
+	}()
+	time.Sleep(50 * time.Millisecond) // it waits, most probably; the result is the same if it does not
+	require.NoError(t, first.Close())
+	require.Len(t, <-got, len(document))
+	r.requireRefused(t, "/big/config.ign")
+}
+
+// TestMany: two hundred machines that are switched on together get their documents, each its own.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	const machines = 200
+	var entries []render.Entry
+	files := map[string]string{}
+	for i := range machines {
+		name := fmt.Sprintf("m-%d", i)
+		entries = append(entries, render.Entry{Node: name, Document: name + "/config.ign"})
+		files[name+"/config.ign"] = strings.Repeat(name+" ", 20_000)
+	}
+	dir := folder(t, entries, files)
+	r := start(t, dir, nil)
+	errs := make(chan error, machines)
+	for _, e := range entries {
+		go func() {
+			client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
+			answer, err := client.Get(r.url + "/" + e.Document)
+			if err != nil {
+				errs <- err
+				return
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if err == nil && (answer.StatusCode != http.StatusOK || string(body) != files[e.Document]) {
+				err = fmt.Errorf("%s: status %d, %d bytes", e.Node, answer.StatusCode, len(body))
+			}
+			errs <- err
+		}()
+	}
+	for range machines {
+		require.NoError(t, <-errs)
+	}
+	require.NoError(t, r.stop())
+	require.Empty(t, r.Left())
+	require.Empty(t, start(t, dir, nil).Left(), "on disk too")
+}
