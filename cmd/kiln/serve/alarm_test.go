@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAlarmsAreFew: whoever causes alarms fills no terminal, and hides none of another kind. All
-// are counted.
+// TestAlarmsAreFew: a client that causes many alarms does not fill the terminal, and hides no alarm
+// of another kind. All alarms are counted.
 func TestAlarmsAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,20 +30,24 @@ func TestAlarmsAreFew(t *testing.T) {
 		lines = nil
 		time.Sleep(quietTime)
 		a.raise(askedOutside, "/cp-1/user-data", "much later")
-		require.Equal(t, []string{"much later (the log has 993 more of this kind before it)"}, lines)
+		require.Equal(t, []string{
+			"much later (the log has 993 more of this kind before it)",
+		}, lines)
 		lines = nil
-		for range 3600 { // somebody who goes on for an hour
+		for range 3600 { // a client that goes on for an hour
 			time.Sleep(time.Second)
 			for i := range 20 {
 				a.raise(askedOutside, fmt.Sprint(i), "on and on")
 			}
 		}
 		require.LessOrEqual(t, len(lines), 3600/10+alarmBurst)
-		require.Equal(t, []string{titles[askedAgain] + ": 1", titles[askedOutside] + ": 74001"}, a.summary())
+		require.Equal(t, []string{
+			titles[askedAgain] + ": 1", titles[askedOutside] + ": 74001",
+		}, a.summary())
 	})
 }
 
-// TestAlarmsAreLines: nothing in an alarm moves a cursor or begins another line.
+// TestAlarmsAreLines: nothing in an alarm moves the cursor or begins another line.
 func TestAlarmsAreLines(t *testing.T) {
 	t.Parallel()
 	var line string

@@ -12,18 +12,22 @@ import (
 	"kiln/render"
 )
 
-// TestOlderInitrd: an initrd holds the document that is rendered now, as it is or as Ignition has it
-// in a configuration that installs. A server with an older one does not start; one that is there
-// later is given to nobody.
+// TestOlderInitrd: an initrd must hold the present document, as it is or inside a configuration
+// that installs it. A server does not start with an older one. It gives nobody an older one that
+// comes later.
 func TestOlderInitrd(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, []render.Entry{
 		{Node: "cp-1", Document: "cp-1/config.ign"}, {Node: "cp-2", Document: "cp-2/config.ign"},
 		{Node: "small", Pool: true, Document: "pools/small/config.ign"},
-	}, map[string]string{"cp-1/config.ign": "one", "cp-2/config.ign": "two", "pools/small/config.ign": "three"})
+	}, map[string]string{
+		"cp-1/config.ign": "one", "cp-2/config.ign": "two", "pools/small/config.ign": "three",
+	})
 	netboot := t.TempDir()
 	open := func() error {
-		_, err := serve.New([]string{dir, netboot}, serve.Options{State: filepath.Join(dir, "served.json")})
+		_, err := serve.New([]string{dir, netboot}, serve.Options{
+			State: filepath.Join(dir, "served.json"),
+		})
 		return err
 	}
 	write(t, netboot, map[string]string{
@@ -43,15 +47,18 @@ func TestOlderInitrd(t *testing.T) {
 	write(t, dir, map[string]string{"initrd/cp-1.cpio.gz": initrd("older")})
 	status, _ := r.get(t, "/initrd/cp-1.cpio.gz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	write(t, dir, map[string]string{"initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "cp-1/config.ign": "newer"})
+	write(t, dir, map[string]string{
+		"initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "cp-1/config.ign": "newer",
+	})
 	status, _ = r.get(t, "/initrd/cp-1.cpio.gz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	write(t, dir, map[string]string{"cp-1/config.ign": `{"one":1}`})
 	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
 }
 
-// TestMissing: paths that kiln netboot's own scripts name, and that nobody would get, are known at
-// the start. Addresses of other servers, and those with a variable of iPXE, are not the server's.
+// TestMissing: the server knows from its start which files the scripts of kiln netboot name and it
+// does not have. Addresses of other servers, and those with a variable of iPXE, are none of its
+// files.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	dir := example(t)
@@ -61,12 +68,16 @@ func TestMissing(t *testing.T) {
 		return s.Missing()
 	}
 	require.Empty(t, missing())
-	write(t, dir, map[string]string{"netboot.json": `{"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [
-		{"node": "cp-1", "script": "ipxe/mac-52-54-00-12-34-56.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
+	write(t, dir, map[string]string{"netboot.json": `{
+		"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [
+		{"node": "cp-1", "script": "ipxe/mac-52-54-00-12-34-56.ipxe",
+			"kernel": "http://10.0.0.5:8080/images/flatcar/k",
 			"initrds": ["http://10.0.0.5:8080/images/flatcar/i", "http://10.0.0.5:8080/img/deep"],
 			"args": ["initrd=main", "ignition.config.url=http://10.0.0.5:8080/cp-1/config.ign"]},
-		{"node": "cp-2", "script": "ipxe/gone.ipxe", "kernel": "http://10.0.0.5:8080/images/flatcar/k",
-			"initrds": ["http://images.example.com/i", "http://10.0.0.5:8080/images/${buildarch}/i"],
+		{"node": "cp-2", "script": "ipxe/gone.ipxe",
+			"kernel": "http://10.0.0.5:8080/images/flatcar/k",
+			"initrds": ["http://images.example.com/i",
+				"http://10.0.0.5:8080/images/${buildarch}/i"],
 			"args": ["coreos.live.rootfs_url=http://10.0.0.5:8080/images/flatcar/r"]}]}`})
 	at := func(names ...string) (paths []string) {
 		for _, name := range names {
@@ -74,7 +85,12 @@ func TestMissing(t *testing.T) {
 		}
 		return paths
 	}
-	require.Equal(t, at("images/flatcar/i", "images/flatcar/k", "images/flatcar/r", "img/deep", "ipxe/gone.ipxe"), missing())
-	write(t, dir, map[string]string{"images/flatcar/k": "", "images/flatcar/i": "", "images/flatcar/r": ""})
+	require.Equal(t,
+		at("images/flatcar/i", "images/flatcar/k", "images/flatcar/r", "img/deep",
+			"ipxe/gone.ipxe"),
+		missing())
+	write(t, dir, map[string]string{
+		"images/flatcar/k": "", "images/flatcar/i": "", "images/flatcar/r": "",
+	})
 	require.Equal(t, at("img/deep", "ipxe/gone.ipxe"), missing())
 }

@@ -22,7 +22,7 @@ import (
 	"kiln/render"
 )
 
-// peers reads networks that are right.
+// peers parses networks that are valid.
 func peers(t *testing.T, values ...string) serve.Peers {
 	t.Helper()
 	p, err := serve.ParsePeers(values)
@@ -30,8 +30,8 @@ func peers(t *testing.T, values ...string) serve.Peers {
 	return p
 }
 
-// cluster is a folder of a machine with addresses on loopback, one more on another interface, and a
-// pool.
+// cluster is a folder of a pool and of a machine. The machine has addresses on loopback, one of
+// them on another interface.
 func cluster(t *testing.T) string {
 	return folder(t, []render.Entry{
 		{
@@ -40,17 +40,18 @@ func cluster(t *testing.T) string {
 		},
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},
 	}, map[string]string{
-		"cp-1/user-data": "a document", "cp-1/network-config": "version: 2\n", "boot.ipxe": "#!ipxe\n",
+		"cp-1/user-data": "a document", "cp-1/network-config": "version: 2\n",
+		"boot.ipxe":             "#!ipxe\n",
 		"pools/small/user-data": "a pool's", "initrd/cp-1.cpio.gz": initrd("a document"),
 	})
 }
 
-// only lets in whom the values name.
+// only lets in the networks of these values.
 func only(t *testing.T, values ...string) func(*serve.Options) {
 	return func(o *serve.Options) { o.Peers = peers(t, values...) }
 }
 
-// from returns status and body of what lies at a path, for one who has an address.
+// from returns the status and the body of the answer to a client with this address.
 func (r *running) from(t *testing.T, address, path string) (int, string) {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -64,8 +65,8 @@ func (r *running) from(t *testing.T, address, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// TestOwnAddresses: what is a machine's goes to the machine's own addresses, and looks to others as
-// if it were not there.
+// TestOwnAddresses: the files of a machine go to the machine's own addresses. To other clients they
+// look as if they did not exist.
 func TestOwnAddresses(t *testing.T) {
 	t.Parallel()
 	r := start(t, cluster(t), only(t))
@@ -81,7 +82,8 @@ func TestOwnAddresses(t *testing.T) {
 	}
 	r.requireLogged(t, map[string]any{
 		"path": "/cp-1/user-data", "decision": "refused",
-		"reason": "127.0.0.9 is not an address of cp-1 (127.0.0.2, ::1, 127.0.0.3); --from cp-1=127.0.0.9 lets it in",
+		"reason": "127.0.0.9 is not an address of cp-1 (127.0.0.2, ::1, 127.0.0.3); --from " +
+			"cp-1=127.0.0.9 lets it in",
 	})
 	r.requireLogged(t, map[string]any{
 		"path": "/pools/small/user-data", "decision": "refused",
@@ -89,7 +91,8 @@ func TestOwnAddresses(t *testing.T) {
 	})
 	require.Equal(t, []string{"small"}, r.Unreachable())
 	for path, address := range map[string]string{
-		"/cp-1/network-config": "127.0.0.2", "/initrd/cp-1.cpio.gz": "127.0.0.3", "/boot.ipxe": "127.0.0.9",
+		"/cp-1/network-config": "127.0.0.2", "/initrd/cp-1.cpio.gz": "127.0.0.3",
+		"/boot.ipxe": "127.0.0.9",
 	} {
 		status, _ := r.from(t, address, path)
 		require.Equal(t, http.StatusOK, status, path)
@@ -99,26 +102,30 @@ func TestOwnAddresses(t *testing.T) {
 	require.Equal(t, "a document", body)
 }
 
-// TestAnotherMachine: a machine that asks for another one's document booted with the wrong kernel
-// arguments. Nobody is told how to give it the other one's keys.
+// TestAnotherMachine: a machine that asks for the document of another one booted with the wrong
+// kernel arguments. The alarm does not tell how to give it the keys of the other machine.
 func TestAnotherMachine(t *testing.T) {
 	t.Parallel()
 	r := start(t, folder(t, []render.Entry{
 		{Node: "cp-1", Document: "cp-1/user-data", Addresses: []string{"127.0.0.2"}},
 		{Node: "cp-2", Document: "cp-2/user-data", Addresses: []string{"127.0.0.3"}},
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},
-	}, map[string]string{"cp-1/user-data": "one", "cp-2/user-data": "two", "pools/small/user-data": "a pool's"}),
+	}, map[string]string{
+		"cp-1/user-data": "one", "cp-2/user-data": "two", "pools/small/user-data": "a pool's",
+	}),
 		only(t))
 	for _, path := range []string{"/cp-2/user-data", "/pools/small/user-data"} {
 		status, _ := r.from(t, "127.0.0.2", path)
 		require.Equal(t, http.StatusNotFound, status, path)
 	}
-	require.Equal(t, "cp-2/user-data was asked for, and not given: 127.0.0.2 is cp-1: look at its kernel arguments\n"+
-		"pools/small/user-data was asked for, and not given: 127.0.0.2 is cp-1: look at its kernel arguments\n",
+	require.Equal(t, "cp-2/user-data was asked for, and not given: "+
+		"127.0.0.2 is cp-1: look at its kernel arguments\n"+
+		"pools/small/user-data was asked for, and not given: "+
+		"127.0.0.2 is cp-1: look at its kernel arguments\n",
 		r.warnings.String())
 }
 
-// TestPeers: networks let others in, all of them or those of one machine or pool.
+// TestPeers: networks let clients in, for all machines or for one machine or pool.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	r := start(t, cluster(t), only(t, "cp-1=127.0.1.0/24", "small=127.0.2.0/24,127.0.3.1"))
@@ -144,7 +151,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestMappedAddress: a server that answers on both families sees IPv4 inside IPv6.
+// TestMappedAddress: a server that listens on both families sees IPv4 addresses inside IPv6.
 func TestMappedAddress(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "[::]:0")
@@ -169,7 +176,7 @@ func TestMappedAddress(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
-// TestParsePeers reads what --from takes.
+// TestParsePeers parses values of --from.
 func TestParsePeers(t *testing.T) {
 	t.Parallel()
 	for want, values := range map[string][]string{
@@ -204,8 +211,8 @@ func TestParsePeers(t *testing.T) {
 	require.ErrorContains(t, err, "cp-9: no machine or pool of prod")
 }
 
-// TestAlarms: whoever asks for what somebody has, or from where the machine is not, shows on the
-// terminal.
+// TestAlarms: the terminal shows a request for a document that somebody has, and one from a foreign
+// address.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
 	r := start(t, cluster(t), only(t, "cp-1=127.0.0.9"))
@@ -217,9 +224,11 @@ func TestAlarms(t *testing.T) {
 		status, _ = r.from(t, "127.0.0.9", "/cp-1/user-data")
 		require.Equal(t, http.StatusNotFound, status)
 	}
-	require.Regexp(t, `^cp-1/user-data was asked for, and not given: 127.0.0.66 is not an address of cp-1 \(.*\); `+
+	require.Regexp(t, `^cp-1/user-data was asked for, and not given: `+
+		`127.0.0.66 is not an address of cp-1 \(.*\); `+
 		"--from cp-1=127.0.0.66 lets it in\n"+
-		`cp-1/user-data was asked for again by 127.0.0.9, and 127.0.0.2 has had it since 2\S+Z: if one of them `+
+		`cp-1/user-data was asked for again by 127.0.0.9, and 127.0.0.2 has had it since 2\S+Z: `+
+		`if one of them `+
 		"is not the machine, the secrets in it are known\n$", r.warnings.String())
 	require.Equal(t, []string{
 		"asked for again after it was given: 3",
@@ -230,12 +239,14 @@ func TestAlarms(t *testing.T) {
 	for range 2 {
 		_, _ = r.from(t, "127.0.0.2", "/cp-1/user-data")
 	}
-	require.Regexp(t, `^cp-1/user-data was asked for again by 127.0.0.2, which has had it since 2\S+Z: the machine `+
-		`forgot it \(--again cp-1 gives it once more\), or somebody else took it there`+"\n$", r.warnings.String())
+	require.Regexp(t, `^cp-1/user-data was asked for again by 127.0.0.2, `+
+		`which has had it since 2\S+Z: the machine forgot it `+
+		`\(--again cp-1 gives it once more\), or somebody else took it there`+"\n$",
+		r.warnings.String())
 }
 
-// TestPoolLimit: a pool's document goes to so many machines and no more, whatever they call
-// themselves. Who asks as several machines shows on the terminal.
+// TestPoolLimit: a pool's document goes to this number of machines and no more, whatever they call
+// themselves. The terminal shows a client that asks as several machines.
 func TestPoolLimit(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
@@ -253,12 +264,14 @@ func TestPoolLimit(t *testing.T) {
 	}
 	require.Equal(t, 3, given)
 	r.requireLogged(t, map[string]any{
-		"node": "small", "decision": "refused", "reason": "3 machines of the pool have it, the limit",
+		"node": "small", "decision": "refused",
+		"reason": "3 machines of the pool have it, the limit",
 	})
-	require.Equal(t, "pools/small/user-data: 127.0.0.2 has it as 2 machines; behind a NAT or a proxy that is usual, "+
-		"and otherwise somebody collects it\n"+
-		"pools/small/user-data: 3 machines have it, and 127.0.0.2 asks as another one: if the pool small has more, "+
-		"say so with --pool-limit; if not, one of them is not of the pool\n", r.warnings.String())
+	require.Equal(t, "pools/small/user-data: 127.0.0.2 has it as 2 machines; behind a NAT or a "+
+		"proxy that is usual, and otherwise somebody collects it\n"+
+		"pools/small/user-data: 3 machines have it, and 127.0.0.2 asks as another one: if the "+
+		"pool small has more, say so with --pool-limit; if not, one of them is not of the pool\n",
+		r.warnings.String())
 	require.Equal(t, []string{
 		"asked for by more machines of a pool than --pool-limit: 57",
 		"given to one address as several machines of a pool: 2",
@@ -291,8 +304,7 @@ func TestPoolLimit(t *testing.T) {
 	require.EqualValues(t, 1, all.Load(), "at the same time too")
 }
 
-// TestNoRedirects: the server sends nobody to another place, and a TLS server answers nothing in
-// the clear.
+// TestNoRedirects: the server never redirects, and a TLS server answers nothing in the clear.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
@@ -300,7 +312,8 @@ func TestNoRedirects(t *testing.T) {
 		return errors.New("a redirect")
 	}}
 	for _, path := range []string{
-		"/cp-1", "/cp-1/", "//cp-1/config.ign", "/cp-1//config.ign", "/cp-1/./config.ign", "/x/../cp-1/config.ign",
+		"/cp-1", "/cp-1/", "//cp-1/config.ign", "/cp-1//config.ign", "/cp-1/./config.ign",
+		"/x/../cp-1/config.ign",
 		"//other.example.com/cp-1/config.ign", "/ipxe", "/cp-1/config.ign/",
 	} {
 		answer, err := client.Get(r.url + path)
@@ -309,7 +322,8 @@ func TestNoRedirects(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
 	}
 	b, err := pki.New(pki.Options{
-		Name: "prod", Now: time.Now(), Algorithm: pki.P256, CALifetime: 24 * time.Hour, FormationWindow: time.Hour,
+		Name: "prod", Now: time.Now(), Algorithm: pki.P256, CALifetime: 24 * time.Hour,
+		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)
 	settings, err := serve.TLS(b, []string{"127.0.0.1"}, time.Now().Add(time.Hour))

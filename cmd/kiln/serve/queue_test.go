@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader is a writer that takes a line whenever a test lets it.
+// reader is a writer that takes a line each time a test reads one.
 type reader struct {
 	lines chan string
 	err   error
@@ -27,8 +27,8 @@ func (r *reader) Write(p []byte) (int, error) {
 
 func missing(n int) []byte { return fmt.Appendf(nil, "%d missing\n", n) }
 
-// TestQueueFull: lines that nobody reads hold up nobody. They are counted where they are missing,
-// and those that are to be kept have room of their own.
+// TestQueueFull: lines that nobody reads make no writer wait. They are counted in the place where
+// they are missing, and important lines have room of their own.
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,8 @@ func TestQueueFull(t *testing.T) {
 	})
 }
 
-// TestQueueEnd: the end waits for a slow reader a short time, and counts what it did not take.
+// TestQueueEnd: the end waits a short time for a slow reader, and counts the lines that it did not
+// take.
 func TestQueueEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,13 +75,13 @@ func TestQueueEnd(t *testing.T) {
 		require.Equal(t, 4, q.Lost())
 		_, _ = q.Write([]byte("late\n"))
 		require.Equal(t, 5, q.Lost())
-		<-r.lines // the writer has let go of the line that was counted
+		<-r.lines // the queue has counted this line already
 		synctest.Wait()
 		require.Equal(t, 5, q.Lost())
 	})
 }
 
-// TestQueueFails: lines that cannot be written are counted, too, and told of with the next one.
+// TestQueueFails: lines that cannot be written are counted too, and the next line says so.
 func TestQueueFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestQueueFails(t *testing.T) {
 	})
 }
 
-// TestQueueOfFile: a regular file has every line as soon as it is written, however many they are.
+// TestQueueOfFile: a regular file has every line as soon as it is written, whatever their number.
 func TestQueueOfFile(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))

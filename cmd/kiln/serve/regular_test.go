@@ -17,7 +17,7 @@ import (
 	"kiln/cmd/kiln/serve"
 )
 
-// soon fails if opening the folder does not end by itself.
+// soon opens a folder, and fails the test if that does not come to an end.
 func soon(t *testing.T, dir, state string) error {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -34,8 +34,8 @@ func soon(t *testing.T, dir, state string) error {
 	}
 }
 
-// TestNoPlainState: a state that is not a regular file is refused at once, and nothing is read
-// through a link.
+// TestNoPlainState: a state that is not a regular file is refused at once. Nothing is read through
+// a link.
 func TestNoPlainState(t *testing.T) {
 	t.Parallel()
 	const want = ": not a regular file; name another file with --state"
@@ -54,7 +54,7 @@ func TestNoPlainState(t *testing.T) {
 			return err
 		},
 	} {
-		parent, err := os.MkdirTemp("", "kiln") // the name of a socket is short
+		parent, err := os.MkdirTemp("", "kiln") // the path of a socket has to be short
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(parent) })
 		path := filepath.Join(parent, "state")
@@ -77,8 +77,8 @@ func TestNoPlainFolder(t *testing.T) {
 	}
 }
 
-// TestStateLinks: writing the state follows no link, keeps to itself whatever lies beside it, and
-// takes its own leftovers away.
+// TestStateLinks: writing the state follows no link, changes no file beside it, and removes its own
+// leftovers.
 func TestStateLinks(t *testing.T) {
 	t.Parallel()
 	dir := example(t)

@@ -33,7 +33,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// folder is a rendered folder with these documents, and files beside them.
+// folder returns a rendered folder with these documents, and other files beside them.
 func folder(t *testing.T, entries []render.Entry, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,29 +42,46 @@ func folder(t *testing.T, entries []render.Entry, files map[string]string) strin
 		sum := sha256.Sum256([]byte(files[e.Document]))
 		e.SHA256, e.Bytes = hex.EncodeToString(sum[:]), len(files[e.Document])
 	}
-	text, err := json.Marshal(render.Inventory{Name: "prod", Cluster: "11111111-2222-4333-8444-555555555555", Documents: entries})
+	text, err := json.Marshal(render.Inventory{
+		Name: "prod", Cluster: "11111111-2222-4333-8444-555555555555", Documents: entries,
+	})
 	require.NoError(t, err)
 	write(t, dir, files)
-	write(t, dir, map[string]string{"inventory.json": string(text), "admin.conf": "secret of an administrator"})
+	write(t, dir, map[string]string{
+		"inventory.json": string(text), "admin.conf": "secret of an administrator",
+	})
 	return dir
 }
 
-// example is a folder of three machines and a pool.
+// example returns a folder of three machines and a pool.
 func example(t *testing.T) string {
 	return folder(t, []render.Entry{
-		{Node: "cp-1", Document: "cp-1/config.ign", MAC: "52:54:00:12:34:56", UUID: "8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"},
+		{
+			Node: "cp-1", Document: "cp-1/config.ign", MAC: "52:54:00:12:34:56",
+			UUID: "8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5",
+		},
 		{Node: "cp-2", Document: "cp-2/config.ign", MAC: "52:54:00:12:34:57"},
-		{Node: "worker-1", Document: "worker-1/user-data", Others: []string{"worker-1/meta-data", "worker-1/network-config"}},
-		{Node: "small", Pool: true, Document: "pools/small/user-data", Others: []string{"pools/small/meta-data"}},
+		{
+			Node: "worker-1", Document: "worker-1/user-data",
+			Others: []string{"worker-1/meta-data", "worker-1/network-config"},
+		},
+		{
+			Node: "small", Pool: true, Document: "pools/small/user-data",
+			Others: []string{"pools/small/meta-data"},
+		},
 	}, map[string]string{
-		"cp-1/config.ign": `{"one":1}`, "cp-2/config.ign": `{"two":2}`, "worker-1/user-data": "#cloud-config\n", "worker-1/meta-data": "instance-id: w\n",
-		"worker-1/network-config": "version: 2\n", "pools/small/user-data": "#cloud-config\n{}\n", "pools/small/meta-data": "instance-id: s\n",
-		"boot.ipxe": "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n", "initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "initrd/other.cpio.gz": "another",
-		"initrd/pools/small.cpio.gz": initrd("#cloud-config\n{}\n"), "initrd/small.cpio.gz": "of no machine",
+		"cp-1/config.ign": `{"one":1}`, "cp-2/config.ign": `{"two":2}`,
+		"worker-1/user-data": "#cloud-config\n", "worker-1/meta-data": "instance-id: w\n",
+		"worker-1/network-config": "version: 2\n", "pools/small/user-data": "#cloud-config\n{}\n",
+		"pools/small/meta-data": "instance-id: s\n",
+		"boot.ipxe":             "#!ipxe\n", "ipxe/mac-52-54-00-12-34-56.ipxe": "#!ipxe\nboot\n",
+		"initrd/cp-1.cpio.gz": initrd(`{"one":1}`), "initrd/other.cpio.gz": "another",
+		"initrd/pools/small.cpio.gz": initrd("#cloud-config\n{}\n"),
+		"initrd/small.cpio.gz":       "of no machine",
 	})
 }
 
-// initrd is a compressed archive with a document.
+// initrd returns a compressed archive with a document.
 func initrd(document string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
@@ -82,7 +99,7 @@ type running struct {
 	stop         func() error
 }
 
-// lines is a log that may be read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -126,7 +143,7 @@ func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 	return r
 }
 
-// get returns status and body of what lies at a path.
+// get returns the status and the body of the answer to a path.
 func (r *running) get(t *testing.T, path string) (int, string) {
 	t.Helper()
 	answer, err := http.Get(r.url + path)
@@ -155,7 +172,7 @@ func (r *running) requireRefused(t *testing.T, paths ...string) {
 	}
 }
 
-// requireLogged waits for a line of the log with all these fields. Lines come after answers.
+// requireLogged waits for a line of the log with all these fields: a line comes after the answer.
 func (r *running) requireLogged(t *testing.T, fields map[string]any) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -22,13 +22,16 @@ import (
 	"kiln/render"
 )
 
-// TestOnce: a machine gets its document once, and the log tells of both requests.
+// TestOnce: a machine gets its document once, and the log has both requests.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
 	r.requireGiven(t, "/cp-1/config.ign", `{"one":1}`)
 	r.requireRefused(t, "/cp-1/config.ign")
-	r.requireLogged(t, map[string]any{"event": "request", "node": "cp-1", "document": "cp-1/config.ign", "decision": "served", "status": 200.0, "bytes": 9.0})
+	r.requireLogged(t, map[string]any{
+		"event": "request", "node": "cp-1", "document": "cp-1/config.ign", "decision": "served",
+		"status": 200.0, "bytes": 9.0,
+	})
 	r.requireLogged(t, map[string]any{"node": "cp-1", "decision": "refused", "status": 404.0})
 	require.Contains(t, r.log.String(), "fetched before, at ")
 	require.NotContains(t, r.log.String(), "one\":1", "the log has no document")
@@ -37,7 +40,7 @@ func TestOnce(t *testing.T) {
 	r.requireRefused(t, "/initrd/cp-1.cpio.gz")
 }
 
-// TestOptions: a question about the server itself is refused and logged as every other one is.
+// TestOptions: a request about the server itself is refused and logged like any other.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
@@ -49,34 +52,49 @@ func TestOptions(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 404 Not Found\r\n"), "%s", answer)
-	r.requireLogged(t, map[string]any{"method": "OPTIONS", "path": "*", "decision": "refused", "status": 404.0})
+	r.requireLogged(t, map[string]any{
+		"method": "OPTIONS", "path": "*", "decision": "refused", "status": 404.0,
+	})
 }
 
-// TestStrangers: what a request says of its machine has to be true, in whatever form.
+// TestStrangers: the MAC address and the UUID in a request have to be those of the machine, in any
+// spelling.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
 	r.requireRefused(t,
 		"/cp-1/config.ign?mac=52:54:00:12:34:57", // of cp-2
-		"/cp-1/config.ign?mac=02:00:00:00:00:01", "/cp-1/config.ign?mac=none", "/cp-1/config.ign?uuid=0",
+		"/cp-1/config.ign?mac=02:00:00:00:00:01", "/cp-1/config.ign?mac=none",
+		"/cp-1/config.ign?uuid=0",
 		"/cp-1/config.ign?mac=52:54:00:12:34:56&mac=02:00:00:00:00:01",
-		"/worker-1/user-data?mac=52:54:00:12:34:57", "/mac/02:00:00:00:00:01/config.ign", "/mac//config.ign", "/uuid/8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5/user-data")
-	r.requireLogged(t, map[string]any{"node": "cp-1", "decision": "refused", "reason": "its mac is that of another machine"})
-	r.requireLogged(t, map[string]any{"node": "cp-1", "decision": "refused", "reason": "its uuid is not that of the machine"})
-	r.requireGiven(t, "/cp-1/config.ign?mac=52-54-00-12-34-56&uuid=8F0C1D2E-3B4A-4C5D-9E6F-708192A3B4C5", `{"one":1}`)
+		"/worker-1/user-data?mac=52:54:00:12:34:57", "/mac/02:00:00:00:00:01/config.ign",
+		"/mac//config.ign", "/uuid/8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5/user-data")
+	r.requireLogged(t, map[string]any{
+		"node": "cp-1", "decision": "refused", "reason": "its mac is that of another machine",
+	})
+	r.requireLogged(t, map[string]any{
+		"node": "cp-1", "decision": "refused", "reason": "its uuid is not that of the machine",
+	})
+	r.requireGiven(t,
+		"/cp-1/config.ign?mac=52-54-00-12-34-56&uuid=8F0C1D2E-3B4A-4C5D-9E6F-708192A3B4C5",
+		`{"one":1}`)
 	r.requireGiven(t, "/mac/52-54-00-12-34-57/config.ign", `{"two":2}`)
 	r.requireRefused(t, "/cp-2/config.ign")
-	r.requireGiven(t, "/worker-1/user-data?mac=02:00:00:00:00:01", "#cloud-config\n") // nobody knows what it has
+	// no identity of worker-1 is known
+	r.requireGiven(t, "/worker-1/user-data?mac=02:00:00:00:00:01", "#cloud-config\n")
 }
 
-// TestNothingElse: everything that is not a machine's is not there.
+// TestNothingElse: the server gives no file but those of machines.
 func TestNothingElse(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
-	r.requireRefused(t, "/", "/admin.conf", "/inventory.json", "/served.json", "/cp-1", "/cp-1/", "/cp-1/user-data", "/cp-1/vendor-data", "//cp-1/config.ign",
-		"/cp-1/../admin.conf", "/cp-1/%2e%2e/admin.conf", "/initrd/other.cpio.gz", "/ipxe/", "/ipxe/other.ipxe", "/worker-2/user-data")
+	r.requireRefused(t, "/", "/admin.conf", "/inventory.json", "/served.json", "/cp-1", "/cp-1/",
+		"/cp-1/user-data", "/cp-1/vendor-data", "//cp-1/config.ign",
+		"/cp-1/../admin.conf", "/cp-1/%2e%2e/admin.conf", "/initrd/other.cpio.gz", "/ipxe/",
+		"/ipxe/other.ipxe", "/worker-2/user-data")
 	for _, method := range []string{http.MethodHead, http.MethodPost, http.MethodDelete} {
-		request, err := http.NewRequestWithContext(t.Context(), method, r.url+"/cp-1/config.ign", nil)
+		request, err := http.NewRequestWithContext(t.Context(), method, r.url+"/cp-1/config.ign",
+			nil)
 		require.NoError(t, err)
 		answer, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -86,7 +104,8 @@ func TestNothingElse(t *testing.T) {
 	r.requireGiven(t, "/cp-1/config.ign", `{"one":1}`)
 }
 
-// TestSeed: cloud-init reads what belongs to a document in its own order, some of it more than once, and finds everything that it asks for.
+// TestSeed: cloud-init reads the files beside a document in its own order, some of them more than
+// once, and finds each of them.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
@@ -104,11 +123,14 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestImages: kernels and initrds may be larger than any document, are given to everybody and as often as asked for.
+// TestImages: kernels and initrds may be larger than any document. Everybody gets them, as often as
+// they ask.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	dir := example(t)
-	write(t, dir, map[string]string{"images/flatcar/kernel": "a kernel", "images/kernel": "another"})
+	write(t, dir, map[string]string{
+		"images/flatcar/kernel": "a kernel", "images/kernel": "another",
+	})
 	const size = 200 << 20
 	require.NoError(t, os.Truncate(filepath.Join(dir, "images/flatcar/kernel"), size))
 	r := start(t, dir, nil)
@@ -123,14 +145,24 @@ func TestImages(t *testing.T) {
 	r.requireRefused(t, "/images/kernel", "/images/flatcar", "/images/flatcar/")
 }
 
-// TestBody: what a machine fetches beside its document is where its URL says, wherever the server is, and once.
+// TestBody: a body is served once, at the path of its URL and at the shorter path behind a proxy.
 func TestBody(t *testing.T) {
 	t.Parallel()
 	body := []byte("#!/bin/sh\n")
 	sum := sha512.Sum512(body)
 	hash := hex.EncodeToString(sum[:])
-	entries := []render.Entry{{Node: "cp-1", Document: "cp-1/user-data", Body: &render.Body{Document: "cp-1/body.sh", SHA512: hash, URL: "https://boot.example.com/kiln/cp-1/" + hash}}}
-	dir := folder(t, entries, map[string]string{"cp-1/user-data": "#cloud-config\n", "cp-1/body.sh": string(body)})
+	entries := []render.Entry{
+		{
+			Node: "cp-1", Document: "cp-1/user-data",
+			Body: &render.Body{
+				Document: "cp-1/body.sh", SHA512: hash,
+				URL: "https://boot.example.com/kiln/cp-1/" + hash,
+			},
+		},
+	}
+	dir := folder(t, entries, map[string]string{
+		"cp-1/user-data": "#cloud-config\n", "cp-1/body.sh": string(body),
+	})
 	for _, path := range []string{"/kiln/cp-1/" + hash, "/cp-1/" + hash, "/cp-1/body.sh"} {
 		r := start(t, dir, func(o *serve.Options) { o.State = filepath.Join(t.TempDir(), "state") })
 		r.requireGiven(t, "/cp-1/user-data", "#cloud-config\n")
@@ -144,7 +176,7 @@ func TestBody(t *testing.T) {
 	require.ErrorContains(t, err, "cp-1/body.sh: it is not what inventory.json lists")
 }
 
-// TestPoolInitrd: so it is with the initrd that kiln netboot makes for a pool, at its own path alone.
+// TestPoolInitrd: each machine of a pool gets the initrd of the pool once, at its own path alone.
 func TestPoolInitrd(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
@@ -164,7 +196,8 @@ func TestPool(t *testing.T) {
 	r.requireGiven(t, "/pools/small/network-config", "")
 	r.requireGiven(t, "/pools/small/user-data?mac=02:00:00:00:00:01", doc)
 	r.requireGiven(t, "/pools/small/user-data?mac=02:00:00:00:00:02", doc)
-	r.requireRefused(t, "/pools/small/user-data?mac=02-00-00-00-00-02", "/pools/small/user-data?mac=52:54:00:12:34:56")
+	r.requireRefused(t, "/pools/small/user-data?mac=02-00-00-00-00-02",
+		"/pools/small/user-data?mac=52:54:00:12:34:56")
 	r.requireGiven(t, "/pools/small/network-config", "")
 	r.requireGiven(t, "/pools/small/user-data", doc)
 	r.requireRefused(t, "/pools/small/user-data")
@@ -180,11 +213,14 @@ func TestWindow(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestTLS: the certificate is of the cluster's CA and for the names that were asked for.
+// TestTLS: the cluster's CA issues the certificate, for the given names.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	b, err := pki.New(pki.Options{Name: "prod", Now: now, Algorithm: pki.P256, CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
+	b, err := pki.New(pki.Options{
+		Name: "prod", Now: now, Algorithm: pki.P256, CALifetime: 24 * time.Hour,
+		FormationWindow: time.Hour,
+	})
 	require.NoError(t, err)
 	settings, err := serve.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
 	require.NoError(t, err)

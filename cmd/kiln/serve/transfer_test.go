@@ -16,12 +16,15 @@ import (
 	"kiln/render"
 )
 
-// TestCutOff: a transfer that ended early does not count, also if the server had sent everything.
-// That one is a disclosure: who took it has it.
+// TestCutOff: a transfer that ends early does not count, even if the server has sent everything. In
+// that case the client may have the document, so it is a disclosure.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	document := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB, more than lies in the buffers between
-	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"}},
+	// 8 MiB: more than the buffers between server and client hold
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"},
+	},
 		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
 	r := start(t, dir, nil)
 	decisions := map[string]string{"/big/config.ign": "cut off", "/small/config.ign": "disclosed"}
@@ -35,21 +38,29 @@ func TestCutOff(t *testing.T) {
 		require.NoError(t, conn.Close())
 		r.requireLogged(t, map[string]any{"path": path, "decision": decision})
 	}
-	require.Eventually(t, func() bool { return r.warnings.String() != "" }, 5*time.Second, time.Millisecond)
-	require.Equal(t, "small/config.ign was sent whole to 127.0.0.1, which did not confirm it: it can be fetched again, "+
-		"and 127.0.0.1 may have it; if that is not the machine, the secrets in it are known\n", r.warnings.String())
-	require.Equal(t, []string{"sent whole and not confirmed, so that somebody may have it: 1"}, r.Alarms())
+	require.Eventually(t, func() bool {
+		return r.warnings.String() != ""
+	}, 5*time.Second, time.Millisecond)
+	require.Equal(t, "small/config.ign was sent whole to 127.0.0.1, which did not confirm it: it "+
+		"can be fetched again, and 127.0.0.1 may have it; if that is not the machine, the "+
+		"secrets in it are known\n", r.warnings.String())
+	require.Equal(t, []string{
+		"sent whole and not confirmed, so that somebody may have it: 1",
+	}, r.Alarms())
 	require.Len(t, r.Left(), 2)
 	r.requireGiven(t, "/big/config.ign", document)
 	r.requireGiven(t, "/small/config.ign", "tiny")
 	r.requireRefused(t, "/big/config.ign", "/small/config.ign")
 }
 
-// TestKilled: a server that ends in the middle of a transfer leaves no mark, and its successor gives the document.
+// TestKilled: a server that ends in the middle of a transfer leaves no trace of it, and the next
+// server gives the document.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
 	first := start(t, dir, nil)
 	conn, err := net.Dial("tcp", first.address)
 	require.NoError(t, err)
@@ -57,7 +68,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.ReadFull(conn, make([]byte, 1000))
 	require.NoError(t, err)
-	// The first one still hangs, as one that was stopped and not killed would.
+	// The first server hangs in its transfer, as one that was stopped and not killed would.
 	second := start(t, dir, nil)
 	second.requireGiven(t, "/big/config.ign", document)
 	require.NoError(t, conn.Close())
@@ -66,11 +77,14 @@ func TestKilled(t *testing.T) {
 	require.Empty(t, start(t, dir, nil).Left())
 }
 
-// TestLeaving: a transfer that is under way when the server is asked to end is finished, and counts; nobody new is let in.
+// TestLeaving: a transfer that is open when the server has to end is finished, and counts. No new
+// client is let in.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
 	r := start(t, dir, nil)
 	answer, err := http.Get(r.url + "/big/config.ign")
 	require.NoError(t, err)
@@ -93,7 +107,7 @@ func TestLeaving(t *testing.T) {
 	require.Empty(t, start(t, dir, nil).Left())
 }
 
-// TestRace: of many who ask for one document at the same time one gets it.
+// TestRace: if many clients ask for one document at the same time, one of them gets it.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
@@ -117,11 +131,14 @@ func TestRace(t *testing.T) {
 	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusNotFound: 19}, statuses)
 }
 
-// TestWaiting: who asks while another transfer of the document is under way waits for its end, and gets the document if it is cut off.
+// TestWaiting: a client that asks during another transfer of the document waits for its end, and
+// gets the document if that transfer is cut off.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{{Node: "big", Document: "big/config.ign"}}, map[string]string{"big/config.ign": document})
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
 	r := start(t, dir, nil)
 	first, err := net.Dial("tcp", r.address)
 	require.NoError(t, err)
@@ -136,14 +153,18 @@ func TestWaiting(t *testing.T) {
 	require.NoError(t, err)
 	_, err = http.DefaultClient.Do(request)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	r.requireLogged(t, map[string]any{"decision": "failed", "status": 503.0, "reason": "another transfer of the document is under way"})
+	r.requireLogged(t, map[string]any{
+		"decision": "failed", "status": 503.0,
+		"reason": "another transfer of the document is under way",
+	})
 
 	got := make(chan string, 1)
 	go func() {
 		_, body := r.get(t, "/big/config.ign")
 		got <- body
 	}()
-	time.Sleep(50 * time.Millisecond) // it waits, most probably; the result is the same if it does not
+	// the client most probably waits by then; the result is the same if not
+	time.Sleep(50 * time.Millisecond)
 	require.NoError(t, first.Close())
 	require.Len(t, <-got, len(document))
 	r.requireRefused(t, "/big/config.ign")
@@ -173,7 +194,8 @@ func TestMany(t *testing.T) {
 			}
 			body, err := io.ReadAll(answer.Body)
 			_ = answer.Body.Close()
-			if err == nil && (answer.StatusCode != http.StatusOK || string(body) != files[e.Document]) {
+			whole := answer.StatusCode == http.StatusOK && string(body) == files[e.Document]
+			if err == nil && !whole {
 				err = fmt.Errorf("%s: status %d, %d bytes", e.Node, answer.StatusCode, len(body))
 			}
 			errs <- err
