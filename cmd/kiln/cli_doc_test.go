@@ -32,15 +32,17 @@ func cliPage(kiln *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# The command line
 
-This page lists the verbs of kiln with their flags. ` + "`kiln help VERB`" + ` prints the same about one
-verb. The page is made from the program by ` + "`make golden`" + `.
+For anyone at a terminal: the verbs of kiln, with their flags and exit codes. ` +
+		"`kiln help VERB`" + `
+prints the same about one verb. The page is made from the program by ` + "`make golden`" + `.
 
 `)
 	for _, cmd := range kiln.Commands() {
 		fmt.Fprintf(&b, "- [`%s`](#%s):\n  %s\n", cmd.CommandPath(), anchor(cmd), cmd.Short)
 	}
 	b.WriteString(`
-` + "`kiln completion SHELL`" + ` prints a script that completes verbs and flags in bash, zsh, fish or
+` + "`kiln completion SHELL`" + ` prints a script that completes verbs and flags in ` +
+		`bash, zsh, fish or
 powershell.
 
 ## Exit codes
@@ -48,7 +50,8 @@ powershell.
 | code | meaning |
 |---|---|
 `)
-	for _, m := range regexp.MustCompile(`(?m)^  (\d)  (.*)$`).FindAllStringSubmatch(exitCodes, -1) {
+	code := regexp.MustCompile(`(?m)^  (\d)  (.*)$`)
+	for _, m := range code.FindAllStringSubmatch(exitCodes, -1) {
 		fmt.Fprintf(&b, "| %s | %s |\n", m[1], m[2])
 	}
 	for _, cmd := range kiln.Commands() {

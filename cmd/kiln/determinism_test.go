@@ -17,8 +17,9 @@ import (
 
 const clusters = "../../testdata/clusters"
 
-// TestDeterminism renders the same configuration and bundle as different users would: in other folders, time zones,
-// with another environment and one processor. All trees are byte-identical.
+// TestDeterminism renders the same configuration and bundle as different users would: in other
+// folders and time zones, with another environment, and on one processor. All trees are
+// byte-identical.
 func TestDeterminism(t *testing.T) {
 	t.Parallel()
 	kiln := build(t)
@@ -35,12 +36,14 @@ func TestDeterminism(t *testing.T) {
 				require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, name))))
 				secrets := filepath.Join(dir, "bundle", "secrets.yaml")
 				require.NoError(t, os.Chmod(secrets, 0o600))
-				cmd := exec.Command(kiln, "render", "--config", "cluster.yaml", "--secrets", secrets, "--out", filepath.Join(dir, "elsewhere", "nodes"))
+				out := filepath.Join(dir, "elsewhere", "nodes")
+				cmd := exec.Command(kiln, "render", "--config", "cluster.yaml",
+					"--secrets", secrets, "--out", out)
 				cmd.Dir = dir
 				cmd.Env = append(env, "PATH="+os.Getenv("PATH"))
-				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%s", out)
-				got := tree(t, filepath.Join(dir, "elsewhere", "nodes"))
+				messages, err := cmd.CombinedOutput()
+				require.NoError(t, err, "%s", messages)
+				got := tree(t, out)
 				require.NotEmpty(t, got)
 				if i == 0 {
 					first = got
@@ -59,7 +62,8 @@ func build(t testing.TB) string {
 	return path
 }
 
-// tree returns the files below dir by their relative paths, and holds folders and files to their modes.
+// tree returns the files below dir by their relative paths, and requires the modes of folders and
+// files.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -82,8 +86,9 @@ func tree(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// TestDeterminismOverTime renders before the bundle was made, and a year and ten years later: inside the bubble the clock begins
-// in the year 2000 and sleeping moves it. What is written does not depend on it; only the warnings do.
+// TestDeterminismOverTime renders before the bundle was made, and a year and ten years later.
+// Inside the bubble the clock begins in the year 2000, and sleeping moves it. The written files do
+// not depend on the clock; only the warnings do.
 func TestDeterminismOverTime(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, "single"))))
@@ -96,7 +101,11 @@ func TestDeterminismOverTime(t *testing.T) {
 			name := time.Now().Format("2006")
 			out := filepath.Join(dir, name)
 			var messages bytes.Buffer
-			code := run([]string{"render", "--config", filepath.Join(dir, "cluster.yaml"), "--secrets", secrets, "--out", out}, nil, io.Discard, &messages, false)
+			args := []string{
+				"render", "--config", filepath.Join(dir, "cluster.yaml"),
+				"--secrets", secrets, "--out", out,
+			}
+			code := run(args, nil, io.Discard, &messages, false)
 			require.Equal(t, exitDone, code, messages.String())
 			trees[name], warnings[name] = tree(t, out), messages.String()
 		}

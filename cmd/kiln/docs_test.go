@@ -18,7 +18,8 @@ import (
 	"kiln/render/target"
 )
 
-// TestExamples: the examples for CI and pre-commit are YAML, and what they call is a command line of this program.
+// TestExamples: the examples for CI and pre-commit are YAML, and the commands in them are command
+// lines of this program.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/examples/*.yaml")
@@ -42,10 +43,11 @@ func TestExamples(t *testing.T) {
 func TestFirstExample(t *testing.T) {
 	t.Parallel()
 	const example = "../../docs/examples/first/cluster.yaml"
-	require.Equal(t, exitDone, run([]string{"validate", "-c", example}, nil, io.Discard, io.Discard, false))
+	require.Equal(t, exitDone, run([]string{"validate", "-c", example}, nil,
+		io.Discard, io.Discard, false))
 }
 
-// commands returns every text that calls kiln, with the arguments of a pre-commit hook.
+// commands returns every string that calls kiln, with the arguments of a pre-commit hook.
 func commands(v any) (out []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -70,7 +72,8 @@ func commands(v any) (out []string) {
 	return out
 }
 
-// requireCommand holds a command line to the program's verbs and flags. It may fail for want of files alone.
+// requireCommand requires that a command line has verbs and flags of the program. It may fail only
+// because files are missing.
 func requireCommand(t *testing.T, command string) {
 	t.Helper()
 	words := strings.Fields(command)
@@ -100,7 +103,8 @@ func TestPlatformsDoc(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, p := range target.Platforms {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p), p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Trap, p.Source)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p),
+			p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Trap, p.Source)
 	}
 	const path = "../../docs/platforms.md"
 	page := read(t, path)
@@ -112,14 +116,15 @@ func TestPlatformsDoc(t *testing.T) {
 	require.Equal(t, b.String(), page[rows:], "make golden rewrites it")
 }
 
-// TestMediaDocs: docs/netboot.md tells of every system and flag, docs/iso.md of every image.
+// TestMediaDocs: docs/netboot.md names every system and flag, and docs/iso.md every image.
 func TestMediaDocs(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../../docs/netboot.md")
 	for _, name := range media.Systems() {
 		require.Contains(t, page, "`"+name+"`")
 	}
-	for _, flag := range regexp.MustCompile(`(?m)^ {6}--[a-z-]+`).FindAllString(netbootCommand().Flags().FlagUsages(), -1) {
+	flags := netbootCommand().Flags().FlagUsages()
+	for _, flag := range regexp.MustCompile(`(?m)^ {6}--[a-z-]+`).FindAllString(flags, -1) {
 		require.Contains(t, page, strings.TrimSpace(flag))
 	}
 	page = read(t, "../../docs/iso.md")
@@ -130,7 +135,7 @@ func TestMediaDocs(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite what is generated in docs/")
 
-// TestThreatModel: every test that the threat model in docs/security.md names is there.
+// TestThreatModel: every test that the threat model in docs/security.md names exists.
 func TestThreatModel(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/security.md")
@@ -141,12 +146,14 @@ func TestThreatModel(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).
+			FindAllStringSubmatch(string(text), -1) {
 			tests[m[1]] = true
 		}
 		return err
 	}))
-	named := regexp.MustCompile("`(Test[A-Za-z]+|[a-z-]+\\.txtar)`").FindAllStringSubmatch(string(page), -1)
+	named := regexp.MustCompile("`(Test[A-Za-z]+|[a-z-]+\\.txtar)`").
+		FindAllStringSubmatch(string(page), -1)
 	require.Greater(t, len(named), 20)
 	for _, m := range named {
 		if script, ok := strings.CutSuffix(m[1], ".txtar"); ok {

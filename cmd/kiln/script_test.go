@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kiln": main})
 }
 
-// TestScripts runs the command line from outside: testdata/script tells what each verb does, its exit codes included.
+// TestScripts runs the command line from outside: the scripts in testdata/script say what each verb
+// does, with its exit codes.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -28,11 +29,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged,
+		},
 	})
 }
 
-// code N COMMAND... runs the command and holds it to its exit code.
+// code N COMMAND... runs the command and requires this exit code.
 func code(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command...")
@@ -49,7 +52,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// mode MODE PATH... holds files to their permissions.
+// mode MODE PATH... requires these permissions of files.
 func mode(ts *testscript.TestScript, neg bool, args []string) {
 	for _, path := range args[1:] {
 		info, err := os.Stat(ts.MkAbs(path))

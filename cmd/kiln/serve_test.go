@@ -31,9 +31,10 @@ func logged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lineOf returns a line of a log as soon as it is there, or nothing after some seconds.
+// lineOf waits some seconds for a line of a log, and returns it, or nothing.
 func lineOf(ts *testscript.TestScript, log string, want *regexp.Regexp) string {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	end := time.Now().Add(20 * time.Second)
+	for ; time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		data, _ := os.ReadFile(ts.MkAbs(log))
 		for line := range strings.Lines(string(data)) {
 			if want.MatchString(line) {
@@ -44,19 +45,22 @@ func lineOf(ts *testscript.TestScript, log string, want *regexp.Regexp) string {
 	return ""
 }
 
-// serving LOG NAME waits until the server that writes LOG answers, and puts its address into the environment.
+// serving LOG NAME waits for the start of the server that writes LOG, and puts its address into the
+// environment variable NAME.
 func serving(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: serving log name")
 	}
 	var start struct{ Address string }
-	if json.Unmarshal([]byte(lineOf(ts, args[0], regexp.MustCompile(`"event":"start"`))), &start) != nil {
+	line := lineOf(ts, args[0], regexp.MustCompile(`"event":"start"`))
+	if json.Unmarshal([]byte(line), &start) != nil {
 		ts.Fatalf("%s: the server has not started", args[0])
 	}
 	ts.Setenv(args[1], start.Address)
 }
 
-// fetch STATUS URL FILE [CA] keeps what a server answers in FILE. CA is the file with the certificate that signed the server's.
+// fetch STATUS URL FILE [CA] writes the body of an answer to FILE, and requires its status. CA is
+// the file with the certificate that signed the server's.
 func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: fetch status url file [ca]")
@@ -65,7 +69,9 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 3 {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM([]byte(ts.ReadFile(args[3])))
-		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "boot.example.com", MinVersion: tls.VersionTLS12}}
+		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{
+			RootCAs: roots, ServerName: "boot.example.com", MinVersion: tls.VersionTLS12,
+		}}
 	}
 	answer, err := client.Get(args[1])
 	ts.Check(err)
@@ -78,11 +84,13 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// TestDeliveryDoc: docs/delivery.md tells of every flag of kiln serve, and of every field of a delivery.
+// TestDeliveryDoc: docs/delivery.md names every flag of kiln serve, and every field of a delivery.
 func TestDeliveryDoc(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../../docs/delivery.md")
-	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(output(t, "serve", "--help"), -1) {
+	help := output(t, "serve", "--help")
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`)
+	for _, flag := range flags.FindAllStringSubmatch(help, -1) {
 		if flag[1] != "--help" {
 			require.Contains(t, page, flag[1])
 		}
@@ -90,7 +98,8 @@ func TestDeliveryDoc(t *testing.T) {
 	for f := range reflect.TypeFor[config.Delivery]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		require.Regexp(t, "`?"+name+"[:`]", page)
-		for _, value := range strings.FieldsFunc(f.Tag.Get("enum"), func(r rune) bool { return r == ',' }) {
+		comma := func(r rune) bool { return r == ',' }
+		for _, value := range strings.FieldsFunc(f.Tag.Get("enum"), comma) {
 			require.Contains(t, page, "`"+value+"`")
 		}
 	}

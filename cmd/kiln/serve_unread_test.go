@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unreadServer is a kiln serve in a process of its own, with the documents of demo.
+// unreadServer is kiln serve in a process of its own, with the documents of the cluster demo.
 type unreadServer struct {
 	cmd    *exec.Cmd
 	dir    string
@@ -30,12 +30,17 @@ func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...strin
 	t.Helper()
 	kiln, err := exec.LookPath("kiln")
 	require.NoError(t, err)
-	u := &unreadServer{dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}}
-	prepare := exec.Command("sh", "-c", `"$0" init --name demo >cluster.yaml && "$0" render --config cluster.yaml --out nodes`, kiln)
+	u := &unreadServer{
+		dir:    t.TempDir(),
+		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
+	}
+	prepare := exec.Command("sh", "-c", `"$0" init --name demo >cluster.yaml &&
+		"$0" render --config cluster.yaml --out nodes`, kiln)
 	prepare.Dir = u.dir
 	text, err := prepare.CombinedOutput()
 	require.NoError(t, err, "%s", text)
-	u.cmd = exec.Command(kiln, append([]string{"serve", "nodes", "--from", "127.0.0.1", "--listen", "127.0.0.1:0"}, flags...)...)
+	args := []string{"serve", "nodes", "--from", "127.0.0.1", "--listen", "127.0.0.1:0"}
+	u.cmd = exec.Command(kiln, append(args, flags...)...)
 	u.cmd.Dir, u.cmd.Stdout, u.cmd.Stderr = u.dir, stdout, stderr
 	require.NoError(t, u.cmd.Start())
 	u.ended = make(chan error, 1)
@@ -44,7 +49,7 @@ func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...strin
 	return u
 }
 
-// get returns the status of an answer.
+// get returns the status of the answer to a URL.
 func (u *unreadServer) get(t *testing.T, url string) int {
 	t.Helper()
 	answer, err := u.client.Get(url)
@@ -55,7 +60,7 @@ func (u *unreadServer) get(t *testing.T, url string) int {
 	return answer.StatusCode
 }
 
-// requireEnd ends the server with SIGTERM.
+// requireEnd sends SIGTERM to the server, and requires its end.
 func (u *unreadServer) requireEnd(t *testing.T) {
 	t.Helper()
 	u.client.CloseIdleConnections()
@@ -68,7 +73,7 @@ func (u *unreadServer) requireEnd(t *testing.T) {
 	}
 }
 
-// waiter is a buffer that can be read while it is written.
+// waiter is a buffer that can be read while it is being written.
 type waiter struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -86,8 +91,8 @@ func (w *waiter) String() string {
 	return w.text.String()
 }
 
-// TestServeUnreadLog: a log that nobody reads holds up neither requests nor the end. The summary
-// counts what is missing.
+// TestServeUnreadLog: a log that nobody reads delays neither requests nor the end. The summary
+// counts the lines that are missing.
 func TestServeUnreadLog(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -107,11 +112,12 @@ func TestServeUnreadLog(t *testing.T) {
 	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
 	require.Equal(t, http.StatusNotFound, u.get(t, url+"/cp-1/user-data"), "and the alarm")
 	u.requireEnd(t)
-	require.Regexp(t, `(?m)^lines that are not in the log or on standard error: \d{3,}$`, out.String())
+	require.Regexp(t, `(?m)^lines that are not in the log or on standard error: \d{3,}$`,
+		out.String())
 }
 
-// TestServeUnreadTerminal: the same of alarms and results, which one pipe or terminal has. The log
-// is a file, and has every line.
+// TestServeUnreadTerminal: alarms and results on one pipe that nobody reads delay nothing either.
+// The log is a file, and has every line.
 func TestServeUnreadTerminal(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -127,7 +133,7 @@ func TestServeUnreadTerminal(t *testing.T) {
 		line, _, _ := strings.Cut(log(), "\n")
 		return json.Unmarshal([]byte(line), &begun) == nil
 	}, 20*time.Second, 10*time.Millisecond)
-	go func() { _, _ = w.Write(make([]byte, 1<<20)) }() // fills the pipe, and ends with it
+	go func() { _, _ = w.Write(make([]byte, 1<<20)) }() // it fills the pipe, and ends with it
 	url := "http://" + begun.Address
 	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
 	for range 500 {

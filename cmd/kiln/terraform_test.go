@@ -17,11 +17,15 @@ import (
 
 const terraformExamples = "../../docs/examples/terraform"
 
-// TestTerraformFields: the examples read fields that inventory.json has, and nothing that kiln does not know.
+// TestTerraformFields: the examples read fields that inventory.json has, and platforms that kiln
+// knows.
 func TestTerraformFields(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, of := range []reflect.Type{reflect.TypeFor[render.Entry](), reflect.TypeFor[render.Body](), reflect.TypeFor[render.Inventory]()} {
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[render.Entry](), reflect.TypeFor[render.Body](),
+		reflect.TypeFor[render.Inventory](),
+	} {
 		for f := range of.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			known[name] = true
@@ -34,19 +38,21 @@ func TestTerraformFields(t *testing.T) {
 		text := read(t, file)
 		require.Contains(t, text, `jsondecode(file("${var.nodes}/inventory.json"))`, file)
 		require.Contains(t, text, "${var.nodes}/${each.value.document}", file)
-		fields := regexp.MustCompile(`\b(?:each\.value|d|local\.inventory|each\.value\.body)\.([a-z_][A-Za-z0-9_]*)`).FindAllStringSubmatch(text, -1)
+		field := regexp.MustCompile(
+			`\b(?:each\.value|d|local\.inventory|each\.value\.body)\.([a-z_][A-Za-z0-9_]*)`)
+		fields := field.FindAllStringSubmatch(text, -1)
 		require.NotEmpty(t, fields, file)
 		for _, field := range fields {
 			require.True(t, known[field[1]], "%s: %s is no field of inventory.json", file, field[0])
 		}
-		// Each platform that an example chooses is one.
-		for _, chosen := range regexp.MustCompile(`d\.platform == "([a-z]+)"`).FindAllStringSubmatch(text, -1) {
-			require.Contains(t, output(t, "platforms"), "\n"+chosen[1]+" ", file)
+		chosen := regexp.MustCompile(`d\.platform == "([a-z]+)"`)
+		for _, platform := range chosen.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, output(t, "platforms"), "\n"+platform[1]+" ", file)
 		}
 	}
 }
 
-// output is what a verb prints.
+// output returns the output of a verb that succeeds.
 func output(t *testing.T, words ...string) string {
 	t.Helper()
 	var out strings.Builder
@@ -54,7 +60,8 @@ func output(t *testing.T, words ...string) string {
 	return out.String()
 }
 
-// TestTerraform formats the examples, and plans the one that needs no provider on the documents of a cluster.
+// TestTerraform requires that the examples are formatted. It plans the example that needs no
+// provider, with the documents of a cluster.
 func TestTerraform(t *testing.T) {
 	t.Parallel()
 	terraform, err := exec.LookPath("terraform")
@@ -68,7 +75,8 @@ func TestTerraform(t *testing.T) {
 	program := func(words ...string) (string, error) {
 		cmd := exec.Command(terraform, words...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=")
+		cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1",
+			"TF_CLI_CONFIG_FILE=")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -77,12 +85,18 @@ func TestTerraform(t *testing.T) {
 	out, err := program("fmt", "-check", "-diff", "-recursive", examples)
 	require.NoError(t, err, out)
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte(read(t, examples+"/wiring/main.tf")), 0o600))
-	cluster := filepath.Join(dir, "cluster.yaml")
-	require.NoError(t, os.WriteFile(cluster, []byte(output(t, "init")+"    delivery: {mode: pointer, url: \"https://boot.example.com/{node}/{sha512}\"}\n    mac: 52:54:00:12:34:56\n"), 0o600))
+	write := func(name, content string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	write("main.tf", read(t, examples+"/wiring/main.tf"))
+	write("cluster.yaml", output(t, "init")+
+		"    delivery: {mode: pointer, url: \"https://boot.example.com/{node}/{sha512}\"}\n"+
+		"    mac: 52:54:00:12:34:56\n")
 	nodes := filepath.Join(dir, "nodes")
-	output(t, "render", "--config", cluster, "--out", nodes)
-	for _, words := range [][]string{{"init", "-backend=false", "-no-color"}, {"validate", "-no-color"}} {
+	output(t, "render", "--config", filepath.Join(dir, "cluster.yaml"), "--out", nodes)
+	for _, words := range [][]string{
+		{"init", "-backend=false", "-no-color"}, {"validate", "-no-color"},
+	} {
 		out, err := program(words...)
 		require.NoError(t, err, out)
 	}
@@ -90,16 +104,19 @@ func TestTerraform(t *testing.T) {
 	out, err = program(plan...)
 	require.NoError(t, err, out)
 	for _, line := range []string{
-		`# terraform_data.machine["cp-1"] will be created`, `# terraform_data.machine["worker-1"] will be created`,
-		`+ document = "worker-1/user-data"`, `"https://boot.example.com/worker-1/`, "Plan: 2 to add, 0 to change, 0 to destroy.",
+		`# terraform_data.machine["cp-1"] will be created`,
+		`# terraform_data.machine["worker-1"] will be created`,
+		`+ document = "worker-1/user-data"`, `"https://boot.example.com/worker-1/`,
+		"Plan: 2 to add, 0 to change, 0 to destroy.",
 	} {
 		require.Contains(t, regexp.MustCompile(` +`).ReplaceAllString(out, " "), line)
 	}
 	require.NotContains(t, out, "PRIVATE KEY")
 	for _, name := range []string{"worker-1/body.sh", "worker-1/user-data"} {
-		require.NoError(t, os.WriteFile(filepath.Join(nodes, name), []byte("#cloud-config\n"), 0o600))
+		write("nodes/"+name, "#cloud-config\n")
 		out, err = program(plan...)
 		require.Error(t, err)
-		require.Contains(t, regexp.MustCompile(`\s+│?\s*`).ReplaceAllString(out, " "), "is not the one of inventory.json; run kiln render again.")
+		require.Contains(t, regexp.MustCompile(`\s+│?\s*`).ReplaceAllString(out, " "),
+			"is not the one of inventory.json; run kiln render again.")
 	}
 }

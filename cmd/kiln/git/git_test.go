@@ -40,7 +40,8 @@ git config core.sshCommand "touch $2; false"
 	require.NoFileExists(t, mark)
 
 	// Without kiln's settings git starts the program, so the test can fail.
-	cmd = exec.Command("git", "-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	cmd = exec.Command("git", "-C", filepath.Join(dir, "clone"),
+		"cat-file", "-p", "HEAD:review/INDEX")
 	cmd.Env = os.Environ()
 	_, err = cmd.Output()
 	require.Error(t, err)

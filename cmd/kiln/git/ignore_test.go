@@ -32,7 +32,9 @@ func TestCovers(t *testing.T) {
 		require.Equal(t, row.want, got, "%q in %q", row.place, row.rules)
 	}
 	// The line that kiln adds for a path covers that path, and no other.
-	for _, place := range []string{"prod.secrets.yaml", "a b", "end ", "a*b", "[x]", `a\b`, "!x", "#x"} {
+	for _, place := range []string{
+		"prod.secrets.yaml", "a b", "end ", "a*b", "[x]", `a\b`, "!x", "#x",
+	} {
 		line := pattern(place, false)
 		require.True(t, covers([]byte(line+"\n"), place, false, false), line)
 		other := strings.ReplaceAll(place, "a", "c") + "x"

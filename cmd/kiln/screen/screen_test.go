@@ -45,7 +45,8 @@ func TestRaw(t *testing.T) {
 		terminal, visible bool
 		want              string
 	}{
-		{false, false, "\x1b"}, {true, false, `\u001b`}, {true, true, "\x1b"}, {false, true, "\x1b"},
+		{false, false, "\x1b"}, {true, false, `\u001b`},
+		{true, true, "\x1b"}, {false, true, "\x1b"},
 	} {
 		out.Reset()
 		_, err := Raw(&Screen{w: &out, terminal: row.terminal}, row.visible).Write([]byte("\x1b"))
