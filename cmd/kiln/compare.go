@@ -55,7 +55,7 @@ func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) 
 		return message.JSON(out, report)
 	}
 	form := change.Form{
-		Colour:   f.form == "text" && screen.Coloured(out),
+		Colour:   f.form == "text" && screen.HasColour(out),
 		Markdown: f.form == "markdown",
 	}
 	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))

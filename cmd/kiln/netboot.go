@@ -186,13 +186,13 @@ func (f *netbootFlags) reportJSON(
 		Removed   []string     `json:"removed"`
 		Unchanged int          `json:"unchanged"`
 	}{
-		f.Out, r.Boots, message.NonNil(skipped(r)), message.NonNil(images),
+		f.Out, r.Boots, message.NonNil(skipReasons(r)), message.NonNil(images),
 		message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
 	})
 }
 
-// skipped returns a line for each machine without a script, with the reason.
-func skipped(r *media.Result) (lines []string) {
+// skipReasons returns a line for each machine without a script, with the reason.
+func skipReasons(r *media.Result) (lines []string) {
 	for _, s := range r.Skipped {
 		lines = append(lines, s.String())
 	}

@@ -217,7 +217,7 @@ func (f *renderFlags) write(
 }
 
 // keepOutOfGit keeps the documents out of git, and the bundle unless it came from a pipe.
-func (f *renderFlags) keepOutOfGit(b *bundle.Opened) []string {
+func (f *renderFlags) keepOutOfGit(b *bundle.File) []string {
 	secrets := []git.Secret{{Name: f.Out, Folder: true}}
 	if !b.Piped {
 		secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
@@ -227,7 +227,7 @@ func (f *renderFlags) keepOutOfGit(b *bundle.Opened) []string {
 
 // warnings returns notes about the documents and their bundle that the operator has to know.
 func (f *renderFlags) warnings(
-	r *render.Cluster, b *bundle.Opened, result *render.Result,
+	r *render.Cluster, b *bundle.File, result *render.Result,
 ) []string {
 	list := summary.Access(f.Out, result)
 	if b.New && !f.dry {

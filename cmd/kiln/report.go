@@ -82,7 +82,7 @@ func (f *reportFlags) page() ([]byte, error) {
 		return nil, err
 	}
 	in := report.Input{}
-	if in.Cluster, err = f.states.Rendered(r); err != nil {
+	if in.Cluster, err = f.states.Render(r); err != nil {
 		return nil, err
 	}
 	if in.Sizes, err = sizes(r); err != nil {

@@ -52,7 +52,7 @@ func (n *Netboot) Write(dir string, inv *render.Inventory) (*media.Result, *rend
 	files := n.settings.Files(machines(dir, inv.Documents), result)
 	changes, err := render.WriteFiles(render.Files{
 		Dir: n.Out, List: media.IndexFile,
-		Listed: func(list []byte) ([]string, error) { return n.listed(list, inv) },
+		Listed: func(list []byte) ([]string, error) { return n.oldFiles(list, inv) },
 		Files:  outputs(files),
 	})
 	return result, changes, err
@@ -69,9 +69,9 @@ func outputs(files iter.Seq2[media.File, error]) iter.Seq2[render.Output, error]
 	}
 }
 
-// listed returns the paths that an index lists. It fails if kiln netboot did not write the index,
+// oldFiles returns the paths that an index lists. It fails if kiln netboot did not write the index,
 // or wrote it for another cluster.
-func (n *Netboot) listed(index []byte, inv *render.Inventory) ([]string, error) {
+func (n *Netboot) oldFiles(index []byte, inv *render.Inventory) ([]string, error) {
 	old := media.ParseIndex(index)
 	if old == nil {
 		return nil, fmt.Errorf("%s: not written by kiln netboot; "+
@@ -85,7 +85,8 @@ func (n *Netboot) listed(index []byte, inv *render.Inventory) ([]string, error) 
 	}
 	if old.Cluster != inv.Cluster {
 		return names, fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); "+
-			"name another folder with --out", n.Out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
+			"name another folder with --out",
+			n.Out, render.ErrForeign, old.Name, old.Cluster, inv.Name, inv.Cluster)
 	}
 	return names, nil
 }

@@ -24,8 +24,8 @@ type Run struct {
 	Restore string // --restore
 }
 
-// Opened is the bundle of a run.
-type Opened struct {
+// File is the bundle of a run, with the place that it came from.
+type File struct {
 	*pki.Bundle
 	Path    string // the bundle's file, or - for standard input
 	New     bool   // the bundle was made for this run
@@ -35,24 +35,24 @@ type Opened struct {
 
 // Open reads the bundle. If there is none, Open makes the bundle of a new cluster, in memory. It
 // fails if there is no bundle although something shows that the cluster exists already.
-func (r *Run) Open(c *config.Cluster) (*Opened, error) {
-	o := &Opened{Path: r.Path(r.Config, c.Metadata.Name)}
+func (r *Run) Open(c *config.Cluster) (*File, error) {
+	f := &File{Path: r.Path(r.Config, c.Metadata.Name)}
 	stored, err := true, error(nil)
 	if r.Secrets == "" {
-		o.Bundle, err = render.Bundle(o.Path)
+		f.Bundle, err = render.Bundle(f.Path)
 	} else {
-		o.Bundle, stored, err = render.GivenBundle(o.Path, r.Stdin)
+		f.Bundle, stored, err = render.GivenBundle(f.Path, r.Stdin)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		o.Piped = !stored
-		return o, err
+		f.Piped = !stored
+		return f, err
 	}
-	if err := r.mayBegin(o.Path, c.Metadata.Name); err != nil {
+	if err := r.mayBegin(f.Path, c.Metadata.Name); err != nil {
 		return nil, err
 	}
-	o.New = true
-	o.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm))
-	return o, err
+	f.New = true
+	f.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm))
+	return f, err
 }
 
 // Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.
@@ -105,29 +105,29 @@ func (r *Run) mayBegin(path, name string) error {
 
 // Renew gives etcd the identity that a restore needs, and window to form with it. The same restore
 // within that time changes nothing.
-func (o *Opened) Renew(restore string, window time.Duration) {
+func (f *File) Renew(restore string, window time.Duration) {
 	now := time.Now().UTC().Truncate(time.Second)
-	if o.Restored == restore && now.Before(o.FormationDeadline) {
+	if f.Restored == restore && now.Before(f.FormationDeadline) {
 		return
 	}
 	deadline := now.Add(window)
-	if end := o.CA.Certificate.NotAfter; deadline.After(end) {
+	if end := f.CA.Certificate.NotAfter; deadline.After(end) {
 		deadline = end
 	}
-	o.Restore(restore, deadline)
-	o.Renewed = true
+	f.Restore(restore, deadline)
+	f.Renewed = true
 }
 
 // Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an
 // interrupted run left beside the file.
-func (o *Opened) Save() error {
+func (f *File) Save() error {
 	switch {
-	case o.New:
-		return render.CreateBundle(o.Path, o.Bundle)
-	case o.Renewed:
-		return render.ReplaceBundle(o.Path, o.Bundle)
-	case !o.Piped:
-		folder.Tidy(o.Path)
+	case f.New:
+		return render.CreateBundle(f.Path, f.Bundle)
+	case f.Renewed:
+		return render.ReplaceBundle(f.Path, f.Bundle)
+	case !f.Piped:
+		folder.Tidy(f.Path)
 	}
 	return nil
 }

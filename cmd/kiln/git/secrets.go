@@ -35,7 +35,7 @@ func KeepOut(dir string, secrets ...Secret) (notes []string) {
 			continue
 		}
 		if beside, ok := paths.Inside(base, s.Name); ok && workTree(base) == top {
-			if line := pattern(beside, s.Folder); !wanted(base, line) {
+			if line := pattern(beside, s.Folder); !isWanted(base, line) {
 				lines = append(lines, line)
 			}
 			continue
@@ -67,7 +67,7 @@ func trackedSecrets(secrets []Secret) (notes []string) {
 	here := workTree(paths.Resolve("."))
 	for _, s := range secrets {
 		top, place := s.workTree()
-		if place == "" || !tracked(top, place) {
+		if place == "" || !isTracked(top, place) {
 			continue
 		}
 		remove := "git rm -r --cached " + s.Name
@@ -108,16 +108,16 @@ func workTree(dir string) string {
 	}
 }
 
-// wanted reports whether the .gitignore in a folder has a line that tells git to track the path of
-// a pattern. Somebody decided that.
-func wanted(dir, pattern string) bool {
+// isWanted reports whether the .gitignore in a folder has a line that tells git to track the path
+// of a pattern. Somebody decided that.
+func isWanted(dir, pattern string) bool {
 	content, err := readIgnore(filepath.Join(dir, ignoreFile))
 	return err == nil && slices.Contains(strings.Split(string(content), "\n"), "!"+pattern)
 }
 
-// tracked reports whether git's index has a path, or something below it. It returns false if git
+// isTracked reports whether git's index has a path, or something below it. It returns false if git
 // fails.
-func tracked(top, place string) bool {
+func isTracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
 	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)

@@ -44,8 +44,8 @@ func New(w io.Writer, colour bool) *Screen {
 	return &Screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), colour: colour}
 }
 
-// Coloured reports whether w is the screen of a terminal that may show colours.
-func Coloured(w io.Writer) bool {
+// HasColour reports whether w is the screen of a terminal that may show colours.
+func HasColour(w io.Writer) bool {
 	s, ok := w.(*Screen)
 	return ok && s.terminal && s.colour
 }

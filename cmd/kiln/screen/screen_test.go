@@ -71,12 +71,12 @@ func TestHurry(t *testing.T) {
 	require.True(t, s.stuck.Load(), "no later write waits")
 }
 
-// TestColoured: colours go to a terminal alone, and only if they are wanted.
-func TestColoured(t *testing.T) {
+// TestHasColour: colours go to a terminal alone, and only if they are wanted.
+func TestHasColour(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.True(t, Coloured(&Screen{w: &out, terminal: true, colour: true}))
-	require.False(t, Coloured(&Screen{w: &out, terminal: true}))
-	require.False(t, Coloured(New(&out, true)), "a pipe or a file")
-	require.False(t, Coloured(&out))
+	require.True(t, HasColour(&Screen{w: &out, terminal: true, colour: true}))
+	require.False(t, HasColour(&Screen{w: &out, terminal: true}))
+	require.False(t, HasColour(New(&out, true)), "a pipe or a file")
+	require.False(t, HasColour(&out))
 }

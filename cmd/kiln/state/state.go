@@ -46,7 +46,7 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.Rendered(c)
+		return r.Render(c)
 	case strings.Contains(arg, ":"):
 		return readRevision(arg)
 	}
@@ -66,8 +66,8 @@ func readRevision(tree string) (*change.Cluster, error) {
 	return c, nil
 }
 
-// Rendered returns the state that a configuration would be rendered to.
-func (r *Reader) Rendered(c *render.Cluster) (*change.Cluster, error) {
+// Render returns the state that a configuration would be rendered to.
+func (r *Reader) Render(c *render.Cluster) (*change.Cluster, error) {
 	progress, finish := screen.Progress(r.Messages, c.Machines())
 	defer finish()
 	return c.State(progress)
