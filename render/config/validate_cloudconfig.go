@@ -8,61 +8,80 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// cloudKeys are the keys of cloud-init's user-data that are passed on, and the kinds of their
-// values (cloud-init's schema, 22.4 to 26.2).
+// cloudKeys maps the keys of cloud-init's user-data that cloudConfig may have to the kinds of their
+// values, "" for more than one kind (cloud-init's schema, 22.4 to 26.2).
 var cloudKeys = map[string]string{
 	"disk_setup": kindMap, "fs_setup": kindList, "growpart": kindMap, "groups": kindList,
 	"mount_default_fields": kindList, "mounts": kindList, "resize_rootfs": "", "users": kindList,
 }
 
-// CloudKeys are the keys of cloud-init's user-data that are passed on, sorted.
+// CloudKeys returns the keys of cloud-init's user-data that cloudConfig may have, sorted.
 func CloudKeys() []string { return slices.Sorted(maps.Keys(cloudKeys)) }
 
-// elsewhere are keys that people know, and what says the same here.
-var elsewhere = map[string]string{
-	"write_files": "files", "runcmd": "preBoot or postBoot", "bootcmd": "preBoot", "ssh_authorized_keys": "sshAuthorizedKeys", "hostname": "name",
-	"network": "interfaces or networkConfig",
+// fieldsFor maps other keys of user-data to the fields of cluster.yaml that do the same.
+var fieldsFor = map[string]string{
+	"bootcmd":             "preBoot",
+	"hostname":            "name",
+	"network":             "interfaces or networkConfig",
+	"runcmd":              "preBoot or postBoot",
+	"ssh_authorized_keys": "sshAuthorizedKeys",
+	"write_files":         "files",
 }
 
-// passwordKeys are keys of a user with a password, or what is computed from one.
+// passwordKeys are the keys under which a user has a password, or a hash of one.
 var passwordKeys = []string{"hashed_passwd", "passwd", "plain_text_passwd"}
 
-// cloudConfig checks which keys of user-data are passed on. What they say is cloud-init's to judge.
+// cloudConfig checks the keys of user-data and the kinds of their values. cloud-init checks the
+// rest.
 func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		kind, ok := cloudKeys[key]
 		_, isMap := config[key].(map[string]any)
 		_, isList := config[key].([]any)
 		switch {
-		case !ok && elsewhere[key] != "":
-			v.report(at.Key(key), "is said with %s", elsewhere[key])
+		case !ok && fieldsFor[key] != "":
+			v.report(at.Key(key), "has a field of its own in cluster.yaml; write %s", fieldsFor[key])
 		case !ok:
-			v.report(at.Key(key), "is not one of the keys that are passed on to cloud-init: %s", strings.Join(CloudKeys(), ", "))
+			v.report(at.Key(key), "is not one of the keys that are passed on to cloud-init: %s",
+				strings.Join(CloudKeys(), ", "))
 		case kind == kindMap && !isMap || kind == kindList && !isList:
-			v.report(at.Key(key), "is not a %s; write it as cloud-init's documentation shows it", kind)
+			v.report(at.Key(key), "is not a %s; write it as cloud-init's documentation shows it",
+				kind)
 		}
 	}
 	users, _ := config["users"].([]any)
 	for i, user := range users {
 		fields, _ := user.(map[string]any)
-		for _, key := range passwordKeys {
-			if _, ok := fields[key]; ok {
-				v.report(at.Key("users").Index(i).Key(key), "is a password, and cluster.yaml holds no secrets; let the user log in with ssh_authorized_keys")
-			}
-		}
-		keys, _ := fields["ssh_authorized_keys"].([]any)
-		for j, key := range keys {
-			if text, ok := key.(string); !ok {
-				v.report(at.Key("users").Index(i).Key("ssh_authorized_keys").Index(j), "is not a string; write the public key")
-			} else if problem := sshKeyProblem(text); problem != "" {
-				v.report(at.Key("users").Index(i).Key("ssh_authorized_keys").Index(j), "%s", problem)
-			}
-		}
+		v.cloudUser(fields, at.Key("users").Index(i))
 	}
 	mounts, _ := config["mounts"].([]any)
 	for i, mount := range mounts {
-		if fields, ok := mount.([]any); !ok || slices.ContainsFunc(fields, func(f any) bool { _, ok := f.(string); return !ok }) {
-			v.report(at.Key("mounts").Index(i), "is not a list of strings; write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], numbers in quotes")
+		fields, ok := mount.([]any)
+		isString := func(field any) bool { _, ok := field.(string); return ok }
+		if !ok || slices.ContainsFunc(fields, func(f any) bool { return !isString(f) }) {
+			v.report(at.Key("mounts").Index(i), "is not a list of strings; "+
+				"write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], "+
+				"numbers in quotes")
+		}
+	}
+}
+
+// cloudUser checks that a user of cloud-init has no password, and that the user's keys are public
+// keys.
+func (v *checker) cloudUser(user map[string]any, at *yamlpath.Location) {
+	for _, key := range passwordKeys {
+		if _, ok := user[key]; ok {
+			v.report(at.Key(key), "is a password, and cluster.yaml holds no secrets; "+
+				"let the user log in with ssh_authorized_keys")
+		}
+	}
+	keys, _ := user["ssh_authorized_keys"].([]any)
+	for i, key := range keys {
+		here := at.Key("ssh_authorized_keys").Index(i)
+		if s, ok := key.(string); !ok {
+			v.report(here, "is not a string; write the public key")
+		} else if problem := sshKeyProblem(s); problem != "" {
+			v.report(here, "%s", problem)
 		}
 	}
 }
