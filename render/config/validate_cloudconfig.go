@@ -40,7 +40,8 @@ func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
 		_, isList := config[key].([]any)
 		switch {
 		case !ok && fieldsFor[key] != "":
-			v.report(at.Key(key), "has a field of its own in cluster.yaml; write %s", fieldsFor[key])
+			v.report(at.Key(key), "has a field of its own in cluster.yaml; write %s",
+				fieldsFor[key])
 		case !ok:
 			v.report(at.Key(key), "is not one of the keys that are passed on to cloud-init: %s",
 				strings.Join(CloudKeys(), ", "))

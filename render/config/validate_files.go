@@ -6,15 +6,16 @@ import (
 	"kiln/render/yamlpath"
 )
 
-var (
-	fileMode  = regexp.MustCompile(`^0[0-7]{3}$`)
-	fileOwner = regexp.MustCompile(`^([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8}):([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8})$`)
-)
+// fileMode matches the permissions of a file without setuid, setgid and sticky bits.
+var fileMode = regexp.MustCompile(`^0[0-7]{3}$`)
 
-// files checks a layer's further files.
+// fileOwner matches user:group, each a name or a number.
+var fileOwner = regexp.MustCompile(
+	`^([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8}):([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8})$`)
+
+// files checks the further files of a layer.
 func (v *checker) files(files []File, at *yamlpath.Location) {
-	seen := map[string]int{}
-	lengths := map[int]bool{} // of the paths seen
+	seen := map[string]int{} // the paths, and their indices
 	for i, f := range files {
 		here := at.Index(i)
 		if problem := filePathProblem(f.Path); problem != "" {
@@ -23,33 +24,53 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 			v.report(here.Key("path"), "%s is already files[%d]; remove one", quote(f.Path), first)
 		} else {
 			seen[f.Path] = i
-			lengths[len(f.Path)] = true
 		}
-		switch {
-		case fileMode.MatchString(f.Mode):
-			if f.Secret && f.Mode[3] >= '4' {
-				v.report(here.Key("mode"), "%s lets everybody on the machine read a secret; write \"0600\", or \"0640\" for the group of owner", quote(f.Mode))
-			}
-		case len(f.Mode) == 4 && f.Mode[0] != '0' && fileMode.MatchString("0"+f.Mode[1:]):
-			v.report(here.Key("mode"), "%s has setuid, setgid or sticky bits; write at most \"0777\"", quote(f.Mode))
-		default:
-			v.report(here.Key("mode"), "%s is not a file's mode; write four octal digits in quotes, such as \"0644\"", quote(f.Mode))
-		}
+		v.fileMode(&f, here.Key("mode"))
 		if !fileOwner.MatchString(f.Owner) {
-			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root", quote(f.Owner))
+			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root",
+				quote(f.Owner))
 		}
-		if v.oneSource(f.Content, f.ContentFrom, "content", "contentFrom", here) && f.Secret && f.Content != "" {
-			v.report(here.Key("content"), "is a secret, and cluster.yaml holds none; put it into a file and name that with contentFrom")
+		ok := v.oneSource(f.Content, f.ContentFrom, "content", "contentFrom", here)
+		if ok && f.Secret && f.Content != "" {
+			v.report(here.Key("content"), "is a secret, and cluster.yaml holds none; "+
+				"put it into a file and name that with contentFrom")
 		}
 	}
+	v.filesBelowFiles(files, seen, at)
+}
+
+// fileMode checks the mode of a file.
+func (v *checker) fileMode(f *File, at *yamlpath.Location) {
+	switch {
+	case fileMode.MatchString(f.Mode):
+		if f.Secret && f.Mode[3] >= '4' {
+			v.report(at, "%s lets everybody on the machine read a secret; "+
+				"write \"0600\", or \"0640\" for the group of owner", quote(f.Mode))
+		}
+	case len(f.Mode) == 4 && f.Mode[0] != '0' && fileMode.MatchString("0"+f.Mode[1:]):
+		v.report(at, "%s has setuid, setgid or sticky bits; write at most \"0777\"", quote(f.Mode))
+	default:
+		v.report(at, "%s is not a file's mode; "+
+			"write four octal digits in quotes, such as \"0644\"", quote(f.Mode))
+	}
+}
+
+// filesBelowFiles reports a file in a folder whose path is that of another file. seen maps the
+// paths of the files to their indices.
+func (v *checker) filesBelowFiles(files []File, seen map[string]int, at *yamlpath.Location) {
+	lengths := map[int]bool{} // of the paths; a look-up of each folder would take longer
+	for name := range seen {
+		lengths[len(name)] = true
+	}
 	for i, f := range files {
-		// A file cannot be the folder of another one.
 		for end := 1; end < len(f.Path); end++ {
 			if f.Path[end] != '/' || !lengths[end] {
 				continue
 			}
 			if first, ok := seen[f.Path[:end]]; ok {
-				v.report(at.Index(i).Key("path"), "%s lies below files[%d], which is a file and not a folder; rename one", quote(f.Path), first)
+				v.report(at.Index(i).Key("path"),
+					"%s lies below files[%d], which is a file and not a folder; rename one",
+					quote(f.Path), first)
 				break
 			}
 		}

@@ -1,14 +1,14 @@
 package config
 
-// hardware checks by what a node knows its own machine. owners maps the MAC addresses and UUIDs of
-// the nodes before it to their indices.
+// hardware checks the MAC address and the UUID that identify the machine of the i-th node. owners
+// maps those of the nodes before it to their indices.
 func (v *checker) hardware(i int, owners map[string]int) {
-	n, values, list := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.Key("nodes")
+	n, values, here := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.Key("nodes").Index(i)
 	for _, id := range []struct{ key, text, value, problem string }{
 		{"mac", n.MAC, values.MAC, macProblem(values.MAC)},
 		{"productUUID", n.ProductUUID, values.ProductUUID, uuidProblem(values.ProductUUID)},
 	} {
-		at := list.Index(i).Key(id.key)
+		at := here.Key(id.key)
 		if id.text == "" {
 			continue
 		}

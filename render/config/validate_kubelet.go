@@ -16,8 +16,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// ownKubeletFields are fields of KubeletConfiguration that kiln sets, and where the value comes
-// from.
+// ownKubeletFields maps the fields of KubeletConfiguration that kiln sets to the reason: where the
+// value comes from, or what to write instead.
 var ownKubeletFields = map[string]string{
 	"address":                  "the kubelet listens on all addresses",
 	"apiVersion":               "write the fields alone",
@@ -35,12 +35,12 @@ var ownKubeletFields = map[string]string{
 	"registerWithTaints":       "write taints",
 	"rotateCertificates":       "it follows from certificates.signing",
 	"serverTLSBootstrap":       "write certificates.kubeletServing",
-	"staticPodPath":            "machines with static pods read /etc/kubernetes/manifests, others nothing",
+	"staticPodPath":            "it is /etc/kubernetes/manifests on machines with static pods",
 	"tlsCertFile":              "the machine's certificate is in its document",
 	"tlsPrivateKeyFile":        "the machine's key is in its document",
 }
 
-// kubelet checks fields of KubeletConfiguration against the real type.
+// kubelet checks fields of KubeletConfiguration against the type of Kubernetes.
 func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	ok := true
 	for key := range fields {
@@ -53,11 +53,11 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 		return
 	}
 	if len(v.found) > maxDetailed {
-		v.report(at, "has fields that do not fit KubeletConfiguration (kubelet.config.k8s.io/v1beta1); correct the problems above first")
+		v.report(at, "has fields that do not fit KubeletConfiguration "+
+			"(kubelet.config.k8s.io/v1beta1); correct the problems above first")
 		return
 	}
-	// One wrong field hides the others, and not every error names its field, so they are tried one
-	// by one.
+	// One wrong field hides the others, and not every error names its field: try them one by one.
 	for key, value := range fields {
 		if _, own := ownKubeletFields[key]; !own {
 			v.kubeletField(key, value, at)
@@ -65,11 +65,11 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	}
 }
 
-// maxDetailed is how many problems there may be before the fields of a wrong kubelet configuration
-// are no longer tried one by one, which takes time.
+// maxDetailed is the number of problems after which the fields of a wrong kubelet configuration are
+// no longer tried one by one. That takes time.
 const maxDetailed = 20 * maxProblems
 
-// fitsKubelet says whether all fields fit.
+// fitsKubelet reports whether all fields fit KubeletConfiguration.
 func (v *checker) fitsKubelet(fields map[string]any) bool {
 	data, err := json.Marshal(fields)
 	if err != nil {
@@ -84,19 +84,21 @@ func (v *checker) fitsKubelet(fields map[string]any) bool {
 	return fits
 }
 
-// decodeKubelet decodes fields as the kubelet does, with exact keys.
+// decodeKubelet decodes fields as the kubelet does. strict has the keys that the type does not
+// have; err comes if a value does not fit.
 func decodeKubelet(data []byte) (strict []error, err error) {
 	var into kubelet.KubeletConfiguration
 	return strictjson.UnmarshalStrict(data, &into)
 }
 
+// unknownField matches an error about a key, which it names as a path.
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// kubeletField reports what is wrong with one field, as far within it as the decoder says.
+// kubeletField reports the problems of one field, at the place within it that the decoder names.
 func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 	data, err := json.Marshal(map[string]any{key: value})
 	if err != nil {
-		return // what free decodes can always be marshalled
+		return // a value of cluster.yaml can always be marshalled
 	}
 	strict, err := decodeKubelet(data)
 	for _, e := range strict {
@@ -105,14 +107,13 @@ func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 		if m := unknownField.FindStringSubmatch(e.Error()); m != nil {
 			path = m[1]
 		}
-		for part := range strings.SplitSeq(path, ".") {
-			here = belowField(here, part)
-		}
+		here = fieldAt(here, path)
 		hint := ""
 		if path == key {
 			hint = suggest.Hint(key, kubeletFieldNames)
 		}
-		v.report(here, "KubeletConfiguration (kubelet.config.k8s.io/v1beta1) has no such field%s", hint)
+		v.report(here, "KubeletConfiguration (kubelet.config.k8s.io/v1beta1) has no such field%s",
+			hint)
 	}
 	if err == nil {
 		return
@@ -121,32 +122,33 @@ func (v *checker) kubeletField(key string, value any, at *yamlpath.Location) {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
 		if _, path, ok := strings.Cut(wrongType.Field, "."); ok {
-			for part := range strings.SplitSeq(path, ".") {
-				here = belowField(here, part)
-			}
+			here = fieldAt(here, path)
 		}
 		v.report(here, "want %s, got %s", goTypeName(wrongType.Type), jsonTypeName(wrongType.Value))
 		return
 	}
-	// Values with a notation of their own, such as durations, name neither field nor type.
-	v.report(here, "does not fit the field of KubeletConfiguration; durations are strings such as 10s or 4h, quantities such as 500Mi")
+	// The error about a value with a notation of its own, such as a duration, names neither field
+	// nor type.
+	v.report(here, "does not fit the field of KubeletConfiguration; "+
+		"durations are strings such as 10s or 4h, quantities such as 500Mi")
 }
 
-// below returns the place of a field that a decoder names: a key, with list indices behind it if
-// there are any.
-func belowField(at *yamlpath.Location, part string) *yamlpath.Location {
-	name, rest, _ := strings.Cut(part, "[")
-	at = at.Key(name)
-	for index := range strings.SplitSeq(rest, "[") {
-		var i int
-		if _, err := fmt.Sscanf(index, "%d]", &i); err == nil {
-			at = at.Index(i)
+// fieldAt returns the location of a path that the decoder names, such as a.b[2].c.
+func fieldAt(at *yamlpath.Location, path string) *yamlpath.Location {
+	for part := range strings.SplitSeq(path, ".") {
+		key, indices, _ := strings.Cut(part, "[")
+		at = at.Key(key)
+		for index := range strings.SplitSeq(indices, "[") {
+			var i int
+			if _, err := fmt.Sscanf(index, "%d]", &i); err == nil {
+				at = at.Index(i)
+			}
 		}
 	}
 	return at
 }
 
-// kubeletFieldNames are the keys of KubeletConfiguration, for suggestions.
+// kubeletFieldNames are the keys of KubeletConfiguration, sorted.
 var kubeletFieldNames = func() []string {
 	var names []string
 	t := reflect.TypeFor[kubelet.KubeletConfiguration]()
@@ -159,7 +161,7 @@ var kubeletFieldNames = func() []string {
 	return names
 }()
 
-// goTypeName names what a Go type is called in YAML.
+// goTypeName returns the kind of the values of a Go type, with its article.
 func goTypeName(t reflect.Type) string {
 	if t == nil {
 		return "another type"
@@ -182,7 +184,7 @@ func goTypeName(t reflect.Type) string {
 	return "a string"
 }
 
-// jsonTypeName names what the decoder found.
+// jsonTypeName returns the kind of a value, with its article, as an error of the decoder names it.
 func jsonTypeName(value string) string {
 	kind, rest, _ := strings.Cut(value, " ")
 	switch kind {

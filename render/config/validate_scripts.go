@@ -2,7 +2,7 @@ package config
 
 import "kiln/render/yamlpath"
 
-// scripts checks a layer's scripts of one phase of the first boot: those under key.
+// scripts checks the scripts of a layer for one phase of the first boot: those under the key.
 func (v *checker) scripts(list []Script, layer *yamlpath.Location, key string) {
 	seen := map[string]int{}
 	for i, s := range list {
@@ -17,16 +17,17 @@ func (v *checker) scripts(list []Script, layer *yamlpath.Location, key string) {
 		if !v.oneSource(s.Content, s.ContentFrom, "content", "contentFrom", at) {
 			continue
 		}
-		text, textAt := s.Content, at.Key("content")
+		content, here := s.Content, at.Key("content")
 		if s.ContentFrom != "" {
-			text, textAt = string(v.c.Text(s.ContentFrom)), at.Key("contentFrom")
+			content, here = string(v.c.Text(s.ContentFrom)), at.Key("contentFrom")
 		}
 		switch {
-		case v.isHidden(textAt):
-		case text == "":
-			v.report(textAt, "is empty; write the commands for sh")
+		case v.isHidden(here):
+		case content == "":
+			v.report(here, "is empty; write the commands for sh")
 		case s.Secret && s.Content != "":
-			v.report(textAt, "is a secret, and cluster.yaml holds none; put it into a file and name that with contentFrom")
+			v.report(here, "is a secret, and cluster.yaml holds none; "+
+				"put it into a file and name that with contentFrom")
 		}
 	}
 }

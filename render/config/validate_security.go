@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// KernelDefaults are the kernel settings that a kubelet with protectKernelDefaults insists on:
-// pkg/kubelet/cm, setupKernelTunables, read at 1.36.
+// KernelDefaults are the kernel settings without which a kubelet with protectKernelDefaults does
+// not start (Kubernetes 1.36, pkg/kubelet/cm, setupKernelTunables).
 var KernelDefaults = map[string]string{
 	"kernel.keys.root_maxbytes": "25000000",
 	"kernel.keys.root_maxkeys":  "1000000",
@@ -17,7 +17,8 @@ var KernelDefaults = map[string]string{
 	"vm.panic_on_oom":           "0",
 }
 
-// ProtectKernelDefaults says that a machine's kubelet does not start unless KernelDefaults hold.
+// ProtectKernelDefaults reports whether the kubelet of a machine does not start without
+// KernelDefaults.
 func (c *Cluster) ProtectKernelDefaults(m *Effective) bool {
 	if set, ok := m.Kubelet["protectKernelDefaults"].(bool); ok {
 		return set
@@ -25,7 +26,8 @@ func (c *Cluster) ProtectKernelDefaults(m *Effective) bool {
 	return c.Spec.Security.Hardened()
 }
 
-// security checks what the profile does not go together with.
+// security checks the exempt namespaces, and the flags of the API server that contradict the
+// profile.
 func (v *checker) security() {
 	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
 	seen := map[string]int{}
@@ -33,9 +35,10 @@ func (v *checker) security() {
 		first, repeated := seen[name]
 		switch {
 		case name == "kube-system":
-			v.report(at.Index(i), "kube-system is exempt always; remove it")
+			v.report(at.Index(i), "kube-system is always exempt; remove it")
 		case repeated:
-			v.report(at.Index(i), "%s is already exemptNamespaces[%d]; remove one", quote(name), first)
+			v.report(at.Index(i), "%s is already exemptNamespaces[%d]; remove one",
+				quote(name), first)
 		default:
 			v.label(name, at.Index(i))
 		}
@@ -44,18 +47,20 @@ func (v *checker) security() {
 	if !v.c.Spec.Security.Hardened() {
 		return
 	}
-	// The API server refuses to start with both: pkg/kubeapiserver/options/authentication.go, read
-	// at 1.36.
+	// The API server does not start with both (Kubernetes 1.36,
+	// pkg/kubeapiserver/options/authentication.go).
+	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
 	for i, a := range v.c.Spec.ControlPlane.APIServer.ExtraArgs {
 		if strings.HasPrefix(a.Name, "oidc-") || a.Name == "anonymous-auth" {
-			here := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs").Index(i).Key("name")
-			v.report(here, "%s cannot stand beside the authentication configuration of security.profile cis; patch that instead (kind AuthenticationConfiguration, name kube-apiserver), or write security.profile: baseline", quote(a.Name))
+			v.report(args.Index(i).Key("name"), "%s contradicts the authentication "+
+				"configuration of security.profile cis; "+
+				"patch that instead (kind AuthenticationConfiguration, name kube-apiserver), "+
+				"or write security.profile: baseline", quote(a.Name))
 		}
 	}
 }
 
-// kernelDefaults checks that a machine's own kernel settings are not those with which its kubelet
-// would not start.
+// kernelDefaults checks that the sysctls of a machine do not keep its kubelet from starting.
 func (v *checker) kernelDefaults(m layered, said map[string]bool) {
 	if !v.c.ProtectKernelDefaults(&m.Effective) {
 		return
@@ -64,7 +69,9 @@ func (v *checker) kernelDefaults(m layered, said map[string]bool) {
 		want := KernelDefaults[key]
 		for _, name := range []string{key, strings.ReplaceAll(key, ".", "/")} {
 			if set, ok := m.Sysctls[name]; ok && set != want {
-				v.reportLayer(said, m, "sysctls", "%s: %s keeps the kubelet from starting, which wants %s; remove it, or set kubelet.protectKernelDefaults: false", name, quote(set), want)
+				v.reportLayer(said, m, "sysctls", "%s: with %s the kubelet does not start, "+
+					"it wants %s; remove it, or set kubelet.protectKernelDefaults: false",
+					name, quote(set), want)
 			}
 		}
 	}

@@ -9,16 +9,20 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// maxUnitLine is how long a line of a unit may be: systemd itself takes more, but the parser of
-// go-systemd, with which Ignition checks units, stops there (SYSTEMD_LINE_MAX, go-systemd v22.5.0).
+// maxUnitLine is the most bytes in a line of a unit. systemd takes more. The parser of go-systemd,
+// with which Ignition checks units, does not (go-systemd v22.5.0, SYSTEMD_LINE_MAX).
 const maxUnitLine = 2048
 
 // ownUnits are the units that kiln writes.
 var ownUnits = []string{"kubelet.service", "kiln.service", "kiln-routes.service"}
 
 // unitSuffixes are the kinds of units that files or drop-ins configure (systemd.unit(5)).
-var unitSuffixes = []string{"service", "socket", "mount", "automount", "swap", "target", "path", "timer", "slice", "device", "scope"}
+var unitSuffixes = []string{
+	"service", "socket", "mount", "automount", "swap", "target", "path", "timer", "slice", "device",
+	"scope",
+}
 
+// Names of units and drop-ins, and lines of a unit.
 var (
 	unitName   = regexp.MustCompile(`^(?:[A-Za-z0-9:_.@-]|\\x[0-9a-f]{2})+$`)
 	dropInName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9:_.@-]*\.conf$`)
@@ -27,7 +31,7 @@ var (
 	installed  = regexp.MustCompile(`(?m)^\[Install\][ \t]*$`)
 )
 
-// units checks a layer's further units.
+// units checks the further units of a layer.
 func (v *checker) units(units []Unit, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, u := range units {
@@ -35,76 +39,88 @@ func (v *checker) units(units []Unit, at *yamlpath.Location) {
 		if problem := unitNameProblem(u.Name); problem != "" {
 			v.report(here.Key("name"), "%s %s", quote(u.Name), problem)
 		} else if first, ok := seen[u.Name]; ok {
-			v.report(here.Key("name"), "%s is already units[%d]; write all of its settings into one entry", quote(u.Name), first)
+			v.report(here.Key("name"), "%s is already units[%d]; "+
+				"write all of its settings into one entry", quote(u.Name), first)
 		} else {
 			seen[u.Name] = i
-			v.escaped(&u, here)
+			v.escapedName(&u, here.Key("name"))
 		}
 		v.unit(&u, here)
+		v.dropIns(&u, here.Key("dropIns"))
 	}
 }
 
-// escaped refuses a unit with an escape in its name, such as data-a\x2db.mount, if its file would
-// be written: the first boot cannot verify a file with a backslash.
-func (v *checker) escaped(u *Unit, at *yamlpath.Location) {
-	if strings.Contains(u.Name, `\`) && (u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0) {
-		v.report(at.Key("name"), "%s has a backslash, with which the first boot cannot verify the unit's file; "+
-			"rename what the unit is for, or bring the file with the image", quote(u.Name))
+// escapedName reports a unit with an escape in its name, such as data-a\x2db.mount, if the unit has
+// a file: the first boot cannot verify a file with a backslash in its name.
+func (v *checker) escapedName(u *Unit, at *yamlpath.Location) {
+	hasFile := u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0
+	if hasFile && strings.Contains(u.Name, `\`) {
+		v.report(at, "%s has a backslash, with which the first boot cannot verify the unit's "+
+			"file; rename what the unit is for, or bring the file with the image", quote(u.Name))
 	}
 }
 
-// unit checks what one entry says about its unit.
+// unit checks the content of a unit, and whether it is enabled or masked.
 func (v *checker) unit(u *Unit, at *yamlpath.Location) {
-	hasText := u.Content != "" || u.ContentFrom != "" || v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
+	hasContent := u.Content != "" || u.ContentFrom != "" ||
+		v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
 	if u.Enabled && u.Masked {
 		v.report(at.Key("masked"), "a unit cannot be both enabled and masked; remove one")
 	}
-	if u.Masked && hasText {
+	if u.Masked && hasContent {
 		v.report(at.Key("masked"), "a masked unit has no content; remove masked or the content")
 	}
-	if !hasText && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
-		v.report(at, "says nothing about the unit; write content, contentFrom, dropIns, enabled: true or masked: true")
+	if !hasContent && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
+		v.report(at, "says nothing about the unit; "+
+			"write content, contentFrom, dropIns, enabled: true or masked: true")
 	}
-	if hasText && v.oneSource(u.Content, u.ContentFrom, "content", "contentFrom", at) {
-		v.unitText(u, at)
+	if hasContent && v.oneSource(u.Content, u.ContentFrom, "content", "contentFrom", at) {
+		v.unitContent(u, at)
 	}
+}
+
+// dropIns checks the drop-ins of a unit.
+func (v *checker) dropIns(u *Unit, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, d := range u.DropIns {
-		here := at.Key("dropIns").Index(i)
+		here := at.Index(i)
 		first, ok := seen[d.Name]
 		switch {
 		case !dropInName.MatchString(d.Name) || len(d.Name) > maxName:
-			v.report(here.Key("name"), "%s is not a drop-in's file name; write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf", quote(d.Name))
+			v.report(here.Key("name"), "%s is not a drop-in's file name; "+
+				"write letters, digits, '-' and '_', and .conf at the end, such as 10-proxy.conf",
+				quote(d.Name))
 		case ok:
-			v.report(here.Key("name"), "%s is already dropIns[%d]; remove one", quote(d.Name), first)
+			v.report(here.Key("name"), "%s is already dropIns[%d]; remove one",
+				quote(d.Name), first)
 		case ownPath("/etc/systemd/system/" + u.Name + ".d/" + d.Name):
 			v.report(here.Key("name"), "%s is written by kiln; choose another name", quote(d.Name))
 		}
 		seen[d.Name] = i
-		if problem := unitTextProblem(d.Content); problem != "" {
+		if problem := unitProblem(d.Content); problem != "" {
 			v.report(here.Key("content"), "%s", problem)
 		}
 	}
 }
 
-// unitText checks the text of a unit, wherever it stands.
-func (v *checker) unitText(u *Unit, at *yamlpath.Location) {
-	text, key := u.Content, "content"
+// unitContent checks the content of a unit, which is inline or in a file.
+func (v *checker) unitContent(u *Unit, at *yamlpath.Location) {
+	content, here := u.Content, at.Key("content")
 	if u.ContentFrom != "" {
-		text, key = string(v.c.Text(u.ContentFrom)), "contentFrom"
-		if v.isHidden(at.Key(key)) {
+		content, here = string(v.c.Text(u.ContentFrom)), at.Key("contentFrom")
+		if v.isHidden(here) {
 			return
 		}
 	}
-	if problem := unitTextProblem(text); problem != "" {
-		v.report(at.Key(key), "%s", problem)
-	} else if u.Enabled && !installed.MatchString(text) {
-		v.report(at.Key("enabled"), "the unit has no [Install] section, so nothing would start it; add one with WantedBy=multi-user.target")
+	if problem := unitProblem(content); problem != "" {
+		v.report(here, "%s", problem)
+	} else if u.Enabled && !installed.MatchString(content) {
+		v.report(at.Key("enabled"), "the unit has no [Install] section, so nothing would start "+
+			"it; add one with WantedBy=multi-user.target")
 	}
 }
 
-// unitNameProblem returns what keeps a text from being the name of a unit that may be set, "" if
-// nothing does.
+// unitNameProblem returns why a name is not that of a unit that cluster.yaml may have, "" if it is.
 func unitNameProblem(name string) string {
 	dot := strings.LastIndexByte(name, '.')
 	switch {
@@ -113,39 +129,45 @@ func unitNameProblem(name string) string {
 	case dot < 1 || !slices.Contains(unitSuffixes, name[dot+1:]):
 		return "does not end in a kind of unit; write one of ." + strings.Join(unitSuffixes, ", .")
 	case !unitName.MatchString(name):
-		return `has characters that unit names do not have; write letters, digits and ":-_.@", others escaped as systemd-escape does (\x20)`
+		return "has characters that unit names do not have; " +
+			`write letters, digits and ":-_.@", others escaped as systemd-escape does (\x20)`
 	case slices.Contains(ownUnits, name):
 		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
 	}
 	return ""
 }
 
-// unitTextProblem returns what keeps a text from being a unit or drop-in by the rules of
-// systemd.syntax(7), "" if nothing does.
-func unitTextProblem(text string) string {
+// unitProblem returns why a text is not a unit or drop-in by the rules of systemd.syntax(7), "" if
+// it is one.
+func unitProblem(text string) string {
 	inSection, continued, settings := false, false, 0
 	for i, line := range strings.Split(text, "\n") {
 		number := i + 1
 		if len(line) > maxUnitLine {
-			return fmt.Sprintf("line %d of the unit has %d bytes; at most %d", number, len(line), maxUnitLine)
+			return fmt.Sprintf("line %d of the unit has %d bytes; at most %d",
+				number, len(line), maxUnitLine)
 		}
 		line = strings.TrimSpace(line)
 		comment := line == "" || line[0] == '#' || line[0] == ';'
 		wasContinued := continued
-		continued = strings.HasSuffix(line, `\`) && !comment || wasContinued && comment && line != ""
+		continued = strings.HasSuffix(line, `\`) && !comment ||
+			wasContinued && comment && line != "" // a comment does not end a continued line
 		switch {
 		case comment || wasContinued:
 		case line[0] == '[':
 			if !iniSection.MatchString(line) {
-				return fmt.Sprintf("line %d of the unit is not a section; write it like [Service]", number)
+				return fmt.Sprintf("line %d of the unit is not a section; write it like [Service]",
+					number)
 			}
 			inSection = true
 		case !inSection:
-			return fmt.Sprintf("line %d of the unit stands before the first section; begin with one such as [Unit] or [Service]", number)
+			return fmt.Sprintf("line %d of the unit is before the first section; "+
+				"begin with one such as [Unit] or [Service]", number)
 		default:
 			key, _, ok := strings.Cut(line, "=")
 			if !ok || !iniKey.MatchString(strings.TrimSpace(key)) {
-				return fmt.Sprintf("line %d of the unit is not a setting; write it like Key=value", number)
+				return fmt.Sprintf("line %d of the unit is not a setting; write it like Key=value",
+					number)
 			}
 			settings++
 		}
