@@ -28,8 +28,10 @@ func validate(c *Cluster, r *reporter) {
 	v.patches(c.Spec.Workers.Patches, spec.Key("workers").Key("patches"))
 	v.addons()
 	v.machine(&c.Spec.Machines, layerAll, spec.Key("machines"))
-	v.machine(&c.Spec.ControlPlane.Machines, roleControlPlane, spec.Key("controlPlane").Key("machines"))
-	v.machine(&c.Spec.ControlPlane.Etcd.Machines, roleEtcd, spec.Key("controlPlane").Key("etcd").Key("machines"))
+	v.machine(&c.Spec.ControlPlane.Machines, roleControlPlane,
+		spec.Key("controlPlane").Key("machines"))
+	v.machine(&c.Spec.ControlPlane.Etcd.Machines, roleEtcd,
+		spec.Key("controlPlane").Key("etcd").Key("machines"))
 	v.machine(&c.Spec.Workers.Machines, roleWorker, spec.Key("workers").Key("machines"))
 	v.nodes()
 	v.pools()
@@ -42,19 +44,22 @@ func (v *checker) certificates() {
 	v.span(cert.Lifetime, at.Key("lifetime"))
 	v.span(cert.CALifetime, at.Key("caLifetime"))
 	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does not outlive its CA; shorten it", cert.Lifetime, cert.CALifetime)
+		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does "+
+			"not outlive its CA; shorten it", cert.Lifetime, cert.CALifetime)
 	}
 	switch {
 	case cert.Stagger < 0:
 		v.report(at.Key("stagger"), "%s is negative; write 0s or more", cert.Stagger)
 	case cert.Stagger >= cert.Lifetime && cert.Lifetime > 0:
-		v.report(at.Key("stagger"), "%s is not shorter than lifetime (%s); the first certificates would never be valid. Shorten it", cert.Stagger, cert.Lifetime)
+		v.report(at.Key("stagger"), "%s is not shorter than lifetime (%s); "+
+			"the first certificates would never be valid. Shorten it", cert.Stagger, cert.Lifetime)
 	}
 	boot := v.spec.Key("boot")
 	v.span(v.c.Spec.Boot.FormationWindow, boot.Key("formationWindow"))
 	v.span(v.c.Spec.Boot.StepTimeout, boot.Key("stepTimeout"))
 	if w := v.c.Spec.Boot.FormationWindow; w > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(boot.Key("formationWindow"), "%s is longer than certificates.caLifetime (%s); shorten it", w, cert.CALifetime)
+		v.report(boot.Key("formationWindow"), "%s is longer than certificates.caLifetime (%s); "+
+			"shorten it", w, cert.CALifetime)
 	}
 }
 
@@ -62,6 +67,7 @@ func (v *checker) certificates() {
 func (v *checker) dns() {
 	const most = 100
 	if n := v.c.Spec.DNS.Replicas; n < 1 || n > most {
-		v.report(v.spec.Key("dns").Key("replicas"), "%d is out of range; write 1 to %d, or dns.provider: none for no DNS service", n, most)
+		v.report(v.spec.Key("dns").Key("replicas"), "%d is out of range; "+
+			"write 1 to %d, or dns.provider: none for no DNS service", n, most)
 	}
 }

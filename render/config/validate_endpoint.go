@@ -2,16 +2,77 @@ package config
 
 import (
 	"math"
-	"net/netip"
+	"strings"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
-// firstPort is the lowest port of a balancer on a worker: below it only root may listen.
+// endpoint checks where everything outside the control plane finds the API server.
+func (v *checker) endpoint() {
+	at, text := v.spec.Key("endpoint"), v.c.Spec.Endpoint
+	if !v.has(at) {
+		if len(v.controlPlanes) > 1 && v.c.Spec.ControlPlane.VIP == nil {
+			v.report(at, "missing; with %d control planes write the name or address of the load "+
+				"balancer in front of them, or an address for controlPlane.vip",
+				len(v.controlPlanes))
+		}
+		return
+	}
+	host, a := v.values.EndpointHost, v.values.EndpointAddress
+	if host == "" {
+		_, _, err := splitEndpoint(text)
+		v.report(at, "%s %s", quote(text), err)
+		return
+	}
+	if !a.IsValid() {
+		switch problem := hostProblem(host); {
+		case allDigits.MatchString(host):
+			v.report(at, "%s is not an IP address; write it like 10.0.0.10:6443", quote(text))
+		case host == "localhost" || strings.HasSuffix(host, ".localhost"):
+			v.report(at, "%s means every machine itself; "+
+				"write a name or address that all machines share", quote(text))
+		case problem != "":
+			v.report(at, "the host of %s %s", quote(text), problem)
+		}
+		return
+	}
+	if problem := addressProblem(a); problem != "" {
+		v.report(at, "%s %s", quote(text), problem)
+		return
+	}
+	v.outside(a, at)
+	if v.c.Spec.ControlPlane.VIP == nil { // else vip compares the two
+		v.ownEndpoint(at)
+	}
+}
+
+// ownEndpoint checks an endpoint that is the address of a control plane.
+func (v *checker) ownEndpoint(at *yamlpath.Location) {
+	a, port := v.values.EndpointAddress, v.values.EndpointPort
+	for _, i := range v.controlPlanes {
+		n := &v.c.Spec.Nodes[i]
+		if !v.hasAddress(i, a) {
+			continue
+		}
+		if port != target.APIServerPort {
+			v.report(at, "%s is the address of %s, whose API server listens on port %d; "+
+				"write that port, or the address of what forwards to it",
+				a, n.Name, target.APIServerPort)
+		} else if len(v.controlPlanes) > 1 {
+			v.report(at, "%s is the address of %s alone; with %d control planes write that of "+
+				"the load balancer in front of them, a name that stands for all of them, "+
+				"or an address of its own with controlPlane.vip: {}",
+				a, n.Name, len(v.controlPlanes))
+		}
+		return
+	}
+}
+
+// firstPort is the lowest port of a balancer on a worker. Only root may listen on lower ones.
 const firstPort = 1024
 
-// takenPorts maps the ports of a worker's other programs to what listens there.
+// takenPorts maps the ports of the other programs on a worker to what listens there.
 var takenPorts = map[int]string{
 	target.BalancerHealthPort: "the balancer's own health",
 	target.KubeletHealthPort:  "the kubelet's health",
@@ -21,118 +82,7 @@ var takenPorts = map[int]string{
 	target.ProxyHealthPort:    "kube-proxy's health",
 }
 
-// vip checks the address that kube-vip carries, and the endpoint against it.
-func (v *checker) vip() {
-	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.Key("controlPlane").Key("vip")
-	if vip == nil {
-		return
-	}
-	v.carried(vip, at.Key("address"))
-	if vip.Interface != "" && !interfaceName.MatchString(vip.Interface) {
-		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth0", quote(vip.Interface))
-	}
-	switch {
-	case vip.Mode == "bgp" && vip.BGP == nil:
-		v.report(at.Key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, peers: [{address: 10.0.0.1, as: 65001}]}")
-	case vip.BGP != nil && vip.Mode == "arp":
-		v.report(at.Key("bgp"), "has no effect with mode arp; remove it, or set mode: bgp")
-	case vip.BGP != nil:
-		v.bgp(vip.BGP, at.Key("bgp"))
-	}
-}
-
-// carried checks the address itself.
-func (v *checker) carried(vip *VIP, at *yamlpath.Location) {
-	endpoint := v.spec.Key("endpoint")
-	host, port := v.values.EndpointHost, v.values.EndpointPort
-	if vip.Address == "" {
-		switch {
-		case v.c.Spec.Endpoint == "":
-			v.report(at, "missing; write the address that kube-vip carries, here or as endpoint")
-		case host != "":
-			v.report(at, "missing; endpoint is the name %s, so write the address that it resolves to", quote(host))
-		}
-		return
-	}
-	a := v.values.VIP
-	if !a.IsValid() {
-		v.report(at, "%s %s", quote(vip.Address), notAddress(vip.Address))
-		return
-	}
-	if v.has(at) { // an address that comes from the endpoint has been checked there
-		if problem := addressProblem(a); problem != "" {
-			v.report(at, "%s %s", quote(vip.Address), problem)
-			return
-		}
-		v.outside(a, at)
-	} else {
-		at = endpoint
-	}
-	if v.has(endpoint) && host != "" {
-		if e := v.values.EndpointAddress; e.IsValid() && e != a {
-			v.report(at, "%s is not the endpoint's address %s; kube-vip carries the endpoint: write one of the two", a, e)
-		}
-		if port != target.APIServerPort {
-			v.report(endpoint, "has the port %d; kube-vip carries an address, behind which the API servers listen on %d: write that port or none", port, target.APIServerPort)
-		}
-	}
-	for i := range v.c.Spec.Nodes {
-		if v.hasAddress(i, a) {
-			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own",
-				a, v.c.Spec.Nodes[i].Name)
-		}
-	}
-	if !v.fits(a.Is4()) {
-		v.report(at, "%s is %s, and the cluster is %s; write an address of that family", a, family(a.Is4()), families(v.pods))
-	}
-}
-
-// bgp checks the routers.
-func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
-	v.system(b.LocalAS, at.Key("localAS"))
-	if len(b.Peers) == 0 {
-		v.report(at.Key("peers"), "is empty; write the routers that are to know where the address is")
-	}
-	seen := map[netip.Addr]int{}
-	for i, p := range b.Peers {
-		here := at.Key("peers").Index(i)
-		v.system(p.AS, here.Key("as"))
-		a := v.values.Routers[i]
-		if !a.IsValid() {
-			v.report(here.Key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
-			continue
-		}
-		if problem := addressProblem(a); problem != "" {
-			v.report(here.Key("address"), "%s %s", quote(p.Address), problem)
-			continue
-		}
-		if first, ok := seen[a]; ok {
-			v.report(here.Key("address"), "%s is already peers[%d]; remove one", a, first)
-		}
-		seen[a] = i
-		for j := range v.c.Spec.Nodes {
-			if v.hasAddress(j, a) {
-				v.report(here.Key("address"),
-					"%s is the address of %s; kube-vip accepts no connections: write the routers",
-					a, v.c.Spec.Nodes[j].Name)
-			}
-		}
-	}
-	if vip := v.values.VIP; vip.IsValid() {
-		if i, ok := seen[vip]; ok {
-			v.report(at.Key("peers").Index(i).Key("address"), "%s is the address that kube-vip carries; write that of a router", vip)
-		}
-	}
-}
-
-// system checks the number of an autonomous system (RFC 6793; RFC 7607 keeps 0 for itself).
-func (v *checker) system(number uint32, at *yamlpath.Location) {
-	if number == 0 && v.has(at) {
-		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
-	}
-}
-
-// localBalancer checks where the balancers on the workers listen.
+// localBalancer checks the port of the balancers on the workers.
 func (v *checker) localBalancer() {
 	b, at := v.c.Spec.Workers.LocalBalancer, v.spec.Key("workers").Key("localBalancer").Key("port")
 	if b == nil {
@@ -140,7 +90,8 @@ func (v *checker) localBalancer() {
 	}
 	switch {
 	case b.Port < firstPort || b.Port > math.MaxUint16:
-		v.report(at, "%d is out of range; write %d to %d: the balancer does not run as root", b.Port, firstPort, math.MaxUint16)
+		v.report(at, "%d is out of range; write %d to %d: the balancer does not run as root",
+			b.Port, firstPort, math.MaxUint16)
 	case b.Port >= target.FirstNodePort && b.Port <= target.LastNodePort:
 		v.report(at, "%d is one of the ports of Services (%d-%d); write another",
 			b.Port, target.FirstNodePort, target.LastNodePort)

@@ -34,11 +34,14 @@ func (v *checker) layers() {
 			continue
 		}
 		if v.c.Spec.Certificates.Signing == "offline" {
-			v.reportLayer(said, m, "identity", "token needs certificates.signing online: the machine asks the cluster for its certificate")
+			v.reportLayer(said, m, "identity", "token needs certificates.signing online: the "+
+				"machine asks the cluster for its certificate")
 		}
 		if n.Role == roleControlPlane {
 			if tokens++; tokens == len(v.controlPlanes) {
-				v.reportLayer(said, m, "identity", "token joins a running cluster; with it on every control plane there would never be one. Let them have certificates")
+				v.reportLayer(said, m, "identity", "token joins a running cluster; "+
+					"with it on every control plane there would never be one. "+
+					"Let them have certificates")
 			}
 		}
 	}
@@ -50,11 +53,13 @@ func (v *checker) layers() {
 
 	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
-		v.report(v.spec.Key("machines").Key("os"), "missing; write the machines' operating system, one of %s", systems)
+		v.report(v.spec.Key("machines").Key("os"),
+			"missing; write the machines' operating system, one of %s", systems)
 		return
 	}
 	for _, m := range without {
-		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s", m.name, systems)
+		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s", m.name,
+			systems)
 	}
 }
 
@@ -66,13 +71,19 @@ func (v *checker) format(m layered, said map[string]bool) {
 			strings.Join(target.SystemNames(ignition), ", "), m.name, m.OS)
 	}
 	if len(m.CloudConfig) > 0 && m.ignition() {
-		v.reportLayer(said, m, narrower(m, "cloudConfig", "os"), "cloudConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+		v.reportLayer(said, m, narrower(m, "cloudConfig", "os"), "cloudConfig is for systems "+
+			"with cloud-init, and %s has %s; move it to the layers of the others, "+
+			"and use butane here", m.name, m.OS)
 	}
 	if users, ok := m.CloudConfig["users"].([]any); ok && len(m.SSHAuthorizedKeys) > 0 && !slices.Contains(users, any("default")) {
-		v.reportLayer(said, m, narrower(m, "cloudConfig", "sshAuthorizedKeys"), "sshAuthorizedKeys are for the image's default user, whom cloudConfig.users (of %s) leaves out; begin that list with default, or give the keys to the users in it", m.name)
+		v.reportLayer(said, m, narrower(m, "cloudConfig", "sshAuthorizedKeys"),
+			"sshAuthorizedKeys are for the image's default user, whom cloudConfig.users (of %s) "+
+				"leaves out; begin that list with default, or give the keys to the users in it", m.name)
 	}
 	if len(m.NetworkConfig) > 0 && m.ignition() {
-		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems with cloud-init, and %s has %s; move it to the layers of the others, and use butane here", m.name, m.OS)
+		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems "+
+			"with cloud-init, and %s has %s; move it to the layers of the others, "+
+			"and use butane here", m.name, m.OS)
 	}
 }
 
@@ -81,7 +92,9 @@ func (v *checker) readOnly(m layered, said map[string]bool) {
 	system := m.system()
 	for _, f := range m.Files {
 		if filePathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
-			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, which %s has: the folder is read-only; put the file below /etc, /opt or /var", quote(f.Path), m.OS, m.name)
+			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, "+
+				"which %s has: the folder is read-only; put the file below /etc, /opt or /var",
+				quote(f.Path), m.OS, m.name)
 		}
 	}
 }
@@ -91,11 +104,14 @@ func (v *checker) readOnly(m layered, said map[string]bool) {
 func (v *checker) delivered(m layered, list []Interface) {
 	at := m.at.Key("interfaces")
 	if len(m.NetworkConfig) > 0 {
-		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the two; move networkConfig to the layers of other machines, or say here what it says", layerOf(m, "networkConfig"))
+		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the "+
+			"two; move networkConfig to the layers of other machines, or say here what it says",
+			layerOf(m, "networkConfig"))
 	}
 	platform, _ := target.PlatformNamed(m.Platform)
 	if m.OS != "" && !m.ignition() && !platform.NetworkConfig {
-		v.report(at, "cloud-init takes the interfaces of %s from what %s says of them, and not from a document; remove it, or correct the platform", m.name, m.Platform)
+		v.report(at, "cloud-init takes the interfaces of %s from what %s says of them, "+
+			"and not from a document; remove it, or correct the platform", m.name, m.Platform)
 	}
 	if m.OS == "" || m.ignition() || m.system().Netplan {
 		return
@@ -103,7 +119,9 @@ func (v *checker) delivered(m layered, list []Interface) {
 	for i, n := range list {
 		for j, r := range n.Routes {
 			if r.Metric != 0 {
-				v.report(at.Index(i).Key("routes").Index(j).Key("metric"), "%s has %s, whose cloud-init knows no metrics; remove it, and keep one route to each network", m.name, m.OS)
+				v.report(at.Index(i).Key("routes").Index(j).Key("metric"),
+					"%s has %s, whose cloud-init knows no metrics; "+
+						"remove it, and keep one route to each network", m.name, m.OS)
 			}
 		}
 	}

@@ -2,9 +2,7 @@ package config
 
 import (
 	"net/netip"
-	"strings"
 
-	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -24,7 +22,9 @@ func (v *checker) network() {
 	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, servicesAt)
 
 	if pods, services := families(v.pods), families(v.services); pods != "" && services != "" && pods != services {
-		v.report(servicesAt, "%s, but podSubnets are %s; both lists need the same families in the same order", services, pods)
+		v.report(servicesAt,
+			"%s, but podSubnets are %s; both lists need the same families in the same order",
+			services, pods)
 	}
 	for i, s := range v.services {
 		if !s.IsValid() {
@@ -32,20 +32,25 @@ func (v *checker) network() {
 		}
 		switch host := s.Addr().BitLen() - s.Bits(); {
 		case host > maxServiceBits:
-			v.report(servicesAt.Index(i), "%s is too large; the API server takes at most /%d", s, s.Addr().BitLen()-maxServiceBits)
+			v.report(servicesAt.Index(i), "%s is too large; the API server takes at most /%d", s,
+				s.Addr().BitLen()-maxServiceBits)
 		case host < minServiceBits:
-			v.report(servicesAt.Index(i), "%s is too small; a cluster needs at least ten services, write /%d or larger", s, s.Addr().BitLen()-minServiceBits)
+			v.report(servicesAt.Index(i),
+				"%s is too small; a cluster needs at least ten services, write /%d or larger", s,
+				s.Addr().BitLen()-minServiceBits)
 		}
 		for j, p := range v.pods {
 			if p.IsValid() && p.Overlaps(s) {
-				v.report(servicesAt.Index(i), "%s overlaps podSubnets[%d] %s; move one of them", s, j, p)
+				v.report(servicesAt.Index(i), "%s overlaps podSubnets[%d] %s; move one of them", s,
+					j, p)
 			}
 		}
 	}
 	v.nodeMasks(at.Key("nodeMaskSizes"))
 
 	if domain := net.DNSDomain; domain == "localhost" || allDigits.MatchString(domain) {
-		v.report(at.Key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local", quote(domain))
+		v.report(at.Key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local",
+			quote(domain))
 	} else if problem := hostProblem(domain); problem != "" {
 		v.report(at.Key("dnsDomain"), "%s %s", quote(domain), problem)
 	}
@@ -54,9 +59,11 @@ func (v *checker) network() {
 	switch {
 	case net.MTU == 0:
 	case net.MTU < lowest || net.MTU > highest:
-		v.report(at.Key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default", net.MTU, lowest, highest)
+		v.report(at.Key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default",
+			net.MTU, lowest, highest)
 	case net.CNI == "none":
-		v.report(at.Key("mtu"), "has no effect with cni none; remove it and set the MTU in your CNI")
+		v.report(at.Key("mtu"), "has no effect with cni none; "+
+			"remove it and set the MTU in your CNI")
 	}
 }
 
@@ -120,64 +127,20 @@ func (v *checker) nodeMasks(at *yamlpath.Location) {
 			smallest := p.Addr().BitLen() - minNodeBits
 			low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
 			if low > high {
-				v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s is too small; one machine needs a /%d", p, smallest)
+				v.report(v.spec.Key("network").Key("podSubnets").Index(i),
+					"%s is too small; one machine needs a /%d", p, smallest)
 			} else {
-				v.report(at.Index(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p, low, high)
+				v.report(at.Index(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p,
+					low, high)
 			}
 			v.pods[i] = netip.Prefix{}
 			continue
 		}
 		if most := 1 << (masks[i] - p.Bits()); len(v.c.Spec.Nodes) > most {
-			v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s in parts of /%d is enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p, masks[i], most, len(v.c.Spec.Nodes))
+			v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s in parts of /%d is "+
+				"enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p,
+				masks[i], most, len(v.c.Spec.Nodes))
 			v.pods[i] = netip.Prefix{}
 		}
-	}
-}
-
-// endpoint checks where the API server is to be found.
-func (v *checker) endpoint() {
-	at, text := v.spec.Key("endpoint"), v.c.Spec.Endpoint
-	if !v.has(at) {
-		if len(v.controlPlanes) > 1 && v.c.Spec.ControlPlane.VIP == nil {
-			v.report(at, "missing; with %d control planes write the name or address of the load balancer in front of them, or an address for controlPlane.vip", len(v.controlPlanes))
-		}
-		return
-	}
-	host, port, a := v.values.EndpointHost, v.values.EndpointPort, v.values.EndpointAddress
-	if host == "" {
-		_, _, err := splitEndpoint(text)
-		v.report(at, "%s %s", quote(text), err)
-		return
-	}
-	if !a.IsValid() {
-		switch problem := hostProblem(host); {
-		case allDigits.MatchString(host):
-			v.report(at, "%s is not an IP address; write it like 10.0.0.10:6443", quote(text))
-		case host == "localhost" || strings.HasSuffix(host, ".localhost"):
-			v.report(at, "%s means every machine itself; write a name or address that all machines share", quote(text))
-		case problem != "":
-			v.report(at, "the host of %s %s", quote(text), problem)
-		}
-		return
-	}
-	if problem := addressProblem(a); problem != "" {
-		v.report(at, "%s %s", quote(text), problem)
-		return
-	}
-	v.outside(a, at)
-	if v.c.Spec.ControlPlane.VIP != nil {
-		return // vip holds the two to each other
-	}
-	for _, i := range v.controlPlanes {
-		n := &v.c.Spec.Nodes[i]
-		if !v.hasAddress(i, a) {
-			continue
-		}
-		if port != target.APIServerPort {
-			v.report(at, "%s is the address of %s, whose API server listens on port %d; write that port, or the address of what forwards to it", a, n.Name, target.APIServerPort)
-		} else if len(v.controlPlanes) > 1 {
-			v.report(at, "%s is the address of %s alone; with %d control planes write that of the load balancer in front of them, a name that stands for all of them, or an address of its own with controlPlane.vip: {}", a, n.Name, len(v.controlPlanes))
-		}
-		return
 	}
 }

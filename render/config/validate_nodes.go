@@ -16,7 +16,8 @@ var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json"}
 // nodes checks the machines known by name, each and against each other.
 func (v *checker) nodes() {
 	nodes, list := v.c.Spec.Nodes, v.spec.Key("nodes")
-	unclear := slices.ContainsFunc(nodes, func(n Node) bool { return !slices.Contains(roles, n.Role) })
+	unclear := slices.ContainsFunc(nodes,
+		func(n Node) bool { return !slices.Contains(roles, n.Role) })
 	if len(v.controlPlanes) == 0 && !unclear {
 		v.report(list, "has no control plane; give at least one node role: control-plane")
 	}
@@ -29,7 +30,9 @@ func (v *checker) nodes() {
 		v.nodeName(n.Name, at.Key("name"))
 		if n.Name != "" {
 			if first, ok := names[strings.ToLower(n.Name)]; ok {
-				v.report(at.Key("name"), "%s is already the name of nodes[%d]%s; names differ, also when written in lower case", quote(n.Name), first, v.line(list.Index(first).Key("name")))
+				v.report(at.Key("name"), "%s is already the name of nodes[%d]%s; "+
+					"names differ, also when written in lower case", quote(n.Name), first,
+					v.line(list.Index(first).Key("name")))
 			} else {
 				names[strings.ToLower(n.Name)] = i
 			}
@@ -52,7 +55,8 @@ func (v *checker) nodeName(name string, at *yamlpath.Location) {
 	_, err := netip.ParseAddr(name)
 	switch {
 	case err == nil || allDigits.MatchString(name):
-		v.report(at, "%s is a number or an address, which no host is called; begin with a letter, such as node-%s", quote(name), strings.Map(dashed, name))
+		v.report(at, "%s is a number or an address, which no host is called; "+
+			"begin with a letter, such as node-%s", quote(name), strings.Map(dashed, name))
 	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
 		v.report(at, "%s means every machine itself; choose another name", quote(name))
 	case slices.Contains(reservedNames, name):
@@ -99,7 +103,9 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 			v.report(here, "%s stands here twice; remove one", a)
 			ok = false
 		default:
-			v.report(here, "%s is already an address of %s (nodes[%d])%s; every machine has its own", a, v.c.Spec.Nodes[first].Name, first, v.line(list.Index(first).Key("addresses")))
+			v.report(here, "%s is already an address of %s (nodes[%d])%s; "+
+				"every machine has its own", a, v.c.Spec.Nodes[first].Name, first,
+				v.line(list.Index(first).Key("addresses")))
 			ok = false
 		}
 		v.outside(a, here)
@@ -122,7 +128,8 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
 		case len(got) > 2:
 			have = fmt.Sprintf("%d addresses", len(got))
 		}
-		v.report(at, "want one address of each family of podSubnets in their order (%s), got %s", want, have)
+		v.report(at, "want one address of each family of podSubnets in their order (%s), got %s",
+			want, have)
 		return false
 	}
 	return true
@@ -136,13 +143,15 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 	own := v.has(at)
 	if n.Role == roleEtcd {
 		if own {
-			v.report(at, "has no effect on an etcd machine, whose only pod is on the host's network; remove it")
+			v.report(at, "has no effect on an etcd machine, whose only pod is on the host's "+
+				"network; remove it")
 		}
 		return
 	}
 	if v.c.Spec.Network.CNI == "none" {
 		if own {
-			v.report(at, "has no effect with network.cni none, where the controller-manager hands out pod ranges; remove it")
+			v.report(at, "has no effect with network.cni none, where the controller-manager "+
+				"hands out pod ranges; remove it")
 		}
 		return
 	}
@@ -155,10 +164,13 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 		case !taken:
 			ranges[p] = i
 		case own:
-			v.report(at, "%s is already the pod range of %s (nodes[%d]); choose another part of the pod subnet", p, v.c.Spec.Nodes[first].Name, first)
+			v.report(at, "%s is already the pod range of %s (nodes[%d]); "+
+				"choose another part of the pod subnet", p, v.c.Spec.Nodes[first].Name, first)
 			return
 		default:
-			v.report(list.Index(i), "the pod range that follows from the address of %s, %s, is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p, v.c.Spec.Nodes[first].Name, first)
+			v.report(list.Index(i), "the pod range that follows from the address of %s, %s, "+
+				"is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p,
+				v.c.Spec.Nodes[first].Name, first)
 			return
 		}
 	}
@@ -169,7 +181,8 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) bool {
 	list := v.c.Spec.Nodes[i].PodCIDRs
 	if len(list) != len(v.pods) {
-		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none", len(list), len(v.pods))
+		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none",
+			len(list), len(v.pods))
 		return false
 	}
 	ok := true
@@ -178,47 +191,19 @@ func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) bool {
 		p := v.values.Nodes[i].PodCIDRs[j]
 		switch {
 		case !p.IsValid():
-			v.report(at.Index(j), "%s is not a network; write a /%d within %s", quote(text), mask, subnet)
+			v.report(at.Index(j), "%s is not a network; write a /%d within %s", quote(text), mask,
+				subnet)
 		case p.Masked() != p:
 			v.report(at.Index(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
 		case p.Bits() != mask:
 			v.report(at.Index(j), "%s is not a /%d, which network.nodeMaskSizes asks for", p, mask)
 		case p.Addr().Is4() != subnet.Addr().Is4() || !subnet.Overlaps(p):
-			v.report(at.Index(j), "%s lies outside of network.podSubnets[%d] %s; choose a part of it", p, j, subnet)
+			v.report(at.Index(j), "%s lies outside of network.podSubnets[%d] %s; "+
+				"choose a part of it", p, j, subnet)
 		default:
 			continue
 		}
 		ok = false
 	}
 	return ok
-}
-
-// pools checks the groups of machines.
-func (v *checker) pools() {
-	if len(v.c.Spec.Pools) == 0 {
-		return
-	}
-	if cni := v.c.Spec.Network.CNI; cni != "none" {
-		v.report(v.spec.Key("pools"), "pools need network.cni none: the routes of cni %s are rendered for machines whose addresses are known. Bring a CNI with addons, or list the machines under nodes", cni)
-	}
-	if v.c.Spec.Certificates.Signing == "offline" {
-		v.report(v.spec.Key("pools"), "pools need certificates.signing online: their machines ask the cluster for certificates")
-	}
-	seen := map[string]int{}
-	for i := range v.c.Spec.Pools {
-		p, at := &v.c.Spec.Pools[i], v.spec.Key("pools").Index(i)
-		v.label(p.Name, at.Key("name"))
-		if first, ok := seen[p.Name]; ok && p.Name != "" {
-			v.report(at.Key("name"), "%s is already the name of pools[%d]; choose another", quote(p.Name), first)
-		} else {
-			seen[p.Name] = i
-		}
-		if p.Identity == "certificate" {
-			v.report(at.Key("identity"), "a pool's machines share one document and cannot have certificates of their own; remove it")
-		}
-		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
-		v.nodeAddress(i, at.Key("nodeAddress"))
-		v.patches(p.Patches, at.Key("patches"))
-		v.machine(&p.Machine, roleWorker, at)
-	}
 }

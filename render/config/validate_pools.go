@@ -8,25 +8,63 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// namedByPlatform checks that the platform of a pool says names, if they are to come from there.
+// pools checks the pools, each by itself and against each other.
+func (v *checker) pools() {
+	if len(v.c.Spec.Pools) == 0 {
+		return
+	}
+	if cni := v.c.Spec.Network.CNI; cni != "none" {
+		v.report(v.spec.Key("pools"), "pools need network.cni none: the routes of cni %s are "+
+			"rendered for machines whose addresses are known. "+
+			"Bring a CNI with addons, or list the machines under nodes", cni)
+	}
+	if v.c.Spec.Certificates.Signing == "offline" {
+		v.report(v.spec.Key("pools"), "pools need certificates.signing online: their machines "+
+			"ask the cluster for certificates")
+	}
+	seen := map[string]int{}
+	for i := range v.c.Spec.Pools {
+		p, at := &v.c.Spec.Pools[i], v.spec.Key("pools").Index(i)
+		v.label(p.Name, at.Key("name"))
+		if first, ok := seen[p.Name]; ok && p.Name != "" {
+			v.report(at.Key("name"), "%s is already the name of pools[%d]; choose another",
+				quote(p.Name), first)
+		} else {
+			seen[p.Name] = i
+		}
+		if p.Identity == "certificate" {
+			v.report(at.Key("identity"), "a pool's machines share one document and cannot have "+
+				"certificates of their own; remove it")
+		}
+		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
+		v.nodeAddress(i, at.Key("nodeAddress"))
+		v.patches(p.Patches, at.Key("patches"))
+		v.machine(&p.Machine, roleWorker, at)
+	}
+}
+
+// namedByPlatform checks that the platform of a pool has names, if its machines take their names
+// from there.
 func (v *checker) namedByPlatform(m layered, nodeName string) {
 	named := target.PlatformNames(func(p *target.Platform) bool { return p.NameSource != nil })
 	if nodeName == "metadata" && !slices.Contains(named, m.Platform) {
-		v.report(m.at.Key("nodeName"),
-			"metadata is for the platforms %s, and %s has %s; write hostname, or correct the platform",
+		v.report(m.at.Key("nodeName"), "metadata is for the platforms %s, and %s has %s; "+
+			"write hostname, or correct the platform",
 			strings.Join(named, ", "), m.name, m.Platform)
 	}
 }
 
-// nodeAddress checks where the machines of the i-th pool have their Nodes' addresses.
+// nodeAddress checks which address of its machines the i-th pool gives to their Nodes.
 func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 	a := &v.c.Spec.Pools[i].NodeAddress
 	switch name := a.Interface; {
 	case name == "":
 	case !interfaceName.MatchString(name):
-		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth1", quote(name))
+		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth1",
+			quote(name))
 	case v.c.podInterface(name) != "":
-		v.report(at.Key("interface"), "%s is the name of an interface of pods; write that of the machine's own", quote(name))
+		v.report(at.Key("interface"), "%s is the name of an interface of pods; "+
+			"write that of the machine's own", quote(name))
 	}
 	seen := map[bool]int{}
 	for j, p := range v.values.Pools[i].Networks {
@@ -41,16 +79,19 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 		}
 		is4 := p.Addr().Is4()
 		if first, ok := seen[is4]; ok {
-			v.report(here, "%s is a second %s network (networks[%d] is the first); a Node has one address of each family", p, family(is4), first)
+			v.report(here, "%s is a second %s network (networks[%d] is the first); "+
+				"a Node has one address of each family", p, family(is4), first)
 		} else {
 			seen[is4] = j
 		}
 		if !v.fits(is4) {
-			v.report(here, "%s is %s, and the cluster is %s; remove it", p, family(is4), families(v.pods))
+			v.report(here, "%s is %s, and the cluster is %s; remove it",
+				p, family(is4), families(v.pods))
 		}
 		for j, s := range v.pods {
 			if s.IsValid() && s.Overlaps(p) {
-				v.report(here, "%s overlaps network.podSubnets[%d] %s; write the network of the machines", p, j, s)
+				v.report(here, "%s overlaps network.podSubnets[%d] %s; "+
+					"write the network of the machines", p, j, s)
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func (v *checker) kubeletVersion(text string, at *yamlpath.Location) {
 		v.report(at, "%s", problem)
 	case v.version == version{}: // its own problem has been reported
 	case parsed.compare(v.version) > 0:
-		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer than the API server; lower it", text, v.c.Spec.KubernetesVersion)
+		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer "+
+			"than the API server; lower it", text, v.c.Spec.KubernetesVersion)
 	case parsed.minor < v.version.minor-target.KubeletSkew:
 		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); "+
 			"the version skew policy allows 1.%d and later",
@@ -58,7 +59,9 @@ var (
 // images checks where images come from.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
-		v.report(v.spec.Key("imageRepository"), "%s is not an image repository; write host, optional port and path, such as registry.example.com:5000/k8s", quote(repo))
+		v.report(v.spec.Key("imageRepository"), "%s is not an image repository; "+
+			"write host, optional port and path, such as registry.example.com:5000/k8s",
+			quote(repo))
 	}
 	at, components := v.spec.Key("images"), target.ComponentNames()
 	for name, image := range v.c.Spec.Images {
@@ -68,7 +71,9 @@ func (v *checker) images() {
 			v.report(here, "unknown component; the images are %s%s",
 				strings.Join(components, ", "), suggest.Hint(name, components))
 		case !imageReference.MatchString(image) || len(image) > 512:
-			v.report(here, "%s is not a whole image reference; write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3", quote(image), name)
+			v.report(here, "%s is not a whole image reference; "+
+				"write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3",
+				quote(image), name)
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"kiln/render/yamlpath"
+)
+
+// maxMembers is the most members that etcd's maintainers advise (https://etcd.io/docs/v3.6/faq/,
+// maximum cluster size).
+const maxMembers = 7
+
+// etcd checks the members of etcd, or the external cluster in their place.
+func (v *checker) etcd(e *Etcd, at *yamlpath.Location) {
+	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
+	machines := at.Key("machines")
+	v.withoutNode(&e.Machines, machines)
+	if len(v.etcdMachines) == 0 && v.has(machines) {
+		v.report(machines, "has no effect without a machine with role etcd; "+
+			"give nodes role: etcd, or remove it")
+	}
+	if e.External != nil {
+		v.externalEtcd(e, at)
+		return
+	}
+	v.backup(e.Backup, at.Key("backup"))
+	if n := len(v.etcdMachines); n > 0 {
+		v.members(n, e, fmt.Sprintf("has %d machines with role etcd", n), "")
+	} else if n := len(v.controlPlanes); n > 0 {
+		v.members(n, e, fmt.Sprintf("has %d control planes, and so %d etcd members", n, n),
+			", or give etcd machines of its own (role: etcd)")
+	}
+}
+
+// members checks the number of members. what says which machines have them, and instead what else
+// to do about too many.
+func (v *checker) members(n int, e *Etcd, what, instead string) {
+	nodes := v.spec.Key("nodes")
+	switch {
+	case n > maxMembers:
+		v.report(nodes, "%s, which slow each other down; at most %d%s", what, maxMembers, instead)
+	case n%2 == 0 && !e.AllowEvenMembers:
+		v.report(nodes, "%s, which survive no more failures than %d; "+
+			"add or remove one, or set controlPlane.etcd.allowEvenMembers: true", what, n-1)
+	}
+}
+
+// withoutNode checks that a layer of etcd machines sets nothing of a Node. These machines have
+// none.
+func (v *checker) withoutNode(m *Machine, at *yamlpath.Location) {
+	const why = "has no effect on an etcd machine, which has no Node; remove it"
+	if len(m.Labels) > 0 {
+		v.report(at.Key("labels"), why)
+	}
+	if m.Taints != nil {
+		v.report(at.Key("taints"), why)
+	}
+	for _, key := range []string{"enableServer", "registerNode"} {
+		if _, ok := m.Kubelet[key]; ok {
+			v.report(at.Key("kubelet").Key(key), "is set by kiln on an etcd machine; "+
+				"remove it (without an API server its kubelet serves nobody)")
+		}
+	}
+	if m.Identity == "token" {
+		v.report(at.Key("identity"),
+			"the kubelet of an etcd machine does not join the cluster; remove it")
+	}
+}
+
+// externalEtcd checks an external etcd cluster, and that nothing is set for members.
+func (v *checker) externalEtcd(e *Etcd, at *yamlpath.Location) {
+	external := at.Key("external")
+	if len(v.etcdMachines) > 0 {
+		v.report(external, "is set together with machines with role etcd, such as %s; "+
+			"remove it, or give them another role", v.c.Spec.Nodes[v.etcdMachines[0]].Name)
+	}
+	if len(e.ExtraArgs) > 0 {
+		v.report(at.Key("extraArgs"), "has no effect with etcd.external; remove it")
+	}
+	if e.Backup != nil {
+		v.report(at.Key("backup"), "has no effect with etcd.external; "+
+			"remove it, and back up that cluster where it runs")
+	}
+	v.etcdEndpoints(e.External.Endpoints, external.Key("endpoints"))
+	const certificate = "a certificate (BEGIN CERTIFICATE)"
+	v.pem(e.External.CAFrom, certificate, "CERTIFICATE-----", external.Key("caFrom"))
+	v.pem(e.External.CertFrom, certificate, "CERTIFICATE-----", external.Key("certFrom"))
+	v.pem(e.External.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)",
+		"PRIVATE KEY-----", external.Key("keyFrom"))
+}
+
+// etcdEndpoints checks the client URLs of an external etcd cluster.
+func (v *checker) etcdEndpoints(endpoints []string, at *yamlpath.Location) {
+	if len(endpoints) == 0 {
+		v.report(at, "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
+	}
+	seen := map[string]int{}
+	for i, endpoint := range endpoints {
+		here := at.Index(i)
+		first, ok := seen[endpoint]
+		problem := urlProblem(endpoint, "https")
+		switch {
+		case problem != "":
+			v.report(here, "%s", problem)
+		case !strings.HasPrefix(endpoint, "https://"):
+			v.report(here, "%s has a scheme in upper case; write https://", quote(endpoint))
+		case strings.Count(endpoint, "/") > 2:
+			v.report(here, "%s has a path; end it with the port", quote(endpoint))
+		case strings.Contains(endpoint, ","):
+			v.report(here, "%s names several servers; write one URL for each entry",
+				quote(endpoint))
+		case ok:
+			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
+		}
+		seen[endpoint] = i
+	}
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"net/netip"
+
+	"kiln/render/target"
+	"kiln/render/yamlpath"
+)
+
+// vip checks the address that kube-vip carries, and its settings.
+func (v *checker) vip() {
+	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.Key("controlPlane").Key("vip")
+	if vip == nil {
+		return
+	}
+	v.vipAddress(vip, at.Key("address"))
+	if vip.Interface != "" && !interfaceName.MatchString(vip.Interface) {
+		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth0",
+			quote(vip.Interface))
+	}
+	switch {
+	case vip.Mode == "bgp" && vip.BGP == nil:
+		v.report(at.Key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, "+
+			"peers: [{address: 10.0.0.1, as: 65001}]}")
+	case vip.BGP != nil && vip.Mode == "arp":
+		v.report(at.Key("bgp"), "has no effect with mode arp; remove it, or set mode: bgp")
+	case vip.BGP != nil:
+		v.bgp(vip.BGP, at.Key("bgp"))
+	}
+}
+
+// vipAddress checks the address that kube-vip carries: it is that of the endpoint, and no machine's
+// own.
+func (v *checker) vipAddress(vip *VIP, at *yamlpath.Location) {
+	endpoint := v.spec.Key("endpoint")
+	host, port := v.values.EndpointHost, v.values.EndpointPort
+	if vip.Address == "" {
+		switch {
+		case v.c.Spec.Endpoint == "":
+			v.report(at, "missing; write the address that kube-vip carries, here or as endpoint")
+		case host != "":
+			v.report(at, "missing; endpoint is the name %s, so write the address to which it "+
+				"resolves", quote(host))
+		}
+		return
+	}
+	a := v.values.VIP
+	if !a.IsValid() {
+		v.report(at, "%s %s", quote(vip.Address), notAddress(vip.Address))
+		return
+	}
+	if v.has(at) { // endpoint checks an address that comes from there
+		if problem := addressProblem(a); problem != "" {
+			v.report(at, "%s %s", quote(vip.Address), problem)
+			return
+		}
+		v.outside(a, at)
+	} else {
+		at = endpoint
+	}
+	if v.has(endpoint) && host != "" {
+		if e := v.values.EndpointAddress; e.IsValid() && e != a {
+			v.report(at, "%s is not the endpoint's address %s; "+
+				"kube-vip carries the endpoint: write one of the two", a, e)
+		}
+		if port != target.APIServerPort {
+			v.report(endpoint, "has the port %d; kube-vip carries an address, "+
+				"behind which the API servers listen on %d: write that port or none",
+				port, target.APIServerPort)
+		}
+	}
+	for i := range v.c.Spec.Nodes {
+		if v.hasAddress(i, a) {
+			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own",
+				a, v.c.Spec.Nodes[i].Name)
+		}
+	}
+	if !v.fits(a.Is4()) {
+		v.report(at, "%s is %s, and the cluster is %s; write an address of that family",
+			a, family(a.Is4()), families(v.pods))
+	}
+}
+
+// bgp checks the autonomous systems and the routers.
+func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
+	v.system(b.LocalAS, at.Key("localAS"))
+	if len(b.Peers) == 0 {
+		v.report(at.Key("peers"), "is empty; write the routers that need a route to the address")
+	}
+	seen := map[netip.Addr]int{}
+	for i, p := range b.Peers {
+		here := at.Key("peers").Index(i)
+		v.system(p.AS, here.Key("as"))
+		a := v.values.Routers[i]
+		if !a.IsValid() {
+			v.report(here.Key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
+			continue
+		}
+		if problem := addressProblem(a); problem != "" {
+			v.report(here.Key("address"), "%s %s", quote(p.Address), problem)
+			continue
+		}
+		if first, ok := seen[a]; ok {
+			v.report(here.Key("address"), "%s is already peers[%d]; remove one", a, first)
+		}
+		seen[a] = i
+		for j := range v.c.Spec.Nodes {
+			if v.hasAddress(j, a) {
+				v.report(here.Key("address"),
+					"%s is the address of %s; kube-vip accepts no connections: write the routers",
+					a, v.c.Spec.Nodes[j].Name)
+			}
+		}
+	}
+	if vip := v.values.VIP; vip.IsValid() {
+		if i, ok := seen[vip]; ok {
+			v.report(at.Key("peers").Index(i).Key("address"),
+				"%s is the address that kube-vip carries; write that of a router", vip)
+		}
+	}
+}
+
+// system checks the number of an autonomous system (RFC 6793; RFC 7607 reserves 0).
+func (v *checker) system(number uint32, at *yamlpath.Location) {
+	if number == 0 && v.has(at) {
+		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
+	}
+}
