@@ -23,6 +23,8 @@ type checker struct {
 	controlPlanes  []int          // the indices of the control planes in nodes
 	etcdMachines   []int          // the indices of the machines with role etcd
 
+	// reported holds the problems that reportLayer has reported, by path and format.
+	reported map[string]bool
 	// kubelets holds whether fields fit KubeletConfiguration, by their JSON. Many machines have the
 	// same fields.
 	kubelets map[string]bool

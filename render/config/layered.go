@@ -29,9 +29,9 @@ func (m *layered) ignition() bool {
 // ignition reports whether Ignition sets the machines of an operating system up.
 func ignition(s *target.System) bool { return s.Format == target.Ignition }
 
-// reportLayer reports a problem of a field at the layer that set it. said holds what has been
-// reported: many machines share a layer, and its problem is reported once.
-func (v *checker) reportLayer(said map[string]bool, m layered, name, format string, args ...any) {
+// reportLayer reports a problem of a field at the layer that set it. Many machines share a layer:
+// it reports the problem once.
+func (v *checker) reportLayer(m layered, name, format string, args ...any) {
 	at := m.at
 	switch layerOf(m, name) {
 	case layerAll:
@@ -44,8 +44,8 @@ func (v *checker) reportLayer(said map[string]bool, m layered, name, format stri
 		at = v.spec.Key("workers").Key("machines")
 	}
 	at = at.Key(name)
-	if key := at.String() + format; !said[key] {
-		said[key] = true
+	if id := at.String() + format; !v.reported[id] {
+		v.reported[id] = true
 		v.report(at, format, args...)
 	}
 }

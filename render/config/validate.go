@@ -3,7 +3,7 @@ package config
 // validate runs all checks. Their order does not matter: problems are sorted by line.
 func validate(c *Cluster, r *reporter) {
 	root, spec := locations()
-	v := &checker{reporter: r, c: c, values: c.values, spec: spec, kubelets: map[string]bool{}}
+	v := &checker{reporter: r, c: c, values: c.values, spec: spec, kubelets: map[string]bool{}, reported: map[string]bool{}}
 	for i := range c.Spec.Nodes {
 		switch c.Spec.Nodes[i].Role {
 		case roleControlPlane:

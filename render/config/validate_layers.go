@@ -7,50 +7,47 @@ import (
 	"kiln/render/target"
 )
 
-// layers checks what follows from all layers of a machine together. A mistake that many machines
-// share is reported once, at the layer that makes it.
+// layers checks what follows from all layers of a machine together. It reports a mistake that many
+// machines share once, at the layer that makes it.
 func (v *checker) layers() {
-	said := map[string]bool{}
-	var without []layered
-	machines, tokens := 0, 0
-	check := func(m layered) {
-		machines++
-		v.kernelDefaults(m, said)
-		if m.OS == "" {
+	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
+	var without []layered // machines without an operating system
+	tokens := 0           // control planes that join with a token
+	for i := range nodes {
+		m := layered{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
+		if !v.together(m) {
 			without = append(without, m)
-		} else {
-			v.format(m, said)
-			v.readOnly(m, said)
 		}
+		v.delivered(m, nodes[i].Interfaces)
+		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
+			tokens++
+		}
+		v.token(m, nodes[i].Role, tokens)
 	}
-	for i := range v.c.Spec.Nodes {
-		n := &v.c.Spec.Nodes[i]
-		m := layered{v.c.EffectiveNode(i), n.Name, v.spec.Key("nodes").Index(i)}
-		check(m)
-		if len(n.Interfaces) > 0 {
-			v.delivered(m, n.Interfaces)
+	for i := range pools {
+		m := layered{v.c.EffectivePool(i), pools[i].Name, v.spec.Key("pools").Index(i)}
+		if !v.together(m) {
+			without = append(without, m)
 		}
-		if m.Identity != "token" || n.Role == roleEtcd {
-			continue
-		}
-		if v.c.Spec.Certificates.Signing == "offline" {
-			v.reportLayer(said, m, "identity", "token needs certificates.signing online: the "+
-				"machine asks the cluster for its certificate")
-		}
-		if n.Role == roleControlPlane {
-			if tokens++; tokens == len(v.controlPlanes) {
-				v.reportLayer(said, m, "identity", "token joins a running cluster; "+
-					"with it on every control plane there would never be one. "+
-					"Let them have certificates")
-			}
-		}
+		v.namedByPlatform(m, pools[i].NodeName)
 	}
-	for i := range v.c.Spec.Pools {
-		m := layered{v.c.EffectivePool(i), v.c.Spec.Pools[i].Name, v.spec.Key("pools").Index(i)}
-		check(m)
-		v.namedByPlatform(m, v.c.Spec.Pools[i].NodeName)
-	}
+	v.systemMissing(without, len(nodes)+len(pools))
+}
 
+// together checks the settings of a machine. ok reports whether it has an operating system.
+func (v *checker) together(m layered) (ok bool) {
+	v.kernelDefaults(m)
+	if m.OS == "" {
+		return false
+	}
+	v.format(m)
+	v.readOnly(m)
+	return true
+}
+
+// systemMissing reports the machines without an operating system. If all machines are, it reports
+// the layer of all machines instead.
+func (v *checker) systemMissing(without []layered, machines int) {
 	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
 		v.report(v.spec.Key("machines").Key("os"),
@@ -58,54 +55,76 @@ func (v *checker) layers() {
 		return
 	}
 	for _, m := range without {
-		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s", m.name,
-			systems)
+		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s",
+			m.name, systems)
 	}
 }
 
-// format checks that a machine's extras are for the program that its system sets itself up with.
-func (v *checker) format(m layered, said map[string]bool) {
+// token checks that a node that joins with a token can do so. controlPlanes is the number of
+// control planes so far that join with one.
+func (v *checker) token(m layered, role string, controlPlanes int) {
+	if m.Identity != "token" || role == roleEtcd {
+		return
+	}
+	if v.c.Spec.Certificates.Signing == "offline" {
+		v.reportLayer(m, "identity", "token needs certificates.signing online: "+
+			"the machine asks the cluster for its certificate")
+	}
+	if role == roleControlPlane && controlPlanes == len(v.controlPlanes) {
+		v.reportLayer(m, "identity", "token joins a running cluster; with it on every control "+
+			"plane there would never be one. Let them have certificates")
+	}
+}
+
+// format checks that the extras of a machine are for the program that sets its system up: Ignition
+// or cloud-init.
+func (v *checker) format(m layered) {
 	if m.Butane != "" && !m.ignition() {
-		v.reportLayer(said, m, narrower(m, "butane", "os"),
-			"butane is for systems with Ignition (%s), and %s has %s; remove it, or set butane: \"\" for that machine",
+		v.reportLayer(m, narrower(m, "butane", "os"), "butane is for systems with Ignition (%s), "+
+			"and %s has %s; remove it, or set butane: \"\" for that machine",
 			strings.Join(target.SystemNames(ignition), ", "), m.name, m.OS)
 	}
+	const forCloudInit = " is for systems with cloud-init, and %s has %s; " +
+		"move it to the layers of the others, and use butane here"
 	if len(m.CloudConfig) > 0 && m.ignition() {
-		v.reportLayer(said, m, narrower(m, "cloudConfig", "os"), "cloudConfig is for systems "+
-			"with cloud-init, and %s has %s; move it to the layers of the others, "+
-			"and use butane here", m.name, m.OS)
-	}
-	if users, ok := m.CloudConfig["users"].([]any); ok && len(m.SSHAuthorizedKeys) > 0 && !slices.Contains(users, any("default")) {
-		v.reportLayer(said, m, narrower(m, "cloudConfig", "sshAuthorizedKeys"),
-			"sshAuthorizedKeys are for the image's default user, whom cloudConfig.users (of %s) "+
-				"leaves out; begin that list with default, or give the keys to the users in it", m.name)
+		v.reportLayer(m, narrower(m, "cloudConfig", "os"), "cloudConfig"+forCloudInit,
+			m.name, m.OS)
 	}
 	if len(m.NetworkConfig) > 0 && m.ignition() {
-		v.reportLayer(said, m, narrower(m, "networkConfig", "os"), "networkConfig is for systems "+
-			"with cloud-init, and %s has %s; move it to the layers of the others, "+
-			"and use butane here", m.name, m.OS)
+		v.reportLayer(m, narrower(m, "networkConfig", "os"), "networkConfig"+forCloudInit,
+			m.name, m.OS)
+	}
+	users, ok := m.CloudConfig["users"].([]any)
+	if ok && len(m.SSHAuthorizedKeys) > 0 && !slices.Contains(users, any("default")) {
+		v.reportLayer(m, narrower(m, "cloudConfig", "sshAuthorizedKeys"),
+			"sshAuthorizedKeys are for the image's default user, which cloudConfig.users (of %s) "+
+				"leaves out; begin that list with default, or give the keys to the users in it",
+			m.name)
 	}
 }
 
-// readOnly checks that a machine's files lie where its system lets them be written.
-func (v *checker) readOnly(m layered, said map[string]bool) {
+// readOnly checks that the files of a machine are where its system lets them be written.
+func (v *checker) readOnly(m layered) {
 	system := m.system()
 	for _, f := range m.Files {
 		if filePathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
-			v.reportLayer(said, m, narrower(m, "files", "os"), "%s cannot be written on %s, "+
+			v.reportLayer(m, narrower(m, "files", "os"), "%s cannot be written on %s, "+
 				"which %s has: the folder is read-only; put the file below /etc, /opt or /var",
 				quote(f.Path), m.OS, m.name)
 		}
 	}
 }
 
-// delivered checks that a node's interfaces reach it as they are, and that nothing else configures
-// them.
+// delivered checks that the interfaces of a node reach the machine as they are, and that nothing
+// else configures them.
 func (v *checker) delivered(m layered, list []Interface) {
+	if len(list) == 0 {
+		return
+	}
 	at := m.at.Key("interfaces")
 	if len(m.NetworkConfig) > 0 {
-		v.report(at, "stands beside networkConfig (%s), and one file has room for one of the "+
-			"two; move networkConfig to the layers of other machines, or say here what it says",
+		v.report(at, "is set together with networkConfig (%s), and one file has room for one of "+
+			"the two; move networkConfig to the layers of other machines, or say here what it says",
 			layerOf(m, "networkConfig"))
 	}
 	platform, _ := target.PlatformNamed(m.Platform)

@@ -6,46 +6,22 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Limits of the network fields.
+// Limits of service subnets, in bits of an address.
 const (
-	maxServiceBits = 20 // kube-apiserver refuses larger service networks
+	maxServiceBits = 20 // kube-apiserver refuses larger ones
 	minServiceBits = 4  // kubeadm wants at least ten addresses
-
-	lowestMTU, highestMTU = 1280, 65535 // IPv6 needs 1280: RFC 8200, section 5
 )
 
-// network checks the cluster's networks against each other.
+// Limits of an MTU. IPv6 needs 1280 bytes (RFC 8200, section 5).
+const lowestMTU, highestMTU = 1280, 65535
+
+// network checks the pod and service subnets, each by itself and against each other, and the other
+// fields of the network.
 func (v *checker) network() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network")
-	podsAt, servicesAt := at.Key("podSubnets"), at.Key("serviceSubnets")
-	v.pods = v.subnets(net.PodSubnets, v.values.PodSubnets, podsAt)
-	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, servicesAt)
-
-	if pods, services := families(v.pods), families(v.services); pods != "" && services != "" && pods != services {
-		v.report(servicesAt,
-			"%s, but podSubnets are %s; both lists need the same families in the same order",
-			services, pods)
-	}
-	for i, s := range v.services {
-		if !s.IsValid() {
-			continue
-		}
-		switch host := s.Addr().BitLen() - s.Bits(); {
-		case host > maxServiceBits:
-			v.report(servicesAt.Index(i), "%s is too large; the API server takes at most /%d", s,
-				s.Addr().BitLen()-maxServiceBits)
-		case host < minServiceBits:
-			v.report(servicesAt.Index(i),
-				"%s is too small; a cluster needs at least ten services, write /%d or larger", s,
-				s.Addr().BitLen()-minServiceBits)
-		}
-		for j, p := range v.pods {
-			if p.IsValid() && p.Overlaps(s) {
-				v.report(servicesAt.Index(i), "%s overlaps podSubnets[%d] %s; move one of them", s,
-					j, p)
-			}
-		}
-	}
+	v.pods = v.subnets(net.PodSubnets, v.values.PodSubnets, at.Key("podSubnets"))
+	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, at.Key("serviceSubnets"))
+	v.serviceSubnets(at.Key("serviceSubnets"))
 	v.nodeMasks(at.Key("nodeMaskSizes"))
 
 	if domain := net.DNSDomain; domain == "localhost" || allDigits.MatchString(domain) {
@@ -55,60 +31,96 @@ func (v *checker) network() {
 		v.report(at.Key("dnsDomain"), "%s %s", quote(domain), problem)
 	}
 
-	const lowest, highest = lowestMTU, highestMTU
 	switch {
 	case net.MTU == 0:
-	case net.MTU < lowest || net.MTU > highest:
+	case net.MTU < lowestMTU || net.MTU > highestMTU:
 		v.report(at.Key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default",
-			net.MTU, lowest, highest)
+			net.MTU, lowestMTU, highestMTU)
 	case net.CNI == "none":
 		v.report(at.Key("mtu"), "has no effect with cni none; "+
 			"remove it and set the MTU in your CNI")
 	}
 }
 
-// subnets checks a list of one or two networks, and returns those without a problem; in the place
-// of the others are zero values.
-func (v *checker) subnets(list []string, values []netip.Prefix, at *yamlpath.Location) []netip.Prefix {
-	if len(list) > 2 {
-		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)", len(list))
+// serviceSubnets checks the families and sizes of the service subnets, and that they do not overlap
+// the pod subnets.
+func (v *checker) serviceSubnets(at *yamlpath.Location) {
+	pods, services := families(v.pods), families(v.services)
+	if pods != "" && services != "" && pods != services {
+		v.report(at, "%s, but podSubnets are %s; "+
+			"both lists need the same families in the same order", services, pods)
+	}
+	for i, s := range v.services {
+		if !s.IsValid() {
+			continue
+		}
+		here, bits := at.Index(i), s.Addr().BitLen()
+		switch host := bits - s.Bits(); {
+		case host > maxServiceBits:
+			v.report(here, "%s is too large; the API server takes at most /%d",
+				s, bits-maxServiceBits)
+		case host < minServiceBits:
+			v.report(here, "%s is too small; "+
+				"a cluster needs at least ten services, write /%d or larger",
+				s, bits-minServiceBits)
+		}
+		for j, p := range v.pods {
+			if p.IsValid() && p.Overlaps(s) {
+				v.report(here, "%s overlaps podSubnets[%d] %s; move one of them", s, j, p)
+			}
+		}
+	}
+}
+
+// subnets checks a list of one or two networks. It returns those without a problem; in the place of
+// the others are zero values. The file has the networks as texts.
+func (v *checker) subnets(
+	texts []string, networks []netip.Prefix, at *yamlpath.Location,
+) []netip.Prefix {
+	if len(texts) > 2 {
+		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)",
+			len(texts))
 		v.hide(at.String())
 		return nil
 	}
-	good := make([]netip.Prefix, len(list))
-	for i, p := range values {
-		here := at.Index(i)
-		switch {
-		case !p.IsValid():
-			if a := readAddress(list[i]); a.IsValid() && a.Zone() == "" {
-				v.report(here, "%s has no prefix length; write it like 10.244.0.0/16 or fd00:10::/56",
-					quote(list[i]))
-			} else {
-				v.report(here, "%s is not a network; write it like 10.244.0.0/16 or fd00:10::/56",
-					quote(list[i]))
-			}
-			continue
-		case p.Masked() != p:
-			v.report(here, "%s has bits set behind the prefix; write %s", p, p.Masked())
-			continue
+	good := make([]netip.Prefix, len(texts))
+	for i, p := range networks {
+		if v.subnet(texts[i], p, at.Index(i)) {
+			good[i] = p
 		}
-		if what := specialUse(p); what != "" {
-			v.report(here, "%s overlaps %s; use a private network such as 10.244.0.0/16 or fd00:10::/56",
-				p, what)
-			continue
-		}
-		good[i] = p
 	}
 	both := len(good) == 2 && good[0].IsValid() && good[1].IsValid()
 	if both && good[0].Addr().Is4() == good[1].Addr().Is4() {
-		v.report(at.Index(1), "is a second %s network; two networks are for dual stack, one IPv4 and one IPv6",
-			family(good[0].Addr().Is4()))
+		v.report(at.Index(1), "is a second %s network; "+
+			"two networks are for dual stack, one IPv4 and one IPv6", family(good[0].Addr().Is4()))
 		good[1] = netip.Prefix{}
 	}
 	return good
 }
 
-// nodeMasks checks the sizes of the machines' parts of the pod subnets.
+// subnet checks one network. The file has it as text. ok reports whether it can be used.
+func (v *checker) subnet(text string, p netip.Prefix, at *yamlpath.Location) (ok bool) {
+	const example = "10.244.0.0/16 or fd00:10::/56"
+	if !p.IsValid() {
+		if a := readAddress(text); a.IsValid() && a.Zone() == "" {
+			v.report(at, "%s has no prefix length; write it like %s", quote(text), example)
+		} else {
+			v.report(at, "%s is not a network; write it like %s", quote(text), example)
+		}
+		return false
+	}
+	if p.Masked() != p {
+		v.report(at, "%s has bits set behind the prefix; write %s", p, p.Masked())
+		return false
+	}
+	if what := specialUse(p); what != "" {
+		v.report(at, "%s overlaps %s; use a private network such as %s", p, what, example)
+		return false
+	}
+	return true
+}
+
+// nodeMasks checks the sizes of the parts of the pod subnets. A subnet with a problem becomes zero.
 func (v *checker) nodeMasks(at *yamlpath.Location) {
 	masks := v.c.Spec.Network.NodeMaskSizes
 	if v.pods == nil {
@@ -120,27 +132,31 @@ func (v *checker) nodeMasks(at *yamlpath.Location) {
 		return
 	}
 	for i, p := range v.pods {
-		if !p.IsValid() {
-			continue
-		}
-		if m := masks[i]; !maskFits(p, m) {
-			smallest := p.Addr().BitLen() - minNodeBits
-			low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
-			if low > high {
-				v.report(v.spec.Key("network").Key("podSubnets").Index(i),
-					"%s is too small; one machine needs a /%d", p, smallest)
-			} else {
-				v.report(at.Index(i), "/%d does not fit podSubnets[%d] %s; write %d to %d", m, i, p,
-					low, high)
-			}
-			v.pods[i] = netip.Prefix{}
-			continue
-		}
-		if most := 1 << (masks[i] - p.Bits()); len(v.c.Spec.Nodes) > most {
-			v.report(v.spec.Key("network").Key("podSubnets").Index(i), "%s in parts of /%d is "+
-				"enough for %d machines, and there are %d; enlarge it or change nodeMaskSizes", p,
-				masks[i], most, len(v.c.Spec.Nodes))
+		if p.IsValid() && !v.nodeMask(masks[i], i, at.Index(i)) {
 			v.pods[i] = netip.Prefix{}
 		}
 	}
+}
+
+// nodeMask checks the size of the parts of the i-th pod subnet. ok reports whether they can be
+// used.
+func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
+	p, subnet := v.pods[i], v.spec.Key("network").Key("podSubnets").Index(i)
+	if !maskFits(p, mask) {
+		smallest := p.Addr().BitLen() - minNodeBits
+		low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
+		if low > high {
+			v.report(subnet, "%s is too small; one machine needs a /%d", p, smallest)
+		} else {
+			v.report(at, "/%d does not fit podSubnets[%d] %s; write %d to %d",
+				mask, i, p, low, high)
+		}
+		return false
+	}
+	if most := 1 << (mask - p.Bits()); len(v.c.Spec.Nodes) > most {
+		v.report(subnet, "%s in parts of /%d is enough for %d machines, and there are %d; "+
+			"enlarge it or change nodeMaskSizes", p, mask, most, len(v.c.Spec.Nodes))
+		return false
+	}
+	return true
 }

@@ -61,7 +61,7 @@ func (v *checker) security() {
 }
 
 // kernelDefaults checks that the sysctls of a machine do not keep its kubelet from starting.
-func (v *checker) kernelDefaults(m layered, said map[string]bool) {
+func (v *checker) kernelDefaults(m layered) {
 	if !v.c.ProtectKernelDefaults(&m.Effective) {
 		return
 	}
@@ -69,7 +69,7 @@ func (v *checker) kernelDefaults(m layered, said map[string]bool) {
 		want := KernelDefaults[key]
 		for _, name := range []string{key, strings.ReplaceAll(key, ".", "/")} {
 			if set, ok := m.Sysctls[name]; ok && set != want {
-				v.reportLayer(said, m, "sysctls", "%s: with %s the kubelet does not start, "+
+				v.reportLayer(m, "sysctls", "%s: with %s the kubelet does not start, "+
 					"it wants %s; remove it, or set kubelet.protectKernelDefaults: false",
 					name, quote(set), want)
 			}

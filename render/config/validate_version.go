@@ -26,20 +26,21 @@ func (v *checker) versions() {
 	}
 }
 
-// kubeletVersion checks a layer's kubeletVersion against the control plane's.
+// kubeletVersion checks the kubeletVersion of a layer against kubernetesVersion.
 func (v *checker) kubeletVersion(text string, at *yamlpath.Location) {
 	parsed, problem := parseVersion(text)
 	switch {
 	case problem != "":
 		v.report(at, "%s", problem)
-	case v.version == version{}: // its own problem has been reported
+	case v.version == version{}: // versions has reported its problem
 	case parsed.compare(v.version) > 0:
 		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer "+
 			"than the API server; lower it", text, v.c.Spec.KubernetesVersion)
 	case parsed.minor < v.version.minor-target.KubeletSkew:
 		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); "+
 			"the version skew policy allows 1.%d and later",
-			text, target.KubeletSkew, v.c.Spec.KubernetesVersion, v.version.minor-target.KubeletSkew)
+			text, target.KubeletSkew, v.c.Spec.KubernetesVersion,
+			v.version.minor-target.KubeletSkew)
 	}
 }
 
@@ -53,10 +54,11 @@ const (
 
 var (
 	imageRepository = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)*$`)
-	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
+	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+` +
+		`(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
 )
 
-// images checks where images come from.
+// images checks the repository of images and the references that replace single ones.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
 		v.report(v.spec.Key("imageRepository"), "%s is not an image repository; "+

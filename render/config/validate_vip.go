@@ -71,8 +71,8 @@ func (v *checker) vipAddress(vip *VIP, at *yamlpath.Location) {
 	}
 	for i := range v.c.Spec.Nodes {
 		if v.hasAddress(i, a) {
-			v.report(at, "%s is the address of %s; kube-vip needs one that no machine has of its own",
-				a, v.c.Spec.Nodes[i].Name)
+			v.report(at, "%s is the address of %s; "+
+				"kube-vip needs one that no machine has of its own", a, v.c.Spec.Nodes[i].Name)
 		}
 	}
 	if !v.fits(a.Is4()) {
