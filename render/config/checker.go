@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,6 +30,9 @@ type checker struct {
 	// same fields.
 	kubelets map[string]bool
 }
+
+// roles are the values of a node's role.
+var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
 
 // label checks an RFC 1123 label.
 func (v *checker) label(name string, at *yamlpath.Location) {

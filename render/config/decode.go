@@ -109,7 +109,9 @@ func (d decoder) wrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
 
 // pairs calls f for every key of a map that is a plain string and occurs for the first time. It
 // reports the others.
-func (d decoder) pairs(n *yaml.Node, at *yamlpath.Location, f func(key, value *yaml.Node, at *yamlpath.Location)) {
+func (d decoder) pairs(
+	n *yaml.Node, at *yamlpath.Location, f func(key, value *yaml.Node, at *yamlpath.Location),
+) {
 	if count := len(n.Content) / 2; count > maxKeys {
 		d.breakAt(n, at, "has %d keys; at most %d are read", count, maxKeys)
 		return

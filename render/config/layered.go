@@ -29,8 +29,8 @@ func (m *layered) ignition() bool {
 // ignition reports whether Ignition sets the machines of an operating system up.
 func ignition(s *target.System) bool { return s.Format == target.Ignition }
 
-// reportLayer reports a problem of a field at the layer that set it. Many machines share a layer:
-// it reports the problem once.
+// reportLayer reports a problem of a field at the layer that set it. Many machines share a layer,
+// so it reports a problem once, which it recognizes by the format.
 func (v *checker) reportLayer(m layered, name, format string, args ...any) {
 	at := m.at
 	switch layerOf(m, name) {

@@ -1,9 +1,12 @@
 package config
 
-// validate runs all checks. Their order does not matter: problems are sorted by line.
+// validate runs all checks. Their order does not matter, because problems are sorted by line.
 func validate(c *Cluster, r *reporter) {
 	root, spec := locations()
-	v := &checker{reporter: r, c: c, values: c.values, spec: spec, kubelets: map[string]bool{}, reported: map[string]bool{}}
+	v := &checker{
+		reporter: r, c: c, values: c.values, spec: spec,
+		reported: map[string]bool{}, kubelets: map[string]bool{},
+	}
 	for i := range c.Spec.Nodes {
 		switch c.Spec.Nodes[i].Role {
 		case roleControlPlane:
@@ -20,32 +23,34 @@ func validate(c *Cluster, r *reporter) {
 	v.endpoint()
 	v.security()
 	v.certificates()
+	v.boot()
 	v.dns()
 	v.controlPlane()
 	v.vip()
 	v.localBalancer()
 	v.patches(c.Spec.Patches, spec.Key("patches"))
-	v.patches(c.Spec.Workers.Patches, spec.Key("workers").Key("patches"))
 	v.addons()
 	v.machine(&c.Spec.Machines, layerAll, spec.Key("machines"))
-	v.machine(&c.Spec.ControlPlane.Machines, roleControlPlane,
-		spec.Key("controlPlane").Key("machines"))
+	controlPlane, workers := spec.Key("controlPlane"), spec.Key("workers")
+	v.machine(&c.Spec.ControlPlane.Machines, roleControlPlane, controlPlane.Key("machines"))
 	v.machine(&c.Spec.ControlPlane.Etcd.Machines, roleEtcd,
-		spec.Key("controlPlane").Key("etcd").Key("machines"))
-	v.machine(&c.Spec.Workers.Machines, roleWorker, spec.Key("workers").Key("machines"))
+		controlPlane.Key("etcd").Key("machines"))
+	v.machine(&c.Spec.Workers.Machines, roleWorker, workers.Key("machines"))
+	v.patches(c.Spec.Workers.Patches, workers.Key("patches"))
 	v.nodes()
 	v.pools()
 	v.layers()
 }
 
-// certificates checks the lifetimes.
+// certificates checks the lifetimes of certificates.
 func (v *checker) certificates() {
 	cert, at := &v.c.Spec.Certificates, v.spec.Key("certificates")
 	v.span(cert.Lifetime, at.Key("lifetime"))
 	v.span(cert.CALifetime, at.Key("caLifetime"))
 	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), and a certificate does "+
-			"not outlive its CA; shorten it", cert.Lifetime, cert.CALifetime)
+		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), "+
+			"and a certificate does not outlive its CA; shorten it",
+			cert.Lifetime, cert.CALifetime)
 	}
 	switch {
 	case cert.Stagger < 0:
@@ -54,12 +59,17 @@ func (v *checker) certificates() {
 		v.report(at.Key("stagger"), "%s is not shorter than lifetime (%s); "+
 			"the first certificates would never be valid. Shorten it", cert.Stagger, cert.Lifetime)
 	}
-	boot := v.spec.Key("boot")
-	v.span(v.c.Spec.Boot.FormationWindow, boot.Key("formationWindow"))
-	v.span(v.c.Spec.Boot.StepTimeout, boot.Key("stepTimeout"))
-	if w := v.c.Spec.Boot.FormationWindow; w > cert.CALifetime && cert.CALifetime > 0 {
-		v.report(boot.Key("formationWindow"), "%s is longer than certificates.caLifetime (%s); "+
-			"shorten it", w, cert.CALifetime)
+}
+
+// boot checks the limits of the first boot's waits.
+func (v *checker) boot() {
+	boot, at := &v.c.Spec.Boot, v.spec.Key("boot")
+	v.span(boot.FormationWindow, at.Key("formationWindow"))
+	v.span(boot.StepTimeout, at.Key("stepTimeout"))
+	ca := v.c.Spec.Certificates.CALifetime
+	if window := boot.FormationWindow; window > ca && ca > 0 {
+		v.report(at.Key("formationWindow"), "%s is longer than certificates.caLifetime (%s); "+
+			"shorten it", window, ca)
 	}
 }
 

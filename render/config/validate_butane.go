@@ -8,8 +8,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// butane checks that a Butane config is a mapping of a known variant. What it says is Butane's to
-// judge.
+// butane checks that a Butane config is a map with a known variant and a version. Butane checks the
+// rest.
 func (v *checker) butane(text string, at *yamlpath.Location) {
 	if text == "" {
 		return

@@ -11,15 +11,16 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// RoleLabel is in front of a role in the label that gives it to a Node. No kubelet may set it, so a
-// worker's registers with OwnRoleLabel instead, and the API server, by a policy, does the rest.
+// The labels that give a role to a Node have RoleLabel in front of the role. No kubelet may set
+// them. The kubelet of a worker registers with OwnRoleLabel in front instead, and a policy of the
+// API server adds the other label.
 const (
 	RoleLabel    = "node-role.kubernetes.io/"
 	OwnRoleLabel = "role.kiln.dev/"
 )
 
-// labels checks a Node's labels by Kubernetes' grammar, the kubelet's own rule and the
-// NodeRestriction admission.
+// labels checks the labels of a Node by the grammar of Kubernetes, the rule of the kubelet and the
+// admission plugin NodeRestriction.
 func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Location) {
 	for key, value := range labels {
 		here := at.Key(key)
@@ -27,17 +28,17 @@ func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Loc
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
 			v.report(here, "%s is not a label key; write an optional DNS prefix and '/', "+
-				"then at most 63 letters, digits, '-', '_' or '.', with a letter or digit at "+
-				"both ends", quote(key))
+				"then at most 63 letters, digits, '-', '_' or '.', "+
+				"with a letter or digit at both ends", quote(key))
 		case strings.HasPrefix(key, RoleLabel):
 			v.roleLabel(key, value, role, here)
 		case strings.HasPrefix(key, OwnRoleLabel):
-			v.report(here, "is how kiln asks for a role; write %s%s", RoleLabel,
-				strings.TrimPrefix(key, OwnRoleLabel))
+			v.report(here, "is how kiln asks for a role; write %s%s",
+				RoleLabel, strings.TrimPrefix(key, OwnRoleLabel))
 		case within(domain, "node-restriction.kubernetes.io"):
 			v.report(here, "NodeRestriction keeps kubelets from setting labels below "+
 				"node-restriction.kubernetes.io; set it with kubectl")
-		case strings.Contains(key, "/") && (within(domain, "kubernetes.io") || within(domain, "k8s.io")) && !kubeletapis.IsKubeletLabel(key):
+		case strings.Contains(key, "/") && ofKubernetes(domain) && !kubeletapis.IsKubeletLabel(key):
 			v.report(here, "a kubelet exits when it is given this label: below kubernetes.io and "+
 				"k8s.io it may set topology.kubernetes.io/zone and region, node.kubernetes.io/… "+
 				"and kubelet.kubernetes.io/…; choose a key of your own domain")
@@ -49,15 +50,21 @@ func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Loc
 	}
 }
 
-// roleLabel checks a label that gives Nodes a role, in a layer of machines with that role.
+// ofKubernetes reports whether a domain belongs to Kubernetes.
+func ofKubernetes(domain string) bool {
+	return within(domain, "kubernetes.io") || within(domain, "k8s.io")
+}
+
+// roleLabel checks a label that gives a role to a Node. role is that of the layer's machines, or
+// layerAll.
 func (v *checker) roleLabel(key, value, role string, at *yamlpath.Location) {
 	controlPlane := strings.TrimPrefix(key, RoleLabel) == roleControlPlane
 	switch {
 	case role == layerAll:
 		v.report(at, "is for workers alone, and this layer is of all machines; "+
 			"move it to workers.machines, a node or a pool")
-	case !slices.Contains(roles, role): // its own problem has been reported
-	case role == roleControlPlane && controlPlane && value == "": // it has that one
+	case !slices.Contains(roles, role): // the decoder has reported the role
+	case role == roleControlPlane && controlPlane && value == "": // kiln sets this label
 	case role != roleWorker:
 		v.report(at, "a kubelet must not give itself a role (NodeRestriction); "+
 			"control planes get theirs from kiln, and other roles are for workers: remove it, "+
@@ -73,12 +80,12 @@ func (v *checker) roleLabel(key, value, role string, at *yamlpath.Location) {
 	}
 }
 
-// within says whether a domain is parent or lies below it.
+// within reports whether a domain is parent or lies below it.
 func within(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
 }
 
-// taints checks a Node's taints.
+// taints checks the taints of a Node.
 func (v *checker) taints(taints []Taint, at *yamlpath.Location) {
 	type identity struct{ key, effect string }
 	seen := map[identity]int{}
@@ -86,8 +93,8 @@ func (v *checker) taints(taints []Taint, at *yamlpath.Location) {
 		here := at.Index(i)
 		if t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0 {
 			v.report(here.Key("key"), "%s is not a taint key; "+
-				"write an optional DNS prefix and '/', then at most 63 letters, digits, '-', "+
-				"'_' or '.'", quote(t.Key))
+				"write an optional DNS prefix and '/', "+
+				"then at most 63 letters, digits, '-', '_' or '.'", quote(t.Key))
 		} else if t.Key == "" {
 			v.report(here.Key("key"), "is empty; write the taint's key")
 		}

@@ -2,15 +2,14 @@ package config
 
 import (
 	"path"
-	"reflect"
 	"regexp"
 	"strings"
 
 	"kiln/render/yamlpath"
 )
 
-// machine checks the settings of one layer, each by itself: of the machines with that role, or of
-// all (layerAll). What follows from several layers together is checked by layers.
+// machine checks the settings of one layer, each by itself. role is the role of the layer's
+// machines, or layerAll. Method layers checks what follows from several layers together.
 func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	if m.fields() == 0 {
 		return
@@ -18,11 +17,7 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	if m.KubeletVersion != "" {
 		v.kubeletVersion(m.KubeletVersion, at.Key("kubeletVersion"))
 	}
-	if p := m.KubeletPath; p != "" && !kubeletPath.MatchString(p) || strings.Contains(p, "/") && path.Clean(p) != p {
-		v.report(at.Key("kubeletPath"), "%s is not a program; "+
-			"write a plain name such as kubelet, or an absolute path such as /opt/bin/kubelet",
-			quote(p))
-	}
+	v.kubeletPath(m.KubeletPath, at.Key("kubeletPath"))
 	for i, key := range m.SSHAuthorizedKeys {
 		if problem := sshKeyProblem(key); problem != "" {
 			v.report(at.Key("sshAuthorizedKeys").Index(i), "%s", problem)
@@ -36,7 +31,8 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	}
 	v.files(m.Files, at.Key("files"))
 	v.units(m.Units, at.Key("units"))
-	v.kernel(m, at)
+	v.sysctls(m.Sysctls, at.Key("sysctls"))
+	v.kernelModules(m.KernelModules, at.Key("kernelModules"))
 	v.registries(m.Registries, at.Key("registries"))
 	v.proxy(&m.Proxy, at.Key("proxy"))
 	v.delivery(&m.Delivery, at.Key("delivery"))
@@ -45,20 +41,10 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	v.butane(m.Butane, at.Key("butane"))
 	v.cloudConfig(m.CloudConfig, at.Key("cloudConfig"))
 	v.networkConfig(m.NetworkConfig, at.Key("networkConfig"))
-	seen := map[string]bool{}
-	for i, id := range m.IgnorePreflight {
-		here := at.Key("ignorePreflight").Index(i)
-		switch {
-		case !checkID.MatchString(id):
-			v.report(here, "%s is not the id of a check; write it as the first boot prints it, "+
-				"or as kubeadm calls it", quote(id))
-		case seen[id]:
-			v.report(here, "%s stands here twice; remove one", quote(id))
-		}
-		seen[id] = true
-	}
+	v.ignorePreflight(m.IgnorePreflight, at.Key("ignorePreflight"))
 }
 
+// Patterns of a program, of the id of a check, and of names of the kernel.
 var (
 	kubeletPath = regexp.MustCompile(`^(/[A-Za-z0-9._+/-]+|[A-Za-z0-9_][A-Za-z0-9._+-]*)$`)
 	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$`)
@@ -66,10 +52,35 @@ var (
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
 
-// kernel checks sysctls and kernel modules.
-func (v *checker) kernel(m *Machine, at *yamlpath.Location) {
-	for name, value := range m.Sysctls {
-		here := at.Key("sysctls").Key(name)
+// kubeletPath checks the program of the kubelet.
+func (v *checker) kubeletPath(p string, at *yamlpath.Location) {
+	unclean := strings.Contains(p, "/") && path.Clean(p) != p
+	if p != "" && !kubeletPath.MatchString(p) || unclean {
+		v.report(at, "%s is not a program; "+
+			"write a plain name such as kubelet, or an absolute path such as /opt/bin/kubelet",
+			quote(p))
+	}
+}
+
+// ignorePreflight checks the ids of checks. Whether a machine has such a check is known later.
+func (v *checker) ignorePreflight(ids []string, at *yamlpath.Location) {
+	seen := map[string]bool{}
+	for i, id := range ids {
+		switch {
+		case !checkID.MatchString(id):
+			v.report(at.Index(i), "%s is not the id of a check; "+
+				"write it as the first boot prints it, or as kubeadm calls it", quote(id))
+		case seen[id]:
+			v.report(at.Index(i), "%s is listed twice; remove one", quote(id))
+		}
+		seen[id] = true
+	}
+}
+
+// sysctls checks the names and values of kernel settings.
+func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
+	for name, value := range settings {
+		here := at.Key(name)
 		switch {
 		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
 			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn",
@@ -78,10 +89,14 @@ func (v *checker) kernel(m *Machine, at *yamlpath.Location) {
 			v.report(here, "%s is not a value; write one line that is not empty", quote(value))
 		}
 	}
+}
+
+// kernelModules checks the names of kernel modules.
+func (v *checker) kernelModules(names []string, at *yamlpath.Location) {
 	seen := map[string]int{}
-	for i, name := range m.KernelModules {
-		here := at.Key("kernelModules").Index(i)
-		// The kernel does not tell '-' from '_' in module names.
+	for i, name := range names {
+		here := at.Index(i)
+		// '-' and '_' are the same to the kernel in the names of modules.
 		plain := strings.ReplaceAll(name, "-", "_")
 		first, ok := seen[plain]
 		switch {
@@ -121,14 +136,11 @@ func (v *checker) registries(list []Registry, at *yamlpath.Location) {
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {
-				// The checks of a machine's first boot have their mirrors in a list, in a line of
-				// columns.
+				// The first boot checks mirrors. Its list of checks has them in one column,
+				// separated by commas.
 				v.report(here.Key("mirrors").Index(j), "%s has a character that URLs do not "+
 					"have, or a comma; write it as %%20, %%2C and so on", quote(mirror))
 			}
 		}
 	}
 }
-
-// roles are the values of a node's role.
-var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum

@@ -7,7 +7,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// networkConfig checks that a network configuration is of one of cloud-init's two versions.
+// networkConfig checks that a network configuration has one of cloud-init's two versions, and that
+// it has no secrets.
 func (v *checker) networkConfig(config map[string]any, at *yamlpath.Location) {
 	if len(config) == 0 {
 		return
@@ -26,18 +27,19 @@ func (v *checker) networkConfig(config map[string]any, at *yamlpath.Location) {
 	v.networkSecrets(config, at)
 }
 
-// networkSecret matches the fields of netplan (1.1) that hold a password or a key of WireGuard.
+// networkSecret matches the fields of netplan (1.1) with a password or a key of WireGuard.
 var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
 
-// networkSecrets reports secrets in a network configuration, wherever they stand. A key of
-// WireGuard may be in a file of its own.
+// networkSecrets reports secrets at any place in a network configuration. A key of WireGuard may be
+// the path of a file.
 func (v *checker) networkSecrets(config any, at *yamlpath.Location) {
 	switch config := config.(type) {
 	case map[string]any:
 		for key, value := range config {
-			text, _ := value.(string)
-			secret := networkSecret.MatchString(key) || key == "key" && config["mode"] == "wireguard"
-			if secret && text != "" && !path.IsAbs(text) {
+			s, _ := value.(string)
+			wireGuard := key == "key" && config["mode"] == "wireguard"
+			secret := wireGuard || networkSecret.MatchString(key)
+			if secret && s != "" && !path.IsAbs(s) {
 				v.report(at.Key(key), "is a secret, and cluster.yaml holds none; "+
 					"put this interface into a file of netplan's, in files with contentFrom, "+
 					"mode: \"0600\" and secret: true")

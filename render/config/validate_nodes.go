@@ -9,16 +9,15 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// reservedNames are taken in the output folder or the review twin, where every machine has a folder
-// of its name.
+// reservedNames have another meaning in the output folder or the review twin, where every machine
+// has a folder of its name.
 var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json"}
 
-// nodes checks the machines known by name, each and against each other.
+// nodes checks the machines known by name, each by itself and against each other.
 func (v *checker) nodes() {
 	nodes, list := v.c.Spec.Nodes, v.spec.Key("nodes")
-	unclear := slices.ContainsFunc(nodes,
-		func(n Node) bool { return !slices.Contains(roles, n.Role) })
-	if len(v.controlPlanes) == 0 && !unclear {
+	noRole := func(n Node) bool { return !slices.Contains(roles, n.Role) }
+	if len(v.controlPlanes) == 0 && !slices.ContainsFunc(nodes, noRole) {
 		v.report(list, "has no control plane; give at least one node role: control-plane")
 	}
 	names := make(map[string]int, len(nodes))
@@ -31,8 +30,8 @@ func (v *checker) nodes() {
 		if n.Name != "" {
 			if first, ok := names[strings.ToLower(n.Name)]; ok {
 				v.report(at.Key("name"), "%s is already the name of nodes[%d]%s; "+
-					"names differ, also when written in lower case", quote(n.Name), first,
-					v.line(list.Index(first).Key("name")))
+					"names have to differ in lower case too",
+					quote(n.Name), first, v.line(list.Index(first).Key("name")))
 			} else {
 				names[strings.ToLower(n.Name)] = i
 			}
@@ -50,13 +49,13 @@ func (v *checker) nodes() {
 	v.interfaces(owners, hardware)
 }
 
-// nodeName checks the name of a machine, which is its host name, its Node's name and its folder's.
+// nodeName checks the name of a machine. It is the name of its host, its Node and its folder.
 func (v *checker) nodeName(name string, at *yamlpath.Location) {
 	_, err := netip.ParseAddr(name)
 	switch {
 	case err == nil || allDigits.MatchString(name):
-		v.report(at, "%s is a number or an address, which no host is called; "+
-			"begin with a letter, such as node-%s", quote(name), strings.Map(dashed, name))
+		v.report(at, "%s is a number or an address, and no host has such a name; "+
+			"begin with a letter, such as node-%s", quote(name), dashed.Replace(name))
 	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
 		v.report(at, "%s means every machine itself; choose another name", quote(name))
 	case slices.Contains(reservedNames, name):
@@ -70,73 +69,78 @@ func (v *checker) nodeName(name string, at *yamlpath.Location) {
 	}
 }
 
-// dashed replaces what separates the parts of an address.
-func dashed(r rune) rune {
-	if r == '.' || r == ':' {
-		return '-'
+// dashed puts dashes between the parts of an address.
+var dashed = strings.NewReplacer(".", "-", ":", "-")
+
+// addresses checks the addresses of the i-th node. owners maps the addresses of the nodes before it
+// to their indices. ok reports whether pod ranges can follow from the addresses.
+func (v *checker) addresses(i int, owners map[netip.Addr]int) (ok bool) {
+	at := v.spec.Key("nodes").Index(i).Key("addresses")
+	addresses := v.values.Nodes[i].Addresses
+	ok = true
+	for j, a := range addresses {
+		ok = v.address(i, v.c.Spec.Nodes[i].Addresses[j], a, owners, at.Index(j)) && ok
 	}
-	return r
+	return ok && v.addressFamilies(addresses, at)
 }
 
-// addresses checks one node's addresses, and returns whether pod ranges can follow from them.
-// owners maps the addresses of the nodes before it to their indices.
-func (v *checker) addresses(i int, owners map[netip.Addr]int) bool {
-	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
-	at := list.Index(i).Key("addresses")
-	addresses := v.values.Nodes[i].Addresses
-	ok := true
-	for j, a := range addresses {
-		here := at.Index(j)
-		problem := notAddress(n.Addresses[j])
-		if a.IsValid() {
-			problem = addressProblem(a)
-		}
-		if problem != "" {
-			v.report(here, "%s %s", quote(n.Addresses[j]), problem)
-			ok = false
-			continue
-		}
-		switch first, taken := owners[a]; {
-		case !taken:
-			owners[a] = i
-		case first == i:
-			v.report(here, "%s stands here twice; remove one", a)
-			ok = false
-		default:
-			v.report(here, "%s is already an address of %s (nodes[%d])%s; "+
-				"every machine has its own", a, v.c.Spec.Nodes[first].Name, first,
-				v.line(list.Index(first).Key("addresses")))
-			ok = false
-		}
-		v.outside(a, here)
+// address checks one address of the i-th node. The file has it as text. ok reports whether it can
+// be used.
+func (v *checker) address(
+	i int, text string, a netip.Addr, owners map[netip.Addr]int, at *yamlpath.Location,
+) (ok bool) {
+	problem := notAddress(text)
+	if a.IsValid() {
+		problem = addressProblem(a)
 	}
-	if !ok {
+	if problem != "" {
+		v.report(at, "%s %s", quote(text), problem)
 		return false
 	}
+	v.outside(a, at)
+	first, taken := owners[a]
+	switch {
+	case !taken:
+		owners[a] = i
+		return true
+	case first == i:
+		v.report(at, "%s is listed twice; remove one", a)
+	default:
+		there := v.spec.Key("nodes").Index(first).Key("addresses")
+		v.report(at, "%s is already an address of %s (nodes[%d])%s; every machine has its own",
+			a, v.c.Spec.Nodes[first].Name, first, v.line(there))
+	}
+	return false
+}
+
+// addressFamilies checks that there is one address of each family of the cluster, in their order.
+// ok reports whether there is.
+func (v *checker) addressFamilies(addresses []netip.Addr, at *yamlpath.Location) (ok bool) {
 	want := families(v.pods)
 	if want == "" {
 		return false
 	}
-	got := make([]string, len(addresses))
+	names := make([]string, len(addresses))
 	for j, a := range addresses {
-		got[j] = family(a.Is4())
+		names[j] = family(a.Is4())
 	}
-	if have := strings.Join(got, " and "); have != want {
-		switch {
-		case have == "":
-			have = "none"
-		case len(got) > 2:
-			have = fmt.Sprintf("%d addresses", len(got))
-		}
-		v.report(at, "want one address of each family of podSubnets in their order (%s), got %s",
-			want, have)
-		return false
+	got := strings.Join(names, " and ")
+	if got == want {
+		return true
 	}
-	return true
+	switch {
+	case got == "":
+		got = "none"
+	case len(names) > 2:
+		got = fmt.Sprintf("%d addresses", len(names))
+	}
+	v.report(at, "want one address of each family of podSubnets in their order (%s), got %s",
+		want, got)
+	return false
 }
 
-// podCIDRs checks one node's parts of the pod subnets. ranges maps the parts of the nodes before it
-// to their indices.
+// podCIDRs checks the parts of the pod subnets that the i-th node has. ranges maps the parts of the
+// nodes before it to their indices.
 func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
 	at := list.Index(i).Key("podCIDRs")
@@ -169,30 +173,29 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 			return
 		default:
 			v.report(list.Index(i), "the pod range that follows from the address of %s, %s, "+
-				"is already that of %s (nodes[%d]); set podCIDRs on one of them", n.Name, p,
-				v.c.Spec.Nodes[first].Name, first)
+				"is already that of %s (nodes[%d]); set podCIDRs on one of them",
+				n.Name, p, v.c.Spec.Nodes[first].Name, first)
 			return
 		}
 	}
 }
 
-// ownPodCIDRs checks the pod ranges that the i-th node sets itself, and reports whether they can be
-// used.
-func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) bool {
+// ownPodCIDRs checks the pod ranges that the i-th node sets. ok reports whether they can be used.
+func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) (ok bool) {
 	list := v.c.Spec.Nodes[i].PodCIDRs
 	if len(list) != len(v.pods) {
 		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none",
 			len(list), len(v.pods))
 		return false
 	}
-	ok := true
+	ok = true
 	for j, text := range list {
 		subnet, mask := v.pods[j], v.c.Spec.Network.NodeMaskSizes[j]
 		p := v.values.Nodes[i].PodCIDRs[j]
 		switch {
 		case !p.IsValid():
-			v.report(at.Index(j), "%s is not a network; write a /%d within %s", quote(text), mask,
-				subnet)
+			v.report(at.Index(j), "%s is not a network; write a /%d within %s",
+				quote(text), mask, subnet)
 		case p.Masked() != p:
 			v.report(at.Index(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
 		case p.Bits() != mask:
