@@ -17,8 +17,8 @@ import (
 	"kiln/render/config"
 )
 
-// FuzzParse feeds Parse anything: it never panics and never takes long, what it refuses it explains
-// in lines that a terminal can show, and what it accepts every later stage can use.
+// FuzzParse feeds Parse anything. Parse never panics and never takes long. Its messages are lines
+// that a terminal can show, and every later stage can use what it accepts.
 func FuzzParse(f *testing.F) {
 	cases, err := filepath.Glob(filepath.Join(clusters, "*", "cluster.yaml"))
 	require.NoError(f, err)
@@ -41,7 +41,7 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, problems)
 			for _, p := range problems {
 				require.NotEmpty(t, p.Message)
-				// Input that holds the mark itself is quoted in messages.
+				// Messages quote input, which may have the mark of a wrong format itself.
 				if !bytes.Contains(data, []byte("%!")) {
 					require.NotContains(t, p.Message, "%!", "a message was formatted wrongly")
 				}
@@ -119,23 +119,30 @@ func large(n int, bad bool) []byte {
 		if i < 3 {
 			role = "control-plane"
 		}
-		name := fmt.Sprintf("node-%d", i)
+		separator := "-"
 		if bad {
-			name = fmt.Sprintf("node_%d", i)
+			separator = "_"
 		}
-		fmt.Fprintf(&b, "  - name: %s\n    role: %s\n    addresses: [10.0.%d.%d]\n    labels:\n      topology.kubernetes.io/zone: z%d\n", name, role, i/256, i%256, i%3)
+		fmt.Fprintf(&b, "  - name: node%s%d\n    role: %s\n    addresses: [10.0.%d.%d]\n"+
+			"    labels:\n      topology.kubernetes.io/zone: z%d\n",
+			separator, i, role, i/256, i%256, i%3)
 	}
 	return []byte(b.String())
 }
 
-// BenchmarkParse reads the largest cluster; two seconds are the limit.
+// BenchmarkParse reads the largest cluster. It may take two seconds.
 func BenchmarkParse(b *testing.B) {
-	for name, data := range map[string][]byte{"valid": large(10_000, false), "wrong": large(10_000, true)} {
-		b.Run(name, func(b *testing.B) {
+	for _, row := range []struct {
+		name string
+		bad  bool
+	}{{"valid", false}, {"wrong", true}} {
+		b.Run(row.name, func(b *testing.B) {
+			data := large(10_000, row.bad)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := config.Parse("cluster.yaml", data, nil); (err != nil) != (name == "wrong") {
+				_, err := config.Parse("cluster.yaml", data, nil)
+				if (err != nil) != row.bad {
 					b.Fatal(err)
 				}
 			}

@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want.err of every invalid case")
 
-// clusters holds the golden cases; those named invalid-* are the bad ones.
+// clusters is the folder of the golden cases. The wrong ones begin with invalid-.
 const clusters = "../../testdata/clusters"
 
-// TestInvalid parses every bad cluster.yaml and compares what a user would see.
+// TestInvalid parses every wrong cluster.yaml and compares its messages with want.err.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob(filepath.Join(clusters, "invalid-*"))
