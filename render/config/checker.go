@@ -51,7 +51,7 @@ func (v *checker) oneSource(
 	hasFile := file != "" || v.has(at.Key(from))
 	switch {
 	case hasContent && hasFile:
-		v.report(at.Key(from), "stands beside %s; write one of the two", inline)
+		v.report(at.Key(from), "is set together with %s; write one of the two", inline)
 	case !hasContent && !hasFile:
 		v.report(at, "is empty; write %s, or name a file with %s", inline, from)
 	case !hasContent && file == "":

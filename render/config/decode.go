@@ -58,7 +58,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loc
 }
 
 // plain reports an alias, an anchor, a tag, and a value that is nested too deeply. ok reports
-// whether the value can be read all the same.
+// whether the value can still be read.
 func (d decoder) plain(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 	if n.Anchor != "" {
 		d.softAt(n, at, "anchors (&%s) are not allowed; remove it", n.Anchor)
@@ -148,7 +148,7 @@ func (d decoder) pairs(
 	}
 }
 
-// badKey reports a key that names no field. The other keys of its map are read all the same.
+// badKey reports a key that names no field. The other keys of its map are still read.
 func (d decoder) badKey(key *yaml.Node, in *yamlpath.Location, format string, args ...any) {
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
 }

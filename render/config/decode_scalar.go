@@ -25,8 +25,8 @@ var (
 // (https://yaml.org/type/bool.html).
 var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
 
-// string returns the string that n is. ok reports whether n is one. A number is reported, and ok is
-// true all the same: the check of the field may know better what is wrong.
+// string returns the string that n is. ok reports whether n is one. string reports a number, and ok
+// is true: the check of the field may know better what is wrong.
 func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool) {
 	if n.Kind != yaml.ScalarNode {
 		d.wrongKind(n, kindString, at)
@@ -48,9 +48,9 @@ func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool)
 }
 
 // characters reports credentials and control characters, which escapes can bring into a string. ok
-// reports whether the string can be used all the same.
+// reports whether the string can still be used.
 func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
-	const problem = "holds %s; secrets stand in the bundle, " +
+	const problem = "holds %s; secrets belong in the bundle, " +
 		"or in a file named by contentFrom with secret: true"
 	switch found, has := credential.Find([]byte(n.Value)); {
 	case has && found.What == credential.PasswordInURL:

@@ -44,7 +44,7 @@ func (d decoder) unknown(key *yaml.Node, known *fieldList, at *yamlpath.Location
 	case len(owners) > 0:
 		hint = "it belongs to " + strings.Join(owners, " or ")
 	case secretKey.MatchString(key.Value):
-		hint = "secrets stand in the bundle, never in cluster.yaml"
+		hint = "secrets belong in the bundle, never in cluster.yaml"
 	case len(names) <= maxFieldsNamed:
 		hint = "the fields here are " + strings.Join(names, ", ")
 	default:

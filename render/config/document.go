@@ -197,7 +197,7 @@ func reportSyntax(err error, data []byte, reached int, r *reporter) {
 		return
 	}
 	if tab := tabLine(data, max(reached, line)); tab > 0 && strings.Contains(message, "character") {
-		r.add(tab, 0, "", "a tab stands in the indentation; YAML allows spaces only")
+		r.add(tab, 0, "", "the indentation has a tab; YAML allows spaces only")
 		return
 	}
 	if strings.HasPrefix(message, "did not find expected") {

@@ -35,7 +35,7 @@ func (s Setting) String() string {
 		b.WriteString(s.Path + ": not set\n")
 		for _, field := range []string{s.Path, "machines." + s.Path} {
 			if _, ok := Field(field); ok {
-				fmt.Fprintf(&b, "  nobody sets it; what that means: kiln explain %s\n",
+				fmt.Fprintf(&b, "  no layer sets it; kiln explain %s says what that means\n",
 					withoutIndices(field))
 			}
 		}

@@ -39,7 +39,7 @@ func TestExplainLayers(t *testing.T) {
   set by default of kiln (arch)
 `,
 		"controlPlane.scheduler": `controlPlane.scheduler: not set
-  nobody sets it; what that means: kiln explain controlPlane.scheduler
+  no layer sets it; kiln explain controlPlane.scheduler says what that means
 `,
 	} {
 		settings, err := c.Explain("w-1", path)

@@ -21,7 +21,7 @@ type field struct {
 	machine  int      // the number within Machine, also where Machine is inline; -1 elsewhere
 }
 
-// tables holds the allowed values that stand in another package or are too long for an enum tag.
+// tables holds allowed values that come from another package or are too long for an enum tag.
 var tables = map[string][]string{
 	"systems":   target.SystemNames(nil),
 	"platforms": target.PlatformNames(nil),

@@ -16,8 +16,8 @@ type nic struct {
 	bond   string         // the name of the bond whose member it is, "" if it is none
 }
 
-// reaches reports whether a router is in one of the interface's networks, or may be in one: nobody
-// knows which networks DHCP gives.
+// reaches reports whether a router is in one of the interface's networks, or may be in one. The
+// networks that DHCP gives are not known.
 func (n *nic) reaches(a netip.Addr) bool {
 	if n.dynamic(a.Is4()) || a.IsLinkLocalUnicast() && a.Is6() {
 		return true

@@ -6,7 +6,7 @@
 // The comments of the fields in the files types*.go are the reference documentation of
 // cluster.yaml: the JSON Schema and `kiln explain` show them. The struct tag `default` is the value
 // that an absent field gets, and `enum` lists the allowed values; `table` names a list of them
-// that stands elsewhere.
+// in another place.
 package config
 
 // Values of apiVersion and kind.
@@ -27,7 +27,7 @@ type Cluster struct {
 	Spec Spec `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
 
 	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
-	values *Values     // the values of its strings; nil likewise
+	values *Values     // what its strings stand for; nil like source
 	roles  *roleLayers // the settings that the machines of a role share, merged once
 }
 

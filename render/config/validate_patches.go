@@ -21,8 +21,8 @@ func (v *checker) patches(patches []Patch, at *yamlpath.Location) {
 	}
 }
 
-// knownKeys reports whether all keys of a target are known. If one is misspelt, nobody knows what
-// the target was meant to select.
+// knownKeys reports whether all keys of a target are known. If one is misspelt, the target was
+// meant to select something else.
 func (v *checker) knownKeys(at *yamlpath.Location) bool {
 	target, _ := yamlpath.Find(v.root, at)
 	if target == nil {
