@@ -32,7 +32,7 @@ func (d *Delivery) BodyURL(node, sha512 string) string {
 // delivery checks how the machines of a layer get their bodies.
 func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
 	if d.CAFrom != "" {
-		v.pem(d.CAFrom, "a certificate (BEGIN CERTIFICATE)", "CERTIFICATE-----", at.Key("caFrom"))
+		v.caFile(d.CAFrom, at.Key("caFrom"))
 	}
 	if d.Mode == "" && v.has(at.Key("mode")) {
 		return // the decoder has reported a mode that it could not read
