@@ -12,23 +12,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fetching has cloud-init's own NoCloud look for its documents with the arguments of a kernel, and prints what it found.
-const fetching = `
+// fetch has cloud-init's own NoCloud look for its documents with the arguments of a kernel, and
+// prints what it found.
+const fetch = `
 import sys, tempfile
 from unittest import mock
 from cloudinit import helpers, util
 from cloudinit.sources import DataSourceNoCloud as source
 empty = tempfile.mkdtemp()
-with mock.patch.object(util, "get_cmdline", return_value=sys.argv[1]), mock.patch("cloudinit.dmi.read_dmi_data", return_value=None), \
+config = {"datasource": {"NoCloud": {"fs_label": None}}}
+with mock.patch.object(util, "get_cmdline", return_value=sys.argv[1]), \
+        mock.patch("cloudinit.dmi.read_dmi_data", return_value=None), \
         mock.patch.object(util, "find_devs_with", return_value=[]):
-    ds = source.DataSourceNoCloudNet({"datasource": {"NoCloud": {"fs_label": None}}}, None, helpers.Paths({"cloud_dir": empty, "run_dir": empty}))
+    paths = helpers.Paths({"cloud_dir": empty, "run_dir": empty})
+    ds = source.DataSourceNoCloudNet(config, None, paths)
     assert ds._get_data(), "nothing was found"
     print(ds.metadata["instance-id"])
     print(ds.userdata_raw.decode(), end="")
 `
 
-// TestCloudInitFetches: cloud-init finds its documents by the arguments in the scripts, from a server that has the files alone, and asks for
-// nothing that is not there.
+// TestCloudInitFetches: cloud-init finds its documents by the arguments in the scripts, on a server
+// that has only the files of the network boot, and asks for no missing file.
 func TestCloudInitFetches(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("cloud-init"); err != nil {
@@ -55,7 +59,8 @@ func TestCloudInitFetches(t *testing.T) {
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
 		b := r.Boots[slices.IndexFunc(r.Boots, func(b Boot) bool { return b.Node == name })]
-		out, err := exec.Command("/usr/bin/python3", "-c", fetching, strings.Join(b.Args, " ")).CombinedOutput()
+		cmd := exec.Command("/usr/bin/python3", "-c", fetch, strings.Join(b.Args, " "))
+		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, name+"\n#cloud-config\n# "+name+"\n", string(out))
 	}

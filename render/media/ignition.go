@@ -13,11 +13,13 @@ import (
 	"kiln/render/target"
 )
 
-// archivePath is where the initrd with a machine's configuration lies, and installerPath the configuration that installs it.
-func archivePath(m *Machine) string   { return "initrd/" + m.Dir + ".cpio.gz" }
+// archivePath returns the path of the initrd with a machine's configuration.
+func archivePath(m *Machine) string { return "initrd/" + m.Dir + ".cpio.gz" }
+
+// installerPath returns the path of the configuration that installs a machine.
 func installerPath(m *Machine) string { return "installer/" + m.Dir + ".ign" }
 
-// disk is the disk that the machine's live image installs to; empty if it runs from RAM.
+// disk returns the disk that the machine's live image installs to; empty if it runs from RAM.
 func (n *Netboot) disk(m *Machine, s *target.NetBoot) string {
 	if !s.Installer {
 		return ""
@@ -28,7 +30,8 @@ func (n *Netboot) disk(m *Machine, s *target.NetBoot) string {
 	return n.Disks[""]
 }
 
-// configPath is where the configuration lies that the machine boots with: its document, or what installs that.
+// configPath returns the path of the configuration that the machine boots with: its document, or
+// the configuration that installs the document.
 func (n *Netboot) configPath(m *Machine, s *target.NetBoot) string {
 	if n.disk(m, s) != "" {
 		return installerPath(m)
@@ -36,20 +39,22 @@ func (n *Netboot) configPath(m *Machine, s *target.NetBoot) string {
 	return m.Dir + "/" + m.Files[0].Path
 }
 
-// ignition adds the machine's configuration in the forms that are not the document itself, and returns what lies at configPath.
+// ignition adds the machine's configuration in the forms that are not the document itself. It
+// returns the configuration at configPath.
 func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err error) {
 	config = m.document()
 	inside := config
 	if disk := w.disk(m, s); disk != "" {
-		document := w.below(m.Dir + "/" + m.Files[0].Path)
-		config, err = installer(fmt.Sprintf("dest-device: %s\nignition-url: %s\nignition-hash: sha256-%s\n", disk, document, sum(inside)))
-		if err != nil {
+		settings := fmt.Sprintf("dest-device: %s\nignition-url: %s\nignition-hash: sha256-%s\n",
+			disk, w.below(m.Dir+"/"+m.Files[0].Path), sum(inside))
+		if config, err = installer(settings); err != nil {
 			return nil, err
 		}
 		w.add(installerPath(m), config)
-		// The archive is to need no network, so it has all of it.
+		// A machine with the archive is to need no network, so the document is in the archive.
 		const dest = "/etc/coreos/dest.ign"
-		if inside, err = installer(fmt.Sprintf("dest-device: %s\nignition-file: %s\n", disk, dest), liveFile{dest, inside}); err != nil {
+		settings = fmt.Sprintf("dest-device: %s\nignition-file: %s\n", disk, dest)
+		if inside, err = installer(settings, liveFile{dest, inside}); err != nil {
 			return nil, err
 		}
 	}
@@ -61,6 +66,7 @@ func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err err
 	return config, nil
 }
 
+// sum returns the SHA-256 of data in hex.
 func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
@@ -72,8 +78,9 @@ type liveFile struct {
 	data []byte
 }
 
-// installer is the configuration of a live system that runs coreos-installer with these settings at once and boots what it installed: the
-// installer's service looks for settings in /etc/coreos/installer.d (coreos-installer's docs/customizing-install.md).
+// installer returns the configuration of a live system that runs coreos-installer with these
+// settings at once and then boots the installed system. The installer's service looks for settings
+// in /etc/coreos/installer.d (coreos-installer's docs/customizing-install.md).
 func installer(settings string, more ...liveFile) ([]byte, error) {
 	type source struct {
 		Source string `json:"source"`
@@ -92,14 +99,17 @@ func installer(settings string, more ...liveFile) ([]byte, error) {
 		} `json:"storage"`
 	}
 	config.Ignition.Version = "3.4.0"
-	for _, f := range append([]liveFile{{"/etc/coreos/installer.d/kiln.yaml", []byte(settings)}}, more...) {
-		config.Storage.Files = append(config.Storage.Files, file{f.path, source{"data:;base64," + base64.StdEncoding.EncodeToString(f.data)}, 0o600})
+	own := liveFile{"/etc/coreos/installer.d/kiln.yaml", []byte(settings)}
+	for _, f := range append([]liveFile{own}, more...) {
+		url := "data:;base64," + base64.StdEncoding.EncodeToString(f.data)
+		config.Storage.Files = append(config.Storage.Files, file{f.path, source{url}, 0o600})
 	}
 	return json.Marshal(config)
 }
 
-// matchbox adds a machine's group and profile, as matchbox's storagepb has them; with the address of a Matchbox also the configuration that it
-// serves. A pool has no group: nothing tells its machines.
+// matchbox adds a machine's group and profile as Matchbox's storagepb has them, and with the
+// address of a Matchbox also the configuration that it serves. A pool has no group, because the
+// MACs of its machines are not known.
 func (w *writer) matchbox(m *Machine, b *Boot, config []byte) error {
 	type netBoot struct {
 		Kernel string   `json:"kernel"`
@@ -118,8 +128,9 @@ func (w *writer) matchbox(m *Machine, b *Boot, config []byte) error {
 		Profile  string            `json:"profile"`
 		Selector map[string]string `json:"selector"`
 	}
-	id := strings.ReplaceAll(m.Dir, "/", ".") // a slash would be a folder, which Matchbox does not look into
-	p := profile{ID: id, Name: fmt.Sprintf("%s %s of %s", m.Kind(), m.Name, w.Cluster), Boot: netBoot{Kernel: b.Kernel}}
+	id := strings.ReplaceAll(m.Dir, "/", ".") // Matchbox does not look into folders
+	name := fmt.Sprintf("%s %s of %s", m.Kind(), m.Name, w.Cluster)
+	p := profile{ID: id, Name: name, Boot: netBoot{Kernel: b.Kernel}}
 	for i, initrd := range b.Initrds {
 		p.Boot.Initrd = append(p.Boot.Initrd, "--name "+initrdName(i)+" "+initrd)
 	}
@@ -134,9 +145,11 @@ func (w *writer) matchbox(m *Machine, b *Boot, config []byte) error {
 	if err := w.addJSON("matchbox/profiles/"+id+".json", p); err != nil || m.Pool {
 		return err
 	}
-	return w.addJSON("matchbox/groups/"+id+".json", group{id, p.Name, id, map[string]string{"mac": m.MAC}})
+	selector := map[string]string{"mac": m.MAC}
+	return w.addJSON("matchbox/groups/"+id+".json", group{id, name, id, selector})
 }
 
+// addJSON adds a file with v as indented JSON.
 func (w *writer) addJSON(name string, v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -15,28 +15,36 @@ type Index struct {
 	Cluster    string `json:"cluster"` // the bundle's UUID
 	URL        string `json:"url"`
 	Machines   []Boot `json:"machines"`
-	// Files are the paths of all other files that kiln wrote.
+	// Files lists the paths of all other files that kiln wrote.
 	Files []string `json:"files"`
 }
 
-// kind is what an index calls itself.
+// kind is the kind of an index.
 const kind = "Netboot"
 
+// index adds the index of all files that were added before.
 func (w *writer) index() {
-	x := Index{APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL, Machines: w.result.Boots, Files: slices.Sorted(slices.Values(w.result.Paths))}
+	x := Index{
+		APIVersion: "kiln.dev/v1alpha1", Kind: kind, Name: w.Cluster, Cluster: w.ID, URL: w.URL,
+		Machines: w.result.Boots, Files: slices.Sorted(slices.Values(w.result.Paths)),
+	}
 	w.fail(w.addJSON(IndexFile, x))
 }
 
 // made matches the paths of files that Netboot makes.
-var made = regexp.MustCompile(`^(boot\.ipxe|ipxe/(pools/)?[a-z0-9.-]+\.ipxe|initrd/(pools/)?[a-z0-9.-]+\.cpio\.gz|` +
-	`installer/(pools/)?[a-z0-9.-]+\.ign|matchbox/(ignition|profiles|groups)/[a-z0-9.-]+|` +
-	`(pools/)?[a-z0-9.-]+/(config\.ign|user-data|meta-data|vendor-data|network-config|body\.ign|body\.sh))$`)
+var made = regexp.MustCompile(`^(boot\.ipxe|` +
+	`ipxe/(pools/)?[a-z0-9.-]+\.ipxe|` +
+	`initrd/(pools/)?[a-z0-9.-]+\.cpio\.gz|` +
+	`installer/(pools/)?[a-z0-9.-]+\.ign|` +
+	`matchbox/(ignition|profiles|groups)/[a-z0-9.-]+|` +
+	`(pools/)?[a-z0-9.-]+/(config\.ign|user-data|meta-data|vendor-data|network-config|` +
+	`body\.ign|body\.sh))$`)
 
-// Made reports whether Netboot makes files with this path. An index may come from anybody, and what it lists
-// is replaced and removed.
+// Made reports whether Netboot makes files with this path. The files that an index lists are
+// replaced and removed, and an index may come from anybody.
 func Made(name string) bool { return fs.ValidPath(name) && made.MatchString(name) }
 
-// ParseIndex reads an index; it returns nil if data is something else.
+// ParseIndex reads an index. It returns nil if data is no index.
 func ParseIndex(data []byte) *Index {
 	x := &Index{}
 	if err := json.Unmarshal(data, x); err != nil || x.Kind != kind {

@@ -12,7 +12,7 @@ import (
 	"kiln/render/media"
 )
 
-// TestMade: what the goldens hold is kiln's, and nothing else that may lie beside it.
+// TestMade: the files of the goldens are kiln's, and files that may lie beside them are not.
 func TestMade(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -28,20 +28,23 @@ func TestMade(t *testing.T) {
 	}
 	require.Greater(t, seen, 20)
 	for _, name := range []string{
-		"prod.secrets.yaml", "cluster.yaml", "images/vmlinuz", ".git/config", "../boot.ipxe", "/boot.ipxe", ".",
-		"ipxe/../x.ipxe", "initrd", "netboot.json", "cp-1/x", "a/b/user-data", "served.json",
+		"prod.secrets.yaml", "cluster.yaml", "images/vmlinuz", ".git/config", "../boot.ipxe",
+		"/boot.ipxe", ".", "ipxe/../x.ipxe", "initrd", "netboot.json", "cp-1/x", "a/b/user-data",
+		"served.json",
 	} {
 		require.False(t, media.Made(name), name)
 	}
 }
 
+// indexes returns the indexes of the goldens.
 func indexes(t *testing.T) (list []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir("../../testdata/netboot", func(path string, e fs.DirEntry, err error) error {
+	collect := func(path string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, media.IndexFile) {
 			list = append(list, path)
 		}
 		return err
-	}))
+	}
+	require.NoError(t, filepath.WalkDir("../../testdata/netboot", collect))
 	return list
 }

@@ -9,26 +9,29 @@ import (
 	"kiln/render/target"
 )
 
-// Netboot says how machines boot over the network.
+// Netboot holds the settings of a network boot.
 type Netboot struct {
 	// Cluster is the cluster's name and ID its UUID.
 	Cluster, ID string
-	// URL is where the files are served from, http or https, without a slash at its end.
+	// URL is the address that serves the files, http or https, without a slash at its end.
 	URL string
-	// Images are what boots, by the name of the operating system. What is not there is below URL, in images/NAME.
+	// Images names the files that boot, by operating system. A file that it does not name is below
+	// URL, in images/SYSTEM.
 	Images map[string]Images
-	// Append has more arguments for the kernels, by the name of the operating system.
+	// Append holds further arguments for the kernels, by operating system.
 	Append map[string][]string
-	// Initrd says that Ignition's configurations come in an initrd of their own, and not over HTTP.
+	// Initrd reports whether Ignition's configurations come in an initrd of their own instead of
+	// over HTTP.
 	Initrd bool
-	// Disks are the disks that the live image of Fedora CoreOS installs to, by the machine's name; that of "" is every other machine's. Without one
-	// a machine runs from RAM.
+	// Disks are the disks that the live image of Fedora CoreOS installs to, by the machine's name;
+	// the name "" is for every other machine. A machine without a disk runs from RAM.
 	Disks map[string]string
-	// Matchbox is the address of a Matchbox that serves Ignition's configurations; empty if URL does.
+	// Matchbox is the address of a Matchbox that serves Ignition's configurations; empty if URL
+	// serves them.
 	Matchbox string
 }
 
-// Images are the addresses of what boots. One without a scheme is below URL.
+// Images are the addresses of the files that boot. An address without a scheme is below URL.
 type Images struct {
 	Kernel string
 	// Initrds are unpacked in this order.
@@ -42,46 +45,52 @@ type Boot struct {
 	Pool bool   `json:"pool,omitempty"`
 	OS   string `json:"os"`
 	MAC  string `json:"mac,omitempty"`
-	// Script is the path of its iPXE script; none if it has none.
+	// Script is the path of its iPXE script; empty if it has none.
 	Script string `json:"script,omitempty"`
 	// Kernel and Initrds are addresses.
 	Kernel  string   `json:"kernel"`
 	Initrds []string `json:"initrds"`
 	Args    []string `json:"args"`
-	// Images are the paths of those of them that kiln does not write and that are to be served from URL all the same.
+	// Images are the paths of the kernel and initrds that are below URL. kiln does not write them.
 	Images []string `json:"-"`
 }
 
-// Skipped is a machine without a script, and why.
+// Skipped is a machine without a script, and the reason.
 type Skipped struct {
 	Kind, Name, Why string
 }
 
-// Result tells of the files of a network boot.
+// Result sums up the files of a network boot.
 type Result struct {
 	Boots   []Boot // in the machines' order
 	Skipped []Skipped
 	Paths   []string // of all files
 }
 
-// IndexFile is the last file: how every machine boots, and which files there are.
+// IndexFile is the name of the index, which is the last file.
 const IndexFile = "netboot.json"
 
-// Files yields all files that machines need to boot over the network, one machine after the other, by their paths below URL:
+// Files yields all files that machines need to boot over the network, one machine after the other,
+// by their paths below URL:
 //
 //	boot.ipxe                                the script that iPXE starts with
-//	ipxe/mac-XX-XX-XX-XX-XX-XX.ipxe          each machine's, by its MAC; ipxe/pools/NAME.ipxe a pool's
+//	ipxe/mac-XX-XX-XX-XX-XX-XX.ipxe          a machine's script, by its MAC
+//	ipxe/pools/NAME.ipxe                     a pool's script
 //	NODE/…, pools/NAME/…                     documents, as they were rendered
 //	initrd/NODE.cpio.gz                      Ignition's configuration as an initrd to append
-//	installer/NODE.ign                       with Disks: what makes the live image install itself
+//	installer/NODE.ign                       with Disks: has the live image install itself
 //	matchbox/{groups,profiles,ignition}/…    Matchbox's data
 //	netboot.json                             the index
 //
-// A machine that no script can be made for is among those skipped; its document is there all the same. If no machine has a script that is an error.
-// All errors are yielded, those of machines too; r is whole when everything was taken.
+// A machine without a MAC, or with a system that kiln cannot boot over the network, is among the
+// skipped; its document is yielded all the same. It is an error if no machine has a script. Files
+// yields every error, those of machines too. r is complete when all files have been yielded.
 func (n *Netboot) Files(machines iter.Seq2[*Machine, error], r *Result) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		w := &writer{Netboot: n, result: r, yield: yield, more: true, macs: map[string]string{}, installers: map[string]bool{}}
+		w := &writer{
+			Netboot: n, result: r, yield: yield, more: true,
+			macs: map[string]string{}, installers: map[string]bool{},
+		}
 		w.fail(checkName("cluster", n.Cluster))
 		for m, err := range machines {
 			if err == nil {
@@ -106,17 +115,19 @@ type writer struct {
 	*Netboot
 	result     *Result
 	yield      func(File, error) bool
-	more       bool              // yield wants more
-	failed     bool              // something is wrong
-	macs       map[string]string // whose they are
-	installers map[string]bool   // machines that can install themselves
+	more       bool              // yield takes further files
+	failed     bool              // an error has been yielded
+	macs       map[string]string // the machine of each MAC
+	installers map[string]bool   // whether a machine can install itself
 }
 
+// add yields a file.
 func (w *writer) add(name string, data []byte) {
 	w.result.Paths = append(w.result.Paths, name)
 	w.more = w.more && w.yield(File{name, data}, nil)
 }
 
+// fail yields an error, if there is one.
 func (w *writer) fail(err error) {
 	if err != nil {
 		w.failed = true
@@ -124,7 +135,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// machine adds everything of one machine.
+// machine adds all files of one machine.
 func (w *writer) machine(m *Machine) error {
 	if err := w.check(m); err != nil {
 		return err
@@ -133,7 +144,8 @@ func (w *writer) machine(m *Machine) error {
 		w.add(path.Join(m.Dir, f.Path), f.Data)
 	}
 	if !m.Ignition {
-		// cloud-init asks for all four, and again and again for one that is not there (from 24.3 on).
+		// cloud-init fetches all four files, and from 24.3 on it asks for a missing one again and
+		// again.
 		for _, file := range []string{"vendor-data", "network-config"} {
 			if m.file(file) == nil {
 				w.add(path.Join(m.Dir, file), nil)
@@ -147,7 +159,8 @@ func (w *writer) machine(m *Machine) error {
 		return nil
 	}
 	if m.Ignition != (s.Config != "") {
-		return fmt.Errorf("%s %s: its document is not in the format of %s; render again", m.Kind(), m.Name, m.OS)
+		return fmt.Errorf("%s %s: its document is not in the format of %s; render again",
+			m.Kind(), m.Name, m.OS)
 	}
 	w.installers[m.Name] = s.Installer
 	var config []byte
@@ -162,12 +175,14 @@ func (w *writer) machine(m *Machine) error {
 	case m.Pool:
 		b.Script = path.Join("ipxe", m.Dir+".ipxe")
 	case m.MAC == "":
-		w.skip(m, `it has no MAC; add mac: "52:54:00:…" to the node in cluster.yaml, render, and run kiln netboot again`)
+		w.skip(m, `it has no MAC; add mac: "52:54:00:…" to the node in cluster.yaml, render, `+
+			"and run kiln netboot again")
 	default:
 		b.Script = "ipxe/mac-" + strings.ReplaceAll(m.MAC, ":", "-") + ".ipxe"
 	}
 	if size := len(strings.Join(b.Args, " ")); size > maxArgs {
-		return fmt.Errorf("%s %s: the kernel's arguments have %d characters, and Linux takes %d; shorten --append or --url", m.Kind(), m.Name, size, maxArgs)
+		return fmt.Errorf("%s %s: the kernel's arguments have %d characters, and Linux takes %d; "+
+			"shorten --append or --url", m.Kind(), m.Name, size, maxArgs)
 	}
 	w.result.Boots = append(w.result.Boots, b)
 	if b.Script != "" {
@@ -180,11 +195,12 @@ func (w *writer) machine(m *Machine) error {
 // maxArgs is COMMAND_LINE_SIZE of x86 and arm64 less the zero at the end.
 const maxArgs = 2047
 
+// skip notes a machine without a script.
 func (w *writer) skip(m *Machine, why string) {
 	w.result.Skipped = append(w.result.Skipped, Skipped{m.Kind(), m.Name, why})
 }
 
-// boot is how a machine boots.
+// boot returns how a machine boots.
 func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 	b := Boot{Node: m.Name, Pool: m.Pool, OS: m.OS, MAC: m.MAC}
 	address := func(given, name string) string {
@@ -195,7 +211,7 @@ func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 			return given
 		}
 		given = strings.TrimLeft(given, "/")
-		if !strings.Contains(given, "${") { // iPXE's variables stand for several
+		if !strings.Contains(given, "${") { // with a variable of iPXE it stands for several files
 			b.Images = append(b.Images, given)
 		}
 		return n.below(given)
@@ -215,7 +231,9 @@ func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 	}
 	b.Args = append(b.Args, s.Args...)
 	if s.RootFS != "" {
-		b.Args = append(b.Args, "ignition.platform.id="+m.platformID(), "coreos.live.rootfs_url="+address(images.RootFS, s.RootFS))
+		rootFS := address(images.RootFS, s.RootFS)
+		b.Args = append(b.Args,
+			"ignition.platform.id="+m.platformID(), "coreos.live.rootfs_url="+rootFS)
 	}
 	switch {
 	case !m.Ignition:
@@ -223,7 +241,8 @@ func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 		if id := m.instance(); id != "" {
 			seed += ";i=" + id
 		}
-		b.Args = append(b.Args, seed+";s="+n.below(m.Dir)+"/") // without the slash it reads the folder above
+		// Without the slash cloud-init reads the folder above.
+		b.Args = append(b.Args, seed+";s="+n.below(m.Dir)+"/")
 	case !n.Initrd:
 		b.Args = append(b.Args, configArg+n.below(n.configPath(m, s)))
 	}
@@ -231,10 +250,10 @@ func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 	return b
 }
 
-// configArg names Ignition's configuration.
+// configArg is the kernel's argument that names Ignition's configuration.
 const configArg = "ignition.config.url="
 
-// initrdName is what iPXE calls the i-th initrd of a machine: UEFI needs them by name.
+// initrdName returns iPXE's name of the i-th initrd of a machine; UEFI needs names.
 func initrdName(i int) string {
 	if i == 0 {
 		return "main"
@@ -242,5 +261,5 @@ func initrdName(i int) string {
 	return fmt.Sprintf("more-%d", i)
 }
 
-// below is the address of a path.
+// below returns the address of a path.
 func (n *Netboot) below(name string) string { return n.URL + "/" + name }

@@ -26,9 +26,9 @@ func (m *Machine) medium() (*target.Medium, error) {
 		m.OS, m.Platform, cmp.Or(platform.Handover, "give it the document as user-data"))
 }
 
-// Image is the ISO 9660 image that the machine reads its document from, and what is delivered
-// beside that: for cloud-init NoCloud's seed, for Ignition what its platform reads. It fails if the
-// platform reads none, and names the machine.
+// Image returns the ISO 9660 image from which the machine reads its document and the files that are
+// delivered beside it, and the image's label: for cloud-init NoCloud's seed, for Ignition the
+// medium of the platform. It fails, and names the machine, if the machine reads no image.
 func (m *Machine) Image() (label string, image []byte, err error) {
 	medium, err := m.medium()
 	if err != nil {

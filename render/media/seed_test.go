@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImage: which image which machine reads, as isoinfo finds it.
+// TestImage: the image that each machine reads, as isoinfo finds it.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -30,9 +30,16 @@ func TestImage(t *testing.T) {
 	} {
 		t.Run(row.os+" on "+row.platform, func(t *testing.T) {
 			t.Parallel()
-			m := Machine{Name: "cp-1", OS: row.os, Platform: row.platform, Ignition: row.ignition, Files: []File{{"config.ign", []byte("{}")}}}
+			m := Machine{
+				Name: "cp-1", OS: row.os, Platform: row.platform, Ignition: row.ignition,
+				Files: []File{{"config.ign", []byte("{}")}},
+			}
 			if !row.ignition {
-				m.Files = []File{{"user-data", []byte("{}")}, {"meta-data", []byte("instance-id: i\n")}, {"network-config", []byte("version: 2\n")}}
+				m.Files = []File{
+					{"user-data", []byte("{}")},
+					{"meta-data", []byte("instance-id: i\n")},
+					{"network-config", []byte("version: 2\n")},
+				}
 			}
 			label, image, err := m.Image()
 			require.NoError(t, err)
@@ -63,13 +70,19 @@ func TestImage(t *testing.T) {
 // TestNoImage: where Ignition reads no disk, the error says what else to do.
 func TestNoImage(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ os, platform, want string }{
-		{"flatcar", "metal", "node cp-1: flatcar on metal reads Ignition from no disk; write the document to its disk (flatcar-install -i, coreos-installer install --ignition-file), or boot it over the network: kiln netboot"},
-		{"fedora-coreos", "libvirt", "node cp-1: fedora-coreos on libvirt reads Ignition from no disk; hand QEMU the document: -fw_cfg name=opt/com.coreos/config,file=config.ign"},
-		{"microos", "aws", "node cp-1: microos on aws reads Ignition from no disk; give it the document as user-data"},
+	for _, row := range []struct{ os, platform, remedy string }{
+		{"flatcar", "metal", "write the document to its disk (flatcar-install -i, " +
+			"coreos-installer install --ignition-file), or boot it over the network: kiln netboot"},
+		{"fedora-coreos", "libvirt",
+			"hand QEMU the document: -fw_cfg name=opt/com.coreos/config,file=config.ign"},
+		{"microos", "aws", "give it the document as user-data"},
 	} {
-		m := Machine{Name: "cp-1", OS: row.os, Platform: row.platform, Ignition: true, Files: []File{{"config.ign", []byte("{}")}}}
+		m := Machine{
+			Name: "cp-1", OS: row.os, Platform: row.platform, Ignition: true,
+			Files: []File{{"config.ign", []byte("{}")}},
+		}
 		_, _, err := m.Image()
-		require.EqualError(t, err, row.want)
+		require.EqualError(t, err, "node cp-1: "+row.os+" on "+row.platform+
+			" reads Ignition from no disk; "+row.remedy)
 	}
 }

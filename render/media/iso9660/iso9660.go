@@ -1,8 +1,10 @@
-// Package iso9660 writes an ISO 9660 image of a few small files: what a machine mounts to read its boot document. The names are there in full
-// twice, as Rock Ridge, which Linux reads first, and as Joliet, for Windows. Equal files give equal bytes: all dates are the same one.
-// Nothing is read, and nothing of an image that boots is here.
+// Package iso9660 writes an ISO 9660 image of a few small files, which a machine mounts to read its
+// boot document. The full names are in the image twice: as Rock Ridge, which Linux reads first, and
+// as Joliet, for Windows. Equal files give equal bytes, since all dates are the same. The package
+// reads no images, and its images do not boot.
 //
-// The formats are those of ECMA-119, of SUSP 1.10 and RRIP 1.10 (1993), and of the Joliet specification (1995).
+// The formats are those of ECMA-119, of SUSP 1.10 and RRIP 1.10 (1993), and of the Joliet
+// specification (1995).
 package iso9660
 
 import (
@@ -21,22 +23,26 @@ type File struct {
 
 const (
 	sector = 2048
-	// systemSectors stand before the first descriptor; nothing is in them.
+	// systemSectors are the empty sectors before the first descriptor.
 	systemSectors = 16
-	// maxName is the longest name, and maxLabel the longest label, that every one of the three trees can hold.
+	// maxName and maxLabel are the lengths of the longest name and label that each of the three
+	// kinds of names (plain, Rock Ridge, Joliet) can hold.
 	maxName  = 31
 	maxLabel = 16
-	// maxDepth is how many levels of folders there may be, the root among them.
+	// maxDepth is the greatest number of levels of folders, the root included.
 	maxDepth = 8
-	// maxImage and maxFiles bound an image: it is made in memory, and no boot document comes near them. So every number of it has room in its field.
+	// maxImage and maxFiles bound an image, which is made in memory. No boot document comes near
+	// them, and within them every number fits its field.
 	maxImage = 256 << 20
 	maxFiles = 4096
 )
 
-// Image returns the image of files with a volume label. On the machine that mounts it the files are root's alone (0400, folders 0500).
+// Image returns the image of files with a volume label. On the machine that mounts it the files are
+// root's alone (0400, folders 0500).
 //
-// It fails if the label or a name is empty, too long or has other characters than letters, digits and "-", "_" and ".", if a path is there
-// twice, or also as a folder, or differs from another one only in letters that the plain tree cannot tell apart, or if the files are too many or too large.
+// It fails if the label or a name is empty, too long or has other characters than letters, digits
+// and "-", "_" and "."; if a path stands twice, also as a folder; if two names of a folder have the
+// same plain name (capital letters, digits and "_"); or if the files are too many or too large.
 func Image(label string, files []File) ([]byte, error) {
 	if err := checkName(label, maxLabel); err != nil {
 		return nil, fmt.Errorf("label %q: %w", label, err)
@@ -60,10 +66,12 @@ func Image(label string, files []File) ([]byte, error) {
 	return newLayout(label, root).image(), nil
 }
 
-// checkName says what is wrong with a name.
+// checkName checks a name or label. It fails if it is empty, too long, or has a character that the
+// package does not write.
 func checkName(name string, limit int) error {
 	other := strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		return !letter && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 	})
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -83,14 +91,15 @@ type entry struct {
 	name   string
 	data   []byte
 	folder bool
-	inside []*entry // of a folder, in the order in which they were added
-	parent *entry   // of the root, itself
+	inside []*entry // the entries of a folder, in the order in which they were added
+	parent *entry   // the root's is the root itself
 
-	// Where it begins, in sectors: a file's content, which both trees share, and a folder's records in each tree.
+	// extent is the first sector of a file's content, which both trees share, or of a folder's
+	// records in each tree.
 	extent [2]int
-	// size is that of the content or of the folder's records, in bytes.
+	// size is the size of the content, or of the folder's records in each tree, in bytes.
 	size [2]int
-	// number is a folder's place in the path tables.
+	// number is a folder's place in the path table of each tree.
 	number [2]int
 }
 
@@ -100,7 +109,8 @@ func newFolder(name string) *entry {
 	return e
 }
 
-// add puts a file into the tree, with the folders above it.
+// add puts a file into the tree, with the folders above it. It fails if the path is too deep, has a
+// wrong name, or is used already.
 func (e *entry) add(path string, data []byte) error {
 	names := strings.Split(path, "/")
 	if len(names) >= maxDepth {
@@ -130,13 +140,13 @@ func (e *entry) add(path string, data []byte) error {
 	return nil
 }
 
-// distinct checks that no two names of a folder become the same one in the plain tree.
+// distinct checks the plain names at and below e. It fails if two names of a folder have the same.
 func (e *entry) distinct() error {
 	seen := map[string]string{}
 	for _, o := range e.inside {
 		plain := plainName(o)
 		if other, ok := seen[plain]; ok {
-			return fmt.Errorf("files %q and %q: both are %s without extensions of the format", other, o.name, plain)
+			return fmt.Errorf("files %q and %q have the same plain name, %s", other, o.name, plain)
 		}
 		seen[plain] = o.name
 		if err := o.distinct(); err != nil {
@@ -146,7 +156,8 @@ func (e *entry) distinct() error {
 	return nil
 }
 
-// plainName is an entry's name in the plain tree: capital letters, digits and "_" (ECMA-119 7.5, with the long names of level 2).
+// plainName returns an entry's name in the plain tree: capital letters, digits and "_" (ECMA-119
+// 7.5, with the long names of level 2).
 func plainName(e *entry) string {
 	name := strings.ReplaceAll(strings.ToUpper(e.name), "-", "_")
 	if e.folder {
@@ -158,9 +169,11 @@ func plainName(e *entry) string {
 	return name + ";1"
 }
 
-// sorted are a folder's entries in the order of a tree.
-func (e *entry) sorted(t tree) []*entry {
+// children returns a folder's entries in the order of a tree.
+func (e *entry) children(t tree) []*entry {
 	out := slices.Clone(e.inside)
-	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(t.identifier(a), t.identifier(b)) })
+	slices.SortFunc(out, func(a, b *entry) int {
+		return cmp.Compare(t.identifier(a), t.identifier(b))
+	})
 	return out
 }

@@ -15,20 +15,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seed and drive are the two forms of image that kiln writes; deep has what neither has.
+// seed is a form of image that kiln writes; deep has what no form of kiln has.
 var (
-	seed = []File{{"user-data", []byte("#cloud-config\n")}, {"meta-data", []byte("instance-id: kiln-cp-1\n")}, {"network-config", nil}}
+	seed = []File{
+		{"user-data", []byte("#cloud-config\n")},
+		{"meta-data", []byte("instance-id: kiln-cp-1\n")},
+		{"network-config", nil},
+	}
 	deep = func() []File {
-		files := []File{{"openstack/latest/user_data", bytes.Repeat([]byte("0123456789abcdef"), 1000)}, {"ignition/config.ign", []byte("{}")}, {"a/b/c/d/e/f/leaf", []byte("leaf\n")}}
+		files := []File{
+			{"openstack/latest/user_data", bytes.Repeat([]byte("0123456789abcdef"), 1000)},
+			{"ignition/config.ign", []byte("{}")},
+			{"a/b/c/d/e/f/leaf", []byte("leaf\n")},
+		}
 		for i := range 60 { // more records than a sector holds
-			files = append(files, File{fmt.Sprintf("many/file-number-%02d.with-suffix", i), []byte{byte(i)}})
+			name := fmt.Sprintf("many/file-number-%02d.with-suffix", i)
+			files = append(files, File{name, []byte{byte(i)}})
 		}
 		return files
 	}()
 )
 
-// written is an image in a file.
-func written(t *testing.T, label string, files []File) string {
+// write writes an image, and returns its path.
+func write(t *testing.T, label string, files []File) string {
 	t.Helper()
 	data, err := Image(label, files)
 	require.NoError(t, err)
@@ -38,7 +47,7 @@ func written(t *testing.T, label string, files []File) string {
 	return path
 }
 
-// need skips a test whose other program is not installed.
+// need skips a test if a program is not installed.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -46,6 +55,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
+// output runs a program and returns what it prints.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()
@@ -56,28 +66,36 @@ func output(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// TestIsoinfo reads all three trees with the program of another project.
+// TestIsoinfo reads all three kinds of names with the program of another project.
 func TestIsoinfo(t *testing.T) {
 	t.Parallel()
 	need(t, "isoinfo")
-	path := written(t, "cidata", seed)
+	path := write(t, "cidata", seed)
 	about := output(t, "isoinfo", "-d", "-i", path)
-	for _, line := range []string{"Volume id: cidata\n", "Data preparer id: KILN\n", "Logical block size is: 2048\n", "Joliet with UCS level 3 found", "Rock Ridge signatures version 1 found"} {
+	for _, line := range []string{
+		"Volume id: cidata\n", "Data preparer id: KILN\n", "Logical block size is: 2048\n",
+		"Joliet with UCS level 3 found", "Rock Ridge signatures version 1 found",
+	} {
 		require.Contains(t, about, line)
 	}
-	require.Equal(t, "/META_DATA.;1\n/NETWORK_CONFIG.;1\n/USER_DATA.;1\n", output(t, "isoinfo", "-f", "-i", path))
+	require.Equal(t, "/META_DATA.;1\n/NETWORK_CONFIG.;1\n/USER_DATA.;1\n",
+		output(t, "isoinfo", "-f", "-i", path))
 	for _, tree := range []string{"-R", "-J"} {
-		require.Equal(t, "/meta-data\n/network-config\n/user-data\n", output(t, "isoinfo", tree, "-f", "-i", path))
+		require.Equal(t, "/meta-data\n/network-config\n/user-data\n",
+			output(t, "isoinfo", tree, "-f", "-i", path))
 		for _, f := range seed {
-			require.Equal(t, string(f.Data), output(t, "isoinfo", tree, "-x", "/"+f.Path, "-i", path))
+			got := output(t, "isoinfo", tree, "-x", "/"+f.Path, "-i", path)
+			require.Equal(t, string(f.Data), got, f.Path)
 		}
 	}
-	require.Contains(t, output(t, "isoinfo", "-R", "-l", "-i", path), "-r--------   1    0    0              14 Jan  1 1980")
+	require.Contains(t, output(t, "isoinfo", "-R", "-l", "-i", path),
+		"-r--------   1    0    0              14 Jan  1 1980")
 
-	path = written(t, "config-2", deep)
+	path = write(t, "config-2", deep)
 	for _, tree := range []string{"-R", "-J"} {
 		for _, f := range deep {
-			require.Equal(t, string(f.Data), output(t, "isoinfo", tree, "-x", "/"+f.Path, "-i", path), f.Path)
+			got := output(t, "isoinfo", tree, "-x", "/"+f.Path, "-i", path)
+			require.Equal(t, string(f.Data), got, f.Path)
 		}
 	}
 	// The program finds folders by the path table too, and prints it.
@@ -89,29 +107,32 @@ func TestLibarchive(t *testing.T) {
 	t.Parallel()
 	need(t, "bsdtar")
 	for _, files := range [][]File{seed, deep} {
-		path, dir := written(t, "cidata", files), t.TempDir()
-		// Folders without the right to write in them would stop a user's unpacking, and the test's cleaning up.
+		path, dir := write(t, "cidata", files), t.TempDir()
+		// A user could neither unpack into folders without the right to write, nor remove them.
 		output(t, "bsdtar", "-x", "--no-same-permissions", "-C", dir, "-f", path)
 		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
-		require.Equal(t, byPath(files), found(t, dir))
+		require.Equal(t, byPath(files), readDir(t, dir))
 	}
 }
 
-// TestMount has Linux mount an image, as cloud-init and Ignition do, and udev's blkid read its label.
+// TestMount has Linux mount an image, as cloud-init and Ignition do, and blkid read its label, as
+// udev does.
 func TestMount(t *testing.T) {
 	t.Parallel()
 	for _, files := range [][]File{seed, deep} {
-		path, dir := written(t, "config-2", files), t.TempDir()
+		path, dir := write(t, "config-2", files), t.TempDir()
 		if _, err := exec.LookPath("blkid"); err == nil {
-			require.Equal(t, "config-2\niso9660\n", output(t, "blkid", "-p", "-o", "value", "-s", "LABEL", "-s", "TYPE", path))
+			require.Equal(t, "config-2\niso9660\n",
+				output(t, "blkid", "-p", "-o", "value", "-s", "LABEL", "-s", "TYPE", path))
 		}
 		if os.Geteuid() != 0 {
 			t.Skip("mounting needs root")
 		}
-		if out, err := exec.Command("mount", "-o", "ro,loop", "-t", "auto", path, dir).CombinedOutput(); err != nil {
+		mount := exec.Command("mount", "-o", "ro,loop", "-t", "auto", path, dir)
+		if out, err := mount.CombinedOutput(); err != nil {
 			t.Skipf("this machine mounts no file: %s", bytes.TrimSpace(out))
 		}
-		got := found(t, dir)
+		got := readDir(t, dir)
 		info, err := os.Stat(filepath.Join(dir, files[0].Path))
 		require.NoError(t, exec.Command("umount", dir).Run())
 		require.NoError(t, err)
@@ -120,7 +141,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// byPath are files by their paths.
+// byPath returns the contents of files by their paths.
 func byPath(files []File) map[string]string {
 	out := map[string]string{}
 	for _, f := range files {
@@ -129,28 +150,31 @@ func byPath(files []File) map[string]string {
 	return out
 }
 
-// found are the files in a folder.
-func found(t *testing.T, dir string) map[string]string {
+// readDir returns the contents of the files in a folder by their paths.
+func readDir(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+	collect := func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			data, err := os.ReadFile(filepath.Join(dir, path))
 			out[path] = string(data)
 			return err
 		}
 		return err
-	}))
+	}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", collect))
 	return out
 }
 
-// TestStable: an image is the same today, tomorrow and wherever it is made; whoever changes the layout changes this line.
+// TestStable: an image is the same whenever and wherever it is made. A change of the layout changes
+// the sum below.
 func TestStable(t *testing.T) {
 	t.Parallel()
 	data, err := Image("cidata", seed)
 	require.NoError(t, err)
 	sum := sha256.Sum256(data)
-	require.Equal(t, "cc48ed6a34a66bd3a816a5d65fb70724ef31f4595acbc3fae82db8582600557f", hex.EncodeToString(sum[:]))
+	require.Equal(t, "cc48ed6a34a66bd3a816a5d65fb70724ef31f4595acbc3fae82db8582600557f",
+		hex.EncodeToString(sum[:]))
 	require.True(t, Made(data[:HeadSize]))
 	require.False(t, Made(data[:HeadSize-1]))
 	require.False(t, Made(bytes.Replace(data, []byte(preparer), []byte("ELSE"), 1)))
@@ -159,6 +183,7 @@ func TestStable(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("x", 32)
 	for _, row := range []struct {
 		name, label string
 		files       []File
@@ -168,15 +193,24 @@ func TestRefused(t *testing.T) {
 		{"long label", strings.Repeat("x", 17), seed, "longer than 16 characters"},
 		{"label of other letters", "größe", seed, "want letters"},
 		{"twice", "cidata", []File{{"a", nil}, {"a", nil}}, `file "a": the path is used twice`},
-		{"a file as a folder", "cidata", []File{{"a", nil}, {"a/b", nil}}, `file "a/b": the path is used twice`},
-		{"a folder as a file", "cidata", []File{{"a/b", nil}, {"a", nil}}, `file "a": the path is used twice`},
+		{
+			"a file as a folder", "cidata", []File{{"a", nil}, {"a/b", nil}},
+			`file "a/b": the path is used twice`,
+		},
+		{
+			"a folder as a file", "cidata", []File{{"a/b", nil}, {"a", nil}},
+			`file "a": the path is used twice`,
+		},
 		{"upwards", "cidata", []File{{"../a", nil}}, `file "../a": not a name`},
 		{"absolute", "cidata", []File{{"/a", nil}}, `file "/a": not a name`},
-		{"long name", "cidata", []File{{strings.Repeat("x", 32), nil}}, "longer than 31 characters"},
+		{"long name", "cidata", []File{{long, nil}}, "longer than 31 characters"},
 		{"two dots", "cidata", []File{{"a.tar.gz", nil}}, "one dot at most"},
 		{"deep", "cidata", []File{{"1/2/3/4/5/6/7/8", nil}}, "deeper than 7 folders"},
 		{"many", "cidata", make([]File, maxFiles+1), "4097 files are more than 4096"},
-		{"equal without case", "cidata", []File{{"d/user-data", nil}, {"d/user_data", nil}}, `files "user-data" and "user_data": both are USER_DATA.;1`},
+		{
+			"equal without case", "cidata", []File{{"d/user-data", nil}, {"d/user_data", nil}},
+			`files "user-data" and "user_data" have the same plain name, USER_DATA.;1`,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

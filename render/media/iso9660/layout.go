@@ -5,16 +5,18 @@ type layout struct {
 	label   string
 	root    *entry
 	trees   []tree
-	folders [2][]*entry // of each tree, in the order of its path tables
+	folders [2][]*entry // the folders of each tree, in the order of its path table
 	files   []*entry
 	tables  [2]table
 	sectors int
 }
 
-// table is where the two path tables of a tree lie, and how many bytes each has.
+// table is where the two path tables of a tree lie, little-endian and big-endian, and how many
+// bytes each has.
 type table struct{ little, big, size int }
 
-// newLayout decides where everything lies: descriptors, path tables, the folders of each tree, files.
+// newLayout returns the layout of a tree: descriptors, path tables, the folders of each tree,
+// files.
 func newLayout(label string, root *entry) *layout {
 	l := &layout{label: label, root: root, trees: []tree{plain, joliet}}
 	at := systemSectors + len(l.trees) + 1
@@ -24,7 +26,7 @@ func newLayout(label string, root *entry) *layout {
 		return first
 	}
 	for _, t := range l.trees {
-		l.folders[t] = ordered(root, t)
+		l.folders[t] = foldersOf(root, t)
 		size := 0
 		for i, f := range l.folders[t] {
 			f.number[t] = i + 1
@@ -39,7 +41,7 @@ func newLayout(label string, root *entry) *layout {
 		}
 	}
 	for _, f := range l.folders[plain] {
-		for _, e := range f.sorted(plain) {
+		for _, e := range f.children(plain) {
 			if e.folder {
 				continue
 			}
@@ -53,11 +55,12 @@ func newLayout(label string, root *entry) *layout {
 	return l
 }
 
-// ordered are all folders in the order of a path table: by depth, then by the number of the folder above, then by name.
-func ordered(root *entry, t tree) []*entry {
+// foldersOf returns all folders in the order of a path table: by depth, then by the number of the
+// folder above, then by name.
+func foldersOf(root *entry, t tree) []*entry {
 	out := []*entry{root}
 	for i := 0; i < len(out); i++ {
-		for _, e := range out[i].sorted(t) {
+		for _, e := range out[i].children(t) {
 			if e.folder {
 				out = append(out, e)
 			}
@@ -66,7 +69,7 @@ func ordered(root *entry, t tree) []*entry {
 	return out
 }
 
-// image is the whole image.
+// image returns the bytes of the image.
 func (l *layout) image() []byte {
 	out := make([]byte, l.sectors*sector)
 	put := func(first int, data []byte) { copy(out[first*sector:], data) }
@@ -88,7 +91,8 @@ func (l *layout) image() []byte {
 	return out
 }
 
-// records are a folder's records: itself, the one above, and what is inside. No record crosses the end of a sector.
+// records returns a folder's records: of itself, of the folder above, and of its entries. No record
+// crosses the end of a sector.
 func (l *layout) records(f *entry, t tree) []byte {
 	var out []byte
 	add := func(record []byte) {
@@ -99,7 +103,7 @@ func (l *layout) records(f *entry, t tree) []byte {
 	}
 	add(t.record(f, "\x00", f == l.root))
 	add(t.record(f.parent, "\x01", false))
-	for _, e := range f.sorted(t) {
+	for _, e := range f.children(t) {
 		add(t.record(e, t.identifier(e), false))
 	}
 	return append(out, make([]byte, (sector-len(out)%sector)%sector)...)

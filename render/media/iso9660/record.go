@@ -10,16 +10,16 @@ const (
 	joliet             // Joliet: names in UCS-2
 )
 
-// identifier is an entry's name as a tree has it.
+// identifier returns an entry's name in a tree.
 func (t tree) identifier(e *entry) string {
 	if t == joliet {
-		return wide(e.name)
+		return ucs2(e.name)
 	}
 	return plainName(e)
 }
 
-// wide is an ASCII text in UCS-2, big-endian.
-func wide(s string) string {
+// ucs2 returns an ASCII string in UCS-2, big-endian.
+func ucs2(s string) string {
 	out := make([]byte, 0, 2*len(s))
 	for i := range len(s) {
 		out = append(out, 0, s[i])
@@ -27,7 +27,8 @@ func wide(s string) string {
 	return string(out)
 }
 
-// both16 and both32 are numbers in both byte orders, little-endian first (ECMA-119 7.2.3, 7.3.3).
+// both16 and both32 return a number in both byte orders, little-endian first (ECMA-119 7.2.3,
+// 7.3.3).
 func both16(n int) []byte {
 	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, short(n)), short(n))
 }
@@ -42,16 +43,18 @@ func short(n int) uint16 { return uint16(n) }
 // long converts a size or a place: maxImage and maxFiles bound both.
 func long(n int) uint32 { return uint32(n) }
 
-// date is that of every record: 1 January 1980, 00:00 UTC, the first day that every file system can hold.
+// date is the date of every record: 1 January 1980, 00:00 UTC, the first day that every file system
+// can hold.
 var date = []byte{80, 1, 1, 0, 0, 0, 0}
 
-// record is a directory record (ECMA-119 9.1) of e under the name id; first is the root's record of itself.
+// record returns the directory record (ECMA-119 9.1) of e under the name id. first marks the root's
+// record of itself.
 func (t tree) record(e *entry, id string, first bool) []byte {
 	flags := byte(0)
 	if e.folder {
 		flags = 2
 	}
-	out := make([]byte, 2, 256) // the record's length, and that of extended attributes, of which there are none
+	out := make([]byte, 2, 256) // the lengths of the record and of its extended attributes (none)
 	out = append(out, both32(e.extent[t])...)
 	out = append(out, both32(e.size[t])...)
 	out = append(out, date...)
@@ -67,6 +70,7 @@ func (t tree) record(e *entry, id string, first bool) []byte {
 	return out
 }
 
+// even returns b with a zero byte behind it if its length is odd.
 func even(b []byte) []byte {
 	return append(b, make([]byte, len(b)%2)...)
 }
@@ -77,7 +81,8 @@ const (
 	folderMode = 0o040500
 )
 
-// rockRidge are the entries of RRIP for e. The names "." and ".." are not there: their records say so already.
+// rockRidge returns the entries of RRIP for e. They leave out the names "." and "..", which their
+// records say already (dots).
 func rockRidge(e *entry, dots, first bool) (out []byte) {
 	if first {
 		out = append(out, "SP\x07\x01\xbe\xef\x00"...) // SUSP 5.3: the image uses the protocol
@@ -101,13 +106,14 @@ func rockRidge(e *entry, dots, first bool) (out []byte) {
 	}
 	if first {
 		const id = "RRIP_1991A"
-		out = append(out, 'E', 'R', byte(8+len(id)), 1, byte(len(id)), 0, 0, 1) // SUSP 5.5, without its texts for people
+		// SUSP 5.5, without its description and source
+		out = append(out, 'E', 'R', byte(8+len(id)), 1, byte(len(id)), 0, 0, 1)
 		out = append(out, id...)
 	}
 	return out
 }
 
-// pathRecord is a folder's record in a path table (ECMA-119 9.4).
+// pathRecord returns a folder's record in a path table (ECMA-119 9.4).
 func (t tree) pathRecord(e *entry, big bool) []byte {
 	id := "\x00"
 	if e.parent != e {
@@ -124,13 +130,14 @@ func (t tree) pathRecord(e *entry, big bool) []byte {
 	return even(append(out, id...))
 }
 
-// descriptor is a tree's volume descriptor: the primary one (ECMA-119 8.4), or Joliet's supplementary one (8.5).
+// descriptor returns a tree's volume descriptor: the primary one (ECMA-119 8.4), or Joliet's
+// supplementary one (8.5).
 func (l *layout) descriptor(t tree) []byte {
 	out := make([]byte, sector)
 	kind, blank := byte(1), " "
 	text := func(s string) string { return s }
 	if t == joliet {
-		kind, blank, text = 2, wide(" "), wide
+		kind, blank, text = 2, ucs2(" "), ucs2
 		copy(out[88:], "%/E") // UCS-2, level 3
 	}
 	copy(out, "\x00CD001\x01")
@@ -144,7 +151,7 @@ func (l *layout) descriptor(t tree) []byte {
 	field(8, 40, "")
 	field(40, 72, text(l.label))
 	copy(out[80:], both32(l.sectors))
-	copy(out[120:], both16(1)) // volumes in the set, and which this one is
+	copy(out[120:], both16(1)) // the number of volumes, then the number of this one
 	copy(out[124:], both16(1))
 	copy(out[128:], both16(sector))
 	copy(out[132:], both32(l.tables[t].size))
@@ -165,21 +172,25 @@ func (l *layout) descriptor(t tree) []byte {
 	return out
 }
 
-// preparer is who made the image, so that it can be told from others.
+// preparer names the program that made the image, by which Made knows its own.
 const preparer = "KILN"
 
-// rootRecord is the root's record within a descriptor, where only 34 bytes are.
+// rootRecord returns the root's record for a descriptor, which has room for 34 bytes.
 func (t tree) rootRecord(root *entry) []byte {
 	out := t.record(root, "\x00", false)[:34]
 	out[0] = 34
 	return out
 }
 
-// Made says that an image begins with these bytes, and that this package made it.
+// Made reports whether head, the first HeadSize bytes of a file, begins an image that this package
+// made.
 func Made(head []byte) bool {
-	const at = systemSectors * sector
-	return len(head) >= HeadSize && string(head[at:at+6]) == "\x01CD001" && string(head[at+446:at+446+len(preparer)]) == preparer
+	if len(head) < HeadSize {
+		return false
+	}
+	primary := head[systemSectors*sector:]
+	return string(primary[:6]) == "\x01CD001" && string(primary[446:446+len(preparer)]) == preparer
 }
 
-// HeadSize is how much of an image Made has to see.
+// HeadSize is how many bytes of a file Made needs.
 const HeadSize = (systemSectors + 1) * sector

@@ -1,5 +1,6 @@
-// Package newc writes the cpio archives that Linux unpacks into its first file system: the "new" ASCII form, header 070701, of
-// Documentation/driver-api/early-userspace/buffer-format.rst. Equal files give equal bytes: no time, user or inode of any machine is in them.
+// Package newc writes the cpio archives that Linux unpacks into its first file system: the "new"
+// ASCII form, header 070701, of Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
+// Equal files give equal bytes: an archive holds no time, user or inode of any machine.
 package newc
 
 import (
@@ -10,27 +11,29 @@ import (
 	"strings"
 )
 
-// File is a file of an archive, root's.
+// File is a file of an archive; it belongs to root.
 type File struct {
 	Path string // without a slash in front, such as "usr/share/oem/config.ign"
 	Mode uint32 // permission bits
 	Data []byte
 }
 
-// Kinds of entries, as POSIX has them, and the mode of the folders above the files.
+// Kinds of entries as POSIX has them, and the mode of the folders above the files.
 const (
 	regular    = 0o100000
 	folder     = 0o040000
 	folderMode = 0o755
 )
 
-// maxSize bounds a file: its size has eight digits, and no boot document comes near it.
+// maxSize bounds a file, so that its size has at most eight digits. No boot document comes near it.
 const maxSize = 256 << 20
 
-// Archive returns the archive of files in their order. The folders above each file stand before it: the kernel makes none by itself, and
-// leaves out a file whose folder is missing. It is not compressed; its length is a multiple of four bytes, so that another may follow.
+// Archive returns the archive of files in their order. The folders above each file stand before it:
+// the kernel makes none by itself, and leaves out a file whose folder is missing. The archive is
+// not compressed. Its length is a multiple of four bytes, so that another archive may follow.
 //
-// It fails if a path is not relative and clean, is there twice or also as a folder, or if a file is too large.
+// It fails if a path is not relative and clean, or stands twice, also as a folder; if a mode has
+// more than permission bits; or if a file is too large.
 func Archive(files []File) ([]byte, error) {
 	w := writer{seen: map[string]uint32{}}
 	for _, f := range files {
@@ -42,12 +45,14 @@ func Archive(files []File) ([]byte, error) {
 	return w.out, nil
 }
 
+// writer is an archive that is being written.
 type writer struct {
 	out   []byte
 	inode uint32
 	seen  map[string]uint32 // the kind of what stands at a path
 }
 
+// file adds a file and the folders above it. It fails as Archive does.
 func (w *writer) file(f *File) error {
 	switch {
 	case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsRune(f.Path, 0):
@@ -67,7 +72,8 @@ func (w *writer) file(f *File) error {
 	return nil
 }
 
-// folders writes a folder and those above it, unless they are there.
+// folders adds a folder and those above it, unless they are there. It fails if one of them is a
+// file.
 func (w *writer) folders(name string) error {
 	switch {
 	case name == "." || w.seen[name] == folder:
@@ -83,14 +89,15 @@ func (w *writer) folders(name string) error {
 	return nil
 }
 
-// entry writes a header, a name and data. The last entry has no inode.
+// entry adds a header, a name and data. The last entry, with mode 0, has no inode.
 func (w *writer) entry(name string, mode, links uint32, data []byte) {
 	inode := uint32(0)
 	if mode != 0 {
 		w.inode++
 		inode = w.inode
 	}
-	// Magic, inode, mode, user, group, links, time, size, four numbers of devices, the name's length with its end, no checksum.
+	// Magic, inode, mode, user, group, links, time, size, four numbers of devices, the length of
+	// the name with the zero at its end, no checksum.
 	w.out = fmt.Appendf(w.out, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
 		inode, mode, 0, 0, links, 0, len(data), 0, 0, 0, 0, len(name)+1, 0)
 	w.out = append(w.out, name...)
@@ -100,7 +107,7 @@ func (w *writer) entry(name string, mode, links uint32, data []byte) {
 	w.align()
 }
 
-// align fills up to a multiple of four bytes.
+// align adds zeros up to a multiple of four bytes.
 func (w *writer) align() {
 	w.out = append(w.out, make([]byte, (4-len(w.out)%4)%4)...)
 }

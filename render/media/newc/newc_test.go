@@ -19,14 +19,15 @@ var files = []File{
 	{"etc/x", 0o755, bytes.Repeat([]byte{0, 1, 0xff}, 5000)},
 }
 
-// read runs a program of another project over an archive.
+// read has a program of another project read an archive, and returns what it prints.
 func read(t *testing.T, archive []byte, dir, name string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed: apt-get install cpio libarchive-tools", name)
 	}
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Stdin, cmd.Env = dir, bytes.NewReader(archive), append(os.Environ(), "TZ=UTC", "LC_ALL=C")
+	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
 	var messages bytes.Buffer
 	cmd.Stderr = &messages
 	out, err := cmd.Output()
@@ -40,7 +41,10 @@ func TestReadBack(t *testing.T) {
 	archive, err := Archive(files)
 	require.NoError(t, err)
 	require.Zero(t, len(archive)%4)
-	for _, command := range [][]string{{"cpio", "-i", "--quiet", "--no-absolute-filenames"}, {"bsdtar", "-xp", "--no-same-owner", "-f", "-"}} {
+	for _, command := range [][]string{
+		{"cpio", "-i", "--quiet", "--no-absolute-filenames"},
+		{"bsdtar", "-xp", "--no-same-owner", "-f", "-"},
+	} {
 		t.Run(command[0], func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -72,7 +76,8 @@ func TestStable(t *testing.T) {
 	archive, err := Archive(files)
 	require.NoError(t, err)
 	sum := sha256.Sum256(archive)
-	require.Equal(t, "cff54fe19dd5d210def74982adba90e33f6aea9757574bdf86b76d5776c875cc", hex.EncodeToString(sum[:]))
+	require.Equal(t, "cff54fe19dd5d210def74982adba90e33f6aea9757574bdf86b76d5776c875cc",
+		hex.EncodeToString(sum[:]))
 }
 
 func TestRefused(t *testing.T) {
@@ -86,7 +91,10 @@ func TestRefused(t *testing.T) {
 		{"upwards", []File{{"../a", 0o600, nil}}, "not a relative, clean path"},
 		{"empty", []File{{"", 0o600, nil}}, "not a relative, clean path"},
 		{"twice", []File{{"a", 0o600, nil}, {"a", 0o600, nil}}, "the path is used twice"},
-		{"below a file", []File{{"a", 0o600, nil}, {"a/b/c", 0o600, nil}}, `the folder "a" above it is a file`},
+		{
+			"below a file", []File{{"a", 0o600, nil}, {"a/b/c", 0o600, nil}},
+			`the folder "a" above it is a file`,
+		},
 		{"also a folder", []File{{"a/b", 0o600, nil}, {"a", 0o600, nil}}, "the path is used twice"},
 		{"mode", []File{{"a", 0o4755, nil}}, "more than permission bits"},
 	} {
