@@ -183,6 +183,8 @@ func TestFields(t *testing.T) {
 	}
 	field, _ := config.Field("imageRepository")
 	require.Equal(t, target.KubernetesRegistry, field.Default)
+	field, _ = config.Field("workers.localBalancer.port")
+	require.Equal(t, fmt.Sprint(target.APIServerPort), field.Default)
 	systems := strings.Replace(listed(target.SystemNames(nil)), " and ", " or ", 1)
 	require.Contains(t, string(config.Init("demo")), "# "+systems+"\n")
 }
