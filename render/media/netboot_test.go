@@ -189,8 +189,8 @@ func TestSkipped(t *testing.T) {
 		r.Skipped[1].Why)
 }
 
-// TestInitrds reads the appended initrds with programs of other projects. The configuration is where
-// the system's Ignition looks for it, and only root may read it.
+// TestInitrds reads the appended initrds with programs of other projects. The configuration is
+// where the system's Ignition looks for it, and only root may read it.
 func TestInitrds(t *testing.T) {
 	t.Parallel()
 	n := netboot()

@@ -184,7 +184,7 @@ var clock = []Entry{
 // seconds returns a time as the shell counts it: seconds since 1970.
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// identity holds the checks of who the machine and its users are.
+// identity holds the checks of the machine's names and of its users.
 var identity = []Entry{
 	{
 		ID: "hostname", Reads: "`/proc/sys/kernel/hostname`", Wants: "the node's name",

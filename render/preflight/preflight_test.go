@@ -68,7 +68,7 @@ func lines(f *preflight.Facts) map[string]string {
 
 const debian = "  machines: {os: debian}\n"
 
-// TestCatalogue: every row says everything, in the alphabet of the hook's data.
+// TestCatalogue: every row is complete, in the alphabet of the hook's data.
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	require.GreaterOrEqual(t, len(preflight.Catalogue), 30)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Platform is where a machine runs: what it takes as a document, and what people should know who
-// give it one. `kiln platforms -o json` prints the fields with a name in JSON.
+// Platform is where a machine runs: what it takes as a document, and what people should know before
+// they put one there. `kiln platforms -o json` prints the fields that have a name in JSON.
 type Platform struct {
 	// Name is the value of machines.platform.
 	Name string `json:"name"`
@@ -53,7 +53,7 @@ type Platform struct {
 	// platform takes it as user-data.
 	Handover string `json:"-"`
 	// IgnitionID is what Ignition calls the platform (ignition.platform.id); empty if it has the
-	// same name. A live image of Fedora CoreOS is for all platforms and has to be told (docs of
+	// same name. A live image of Fedora CoreOS is for all platforms and needs the name (docs of
 	// Fedora CoreOS, "Running directly from RAM").
 	IgnitionID string `json:"-"`
 }

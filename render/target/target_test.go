@@ -79,7 +79,7 @@ func TestSystems(t *testing.T) {
 		require.True(t, ignition || s.Format == target.CloudInit, s.Name)
 		require.Contains(t, []string{target.Networkd, target.NetworkManager}, s.Network, s.Name)
 		require.Contains(t, []string{"", target.Enforcing, target.Permissive}, s.SELinux, s.Name)
-		require.False(t, ignition && s.Netplan, "%s: netplan is told by cloud-init", s.Name)
+		require.False(t, ignition && s.Netplan, "%s: Netplan is about cloud-init", s.Name)
 		if boot := s.NetBoot; boot != nil {
 			require.Equal(t, ignition, boot.Config != "", s.Name)
 			require.Equal(t, ignition, boot.Seed == "", s.Name)
@@ -87,7 +87,7 @@ func TestSystems(t *testing.T) {
 	}
 	s, known := target.SystemNamed("plan9")
 	require.False(t, known)
-	require.True(t, s.CanWrite("/usr/x"), "nothing is known of it")
+	require.True(t, s.CanWrite("/usr/x"), "an unknown system has no limits")
 }
 
 // TestPlatforms: the table is in the order of names, and what its columns say fits together.
@@ -97,7 +97,7 @@ func TestPlatforms(t *testing.T) {
 	for _, p := range target.Platforms {
 		require.False(t, p.Unknown && p.Limit > 0, p.Name)
 		require.False(t, p.NoCloud && (p.Limit > 0 || p.Unknown), "%s: a file has no limit", p.Name)
-		require.False(t, p.NoCloud && !p.NetworkConfig, "%s: nobody reads network-config", p.Name)
+		require.False(t, p.NoCloud && !p.NetworkConfig, "%s: network-config is not read", p.Name)
 		require.False(t, p.Medium != nil && p.Handover != "", "%s: two ways", p.Name)
 		if p.NameSource != nil {
 			require.NotEmpty(t, p.Metadata, p.Name)
