@@ -68,7 +68,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 			"kiln/render/media",
 			"kiln/render/media/iso9660",
-			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/bundle": {
 			"kiln/cmd/kiln/paths",
@@ -113,7 +113,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/folder",
-			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/twin": {
 			"kiln/cmd/kiln/paths",
@@ -144,9 +144,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/review",
-			"kiln/render/suggest",
 			"kiln/render/target",
-			"kiln/render/yamlpath",
 		},
 		"kiln/render/assembly": {
 			"kiln/manifests",
@@ -160,6 +158,8 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/preflight",
+			"kiln/render/suggest",
+			"kiln/render/target",
 			"kiln/templates",
 		},
 		"kiln/render/change": {
@@ -167,6 +167,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/terminal",
 		},
+		// It must not import what it judges.
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
@@ -199,6 +200,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/secret",
+			"kiln/render/target",
 			"kiln/render/terminal",
 		},
 		"kiln/render/explain": {
@@ -208,6 +210,8 @@ func TestImports(t *testing.T) {
 			"kiln/render/credential",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/suggest",
+			"kiln/render/yamlpath",
 		},
 		"kiln/render/folder": nil,
 		"kiln/render/ignition": {
@@ -218,6 +222,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/render/layout": {
 			"kiln/manifests",
@@ -267,7 +272,6 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/node",
 			"kiln/render/plan",
-			"kiln/templates",
 		},
 		"kiln/render/suggest":  nil,
 		"kiln/render/target":   nil,
