@@ -1,0 +1,238 @@
+package architecture
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a package may have at most, tests not counted.
+const (
+	maxKnot  = 8    // files of which each uses names of each other, directly or through others
+	maxFile  = 400  // lines of a file
+	maxLines = 2500 // lines of a package
+)
+
+// longer lists the packages that may have more lines than maxLines, and why.
+var longer = map[string]string{
+	"kiln/render/config": "it describes every field of cluster.yaml",
+}
+
+// notYet lists the packages that miss a limit today. A package that keeps to its limits must be
+// taken off the list, so that it stays that way.
+var notYet = []string{
+	"kiln/cmd/kiln",
+	"kiln/cmd/kiln/serve",
+	"kiln/render",
+	"kiln/render/change",
+	"kiln/render/config",
+	"kiln/render/folder",
+	"kiln/render/plan",
+	"kiln/render/preflight",
+}
+
+// TestRooms holds every package to the limits above and prints the largest.
+func TestRooms(t *testing.T) {
+	t.Parallel()
+	rooms := measure(t)
+	require.Greater(t, len(rooms), 15, "packages")
+	for _, path := range notYet {
+		require.True(t, slices.ContainsFunc(rooms, func(r room) bool { return r.path == path }),
+			"%s is on the list notYet, but there is no such package", path)
+	}
+	for _, r := range rooms {
+		listed := slices.Contains(notYet, r.path)
+		faults := r.faults()
+		switch {
+		case listed && len(faults) == 0:
+			t.Errorf("%s keeps to every limit: take it off the list notYet", r.path)
+		case !listed && len(faults) > 0:
+			t.Errorf("%s: %s", r.path, strings.Join(faults, "; "))
+		}
+	}
+	slices.SortFunc(rooms, func(a, b room) int {
+		return cmp.Or(cmp.Compare(len(b.knot), len(a.knot)), cmp.Compare(b.lines, a.lines))
+	})
+	for _, r := range rooms[:5] {
+		t.Logf("%s: %d files, %d lines, %s has %d lines, %d files use each other: %s",
+			r.path, len(r.files), r.lines, r.longest, r.files[r.longest],
+			len(r.knot), strings.Join(r.knot, " "))
+	}
+}
+
+// room is a package as it was measured.
+type room struct {
+	path    string
+	files   map[string]int // lines of each file
+	longest string         // the file with the most lines
+	lines   int
+	knot    []string // the files of the largest strongly connected part, sorted
+}
+
+// faults returns a sentence for each limit that the package misses.
+func (r *room) faults() (out []string) {
+	if len(r.knot) > maxKnot {
+		out = append(out, fmt.Sprintf("%d files use each other, want at most %d: %s; "+
+			"move what they share to a file that uses none of them, or divide the package",
+			len(r.knot), maxKnot, strings.Join(r.knot, " ")))
+	}
+	for _, file := range slices.Sorted(maps.Keys(r.files)) {
+		if r.files[file] > maxFile {
+			out = append(out, fmt.Sprintf("%s has %d lines, want at most %d; divide it",
+				file, r.files[file], maxFile))
+		}
+	}
+	if r.lines > maxLines && longer[r.path] == "" {
+		out = append(out, fmt.Sprintf("%d lines, want at most %d; divide the package",
+			r.lines, maxLines))
+	}
+	return out
+}
+
+// listed is what go list says about a package.
+type listed struct {
+	ImportPath string
+	Dir        string
+	Export     string // the compiled package, which has its types
+	GoFiles    []string
+	Module     *struct{ Main bool }
+}
+
+// measure returns every package of this module that has files other than tests.
+func measure(t *testing.T) (rooms []room) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-export",
+		"-json=ImportPath,Dir,Export,GoFiles,Module", "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	exports := map[string]string{}
+	var own []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p listed
+		require.NoError(t, dec.Decode(&p))
+		exports[p.ImportPath] = p.Export
+		if p.Module != nil && p.Module.Main && len(p.GoFiles) > 0 {
+			own = append(own, p)
+		}
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	compiled := importer.ForCompiler(token.NewFileSet(), "gc", open)
+	for i := range own {
+		rooms = append(rooms, measureOne(t, &own[i], compiled))
+	}
+	return rooms
+}
+
+// measureOne measures a package; imports finds the types of others.
+func measureOne(t *testing.T, p *listed, imports types.Importer) room {
+	t.Helper()
+	r := room{path: p.ImportPath, files: map[string]int{}}
+	all, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range all { // those for other systems too
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		name := filepath.Base(path)
+		r.files[name] = bytes.Count(text, []byte("\n"))
+		r.lines += r.files[name]
+		if r.files[name] > r.files[r.longest] {
+			r.longest = name
+		}
+	}
+	r.knot = knot(p.GoFiles, uses(t, p, imports))
+	return r
+}
+
+// uses returns the files that each file of a package uses a name of: a package-level name, a
+// method or a field.
+func uses(t *testing.T, p *listed, imports types.Importer) map[string][]string {
+	t.Helper()
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		path := filepath.Join(p.Dir, name)
+		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, set, files, info)
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for id, object := range info.Uses {
+		if object.Pkg() != pkg {
+			continue
+		}
+		from := filepath.Base(set.Position(id.Pos()).Filename)
+		to := filepath.Base(set.Position(object.Pos()).Filename)
+		if from != to && !slices.Contains(out[from], to) {
+			out[from] = append(out[from], to)
+		}
+	}
+	return out
+}
+
+// knot returns the largest strongly connected part of the graph, sorted, by Tarjan's algorithm.
+func knot(files []string, uses map[string][]string) (largest []string) {
+	index, low := map[string]int{}, map[string]int{}
+	var stack []string
+	var visit func(file string)
+	visit = func(file string) {
+		index[file] = len(index) + 1
+		low[file] = index[file]
+		stack = append(stack, file)
+		for _, other := range uses[file] {
+			if index[other] == 0 {
+				visit(other)
+				low[file] = min(low[file], low[other])
+			} else if slices.Contains(stack, other) {
+				low[file] = min(low[file], index[other])
+			}
+		}
+		if low[file] == index[file] {
+			at := slices.Index(stack, file)
+			if part := stack[at:]; len(part) > len(largest) {
+				largest = slices.Sorted(slices.Values(part))
+			}
+			stack = stack[:at]
+		}
+	}
+	for _, file := range files {
+		if index[file] == 0 {
+			visit(file)
+		}
+	}
+	return largest
+}
+
+// TestKnot shows what a strongly connected part is.
+func TestKnot(t *testing.T) {
+	t.Parallel()
+	files := []string{"a", "b", "c", "d"}
+	require.Len(t, knot(files, nil), 1)
+	chain := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}}
+	require.Len(t, knot(files, chain), 1)
+	ring := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}
+	require.Equal(t, []string{"b", "c", "d"}, knot(files, ring))
+}
