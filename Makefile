@@ -9,7 +9,7 @@
 # make page       looks at the page of kiln report with headless Chromium and axe-core
 # make etcd       holds control planes to what docs/etcd.md promises, with real etcd processes (root)
 # make ignition   applies every golden Ignition document with the Ignition engine, to roots like those of its systems (root)
-# make lint       format, vet, staticcheck, gosec, shellcheck and shfmt
+# make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the public one
 # make boot-test  boots real machines in QEMU from rendered documents (root, about two hours)
 
@@ -68,6 +68,7 @@ fuzz:
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt -w these files"; exit 1; }
+	go test ./test/architecture
 	go vet ./...
 	cd test/boot && go vet ./...
 	cd test/judges && go vet ./...

@@ -1,0 +1,191 @@
+package architecture
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// maxWidth is the most columns that a line may have; a tab counts as tabWidth.
+const (
+	maxWidth = 100
+	tabWidth = 4
+)
+
+// wide lists the folders that still have lines of more columns. A folder without such lines must be
+// taken off the list, so that it stays that way.
+var wide = []string{
+	".",
+	".ci",
+	"cmd/kiln",
+	"cmd/kiln/serve",
+	"docs",
+	"docs/examples",
+	"docs/examples/terraform",
+	"manifests",
+	"manifests/apiserver",
+	"manifests/objects",
+	"patches",
+	"pki",
+	"render",
+	"render/change",
+	"render/cloudinit",
+	"render/compress",
+	"render/config",
+	"render/credential",
+	"render/folder",
+	"render/ignition",
+	"render/media",
+	"render/media/iso9660",
+	"render/media/newc",
+	"render/node",
+	"render/plan",
+	"render/preflight",
+	"render/report",
+	"render/terminal",
+	"templates",
+	"templates/boot",
+	"templates/units",
+	"templates/units/multi-user.target.d",
+	"test",
+	"test/boot",
+	"test/boot/clusters/balancer",
+	"test/boot/clusters/cloud-init",
+	"test/boot/clusters/deliver",
+	"test/boot/clusters/ha",
+	"test/boot/clusters/ignition",
+	"test/boot/clusters/single",
+	"test/boot/clusters/vip",
+	"test/boot/mkimg",
+	"test/boot/pause",
+	"test/boot/probe",
+	"test/boot/rootfs/etc/initramfs-tools/scripts/local-bottom",
+	"test/boot/rootfs/etc/systemd/system",
+	"test/boot/vip",
+	"test/etcd",
+	"test/gitleaks",
+	"test/ignition",
+	"test/judges",
+	"test/page",
+	"test/trees",
+}
+
+// TestWidth: no line of a source is wider than maxWidth, but for the folders that are not yet done.
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	found := map[string][]string{} // wide lines by folder
+	root := filepath.Join("..", "..")
+	visit := func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (name == ".git" || name == "bin" || e.Name() == "testdata"):
+			return fs.SkipDir
+		case !e.Type().IsRegular() || !counts(name):
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil && !generated.Match(text) {
+			folder := path.Dir(name)
+			found[folder] = append(found[folder], wideLines(name, string(text))...)
+		}
+		return err
+	}
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", visit))
+	require.Greater(t, len(found), 30, "folders")
+	for _, folder := range wide {
+		if len(found[folder]) == 0 {
+			t.Errorf("%s has no wide line: take it off the list wide", folder)
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(found)) {
+		if slices.Contains(wide, folder) {
+			continue
+		}
+		for _, line := range found[folder] {
+			t.Errorf("%s, want at most %d", line, maxWidth)
+		}
+	}
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// counts reports whether a file is one that people read as a source: Go, shell, Markdown, YAML, the
+// Makefile, a unit of systemd.
+func counts(name string) bool {
+	switch path.Ext(name) {
+	case ".go", ".sh", ".md", ".yaml", ".yml", ".service", ".timer", ".socket":
+		return true
+	case ".conf": // a drop-in
+		return strings.HasSuffix(path.Dir(name), ".d")
+	}
+	return name == "Makefile" || path.Dir(name) == ".ci" || path.Dir(name) == "templates/boot" ||
+		strings.HasPrefix(name, "test/boot/rootfs/etc/initramfs-tools/scripts/")
+}
+
+// wideLines returns the place and width of each line that is too wide and could be broken.
+func wideLines(name, text string) (out []string) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		width := utf8.RuneCountInString(line) + (tabWidth-1)*strings.Count(line, "\t")
+		if width > maxWidth && !unbreakable(name, line) {
+			out = append(out, fmt.Sprintf("%s:%d: %d columns", name, n, width))
+		}
+	}
+	return out
+}
+
+var (
+	// onlyURL is a line with nothing but a URL, in a comment, a list or quotes.
+	onlyURL = regexp.MustCompile(`^[\s/#*>-]*["'<]?https?://[^\s]+$`)
+	// onlyLink is a line of Markdown with nothing but a link, or the definition of one.
+	onlyLink = regexp.MustCompile(`^[\s*-]*\[[^\]]*\](\([^)\s]*\)[.,;:]?|: +\S+)$`)
+)
+
+// unbreakable reports whether a wide line may stay: a URL alone, and in Markdown a row of a table
+// or a link alone.
+func unbreakable(name, line string) bool {
+	if onlyURL.MatchString(line) {
+		return true
+	}
+	row := strings.HasPrefix(strings.TrimSpace(line), "|")
+	return path.Ext(name) == ".md" && (row || onlyLink.MatchString(line))
+}
+
+// TestWideLines shows which lines are too wide.
+func TestWideLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxWidth)
+	for _, row := range []struct {
+		name, line string
+		wide       bool
+	}{
+		{"a.go", long, false},
+		{"a.go", long + "x", true},
+		{"a.go", strings.Repeat("é", maxWidth), false},
+		{"a.go", "\t" + long[tabWidth:], false},
+		{"a.go", "\t" + long[tabWidth-1:], true},
+		{"a.go", "// https://example.com/" + long, false},
+		{"a.go", "// see https://example.com/" + long, true},
+		{"a.md", "| a | " + long + " |", false},
+		{"a.go", "| a | " + long + " |", true},
+		{"a.md", "- [a link](https://example.com/" + long + ").", false},
+		{"a.md", "[link]: https://example.com/" + long, false},
+		{"a.md", "Read [a link](https://example.com/" + long + ").", true},
+	} {
+		got := len(wideLines(row.name, row.line)) > 0
+		require.Equal(t, row.wide, got, "%s: %s", row.name, row.line)
+	}
+}
