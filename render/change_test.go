@@ -46,17 +46,21 @@ func TestChanges(t *testing.T) {
 		require.NoError(t, err2)
 		c, err2 := config.Parse("cluster.yaml", text, nil)
 		require.NoError(t, err2)
-		bundle, err = newFixture(t, path, c), nil
+		bundle, err = newFixture(path, c)
 	}
 	require.NoError(t, err)
 
+	var before shared[*change.Cluster] // by its configuration
 	names := map[string]bool{}
 	for _, row := range list {
 		require.False(t, names[row.Name], row.Name)
 		names[row.Name] = true
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			d := change.Compare(state(t, bundle, &changeCase{Of: row.Of}), state(t, bundle, &row))
+			old := before.of(t, row.Of, func() (*change.Cluster, error) {
+				return state(t, bundle, &changeCase{Of: row.Of}), nil
+			})
+			d := change.Compare(old, state(t, bundle, &row))
 			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
 			for name, got := range map[string]string{"diff.txt": d.Text(change.Form{}), "plan.txt": p.Text(change.Form{})} {
@@ -129,7 +133,7 @@ func TestDocumentsState(t *testing.T) {
 			}
 			documents, err := render.DocumentsState(out)
 			require.NoError(t, err)
-			twin, err := r.State(nil)
+			twin, err := render.FilesState(sharedTwin(t, name))
 			require.NoError(t, err)
 			for _, d := range []*change.Diff{change.Compare(documents, twin), change.Compare(twin, documents)} {
 				require.False(t, d.Changed(), d.Text(change.Form{}))

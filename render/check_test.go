@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/netip"
@@ -27,17 +28,28 @@ type machine struct {
 	n *node.Node
 }
 
+// rendered returns a machine of a cluster.
 func rendered(t *testing.T, r *render.Cluster, name string) *machine {
 	t.Helper()
-	for i := range r.Plan.Machines {
-		if r.Plan.Machines[i].Name == name {
-			n, err := r.Node(i)
-			require.NoError(t, err)
-			return &machine{t, r, &r.Plan.Machines[i], n}
-		}
-	}
-	require.FailNow(t, "no machine "+name)
-	return nil
+	i := machineNamed(t, r, name)
+	n, err := r.Node(i)
+	require.NoError(t, err)
+	return &machine{t, r, &r.Plan.Machines[i], n}
+}
+
+// golden returns a machine of a golden case, whose cluster is shared and must not be changed.
+func golden(t *testing.T, cluster, name string) *machine {
+	t.Helper()
+	r := load(t, cluster)
+	i := machineNamed(t, r, name)
+	return &machine{t, r, &r.Plan.Machines[i], clone(nodes(t, cluster)[i])}
+}
+
+func machineNamed(t *testing.T, r *render.Cluster, name string) int {
+	t.Helper()
+	i := slices.IndexFunc(r.Plan.Machines, func(m plan.Machine) bool { return m.Name == name })
+	require.GreaterOrEqual(t, i, 0, "no machine %s", name)
+	return i
 }
 
 func (m *machine) check() error { return m.r.Check(m.m, m.n) }
@@ -144,6 +156,7 @@ func TestCheckRefuses(t *testing.T) {
 		name    string
 		cluster string
 		machine string
+		fresh   bool // breaks changes the cluster too
 		objects func([]manifests.Object) []manifests.Object
 		breaks  func(m *machine)
 		want    string
@@ -180,14 +193,14 @@ func TestCheckRefuses(t *testing.T) {
 			m.edit(plan.BootstrapConf, m.r.Bundle.Token("large").Bearer(), "abcdef.0123456789abcdef")
 		}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: does not hold the secret token/large g1, with which it is marked"},
 		{name: "key and certificate of another control plane", breaks: func(m *machine) {
-			other := rendered(m.t, m.r, "cp-2")
+			other := golden(m.t, "ha", "cp-2")
 			for _, path := range []string{plan.PKIDir + "/apiserver.crt", plan.PKIDir + "/apiserver.key"} {
 				m.file(path).Content = other.file(path).Content
 			}
 		}, want: "file /etc/kubernetes/pki/apiserver.key: does not hold the key apiserver/cp-1 of this machine"},
 		{name: "a second key", machine: "worker-1", breaks: func(m *machine) {
 			f := m.file(plan.KubeletPKI + "/kubelet.key")
-			f.Content = slices.Concat(f.Content, rendered(m.t, m.r, "worker-2").file(f.Path).Content)
+			f.Content = slices.Concat(f.Content, golden(m.t, "ha", "worker-2").file(f.Path).Content)
 		}, want: "file /var/lib/kubelet/pki/kubelet.key: holds 2 private keys, want the one of kubelet-server/worker-1 g1"},
 		{name: "another key of service accounts", breaks: func(m *machine) {
 			m.file(plan.ServiceKey).Content = m.r.Bundle.FrontProxyCAKey.PEM()
@@ -252,7 +265,7 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "endpoint of a worker", machine: "worker-1", breaks: func(m *machine) { m.edit(plan.KubeletConf, "api.ha.example.com", "api.example.com") },
 			want: "node worker-1: file /etc/kubernetes/kubelet.conf: server: https://api.example.com:6443: the API server on cp-1 has no certificate for api.example.com"},
 		{name: "endpoint of the hook", machine: "worker-1", breaks: func(m *machine) { m.edit(hookMachine, "api.ha.example.com", "10.9.9.9") }, want: "file /etc/kiln/machine: api: https://10.9.9.9:6443: the API server on cp-1 has no certificate"},
-		{name: "endpoint of the operator", breaks: func(m *machine) { m.r.Plan.EndpointHost = "api.example.com" }, want: "admin.conf: https://api.example.com:6443: the API server on cp-1 has no certificate"},
+		{name: "endpoint of the operator", fresh: true, breaks: func(m *machine) { m.r.Plan.EndpointHost = "api.example.com" }, want: "admin.conf: https://api.example.com:6443: the API server on cp-1 has no certificate"},
 		{name: "endpoint of kube-proxy", objects: replaced("ConfigMap", "kube-proxy", "api.ha.example.com", "api.example.com"), want: "ConfigMap kube-proxy: server: https://api.example.com:6443: the API server on cp-1 has no certificate"},
 		{name: "kubeconfig of another machine", breaks: func(m *machine) { m.edit(plan.SchedulerConf, "10.0.0.11", "10.0.0.99") }, want: "file /etc/kubernetes/scheduler.conf: server: https://10.0.0.99:6443"},
 		{name: "no SAN for Services", breaks: func(m *machine) {
@@ -273,7 +286,7 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "key of another machine", machine: "worker-1", breaks: func(m *machine) {
 			m.file(plan.KubeletPKI + "/kubelet.key").Content = m.r.Bundle.CAKey.PEM()
 		}, want: "file /var/lib/kubelet/config.yaml: tlsPrivateKeyFile: /var/lib/kubelet/pki/kubelet.key is not the key of /var/lib/kubelet/pki/kubelet.crt"},
-		{name: "expired", breaks: func(m *machine) { m.r.Bundle.Issued = m.r.Bundle.Issued.Add(20 * 365 * 24 * time.Hour) }, want: "certificate scheduler/cp-1: x509: certificate has expired"},
+		{name: "expired", fresh: true, breaks: func(m *machine) { m.r.Bundle.Issued = m.r.Bundle.Issued.Add(20 * 365 * 24 * time.Hour) }, want: "certificate scheduler/cp-1: x509: certificate has expired"},
 		{name: "no certificate", breaks: func(m *machine) { m.file(plan.PKIDir + "/apiserver.crt").Content = []byte("hello") }, want: "certificate apiserver/cp-1: /etc/kubernetes/pki/apiserver.crt is missing or holds none"},
 		{name: "not for clients", breaks: func(m *machine) { m.reissue("scheduler", func(s *pki.Spec) { s.Usages = nil }) }, want: "file /etc/kubernetes/scheduler.conf: client-certificate: /etc/kubernetes/pki/scheduler.crt does not verify"},
 		{name: "CA of clients", breaks: func(m *machine) {
@@ -396,18 +409,18 @@ func TestCheckRefuses(t *testing.T) {
 		{name: "pods of the controller-manager", breaks: func(m *machine) { m.pod("kube-controller-manager", "10.244.0.0/16", "10.245.0.0/16") }, want: "static pod kube-controller-manager: --cluster-cidr is"},
 		{name: "pods of kube-proxy", objects: replaced("ConfigMap", "kube-proxy", "10.244.0.0/16", "10.245.0.0/16"), want: `ConfigMap kube-proxy: clusterCIDR is "10.245.0.0/16"`},
 		{name: "pods of a machine", machine: "worker-1", breaks: func(m *machine) { m.edit("/etc/cni/net.d/10-kiln.conflist", "10.244.21.0", "10.244.22.0") }, want: `file /etc/cni/net.d/10-kiln.conflist: gives pods addresses from "10.244.22.0/24", want "10.244.21.0/24"`},
-		{name: "pods of two machines", breaks: func(m *machine) { m.r.Plan.Machines[3].PodCIDRs = m.r.Plan.Machines[0].PodCIDRs }, want: "nodes cp-1 and worker-1: pod CIDRs 10.244.11.0/24 and 10.244.11.0/24 overlap"},
-		{name: "pods outside the cluster's", breaks: func(m *machine) {
+		{name: "pods of two machines", fresh: true, breaks: func(m *machine) { m.r.Plan.Machines[3].PodCIDRs = m.r.Plan.Machines[0].PodCIDRs }, want: "nodes cp-1 and worker-1: pod CIDRs 10.244.11.0/24 and 10.244.11.0/24 overlap"},
+		{name: "pods outside the cluster's", fresh: true, breaks: func(m *machine) {
 			m.r.Plan.Machines[3].PodCIDRs = []netip.Prefix{netip.MustParsePrefix("10.245.0.0/24")}
 		}, want: "node worker-1: pod CIDR 10.245.0.0/24 is not a part of 10.244.0.0/16"},
-		{name: "pods and Services", breaks: func(m *machine) { m.r.Plan.PodSubnets[0] = netip.MustParsePrefix("10.96.0.0/16") }, want: "pod subnet 10.96.0.0/16 overlaps service subnet 10.96.0.0/12"},
-		{name: "machine among the pods", machine: "worker-1", breaks: func(m *machine) { m.m.Addresses[0] = netip.MustParseAddr("10.244.0.9") }, want: "node worker-1: address 10.244.0.9 lies in 10.244.0.0/16"},
+		{name: "pods and Services", fresh: true, breaks: func(m *machine) { m.r.Plan.PodSubnets[0] = netip.MustParsePrefix("10.96.0.0/16") }, want: "pod subnet 10.96.0.0/16 overlaps service subnet 10.96.0.0/12"},
+		{name: "machine among the pods", fresh: true, machine: "worker-1", breaks: func(m *machine) { m.m.Addresses[0] = netip.MustParseAddr("10.244.0.9") }, want: "node worker-1: address 10.244.0.9 lies in 10.244.0.0/16"},
 		{name: "DNS outside the Services", objects: replaced("Service", "kube-dns", "10.96.0.10", "10.112.0.10"), want: `Service kube-dns: "10.112.0.10" lies in no service subnet`},
 		{name: "DNS of the kubelet", machine: "worker-1", breaks: func(m *machine) { m.edit(plan.KubeletConfig, "10.96.0.10", "10.96.0.11") }, want: `file /var/lib/kubelet/config.yaml: clusterDNS: "10.96.0.11" is not an address of the Service kube-dns (10.96.0.10)`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			m := broken(t, row.cluster, row.machine, row.objects, row.breaks)
+			m := broken(t, row.cluster, row.machine, row.fresh, row.objects, row.breaks)
 			err := m.check()
 			require.ErrorContains(t, err, row.want)
 			for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -483,25 +496,25 @@ func TestCheckAccepts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, broken(t, row.cluster, row.machine, row.objects, row.breaks).check())
+			require.NoError(t, broken(t, row.cluster, row.machine, false, row.objects, row.breaks).check())
 		})
 	}
 }
 
-// broken renders a machine, cp-1 of the case ha unless it is said, and breaks it.
-func broken(t *testing.T, cluster, name string, objects func([]manifests.Object) []manifests.Object, breaks func(*machine)) *machine {
+// broken breaks a machine, cp-1 of the case ha unless the row names another. The cluster is shared, unless it is changed.
+func broken(t *testing.T, cluster, name string, changed bool, objects func([]manifests.Object) []manifests.Object, breaks func(*machine)) *machine {
 	t.Helper()
-	if cluster == "" {
-		cluster = "ha"
+	cluster, name = cmp.Or(cluster, "ha"), cmp.Or(name, "cp-1")
+	var m *machine
+	if changed || objects != nil {
+		r := fresh(t, cluster)
+		if objects != nil {
+			r.EditObjects(objects)
+		}
+		m = rendered(t, r, name)
+	} else {
+		m = golden(t, cluster, name)
 	}
-	if name == "" {
-		name = "cp-1"
-	}
-	r := load(t, cluster)
-	if objects != nil {
-		r.EditObjects(objects)
-	}
-	m := rendered(t, r, name)
 	if breaks != nil {
 		breaks(m)
 	}

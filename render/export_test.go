@@ -15,19 +15,27 @@ func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) 
 
 // Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
 func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
+	nodes := make([]*node.Node, r.Machines())
+	for i := range nodes {
+		var err error
+		if nodes[i], err = r.Node(i); err != nil {
+			return nil, err
+		}
+		if edit != nil {
+			edit(nodes[i])
+			nodes[i].Sort()
+		}
+	}
+	return r.TwinOf(nodes)
+}
+
+// TwinOf returns the review twin, by paths below its folder, of a cluster with these machines.
+func (r *Cluster) TwinOf(nodes []*node.Node) (map[string][]byte, error) {
 	t, err := review.NewTwin(r.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	for i := range r.Machines() {
-		n, err := r.Node(i)
-		if err != nil {
-			return nil, err
-		}
-		if edit != nil {
-			edit(n)
-			n.Sort()
-		}
+	for i, n := range nodes {
 		if err := t.Add(i, n); err != nil {
 			return nil, err
 		}

@@ -39,45 +39,48 @@ func cases(t testing.TB) []string {
 	return out
 }
 
-// load returns a case ready to be rendered.
-func load(t testing.TB, name string) *render.Cluster {
-	t.Helper()
-	c, b := inputs(t, name)
-	r, err := render.New(c, b)
-	require.NoError(t, err)
-	return r
-}
-
 // inputs returns a case's configuration and bundle.
 func inputs(t testing.TB, name string) (*config.Cluster, *pki.Bundle) {
 	t.Helper()
-	dir := filepath.Join(clusters, name)
-	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
-	require.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
-	if errors.Is(err, fs.ErrNotExist) && *update {
-		data = newFixture(t, filepath.Join(dir, "bundle", "secrets.yaml"), c)
-		err = nil
-	}
-	require.NoError(t, err)
-	b, err := pki.Load(data)
+	c, b, err := readInputs(name)
 	require.NoError(t, err)
 	return c, b
 }
 
+func readInputs(name string) (*config.Cluster, *pki.Bundle, error) {
+	dir := filepath.Join(clusters, name)
+	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
+	if errors.Is(err, fs.ErrNotExist) && *update {
+		data, err = newFixture(filepath.Join(dir, "bundle", "secrets.yaml"), c)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := pki.Load(data)
+	return c, b, err
+}
+
 // newFixture draws a bundle for a new case; it is committed with it.
-func newFixture(t testing.TB, path string, c *config.Cluster) []byte {
-	t.Helper()
+func newFixture(path string, c *config.Cluster) ([]byte, error) {
 	b, err := pki.New(pki.Options{
 		Name: c.Metadata.Name, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Algorithm: pki.Algorithm(c.Spec.Certificates.KeyAlgorithm),
 		CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	data, err := b.Marshal()
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, data, 0o644))
-	return data
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return data, os.WriteFile(path, data, 0o644)
 }
 
 // TestGolden: the review twin of each case is its folder want, byte for byte, as people and CI get it.
@@ -117,10 +120,7 @@ func requireTwin(t *testing.T, r *render.Cluster, dir string) {
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
-		r := load(t, name)
-		for i := range r.Machines() {
-			n, err := r.Node(i)
-			require.NoError(t, err)
+		for _, n := range nodes(t, name) {
 			lines := map[string]bool{}
 			for line := range strings.Lines(string(n.File("/etc/kiln/files").Content)) {
 				lines[line] = true
@@ -153,10 +153,7 @@ func TestFormats(t *testing.T) {
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := load(t, name)
-			for i := range r.Machines() {
-				n, err := r.Node(i)
-				require.NoError(t, err)
+			for _, n := range nodes(t, name) {
 				want := n.Delivered()
 				for form, doc := range packed(t, n) {
 					unpack := cloudinit.Unpack

@@ -32,8 +32,7 @@ func withInterfaces(t *testing.T, format target.Format, do func(t *testing.T, m 
 		if m.System.Format != format {
 			continue
 		}
-		n, err := r.Node(i)
-		require.NoError(t, err)
+		n := nodes(t, "interfaces")[i]
 		t.Run(m.Name, func(t *testing.T) { do(t, m, n) })
 	}
 }
@@ -124,7 +123,9 @@ func TestInterfaceFiles(t *testing.T) {
 				want.VLANs, want.Primary = nil, false
 			}
 			for _, list := range []*plan.Interface{&want, got[want.Name]} {
-				slices.SortFunc(list.Routes, func(a, b plan.Hop) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+				list.Routes = slices.SortedFunc(slices.Values(list.Routes), func(a, b plan.Hop) int {
+					return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+				})
 			}
 			said := func(n plan.Interface) string {
 				bond, vlan := n.Bond, n.VLAN

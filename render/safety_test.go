@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -21,6 +22,7 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/node"
+	"kiln/render/plan"
 )
 
 // window is how many bytes in common with a secret are a leak.
@@ -35,25 +37,14 @@ func (s secrets) pem(name string, text []byte) {
 	}
 }
 
-// secretsOf returns every secret of a cluster, and everything that is computed from one: leaf certificates with their
-// serial numbers, the service accounts' public key, the hashes of secret files.
-func secretsOf(t testing.TB, r *render.Cluster) secrets {
+// secretsOf returns every secret of a golden case, and everything that is computed from one: leaf certificates with
+// their serial numbers, the service accounts' public key, the hashes of secret files.
+func secretsOf(t testing.TB, name string) secrets {
 	t.Helper()
-	b, s := r.Bundle, secrets{}
-	s["leaf seed"], s["encryption key"] = b.LeafSeed, b.EncryptionKey
-	s.pem("ca", b.CAKey.PEM())
-	s.pem("etcd-ca", b.EtcdCAKey.PEM())
-	s.pem("front-proxy-ca", b.FrontProxyCAKey.PEM())
-	s.pem("service-account", slices.Concat(b.ServiceAccountKey.PEM(), b.ServiceAccountKey.PublicPEM()))
-	specs := []pki.Spec{b.AdminSpec(r.Plan)}
-	for i := range r.Plan.Machines {
+	r := load(t, name)
+	s := secretsIn(t, r.Bundle, r.Plan)
+	for i, n := range nodes(t, name) {
 		m := &r.Plan.Machines[i]
-		specs = append(specs, b.Specs(r.Plan, m)...)
-		if m.Token {
-			s["token "+m.Name] = []byte(token(b, m).Secret)
-		}
-		n, err := r.Node(i)
-		require.NoError(t, err)
 		for _, f := range n.Files {
 			if f.Secret != "" {
 				sum := sha256.Sum256(f.Content)
@@ -72,6 +63,26 @@ func secretsOf(t testing.TB, r *render.Cluster) secrets {
 					s[f.Secret+" "+key] = []byte(value)
 				}
 			}
+		}
+	}
+	return s
+}
+
+// secretsIn returns what a bundle holds, and every certificate that it issues for the machines of a plan.
+func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
+	t.Helper()
+	s := secrets{}
+	s["leaf seed"], s["encryption key"] = b.LeafSeed, b.EncryptionKey
+	s.pem("ca", b.CAKey.PEM())
+	s.pem("etcd-ca", b.EtcdCAKey.PEM())
+	s.pem("front-proxy-ca", b.FrontProxyCAKey.PEM())
+	s.pem("service-account", slices.Concat(b.ServiceAccountKey.PEM(), b.ServiceAccountKey.PublicPEM()))
+	specs := []pki.Spec{b.AdminSpec(p)}
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		specs = append(specs, b.Specs(p, m)...)
+		if m.Token {
+			s["token "+m.Name] = []byte(token(b, m).Secret)
 		}
 	}
 	for _, spec := range specs {
@@ -115,12 +126,12 @@ func leaks(twin map[string][]byte, forbidden map[[window]byte]string) (found []s
 	return found
 }
 
-// forbidden returns what must not be in the twin of r: the windows of its secrets without those of another cluster's, which are how keys
-// and certificates are written and not what they are, and without those of certificates that everybody may see: leaves repeat
+// forbidden returns what must not be in the twin of a golden case: the windows of its secrets without those of another bundle's, which are
+// how keys and certificates are written and not what they are, and without those of certificates that everybody may see: leaves repeat
 // the identifier of their CA's key, and a key holds its public half.
-func forbidden(t testing.TB, name string, r *render.Cluster) map[[window]byte]string {
+func forbidden(t testing.TB, name string) map[[window]byte]string {
 	t.Helper()
-	all := secretsOf(t, r).windows()
+	windows := secretsOf(t, name).windows()
 	c, own := inputs(t, name)
 	algorithm := pki.P256
 	if own.CA.Certificate.PublicKeyAlgorithm.String() == "RSA" {
@@ -128,14 +139,7 @@ func forbidden(t testing.TB, name string, r *render.Cluster) map[[window]byte]st
 	}
 	b, err := pki.New(pki.Options{Name: own.Name, Now: own.Issued, Algorithm: algorithm, CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Hour})
 	require.NoError(t, err)
-	other, err := render.New(c, b)
-	require.NoError(t, err)
-	public := secretsOf(t, other)
-	for name := range public { // the user's own secrets are the same in both
-		if strings.HasPrefix(name, "file ") || strings.HasPrefix(name, "object ") || strings.HasPrefix(name, "external-etcd-client") {
-			delete(public, name)
-		}
-	}
+	public := secretsIn(t, b, load(t, name).Plan)
 	for _, ca := range []pki.Authority{own.CA, own.EtcdCA, own.FrontProxyCA} {
 		public.pem(ca.Certificate.Subject.String(), ca.PEM())
 	}
@@ -144,9 +148,9 @@ func forbidden(t testing.TB, name string, r *render.Cluster) map[[window]byte]st
 		public.pem("external etcd", c.Text(ext.CertFrom))
 	}
 	for w := range public.windows() {
-		delete(all, w)
+		delete(windows, w)
 	}
-	return all
+	return windows
 }
 
 // TestTwinHoldsNoSecret: no twin of any case has twelve bytes in common with a secret, however it is written.
@@ -156,11 +160,10 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, name)
-			all := forbidden(t, name, r)
-			require.Greater(t, len(all), 5000, "windows of secrets")
-			twin, err := r.Twin(nil)
-			require.NoError(t, err)
-			require.Empty(t, leaks(twin, all))
+			windows := forbidden(t, name)
+			require.Greater(t, len(windows), 5000, "windows of secrets")
+			twin := sharedTwin(t, name)
+			require.Empty(t, leaks(twin, windows))
 			for i := range r.Plan.Machines {
 				if m := &r.Plan.Machines[i]; m.Token {
 					for path, text := range twin {
@@ -179,27 +182,25 @@ func TestTwinLeaksAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, name)
-			all := forbidden(t, name, r)
-			marked := map[string]bool{}
-			_, err := r.Twin(func(n *node.Node) {
-				for _, f := range n.Files {
-					marked[n.Name+f.Path] = f.Secret != ""
-				}
-			})
-			require.NoError(t, err)
-			for at, secret := range marked {
-				if !secret || strings.Contains(at, "/objects/") && !strings.Contains(at, "bootstrap-token") {
-					continue // an add-on's Secret is not one of the bundle's
-				}
-				twin, err := r.Twin(func(n *node.Node) {
-					for i := range n.Files {
-						if f := &n.Files[i]; n.Name+f.Path == at {
-							f.Secret, f.Shown = "", nil
+			windows := forbidden(t, name)
+			require.Empty(t, leaks(sharedTwin(t, name), windows))
+			for at, n := range nodes(t, name) {
+				for i, f := range n.Files {
+					if f.Secret == "" || strings.Contains(f.Path, "/objects/") && !strings.Contains(f.Path, "bootstrap-token") {
+						continue // an add-on's Secret is not one of the bundle's
+					}
+					machines := slices.Clone(nodes(t, name))
+					machines[at] = clone(n)
+					machines[at].Files[i].Secret, machines[at].Files[i].Shown = "", nil
+					twin, err := r.TwinOf(machines)
+					require.NoError(t, err)
+					for path, text := range sharedTwin(t, name) {
+						if bytes.Equal(twin[path], text) {
+							delete(twin, path)
 						}
 					}
-				})
-				require.NoError(t, err)
-				require.NotEmpty(t, leaks(twin, all), "%s without its mark", at)
+					require.NotEmpty(t, leaks(twin, windows), "%s%s without its mark", n.Name, f.Path)
+				}
 			}
 			b := r.Bundle
 			for form, text := range map[string]string{
@@ -209,8 +210,8 @@ func TestTwinLeaksAreFound(t *testing.T) {
 				"a raw key":                         string(b.EncryptionKey),
 				"a leaf's certificate":              string(issued(t, r).CertPEM()),
 			} {
-				require.NotEmpty(t, leaks(map[string][]byte{"x": []byte("before " + text + " after")}, all), form)
-				require.NotEmpty(t, leaks(map[string][]byte{"dir/" + text: nil}, all), form+" in a name")
+				require.NotEmpty(t, leaks(map[string][]byte{"x": []byte("before " + text + " after")}, windows), form)
+				require.NotEmpty(t, leaks(map[string][]byte{"dir/" + text: nil}, windows), form+" in a name")
 			}
 		})
 	}
@@ -246,15 +247,18 @@ func TestTwinNeedsNoSecret(t *testing.T) {
 			require.NoError(t, err)
 			r, err := render.NewPublic(c, public)
 			require.NoError(t, err)
-			requireTwin(t, r, filepath.Join(clusters, name, "want"))
-
-			for i := range r.Machines() {
-				n, err := r.Node(i)
+			machines := make([]*node.Node, r.Machines())
+			for i := range machines {
+				machines[i], err = r.Node(i)
 				require.NoError(t, err)
-				for _, f := range n.Files {
+				require.NoError(t, r.Check(&r.Plan.Machines[i], machines[i]))
+				for _, f := range machines[i].Files {
 					require.NotContains(t, string(f.Content), "PRIVATE KEY", f.Path)
 				}
 			}
+			twin, err := r.TwinOf(machines)
+			require.NoError(t, err)
+			require.Equal(t, sharedTwin(t, name), twin)
 			_, err = r.Write(filepath.Join(dir, "nodes"), render.Options{})
 			require.ErrorContains(t, err, "only the review twin")
 		})

@@ -51,9 +51,7 @@ func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.N
 	t.Helper()
 	for _, name := range cases(t) {
 		r := load(t, name)
-		for i := range r.Plan.Machines {
-			n, err := r.Node(i)
-			require.NoError(t, err)
+		for i, n := range nodes(t, name) {
 			visit(r, &r.Plan.Machines[i], n)
 		}
 	}
@@ -120,8 +118,8 @@ func TestSecretsElsewhere(t *testing.T) {
 			t.Parallel()
 			r := load(t, name)
 			var machines []*machine
-			for i := range r.Plan.Machines {
-				machines = append(machines, rendered(t, r, r.Plan.Machines[i].Name))
+			for i, n := range nodes(t, name) {
+				machines = append(machines, &machine{t, r, &r.Plan.Machines[i], clone(n)})
 			}
 			for _, from := range machines {
 				for i, f := range from.n.Files {

@@ -25,44 +25,50 @@ import (
 	"kiln/render/plan"
 )
 
-// packed returns a machine's documents: in both formats, plain and compressed, by a name for messages.
+// packed returns a shared machine's documents: in both formats, plain and compressed, by a name for messages.
 func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
-	out := map[string][]byte{}
+	return sharedDocuments.of(t, n, func() (map[string][]byte, error) { return pack(n) })
+}
+
+func pack(n *node.Node) (out map[string][]byte, err error) {
+	out = map[string][]byte{}
 	if len(n.CloudConfig) == 0 { // what only cloud-init can express
-		plain, err := ignition.Pack(n, 0)
-		require.NoError(t, err)
-		out["Ignition"] = plain
-		out["Ignition, compressed"], err = ignition.Pack(n, len(plain)-1)
-		require.NoError(t, err)
+		if out["Ignition"], err = ignition.Pack(n, 0); err != nil {
+			return nil, err
+		}
+		if out["Ignition, compressed"], err = ignition.Pack(n, len(out["Ignition"])-1); err != nil {
+			return nil, err
+		}
 	}
 	if len(n.Extra) > 0 {
-		return out // only Ignition can express it
+		return out, nil // only Ignition can express it
 	}
-	plain, err := cloudinit.Pack(n, 0, false)
-	require.NoError(t, err)
-	out["cloud-init"] = plain
-	out["cloud-init, compressed"], err = cloudinit.Pack(n, len(plain)-1, false)
-	require.NoError(t, err)
-	out["cloud-init, compressed as text"], err = cloudinit.Pack(n, len(plain)-1, true)
-	require.NoError(t, err)
-	return out
+	if out["cloud-init"], err = cloudinit.Pack(n, 0, false); err != nil {
+		return nil, err
+	}
+	tooFew := len(out["cloud-init"]) - 1
+	if out["cloud-init, compressed"], err = cloudinit.Pack(n, tooFew, false); err != nil {
+		return nil, err
+	}
+	out["cloud-init, compressed as text"], err = cloudinit.Pack(n, tooFew, true)
+	return out, err
 }
 
 // confidential returns what must not be in what unpack shows: what must not be in the twin, but for what certificates and public keys say.
-func confidential(t testing.TB, name string, r *render.Cluster) map[[window]byte]string {
+func confidential(t testing.TB, name string) map[[window]byte]string {
 	t.Helper()
-	all, public := forbidden(t, name, r), secrets{}
-	for of, secret := range secretsOf(t, r) {
+	windows, public := forbidden(t, name), secrets{}
+	for of, secret := range secretsOf(t, name) {
 		if strings.HasSuffix(of, " CERTIFICATE") || strings.HasSuffix(of, " PUBLIC KEY") {
 			public[of] = secret
 		}
 	}
-	public["how a public key is written"] = r.Bundle.ServiceAccountKey.PublicPEM()
+	public["how a public key is written"] = load(t, name).Bundle.ServiceAccountKey.PublicPEM()
 	for w := range public.windows() {
-		delete(all, w)
+		delete(windows, w)
 	}
-	return all
+	return windows
 }
 
 // TestUnpackConceals: from the bare document of every machine in both formats, every secret file is told from the others, and nothing that is shown or
@@ -73,12 +79,9 @@ func TestUnpackConceals(t *testing.T) {
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := load(t, name)
-			all := confidential(t, name, r)
-			require.Greater(t, len(all), 1000, "windows of secrets")
-			for i := range r.Plan.Machines {
-				n, err := r.Node(i)
-				require.NoError(t, err)
+			windows := confidential(t, name)
+			require.Greater(t, len(windows), 1000, "windows of secrets")
+			for _, n := range unlikeNodes(t, name) {
 				var u *render.Unpacked
 				for format, doc := range packed(t, n) {
 					same, err := render.ParseDocument(doc)
@@ -97,7 +100,7 @@ func TestUnpackConceals(t *testing.T) {
 					require.Equal(t, want, concealed[f.Path], "%s of %s", f.Path, n.Name)
 					paths = append(paths, f.Path)
 				}
-				require.Empty(t, leaks(everything(t, u, paths), all), n.Name)
+				require.Empty(t, leaks(everything(t, u, paths), windows), n.Name)
 
 				u.ShowSecrets()
 				for path, text := range written(t, u) {
@@ -144,16 +147,13 @@ func written(t testing.TB, u *render.Unpacked) map[string][]byte {
 func TestUnpackLeaksAreFound(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"external-etcd", "extras", "pools", "rsa-ca"} {
-		r := load(t, name)
-		all := confidential(t, name, r)
-		for i := range r.Plan.Machines {
-			n, err := r.Node(i)
-			require.NoError(t, err)
+		windows := confidential(t, name)
+		for _, n := range nodes(t, name) {
 			for _, f := range n.Files {
 				if f.Secret == "" && f.Path != plan.KilnDir+"/files" || strings.HasPrefix(f.Secret, "object ") {
 					continue
 				}
-				require.NotEmpty(t, leaks(map[string][]byte{"x": f.Content}, all), "%s of %s", f.Path, n.Name)
+				require.NotEmpty(t, leaks(map[string][]byte{"x": f.Content}, windows), "%s of %s", f.Path, n.Name)
 			}
 		}
 	}
@@ -181,10 +181,7 @@ func forms(doc []byte) map[string][]byte {
 // TestUnpackForms: whatever the form, the machine is the same.
 func TestUnpackForms(t *testing.T) {
 	t.Parallel()
-	r := load(t, "single")
-	n, err := r.Node(0)
-	require.NoError(t, err)
-	for format, doc := range packed(t, n) {
+	for format, doc := range packed(t, nodes(t, "single")[0]) {
 		want, err := render.ParseDocument(doc)
 		require.NoError(t, err)
 		require.NotEmpty(t, want.Machine().Files)
@@ -239,12 +236,9 @@ func TestUnpackRefuses(t *testing.T) {
 // TestUnpackErrorsHoldNoSecret: wherever a document is damaged, the error quotes nothing that could be a secret.
 func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
-	r := load(t, "pools")
-	all := confidential(t, "pools", r)
-	n, err := r.Node(0)
-	require.NoError(t, err)
+	windows := confidential(t, "pools")
 	failed := 0
-	for format, doc := range packed(t, n) {
+	for format, doc := range packed(t, nodes(t, "pools")[0]) {
 		for at := 0; at < len(doc); at += 1 + len(doc)/8 {
 			for damage, text := range map[string][]byte{
 				"cut off": doc[:at], "a byte more": slices.Insert(slices.Clone(doc), at, '['), "a line less": append(slices.Clone(doc[:at]), after(doc[at:], '\n')...),
@@ -252,7 +246,7 @@ func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 			} {
 				if _, err := render.ParseDocument(text); err != nil {
 					failed++
-					require.Empty(t, leaks(map[string][]byte{"": []byte(err.Error())}, all), "%s at %d: %s", format, at, damage)
+					require.Empty(t, leaks(map[string][]byte{"": []byte(err.Error())}, windows), "%s at %d: %s", format, at, damage)
 				}
 			}
 		}
@@ -400,9 +394,7 @@ func TestUnpackWriteRefuses(t *testing.T) {
 
 // FuzzParseDocument: whatever it is given, it ends with an error or with a machine that can be looked at, and no private key is in what is shown of its files.
 func FuzzParseDocument(f *testing.F) {
-	r := load(f, "single")
-	n, err := r.Node(1)
-	require.NoError(f, err)
+	n := nodes(f, "single")[1]
 	for _, doc := range packed(f, n) {
 		for _, text := range forms(doc) {
 			f.Add(text)
