@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -32,33 +34,97 @@ const (
 // slack is how far a size may be from the golden one: keys are random, and two releases of Go may compress a little differently.
 const slack = 0.02
 
-// carried is a document and what it must unpack to.
-type carried struct {
-	doc    []byte
+// A form is how documents are packed and unpacked.
+type form struct {
+	name   string
+	pack   func(n *node.Node, p *target.Platform) ([]byte, error)
 	unpack func([]byte) (node.Node, error)
+	can    func(n *node.Node) bool // reports whether the format can express the machine
+	text   bool                    // a platform that takes only text gets another document
 }
 
-// carriedBy returns the documents of a machine on a platform, by format.
-func carriedBy(t testing.TB, n *node.Node, p *target.Platform) map[string]carried {
-	t.Helper()
-	out := map[string]carried{}
-	if len(n.CloudConfig) == 0 { // what only cloud-init can express
-		doc, err := ignition.Pack(n, p.Limit)
-		require.NoError(t, err)
-		out["ignition"] = carried{doc, ignition.Unpack}
+var documentForms = []form{
+	{
+		name:   "ignition",
+		pack:   func(n *node.Node, p *target.Platform) ([]byte, error) { return ignition.Pack(n, p.Limit) },
+		unpack: ignition.Unpack,
+		can:    func(n *node.Node) bool { return len(n.CloudConfig) == 0 },
+	},
+	{
+		name: "cloud-init",
+		pack: func(n *node.Node, p *target.Platform) ([]byte, error) {
+			return cloudinit.Pack(n, p.Limit, p.TextOnly)
+		},
+		unpack: cloudinit.Unpack,
+		can:    func(n *node.Node) bool { return len(n.Extra) == 0 },
+		text:   true,
+	},
+}
+
+// carried returns a machine's document for each platform. Pack takes the first of ever shorter
+// documents that is within the limit, so what a larger limit got is also what a smaller one gets, if
+// it is within that. What was too long for a larger limit is the shortest that there is. Packing
+// takes so long that no document is packed twice; TestCarried packs for every platform.
+func (f *form) carried(n *node.Node, platforms []*target.Platform) ([][]byte, error) {
+	limit := func(i int) int { return cmp.Or(platforms[i].Limit, math.MaxInt) }
+	text := func(i int) bool { return f.text && platforms[i].TextOnly }
+	var order []int
+	for i := range platforms {
+		order = append(order, i)
 	}
-	if len(n.Extra) == 0 { // what only Ignition can express
-		doc, err := cloudinit.Pack(n, p.Limit, p.TextOnly)
-		require.NoError(t, err)
-		out["cloud-init"] = carried{doc, cloudinit.Unpack}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(limit(j), limit(i)) })
+	out := make([][]byte, len(platforms))
+	last := map[bool]int{}
+	for _, i := range order {
+		before, ok := last[text(i)]
+		last[text(i)] = i
+		if ok && (len(out[before]) <= limit(i) || len(out[before]) > limit(before)) {
+			out[i] = out[before]
+			continue
+		}
+		var err error
+		if out[i], err = f.pack(n, platforms[i]); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
+}
+
+// unlike returns a platform of each kind: those that carry documents alike are one kind.
+func unlike() (platforms []*target.Platform) {
+	for i := range target.Platforms {
+		p := &target.Platforms[i]
+		if !slices.ContainsFunc(platforms, func(o *target.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
+			platforms = append(platforms, p)
+		}
+	}
+	return platforms
+}
+
+// TestCarried: a platform gets the document that Pack makes for it.
+func TestCarried(t *testing.T) {
+	t.Parallel()
+	platforms := unlike()
+	for _, n := range nodes(t, "baseline") {
+		for i := range documentForms {
+			f := &documentForms[i]
+			docs, err := f.carried(n, platforms)
+			require.NoError(t, err)
+			for j, p := range platforms {
+				want, err := f.pack(n, p)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(want, docs[j]), "%s of %s on %s", f.name, n.Name, p.Name)
+			}
+		}
+	}
 }
 
 // reading is cloud-init's own way from the bytes of a user-data to the text that its modules read: each file of a folder is replaced by it.
+// Many files hold the same YAML, which is read once.
 const reading = `
-import os, sys
-from cloudinit import helpers, user_data
+import functools, os, sys
+from cloudinit import helpers, user_data, util
+util.load_yaml = functools.lru_cache(maxsize=None)(util.load_yaml)
 for name in sorted(os.listdir(sys.argv[1])):
     path = os.path.join(sys.argv[1], name)
     with open(path, "rb") as f:
@@ -73,14 +139,7 @@ for name in sorted(os.listdir(sys.argv[1])):
 // and unpack to the same tree, cloud-init itself finds the same text in them, and they take as many bytes as they took.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	// Platforms that count alike carry alike.
-	var platforms []*target.Platform
-	for i := range target.Platforms {
-		p := &target.Platforms[i]
-		if !slices.ContainsFunc(platforms, func(o *target.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
-			platforms = append(platforms, p)
-		}
-	}
+	platforms := unlike()
 	header := []string{"case", "machine", "format"}
 	for _, p := range platforms {
 		header = append(header, p.Name)
@@ -92,34 +151,37 @@ func TestPlatforms(t *testing.T) {
 		for at, name := range names {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				r := load(t, name)
-				for _, i := range slices.Compact([]int{0, r.Machines() - 1}) {
-					n, err := r.Node(i)
-					require.NoError(t, err)
-					sizes := map[string][]string{}
-					for _, p := range platforms {
-						for format, c := range carriedBy(t, n, p) {
-							got, err := c.unpack(c.doc)
-							require.NoError(t, err)
-							require.Equal(t, n.Delivered(), got, "%s as %s on %s", n.Name, format, p.Name)
-							size := strconv.Itoa(len(c.doc))
-							if p.Limit > 0 && len(c.doc) > p.Limit {
+				machines := nodes(t, name)
+				for _, n := range slices.Compact([]*node.Node{machines[0], machines[len(machines)-1]}) {
+					for i := range documentForms {
+						f := &documentForms[i]
+						if !f.can(n) {
+							continue
+						}
+						docs, err := f.carried(n, platforms)
+						require.NoError(t, err)
+						row := []string{name, n.Name, f.name}
+						unpacked := map[string]bool{}
+						for j, p := range platforms {
+							size := strconv.Itoa(len(docs[j]))
+							if p.Limit > 0 && len(docs[j]) > p.Limit {
 								size += "!"
 							}
-							sizes[format] = append(sizes[format], size)
-							if format == "cloud-init" {
+							row = append(row, size)
+							if unpacked[string(docs[j])] {
+								continue
+							}
+							unpacked[string(docs[j])] = true
+							got, err := f.unpack(docs[j])
+							require.NoError(t, err)
+							require.Equal(t, n.Delivered(), got, "%s as %s on %s", n.Name, f.name, p.Name)
+							if f.name == "cloud-init" {
 								path := filepath.Join(dir, name+" "+n.Name+" "+p.Name)
-								require.NoError(t, os.WriteFile(path, c.doc, 0o600))
-								plain, err := cloudinit.Pack(n, 0, false)
-								require.NoError(t, err)
-								texts.Store(path, plain)
+								require.NoError(t, os.WriteFile(path, docs[j], 0o600))
+								texts.Store(path, packed(t, n)["cloud-init"])
 							}
 						}
-					}
-					for _, format := range []string{"ignition", "cloud-init"} {
-						if len(sizes[format]) > 0 {
-							rows[at] = append(rows[at], append([]string{name, n.Name, format}, sizes[format]...))
-						}
+						rows[at] = append(rows[at], row)
 					}
 				}
 			})
@@ -149,11 +211,9 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	table := [][]string{{"case", "machine", "part", "files", "bytes"}}
 	for _, name := range []string{"baseline", "ha"} {
-		r := load(t, name)
+		r, machines := load(t, name), nodes(t, name)
 		for _, i := range []int{0, r.Machines() - 1} {
-			n, err := r.Node(i)
-			require.NoError(t, err)
-			m := &r.Plan.Machines[i]
+			n, m := machines[i], &r.Plan.Machines[i]
 			budget, err := document.Budget(m, n)
 			require.NoError(t, err)
 			sum, files := 0, 0
