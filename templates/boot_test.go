@@ -110,7 +110,7 @@ func TestBootWaitsForRoles(t *testing.T) {
 			"node-role.kubernetes.io/ingress=\n"
 	)
 	all := asked + `,"node-role.kubernetes.io/ingress":"","node-role.kubernetes.io/disk":"ssd"`
-	for _, row := range []struct {
+	for i, row := range []struct {
 		name          string
 		first, later  string // labels of the Node, and once it has been written to
 		wrote, become int    // requests to write to it, and how many of them it takes until later
@@ -136,7 +136,7 @@ func TestBootWaitsForRoles(t *testing.T) {
 			silent: "waiting for the roles of cp-1: "},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			underEachShell(t, func(t *testing.T, shell []string) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
 				m := newMachine(t, shell, "worker")
 				m.data["steps"] = "files machine preflight kubelet node role retire"
 				m.data["roles"] = "disk=ssd ingress="

@@ -3,6 +3,7 @@ package templates_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"kiln/templates"
@@ -24,6 +26,35 @@ var shells = map[string][]string{
 	"bash":    {"bash", "--posix"},
 }
 
+// all runs every row of a table under every shell, and kills the hook before each of its commands. A
+// run of the hook starts some 350 processes, and they are what these tests cost.
+var all = flag.Bool("all", false, "run what make test leaves out; it takes about an hour")
+
+// missing says for each shell why tests cannot use it. It has no entry for a shell that they can use.
+var missing = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for name, shell := range shells {
+		own := append(slices.Clone(shell[1:]), "-c", "PATH=/none; date")
+		if _, err := exec.LookPath(shell[0]); err != nil {
+			out[name] = name + " is not here"
+		} else if exec.Command(shell[0], own...).Run() == nil {
+			out[name] = "this " + name + " prefers its own programs to the fakes in PATH: " +
+				"install Debian's busybox, not busybox-static"
+		}
+	}
+	return out
+})
+
+// usable returns the names of the shells that tests can use, sorted.
+func usable() (names []string) {
+	for _, name := range slices.Sorted(mapsKeys(shells)) {
+		if missing()[name] == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // underEachShell runs test once for each installed shell, and logs the others.
 func underEachShell(t *testing.T, test func(t *testing.T, shell []string)) {
 	t.Helper()
@@ -31,17 +62,36 @@ func underEachShell(t *testing.T, test func(t *testing.T, shell []string)) {
 	for _, name := range slices.Sorted(mapsKeys(shells)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(shells[name][0]); err != nil {
-				t.Skipf("%s is not here", name)
-			}
-			if exec.Command(shells[name][0], append(slices.Clone(shells[name][1:]), "-c",
-				"PATH=/none; date")...).Run() == nil {
-				t.Skipf("this %s prefers its own programs to the fakes in PATH: "+
-					"install Debian's busybox, not busybox-static", name)
+			if missing()[name] != "" {
+				t.Skip(missing()[name])
 			}
 			test(t, shells[name])
 		})
 	}
+}
+
+// underOneShell runs the i-th row of a table under one shell, the shells by turns; with -all under
+// each shell.
+func underOneShell(t *testing.T, i int, test func(t *testing.T, shell []string)) {
+	t.Helper()
+	if *all {
+		underEachShell(t, test)
+		return
+	}
+	t.Parallel()
+	names := usable()
+	if len(names) == 0 {
+		t.Skip("there is no shell")
+	}
+	name := names[i%len(names)]
+	t.Run(name, func(t *testing.T) { test(t, shells[name]) })
+}
+
+// isTurn reports whether the i-th of many runs of a test is for this shell. Each run is for one of the
+// shells, and with -all for all of them.
+func isTurn(shell []string, i int) bool {
+	names := usable()
+	return *all || shells[names[i%len(names)]][0] == shell[0]
 }
 
 func mapsKeys[V any](m map[string]V) func(yield func(string) bool) {

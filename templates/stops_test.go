@@ -17,7 +17,7 @@ func TestBootStops(t *testing.T) {
 	answer := func(method, url string, code, exit int, body string) func(*aMachine) {
 		return func(m *aMachine) { m.rule(method, url, 9999, code, exit, body) }
 	}
-	for _, row := range []struct {
+	for i, row := range []struct {
 		name  string
 		role  string            // or worker
 		wrong func(m *aMachine) // before the document is written
@@ -264,7 +264,7 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT hook dance: ended with status 127; "}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			underEachShell(t, func(t *testing.T, shell []string) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
 				role := row.role
 				if role == "" {
 					role = "worker"
