@@ -161,3 +161,12 @@ spec:
 	}
 	return b.Bytes()
 }
+
+// build builds the program as people get it.
+func build(b *testing.B) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "kiln")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	return path
+}

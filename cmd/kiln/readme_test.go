@@ -17,7 +17,7 @@ import (
 // may, by one percent.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	bin := filepath.Dir(build(t))
+	bin := filepath.Dir(program(t))
 	for page, least := range map[string]int{
 		"README.md":             3,
 		"docs/configuration.md": 4,
@@ -33,7 +33,7 @@ func TestReadme(t *testing.T) {
 			for _, e := range entries {
 				cmd := exec.Command("sh", "-c", e.command)
 				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+				cmd.Env = append(os.Environ(), "GOGC=off", "PATH="+bin+":"+os.Getenv("PATH"))
 				out, _ := cmd.CombinedOutput()
 				require.Equal(t, wordsOf(e.answer), wordsOf(string(out)), e.command)
 				requireSizes(t, e.answer, string(out))

@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
 			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
+			env.Setenv("GOGC", "off") // a run ends before collecting garbage pays
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

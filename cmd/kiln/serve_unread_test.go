@@ -28,8 +28,7 @@ type unreadServer struct {
 // startUnread starts the server with these streams.
 func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...string) *unreadServer {
 	t.Helper()
-	kiln, err := exec.LookPath("kiln")
-	require.NoError(t, err)
+	kiln := program(t)
 	u := &unreadServer{
 		dir:    t.TempDir(),
 		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
