@@ -145,6 +145,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/review",
 			"kiln/render/target",
+			"kiln/render/textdiff",
 		},
 		"kiln/render/assembly": {
 			"kiln/manifests",
@@ -275,6 +276,9 @@ func TestImports(t *testing.T) {
 		"kiln/render/suggest":  nil,
 		"kiln/render/target":   nil,
 		"kiln/render/terminal": nil,
+		"kiln/render/textdiff": {
+			"kiln/render/terminal",
+		},
 		"kiln/render/yamlpath": {
 			"kiln/render/suggest",
 		},

@@ -80,6 +80,14 @@ func documents(text []byte) int {
 	return 1 + bytes.Count(bytes.TrimPrefix(text, []byte("---\n")), []byte("\n---"))
 }
 
+// lines returns the lines of a text without their ends.
+func lines(text []byte) (out []string) {
+	for line := range strings.Lines(string(text)) {
+		out = append(out, strings.TrimSuffix(line, "\n"))
+	}
+	return out
+}
+
 func structured(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:

@@ -1,4 +1,11 @@
-package change
+// Package textdiff compares two texts line by line, for people.
+//
+// github.com/aymanbagabas/go-udiff v0.3.1 was tried in its place. Its comparison of lines
+// (myers.ComputeEdits) has no limit: for 8,000 different lines it allocates 4 GiB and takes 14
+// seconds. Its comparison of characters has a limit, but past it reports more than three times as
+// many changed lines as there are. Here the changed lines are the fewest, and maxCells bounds the
+// work.
+package textdiff
 
 import (
 	"fmt"
@@ -8,13 +15,14 @@ import (
 	"kiln/render/terminal"
 )
 
-// maxCells bounds the work of a comparison: lines of one text times lines of the other.
+// maxCells bounds the work of a comparison, in lines of one text times lines of the other. A cell
+// has eight bytes.
 const maxCells = 4 << 20
 
-// Unified compares two texts line by line: hunks with three lines around each change, as in a unified diff.
-// What a terminal would obey stands there as an escape.
+// Unified returns the hunks of a unified diff, with three lines around each change. Characters that
+// a terminal would obey are escaped. If the texts have too many lines to compare, one line says so.
 func Unified(old, new []byte) []string {
-	out := hunks(compared(lines(old), lines(new)))
+	out := hunks(compareLines(lines(old), lines(new)))
 	for i := range out {
 		out[i] = terminal.Visible(out[i], "\t")
 	}
@@ -30,8 +38,9 @@ func lines(text []byte) []string {
 	return out
 }
 
-// compared returns the lines of both texts, each behind ' ', '-' or '+', with the fewest changes.
-func compared(a, b []string) (out []string) {
+// compareLines returns the lines of both texts with the fewest changes. Each line has ' ', '-' or
+// '+' before it.
+func compareLines(a, b []string) (out []string) {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
 		out = append(out, " "+a[start])
@@ -79,7 +88,7 @@ func compared(a, b []string) (out []string) {
 	return append(out, tail...)
 }
 
-// hunks leaves out what is far from any change, and says where each hunk begins.
+// hunks drops the lines that are far from any change, and adds where each hunk begins.
 func hunks(lines []string) (out []string) {
 	const around = 3
 	near := make([]bool, len(lines))
