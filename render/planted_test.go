@@ -315,7 +315,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if out["the report"], err = report.Page(report.Input{Cluster: state, Diff: diff, Plan: plan}); err != nil {
+	if out["the report"], err = report.Page(report.Input{Cluster: state, Diff: diff, Steps: plan}); err != nil {
 		return nil, err
 	}
 	if out["diff and plan"], err = json.Marshal([]any{diff, plan}); err != nil {

@@ -94,7 +94,7 @@ func (f *reportFlags) page() ([]byte, error) {
 			return nil, err
 		}
 		in.Diff = change.Compare(old, in.Cluster)
-		in.Plan, err = change.New(in.Diff, change.Options{MaxUnavailable: maxUnavailable})
+		in.Steps, err = change.New(in.Diff, change.Options{MaxUnavailable: maxUnavailable})
 		if err != nil {
 			return nil, err
 		}

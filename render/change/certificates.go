@@ -37,7 +37,7 @@ func certificates(list []string) (certs []certificate, rest []string) {
 }
 
 func (f *fields) certificate(old, new certificate) {
-	if told(old.generation, new.generation) {
+	if bothKnown(old.generation, new.generation) {
 		f.value("certificate", old.generation, new.generation)
 	}
 	for _, part := range append(certificateParts, "key") {

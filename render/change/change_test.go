@@ -124,7 +124,7 @@ func TestForce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Refused, 1)
 	require.Equal(t, "version", p.Refused[0].Name)
-	require.Empty(t, p.Steps)
+	require.Empty(t, p.List)
 	p, err = New(d, Options{MaxUnavailable: "1", Force: []string{"version"}})
 	require.NoError(t, err)
 	require.Empty(t, p.Refused)

@@ -22,7 +22,7 @@ func (f *fields) content(k Key, old, new []byte) {
 	switch form(k) {
 	case layout.YAML:
 		var a, b any
-		if documents(old) == 1 && documents(new) == 1 && yaml.Unmarshal(old, &a) == nil && yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
+		if countDocuments(old) == 1 && countDocuments(new) == 1 && yaml.Unmarshal(old, &a) == nil && yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
 			f.values("", a, b)
 		}
 	case layout.Unit:
@@ -75,8 +75,8 @@ func form(k Key) layout.Form {
 	return layout.Lines
 }
 
-// documents counts the documents of a YAML stream.
-func documents(text []byte) int {
+// countDocuments counts the documents of a YAML stream.
+func countDocuments(text []byte) int {
 	return 1 + bytes.Count(bytes.TrimPrefix(text, []byte("---\n")), []byte("\n---"))
 }
 

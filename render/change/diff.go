@@ -69,7 +69,7 @@ func (d *Diff) Changed() bool { return len(d.Cluster)+len(d.Groups) > 0 }
 
 // Compare says how two states of a cluster differ.
 func Compare(old, new *Cluster) *Diff {
-	d := &Diff{old: old, new: new, machines: paired(old, new)}
+	d := &Diff{old: old, new: new, machines: pairMachines(old, new)}
 	var f fields
 	f.value("name", old.Name, new.Name)
 	f.value("UUID", old.UUID, new.UUID)
@@ -94,12 +94,12 @@ func Compare(old, new *Cluster) *Diff {
 			p.changes = c.machine(p)
 		}
 	}
-	d.Groups = grouped(d.machines)
+	d.Groups = groupChanges(d.machines)
 	return d
 }
 
-// paired brings the machines of both states together, by name.
-func paired(old, new *Cluster) (out []*pair) {
+// pairMachines brings the machines of both states together, by name.
+func pairMachines(old, new *Cluster) (out []*pair) {
 	type id struct {
 		pool bool
 		name string
@@ -138,7 +138,7 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 		f.value(name, p.old.Facts.Value(name), p.new.Facts.Value(name))
 	}
 	if len(f) > 0 {
-		out = append(out, c.one(&Change{Kind: "machine", What: Changed, Fields: f}))
+		out = append(out, c.unique(&Change{Kind: "machine", What: Changed, Fields: f}))
 	}
 	before := map[Key]*Entry{} // by place
 	for _, a := range p.old.Entries {
@@ -160,15 +160,15 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 	}
 	slices.SortFunc(keys, Key.Compare)
 	for _, k := range keys {
-		if change := c.thing(k, pairs[k]); change != nil {
+		if change := c.entry(k, pairs[k]); change != nil {
 			out = append(out, change)
 		}
 	}
 	return out
 }
 
-// thing returns how one thing changed; nil if it did not.
-func (c *comparer) thing(k Key, both [2]*Entry) *Change {
+// entry returns how one thing changed; nil if it did not.
+func (c *comparer) entry(k Key, both [2]*Entry) *Change {
 	if change, ok := c.known[both]; ok {
 		return change
 	}
@@ -176,20 +176,20 @@ func (c *comparer) thing(k Key, both [2]*Entry) *Change {
 	name := k.place().ID
 	switch old, new := both[0], both[1]; {
 	case old == nil:
-		change = c.one(&Change{Kind: k.Kind, Name: name, What: Added, Fields: described(new)})
+		change = c.unique(&Change{Kind: k.Kind, Name: name, What: Added, Fields: describe(new)})
 	case new == nil:
-		change = c.one(&Change{Kind: k.Kind, Name: name, What: Removed})
+		change = c.unique(&Change{Kind: k.Kind, Name: name, What: Removed})
 	default:
 		if f := differences(k, old, new); len(f) > 0 {
-			change = c.one(&Change{Kind: k.Kind, Name: name, What: Changed, Fields: f})
+			change = c.unique(&Change{Kind: k.Kind, Name: name, What: Changed, Fields: f})
 		}
 	}
 	c.known[both] = change
 	return change
 }
 
-// described tells what is said of a thing that is new.
-func described(t *Entry) []Field {
+// describe tells what is said of a thing that is new.
+func describe(t *Entry) []Field {
 	var f fields
 	for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
 		f.value(name, "", t.Traits[name])
@@ -198,8 +198,8 @@ func described(t *Entry) []Field {
 	return f
 }
 
-// one returns the change itself, or the equal one that was there before.
-func (c *comparer) one(change *Change) *Change {
+// unique returns the change itself, or the equal one that was there before.
+func (c *comparer) unique(change *Change) *Change {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%s", change.Kind, change.Name, change.What)
 	for _, f := range change.Fields {
@@ -217,8 +217,8 @@ func (c *comparer) one(change *Change) *Change {
 	return change
 }
 
-// grouped folds the machines' changes: what the same machines have in common is one group.
-func grouped(machines []*pair) []Group {
+// groupChanges folds the machines' changes: what the same machines have in common is one group.
+func groupChanges(machines []*pair) []Group {
 	// The machines that have each change, by their indices.
 	has := map[*Change][]int{}
 	var changes []*Change

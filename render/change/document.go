@@ -16,8 +16,8 @@ func (f *fields) values(at string, old, new any) {
 	switch a := old.(type) {
 	case map[string]any:
 		if b, ok := new.(map[string]any); ok {
-			for _, name := range slices.Sorted(maps.Keys(merged(a, b))) {
-				f.member(joined(at, name), a, b, name)
+			for _, name := range slices.Sorted(maps.Keys(union(a, b))) {
+				f.member(joinPath(at, name), a, b, name)
 			}
 			return
 		}
@@ -28,11 +28,11 @@ func (f *fields) values(at string, old, new any) {
 		}
 	case string:
 		if b, ok := new.(string); ok && strings.Contains(a+b, "\n") {
-			f.texts(at, a, b)
+			f.strings(at, a, b)
 			return
 		}
 	}
-	f.value(at, written(old), written(new))
+	f.value(at, oneLine(old), oneLine(new))
 }
 
 func (f *fields) member(at string, old, new map[string]any, name string) {
@@ -41,25 +41,25 @@ func (f *fields) member(at string, old, new map[string]any, name string) {
 	switch {
 	case had && has:
 		f.values(at, a, b)
-	case had && listed(a):
+	case had && nonEmptyList(a):
 		f.lists(at, a.([]any), []any{})
-	case has && listed(b):
+	case has && nonEmptyList(b):
 		f.lists(at, []any{}, b.([]any))
 	case had:
-		f.add(at, pointer(written(a)), nil)
+		f.add(at, pointer(oneLine(a)), nil)
 	default:
-		f.add(at, nil, pointer(written(b)))
+		f.add(at, nil, pointer(oneLine(b)))
 	}
 }
 
-// listed says that v is a list whose members are told one by one.
-func listed(v any) bool {
+// nonEmptyList says that v is a list whose members are told one by one.
+func nonEmptyList(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) > 0
 }
 
-// joined is the path of a key below another.
-func joined(at, name string) string {
+// joinPath is the path of a key below another.
+func joinPath(at, name string) string {
 	if at == "" {
 		return name
 	}
@@ -74,8 +74,8 @@ var identities = []string{"name", "mountPath", "key", "containerPort", "path", "
 
 // lists compares two lists: command lines by their flags, objects by what they are known by, values as a set.
 func (f *fields) lists(at string, old, new []any) {
-	a, aTexts := texts(old)
-	b, bTexts := texts(new)
+	a, aTexts := scalars(old)
+	b, bTexts := scalars(new)
 	if aTexts && bTexts {
 		if isCommand(a) || isCommand(b) {
 			f.settings(flags(at, a), flags(at, b))
@@ -93,7 +93,7 @@ func (f *fields) lists(at string, old, new []any) {
 		if !xOK || !yOK {
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(merged(x, y))) {
+		for _, name := range slices.Sorted(maps.Keys(union(x, y))) {
 			f.member(at+"["+name+"]", x, y, name)
 		}
 		return
@@ -110,14 +110,14 @@ func (f *fields) lists(at string, old, new []any) {
 	}
 }
 
-// texts returns a list's members if all are plain values.
-func texts(list []any) ([]string, bool) {
+// scalars returns a list's members if all are plain values.
+func scalars(list []any) ([]string, bool) {
 	out := make([]string, len(list))
 	for i, v := range list {
 		if structured(v) {
 			return nil, false
 		}
-		out[i] = written(v)
+		out[i] = oneLine(v)
 	}
 	return out, true
 }
@@ -129,7 +129,7 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 		if !ok || m[id] == nil {
 			return nil, false
 		}
-		name := written(m[id])
+		name := oneLine(m[id])
 		if out[name] != nil {
 			return nil, false
 		}
@@ -138,8 +138,8 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 	return out, true
 }
 
-// texts compares two long texts inside a document: those that are YAML themselves by their keys.
-func (f *fields) texts(at, old, new string) {
+// scalars compares two long texts inside a document: those that are YAML themselves by their keys.
+func (f *fields) strings(at, old, new string) {
 	var a, b any
 	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil && structured(a) && structured(b) {
 		f.values(at, a, b)
@@ -148,8 +148,8 @@ func (f *fields) texts(at, old, new string) {
 	f.set(at, lines([]byte(old)), lines([]byte(new)))
 }
 
-// written is a value on one line.
-func written(v any) string {
+// oneLine is a value on one line.
+func oneLine(v any) string {
 	switch v := v.(type) {
 	case string:
 		if v == "" || strings.Contains(v, "\n") {

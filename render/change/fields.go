@@ -26,10 +26,10 @@ func (f *fields) value(name, old, new string) {
 	if old == new {
 		return
 	}
-	f.add(name, present(old), present(new))
+	f.add(name, optional(old), optional(new))
 }
 
-func present(s string) *string {
+func optional(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -61,10 +61,10 @@ func (f *fields) set(name string, old, new []string) {
 // differences compares two things at one place, by what they are.
 func differences(k Key, old, new *Entry) []Field {
 	var f fields
-	for _, name := range slices.Sorted(maps.Keys(merged(old.Traits, new.Traits))) {
+	for _, name := range slices.Sorted(maps.Keys(union(old.Traits, new.Traits))) {
 		f.value(name, old.Traits[name], new.Traits[name])
 	}
-	if a, b := generationOf(old.Secret), generationOf(new.Secret); told(a, b) {
+	if a, b := generationOf(old.Secret), generationOf(new.Secret); bothKnown(a, b) {
 		f.value("secret", a, b)
 	}
 	f.shown(k, old.Shown, new.Shown)
@@ -87,8 +87,8 @@ func generationOf(secret string) string {
 // Unknown is a secret of which a state has no name: documents do not carry them.
 const Unknown = "unknown"
 
-// told says that both states tell what a secret is, or that one has none: the generation of a CA may be missing in one.
-func told(old, new string) bool {
+// bothKnown says that both states tell what a secret is, or that one has none: the generation of a CA may be missing in one.
+func bothKnown(old, new string) bool {
 	return old != Unknown && new != Unknown && (old == "" || new == "" || generation.MatchString(old) == generation.MatchString(new))
 }
 
@@ -132,8 +132,8 @@ func (f *fields) shown(k Key, old, new []string) {
 	f.set("", oldRest, newRest)
 }
 
-// merged has the keys of both.
-func merged[K comparable, V any](a, b map[K]V) map[K]V {
+// union has the keys of both.
+func union[K comparable, V any](a, b map[K]V) map[K]V {
 	out := maps.Clone(a)
 	if out == nil {
 		out = map[K]V{}

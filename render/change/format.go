@@ -77,7 +77,7 @@ func Names(machines, pools []string) string {
 	return strings.Join(parts, ", ")
 }
 
-var numbered = regexp.MustCompile(`^(.*?)([0-9]+)$`)
+var nameWithNumber = regexp.MustCompile(`^(.*?)([0-9]+)$`)
 
 // spans writes names; a row of three or more that only count up is "first … last".
 func spans(names []string) string {
@@ -99,7 +99,7 @@ func spans(names []string) string {
 
 // follows says that b is a with the next number.
 func follows(a, b string) bool {
-	x, y := numbered.FindStringSubmatch(a), numbered.FindStringSubmatch(b)
+	x, y := nameWithNumber.FindStringSubmatch(a), nameWithNumber.FindStringSubmatch(b)
 	if x == nil || y == nil || x[1] != y[1] {
 		return false
 	}
@@ -121,10 +121,10 @@ func (w *writer) change(c *Change) {
 				name += ", " + f.Name + " " + *f.New
 			}
 		}
-		w.coloured(Added, "  + "+name)
+		w.colour(Added, "  + "+name)
 		return
 	}
-	w.coloured(c.What, "  "+signs[c.What]+" "+name)
+	w.colour(c.What, "  "+signs[c.What]+" "+name)
 	if c.What == Changed {
 		w.fields("      ", c.Fields)
 	}
@@ -141,15 +141,15 @@ func (w *writer) fields(indent string, list []Field) {
 		case f.Old == nil && f.New == nil:
 			w.line(indent + name)
 		case f.Old == nil:
-			w.coloured(Added, indent+name+"+ "+*f.New)
+			w.colour(Added, indent+name+"+ "+*f.New)
 		case f.New == nil:
-			w.coloured(Removed, indent+name+"- "+*f.Old)
+			w.colour(Removed, indent+name+"- "+*f.Old)
 		case utf8.RuneCountInString(*f.Old)+utf8.RuneCountInString(*f.New) <= maxWidth:
 			w.line(indent + name + *f.Old + " → " + *f.New)
 		default:
 			w.line(indent + strings.TrimSuffix(name, " "))
-			w.coloured(Removed, indent+"  - "+*f.Old)
-			w.coloured(Added, indent+"  + "+*f.New)
+			w.colour(Removed, indent+"  - "+*f.Old)
+			w.colour(Added, indent+"  + "+*f.New)
 		}
 	}
 }
@@ -201,8 +201,8 @@ func (w *writer) write(text string) {
 
 var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}
 
-// coloured writes a line of something that came or went. In a block of markdown its sign has to be the line's first character.
-func (w *writer) coloured(what, text string) {
+// colour writes a line of something that came or went. In a block of markdown its sign has to be the line's first character.
+func (w *writer) colour(what, text string) {
 	text = terminal.Visible(text, "\t")
 	switch {
 	case w.form.Colour && colours[what] != "":

@@ -40,14 +40,14 @@ const maxRoutes = 1 << 14
 // routes compares routes to machines: a line stands for as many in a row as its last word says, and another machine's pods make it
 // longer. Too many are left to be compared as lines.
 func (f *fields) routes(old, new []byte) {
-	a, aOK := expanded(old)
-	b, bOK := expanded(new)
+	a, aOK := expandRoutes(old)
+	b, bOK := expandRoutes(new)
 	if aOK && bOK {
 		f.set("", a, b)
 	}
 }
 
-func expanded(text []byte) (out []string, ok bool) {
+func expandRoutes(text []byte) (out []string, ok bool) {
 	for _, line := range lines(text) {
 		words := strings.Fields(line)
 		if len(words) != 3 {
@@ -61,14 +61,14 @@ func expanded(text []byte) (out []string, ok bool) {
 		}
 		for range n {
 			out = append(out, pods.String()+" via "+via.String())
-			pods, via = following(pods), via.Next()
+			pods, via = nextPrefix(pods), via.Next()
 		}
 	}
 	return out, true
 }
 
-// following is the prefix after p, of the same length.
-func following(p netip.Prefix) netip.Prefix {
+// nextPrefix is the prefix after p, of the same length.
+func nextPrefix(p netip.Prefix) netip.Prefix {
 	addr := p.Addr().AsSlice()
 	for i, carry := (p.Bits()-1)/8, 1<<(7-(p.Bits()-1)%8); i >= 0 && carry > 0; i-- {
 		sum := int(addr[i]) + carry

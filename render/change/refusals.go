@@ -19,7 +19,7 @@ type Refusal struct {
 // refusal is a rule by which a change is refused.
 type refusal struct {
 	name    string
-	why     func(d *Diff, fates []*fate) string // empty if it is not refused
+	why     func(d *Diff, decisions []*decision) string // empty if it is not refused
 	instead string
 }
 
@@ -27,8 +27,8 @@ type refusal struct {
 var refusalTable = []refusal{
 	{"cluster", otherCluster, "compare two states of one cluster; a new one takes its machines all at once, with empty disks"},
 	{"authority", otherAuthority, "keep the CAs of the bundle: machines with the old and machines with the new one do not trust each other"},
-	{"encryption", rotated("encryption", "the Secrets in etcd were written with the old key, and the new documents do not have it"), "keep the generation of encryption; API servers need both keys while Secrets are written again"},
-	{"service-account", rotated("service-account", "every token of a service account ends at once, and API servers refuse each other's while they are replaced"), "keep the generation of service-account"},
+	{"encryption", otherGeneration("encryption", "the Secrets in etcd were written with the old key, and the new documents do not have it"), "keep the generation of encryption; API servers need both keys while Secrets are written again"},
+	{"service-account", otherGeneration("service-account", "every token of a service account ends at once, and API servers refuse each other's while they are replaced"), "keep the generation of service-account"},
 	{"service-subnets", fact("service subnets", "Services keep their addresses, and DNS and the API server's own address move away under running pods"), "keep the subnets, or make a new cluster"},
 	{"pod-subnets", fact("pod subnets", "running pods keep addresses that the other machines no longer route or masquerade"), "keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
 	{"pod-ranges", movedRanges, "set podCIDRs of the nodes to the ranges that they have"},
@@ -37,9 +37,9 @@ var refusalTable = []refusal{
 	{"endpoint", lostEndpoint, "add the old endpoint to controlPlane.apiServer.certSANs until every worker has the new one"},
 	{"version", versionJump, "go one minor at a time, and never back: API servers of two minors share the objects in etcd"},
 	{"kubelet-skew", kubeletSkew, "replace those workers first, with a kubelet that is at most three minors older than the new API servers"},
-	{"renamed", renamed, "remove the machine first, with a plan of its own, then add it by its new name: a Node's name is who it is"},
+	{"renamed", nameChange, "remove the machine first, with a plan of its own, then add it by its new name: a Node's name is who it is"},
 	{"role", otherRole, "remove the machine first, with a plan of its own, then add it with its new role"},
-	{"restore", restored, "follow docs/etcd.md: all members get these documents at once, with empty disks, and the data that they have is given up"},
+	{"restore", restores, "follow docs/etcd.md: all members get these documents at once, with empty disks, and the data that they have is given up"},
 	{"quorum", lostQuorum, "keep members of etcd while others come: add first, remove in a second plan"},
 	{"single-member", singleMember, "take a snapshot and render with --restore (docs/etcd.md), or grow to three members first"},
 }
@@ -53,9 +53,9 @@ func Refusals() []string {
 	return out
 }
 
-func refusals(d *Diff, fates []*fate) (out []Refusal) {
+func refusals(d *Diff, decisions []*decision) (out []Refusal) {
 	for _, r := range refusalTable {
-		if why := r.why(d, fates); why != "" {
+		if why := r.why(d, decisions); why != "" {
 			out = append(out, Refusal{r.name, why, r.instead})
 			if r.name == "cluster" {
 				// Nothing else means anything.
@@ -66,7 +66,7 @@ func refusals(d *Diff, fates []*fate) (out []Refusal) {
 	return out
 }
 
-func otherCluster(d *Diff, _ []*fate) string {
+func otherCluster(d *Diff, _ []*decision) string {
 	if d.old.UUID == d.new.UUID && d.old.Name == d.new.Name {
 		return ""
 	}
@@ -74,8 +74,8 @@ func otherCluster(d *Diff, _ []*fate) string {
 }
 
 // fact refuses that a fact of the cluster changes.
-func fact(name, why string) func(*Diff, []*fate) string {
-	return func(d *Diff, _ []*fate) string {
+func fact(name, why string) func(*Diff, []*decision) string {
+	return func(d *Diff, _ []*decision) string {
 		if d.old.Facts.Value(name) == d.new.Facts.Value(name) {
 			return ""
 		}
@@ -84,8 +84,8 @@ func fact(name, why string) func(*Diff, []*fate) string {
 }
 
 // otherAuthority: a CA that both states have has another key.
-func otherAuthority(d *Diff, fates []*fate) string {
-	for _, f := range fates {
+func otherAuthority(d *Diff, decisions []*decision) string {
+	for _, f := range decisions {
 		for _, c := range f.changes {
 			for _, field := range c.Fields {
 				if field.Name == "certificate fingerprint" && field.Old != nil && field.New != nil {
@@ -97,10 +97,10 @@ func otherAuthority(d *Diff, fates []*fate) string {
 	return ""
 }
 
-// rotated refuses another generation of a secret that all control planes share.
-func rotated(name, why string) func(*Diff, []*fate) string {
-	return func(_ *Diff, fates []*fate) string {
-		for _, f := range fates {
+// otherGeneration refuses another generation of a secret that all control planes share.
+func otherGeneration(name, why string) func(*Diff, []*decision) string {
+	return func(_ *Diff, decisions []*decision) string {
+		for _, f := range decisions {
 			for _, c := range f.changes {
 				for _, field := range c.Fields {
 					if field.Name == "secret" && field.Old != nil && field.New != nil && strings.HasPrefix(*field.Old, name+" g") {
@@ -114,12 +114,12 @@ func rotated(name, why string) func(*Diff, []*fate) string {
 }
 
 // movedRanges: a running machine's pods get other addresses.
-func movedRanges(d *Diff, fates []*fate) string {
+func movedRanges(d *Diff, decisions []*decision) string {
 	if d.old.Facts.Value("pod subnets") != d.new.Facts.Value("pod subnets") || d.old.Facts.Value("pod network") != d.new.Facts.Value("pod network") {
 		return "" // said already
 	}
 	var names []string
-	for _, f := range fates {
+	for _, f := range decisions {
 		if slices.ContainsFunc(f.changes, func(c *Change) bool { return c.Name == "/etc/kiln/masquerade" && c.What == Changed }) {
 			names = append(names, f.new.Name)
 		}
@@ -131,7 +131,7 @@ func movedRanges(d *Diff, fates []*fate) string {
 }
 
 // lostEndpoint: the workers that run look for the API servers under a name that the new certificates lack.
-func lostEndpoint(d *Diff, _ []*fate) string {
+func lostEndpoint(d *Diff, _ []*decision) string {
 	old := d.old.Facts.Value("endpoint")
 	if old == d.new.Facts.Value("endpoint") || old == "" {
 		return ""
@@ -185,7 +185,7 @@ func minor(version string) int {
 	return n
 }
 
-func versionJump(d *Diff, _ []*fate) string {
+func versionJump(d *Diff, _ []*decision) string {
 	old, new := minor(d.old.Version), minor(d.new.Version)
 	switch {
 	case new < old:
@@ -204,7 +204,7 @@ func plural(n int, thing string) string {
 }
 
 // kubeletSkew: kubelets that run while control planes are replaced are older than the new API servers allow.
-func kubeletSkew(d *Diff, _ []*fate) string {
+func kubeletSkew(d *Diff, _ []*decision) string {
 	var names []string
 	for _, m := range d.old.Machines {
 		if k := minor(m.Facts.Value("kubelet")); m.Role == worker && k >= 0 && minor(d.new.Version)-k > 3 {
@@ -217,14 +217,14 @@ func kubeletSkew(d *Diff, _ []*fate) string {
 	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s", spans(names), d.new.Version)
 }
 
-// renamed: a machine went, and another came with one of its addresses.
-func renamed(_ *Diff, fates []*fate) string {
+// nameChange: a machine went, and another came with one of its addresses.
+func nameChange(_ *Diff, decisions []*decision) string {
 	var names []string
-	for _, gone := range fates {
+	for _, gone := range decisions {
 		if gone.what() != Removed {
 			continue
 		}
-		for _, came := range fates {
+		for _, came := range decisions {
 			if came.what() == Added && slices.ContainsFunc(came.new.addresses(), func(a string) bool { return slices.Contains(gone.old.addresses(), a) }) {
 				names = append(names, gone.old.Name+" → "+came.new.Name)
 			}
@@ -236,9 +236,9 @@ func renamed(_ *Diff, fates []*fate) string {
 	return "same address, another name: " + strings.Join(names, ", ")
 }
 
-func otherRole(_ *Diff, fates []*fate) string {
+func otherRole(_ *Diff, decisions []*decision) string {
 	var names []string
-	for _, f := range fates {
+	for _, f := range decisions {
 		if f.what() == Changed && f.old.Role != f.new.Role {
 			names = append(names, fmt.Sprintf("%s: %s → %s", f.new.Name, f.old.Role, f.new.Role))
 		}
@@ -246,8 +246,8 @@ func otherRole(_ *Diff, fates []*fate) string {
 	return strings.Join(names, ", ")
 }
 
-// restored: the documents bring etcd back from a snapshot.
-func restored(d *Diff, _ []*fate) string {
+// restores: the documents bring etcd back from a snapshot.
+func restores(d *Diff, _ []*decision) string {
 	for _, m := range d.new.Machines {
 		if t := m.Entries.Find(Key{"file", "/etc/kiln/machine"}); t != nil {
 			for _, s := range assignments(t.Content) {
@@ -261,7 +261,7 @@ func restored(d *Diff, _ []*fate) string {
 }
 
 // lostQuorum: no member of etcd stays.
-func lostQuorum(d *Diff, _ []*fate) string {
+func lostQuorum(d *Diff, _ []*decision) string {
 	old, new := d.old.members(), d.new.members()
 	if len(old) == 0 {
 		return ""
@@ -275,11 +275,11 @@ func lostQuorum(d *Diff, _ []*fate) string {
 }
 
 // singleMember: the only member of etcd would be replaced.
-func singleMember(d *Diff, fates []*fate) string {
+func singleMember(d *Diff, decisions []*decision) string {
 	if len(d.old.members()) != 1 {
 		return ""
 	}
-	for _, f := range fates {
+	for _, f := range decisions {
 		if f.verdict == Replace && f.old.member() && f.new.member() {
 			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data", f.new.Name)
 		}

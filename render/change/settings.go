@@ -16,15 +16,15 @@ type setting struct {
 
 // settings compares values by name. Where both sides have a list of several members, its members are compared.
 func (f *fields) settings(old, new []setting) {
-	a, order := collected(old, nil)
-	b, order := collected(new, order)
+	a, order := collect(old, nil)
+	b, order := collect(new, order)
 	for _, name := range order {
 		x, y := a[name], b[name]
 		if len(x) == 1 && len(y) == 1 {
 			if sep := separator(x[0], y[0]); sep != "" {
 				x, y = strings.Split(x[0], sep), strings.Split(y[0], sep)
 			} else {
-				f.value(name, quoted(x[0]), quoted(y[0]))
+				f.value(name, quote(x[0]), quote(y[0]))
 				continue
 			}
 		}
@@ -35,7 +35,7 @@ func (f *fields) settings(old, new []setting) {
 	}
 }
 
-func collected(list []setting, order []string) (map[string][]string, []string) {
+func collect(list []setting, order []string) (map[string][]string, []string) {
 	out := map[string][]string{}
 	for _, s := range list {
 		if !slices.Contains(order, s.name) {
@@ -46,8 +46,8 @@ func collected(list []setting, order []string) (map[string][]string, []string) {
 	return out, order
 }
 
-// quoted shows an empty value, which is not an absent one.
-func quoted(s string) string {
+// quote shows an empty value, which is not an absent one.
+func quote(s string) string {
 	if s == "" {
 		return `""`
 	}

@@ -1,293 +1,192 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// steps puts what has to be done into an order in which the cluster goes on: etcd before the API servers that use it, control
-// planes before workers, one member at a time, what comes before what goes.
-type steps struct {
-	diff  *Diff
-	fates []*fate
-	share func(total int) int
-	list  []Step
+// What becomes of a machine.
+const (
+	Nothing         = "nothing"
+	NextReplacement = "next replacement" // its document changed, and the running machine has no use for it
+	Live            = "live"             // files are brought to the running machine
+	Replace         = "replace"
+	Add             = "add"
+	Remove          = "remove"
+)
+
+// Roles, as a twin names them.
+const (
+	controlPlane = "control-plane"
+	worker       = "worker"
+	etcdRole     = "etcd"
+)
+
+// Steps is what has to be done so that running machines are what the newer state says.
+type Steps struct {
+	// Refused are changes that would break the running cluster; with one of them there are no steps.
+	Refused []Refusal `json:"refused,omitempty"`
+	// Forced are those that were asked for by name.
+	Forced   []Refusal `json:"forced,omitempty"`
+	Machines []Verdict `json:"machines"`
+	List     []Step    `json:"steps,omitempty"`
+
+	etcdctl string // how the program is called that steps name
 }
 
-// share reads how many of some machines may be away together: a number or a share, at least one.
-func share(text string) (func(total int) int, error) {
-	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || percent && n > 100 {
-		return nil, fmt.Errorf("--max-unavailable %s: write a number from 1, or a share such as 10%%", text)
-	}
-	if !percent {
-		return func(int) int { return n }, nil
-	}
-	return func(total int) int { return max(1, total*n/100) }, nil
+// Verdict is what becomes of some machines, and why.
+type Verdict struct {
+	Machines []string `json:"machines,omitempty"`
+	Pools    []string `json:"pools,omitempty"`
+	Verdict  string   `json:"verdict"`
+	Why      []string `json:"why,omitempty"`
 }
 
-func (s *steps) all() []Step {
-	comes := len(s.of(Add, worker))+len(s.of(Add, controlPlane)) > 0
-	if comes {
-		s.live()
-	}
-	for _, role := range []string{etcdRole, controlPlane} {
-		s.members(Add, role)
-		s.members(Replace, role)
-	}
-	// kube-proxy of every worker reads its settings from the API. Those that name the worker's own balancer are for workers that have one.
-	late := s.balanced()
-	if !late {
-		s.apply()
-	}
-	s.workers(Add)
-	s.workers(Replace)
-	if late {
-		s.apply()
-	}
-	s.workers(Remove)
-	for _, role := range []string{controlPlane, etcdRole} {
-		s.members(Remove, role)
-	}
-	if !comes {
-		s.live()
-	}
-	return s.list
+// Step is done before the next one begins.
+type Step struct {
+	Do       string   `json:"do"` // Add, Replace, Remove, Live or Apply
+	Machines []string `json:"machines,omitempty"`
+	Pools    []string `json:"pools,omitempty"`
+	// AtATime is how many of the machines may be away together.
+	AtATime int      `json:"atATime,omitempty"`
+	How     []string `json:"how"`
+	// Wait is what must be true before the next machine, and before the next step.
+	Wait []string `json:"wait,omitempty"`
 }
 
-// balanced says that workers get a balancer of their own, which they did not have.
-func (s *steps) balanced() bool {
-	balancer := Key{"file", "/etc/kubernetes/haproxy.cfg"}
-	return slices.ContainsFunc(s.fates, func(f *fate) bool {
-		return f.what() == Changed && f.old.Entries.Find(balancer) == nil && f.new.Entries.Find(balancer) != nil
+// Apply is the step in which API objects are applied.
+const Apply = "apply"
+
+// Options say how a plan is made.
+type Options struct {
+	// Force names the refusals that are overridden.
+	Force []string
+	// MaxUnavailable is how many workers may be away together: a number, or a share such as 10%.
+	MaxUnavailable string
+}
+
+// New makes the plan for a difference. It fails if an option is wrong.
+func New(d *Diff, o Options) (*Steps, error) {
+	p := &Steps{}
+	var decisions []*decision
+	for _, pair := range d.machines {
+		decisions = append(decisions, decide(d, pair))
+	}
+	if err := p.refuse(refusals(d, decisions), o.Force); err != nil {
+		return nil, err
+	}
+	p.verdicts(decisions)
+	s := &sequencer{diff: d, decisions: decisions}
+	var err error
+	if s.share, err = share(o.MaxUnavailable); err != nil {
+		return nil, err
+	}
+	if len(p.Refused) == 0 {
+		p.List, p.etcdctl = s.all(), s.etcdctl()
+	}
+	return p, nil
+}
+
+// refuse sorts the refusals into those that stay and those that were overridden by name.
+func (p *Steps) refuse(list []Refusal, force []string) error {
+	for _, name := range force {
+		if !slices.Contains(Refusals(), name) {
+			return fmt.Errorf("--force %s: no such refusal; there are %s", name, strings.Join(Refusals(), ", "))
+		}
+		if !slices.ContainsFunc(list, func(r Refusal) bool { return r.Name == name }) {
+			return fmt.Errorf("--force %s: this plan is not refused for it; leave it out", name)
+		}
+	}
+	for _, r := range list {
+		if slices.Contains(force, r.Name) {
+			p.Forced = append(p.Forced, r)
+		} else {
+			p.Refused = append(p.Refused, r)
+		}
+	}
+	return nil
+}
+
+// verdicts folds the machines that fare alike, in the order in which something is done.
+func (p *Steps) verdicts(decisions []*decision) {
+	order := []string{Add, Replace, Remove, Live, NextReplacement, Nothing}
+	by := map[string]int{}
+	for _, f := range decisions {
+		id := f.verdict + "\x00" + strings.Join(f.why, "\x00")
+		i, ok := by[id]
+		if !ok {
+			i = len(p.Machines)
+			by[id] = i
+			p.Machines = append(p.Machines, Verdict{Verdict: f.verdict, Why: f.why})
+		}
+		f.machine().AddTo(&p.Machines[i].Machines, &p.Machines[i].Pools)
+	}
+	slices.SortStableFunc(p.Machines, func(a, b Verdict) int {
+		return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict))
 	})
 }
 
-// of returns the machines of a role with a verdict.
-func (s *steps) of(verdict, role string) (out []*fate) {
-	for _, f := range s.fates {
-		if f.verdict == verdict && f.machine().Role == role {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-func named(list []*fate) (machines, pools []string) {
-	for _, f := range list {
-		f.machine().AddTo(&machines, &pools)
-	}
-	return machines, pools
-}
-
-// live brings files to machines that go on running, and labels and taints to Nodes, which keep theirs even if their machine is
-// replaced.
-func (s *steps) live() {
-	files := map[string]bool{}
-	commands := map[string][]*fate{}
-	var with, all []*fate
-	for _, f := range s.fates {
-		if f.verdict == Remove {
+// Text writes a plan for people.
+func (p *Steps) Text(form Form) string {
+	w := &writer{form: form}
+	for _, list := range []struct {
+		title    string
+		refusals []Refusal
+	}{{"refused", p.Refused}, {"forced", p.Forced}} {
+		if len(list.refusals) == 0 {
 			continue
 		}
-		if f.verdict != Replace && len(f.live) > 0 {
-			with = append(with, f)
-			for _, name := range f.live {
-				files[name] = true
+		w.section(list.title)
+		for _, r := range list.refusals {
+			w.line(fmt.Sprintf("  %s: %s", r.Name, r.Why))
+			w.line("      instead: " + r.Instead)
+		}
+		w.end()
+	}
+	w.section("machines")
+	for _, v := range p.Machines {
+		w.line(fmt.Sprintf("  %s: %s", v.Verdict, Names(v.Machines, v.Pools)))
+		for i, why := range v.Why {
+			if i == maxReasons {
+				w.line(fmt.Sprintf("      and %d more", len(v.Why)-i))
+				break
 			}
-		}
-		for _, command := range f.kubectl {
-			commands[command] = append(commands[command], f)
-		}
-		if len(f.kubectl) > 0 || f.verdict != Replace && len(f.live) > 0 {
-			all = append(all, f)
+			w.line("      " + why)
 		}
 	}
-	if len(all) == 0 {
-		return
+	w.end()
+	if slices.ContainsFunc(p.List, func(s Step) bool { return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ") }) {
+		w.line("")
+		w.line("etcdctl below is " + p.etcdctl)
 	}
-	step := Step{Do: Live}
-	step.Machines, step.Pools = named(all)
-	if len(with) > 0 {
-		step.How = append(step.How, "write each machine's own "+strings.Join(slices.Sorted(maps.Keys(files)), ", ")+" from its new document", "on it: systemctl restart kiln-routes.service")
+	for i, s := range p.List {
+		w.step(i+1, &s)
 	}
-	for _, command := range slices.Sorted(maps.Keys(commands)) {
-		machines, pools := named(commands[command])
-		if len(machines) > 0 {
-			step.How = append(step.How, strings.Replace(command, "NAME", strings.Join(machines, " "), 1))
-		}
-		for _, pool := range pools {
-			step.How = append(step.How, command+"  # each machine of pool "+pool)
-		}
-	}
-	s.list = append(s.list, step)
+	return w.text.String()
 }
 
-// apply tells of the objects that the API server keeps as they were.
-func (s *steps) apply() {
-	changed, gone := map[string]bool{}, map[string]bool{}
-	for _, f := range s.fates {
-		for _, c := range f.changes {
-			name, ok := strings.CutPrefix(c.Name, ObjectsDir)
-			switch {
-			case !ok || name == "index":
-			case c.What == Removed:
-				gone[name] = true
-			default:
-				changed[name] = true
-			}
-		}
-	}
-	step := Step{Do: Apply}
-	if len(changed) > 0 {
-		step.How = append(step.How, "from a control plane's new "+ObjectsDir+", in the order of their numbers: kubectl apply --server-side --force-conflicts -f FILE")
-		for _, name := range slices.Sorted(maps.Keys(changed)) {
-			step.How = append(step.How, "  "+name)
-		}
-	}
-	if changed["configmap-kube-proxy.yaml"] {
-		step.How = append(step.How, "kubectl -n kube-system rollout restart daemonset kube-proxy  # it reads its settings when it starts")
-	}
-	if len(gone) > 0 {
-		step.How = append(step.How, "kubectl delete what is no longer rendered:")
-		for _, name := range slices.Sorted(maps.Keys(gone)) {
-			step.How = append(step.How, "  "+name)
-		}
-	}
-	if len(step.How) > 0 {
-		s.list = append(s.list, step)
-	}
-}
+// maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
+const maxReasons = 8
 
-// members adds, replaces or removes the machines of the control plane, or of etcd: one at a time, each with a healthy quorum of the others.
-func (s *steps) members(verdict, role string) {
-	list := s.of(verdict, role)
-	if len(list) == 0 {
-		return
-	}
-	step := Step{Do: verdict, AtATime: 1}
-	step.Machines, _ = named(list)
-	name := placeholder(step.Machines)
-	var member, several bool
-	for _, f := range list {
-		member = member || f.machine().member()
-	}
-	several = len(s.diff.old.members()) > 1
-	how := func(lines ...string) { step.How = append(step.How, lines...) }
-	if verdict != Add && member && several {
-		how("etcdctl endpoint health --cluster  # all of them, before it goes")
-	}
-	if verdict == Add && role == controlPlane {
-		how("if the install credential has ended: kiln secrets extend --install-only, and render again")
-	}
-	if verdict != Add && role == controlPlane {
-		how(drain(name))
-	}
-	switch verdict {
-	case Remove:
-		if member {
-			how("etcdctl member list  # the ID of "+name, "etcdctl member remove ID")
-		}
-		how("power it off, and destroy its disk or its document: with both it would join again")
-		if role == controlPlane {
-			how("kubectl delete node " + name + ", and take it out of the endpoint's load balancer if there is one")
-		}
-	case Add:
-		how("give it its document" + s.image(list) + ", and power it on")
-	case Replace:
-		how("give it its new document and an empty disk" + s.image(list) + ", and power it on")
-	}
-	if verdict != Remove {
-		if role == controlPlane {
-			step.Wait = append(step.Wait, ready(name, list[0].machine()))
-		}
-		if member && (several || verdict == Add) {
-			how("its hook brings the member into etcd; there is nothing to do")
-			step.Wait = append(step.Wait, "etcdctl member list has "+name+" as started, and no learner")
-		}
-	}
-	s.list = append(s.list, step)
-}
+// doing is how a step's title begins.
+var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove", Live: "change, while they run:", Apply: "apply API objects"}
 
-// workers adds, replaces or removes workers and machines of pools, a share at a time.
-func (s *steps) workers(verdict string) {
-	list := s.of(verdict, worker)
-	machines, pools := named(list)
-	how := func(name string) (how, wait []string) {
-		switch verdict {
-		case Remove:
-			return []string{drain(name), "power it off, and destroy its disk or its document", "kubectl delete node " + name}, nil
-		case Add:
-			return []string{"give it its document" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
-		}
-		return []string{drain(name), "give it its new document and an empty disk" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
+func (w *writer) step(n int, s *Step) {
+	title := fmt.Sprintf("%d. %s", n, doing[s.Do])
+	if who := Names(s.Machines, s.Pools); who != "" {
+		title += " " + who
 	}
-	if len(machines) > 0 {
-		step := Step{Do: verdict, Machines: machines}
-		step.How, step.Wait = how(placeholder(machines))
-		if verdict == Replace {
-			step.AtATime = s.share(len(s.diff.workers()))
-		}
-		s.list = append(s.list, step)
+	if s.AtATime > 0 && len(s.Machines) > s.AtATime {
+		title += fmt.Sprintf(", %d at a time", s.AtATime)
 	}
-	for _, pool := range pools {
-		step := Step{Do: verdict, Pools: []string{pool}}
-		step.How, step.Wait = how("NAME")
-		if verdict == Replace {
-			step.How = append([]string{"of its machines, as many at a time as --max-unavailable says:"}, step.How...)
-		}
-		s.list = append(s.list, step)
+	w.section(title)
+	for _, line := range s.How {
+		w.line("   " + line)
 	}
-}
-
-// workers are the named workers that run.
-func (d *Diff) workers() (out []string) {
-	for _, m := range d.old.Machines {
-		if m.Role == worker && !m.Pool {
-			out = append(out, m.Name)
-		}
+	for _, line := range s.Wait {
+		w.line("   wait: " + line)
 	}
-	return out
-}
-
-// image tells which kubelet the machines' images must have, if it is another one than before: documents bring none.
-func (s *steps) image(list []*fate) string {
-	for _, f := range list {
-		if f.old == nil || f.old.Facts.Value("kubelet") != f.new.Facts.Value("kubelet") {
-			return ", an image with kubelet " + f.new.Facts.Value("kubelet")
-		}
-	}
-	return ""
-}
-
-// placeholder is the name in commands: the only one, or NAME.
-func placeholder(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return "NAME"
-}
-
-func drain(name string) string {
-	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
-}
-
-// ready is the wait for a Node like m.
-func ready(name string, m *Machine) string {
-	return "kubectl get node " + name + " says Ready, " + m.Facts.Value("kubelet")
-}
-
-// etcdctl tells how to call the program beside a member that stays, as the member itself.
-func (s *steps) etcdctl() string {
-	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key"
-	for _, m := range s.diff.new.members() {
-		if m.Role == etcdRole {
-			return "run on a machine with a member that stays: ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program + "  # CONTAINER: ctr -n k8s.io containers ls"
-		}
-	}
-	return "that of a member that stays, on NAME: kubectl -n kube-system exec etcd-NAME -- " + program
+	w.end()
 }

@@ -23,9 +23,9 @@ type Input struct {
 	Cluster *change.Cluster
 	// Sizes are the sizes of the documents, by machine; none if they are not known.
 	Sizes []Size
-	// Diff and Plan compare with an older state; nil if there is none.
-	Diff *change.Diff
-	Plan *change.Plan
+	// Diff and Steps compare with an older state; nil if there is none.
+	Diff  *change.Diff
+	Steps *change.Steps
 }
 
 // Size is the size of a document and of its files.

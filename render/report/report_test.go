@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 			require.NoError(t, err)
 			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000,
 				Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}
-			page, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Plan: p})
+			page, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Steps: p})
 			require.NoError(t, err)
 			there := map[string]bool{}
 			for _, m := range ids.FindAllSubmatch(page, -1) {
@@ -67,7 +67,7 @@ func TestPage(t *testing.T) {
 			}
 			require.Contains(t, string(page), "91 %")
 			require.Contains(t, string(page), "/etc/&lt;x&gt; 1")
-			again, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Plan: p})
+			again, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Steps: p})
 			require.NoError(t, err)
 			require.Equal(t, page, again)
 		})

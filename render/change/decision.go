@@ -1,0 +1,188 @@
+package change
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kiln/render/layout"
+)
+
+// decision is a machine with its verdict.
+type decision struct {
+	*pair
+	verdict string
+	why     []string
+	live    []string // files that the running machine can have
+	kubectl []string // commands about its Node, without its name
+}
+
+// decide decides what becomes of one machine.
+func decide(d *Diff, p *pair) *decision {
+	f := &decision{pair: p, verdict: Nothing}
+	switch p.what() {
+	case Added:
+		f.verdict = Add
+		return f
+	case Removed:
+		f.verdict = Remove
+		return f
+	}
+	worst := layout.Later - 1
+	why := map[layout.Effect][]string{}
+	for _, c := range p.changes {
+		list := c.Fields
+		if c.What != Changed {
+			list = []Field{{}}
+		}
+		about := map[layout.Effect][]string{} // fields
+		reason := map[layout.Effect]string{}
+		for i := range list {
+			e, because := d.effect(c, &list[i])
+			worst = max(worst, e)
+			about[e] = append(about[e], list[i].short())
+			reason[e] = cmp.Or(reason[e], because)
+			switch e {
+			case layout.Live:
+				f.live = append(f.live, c.Name)
+			case layout.Node:
+				f.kubectl = append(f.kubectl, nodeCommand(c, &list[i]))
+			}
+		}
+		for e, names := range about {
+			why[e] = append(why[e], c.because(names, reason[e]))
+		}
+	}
+	f.live = slices.Compact(f.live)
+	switch worst {
+	case layout.Replace:
+		f.verdict = Replace
+	case layout.Live, layout.Node:
+		f.verdict = Live
+	case layout.Later, layout.Apply:
+		f.verdict = NextReplacement
+	}
+	if f.verdict == Live {
+		f.why = slices.Concat(why[layout.Live], why[layout.Node])
+	} else {
+		f.why = why[worst]
+	}
+	return f
+}
+
+// short is a field's name for a reason: flags without what they are flags of, and a pod's only container is understood.
+func (f *Field) short() string {
+	if i := strings.LastIndex(f.Name, " --"); i >= 0 {
+		return f.Name[i+1:]
+	}
+	return container.ReplaceAllString(f.Name, "")
+}
+
+var container = regexp.MustCompile(`^spec\.containers\[[^]]*\]\.`)
+
+// because is a reason: what changed, in which parts if they have names, and what is to be said of it.
+func (c *Change) because(names []string, reason string) string {
+	text := c.title()
+	names = slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
+	if c.What != Changed {
+		text += " " + c.What
+	}
+	if reason != "" {
+		return text + ": " + reason
+	}
+	if more := len(names) - maxNames; more > 0 {
+		names = append(names[:maxNames:maxNames], fmt.Sprintf("and %d more", more))
+	}
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// maxNames is how many parts of a thing a reason names.
+const maxNames = 4
+
+// nodeCommand changes a label or taint of a Node, whose name comes in place of NAME.
+func nodeCommand(c *Change, f *Field) string {
+	if strings.HasPrefix(f.Name, "registerWithTaints") {
+		var taint struct{ Key, Value, Effect string }
+		if err := json.Unmarshal([]byte(f.either()), &taint); err != nil {
+			return "kubectl taint node NAME …  # " + f.either()
+		}
+		text := "kubectl taint --overwrite node NAME " + taint.Key
+		if taint.Value != "" {
+			text += "=" + taint.Value
+		}
+		text += ":" + taint.Effect
+		if f.New == nil {
+			text += "-"
+		}
+		return text
+	}
+	if f.New == nil {
+		label, _, _ := strings.Cut(*f.Old, "=")
+		return "kubectl label node NAME " + label + "-"
+	}
+	return "kubectl label --overwrite node NAME " + *f.New
+}
+
+// title is how people are told of a change.
+func (c *Change) title() string {
+	switch {
+	case c.Kind == "file":
+		return c.Name
+	case c.Kind == "machine":
+		return "the machine"
+	}
+	return strings.TrimSpace(c.Kind + " " + c.Name)
+}
+
+// effect is what a field's change means. Names of other machines in a certificate are of no use to the machine that shows it: it is
+// reached by its own, and by those that all have.
+func (d *Diff) effect(c *Change, f *Field) (layout.Effect, string) {
+	if c.Kind == "file" && f.Name == "certificate names" && (d.old.has(f.either()) || d.new.has(f.either())) {
+		return layout.Later, "names of other machines in its certificate"
+	}
+	e, why := effectOf(c, f)
+	switch {
+	case c.Kind == "machine" && f.Name == "until":
+		why = fmt.Sprintf("what it runs with ends on %s; replace it before", deref(f.Old))
+	case c.Kind == "machine" && e == layout.Replace:
+		why = fmt.Sprintf("%s %s → %s", f.Name, deref(f.Old), deref(f.New))
+	}
+	return e, why
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}
+
+// has says that a machine of the cluster has this name or address.
+func (c *Cluster) has(name string) bool {
+	return slices.ContainsFunc(c.Machines, func(m *Machine) bool {
+		return !m.Pool && (m.Name == name || slices.Contains(m.addresses(), name))
+	})
+}
+
+func (m *Machine) addresses() []string { return commas(m.Facts.Value("addresses")) }
+
+// member says that the machine carries a member of etcd.
+func (m *Machine) member() bool {
+	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
+}
+
+// members are the machines with a member of etcd.
+func (c *Cluster) members() (out []*Machine) {
+	for _, m := range c.Machines {
+		if m.member() {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sequencer puts what has to be done into an order in which the cluster goes on: etcd before the API servers that use it, control
+// planes before workers, one member at a time, what comes before what goes.
+type sequencer struct {
+	diff      *Diff
+	decisions []*decision
+	share     func(total int) int
+	list      []Step
+}
+
+// share reads how many of some machines may be away together: a number or a share, at least one.
+func share(text string) (func(total int) int, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || percent && n > 100 {
+		return nil, fmt.Errorf("--max-unavailable %s: write a number from 1, or a share such as 10%%", text)
+	}
+	if !percent {
+		return func(int) int { return n }, nil
+	}
+	return func(total int) int { return max(1, total*n/100) }, nil
+}
+
+func (s *sequencer) all() []Step {
+	comes := len(s.of(Add, worker))+len(s.of(Add, controlPlane)) > 0
+	if comes {
+		s.live()
+	}
+	for _, role := range []string{etcdRole, controlPlane} {
+		s.members(Add, role)
+		s.members(Replace, role)
+	}
+	// kube-proxy of every worker reads its settings from the API. Those that name the worker's own balancer are for workers that have one.
+	late := s.addsBalancer()
+	if !late {
+		s.apply()
+	}
+	s.workers(Add)
+	s.workers(Replace)
+	if late {
+		s.apply()
+	}
+	s.workers(Remove)
+	for _, role := range []string{controlPlane, etcdRole} {
+		s.members(Remove, role)
+	}
+	if !comes {
+		s.live()
+	}
+	return s.list
+}
+
+// addsBalancer says that workers get a balancer of their own, which they did not have.
+func (s *sequencer) addsBalancer() bool {
+	balancer := Key{"file", "/etc/kubernetes/haproxy.cfg"}
+	return slices.ContainsFunc(s.decisions, func(f *decision) bool {
+		return f.what() == Changed && f.old.Entries.Find(balancer) == nil && f.new.Entries.Find(balancer) != nil
+	})
+}
+
+// of returns the machines of a role with a verdict.
+func (s *sequencer) of(verdict, role string) (out []*decision) {
+	for _, f := range s.decisions {
+		if f.verdict == verdict && f.machine().Role == role {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func names(list []*decision) (machines, pools []string) {
+	for _, f := range list {
+		f.machine().AddTo(&machines, &pools)
+	}
+	return machines, pools
+}
+
+// live brings files to machines that go on running, and labels and taints to Nodes, which keep theirs even if their machine is
+// replaced.
+func (s *sequencer) live() {
+	files := map[string]bool{}
+	commands := map[string][]*decision{}
+	var with, all []*decision
+	for _, f := range s.decisions {
+		if f.verdict == Remove {
+			continue
+		}
+		if f.verdict != Replace && len(f.live) > 0 {
+			with = append(with, f)
+			for _, name := range f.live {
+				files[name] = true
+			}
+		}
+		for _, command := range f.kubectl {
+			commands[command] = append(commands[command], f)
+		}
+		if len(f.kubectl) > 0 || f.verdict != Replace && len(f.live) > 0 {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	step := Step{Do: Live}
+	step.Machines, step.Pools = names(all)
+	if len(with) > 0 {
+		step.How = append(step.How, "write each machine's own "+strings.Join(slices.Sorted(maps.Keys(files)), ", ")+" from its new document", "on it: systemctl restart kiln-routes.service")
+	}
+	for _, command := range slices.Sorted(maps.Keys(commands)) {
+		machines, pools := names(commands[command])
+		if len(machines) > 0 {
+			step.How = append(step.How, strings.Replace(command, "NAME", strings.Join(machines, " "), 1))
+		}
+		for _, pool := range pools {
+			step.How = append(step.How, command+"  # each machine of pool "+pool)
+		}
+	}
+	s.list = append(s.list, step)
+}
+
+// apply tells of the objects that the API server keeps as they were.
+func (s *sequencer) apply() {
+	changed, gone := map[string]bool{}, map[string]bool{}
+	for _, f := range s.decisions {
+		for _, c := range f.changes {
+			name, ok := strings.CutPrefix(c.Name, ObjectsDir)
+			switch {
+			case !ok || name == "index":
+			case c.What == Removed:
+				gone[name] = true
+			default:
+				changed[name] = true
+			}
+		}
+	}
+	step := Step{Do: Apply}
+	if len(changed) > 0 {
+		step.How = append(step.How, "from a control plane's new "+ObjectsDir+", in the order of their numbers: kubectl apply --server-side --force-conflicts -f FILE")
+		for _, name := range slices.Sorted(maps.Keys(changed)) {
+			step.How = append(step.How, "  "+name)
+		}
+	}
+	if changed["configmap-kube-proxy.yaml"] {
+		step.How = append(step.How, "kubectl -n kube-system rollout restart daemonset kube-proxy  # it reads its settings when it starts")
+	}
+	if len(gone) > 0 {
+		step.How = append(step.How, "kubectl delete what is no longer rendered:")
+		for _, name := range slices.Sorted(maps.Keys(gone)) {
+			step.How = append(step.How, "  "+name)
+		}
+	}
+	if len(step.How) > 0 {
+		s.list = append(s.list, step)
+	}
+}
+
+// members adds, replaces or removes the machines of the control plane, or of etcd: one at a time, each with a healthy quorum of the others.
+func (s *sequencer) members(verdict, role string) {
+	list := s.of(verdict, role)
+	if len(list) == 0 {
+		return
+	}
+	step := Step{Do: verdict, AtATime: 1}
+	step.Machines, _ = names(list)
+	name := placeholder(step.Machines)
+	var member, several bool
+	for _, f := range list {
+		member = member || f.machine().member()
+	}
+	several = len(s.diff.old.members()) > 1
+	how := func(lines ...string) { step.How = append(step.How, lines...) }
+	if verdict != Add && member && several {
+		how("etcdctl endpoint health --cluster  # all of them, before it goes")
+	}
+	if verdict == Add && role == controlPlane {
+		how("if the install credential has ended: kiln secrets extend --install-only, and render again")
+	}
+	if verdict != Add && role == controlPlane {
+		how(drain(name))
+	}
+	switch verdict {
+	case Remove:
+		if member {
+			how("etcdctl member list  # the ID of "+name, "etcdctl member remove ID")
+		}
+		how("power it off, and destroy its disk or its document: with both it would join again")
+		if role == controlPlane {
+			how("kubectl delete node " + name + ", and take it out of the endpoint's load balancer if there is one")
+		}
+	case Add:
+		how("give it its document" + s.image(list) + ", and power it on")
+	case Replace:
+		how("give it its new document and an empty disk" + s.image(list) + ", and power it on")
+	}
+	if verdict != Remove {
+		if role == controlPlane {
+			step.Wait = append(step.Wait, ready(name, list[0].machine()))
+		}
+		if member && (several || verdict == Add) {
+			how("its hook brings the member into etcd; there is nothing to do")
+			step.Wait = append(step.Wait, "etcdctl member list has "+name+" as started, and no learner")
+		}
+	}
+	s.list = append(s.list, step)
+}
+
+// workers adds, replaces or removes workers and machines of pools, a share at a time.
+func (s *sequencer) workers(verdict string) {
+	list := s.of(verdict, worker)
+	machines, pools := names(list)
+	how := func(name string) (how, wait []string) {
+		switch verdict {
+		case Remove:
+			return []string{drain(name), "power it off, and destroy its disk or its document", "kubectl delete node " + name}, nil
+		case Add:
+			return []string{"give it its document" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
+		}
+		return []string{drain(name), "give it its new document and an empty disk" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
+	}
+	if len(machines) > 0 {
+		step := Step{Do: verdict, Machines: machines}
+		step.How, step.Wait = how(placeholder(machines))
+		if verdict == Replace {
+			step.AtATime = s.share(len(s.diff.workers()))
+		}
+		s.list = append(s.list, step)
+	}
+	for _, pool := range pools {
+		step := Step{Do: verdict, Pools: []string{pool}}
+		step.How, step.Wait = how("NAME")
+		if verdict == Replace {
+			step.How = append([]string{"of its machines, as many at a time as --max-unavailable says:"}, step.How...)
+		}
+		s.list = append(s.list, step)
+	}
+}
+
+// workers are the named workers that run.
+func (d *Diff) workers() (out []string) {
+	for _, m := range d.old.Machines {
+		if m.Role == worker && !m.Pool {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// image tells which kubelet the machines' images must have, if it is another one than before: documents bring none.
+func (s *sequencer) image(list []*decision) string {
+	for _, f := range list {
+		if f.old == nil || f.old.Facts.Value("kubelet") != f.new.Facts.Value("kubelet") {
+			return ", an image with kubelet " + f.new.Facts.Value("kubelet")
+		}
+	}
+	return ""
+}
+
+// placeholder is the name in commands: the only one, or NAME.
+func placeholder(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "NAME"
+}
+
+func drain(name string) string {
+	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
+}
+
+// ready is the wait for a Node like m.
+func ready(name string, m *Machine) string {
+	return "kubectl get node " + name + " says Ready, " + m.Facts.Value("kubelet")
+}
+
+// etcdctl tells how to call the program beside a member that stays, as the member itself.
+func (s *sequencer) etcdctl() string {
+	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key"
+	for _, m := range s.diff.new.members() {
+		if m.Role == etcdRole {
+			return "run on a machine with a member that stays: ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program + "  # CONTAINER: ctr -n k8s.io containers ls"
+		}
+	}
+	return "that of a member that stays, on NAME: kubectl -n kube-system exec etcd-NAME -- " + program
+}
