@@ -64,6 +64,9 @@ func TestPage(t *testing.T) {
 					name = "pool-" + m.Name
 				}
 				require.True(t, there[name], name)
+				for _, fact := range m.Facts {
+					require.Contains(t, string(page), ", "+fact.Name+" "+fact.Value)
+				}
 			}
 			require.Contains(t, string(page), "91 %")
 			require.Contains(t, string(page), "/etc/&lt;x&gt; 1")
