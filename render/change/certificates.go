@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// certificate is what a twin says of one.
+// certificate holds the parts of a certificate's line in a twin.
 type certificate struct {
 	generation string
 	parts      map[string]string
 }
 
-// certificateParts are the parts of a certificate's line, by their first word; the one without is the kind of key.
+// certificateParts are the first words of the parts of a certificate's line. The part without such
+// a word is the kind of key.
 var certificateParts = []string{"subject", "issuer", "for", "from", "until", "fingerprint", "names"}
 
-// certificates separates the lines of certificates from the others.
+// certificates returns the certificates of a list of lines, and the other lines.
 func certificates(list []string) (certs []certificate, rest []string) {
 	for _, line := range list {
 		text, ok := strings.CutPrefix(line, "certificate")
@@ -23,7 +24,8 @@ func certificates(list []string) (certs []certificate, rest []string) {
 			rest = append(rest, line)
 			continue
 		}
-		c := certificate{generation: generationOf(strings.TrimSpace(name)), parts: map[string]string{}}
+		c := certificate{generation: generationOf(strings.TrimSpace(name)),
+			parts: map[string]string{}}
 		for part := range strings.SplitSeq(parts, "; ") {
 			word, value, _ := strings.Cut(part, " ")
 			if !slices.Contains(certificateParts, word) {

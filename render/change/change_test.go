@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shownFields writes fields, a line each.
+// shownFields returns fields as text, a line each.
 func shownFields(list []Field) string {
 	var b strings.Builder
 	for _, f := range list {
@@ -24,66 +24,102 @@ func shownFields(list []Field) string {
 	return b.String()
 }
 
-// TestContents: files are compared as what they are.
+// TestContents: files are compared by their format.
 func TestContents(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ path, old, new, want string }{
-		"a value":                   {"/a.yaml", "a: 1\nb: 2\n", "a: 1\nb: 3\n", "b: [2] [3]\n"},
-		"a key that came":           {"/a.yaml", "a: {}\n", "a: {b.c: true}\n", "a[b.c]: - [true]\n"},
-		"a key that went":           {"/a.yaml", "a: {b: {c: 1}}\n", "a: {}\n", "a.b: [{\"c\":1}] -\n"},
-		"null":                      {"/a.yaml", "a: null\n", "a: \"\"\n", "a: [null] [\"\"]\n"},
-		"a flag":                    {"/a.yaml", "command: [x, --a=1, --b=2]\n", "command: [x, --b=3, --c]\n", "command --a: [1] -\ncommand --b: [2] [3]\ncommand --c: - [set]\n"},
-		"a list in a flag":          {"/a.yaml", "command: [x, '--a=1,2']\n", "command: [x, '--a=2,3']\n", "command --a: [1] -\ncommand --a: - [3]\n"},
-		"a repeated flag":           {"/a.yaml", "command: [--a=1, --a=2]\n", "command: [--a=2, --a=1]\n", "command --a: [1 2] [2 1]\n"},
-		"a word of a command":       {"/a.yaml", "command: [x, --a=1]\n", "command: [z, --a=1]\n", "command argument 0: [x] [z]\n"},
-		"objects by name":           {"/a.yaml", "l: [{name: a, v: 1}, {name: b}]\n", "l: [{name: b}, {name: a, v: 2}]\n", "l[a].v: [1] [2]\n"},
-		"objects by place":          {"/a.yaml", "l: [{v: 1}]\n", "l: [{v: 2}, {v: 3}]\n", "l[0].v: [1] [2]\nl[1]: - [{\"v\":3}]\n"},
-		"the order of a list":       {"/a.yaml", "l: [a, b]\n", "l: [b, a]\n", "l: [a b] [b a]\n"},
-		"YAML in YAML":              {"/a.yaml", "data:\n  c: |\n    a: 1\n    b: 2\n", "data:\n  c: |\n    a: 1\n    b: 3\n", "data.c.b: [2] [3]\n"},
-		"text in YAML":              {"/a.yaml", "data:\n  c: |\n    a {\n    b\n", "data:\n  c: |\n    a {\n    d\n", "data.c: [b] -\ndata.c: - [d]\n"},
-		"form alone":                {"/a.yaml", "{a: 1}\n", "a: 1\n", ": [{a: 1}] -\n: - [a: 1]\n"},
-		"no YAML":                   {"/a.yaml", "a: [\n", "a: ]\n", ": [a: [] -\n: - [a: ]]\n"},
-		"several documents":         {"/a.yaml", "a: 1\n---\nb: 1\n", "a: 1\n---\nb: 2\n", ": [b: 1] -\n: - [b: 2]\n"},
-		"JSON":                      {"/a.conflist", `{"a":[1,2]}`, `{"a":[1,3]}`, "a: [2] -\na: - [3]\n"},
-		"a unit":                    {"/u.service", "[Service]\nA=1\nB=2\n", "[Service]\nA=1\nB=3\n", "[Service] B: [2] [3]\n"},
-		"a repeated directive":      {"/u.service", "[Service]\nA=1\n", "[Service]\nA=1\nA=2\n", "[Service] A: - [2]\n"},
-		"a command of a unit":       {"/u.service", "[Service]\nExecStart=/x --a=1 \\\n  --b=2\n", "[Service]\nExecStart=/x --a=1 \\\n  --b=3\n", "[Service] ExecStart --b: [2] [3]\n"},
-		"sysctls":                   {"/etc/sysctl.d/90-kiln.conf", "a.b = 1\n", "a.b = 2\nc=1\n", "a.b: [1] [2]\nc: - [1]\n"},
-		"the hook's data":           {"/etc/kiln/machine", "a='x y'\nb=''\n", "a='y z'\nb='1'\n", "a: [x] -\na: - [z]\nb: [\"\"] [1]\n"},
-		"a check":                   {"/etc/kiln/checks", "a|stop|x 1|do\n", "a|warn|x 2|do\nb|stop|y|go\n", "a: [1] -\na: - [2]\nb: - [y]\na level: [stop] [warn]\n"},
-		"a route":                   {"/etc/kiln/routes", "10.0.1.0/24 192.0.2.1 2\n", "10.0.1.0/24 192.0.2.1 3\n", ": - [10.0.3.0/24 via 192.0.2.3]\n"},
-		"a route over an octet":     {"/etc/kiln/routes", "10.0.255.0/24 192.0.2.1 1\n", "10.0.255.0/24 192.0.2.1 2\n", ": - [10.1.0.0/24 via 192.0.2.2]\n"},
-		"a route of IPv6":           {"/etc/kiln/routes", "fd00:1::/64 fd00::1 1\n", "fd00:1::/64 fd00::1 2\n", ": - [fd00:1:0:1::/64 via fd00::2]\n"},
-		"routes that are none":      {"/etc/kiln/routes", "x\n", "y\n", ": [x] -\n: - [y]\n"},
-		"more routes than compared": {"/etc/kiln/routes", "10.0.0.0/24 192.0.2.1 99999\n", "10.0.0.0/24 192.0.2.1 99998\n", ": [10.0.0.0/24 192.0.2.1 99999] -\n: - [10.0.0.0/24 192.0.2.1 99998]\n"},
-		"text":                      {"/etc/motd", "a\nb\n", "a\nc\n", ": [b] -\n: - [c]\n"},
-		"the end of a text":         {"/etc/motd", "a", "a\n", ": [(the same in another order or form)] []\n"},
-		"not text":                  {"/x", "\xff", "\xff\xff", "content: [1 bytes, not text] [2 bytes, not text]\n"},
-		"a program of the hook":     {"/etc/kiln/boot", "a\n", "b\nc\n", "program: [1 lines] [2 others]\n"},
-		"an escape":                 {"/etc/motd", "a\n", "\x1b[31m\n", ": [a] -\n: - [\x1b[31m]\n"},
+		"a value": {"/a.yaml", "a: 1\nb: 2\n", "a: 1\nb: 3\n", "b: [2] [3]\n"},
+		"a key that came": {"/a.yaml", "a: {}\n", "a: {b.c: true}\n",
+			"a[b.c]: - [true]\n"},
+		"a key that went": {"/a.yaml", "a: {b: {c: 1}}\n", "a: {}\n",
+			"a.b: [{\"c\":1}] -\n"},
+		"null": {"/a.yaml", "a: null\n", "a: \"\"\n", "a: [null] [\"\"]\n"},
+		"a flag": {"/a.yaml", "command: [x, --a=1, --b=2]\n", "command: [x, --b=3, --c]\n",
+			"command --a: [1] -\ncommand --b: [2] [3]\ncommand --c: - [set]\n"},
+		"a list in a flag": {"/a.yaml", "command: [x, '--a=1,2']\n",
+			"command: [x, '--a=2,3']\n", "command --a: [1] -\ncommand --a: - [3]\n"},
+		"a repeated flag": {"/a.yaml", "command: [--a=1, --a=2]\n",
+			"command: [--a=2, --a=1]\n", "command --a: [1 2] [2 1]\n"},
+		"a word of a command": {"/a.yaml", "command: [x, --a=1]\n", "command: [z, --a=1]\n",
+			"command argument 0: [x] [z]\n"},
+		"objects by name": {"/a.yaml", "l: [{name: a, v: 1}, {name: b}]\n",
+			"l: [{name: b}, {name: a, v: 2}]\n", "l[a].v: [1] [2]\n"},
+		"objects by place": {"/a.yaml", "l: [{v: 1}]\n", "l: [{v: 2}, {v: 3}]\n",
+			"l[0].v: [1] [2]\nl[1]: - [{\"v\":3}]\n"},
+		"the order of a list": {"/a.yaml", "l: [a, b]\n", "l: [b, a]\n", "l: [a b] [b a]\n"},
+		"YAML in YAML": {"/a.yaml", "data:\n  c: |\n    a: 1\n    b: 2\n",
+			"data:\n  c: |\n    a: 1\n    b: 3\n", "data.c.b: [2] [3]\n"},
+		"text in YAML": {"/a.yaml", "data:\n  c: |\n    a {\n    b\n",
+			"data:\n  c: |\n    a {\n    d\n", "data.c: [b] -\ndata.c: - [d]\n"},
+		"form alone": {"/a.yaml", "{a: 1}\n", "a: 1\n",
+			": [{a: 1}] -\n: - [a: 1]\n"},
+		"no YAML": {"/a.yaml", "a: [\n", "a: ]\n", ": [a: [] -\n: - [a: ]]\n"},
+		"several documents": {"/a.yaml", "a: 1\n---\nb: 1\n", "a: 1\n---\nb: 2\n",
+			": [b: 1] -\n: - [b: 2]\n"},
+		"JSON": {"/a.conflist", `{"a":[1,2]}`, `{"a":[1,3]}`,
+			"a: [2] -\na: - [3]\n"},
+		"a unit": {"/u.service", "[Service]\nA=1\nB=2\n",
+			"[Service]\nA=1\nB=3\n", "[Service] B: [2] [3]\n"},
+		"a repeated directive": {"/u.service", "[Service]\nA=1\n", "[Service]\nA=1\nA=2\n",
+			"[Service] A: - [2]\n"},
+		"a command of a unit": {"/u.service", "[Service]\nExecStart=/x --a=1 \\\n  --b=2\n",
+			"[Service]\nExecStart=/x --a=1 \\\n  --b=3\n", "[Service] ExecStart --b: [2] [3]\n"},
+		"sysctls": {"/etc/sysctl.d/90-kiln.conf", "a.b = 1\n", "a.b = 2\nc=1\n",
+			"a.b: [1] [2]\nc: - [1]\n"},
+		"the hook's data": {"/etc/kiln/machine", "a='x y'\nb=''\n", "a='y z'\nb='1'\n",
+			"a: [x] -\na: - [z]\nb: [\"\"] [1]\n"},
+		"a check": {"/etc/kiln/checks", "a|stop|x 1|do\n",
+			"a|warn|x 2|do\nb|stop|y|go\n",
+			"a: [1] -\na: - [2]\nb: - [y]\na level: [stop] [warn]\n"},
+		"a route": {"/etc/kiln/routes", "10.0.1.0/24 192.0.2.1 2\n",
+			"10.0.1.0/24 192.0.2.1 3\n", ": - [10.0.3.0/24 via 192.0.2.3]\n"},
+		"a route over an octet": {"/etc/kiln/routes", "10.0.255.0/24 192.0.2.1 1\n",
+			"10.0.255.0/24 192.0.2.1 2\n", ": - [10.1.0.0/24 via 192.0.2.2]\n"},
+		"a route of IPv6": {"/etc/kiln/routes", "fd00:1::/64 fd00::1 1\n",
+			"fd00:1::/64 fd00::1 2\n", ": - [fd00:1:0:1::/64 via fd00::2]\n"},
+		"routes that are none": {"/etc/kiln/routes", "x\n", "y\n", ": [x] -\n: - [y]\n"},
+		"more routes than compared": {"/etc/kiln/routes", "10.0.0.0/24 192.0.2.1 99999\n",
+			"10.0.0.0/24 192.0.2.1 99998\n",
+			": [10.0.0.0/24 192.0.2.1 99999] -\n: - [10.0.0.0/24 192.0.2.1 99998]\n"},
+		"text": {"/etc/motd", "a\nb\n", "a\nc\n", ": [b] -\n: - [c]\n"},
+		"the end of a text": {"/etc/motd", "a", "a\n",
+			": [(the same in another order or form)] []\n"},
+		"not text": {"/x", "\xff", "\xff\xff",
+			"content: [1 bytes, not text] [2 bytes, not text]\n"},
+		"a program of the hook": {"/etc/kiln/boot", "a\n", "b\nc\n",
+			"program: [1 lines] [2 others]\n"},
+		"an escape": {"/etc/motd", "a\n", "\x1b[31m\n",
+			": [a] -\n: - [\x1b[31m]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := differences(Key{"file", row.path}, &Entry{Content: []byte(row.old)}, &Entry{Content: []byte(row.new)})
+			got := differences(Key{"file", row.path}, &Entry{Content: []byte(row.old)},
+				&Entry{Content: []byte(row.new)})
 			require.Equal(t, row.want, shownFields(got))
 		})
 	}
 }
 
-// TestShown: what stands in place of contents is compared by its parts.
+// TestShown: the lines in place of a content are compared by their parts.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	const cert = "certificate apiserver/cp-1 g1: subject CN=a; issuer CN=k; for server; from 2026; until 2027; ECDSA; names a,b"
+	const cert = "certificate apiserver/cp-1 g1: subject CN=a; issuer CN=k; for server; " +
+		"from 2026; until 2027; ECDSA; names a,b"
 	for name, row := range map[string]struct{ old, new, want string }{
-		"names":       {cert, strings.Replace(cert, "a,b", "b,c", 1), "certificate names: [a] -\ncertificate names: - [c]\n"},
-		"generation":  {cert, strings.Replace(cert, "g1", "g2", 1), "certificate: [apiserver g1] [apiserver g2]\n"},
-		"another CA":  {cert, strings.Replace(cert, "CN=k", "CN=l", 1), "certificate issuer: [CN=k] [CN=l]\n"},
-		"kind of key": {cert, strings.Replace(cert, "ECDSA", "RSA", 1), "certificate key: [ECDSA] [RSA]\n"},
+		"names": {cert, strings.Replace(cert, "a,b", "b,c", 1),
+			"certificate names: [a] -\ncertificate names: - [c]\n"},
+		"generation": {cert, strings.Replace(cert, "g1", "g2", 1),
+			"certificate: [apiserver g1] [apiserver g2]\n"},
+		"another CA": {cert, strings.Replace(cert, "CN=k", "CN=l", 1),
+			"certificate issuer: [CN=k] [CN=l]\n"},
+		"kind of key": {cert, strings.Replace(cert, "ECDSA", "RSA", 1),
+			"certificate key: [ECDSA] [RSA]\n"},
 		"other lines": {"<a>", "<b>", ": [<a>] -\n: - [<b>]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := differences(Key{"file", "/x"}, &Entry{Shown: []string{row.old}}, &Entry{Shown: []string{row.new}})
+			got := differences(Key{"file", "/x"}, &Entry{Shown: []string{row.old}},
+				&Entry{Shown: []string{row.new}})
 			require.Equal(t, row.want, shownFields(got))
 		})
 	}
@@ -105,7 +141,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// oneMachine is the state of a cluster with one worker.
+// oneMachine returns the state of a cluster with one worker.
 func oneMachine(version string) *Cluster {
 	return &Cluster{
 		Name: "c", UUID: "00000000-0000-0000-0000-000000000000", Version: version,
@@ -116,7 +152,7 @@ func oneMachine(version string) *Cluster {
 	}
 }
 
-// TestForce: refusals are overridden by name, and only those that are there.
+// TestForce: refusals are overridden by name, and only existing ones.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	d := Compare(oneMachine("v1.36.3"), oneMachine("v1.38.0"))
@@ -139,7 +175,7 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// TestShare: at least one machine at a time, and never more than the share.
+// TestShare: at least one machine is away at a time, and never more than the share.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -1,6 +1,7 @@
-// Package change compares two states of a cluster: what differs on which machine, and what has to be done so that running machines are
-// what the newer state says. It never sees a secret: a state holds what a review twin shows. It knows what lies on a machine and what
-// reads it; how it was rendered it does not know.
+// Package change compares two states of a cluster. It finds what differs on which machine, and the
+// steps that bring running machines to the newer state. It never sees a secret: a state holds what
+// a review twin shows. It knows the files of a machine and what reads them, and not how they were
+// rendered.
 package change
 
 import (
@@ -13,11 +14,11 @@ type Cluster struct {
 	Name    string
 	UUID    string
 	Version string // of Kubernetes
-	// Facts are what the machines' files follow from, such as "service subnets".
+	// Facts are properties that the machines' files depend on, such as "service subnets".
 	Facts Facts
 	// Machines are nodes by name, then pools by name.
 	Machines []*Machine
-	// Entries are there once for the whole cluster: the operator's kubeconfig.
+	// Entries has what the cluster has once: the operator's kubeconfig.
 	Entries Entries
 }
 
@@ -25,7 +26,7 @@ type Cluster struct {
 type Machine struct {
 	Name, Role, OS, Platform, Format string
 	Pool                             bool
-	// Facts are what is known of the machine beside its files: kubelet, addresses, until.
+	// Facts are properties beside the files: kubelet, addresses, until.
 	Facts Facts
 	// Entries are the machine's files, units and so on.
 	Entries Entries
@@ -47,25 +48,28 @@ func (f Facts) Value(name string) string {
 	return ""
 }
 
-// Key identifies an entry: no two entries of a machine have the same.
+// Key identifies an entry of a machine.
 type Key struct{ Kind, ID string }
 
-// Compare puts keys into the order in which entries are listed.
+// Compare orders keys as entries are listed.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(cmp.Compare(slices.Index(kinds, k.Kind), slices.Index(kinds, other.Kind)), cmp.Compare(k.ID, other.ID))
+	return cmp.Or(cmp.Compare(slices.Index(kinds, k.Kind), slices.Index(kinds, other.Kind)),
+		cmp.Compare(k.ID, other.ID))
 }
 
 // kinds are the kinds of entries, in the order in which they are listed.
-var kinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition", "cloud-config"}
+var kinds = []string{"user", "dir", "file", "link", "unit", "key", "network-config", "ignition",
+	"cloud-config"}
 
-// Entry is what a reviewer may know of a file, a unit or another part of a machine. Entries of several
-// machines that are equal may be the same pointer; equal pointers are not compared any further.
+// Entry holds what a reviewer may know of a file, a unit or another part of a machine. Equal
+// entries of several machines may be the same pointer; equal pointers are not compared further.
 type Entry struct {
 	Key
-	Traits  map[string]string // mode, owner, state, …
-	Secret  string            // name and generation; empty if it is none
-	Shown   []string          // stands in place of a content: certificates, or what the content follows from
-	Content []byte            // nil if it is not shown
+	Traits map[string]string // mode, owner, state, …
+	Secret string            // name and generation; empty if it is none
+	// lines in place of a content: certificates, or what the content depends on
+	Shown   []string
+	Content []byte // nil if it is not shown
 }
 
 // Entries are sorted by their keys.
@@ -73,14 +77,14 @@ type Entries []*Entry
 
 // Find returns the entry with a key, or nil if there is none.
 func (e Entries) Find(k Key) *Entry {
-	i, ok := slices.BinarySearchFunc(e, k, func(entry *Entry, k Key) int { return entry.Compare(k) })
+	i, ok := slices.BinarySearchFunc(e, k, (*Entry).Compare)
 	if !ok {
 		return nil
 	}
 	return e[i]
 }
 
-// title is how people are told of a machine.
+// title returns the machine's name in messages.
 func (m *Machine) title() string {
 	if m.Pool {
 		return "pool " + m.Name
@@ -88,7 +92,7 @@ func (m *Machine) title() string {
 	return m.Name
 }
 
-// AddTo puts the machine's name where it belongs: to the machines, or to the pools.
+// AddTo appends the name of a named machine to machines, that of a pool to pools.
 func (m *Machine) AddTo(machines, pools *[]string) {
 	if m.Pool {
 		machines = pools

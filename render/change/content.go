@@ -12,17 +12,19 @@ import (
 	"kiln/render/layout"
 )
 
-// content compares two texts as what their file's name says they are, or line by line.
+// content compares two contents by the format of their file, or line by line.
 func (f *fields) content(k Key, old, new []byte) {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
-		f.value("content", strconv.Itoa(len(old))+" bytes, not text", strconv.Itoa(len(new))+" bytes, not text")
+		f.value("content", strconv.Itoa(len(old))+" bytes, not text",
+			strconv.Itoa(len(new))+" bytes, not text")
 		return
 	}
 	before := len(*f)
 	switch form(k) {
 	case layout.YAML:
 		var a, b any
-		if countDocuments(old) == 1 && countDocuments(new) == 1 && yaml.Unmarshal(old, &a) == nil && yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
+		if countDocuments(old) == 1 && countDocuments(new) == 1 && yaml.Unmarshal(old, &a) == nil &&
+			yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
 			f.values("", a, b)
 		}
 	case layout.Unit:
@@ -34,7 +36,8 @@ func (f *fields) content(k Key, old, new []byte) {
 	case layout.Checks:
 		f.checks(old, new)
 	case layout.Program:
-		f.value("program", strconv.Itoa(len(lines(old)))+" lines", strconv.Itoa(len(lines(new)))+" others")
+		f.value("program", strconv.Itoa(len(lines(old)))+" lines",
+			strconv.Itoa(len(lines(new)))+" others")
 	case layout.Routes:
 		f.routes(old, new)
 	}
@@ -42,14 +45,14 @@ func (f *fields) content(k Key, old, new []byte) {
 		f.set("", lines(old), lines(new))
 	}
 	if len(*f) == before {
-		// Only an order, or what a reader of the format does not see.
+		// They differ in an order, or in something that the format ignores.
 		f.add("", pointer("(the same in another order or form)"), pointer(""))
 	}
 }
 
 func pointer(s string) *string { return &s }
 
-// form is what a file is written in: kiln's own by the table, others by their names.
+// form returns the format of a file: of kiln's own files by the table, of others by the name.
 func form(k Key) layout.Form {
 	if k.Kind != "file" {
 		return layout.YAML // network-config, and JSON is YAML
@@ -60,7 +63,8 @@ func form(k Key) layout.Form {
 	switch dir := path.Dir(k.ID); path.Ext(k.ID) {
 	case ".yaml", ".yml", ".json", ".conflist":
 		return layout.YAML
-	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev", ".link", ".slice", ".nmconnection":
+	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev",
+		".link", ".slice", ".nmconnection":
 		return layout.Unit
 	case ".conf":
 		switch {
@@ -75,7 +79,7 @@ func form(k Key) layout.Form {
 	return layout.Lines
 }
 
-// countDocuments counts the documents of a YAML stream.
+// countDocuments returns how many documents a YAML stream has.
 func countDocuments(text []byte) int {
 	return 1 + bytes.Count(bytes.TrimPrefix(text, []byte("---\n")), []byte("\n---"))
 }

@@ -16,11 +16,11 @@ type decision struct {
 	*pair
 	verdict string
 	why     []string
-	live    []string // files that the running machine can have
-	kubectl []string // commands about its Node, without its name
+	live    []string // files that can be written to the running machine
+	kubectl []string // commands that change its Node, with NAME for its name
 }
 
-// decide decides what becomes of one machine.
+// decide returns what has to be done with one machine, and why.
 func decide(d *Diff, p *pair) *decision {
 	f := &decision{pair: p, verdict: Nothing}
 	switch p.what() {
@@ -73,7 +73,8 @@ func decide(d *Diff, p *pair) *decision {
 	return f
 }
 
-// short is a field's name for a reason: flags without what they are flags of, and a pod's only container is understood.
+// short returns a field's name for a reason: a flag without its command, a field of a pod's
+// container without the container.
 func (f *Field) short() string {
 	if i := strings.LastIndex(f.Name, " --"); i >= 0 {
 		return f.Name[i+1:]
@@ -83,7 +84,8 @@ func (f *Field) short() string {
 
 var container = regexp.MustCompile(`^spec\.containers\[[^]]*\]\.`)
 
-// because is a reason: what changed, in which parts if they have names, and what is to be said of it.
+// because returns a reason in words: the change, and the given reason or else the names of the
+// changed fields.
 func (c *Change) because(names []string, reason string) string {
 	text := c.title()
 	names = slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
@@ -102,10 +104,10 @@ func (c *Change) because(names []string, reason string) string {
 	return text
 }
 
-// maxNames is how many parts of a thing a reason names.
+// maxNames is how many fields a reason names.
 const maxNames = 4
 
-// nodeCommand changes a label or taint of a Node, whose name comes in place of NAME.
+// nodeCommand returns the command that changes a label or taint of the Node NAME.
 func nodeCommand(c *Change, f *Field) string {
 	if strings.HasPrefix(f.Name, "registerWithTaints") {
 		var taint struct{ Key, Value, Effect string }
@@ -129,7 +131,7 @@ func nodeCommand(c *Change, f *Field) string {
 	return "kubectl label --overwrite node NAME " + *f.New
 }
 
-// title is how people are told of a change.
+// title returns the name of a changed entry in messages.
 func (c *Change) title() string {
 	switch {
 	case c.Kind == "file":
@@ -140,10 +142,12 @@ func (c *Change) title() string {
 	return strings.TrimSpace(c.Kind + " " + c.Name)
 }
 
-// effect is what a field's change means. Names of other machines in a certificate are of no use to the machine that shows it: it is
-// reached by its own, and by those that all have.
+// effect returns what a field's change asks of a running machine, and why. Names of other machines
+// in a machine's certificate ask nothing: clients reach the machine by its own names, and by those
+// that all machines have.
 func (d *Diff) effect(c *Change, f *Field) (layout.Effect, string) {
-	if c.Kind == "file" && f.Name == "certificate names" && (d.old.has(f.either()) || d.new.has(f.either())) {
+	if c.Kind == "file" && f.Name == "certificate names" &&
+		(d.old.has(f.either()) || d.new.has(f.either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
 	e, why := effectOf(c, f)
@@ -163,7 +167,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// has says that a machine of the cluster has this name or address.
+// has reports whether a machine of the cluster has this name or address.
 func (c *Cluster) has(name string) bool {
 	return slices.ContainsFunc(c.Machines, func(m *Machine) bool {
 		return !m.Pool && (m.Name == name || slices.Contains(m.addresses(), name))
@@ -172,12 +176,12 @@ func (c *Cluster) has(name string) bool {
 
 func (m *Machine) addresses() []string { return commas(m.Facts.Value("addresses")) }
 
-// member says that the machine carries a member of etcd.
+// member reports whether the machine runs a member of etcd.
 func (m *Machine) member() bool {
 	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
 }
 
-// members are the machines with a member of etcd.
+// members returns the machines with a member of etcd.
 func (c *Cluster) members() (out []*Machine) {
 	for _, m := range c.Machines {
 		if m.member() {

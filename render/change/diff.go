@@ -8,36 +8,37 @@ import (
 	"strings"
 )
 
-// What happened to a machine, or to a thing on it.
+// What happened to a machine, or to an entry of it.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// Diff is how two states of a cluster differ.
+// Diff is the difference of two states of a cluster.
 type Diff struct {
-	// Cluster holds what differs once for the whole cluster.
+	// Cluster holds the differences of the cluster as a whole.
 	Cluster []Field `json:"cluster,omitempty"`
-	// Groups hold every other difference once, with all the machines that have it: groups of many machines first.
+	// Groups hold every other difference once, with all machines that have it. Groups of many
+	// machines come first.
 	Groups []Group `json:"groups,omitempty"`
 
 	old, new *Cluster
 	machines []*pair // by name, in the order of the newer state, removed ones last
 }
 
-// Group is some machines and what is the same change on all of them.
+// Group is a set of machines with their common changes.
 type Group struct {
 	Machines []string `json:"machines"`
 	Pools    []string `json:"pools,omitempty"`
-	// What is Added or Removed if the machines themselves are, or else Changed.
+	// What is Added or Removed if the machines were added or removed, and else Changed.
 	What string `json:"what"`
-	// Is tells what was added or removed: role, operating system, platform.
+	// Is describes added or removed machines: role, operating system, platform.
 	Is      string   `json:"is,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Change is what happened to one thing on a machine.
+// Change is what happened to one entry of a machine.
 type Change struct {
 	Kind   string  `json:"kind"`
 	Name   string  `json:"name"`
@@ -51,7 +52,7 @@ type pair struct {
 	changes  []*Change
 }
 
-// machine is the newer of both.
+// machine returns the newer state, or the older one of a removed machine.
 func (p *pair) machine() *Machine { return cmp.Or(p.new, p.old) }
 
 func (p *pair) what() string {
@@ -64,10 +65,10 @@ func (p *pair) what() string {
 	return Changed
 }
 
-// Changed says whether anything differs.
+// Changed reports whether anything differs.
 func (d *Diff) Changed() bool { return len(d.Cluster)+len(d.Groups) > 0 }
 
-// Compare says how two states of a cluster differ.
+// Compare returns the difference of two states of a cluster.
 func Compare(old, new *Cluster) *Diff {
 	d := &Diff{old: old, new: new, machines: pairMachines(old, new)}
 	var f fields
@@ -80,7 +81,7 @@ func Compare(old, new *Cluster) *Diff {
 	for _, a := range old.Entries {
 		b := new.Entries.Find(a.Key)
 		if b == nil {
-			continue // a folder of documents does not tell
+			continue // a state that was read from documents does not have it
 		}
 		for _, field := range differences(a.Key, a, b) {
 			f.add(strings.TrimSpace(a.ID+" "+field.Name), field.Old, field.New)
@@ -98,7 +99,7 @@ func Compare(old, new *Cluster) *Diff {
 	return d
 }
 
-// pairMachines brings the machines of both states together, by name.
+// pairMachines returns the machines of both states in pairs of the same name.
 func pairMachines(old, new *Cluster) (out []*pair) {
 	type id struct {
 		pool bool
@@ -121,13 +122,14 @@ func pairMachines(old, new *Cluster) (out []*pair) {
 	return out
 }
 
-// comparer compares machines. What many share is compared once, and equal changes are one.
+// comparer compares machines. It compares entries that many machines share once, and makes one of
+// equal changes.
 type comparer struct {
 	known map[[2]*Entry]*Change
 	equal map[string]*Change
 }
 
-// machine returns the changes of a machine that both states have.
+// machine returns the changes of a machine that is in both states.
 func (c *comparer) machine(p *pair) (out []*Change) {
 	var f fields
 	f.value("role", p.old.Role, p.new.Role)
@@ -167,7 +169,7 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 	return out
 }
 
-// entry returns how one thing changed; nil if it did not.
+// entry returns how one entry changed, or nil.
 func (c *comparer) entry(k Key, both [2]*Entry) *Change {
 	if change, ok := c.known[both]; ok {
 		return change
@@ -188,7 +190,7 @@ func (c *comparer) entry(k Key, both [2]*Entry) *Change {
 	return change
 }
 
-// describe tells what is said of a thing that is new.
+// describe returns the fields that a message about a new entry has.
 func describe(t *Entry) []Field {
 	var f fields
 	for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
@@ -198,7 +200,7 @@ func describe(t *Entry) []Field {
 	return f
 }
 
-// unique returns the change itself, or the equal one that was there before.
+// unique returns an equal change from before, or the change itself.
 func (c *comparer) unique(change *Change) *Change {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%s", change.Kind, change.Name, change.What)
@@ -217,12 +219,12 @@ func (c *comparer) unique(change *Change) *Change {
 	return change
 }
 
-// groupChanges folds the machines' changes: what the same machines have in common is one group.
+// groupChanges returns the changes in groups: changes that the same machines have are one group.
 func groupChanges(machines []*pair) []Group {
 	// The machines that have each change, by their indices.
 	has := map[*Change][]int{}
 	var changes []*Change
-	// Machines that came or went, by what they are.
+	// Added and removed machines, by their description.
 	whole := map[string][]int{}
 	var kinds []string
 	for i, p := range machines {
@@ -264,7 +266,8 @@ func groupChanges(machines []*pair) []Group {
 		by[members].Changes = append(by[members].Changes, *c)
 	}
 	slices.SortStableFunc(list, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(len(b.members), len(a.members)), cmp.Compare(a.members[0], b.members[0]))
+		return cmp.Or(cmp.Compare(len(b.members), len(a.members)),
+			cmp.Compare(a.members[0], b.members[0]))
 	})
 	for _, kind := range kinds {
 		g := start(whole[kind])

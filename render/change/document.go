@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// values compares two values of a YAML document, at path.
+// values compares two values at a path of a YAML document.
 func (f *fields) values(at string, old, new any) {
 	switch a := old.(type) {
 	case map[string]any:
@@ -52,13 +52,13 @@ func (f *fields) member(at string, old, new map[string]any, name string) {
 	}
 }
 
-// nonEmptyList says that v is a list whose members are told one by one.
+// nonEmptyList reports whether v is a list with members.
 func nonEmptyList(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) > 0
 }
 
-// joinPath is the path of a key below another.
+// joinPath returns the path of a key below another.
 func joinPath(at, name string) string {
 	if at == "" {
 		return name
@@ -69,10 +69,12 @@ func joinPath(at, name string) string {
 	return at + "." + name
 }
 
-// identities are the keys by which the objects of a list are known, the first that all of them have, each another.
+// identities are the keys that identify the objects of a list. The first key counts for which every
+// object has a different value.
 var identities = []string{"name", "mountPath", "key", "containerPort", "path", "type"}
 
-// lists compares two lists: command lines by their flags, objects by what they are known by, values as a set.
+// lists compares two lists: command lines by their flags, objects by their identities, scalars as a
+// set.
 func (f *fields) lists(at string, old, new []any) {
 	a, aTexts := scalars(old)
 	b, bTexts := scalars(new)
@@ -110,7 +112,7 @@ func (f *fields) lists(at string, old, new []any) {
 	}
 }
 
-// scalars returns a list's members if all are plain values.
+// scalars returns the members of a list as strings if all are scalars.
 func scalars(list []any) ([]string, bool) {
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -138,17 +140,18 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 	return out, true
 }
 
-// scalars compares two long texts inside a document: those that are YAML themselves by their keys.
+// strings compares two strings of several lines inside a document, as YAML if they are YAML.
 func (f *fields) strings(at, old, new string) {
 	var a, b any
-	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil && structured(a) && structured(b) {
+	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil &&
+		structured(a) && structured(b) {
 		f.values(at, a, b)
 		return
 	}
 	f.set(at, lines([]byte(old)), lines([]byte(new)))
 }
 
-// oneLine is a value on one line.
+// oneLine returns a value as one line.
 func oneLine(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -7,29 +7,35 @@ import (
 	"kiln/render/plan"
 )
 
-// rule says what a change of some things means.
+// rule says what certain changes ask of a running machine.
 type rule struct {
-	kind  string         // of the thing; empty for all
+	kind  string         // of the entry; empty for all
 	path  string         // of a file; empty for all
 	field *regexp.Regexp // the field's name; nil for all
-	line  *regexp.Regexp // the text that came or went; nil for all
+	line  *regexp.Regexp // the added or removed line; nil for all
 	then  layout.Effect
 	why   string
 }
 
-// rules are about parts of files, and about machines. They are tried in this order, before the table of
-// files: what no rule is about has the effect of its file.
+// rules has the rules for parts of files, and for machines. They are tried in this order, before
+// the table of files: a change without a rule has the effect of its file.
 var rules = []rule{
-	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later, why: "its certificates or token end at another time"},
-	{kind: "machine", field: regexp.MustCompile(`^kubelet$`), then: layout.Replace, why: "another kubelet"},
+	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
+		why: "its certificates or token end at another time"},
+	{kind: "machine", field: regexp.MustCompile(`^kubelet$`), then: layout.Replace,
+		why: "another kubelet"},
 
-	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node, why: "a Node keeps its labels"},
-	{path: plan.KubeletConfig, field: regexp.MustCompile(`^registerWithTaints`), then: layout.Node, why: "a Node keeps its taints"},
+	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
+		why: "a Node keeps its labels"},
+	{path: plan.KubeletConfig, field: regexp.MustCompile(`^registerWithTaints`), then: layout.Node,
+		why: "a Node keeps its taints"},
 
-	{path: plan.ManifestsDir + "/etcd.yaml", field: regexp.MustCompile(` --initial-(cluster|cluster-state|cluster-token)$`),
-		then: layout.Later, why: "etcd reads its first members with an empty disk only"},
-	{path: plan.ManifestsDir + "/kube-apiserver.yaml", field: regexp.MustCompile(` --etcd-servers$`),
-		then: layout.Later, why: "the members of etcd that it knows are enough to reach it"},
+	{path: plan.ManifestsDir + "/etcd.yaml",
+		field: regexp.MustCompile(` --initial-(cluster|cluster-state|cluster-token)$`),
+		then:  layout.Later, why: "etcd reads its first members with an empty disk only"},
+	{path: plan.ManifestsDir + "/kube-apiserver.yaml",
+		field: regexp.MustCompile(` --etcd-servers$`),
+		then:  layout.Later, why: "the members of etcd that it knows are enough to reach it"},
 	{path: plan.BalancerConf, line: regexp.MustCompile(`^  server `),
 		then: layout.Later, why: "the balancer goes on with the API servers that it knows"},
 	{path: plan.ContainerdConfig, line: regexp.MustCompile(`^sandbox_image = `),
@@ -39,7 +45,7 @@ var rules = []rule{
 // certificateDates are the fields of a certificate that a later certificate changes.
 var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
-// effectOf returns what a field's change asks of a running machine, and why; the reason is empty where
+// effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
 // the machine keeps what it has until it is replaced.
 func effectOf(c *Change, f *Field) (layout.Effect, string) {
 	for _, r := range rules {
@@ -58,7 +64,8 @@ func effectOf(c *Change, f *Field) (layout.Effect, string) {
 	return layout.Replace, ""
 }
 
-// matches reports whether a rule is about a field, which is nil if the whole file came or went.
+// matches reports whether a rule applies to a field. The field is nil if the whole file was added
+// or removed.
 func (r *rule) matches(c *Change, f *Field) bool {
 	if r.kind != "" && r.kind != c.Kind || r.path != "" && (c.Kind != "file" || c.Name != r.path) {
 		return false
@@ -69,7 +76,7 @@ func (r *rule) matches(c *Change, f *Field) bool {
 	return r.line == nil || f != nil && r.line.MatchString(f.either())
 }
 
-// either is the value that a field has now, or had.
+// either returns the new value of a field, or the old one of a removed field.
 func (f *Field) either() string {
 	switch {
 	case f.New != nil:

@@ -9,19 +9,21 @@ import (
 	"strings"
 )
 
-// Field is one value that differs. Of a list that has no order each member that came or went is a field of its own.
+// Field is one value that differs. Each added or removed member of a list without an order is a
+// field of its own.
 type Field struct {
-	Name string  `json:"name"` // a path of keys, a flag, a directive, a part of a certificate; empty for a line of a text
+	// a path of keys, a flag, a directive, a part of a certificate; empty for a line
+	Name string  `json:"name"`
 	Old  *string `json:"old,omitempty"`
 	New  *string `json:"new,omitempty"`
 }
 
-// fields collects what differs between two things.
+// fields collects the fields in which two entries differ.
 type fields []Field
 
 func (f *fields) add(name string, old, new *string) { *f = append(*f, Field{name, old, new}) }
 
-// value adds a value that is there on both sides, or on one: an empty one is not there.
+// value adds a value that differs. An empty value counts as absent.
 func (f *fields) value(name, old, new string) {
 	if old == new {
 		return
@@ -36,7 +38,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// set adds the members that only one side has, in the order in which they stand there.
+// set adds the members that only one side has, in their order.
 func (f *fields) set(name string, old, new []string) {
 	count := map[string]int{}
 	for _, s := range new {
@@ -58,7 +60,7 @@ func (f *fields) set(name string, old, new []string) {
 	}
 }
 
-// differences compares two things at one place, by what they are.
+// differences returns the fields in which two entries of the same key differ.
 func differences(k Key, old, new *Entry) []Field {
 	var f fields
 	for _, name := range slices.Sorted(maps.Keys(union(old.Traits, new.Traits))) {
@@ -74,7 +76,8 @@ func differences(k Key, old, new *Entry) []Field {
 	return f
 }
 
-// generationOf is a secret without the machine that holds it, so that equal changes on many machines look equal.
+// generationOf returns a secret's name and generation without the machine, so that equal changes on
+// many machines look equal.
 func generationOf(secret string) string {
 	name, generation, ok := strings.Cut(secret, " ")
 	if !ok {
@@ -84,23 +87,27 @@ func generationOf(secret string) string {
 	return base + " " + generation
 }
 
-// Unknown is a secret of which a state has no name: documents do not carry them.
+// Unknown is the secret of an entry in a state that was read from documents, which do not have
+// names of secrets.
 const Unknown = "unknown"
 
-// bothKnown says that both states tell what a secret is, or that one has none: the generation of a CA may be missing in one.
+// bothKnown reports whether both states identify the secret. A missing CA generation on one side is
+// no difference.
 func bothKnown(old, new string) bool {
-	return old != Unknown && new != Unknown && (old == "" || new == "" || generation.MatchString(old) == generation.MatchString(new))
+	return old != Unknown && new != Unknown &&
+		(old == "" || new == "" || generation.MatchString(old) == generation.MatchString(new))
 }
 
 var generation = regexp.MustCompile(` g[0-9]+$`)
 
-// ObjectsDir is where the objects lie that the API server is to hold. Their files are numbered in the order in which they are applied, so
-// that a new one moves those behind it: the number is no part of what they are.
+// ObjectsDir is the folder of the objects for the API server. The numbers of their files give the
+// order in which they are applied, and a new object changes the numbers after it: the number is no
+// part of an object's identity.
 const ObjectsDir = "/etc/kiln/objects/"
 
 var number = regexp.MustCompile(`^[0-9]{3}-`)
 
-// place is what a thing is told by: objects without their numbers.
+// place returns the key by which entries of two states are paired: objects have no number in it.
 func (k Key) place() Key {
 	if dir, name := path.Split(k.ID); k.Kind == "file" && dir == ObjectsDir {
 		return Key{k.Kind, dir + number.ReplaceAllString(name, "")}
@@ -108,7 +115,7 @@ func (k Key) place() Key {
 	return k
 }
 
-// shown compares what stands in place of contents: certificates by their parts, other lines as they are.
+// shown compares the lines in place of contents: certificates by their parts, other lines whole.
 func (f *fields) shown(k Key, old, new []string) {
 	oldCerts, oldRest := certificates(old)
 	newCerts, newRest := certificates(new)
@@ -132,7 +139,7 @@ func (f *fields) shown(k Key, old, new []string) {
 	f.set("", oldRest, newRest)
 }
 
-// union has the keys of both.
+// union returns a map with the keys of both.
 func union[K comparable, V any](a, b map[K]V) map[K]V {
 	out := maps.Clone(a)
 	if out == nil {

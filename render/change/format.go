@@ -10,21 +10,21 @@ import (
 	"kiln/render/terminal"
 )
 
-// Form is how a report is written.
+// Form says how a report is written.
 type Form struct {
 	// Colour uses a terminal's colours.
 	Colour bool
-	// Markdown is for a comment on a pull request.
+	// Markdown makes a report for a comment on a pull request.
 	Markdown bool
 }
 
-// maxWidth is how many characters a value may have to stand beside the other one.
+// maxWidth is how many characters two values may have together to be on one line.
 const maxWidth = 100
 
-// Signs of what happened to a thing.
+// Signs for what happened to an entry.
 var signs = map[string]string{Added: "+", Removed: "-", Changed: "~"}
 
-// Text writes a difference for people.
+// Text returns the difference for people.
 func (d *Diff) Text(form Form) string {
 	w := &writer{form: form}
 	if !d.Changed() {
@@ -56,12 +56,12 @@ func (w *writer) group(g *Group) {
 	w.end()
 }
 
-// title names the machines, and counts them if they are many.
+// title returns the names of the machines, and their number if they are many.
 func (g *Group) title() string {
 	return Names(g.Machines, g.Pools)
 }
 
-// Names lists machines and pools; three or more with numbers in a row are one span.
+// Names returns a list of machines and pools. Three or more with consecutive numbers are one span.
 func Names(machines, pools []string) string {
 	var parts []string
 	if len(machines) > 0 {
@@ -79,7 +79,7 @@ func Names(machines, pools []string) string {
 
 var nameWithNumber = regexp.MustCompile(`^(.*?)([0-9]+)$`)
 
-// spans writes names; a row of three or more that only count up is "first … last".
+// spans returns a list of names. Three or more with consecutive numbers are "first … last".
 func spans(names []string) string {
 	var out []string
 	for i := 0; i < len(names); {
@@ -97,7 +97,7 @@ func spans(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// follows says that b is a with the next number.
+// follows reports whether b is a with the next number.
 func follows(a, b string) bool {
 	x, y := nameWithNumber.FindStringSubmatch(a), nameWithNumber.FindStringSubmatch(b)
 	if x == nil || y == nil || x[1] != y[1] {
@@ -108,14 +108,14 @@ func follows(a, b string) bool {
 	return err == nil && err2 == nil && n == m+1
 }
 
-// change writes what happened to one thing.
+// change writes what happened to one entry.
 func (w *writer) change(c *Change) {
 	name := c.title()
 	if c.Kind == "machine" {
 		name += " itself"
 	}
 	if c.What == Added {
-		// What is new is told on its own line.
+		// A new entry is described on its own line.
 		for _, f := range c.Fields {
 			if f.New != nil {
 				name += ", " + f.Name + " " + *f.New
@@ -130,7 +130,7 @@ func (w *writer) change(c *Change) {
 	}
 }
 
-// fields writes values: both in a line, or each in its own.
+// fields writes the values of each field, on one line or on two.
 func (w *writer) fields(indent string, list []Field) {
 	for _, f := range list {
 		name := f.Name
@@ -154,11 +154,12 @@ func (w *writer) fields(indent string, list []Field) {
 	}
 }
 
-// writer writes a report in one form. A markdown section is a block in which signs have colours (diff).
+// writer writes a report in one form. A section of Markdown is a diff block, in which signs have
+// colours.
 type writer struct {
 	text strings.Builder
 	form Form
-	open bool // a block of markdown
+	open bool // in a block of Markdown
 }
 
 // section begins a part of the report.
@@ -190,10 +191,10 @@ func (w *writer) line(text string) {
 	w.write(terminal.Visible(text, "\t"))
 }
 
-// write writes a line that holds nothing which a terminal obeys, but for the colours of coloured.
+// write writes a line that is safe for a terminal. Only colour may have added escapes to it.
 func (w *writer) write(text string) {
 	if w.open {
-		// A run of backquotes would end the block.
+		// Three backquotes would end the block.
 		text = strings.ReplaceAll(text, "```", "`` `")
 	}
 	w.text.WriteString(text + "\n")
@@ -201,7 +202,8 @@ func (w *writer) write(text string) {
 
 var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}
 
-// colour writes a line of something that came or went. In a block of markdown its sign has to be the line's first character.
+// colour writes a line in the colour of an added or removed value. In a block of Markdown the sign
+// must be the line's first character.
 func (w *writer) colour(what, text string) {
 	text = terminal.Visible(text, "\t")
 	switch {

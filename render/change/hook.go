@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY: level and remedy of those that both sides have.
+// checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY. It compares level and remedy of
+// checks that both sides have.
 func (f *fields) checks(old, new []byte) {
 	read := func(text []byte) (list []setting, others map[string][2]string) {
 		others = map[string][2]string{}
@@ -34,11 +35,11 @@ func (f *fields) checks(old, new []byte) {
 	}
 }
 
-// maxRoutes bounds how many routes of a machine are compared one by one.
+// maxRoutes is how many routes of a machine are compared one by one at most.
 const maxRoutes = 1 << 14
 
-// routes compares routes to machines: a line stands for as many in a row as its last word says, and another machine's pods make it
-// longer. Too many are left to be compared as lines.
+// routes compares routes to machines. A line stands for as many consecutive routes as its last word
+// says. If there are too many the caller compares lines.
 func (f *fields) routes(old, new []byte) {
 	a, aOK := expandRoutes(old)
 	b, bOK := expandRoutes(new)
@@ -67,7 +68,7 @@ func expandRoutes(text []byte) (out []string, ok bool) {
 	return out, true
 }
 
-// nextPrefix is the prefix after p, of the same length.
+// nextPrefix returns the prefix after p, of the same length.
 func nextPrefix(p netip.Prefix) netip.Prefix {
 	addr := p.Addr().AsSlice()
 	for i, carry := (p.Bits()-1)/8, 1<<(7-(p.Bits()-1)%8); i >= 0 && carry > 0; i-- {

@@ -11,40 +11,74 @@ import (
 
 // Refusal is a change that would break the running cluster.
 type Refusal struct {
-	Name    string `json:"name"` // by which it is forced
+	Name    string `json:"name"` // for --force
 	Why     string `json:"why"`
 	Instead string `json:"instead"`
 }
 
-// refusal is a rule by which a change is refused.
+// refusal is a rule that refuses a change.
 type refusal struct {
-	name    string
-	why     func(d *Diff, decisions []*decision) string // empty if it is not refused
+	name string
+	// returns an empty string if the change is allowed
+	why     func(d *Diff, decisions []*decision) string
 	instead string
 }
 
-// refusalTable holds everything that is refused.
+// refusalTable holds every rule that refuses a change.
 var refusalTable = []refusal{
-	{"cluster", otherCluster, "compare two states of one cluster; a new one takes its machines all at once, with empty disks"},
-	{"authority", otherAuthority, "keep the CAs of the bundle: machines with the old and machines with the new one do not trust each other"},
-	{"encryption", otherGeneration("encryption", "the Secrets in etcd were written with the old key, and the new documents do not have it"), "keep the generation of encryption; API servers need both keys while Secrets are written again"},
-	{"service-account", otherGeneration("service-account", "every token of a service account ends at once, and API servers refuse each other's while they are replaced"), "keep the generation of service-account"},
-	{"service-subnets", fact("service subnets", "Services keep their addresses, and DNS and the API server's own address move away under running pods"), "keep the subnets, or make a new cluster"},
-	{"pod-subnets", fact("pod subnets", "running pods keep addresses that the other machines no longer route or masquerade"), "keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
-	{"pod-ranges", movedRanges, "set podCIDRs of the nodes to the ranges that they have"},
-	{"dns-domain", fact("dns domain", "running pods look names up under the old one"), "keep the domain"},
-	{"pod-network", fact("pod network", "pods of machines with the old and with the new one do not reach each other"), "make a new cluster, or plan an interruption of all pods"},
-	{"endpoint", lostEndpoint, "add the old endpoint to controlPlane.apiServer.certSANs until every worker has the new one"},
-	{"version", versionJump, "go one minor at a time, and never back: API servers of two minors share the objects in etcd"},
-	{"kubelet-skew", kubeletSkew, "replace those workers first, with a kubelet that is at most three minors older than the new API servers"},
-	{"renamed", nameChange, "remove the machine first, with a plan of its own, then add it by its new name: a Node's name is who it is"},
-	{"role", otherRole, "remove the machine first, with a plan of its own, then add it with its new role"},
-	{"restore", restores, "follow docs/etcd.md: all members get these documents at once, with empty disks, and the data that they have is given up"},
-	{"quorum", lostQuorum, "keep members of etcd while others come: add first, remove in a second plan"},
-	{"single-member", singleMember, "take a snapshot and render with --restore (docs/etcd.md), or grow to three members first"},
+	{"cluster", otherCluster,
+		"compare two states of one cluster; " +
+			"a new one takes its machines all at once, with empty disks"},
+	{"authority", otherAuthority,
+		"keep the CAs of the bundle: " +
+			"machines with the old and machines with the new one do not trust each other"},
+	{"encryption", otherGeneration("encryption",
+		"the Secrets in etcd were written with the old key, and the new documents do not have it"),
+		"keep the generation of encryption; " +
+			"API servers need both keys while Secrets are written again"},
+	{"service-account", otherGeneration("service-account",
+		"every token of a service account ends at once, "+
+			"and API servers refuse each other's while they are replaced"),
+		"keep the generation of service-account"},
+	{"service-subnets", fact("service subnets",
+		"Services keep their addresses, "+
+			"and DNS and the API server's own address move away under running pods"),
+		"keep the subnets, or make a new cluster"},
+	{"pod-subnets", fact("pod subnets",
+		"running pods keep addresses that the other machines no longer route or masquerade"),
+		"keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
+	{"pod-ranges", movedRanges,
+		"set podCIDRs of the nodes to the ranges that they have"},
+	{"dns-domain", fact("dns domain", "running pods look names up under the old one"),
+		"keep the domain"},
+	{"pod-network", fact("pod network",
+		"pods of machines with the old and with the new one do not reach each other"),
+		"make a new cluster, or plan an interruption of all pods"},
+	{"endpoint", lostEndpoint,
+		"add the old endpoint to controlPlane.apiServer.certSANs " +
+			"until every worker has the new one"},
+	{"version", versionJump,
+		"go one minor at a time, and never back: " +
+			"API servers of two minors share the objects in etcd"},
+	{"kubelet-skew", kubeletSkew,
+		"replace those workers first, " +
+			"with a kubelet that is at most three minors older than the new API servers"},
+	{"renamed", nameChange,
+		"remove the machine first, with a plan of its own, " +
+			"then add it by its new name: a Node's name is who it is"},
+	{"role", otherRole,
+		"remove the machine first, with a plan of its own, then add it with its new role"},
+	{"restore", restores,
+		"follow docs/etcd.md: all members get these documents at once, with empty disks, " +
+			"and the data that they have is given up"},
+	{"quorum", lostQuorum,
+		"keep members of etcd while others come: add first, remove in a second plan"},
+	{"single-member", singleMember,
+		"take a snapshot and render with --restore (docs/etcd.md), " +
+			"or grow to three members first"},
 }
 
-// Refusals are the names by which a refusal can be overridden.
+// Refusals returns the names of all refusals.
 func Refusals() []string {
 	out := make([]string, len(refusalTable))
 	for i, r := range refusalTable {
@@ -58,7 +92,7 @@ func refusals(d *Diff, decisions []*decision) (out []Refusal) {
 		if why := r.why(d, decisions); why != "" {
 			out = append(out, Refusal{r.name, why, r.instead})
 			if r.name == "cluster" {
-				// Nothing else means anything.
+				// Other refusals mean nothing for two clusters.
 				break
 			}
 		}
@@ -70,20 +104,22 @@ func otherCluster(d *Diff, _ []*decision) string {
 	if d.old.UUID == d.new.UUID && d.old.Name == d.new.Name {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s) and %s (%s) are two clusters", d.old.Name, d.old.UUID, d.new.Name, d.new.UUID)
+	return fmt.Sprintf("%s (%s) and %s (%s) are two clusters",
+		d.old.Name, d.old.UUID, d.new.Name, d.new.UUID)
 }
 
-// fact refuses that a fact of the cluster changes.
+// fact returns a rule against a change of that fact of the cluster.
 func fact(name, why string) func(*Diff, []*decision) string {
 	return func(d *Diff, _ []*decision) string {
 		if d.old.Facts.Value(name) == d.new.Facts.Value(name) {
 			return ""
 		}
-		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts.Value(name), d.new.Facts.Value(name), why)
+		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts.Value(name), d.new.Facts.Value(name),
+			why)
 	}
 }
 
-// otherAuthority: a CA that both states have has another key.
+// otherAuthority: a CA that is in both states has another key.
 func otherAuthority(d *Diff, decisions []*decision) string {
 	for _, f := range decisions {
 		for _, c := range f.changes {
@@ -97,13 +133,15 @@ func otherAuthority(d *Diff, decisions []*decision) string {
 	return ""
 }
 
-// otherGeneration refuses another generation of a secret that all control planes share.
+// otherGeneration returns a rule against another generation of a secret that all control planes
+// share.
 func otherGeneration(name, why string) func(*Diff, []*decision) string {
 	return func(_ *Diff, decisions []*decision) string {
 		for _, f := range decisions {
 			for _, c := range f.changes {
 				for _, field := range c.Fields {
-					if field.Name == "secret" && field.Old != nil && field.New != nil && strings.HasPrefix(*field.Old, name+" g") {
+					if field.Name == "secret" && field.Old != nil && field.New != nil &&
+						strings.HasPrefix(*field.Old, name+" g") {
 						return fmt.Sprintf("%s → %s: %s", *field.Old, *field.New, why)
 					}
 				}
@@ -115,22 +153,27 @@ func otherGeneration(name, why string) func(*Diff, []*decision) string {
 
 // movedRanges: a running machine's pods get other addresses.
 func movedRanges(d *Diff, decisions []*decision) string {
-	if d.old.Facts.Value("pod subnets") != d.new.Facts.Value("pod subnets") || d.old.Facts.Value("pod network") != d.new.Facts.Value("pod network") {
-		return "" // said already
+	if d.old.Facts.Value("pod subnets") != d.new.Facts.Value("pod subnets") ||
+		d.old.Facts.Value("pod network") != d.new.Facts.Value("pod network") {
+		return "" // another rule says that
 	}
 	var names []string
 	for _, f := range decisions {
-		if slices.ContainsFunc(f.changes, func(c *Change) bool { return c.Name == "/etc/kiln/masquerade" && c.What == Changed }) {
+		if slices.ContainsFunc(f.changes, func(c *Change) bool {
+			return c.Name == "/etc/kiln/masquerade" && c.What == Changed
+		}) {
 			names = append(names, f.new.Name)
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the pods of %s move to another range, to which the other machines have no route yet", spans(names))
+	return fmt.Sprintf("the pods of %s move to another range, to which the other machines have "+
+		"no route yet", spans(names))
 }
 
-// lostEndpoint: the workers that run look for the API servers under a name that the new certificates lack.
+// lostEndpoint: running workers connect to the API servers by a name that the new certificates
+// lack.
 func lostEndpoint(d *Diff, _ []*decision) string {
 	old := d.old.Facts.Value("endpoint")
 	if old == d.new.Facts.Value("endpoint") || old == "" {
@@ -148,14 +191,16 @@ func lostEndpoint(d *Diff, _ []*decision) string {
 		certs, _ := certificates(t.Shown)
 		for _, c := range certs {
 			if !covers(commas(c.parts["names"]), host) {
-				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, which is no name of the new API servers' certificates", old, d.new.Facts.Value("endpoint"), host)
+				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, "+
+					"which is no name of the new API servers' certificates",
+					old, d.new.Facts.Value("endpoint"), host)
 			}
 		}
 	}
 	return ""
 }
 
-// covers says that a certificate with these names is good for host.
+// covers reports whether a certificate with these names is valid for host.
 func covers(names []string, host string) bool {
 	addr, err := netip.ParseAddr(host)
 	for _, name := range names {
@@ -172,7 +217,7 @@ func covers(names []string, host string) bool {
 	return false
 }
 
-// minor returns the minor of a version such as v1.36.3; -1 if it is none.
+// minor returns the minor of a version such as v1.36.3, or -1.
 func minor(version string) int {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {
@@ -191,7 +236,8 @@ func versionJump(d *Diff, _ []*decision) string {
 	case new < old:
 		return fmt.Sprintf("Kubernetes %s → %s goes back", d.old.Version, d.new.Version)
 	case new > old+1:
-		return fmt.Sprintf("Kubernetes %s → %s skips %d", d.old.Version, d.new.Version, new-old-1) + plural(new-old-1, " minor")
+		return fmt.Sprintf("Kubernetes %s → %s skips %d", d.old.Version, d.new.Version, new-old-1) +
+			plural(new-old-1, " minor")
 	}
 	return ""
 }
@@ -203,21 +249,23 @@ func plural(n int, thing string) string {
 	return thing + "s"
 }
 
-// kubeletSkew: kubelets that run while control planes are replaced are older than the new API servers allow.
+// kubeletSkew: running kubelets are older than the new API servers allow.
 func kubeletSkew(d *Diff, _ []*decision) string {
 	var names []string
 	for _, m := range d.old.Machines {
-		if k := minor(m.Facts.Value("kubelet")); m.Role == worker && k >= 0 && minor(d.new.Version)-k > 3 {
+		if k := minor(m.Facts.Value("kubelet")); m.Role == worker && k >= 0 &&
+			minor(d.new.Version)-k > 3 {
 			names = append(names, m.title())
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s", spans(names), d.new.Version)
+	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s", spans(names),
+		d.new.Version)
 }
 
-// nameChange: a machine went, and another came with one of its addresses.
+// nameChange: a machine was removed, and another was added with one of its addresses.
 func nameChange(_ *Diff, decisions []*decision) string {
 	var names []string
 	for _, gone := range decisions {
@@ -225,7 +273,8 @@ func nameChange(_ *Diff, decisions []*decision) string {
 			continue
 		}
 		for _, came := range decisions {
-			if came.what() == Added && slices.ContainsFunc(came.new.addresses(), func(a string) bool { return slices.Contains(gone.old.addresses(), a) }) {
+			taken := func(a string) bool { return slices.Contains(gone.old.addresses(), a) }
+			if came.what() == Added && slices.ContainsFunc(came.new.addresses(), taken) {
 				names = append(names, gone.old.Name+" → "+came.new.Name)
 			}
 		}
@@ -246,13 +295,14 @@ func otherRole(_ *Diff, decisions []*decision) string {
 	return strings.Join(names, ", ")
 }
 
-// restores: the documents bring etcd back from a snapshot.
+// restores: the documents restore etcd from a snapshot.
 func restores(d *Diff, _ []*decision) string {
 	for _, m := range d.new.Machines {
 		if t := m.Entries.Find(Key{"file", "/etc/kiln/machine"}); t != nil {
 			for _, s := range assignments(t.Content) {
 				if s.name == "etcd_snapshot" && s.values[0] != "" {
-					return "the new documents bring etcd back from a snapshot: no order keeps what runs"
+					return "the new documents bring etcd back from a snapshot: " +
+						"no order keeps what runs"
 				}
 			}
 		}
@@ -260,7 +310,7 @@ func restores(d *Diff, _ []*decision) string {
 	return ""
 }
 
-// lostQuorum: no member of etcd stays.
+// lostQuorum: all members of etcd are removed.
 func lostQuorum(d *Diff, _ []*decision) string {
 	old, new := d.old.members(), d.new.members()
 	if len(old) == 0 {
@@ -281,7 +331,8 @@ func singleMember(d *Diff, decisions []*decision) string {
 	}
 	for _, f := range decisions {
 		if f.verdict == Replace && f.old.member() && f.new.member() {
-			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data", f.new.Name)
+			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data",
+				f.new.Name)
 		}
 	}
 	return ""

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// sequencer puts what has to be done into an order in which the cluster goes on: etcd before the API servers that use it, control
-// planes before workers, one member at a time, what comes before what goes.
+// sequencer puts the steps into an order in which the cluster keeps running: etcd before the API
+// servers that use it, control planes before workers, one member at a time, additions before
+// removals.
 type sequencer struct {
 	diff      *Diff
 	decisions []*decision
@@ -17,12 +18,14 @@ type sequencer struct {
 	list      []Step
 }
 
-// share reads how many of some machines may be away together: a number or a share, at least one.
+// share returns a function that says how many of the machines may be away together: a number, or a
+// share of them, at least one.
 func share(text string) (func(total int) int, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || percent && n > 100 {
-		return nil, fmt.Errorf("--max-unavailable %s: write a number from 1, or a share such as 10%%", text)
+		return nil, fmt.Errorf("--max-unavailable %s: write a number from 1, "+
+			"or a share such as 10%%", text)
 	}
 	if !percent {
 		return func(int) int { return n }, nil
@@ -39,7 +42,8 @@ func (s *sequencer) all() []Step {
 		s.members(Add, role)
 		s.members(Replace, role)
 	}
-	// kube-proxy of every worker reads its settings from the API. Those that name the worker's own balancer are for workers that have one.
+	// kube-proxy of every worker reads its settings from the API. Settings with the worker's own
+	// balancer need workers that have one.
 	late := s.addsBalancer()
 	if !late {
 		s.apply()
@@ -59,15 +63,16 @@ func (s *sequencer) all() []Step {
 	return s.list
 }
 
-// addsBalancer says that workers get a balancer of their own, which they did not have.
+// addsBalancer reports whether workers get a balancer of their own that they did not have.
 func (s *sequencer) addsBalancer() bool {
 	balancer := Key{"file", "/etc/kubernetes/haproxy.cfg"}
 	return slices.ContainsFunc(s.decisions, func(f *decision) bool {
-		return f.what() == Changed && f.old.Entries.Find(balancer) == nil && f.new.Entries.Find(balancer) != nil
+		return f.what() == Changed && f.old.Entries.Find(balancer) == nil &&
+			f.new.Entries.Find(balancer) != nil
 	})
 }
 
-// of returns the machines of a role with a verdict.
+// of returns the machines with that verdict and role.
 func (s *sequencer) of(verdict, role string) (out []*decision) {
 	for _, f := range s.decisions {
 		if f.verdict == verdict && f.machine().Role == role {
@@ -84,8 +89,8 @@ func names(list []*decision) (machines, pools []string) {
 	return machines, pools
 }
 
-// live brings files to machines that go on running, and labels and taints to Nodes, which keep theirs even if their machine is
-// replaced.
+// live adds the step that writes files to running machines, and labels and taints to Nodes, which
+// keep theirs even if their machine is replaced.
 func (s *sequencer) live() {
 	files := map[string]bool{}
 	commands := map[string][]*decision{}
@@ -113,12 +118,16 @@ func (s *sequencer) live() {
 	step := Step{Do: Live}
 	step.Machines, step.Pools = names(all)
 	if len(with) > 0 {
-		step.How = append(step.How, "write each machine's own "+strings.Join(slices.Sorted(maps.Keys(files)), ", ")+" from its new document", "on it: systemctl restart kiln-routes.service")
+		names := strings.Join(slices.Sorted(maps.Keys(files)), ", ")
+		step.How = append(step.How,
+			"write each machine's own "+names+" from its new document",
+			"on it: systemctl restart kiln-routes.service")
 	}
 	for _, command := range slices.Sorted(maps.Keys(commands)) {
 		machines, pools := names(commands[command])
 		if len(machines) > 0 {
-			step.How = append(step.How, strings.Replace(command, "NAME", strings.Join(machines, " "), 1))
+			step.How = append(step.How, strings.Replace(command, "NAME",
+				strings.Join(machines, " "), 1))
 		}
 		for _, pool := range pools {
 			step.How = append(step.How, command+"  # each machine of pool "+pool)
@@ -127,7 +136,7 @@ func (s *sequencer) live() {
 	s.list = append(s.list, step)
 }
 
-// apply tells of the objects that the API server keeps as they were.
+// apply adds the step for API objects, which the API server keeps unchanged otherwise.
 func (s *sequencer) apply() {
 	changed, gone := map[string]bool{}, map[string]bool{}
 	for _, f := range s.decisions {
@@ -144,13 +153,17 @@ func (s *sequencer) apply() {
 	}
 	step := Step{Do: Apply}
 	if len(changed) > 0 {
-		step.How = append(step.How, "from a control plane's new "+ObjectsDir+", in the order of their numbers: kubectl apply --server-side --force-conflicts -f FILE")
+		step.How = append(step.How,
+			"from a control plane's new "+ObjectsDir+", in the order of their numbers: "+
+				"kubectl apply --server-side --force-conflicts -f FILE")
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
 			step.How = append(step.How, "  "+name)
 		}
 	}
 	if changed["configmap-kube-proxy.yaml"] {
-		step.How = append(step.How, "kubectl -n kube-system rollout restart daemonset kube-proxy  # it reads its settings when it starts")
+		step.How = append(step.How,
+			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
+				"  # it reads its settings when it starts")
 	}
 	if len(gone) > 0 {
 		step.How = append(step.How, "kubectl delete what is no longer rendered:")
@@ -163,7 +176,8 @@ func (s *sequencer) apply() {
 	}
 }
 
-// members adds, replaces or removes the machines of the control plane, or of etcd: one at a time, each with a healthy quorum of the others.
+// members adds the steps that add, replace or remove the machines of the control plane, or of etcd:
+// one at a time, each with a healthy quorum of the others.
 func (s *sequencer) members(verdict, role string) {
 	list := s.of(verdict, role)
 	if len(list) == 0 {
@@ -182,7 +196,8 @@ func (s *sequencer) members(verdict, role string) {
 		how("etcdctl endpoint health --cluster  # all of them, before it goes")
 	}
 	if verdict == Add && role == controlPlane {
-		how("if the install credential has ended: kiln secrets extend --install-only, and render again")
+		how("if the install credential has ended: kiln secrets extend --install-only, " +
+			"and render again")
 	}
 	if verdict != Add && role == controlPlane {
 		how(drain(name))
@@ -194,7 +209,8 @@ func (s *sequencer) members(verdict, role string) {
 		}
 		how("power it off, and destroy its disk or its document: with both it would join again")
 		if role == controlPlane {
-			how("kubectl delete node " + name + ", and take it out of the endpoint's load balancer if there is one")
+			how("kubectl delete node " + name + ", and take it out of the endpoint's load " +
+				"balancer if there is one")
 		}
 	case Add:
 		how("give it its document" + s.image(list) + ", and power it on")
@@ -207,24 +223,30 @@ func (s *sequencer) members(verdict, role string) {
 		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
-			step.Wait = append(step.Wait, "etcdctl member list has "+name+" as started, and no learner")
+			step.Wait = append(step.Wait,
+				"etcdctl member list has "+name+" as started, and no learner")
 		}
 	}
 	s.list = append(s.list, step)
 }
 
-// workers adds, replaces or removes workers and machines of pools, a share at a time.
+// workers adds the steps that add, replace or remove workers and machines of pools, a share at a
+// time.
 func (s *sequencer) workers(verdict string) {
 	list := s.of(verdict, worker)
 	machines, pools := names(list)
 	how := func(name string) (how, wait []string) {
 		switch verdict {
 		case Remove:
-			return []string{drain(name), "power it off, and destroy its disk or its document", "kubectl delete node " + name}, nil
+			return []string{drain(name), "power it off, and destroy its disk or its document",
+				"kubectl delete node " + name}, nil
 		case Add:
-			return []string{"give it its document" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
+			how = []string{"give it its document" + s.image(list) + ", and power it on"}
+		default:
+			how = []string{drain(name),
+				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
 		}
-		return []string{drain(name), "give it its new document and an empty disk" + s.image(list) + ", and power it on"}, []string{ready(name, list[0].machine())}
+		return how, []string{ready(name, list[0].machine())}
 	}
 	if len(machines) > 0 {
 		step := Step{Do: verdict, Machines: machines}
@@ -238,13 +260,14 @@ func (s *sequencer) workers(verdict string) {
 		step := Step{Do: verdict, Pools: []string{pool}}
 		step.How, step.Wait = how("NAME")
 		if verdict == Replace {
-			step.How = append([]string{"of its machines, as many at a time as --max-unavailable says:"}, step.How...)
+			first := "of its machines, as many at a time as --max-unavailable says:"
+			step.How = append([]string{first}, step.How...)
 		}
 		s.list = append(s.list, step)
 	}
 }
 
-// workers are the named workers that run.
+// workers returns the names of the running workers.
 func (d *Diff) workers() (out []string) {
 	for _, m := range d.old.Machines {
 		if m.Role == worker && !m.Pool {
@@ -254,7 +277,8 @@ func (d *Diff) workers() (out []string) {
 	return out
 }
 
-// image tells which kubelet the machines' images must have, if it is another one than before: documents bring none.
+// image says which kubelet the machines' images must have, if the version changes: documents do not
+// contain a kubelet.
 func (s *sequencer) image(list []*decision) string {
 	for _, f := range list {
 		if f.old == nil || f.old.Facts.Value("kubelet") != f.new.Facts.Value("kubelet") {
@@ -264,7 +288,7 @@ func (s *sequencer) image(list []*decision) string {
 	return ""
 }
 
-// placeholder is the name in commands: the only one, or NAME.
+// placeholder returns the name for commands: the only one, or NAME.
 func placeholder(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -276,18 +300,23 @@ func drain(name string) string {
 	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
 }
 
-// ready is the wait for a Node like m.
+// ready returns what to wait for until the Node is ready.
 func ready(name string, m *Machine) string {
 	return "kubectl get node " + name + " says Ready, " + m.Facts.Value("kubelet")
 }
 
-// etcdctl tells how to call the program beside a member that stays, as the member itself.
+// etcdctl says how to run the program beside a member that stays, with the member's own
+// certificate.
 func (s *sequencer) etcdctl() string {
-	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key"
+	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
+		"--key /etc/etcd/pki/server.key"
 	for _, m := range s.diff.new.members() {
 		if m.Role == etcdRole {
-			return "run on a machine with a member that stays: ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program + "  # CONTAINER: ctr -n k8s.io containers ls"
+			return "run on a machine with a member that stays: " +
+				"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program +
+				"  # CONTAINER: ctr -n k8s.io containers ls"
 		}
 	}
-	return "that of a member that stays, on NAME: kubectl -n kube-system exec etcd-NAME -- " + program
+	return "that of a member that stays, on NAME: kubectl -n kube-system exec etcd-NAME -- " +
+		program
 }

@@ -14,7 +14,8 @@ type setting struct {
 	values []string
 }
 
-// settings compares values by name. Where both sides have a list of several members, its members are compared.
+// settings compares values by name. If both sides have a list with several members, it compares the
+// members.
 func (f *fields) settings(old, new []setting) {
 	a, order := collect(old, nil)
 	b, order := collect(new, order)
@@ -29,7 +30,8 @@ func (f *fields) settings(old, new []setting) {
 			}
 		}
 		f.set(name, x, y)
-		if len(x) == len(y) && !slices.Equal(x, y) && slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))) {
+		if len(x) == len(y) && !slices.Equal(x, y) &&
+			slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))) {
 			f.value(name, strings.Join(x, " "), strings.Join(y, " "))
 		}
 	}
@@ -46,7 +48,7 @@ func collect(list []setting, order []string) (map[string][]string, []string) {
 	return out, order
 }
 
-// quote shows an empty value, which is not an absent one.
+// quote returns an empty value as "", because it is not absent.
 func quote(s string) string {
 	if s == "" {
 		return `""`
@@ -54,11 +56,13 @@ func quote(s string) string {
 	return s
 }
 
-// separator is what separates the members of two lists that share at least one; empty if they are no lists.
+// separator returns the separator of two lists with at least one common member; empty if they are
+// no lists.
 func separator(old, new string) string {
 	for _, sep := range []string{" ", ","} {
 		a, b := strings.Split(old, sep), strings.Split(new, sep)
-		if len(a)+len(b) > 2 && slices.ContainsFunc(a, func(s string) bool { return s != "" && slices.Contains(b, s) }) {
+		if len(a)+len(b) > 2 && slices.ContainsFunc(a,
+			func(s string) bool { return s != "" && slices.Contains(b, s) }) {
 			return sep
 		}
 	}
@@ -75,7 +79,8 @@ func flags(at string, words []string) (out []setting) {
 		name, value, ok := strings.Cut(word, "=")
 		switch {
 		case !strings.HasPrefix(word, "-"):
-			out = append(out, setting{strings.TrimSpace(at + " argument " + strconv.Itoa(i)), []string{word}})
+			out = append(out, setting{strings.TrimSpace(at + " argument " + strconv.Itoa(i)),
+				[]string{word}})
 		case !ok:
 			out = append(out, setting{strings.TrimSpace(at + " " + name), []string{"set"}})
 		default:
@@ -85,7 +90,8 @@ func flags(at string, words []string) (out []setting) {
 	return out
 }
 
-// directives reads a unit or another file of systemd's. A command line is one by its flags.
+// directives reads a unit or another file of systemd. It reads a value with flags as a command
+// line.
 func directives(text []byte) (out []setting) {
 	section := ""
 	for _, line := range lines(bytes.ReplaceAll(text, []byte("\\\n"), []byte(" "))) {
@@ -111,7 +117,7 @@ func directives(text []byte) (out []setting) {
 
 var assignment = regexp.MustCompile(`^([A-Za-z_][\w./-]*)\s*=\s*(.*)$`)
 
-// assignments reads lines of NAME=VALUE, quoted or not; nil if the text has other lines.
+// assignments reads lines of NAME=VALUE, quoted or not. It returns nil if there are other lines.
 func assignments(text []byte) []setting {
 	out := []setting{}
 	for _, line := range lines(text) {

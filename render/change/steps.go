@@ -7,36 +7,38 @@ import (
 	"strings"
 )
 
-// What becomes of a machine.
+// What has to be done with a machine.
 const (
-	Nothing         = "nothing"
-	NextReplacement = "next replacement" // its document changed, and the running machine has no use for it
-	Live            = "live"             // files are brought to the running machine
+	Nothing = "nothing"
+	// its document changed, but the running machine needs nothing of it
+	NextReplacement = "next replacement"
+	Live            = "live" // files are written to the running machine
 	Replace         = "replace"
 	Add             = "add"
 	Remove          = "remove"
 )
 
-// Roles, as a twin names them.
+// Roles, as a state names them.
 const (
 	controlPlane = "control-plane"
 	worker       = "worker"
 	etcdRole     = "etcd"
 )
 
-// Steps is what has to be done so that running machines are what the newer state says.
+// Steps are the steps that bring running machines to the newer state.
 type Steps struct {
-	// Refused are changes that would break the running cluster; with one of them there are no steps.
+	// Refused are changes that would break the running cluster. If there is one, there are no
+	// steps.
 	Refused []Refusal `json:"refused,omitempty"`
-	// Forced are those that were asked for by name.
+	// Forced are refusals that were overridden by name.
 	Forced   []Refusal `json:"forced,omitempty"`
 	Machines []Verdict `json:"machines"`
 	List     []Step    `json:"steps,omitempty"`
 
-	etcdctl string // how the program is called that steps name
+	etcdctl string // how to run the program that the steps name
 }
 
-// Verdict is what becomes of some machines, and why.
+// Verdict is what has to be done with some machines, and why.
 type Verdict struct {
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
@@ -44,30 +46,31 @@ type Verdict struct {
 	Why      []string `json:"why,omitempty"`
 }
 
-// Step is done before the next one begins.
+// Step is one step. It is complete before the next one begins.
 type Step struct {
 	Do       string   `json:"do"` // Add, Replace, Remove, Live or Apply
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
-	// AtATime is how many of the machines may be away together.
+	// AtATime is how many of the machines may be away at the same time.
 	AtATime int      `json:"atATime,omitempty"`
 	How     []string `json:"how"`
-	// Wait is what must be true before the next machine, and before the next step.
+	// Wait must be true before the next machine, and before the next step.
 	Wait []string `json:"wait,omitempty"`
 }
 
 // Apply is the step in which API objects are applied.
 const Apply = "apply"
 
-// Options say how a plan is made.
+// Options are the user's options for the steps.
 type Options struct {
 	// Force names the refusals that are overridden.
 	Force []string
-	// MaxUnavailable is how many workers may be away together: a number, or a share such as 10%.
+	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
+	// 10%.
 	MaxUnavailable string
 }
 
-// New makes the plan for a difference. It fails if an option is wrong.
+// New returns the steps for a difference. It fails if an option is wrong.
 func New(d *Diff, o Options) (*Steps, error) {
 	p := &Steps{}
 	var decisions []*decision
@@ -89,11 +92,13 @@ func New(d *Diff, o Options) (*Steps, error) {
 	return p, nil
 }
 
-// refuse sorts the refusals into those that stay and those that were overridden by name.
+// refuse divides the refusals into those that stay and those that were overridden by name. It fails
+// if a name is no refusal of this change.
 func (p *Steps) refuse(list []Refusal, force []string) error {
 	for _, name := range force {
 		if !slices.Contains(Refusals(), name) {
-			return fmt.Errorf("--force %s: no such refusal; there are %s", name, strings.Join(Refusals(), ", "))
+			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
+				strings.Join(Refusals(), ", "))
 		}
 		if !slices.ContainsFunc(list, func(r Refusal) bool { return r.Name == name }) {
 			return fmt.Errorf("--force %s: this plan is not refused for it; leave it out", name)
@@ -109,7 +114,7 @@ func (p *Steps) refuse(list []Refusal, force []string) error {
 	return nil
 }
 
-// verdicts folds the machines that fare alike, in the order in which something is done.
+// verdicts puts machines with the same verdict and reasons together, in the order of the verdicts.
 func (p *Steps) verdicts(decisions []*decision) {
 	order := []string{Add, Replace, Remove, Live, NextReplacement, Nothing}
 	by := map[string]int{}
@@ -128,7 +133,7 @@ func (p *Steps) verdicts(decisions []*decision) {
 	})
 }
 
-// Text writes a plan for people.
+// Text returns the steps for people.
 func (p *Steps) Text(form Form) string {
 	w := &writer{form: form}
 	for _, list := range []struct {
@@ -157,7 +162,9 @@ func (p *Steps) Text(form Form) string {
 		}
 	}
 	w.end()
-	if slices.ContainsFunc(p.List, func(s Step) bool { return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ") }) {
+	if slices.ContainsFunc(p.List, func(s Step) bool {
+		return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ")
+	}) {
 		w.line("")
 		w.line("etcdctl below is " + p.etcdctl)
 	}
@@ -170,8 +177,9 @@ func (p *Steps) Text(form Form) string {
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
 const maxReasons = 8
 
-// doing is how a step's title begins.
-var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove", Live: "change, while they run:", Apply: "apply API objects"}
+// doing is the beginning of a step's title.
+var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
+	Live: "change, while they run:", Apply: "apply API objects"}
 
 func (w *writer) step(n int, s *Step) {
 	title := fmt.Sprintf("%d. %s", n, doing[s.Do])

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Item is one thing of a machine, for people to look at.
+// Item is one entry of a machine, for people.
 type Item struct {
 	Kind, Name string
 	Traits     string // mode and owner, a link's target, a unit's state
@@ -16,10 +16,10 @@ type Item struct {
 	Content    []byte // nil if it is not shown
 }
 
-// Items are the things of a machine, in the order of an INDEX.
+// Items returns the entries of a machine, in their order.
 func (m *Machine) Items() []Item { return items(m.Entries) }
 
-// Items are the things that the cluster has once: the operator's kubeconfig.
+// Items returns the entries that the cluster has once: the operator's kubeconfig.
 func (c *Cluster) Items() []Item { return items(c.Entries) }
 
 func items(entries Entries) (out []Item) {
@@ -28,12 +28,14 @@ func items(entries Entries) (out []Item) {
 		for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
 			traits = append(traits, t.Traits[name])
 		}
-		out = append(out, Item{Kind: t.Kind, Name: t.ID, Traits: strings.TrimSpace(strings.Join(traits, " ")), Secret: t.Secret, Shown: t.Shown, Content: t.Content})
+		out = append(out, Item{Kind: t.Kind, Name: t.ID,
+			Traits: strings.TrimSpace(strings.Join(traits, " ")), Secret: t.Secret, Shown: t.Shown,
+			Content: t.Content})
 	}
 	return out
 }
 
-// Certificate is what a state says of one.
+// Certificate is a certificate as a state describes it.
 type Certificate struct {
 	Name                string // of the secret, without its machine, and its generation
 	Subject, Issuer     string
@@ -44,20 +46,22 @@ type Certificate struct {
 	NotBefore, NotAfter time.Time
 }
 
-// Certificates are those that an item shows.
+// Certificates returns the certificates that an item shows.
 func (i *Item) Certificates() (out []Certificate) {
 	certs, _ := certificates(i.Shown)
 	for _, c := range certs {
-		// A twin writes dates in this form alone; another is none.
+		// A twin writes dates only in this form; anything else is no date.
 		from, _ := time.Parse(time.RFC3339, c.parts["from"])
 		until, _ := time.Parse(time.RFC3339, c.parts["until"])
 		out = append(out, Certificate{
-			Name: c.generation, Subject: c.parts["subject"], Issuer: c.parts["issuer"], For: c.parts["for"], Key: c.parts["key"],
-			Names: commas(c.parts["names"]), Fingerprint: c.parts["fingerprint"], NotBefore: from, NotAfter: until,
+			Name: c.generation, Subject: c.parts["subject"], Issuer: c.parts["issuer"],
+			For: c.parts["for"], Key: c.parts["key"],
+			Names: commas(c.parts["names"]), Fingerprint: c.parts["fingerprint"], NotBefore: from,
+			NotAfter: until,
 		})
 	}
 	return out
 }
 
-// Member says that the machine carries a member of etcd.
+// Member reports whether the machine runs a member of etcd.
 func (m *Machine) Member() bool { return m.member() }
