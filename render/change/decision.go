@@ -176,15 +176,15 @@ func (c *Cluster) has(name string) bool {
 
 func (m *Machine) addresses() []string { return commas(m.Facts.Value("addresses")) }
 
-// member reports whether the machine runs a member of etcd.
-func (m *Machine) member() bool {
+// Member reports whether the machine runs a member of etcd.
+func (m *Machine) Member() bool {
 	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
 }
 
 // members returns the machines with a member of etcd.
 func (c *Cluster) members() (out []*Machine) {
 	for _, m := range c.Machines {
-		if m.member() {
+		if m.Member() {
 			out = append(out, m)
 		}
 	}

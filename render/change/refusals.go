@@ -330,7 +330,7 @@ func singleMember(d *Diff, decisions []*decision) string {
 		return ""
 	}
 	for _, f := range decisions {
-		if f.verdict == Replace && f.old.member() && f.new.member() {
+		if f.verdict == Replace && f.old.Member() && f.new.Member() {
 			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data",
 				f.new.Name)
 		}

@@ -188,7 +188,7 @@ func (s *sequencer) members(verdict, role string) {
 	name := placeholder(step.Machines)
 	var member, several bool
 	for _, f := range list {
-		member = member || f.machine().member()
+		member = member || f.machine().Member()
 	}
 	several = len(s.diff.old.members()) > 1
 	how := func(lines ...string) { step.How = append(step.How, lines...) }

@@ -176,17 +176,17 @@ func trustOf(c *change.Cluster) (out []authority) {
 
 // each calls do with every certificate; m is nil for the operator's certificates.
 func each(c *change.Cluster, do func(m *change.Machine, cert *change.Certificate)) {
-	list := func(m *change.Machine, items []change.Item) {
-		for i := range items {
-			for _, cert := range items[i].Certificates() {
+	list := func(m *change.Machine, entries change.Entries) {
+		for _, entry := range entries {
+			for _, cert := range entry.Certificates() {
 				do(m, &cert)
 			}
 		}
 	}
 	for _, m := range c.Machines {
-		list(m, m.Items())
+		list(m, m.Entries)
 	}
-	list(nil, c.Items())
+	list(nil, c.Entries)
 }
 
 // timeline is the drawing of the certificates' lifetimes.

@@ -108,7 +108,7 @@ type machineView struct {
 }
 
 type entry struct {
-	change.Item
+	*change.Entry
 	Anchor string
 }
 
@@ -119,7 +119,7 @@ type pathView struct {
 }
 
 type variant struct {
-	change.Item
+	*change.Entry
 	Anchor   string
 	Machines []string
 	Pools    []string
@@ -143,21 +143,21 @@ func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
 	variants := map[string]int{}
 	for _, m := range c.Machines {
 		view := machineView{Machine: m}
-		for _, item := range m.Items() {
-			place := item.Kind + " " + item.Name
+		for _, item := range m.Entries {
+			place := item.Kind + " " + item.ID
 			i, ok := places[place]
 			if !ok {
 				i = len(paths)
 				places[place] = i
-				paths = append(paths, pathView{Kind: item.Kind, Name: item.Name})
+				paths = append(paths, pathView{Kind: item.Kind, Name: item.ID})
 			}
 			p := &paths[i]
-			key := place + "\x00" + keyOf(&item)
+			key := place + "\x00" + keyOf(item)
 			j, ok := variants[key]
 			if !ok {
 				j = len(p.Variants)
 				variants[key] = j
-				p.Variants = append(p.Variants, variant{Item: item,
+				p.Variants = append(p.Variants, variant{Entry: item,
 					Anchor: fmt.Sprintf("f%d-%d", i, j)})
 			}
 			v := &p.Variants[j]
@@ -170,9 +170,9 @@ func contentsOf(c *change.Cluster) (paths []pathView, machines []machineView) {
 	return paths, machines
 }
 
-func keyOf(item *change.Item) string {
-	return item.Traits + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") + "\x00" +
-		string(item.Content)
+func keyOf(item *change.Entry) string {
+	return item.TraitList() + "\x00" + item.Secret + "\x00" + strings.Join(item.Shown, "\n") +
+		"\x00" + string(item.Content)
 }
 
 // line is a line of a report with its class, which follows from the line's sign.
