@@ -168,6 +168,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/terminal",
 		},
+		// It must not import what it judges.
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
