@@ -9,13 +9,10 @@
 package assembly
 
 import (
-	"fmt"
 	"sync"
 
 	"kiln/manifests"
 	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/node"
 	"kiln/render/plan"
 )
 
@@ -42,58 +39,13 @@ type Cluster struct {
 	kubelets sync.Map
 }
 
-// New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
-// where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
-// that cannot be read, a name in ignorePreflight that no check has. It also fails if b belongs to
-// another cluster.
-func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
-	if b.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the bundle belongs to cluster %q, "+
-			"the configuration describes %q; name the right one with --secrets",
-			b.Name, c.Metadata.Name)
-	}
-	return assemble(c, &b.Public, b)
-}
-
-// NewPublic is New without secrets: the cluster can be reviewed, but its documents cannot be
-// written.
-func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
-	if p.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the public half belongs to cluster %q, "+
-			"the configuration describes %q; name the right one with --public",
-			p.Name, c.Metadata.Name)
-	}
-	return assemble(c, p, nil)
-}
-
-func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, error) {
-	p := plan.New(c)
-	r := &Cluster{
-		Plan: p, Public: public, Bundle: b,
-		routes: p.Routes(), Joining: map[string]*plan.Machine{},
-	}
-	// Each step needs the result of the one before it.
-	for _, step := range []func() config.Problems{
-		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) },
-		r.readObjects,
-		r.tryPatches,
-	} {
-		if problems := step(); len(problems) > 0 {
-			return nil, problems
-		}
-	}
-	return r, nil
-}
-
 // Machines returns how many documents the cluster has: one for each named machine and each pool.
 func (r *Cluster) Machines() int { return len(r.Plan.Machines) }
 
-// Node returns everything that the i-th machine of the plan receives. It fails as Machine does.
-func (r *Cluster) Node(i int) (*node.Node, error) {
-	m := &r.Plan.Machines[i]
-	n, err := r.Machine(m)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
-	}
-	return n, nil
+// restore says how etcd comes back from a snapshot: one member restores it, and the others join
+// that member. If each member restored a snapshot of its own, their data could differ, and etcd
+// would not notice.
+type restore struct {
+	machine  string // the machine with the snapshot; empty if no snapshot is restored
+	snapshot string // the snapshot's path on that machine
 }

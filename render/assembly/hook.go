@@ -136,23 +136,6 @@ func (t *tree) steps() []string {
 	return append(s, "retire")
 }
 
-// etcdPeers returns the machines of the other etcd members, or none if this machine is not a
-// member.
-func (t *tree) etcdPeers() (out []*plan.Machine) {
-	if !t.m.EtcdMember {
-		return nil
-	}
-	for _, i := range t.Plan.EtcdMembers {
-		if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
-			out = append(out, peer)
-		}
-	}
-	return out
-}
-
-// swapAllowed reports whether the user lets the kubelet run on a machine with swap.
-func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] == false }
-
 // restartedUnits returns the units that the hook restarts: they read files of the document, and
 // cloud-init writes the files long after the units have started. Before the first kubelet starts,
 // no program runs that a restart could harm.
@@ -194,15 +177,4 @@ func (t *tree) removedPaths() (out []string) {
 	// The files of a fetched body are removed on every machine, so that a machine's files do not
 	// depend on the delivery of its document.
 	return slices.Concat(out, cloudinit.BodyFiles, cloudInitCopies)
-}
-
-// seconds returns a duration as whole seconds.
-func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
-
-// epoch returns a time as seconds since 1970.
-func epoch(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
-
-// shellWord returns a value quoted for sh, which then expands nothing in it.
-func shellWord(value string) string {
-	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }

@@ -88,3 +88,6 @@ func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
 	r.kubelets.Store(key.String(), out)
 	return out, nil
 }
+
+// swapAllowed reports whether the user lets the kubelet run on a machine with swap.
+func (t *tree) swapAllowed() bool { return t.m.Settings.Kubelet["failSwapOn"] == false }

@@ -1,7 +1,8 @@
 package assembly
 
 import (
-	"kiln/pki"
+	"fmt"
+
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -36,55 +37,12 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 	return t.n, nil
 }
 
-// tree collects the files, folders, links, units and users of one machine while it is assembled.
-type tree struct {
-	*Cluster
-	m *plan.Machine
-	n *node.Node
-}
-
-// addFile adds a file that root owns and that holds no secret. from lists the fields of the
-// configuration that the content is made from.
-func (t *tree) addFile(path string, mode uint32, content, why string, from ...string) {
-	t.n.Files = append(t.n.Files, node.File{
-		Path: path, Mode: mode, Content: []byte(content), Why: why, From: from,
-	})
-}
-
-// addSecret adds a file of mode 0600 that holds the secret called name. A reviewer sees the name,
-// the generation and the lines of shown instead of the content. content is called only with a
-// bundle.
-func (t *tree) addSecret(
-	path, owner, name string, content func(b *pki.Bundle) []byte, why string, shown ...string,
-) {
-	f := node.File{Path: path, Mode: 0o600, Why: why, Secret: t.Public.Mark(name), Shown: shown}
-	f.User, f.Group = t.owner(owner)
-	if t.Bundle != nil {
-		f.Content = content(t.Bundle)
+// Node returns everything that the i-th machine of the plan receives. It fails as Machine does.
+func (r *Cluster) Node(i int) (*node.Node, error) {
+	m := &r.Plan.Machines[i]
+	n, err := r.Machine(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 	}
-	t.n.Files = append(t.n.Files, f)
-}
-
-// addAuthority adds the certificate of a CA. name is the name of the CA's key among the secrets.
-func (t *tree) addAuthority(path, owner, name string, ca *pki.Authority, why string) {
-	user, group := t.owner(owner)
-	t.n.Files = append(t.n.Files, node.File{
-		Path: path, Mode: 0o644, User: user, Group: group, Content: ca.PEM(), Why: why,
-		Shown: []string{"certificate " + t.Public.Mark(name) + ": " + pki.Summary(ca.Certificate)},
-	})
-}
-
-// addDir adds a folder.
-func (t *tree) addDir(path string, mode uint32, owner string) {
-	user, group := t.owner(owner)
-	t.n.Dirs = append(t.n.Dirs, node.Dir{Path: path, Mode: mode, User: user, Group: group})
-}
-
-// owner returns the user and group that the document names for an owner: plan.EtcdUser, or empty
-// for root. etcd's user is named by number where the system image brings it.
-func (t *tree) owner(name string) (user, group string) {
-	if name == plan.EtcdUser {
-		return t.m.System.Etcd.Owner(name)
-	}
-	return name, name
+	return n, nil
 }

@@ -5,15 +5,9 @@ import (
 	"path"
 	"regexp"
 	"strings"
-)
 
-// restore says how etcd comes back from a snapshot: one member restores it, and the others join
-// that member. If each member restored a snapshot of its own, their data could differ, and etcd
-// would not notice.
-type restore struct {
-	machine  string // the machine with the snapshot; empty if no snapshot is restored
-	snapshot string // the snapshot's path on that machine
-}
+	"kiln/render/plan"
+)
 
 // Restore makes the documents of r bring etcd back from a snapshot. snapshot is [MACHINE:]PATH: the
 // machine that has the file, by default the first member, and the file's path there. The bundle's
@@ -72,4 +66,18 @@ func (t *tree) etcdSteps() []string {
 		return []string{"others", "etcd"}
 	}
 	return []string{"etcd"}
+}
+
+// etcdPeers returns the machines of the other etcd members, or none if this machine is not a
+// member.
+func (t *tree) etcdPeers() (out []*plan.Machine) {
+	if !t.m.EtcdMember {
+		return nil
+	}
+	for _, i := range t.Plan.EtcdMembers {
+		if peer := &t.Plan.Machines[i]; peer.Name != t.m.Name {
+			out = append(out, peer)
+		}
+	}
+	return out
 }

@@ -113,6 +113,3 @@ func (t *tree) content(inline, from string) []byte {
 	}
 	return []byte(inline)
 }
-
-// element returns the path of the i-th element of a list in the configuration.
-func element(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

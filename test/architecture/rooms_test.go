@@ -34,35 +34,13 @@ var longer = map[string]string{
 	"kiln/render/config": "it describes every field of cluster.yaml",
 }
 
-// notYet lists the packages that miss a limit today. A package that keeps to its limits must be
-// taken off the list, so that it stays that way.
-var notYet = []string{
-	"kiln/cmd/kiln",
-	"kiln/cmd/kiln/serve",
-	"kiln/render",
-	"kiln/render/change",
-	"kiln/render/config",
-	"kiln/render/folder",
-	"kiln/render/plan",
-	"kiln/render/preflight",
-}
-
 // TestRooms holds every package to the limits above and prints the largest.
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	rooms := measure(t)
 	require.Greater(t, len(rooms), 15, "packages")
-	for _, path := range notYet {
-		require.True(t, slices.ContainsFunc(rooms, func(r room) bool { return r.path == path }),
-			"%s is on the list notYet, but there is no such package", path)
-	}
 	for _, r := range rooms {
-		listed := slices.Contains(notYet, r.path)
-		faults := r.faults()
-		switch {
-		case listed && len(faults) == 0:
-			t.Errorf("%s keeps to every limit: take it off the list notYet", r.path)
-		case !listed && len(faults) > 0:
+		if faults := r.faults(); len(faults) > 0 {
 			t.Errorf("%s: %s", r.path, strings.Join(faults, "; "))
 		}
 	}
