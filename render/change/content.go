@@ -30,7 +30,8 @@ func (f *fields) content(k Key, old, new []byte) {
 	case layout.Unit:
 		f.settings(directives(old), directives(new))
 	case layout.Settings:
-		if a, b := assignments(old), assignments(new); a != nil && b != nil {
+		a, readable := assignments(old)
+		if b, ok := assignments(new); ok && readable {
 			f.settings(a, b)
 		}
 	case layout.Checks:

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kiln/render/layout"
 )
 
 // Refusal is a change that would break the running cluster.
@@ -299,8 +301,9 @@ func otherRole(_ *Diff, decisions []*decision) string {
 func restores(d *Diff, _ []*decision) string {
 	for _, m := range d.new.Machines {
 		if t := m.Entries.Find(Key{"file", "/etc/kiln/machine"}); t != nil {
-			for _, s := range assignments(t.Content) {
-				if s.name == "etcd_snapshot" && s.values[0] != "" {
+			data, _ := layout.ReadSettings(t.Content)
+			for _, s := range data {
+				if s.Name == "etcd_snapshot" && s.Value != "" {
 					return "the new documents bring etcd back from a snapshot: " +
 						"no order keeps what runs"
 				}

@@ -2,10 +2,11 @@ package change
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"kiln/render/layout"
 )
 
 // setting is one flag, directive or assignment. A name may repeat.
@@ -115,24 +116,11 @@ func directives(text []byte) (out []setting) {
 	return out
 }
 
-var assignment = regexp.MustCompile(`^([A-Za-z_][\w./-]*)\s*=\s*(.*)$`)
-
-// assignments reads lines of NAME=VALUE, quoted or not. It returns nil if there are other lines.
-func assignments(text []byte) []setting {
-	out := []setting{}
-	for _, line := range lines(text) {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		m := assignment.FindStringSubmatch(line)
-		if m == nil {
-			return nil
-		}
-		value := m[2]
-		if n := len(value); n > 1 && value[0] == '\'' && value[n-1] == '\'' {
-			value = value[1 : n-1]
-		}
-		out = append(out, setting{m[1], []string{value}})
+// assignments returns the settings of a content of form Settings, and reports false for another one.
+func assignments(content []byte) (out []setting, ok bool) {
+	settings, ok := layout.ReadSettings(content)
+	for _, s := range settings {
+		out = append(out, setting{s.Name, []string{s.Value}})
 	}
-	return out
+	return out, ok
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -244,12 +245,12 @@ func (c *inspection) hookData(key string) string {
 	if f == nil {
 		return ""
 	}
-	for line := range strings.Lines(string(f.Content)) {
-		if value, ok := strings.CutPrefix(line, key+"="); ok {
-			return strings.Trim(value, "'\n")
-		}
+	data, _ := layout.ReadSettings(f.Content)
+	i := slices.IndexFunc(data, func(s layout.Setting) bool { return s.Name == key })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return data[i].Value
 }
 
 // hostNames returns the names that the machine is given: by /etc/hostname, if there is such a file,
