@@ -1,8 +1,16 @@
 package render
 
 import (
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
 	"kiln/pki"
+	"kiln/render/document"
 	"kiln/render/folder"
+	"kiln/render/review"
 )
 
 // CreateBundle writes a new bundle with mode 0600. It fails if the file exists. If the run is
@@ -51,4 +59,71 @@ func WritePage(path string, page []byte, ours func(old []byte) bool) error {
 	return folder.Write(folder.File{
 		Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours,
 	}, page)
+}
+
+// Files is a set of files with secrets that WriteFiles writes into one folder.
+type Files struct {
+	// Dir is the folder. It gets mode 0700 if WriteFiles makes it; the files get 0600.
+	Dir string
+	// List is the name of the file that lists the others, empty if there is none. Listed returns
+	// the paths that an older list names, or an error if the folder must not be touched. A file
+	// that the older list names and that is no longer written is removed. A file that it does not
+	// name is never replaced.
+	List   string
+	Listed func(list []byte) ([]string, error)
+	// Files yields the files by their paths below Dir, the list among them.
+	Files iter.Seq2[document.Output, error]
+}
+
+// WriteFiles writes a set of files with secrets, all of them or none. It fails with the errors of
+// all files that could not be made.
+func WriteFiles(files Files) (*Changes, error) {
+	f, err := folder.Open(folder.Options{
+		Dir: files.Dir, Mode: 0o600, Flag: "--out",
+		List: files.List, Paths: files.Listed, Shared: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var errs []error
+	for file, err := range files.Files {
+		if err == nil && len(errs) == 0 {
+			err = f.Stage(file.Name, file.Data)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := joinErrors(errs); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{func() error { return f.MarkStale() }, f.Sync, f.Commit} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &Changes{Changes: f.Changes()}, nil
+}
+
+// WriteUnpacked writes the files of an unpacked machine below the new folder dir, readable for the
+// user alone. It returns how many of them are secrets. It fails if a path leads out of the folder
+// or no folder can hold it, and then leaves no file behind.
+func WriteUnpacked(u *review.Unpacked, dir string) (secrets int, err error) {
+	files, secrets, err := u.Folder()
+	if err != nil {
+		return 0, err
+	}
+	err = folder.Make(dir, func(root *os.Root) error {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+				return err
+			}
+			if err := root.WriteFile(name, files[name], 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return secrets, err
 }

@@ -142,3 +142,22 @@ func readListed(root *os.Root, out, name string) ([]byte, error) {
 func readInside(root *os.Root, dir, name string) ([]byte, error) {
 	return folder.ReadInside(root, dir, name, compress.MaxDocument)
 }
+
+// ReadInventory returns the inventory of the output folder out, or nil if it has none. No link is
+// followed out of the folder.
+func ReadInventory(out string) (*document.Inventory, error) {
+	name := filepath.Join(out, InventoryFile)
+	file, err := folder.OpenInside(out, InventoryFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := folder.ReadUpTo(name, file, folder.MaxList)
+	if err != nil {
+		return nil, err
+	}
+	return document.ParseInventory(name, data)
+}

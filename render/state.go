@@ -1,6 +1,9 @@
 package render
 
 import (
+	"fmt"
+	"os"
+
 	"kiln/render/change"
 	"kiln/render/review"
 )
@@ -17,4 +20,27 @@ func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
 		return nil, err
 	}
 	return review.Read(t.Files())
+}
+
+// DocumentsState reads the documents in the output folder dir. The result holds no secret.
+func DocumentsState(dir string) (*change.Cluster, error) {
+	inv, err := ReadInventory(dir)
+	if err != nil {
+		return nil, err
+	}
+	if inv == nil {
+		return nil, fmt.Errorf("%s: no folder of documents: it has no %s", dir, InventoryFile)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	c, err := review.FromDocuments(inv, func(name string) ([]byte, error) {
+		return readInside(root, dir, name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return c, nil
 }

@@ -4,14 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
-	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 
 	"kiln/render/document"
@@ -81,70 +76,6 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 		}
 	}
 	return w.run()
-}
-
-// ReadInventory returns the inventory of the output folder out, or nil if it has none. No link is
-// followed out of the folder.
-func ReadInventory(out string) (*document.Inventory, error) {
-	name := filepath.Join(out, InventoryFile)
-	file, err := folder.OpenInside(out, InventoryFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	data, err := folder.ReadUpTo(name, file, folder.MaxList)
-	if err != nil {
-		return nil, err
-	}
-	return document.ParseInventory(name, data)
-}
-
-// Files is a set of files with secrets that WriteFiles writes into one folder.
-type Files struct {
-	// Dir is the folder. It gets mode 0700 if WriteFiles makes it; the files get 0600.
-	Dir string
-	// List is the name of the file that lists the others, empty if there is none. Listed returns
-	// the paths that an older list names, or an error if the folder must not be touched. A file
-	// that the older list names and that is no longer written is removed. A file that it does not
-	// name is never replaced.
-	List   string
-	Listed func(list []byte) ([]string, error)
-	// Files yields the files by their paths below Dir, the list among them.
-	Files iter.Seq2[document.Output, error]
-}
-
-// WriteFiles writes a set of files with secrets, all of them or none. It fails with the errors of
-// all files that could not be made.
-func WriteFiles(files Files) (*Changes, error) {
-	f, err := folder.Open(folder.Options{
-		Dir: files.Dir, Mode: 0o600, Flag: "--out",
-		List: files.List, Paths: files.Listed, Shared: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var errs []error
-	for file, err := range files.Files {
-		if err == nil && len(errs) == 0 {
-			err = f.Stage(file.Name, file.Data)
-		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if err := joinErrors(errs); err != nil {
-		return nil, err
-	}
-	for _, step := range []func() error{func() error { return f.MarkStale() }, f.Sync, f.Commit} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return &Changes{Changes: f.Changes()}, nil
 }
 
 // writer is one run of Write.
@@ -338,67 +269,4 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 	}
 	w.mu.Unlock()
 	return entry, nil
-}
-
-// openTwin opens the twin's folder. It fails if the folder belongs to another cluster or holds
-// other files than a twin, because finishTwin removes every file in the folders of machines that is
-// not rendered.
-func (w *writer) openTwin() (err error) {
-	dir := w.options.Review
-	o := folder.Options{
-		Dir: dir, Mode: 0o644, Check: w.options.Check,
-		What: "a review twin", Flag: "--review", Folders: true,
-		List: review.IndexFile, Paths: func(list []byte) ([]string, error) {
-			heading, err := review.ParseHeading(filepath.Join(dir, review.IndexFile), list)
-			if err != nil {
-				return nil, err
-			}
-			if heading.Cluster != w.cluster.Public.Cluster {
-				err = w.foreign(dir, heading.Name, heading.Cluster, "--review")
-			}
-			return heading.Folders, err
-		},
-	}
-	if o.Check {
-		o.Differs = func(name string, old, now []byte) {
-			if len(w.diffs) < maxDiffs {
-				w.diffs = append(w.diffs, Diff{Name: name, Lines: unified(old, now)})
-			}
-		}
-	}
-	w.review, err = folder.Open(o)
-	return err
-}
-
-// finishTwin stages the twin, and marks every other file in the folders of machines for removal.
-func (w *writer) finishTwin() error {
-	files := w.twin.Files()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.review.Stage(name, files[name]); err != nil {
-			return err
-		}
-	}
-	return w.review.MarkStale(w.twin.Folders()...)
-}
-
-// WriteUnpacked writes the files of an unpacked machine below the new folder dir, readable for the
-// user alone. It returns how many of them are secrets. It fails if a path leads out of the folder
-// or no folder can hold it, and then leaves no file behind.
-func WriteUnpacked(u *review.Unpacked, dir string) (secrets int, err error) {
-	files, secrets, err := u.Folder()
-	if err != nil {
-		return 0, err
-	}
-	err = folder.Make(dir, func(root *os.Root) error {
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-				return err
-			}
-			if err := root.WriteFile(name, files[name], 0o600); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return secrets, err
 }
