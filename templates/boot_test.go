@@ -65,7 +65,10 @@ func TestBootMakesControlPlane(t *testing.T) {
 
 func TestBootMakesWorker(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		for _, identity := range []string{"token", "certificate", "pool"} {
+		for i, identity := range []string{"token", "certificate", "pool"} {
+			if !isTurn(shell, i) {
+				continue
+			}
 			m := newMachine(t, shell, "worker")
 			switch identity {
 			case "certificate":
@@ -175,21 +178,25 @@ func TestBootWaitsForRoles(t *testing.T) {
 // member alone, and asks no API server.
 func TestBootMakesEtcdMachine(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		for name, arrange := range map[string]func(*aMachine){
-			"forms": func(*aMachine) {},
-			"waits": func(m *aMachine) {
-				m.rule("GET", "http://127.0.0.1:2381/readyz", 3, 503, 0,
-					"[-]non_learner failed")
-			},
-			"reports": func(m *aMachine) {
-				m.rule("GET", "http://127.0.0.1:2381/readyz?verbose", 1,
-					200, 0, "ok")
-			},
+		for i, row := range []struct {
+			name, url     string
+			times, status int
+			answer        string
+		}{
+			{name: "forms"},
+			{"waits", "http://127.0.0.1:2381/readyz", 3, 503, "[-]non_learner failed"},
+			{"reports", "http://127.0.0.1:2381/readyz?verbose", 1, 200, "ok"},
 		} {
+			if !isTurn(shell, i) {
+				continue
+			}
+			name := row.name
 			m := newMachine(t, shell, "etcd")
 			m.check = slices.DeleteFunc(m.check,
 				func(s string) bool { return strings.HasPrefix(s, "port-6443|") })
-			arrange(m)
+			if row.url != "" {
+				m.rule("GET", row.url, row.times, row.status, 0, row.answer)
+			}
 			m.document()
 			m.wantDone()
 			steps := strings.Fields(m.data["steps"])

@@ -186,12 +186,18 @@ curl)
 esac
 `
 
-// killer runs before every command in crash tests, and counts the commands. At number WORLD/kill-at
-// the hook and everything that it started get SIGKILL, as if the power had failed.
+// killer runs before every command in crash tests, and counts the commands: each makes the first file
+// in WORLD/calls that is not there yet, which no two can do at once, and which needs no other process.
+// At number WORLD/kill-at the hook and everything that it started get SIGKILL, as if the power had
+// failed.
 const killer = `#!/bin/sh
 PATH=$REST
-echo >>"$WORLD/calls"
-if read -r n 2>/dev/null <"$WORLD/kill-at" && [ "$(wc -l <"$WORLD/calls")" -gt "$n" ]; then
+read -r n 2>/dev/null <"$WORLD/next" || n=0
+set -C
+while ! true 2>/dev/null >"$WORLD/calls/$n"; do n=$((n + 1)); done
+set +C
+echo "$((n + 1))" >"$WORLD/next"
+if read -r at 2>/dev/null <"$WORLD/kill-at" && [ "$n" -ge "$at" ]; then
 	kill -KILL 0
 fi
 exec "${0##*/}" "$@"
