@@ -26,7 +26,6 @@ const (
 // taken off the list, so that it stays that way.
 var wide = []string{
 	".",
-	".ci",
 	"cmd/kiln",
 	"cmd/kiln/serve",
 	"docs",
@@ -57,7 +56,6 @@ var wide = []string{
 	"templates/boot",
 	"templates/units",
 	"templates/units/multi-user.target.d",
-	"test",
 	"test/boot",
 	"test/boot/clusters/balancer",
 	"test/boot/clusters/cloud-init",
