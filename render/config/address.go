@@ -95,8 +95,8 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// everything returns the network of all addresses of a family.
-func everything(is4 bool) netip.Prefix {
+// allAddresses returns the network of all addresses of a family.
+func allAddresses(is4 bool) netip.Prefix {
 	if is4 {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	}

@@ -76,9 +76,9 @@ func (v *checker) line(at *yamlpath.Location) string {
 	return ""
 }
 
-// taken reports a value that is already that of another node, under a key there. first is the index
-// of that node.
-func (v *checker) taken(value string, first int, key string, at *yamlpath.Location) {
+// reportTaken reports a value that is already that of another node, under a key there. first is the
+// index of that node.
+func (v *checker) reportTaken(value string, first int, key string, at *yamlpath.Location) {
 	there := v.spec.Key("nodes").Index(first).Key(key)
 	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own",
 		value, v.c.Spec.Nodes[first].Name, first, v.line(there))

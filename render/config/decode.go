@@ -31,7 +31,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loc
 		}
 	case t == freeMapType:
 		if n.Kind != yaml.MappingNode {
-			d.wrongKind(n, kindMap, at)
+			d.reportWrongKind(n, kindMap, at)
 		} else {
 			v.Set(reflect.ValueOf(d.free(n, at)))
 		}
@@ -48,7 +48,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loc
 	case t.Kind() == reflect.String:
 		if s, ok := d.string(n, at); ok {
 			v.SetString(s)
-			d.allowed(n, s, f, at)
+			d.checkAllowed(n, s, f, at)
 		}
 	case t.Kind() == reflect.Bool:
 		d.bool(n, v, at)
@@ -98,8 +98,8 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 	return len(line) > 0 && line[0] == c
 }
 
-// wrongKind reports a value of another kind than want, such as a list where a map belongs.
-func (d decoder) wrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
+// reportWrongKind reports a value of another kind than want, such as a list where a map belongs.
+func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
 	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!null" {
 		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
 		return
@@ -123,9 +123,9 @@ func (d decoder) pairs(
 		first := earlier.find(i)
 		switch {
 		case key.Kind == yaml.AliasNode:
-			d.badKey(key, at, "aliases (*%s) are not allowed; write the key out", key.Value)
+			d.reportBadKey(key, at, "aliases (*%s) are not allowed; write the key out", key.Value)
 		case key.Kind != yaml.ScalarNode:
-			d.badKey(key, at,
+			d.reportBadKey(key, at,
 				"a key is a string, got %s; if this was meant as a value, put it into quotes",
 				aKind(key))
 		case key.ShortTag() == "!!merge":
@@ -133,7 +133,7 @@ func (d decoder) pairs(
 		case key.Style&yaml.TaggedStyle != 0:
 			d.breakAt(key, here, "tags (%s) are not allowed; remove it", key.Tag)
 		case key.Value == "":
-			d.badKey(key, at, "a key is empty; write its name")
+			d.reportBadKey(key, at, "a key is empty; write its name")
 		case first != nil && first.Line == key.Line:
 			d.breakAt(key, here, "defined twice (in this line); remove one")
 		case first != nil:
@@ -148,8 +148,8 @@ func (d decoder) pairs(
 	}
 }
 
-// badKey reports a key that names no field. The other keys of its map are still read.
-func (d decoder) badKey(key *yaml.Node, in *yamlpath.Location, format string, args ...any) {
+// reportBadKey reports a key that names no field. The other keys of its map are still read.
+func (d decoder) reportBadKey(key *yaml.Node, in *yamlpath.Location, format string, args ...any) {
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
 }
 
@@ -190,7 +190,7 @@ func (k *earlierKeys) find(i int) *yaml.Node {
 // fields decodes a map with known keys into a struct.
 func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongKind(n, kindMap, at)
+		d.reportWrongKind(n, kindMap, at)
 		return
 	}
 	known := structs[v.Type()]
@@ -199,7 +199,7 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
 		f := known.byName[key.Value]
 		if f == nil {
-			d.unknown(key, known, here)
+			d.reportUnknown(key, known, here)
 			return
 		}
 		if f.name == "spec" && at.Parent() == nil {
@@ -212,7 +212,7 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 		target := v.FieldByIndex(f.index)
 		d.value(value, target, f, here)
 		if f.def != "" && target.IsZero() && !isZeroDefault(f.def) {
-			d.zero(value, f, here)
+			d.reportZero(value, f, here)
 		}
 	})
 	if m := machineOf(v); m != nil {
@@ -220,7 +220,7 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	}
 	for i := range known.list {
 		if f := &known.list[i]; f.required && present&(1<<i) == 0 {
-			d.missing(n, f, at)
+			d.reportMissing(n, f, at)
 		}
 	}
 }
@@ -238,8 +238,8 @@ func machineOf(v reflect.Value) *Machine {
 	return nil
 }
 
-// missing reports a required key that the map n does not have.
-func (d decoder) missing(n *yaml.Node, f *field, at *yamlpath.Location) {
+// reportMissing reports a required key that the map n does not have.
+func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamlpath.Location) {
 	if d.isHidden(at.Key(f.name)) {
 		return
 	}
@@ -256,8 +256,8 @@ func (d decoder) missing(n *yaml.Node, f *field, at *yamlpath.Location) {
 	d.breakAt(n, here, "missing; %s", remedy)
 }
 
-// zero reports a zero value that would be taken for an absent one and become the default.
-func (d decoder) zero(n *yaml.Node, f *field, at *yamlpath.Location) {
+// reportZero reports a zero value that would be taken for an absent one and become the default.
+func (d decoder) reportZero(n *yaml.Node, f *field, at *yamlpath.Location) {
 	if d.isHidden(at) {
 		return
 	}
@@ -282,7 +282,7 @@ func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def ==
 // list decodes a list.
 func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongKind(n, kindList, at)
+		d.reportWrongKind(n, kindList, at)
 		return
 	}
 	count, element := len(n.Content), v.Type().Elem()

@@ -12,7 +12,7 @@ import (
 // strings decodes a map with free keys whose values are strings.
 func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongKind(n, kindMap, at)
+		d.reportWrongKind(n, kindMap, at)
 		return
 	}
 	m := make(map[string]string, len(n.Content)/2)

@@ -29,13 +29,13 @@ var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|of
 // is true: the check of the field may know better what is wrong.
 func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool) {
 	if n.Kind != yaml.ScalarNode {
-		d.wrongKind(n, kindString, at)
+		d.reportWrongKind(n, kindString, at)
 		return "", false
 	}
 	if n.Style == 0 {
 		switch tag := n.ShortTag(); {
 		case tag == "!!null":
-			d.wrongKind(n, kindString, at)
+			d.reportWrongKind(n, kindString, at)
 			return "", false
 		case tag == "!!bool" || booleanWord.MatchString(n.Value):
 			d.breakAt(n, at, "%s without quotes is read as a boolean; write %q", n.Value, n.Value)
@@ -71,8 +71,8 @@ func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 // futureVersion matches the apiVersion of a newer release of kiln.
 var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// allowed reports a value that is not one of the allowed values of its field, if it has some.
-func (d decoder) allowed(n *yaml.Node, s string, f *field, at *yamlpath.Location) {
+// checkAllowed reports a value that is not one of the allowed values of its field, if it has some.
+func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamlpath.Location) {
 	if len(f.enum) == 0 || slices.Contains(f.enum, s) {
 		return
 	}
@@ -92,7 +92,7 @@ func (d decoder) allowed(n *yaml.Node, s string, f *field, at *yamlpath.Location
 // bool decodes true or false.
 func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.wrongKind(n, kindBoolean, at)
+		d.reportWrongKind(n, kindBoolean, at)
 		return
 	}
 	switch {
@@ -107,7 +107,7 @@ func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 // int decodes a whole number in decimal digits.
 func (d decoder) int(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.wrongKind(n, kindNumber, at)
+		d.reportWrongKind(n, kindNumber, at)
 		return
 	}
 	if n.Style != 0 || !decimalInt.MatchString(n.Value) {

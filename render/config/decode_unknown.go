@@ -22,8 +22,9 @@ const (
 var secretKey = regexp.MustCompile(
 	`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
 
-// unknown reports a key that is not one of the known ones, with the best guess at what was meant.
-func (d decoder) unknown(key *yaml.Node, known *fieldList, at *yamlpath.Location) {
+// reportUnknown reports a key that is not one of the known ones, with the best guess at what was
+// meant.
+func (d decoder) reportUnknown(key *yaml.Node, known *fieldList, at *yamlpath.Location) {
 	if len(d.found) > maxProblems {
 		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")

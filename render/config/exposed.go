@@ -22,10 +22,10 @@ const (
 	certAlone = "everybody may read it: name a file with the certificate alone"
 )
 
-// exposed reports a file with a credential that people would see, in the review twin or on the
-// machine. todo says what to do about it. "" allows credentials here, except the bundle of this
+// reportExposed reports a file with a credential that people would see, in the review twin or on
+// the machine. todo says what to do about it. "" allows credentials here, except the bundle of this
 // cluster: no machine may have that.
-func (l *loader) exposed(name, todo string, at *yamlpath.Location) {
+func (l *loader) reportExposed(name, todo string, at *yamlpath.Location) {
 	content, read := l.source.texts[cleanPath(name)]
 	if !read || l.isHidden(at) {
 		return
@@ -42,9 +42,9 @@ func (l *loader) exposed(name, todo string, at *yamlpath.Location) {
 	}
 }
 
-// exposedFolder reports a file of an add-on's folder that is the bundle of this cluster. Other
-// credentials are allowed there, because they may become a Secret.
-func (l *loader) exposedFolder(name string, at *yamlpath.Location) {
+// reportExposedFolder reports a file of an add-on's folder that is the bundle of this cluster.
+// Other credentials are allowed there, because they may become a Secret.
+func (l *loader) reportExposedFolder(name string, at *yamlpath.Location) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
 		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
 		if ok && found.Bundle == l.cluster {
@@ -90,9 +90,9 @@ var renderedNames = []string{
 	"network-config", "body.ign", "body.sh",
 }
 
-// notRendered returns an error for a file or folder of kiln render --out: documents and the
+// refuseRendered returns an error for a file or folder of kiln render --out: documents and the
 // operator's kubeconfig contain every key of their machines.
-func (l *loader) notRendered(clean string) error {
+func (l *loader) refuseRendered(clean string) error {
 	for dir := clean; ; dir = path.Dir(dir) {
 		if l.isRendered(dir) && (dir != "." || slices.Contains(renderedNames, path.Base(clean))) {
 			return fmt.Errorf("lies in the folder of kiln render --out (there is %s), "+

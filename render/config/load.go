@@ -142,7 +142,7 @@ func (l *loader) text(name, todo string, at *yamlpath.Location) {
 		}
 		return err
 	})
-	l.exposed(name, todo, at)
+	l.reportExposed(name, todo, at)
 }
 
 // addon reads one file, or all files of a folder with a kustomization.
@@ -161,8 +161,8 @@ func (l *loader) addon(name string, at *yamlpath.Location) {
 		}
 		return err
 	})
-	l.exposed(name, "", at)
-	l.exposedFolder(name, at)
+	l.reportExposed(name, "", at)
+	l.reportExposedFolder(name, at)
 }
 
 // once reads a file where its name occurs for the first time, and reports the error wherever the
@@ -203,7 +203,7 @@ func (l *loader) read(name string, read readFunc) error {
 			"write the content itself")
 	}
 	clean := cleanPath(name)
-	if err := l.notRendered(clean); err != nil {
+	if err := l.refuseRendered(clean); err != nil {
 		return err
 	}
 	info, err := fs.Stat(l.dir, clean)

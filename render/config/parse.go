@@ -72,7 +72,7 @@ func isOurs(root *yaml.Node, d decoder, at *yamlpath.Location) bool {
 		here := at.Key(key)
 		if n, _ := yamlpath.Find(root, here); n != nil && n.Kind == yaml.ScalarNode {
 			if s, ok := d.string(n, here); ok {
-				d.allowed(n, s, fields.byName[key], here)
+				d.checkAllowed(n, s, fields.byName[key], here)
 			}
 		}
 	}

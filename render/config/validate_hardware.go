@@ -17,7 +17,7 @@ func (v *checker) hardware(i int, owners map[string]int) {
 			continue
 		}
 		if first, ok := owners[id.value]; ok {
-			v.taken(quote(id.text), first, id.key, at)
+			v.reportTaken(quote(id.text), first, id.key, at)
 			continue
 		}
 		owners[id.value] = i

@@ -99,7 +99,7 @@ func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 	case !ok:
 		hardware[mac] = i
 	case first != i:
-		v.taken(quote(n.MAC), first, "name", at)
+		v.reportTaken(quote(n.MAC), first, "name", at)
 	case slices.ContainsFunc(nics[:j], func(other nic) bool { return other.values.MAC == mac }):
 		v.report(at, "%s is already that of another interface of this node; remove one",
 			quote(n.MAC))
@@ -147,7 +147,7 @@ func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int)
 		case first == i:
 			v.report(at, "%s is listed twice; remove one", a)
 		default:
-			v.taken(a.String(), first, "name", at)
+			v.reportTaken(a.String(), first, "name", at)
 		}
 	}
 }

@@ -11,31 +11,31 @@ import (
 // machines share once, at the layer that makes it.
 func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
-	var without []layered // machines without an operating system
-	tokens := 0           // control planes that join with a token
+	var without []settings // machines without an operating system
+	tokens := 0            // control planes that join with a token
 	for i := range nodes {
-		m := layered{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
-		if !v.together(m) {
+		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
+		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
-		v.delivered(m, nodes[i].Interfaces)
+		v.interfaceDelivery(m, nodes[i].Interfaces)
 		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
 			tokens++
 		}
 		v.token(m, nodes[i].Role, tokens)
 	}
 	for i := range pools {
-		m := layered{v.c.EffectivePool(i), pools[i].Name, v.spec.Key("pools").Index(i)}
-		if !v.together(m) {
+		m := settings{v.c.EffectivePool(i), pools[i].Name, v.spec.Key("pools").Index(i)}
+		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
-		v.namedByPlatform(m, pools[i].NodeName)
+		v.platformNames(m, pools[i].NodeName)
 	}
-	v.systemMissing(without, len(nodes)+len(pools))
+	v.reportWithoutSystem(without, len(nodes)+len(pools))
 }
 
-// together checks the settings of a machine. ok reports whether it has an operating system.
-func (v *checker) together(m layered) (ok bool) {
+// machineLayers checks the settings of a machine. ok reports whether it has an operating system.
+func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	if m.OS == "" {
 		return false
@@ -45,9 +45,9 @@ func (v *checker) together(m layered) (ok bool) {
 	return true
 }
 
-// systemMissing reports the machines without an operating system. If all machines are, it reports
-// the layer of all machines instead.
-func (v *checker) systemMissing(without []layered, machines int) {
+// reportWithoutSystem reports the machines without an operating system. If all machines are, it
+// reports the layer of all machines instead.
+func (v *checker) reportWithoutSystem(without []settings, machines int) {
 	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
 		v.report(v.spec.Key("machines").Key("os"),
@@ -62,7 +62,7 @@ func (v *checker) systemMissing(without []layered, machines int) {
 
 // token checks that a node that joins with a token can do so. controlPlanes is the number of
 // control planes so far that join with one.
-func (v *checker) token(m layered, role string, controlPlanes int) {
+func (v *checker) token(m settings, role string, controlPlanes int) {
 	if m.Identity != "token" || role == roleEtcd {
 		return
 	}
@@ -78,7 +78,7 @@ func (v *checker) token(m layered, role string, controlPlanes int) {
 
 // format checks that the extras of a machine are for the program that sets its system up: Ignition
 // or cloud-init.
-func (v *checker) format(m layered) {
+func (v *checker) format(m settings) {
 	if m.Butane != "" && !m.ignition() {
 		v.reportLayer(m, narrower(m, "butane", "os"), "butane is for systems with Ignition (%s), "+
 			"and %s has %s; remove it, or set butane: \"\" for that machine",
@@ -104,7 +104,7 @@ func (v *checker) format(m layered) {
 }
 
 // readOnly checks that the files of a machine are where its system lets them be written.
-func (v *checker) readOnly(m layered) {
+func (v *checker) readOnly(m settings) {
 	system := m.system()
 	for _, f := range m.Files {
 		if filePathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
@@ -115,9 +115,9 @@ func (v *checker) readOnly(m layered) {
 	}
 }
 
-// delivered checks that the interfaces of a node reach the machine as they are, and that nothing
-// else configures them.
-func (v *checker) delivered(m layered, list []Interface) {
+// interfaceDelivery checks that the interfaces of a node reach the machine as they are, and that
+// nothing else configures them.
+func (v *checker) interfaceDelivery(m settings, list []Interface) {
 	if len(list) == 0 {
 		return
 	}

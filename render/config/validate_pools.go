@@ -43,9 +43,9 @@ func (v *checker) pools() {
 	}
 }
 
-// namedByPlatform checks that the platform of a pool has names, if its machines take their names
+// platformNames checks that the platform of a pool has names, if its machines take their names
 // from there.
-func (v *checker) namedByPlatform(m layered, nodeName string) {
+func (v *checker) platformNames(m settings, nodeName string) {
 	named := target.PlatformNames(func(p *target.Platform) bool { return p.NameSource != nil })
 	if nodeName == "metadata" && !slices.Contains(named, m.Platform) {
 		v.report(m.at.Key("nodeName"), "metadata is for the platforms %s, and %s has %s; "+

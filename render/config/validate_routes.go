@@ -22,7 +22,7 @@ func (v *checker) nicRoutes(nics []nic) {
 		for k, a := range n.values.Gateways {
 			at := n.at.Key("gateways").Index(k)
 			if v.router(n, n.Gateways[k], a, at) {
-				v.route(destination{everything(a.Is4()), 0}, seen, at)
+				v.route(destination{allAddresses(a.Is4()), 0}, seen, at)
 			}
 		}
 		for k, r := range n.Routes {

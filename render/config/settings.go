@@ -7,21 +7,21 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// layered is one machine with the settings of all its layers.
-type layered struct {
+// settings holds what all layers of one machine set, with the name and the place of the machine.
+type settings struct {
 	Effective
 	name string
 	at   *yamlpath.Location // the node or pool
 }
 
 // system returns the facts of the machine's operating system.
-func (m *layered) system() target.System {
+func (m *settings) system() target.System {
 	s, _ := target.SystemNamed(m.OS)
 	return s
 }
 
 // ignition reports whether Ignition sets the machine up.
-func (m *layered) ignition() bool {
+func (m *settings) ignition() bool {
 	s := m.system()
 	return ignition(&s)
 }
@@ -31,7 +31,7 @@ func ignition(s *target.System) bool { return s.Format == target.Ignition }
 
 // reportLayer reports a problem of a field at the layer that set it. Many machines share a layer,
 // so it reports a problem once, which it recognizes by the format.
-func (v *checker) reportLayer(m layered, name, format string, args ...any) {
+func (v *checker) reportLayer(m settings, name, format string, args ...any) {
 	at := m.at
 	switch layerOf(m, name) {
 	case layerAll:
@@ -67,7 +67,7 @@ func rank(layer string) int {
 }
 
 // layerOf returns the narrowest layer that sets a field or, in a map, one of its keys.
-func layerOf(m layered, name string) string {
+func layerOf(m settings, name string) string {
 	layer := m.Source[name]
 	for path, l := range m.Source {
 		if strings.HasPrefix(path, name+".") && rank(l) > rank(layer) {
@@ -79,7 +79,7 @@ func layerOf(m layered, name string) string {
 
 // narrower returns the one of two fields that a narrower layer sets, the first one if the same
 // layer sets both. That layer made the two contradict each other.
-func narrower(m layered, first, second string) string {
+func narrower(m settings, first, second string) string {
 	if rank(layerOf(m, second)) > rank(layerOf(m, first)) {
 		return second
 	}
