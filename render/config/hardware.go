@@ -33,10 +33,10 @@ func macProblem(mac string) string {
 	case mac == "":
 		return "is not a MAC address; write it like 52:54:00:12:34:56"
 	case strings.ContainsRune("13579bdf", rune(mac[1])):
-		return "is a group's address (multicast), and no interface's; " +
+		return "is a multicast address, which no interface has; " +
 			"write one that ip link shows on the machine"
 	case mac == "00:00:00:00:00:00":
-		return "is no interface's address; write one that ip link shows on the machine"
+		return "is not the address of an interface; write one that ip link shows on the machine"
 	}
 	return ""
 }

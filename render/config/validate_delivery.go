@@ -39,7 +39,7 @@ func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
 	}
 	if !d.Fetches() {
 		if *d != (Delivery{}) && *d != (Delivery{Mode: "whole"}) {
-			v.report(at, "says where a body is fetched, and with mode whole there is none; "+
+			v.report(at, "says where a body is fetched, but with mode whole there is none; "+
 				"write mode: pointer, split or lean, or remove the rest")
 		}
 		return

@@ -20,7 +20,7 @@ import (
 // value comes from, or what to write instead.
 var ownKubeletFields = map[string]string{
 	"address":                  "the kubelet listens on all addresses",
-	"apiVersion":               "write the fields alone",
+	"apiVersion":               "write only the fields",
 	"authentication":           "the cluster's CA and the API server decide",
 	"authorization":            "the API server decides",
 	"cgroupDriver":             "kubelet and containerd both use systemd's",
@@ -29,7 +29,7 @@ var ownKubeletFields = map[string]string{
 	"containerRuntimeEndpoint": "it is containerd's socket",
 	"healthzBindAddress":       "the first boot asks the kubelet for its health on loopback",
 	"healthzPort":              "the first boot asks the kubelet for its health on 10248",
-	"kind":                     "write the fields alone",
+	"kind":                     "write only the fields",
 	"port":                     "the API server reaches the kubelet on 10250",
 	"readOnlyPort":             "it is closed",
 	"registerWithTaints":       "write taints",
