@@ -41,8 +41,8 @@ type Metadata struct {
 // Spec describes the cluster.
 type Spec struct {
 	// KubernetesVersion is the full version of Kubernetes, such as v1.36.3. It is the version of
-	// the control plane and, unless a layer sets kubeletVersion, of the kubelets. kiln knows the
-	// minors 1.34 to 1.37.
+	// the control plane and, unless a layer sets kubeletVersion, of the kubelets. Minors 1.34 to
+	// 1.37 are supported.
 	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3"`
 	// ImageRepository is the repository of the images of Kubernetes, etcd, CoreDNS and pause.
 	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`

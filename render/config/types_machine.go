@@ -31,8 +31,8 @@ type Machine struct {
 	// KubeletConfiguration.
 	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
 	// Labels are the labels of the Node. Of the keys under kubernetes.io, a kubelet may set only a
-	// few itself. From kubernetesVersion v1.36 on, workers may also have roles,
-	// node-role.kubernetes.io/NAME; docs/security.md says how a Node gets them.
+	// few itself. Workers may also have roles, node-role.kubernetes.io/NAME, from kubernetesVersion
+	// v1.36 on; docs/security.md says how a Node gets them.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints are the taints of the Node when it registers. If no layer sets them, control planes
 	// have node-role.kubernetes.io/control-plane:NoSchedule. An empty list means no taints.

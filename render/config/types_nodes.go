@@ -106,7 +106,7 @@ type Route struct {
 	// Via is the address of the router. It is in a network of the interface.
 	Via string `json:"via" example:"10.0.0.254"`
 	// Metric decides between routes to the same network: the lowest wins. With 0 the system
-	// chooses. cloud-init knows metrics on ubuntu and debian only.
+	// chooses. cloud-init knows metrics on ubuntu and debian alone.
 	Metric int `json:"metric,omitempty"`
 }
 
