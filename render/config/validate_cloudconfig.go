@@ -57,13 +57,28 @@ func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
 	}
 	mounts, _ := config["mounts"].([]any)
 	for i, mount := range mounts {
-		fields, ok := mount.([]any)
-		isString := func(field any) bool { _, ok := field.(string); return ok }
-		if !ok || slices.ContainsFunc(fields, func(f any) bool { return !isString(f) }) {
-			v.report(at.Key("mounts").Index(i), "is not a list of strings; "+
-				"write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], "+
-				"numbers in quotes")
-		}
+		v.cloudMount(mount, at.Key("mounts").Index(i))
+	}
+}
+
+// maxMountFields is the most fields of a mount (cloud-init's schema, cc_mounts).
+const maxMountFields = 6
+
+// cloudMount checks that a mount of cloud-init is a list of strings with the right length.
+func (v *checker) cloudMount(mount any, at *yamlpath.Location) {
+	fields, isList := mount.([]any)
+	notString := func(field any) bool { _, is := field.(string); return !is }
+	switch {
+	case !isList || slices.ContainsFunc(fields, notString):
+		v.report(at, "is not a list of strings; "+
+			"write it like [LABEL=etcd, /var/lib/etcd, ext4, \"defaults\", \"0\", \"2\"], "+
+			"numbers in quotes")
+	case len(fields) == 0:
+		v.report(at, "has no fields; write a device and a folder, "+
+			"such as [LABEL=etcd, /var/lib/etcd]")
+	case len(fields) > maxMountFields:
+		v.report(at, "has %d fields; a mount has at most %d: "+
+			"device, folder, file system, options, dump and pass", len(fields), maxMountFields)
 	}
 }
 
