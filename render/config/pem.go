@@ -21,8 +21,8 @@ func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
 	}
 }
 
-// caFile checks that a named file has a certificate in PEM, and that each of its certificates can be
-// read. A machine gets all of them.
+// caFile checks that a named file has a certificate in PEM, and that each of its certificates can
+// be read. A machine gets all of them.
 func (v *checker) caFile(name string, at *yamlpath.Location) {
 	rest := v.c.Text(name)
 	if rest == nil {
