@@ -15,6 +15,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/check/search"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -55,7 +56,7 @@ type facts struct {
 	// images are those that kiln images prints, by program.
 	images map[string]string
 	// searcher finds the secrets of this cluster in the contents of files.
-	searcher *searcher
+	searcher *search.Searcher
 
 	// origins caches where in the configuration a file comes from, by path, as messages show it.
 	origins sync.Map
@@ -86,7 +87,7 @@ func readFacts(c *Cluster) *facts {
 		rolesOf:  map[rbacv1.Subject][]string{},
 		tokens:   map[string]bootstrapToken{},
 		images:   c.Plan.UsedImages(),
-		searcher: newSearcher(c.Plan, c.Bundle),
+		searcher: search.New(c.Plan, c.Bundle),
 	}
 	f.readServers()
 	for _, o := range c.Objects {

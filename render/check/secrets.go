@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"kiln/render/check/search"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -80,28 +81,28 @@ func (c *inspection) checkMarks(kinds []secret.Kind) {
 func (c *inspection) checkContent(f *node.File) {
 	base := secret.Base(f.Secret)
 	isUsers := base == "file" || base == "object"
-	var found *finding
+	var found *search.Finding
 	if f.Secret == "" || isUsers {
-		found = c.facts.searcher.examine(f.Content)
+		found = c.facts.searcher.Find(f.Content)
 	} else {
-		found = c.facts.searcher.search(f.Content, false) // kiln's own secret may be a credential
+		found = c.facts.searcher.FindSecrets(f.Content) // kiln's own secret may be a credential
 	}
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // a first and a last line
 	switch {
-	case found.bundle != "":
+	case found.Bundle != "":
 		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may hold it; "+
 			"take it out",
-			f.Path, c.origin(f), found.bundle)
+			f.Path, c.origin(f), found.Bundle)
 		return
-	case f.Secret == "" && found.credential != "":
+	case f.Secret == "" && found.Credential != "":
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
-			f.Path, c.origin(f), found.credential, advice(f))
+			f.Path, c.origin(f), found.Credential, advice(f))
 	case keys > 1 && base != "" && !isUsers:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
 	holdsOwn := false
-	for _, name := range found.secrets {
+	for _, name := range found.Secrets {
 		if base == name || f.Secret == c.cluster.Public.Mark(name) {
 			holdsOwn = true
 			continue
@@ -109,7 +110,7 @@ func (c *inspection) checkContent(f *node.File) {
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
 			f.Path, c.origin(f), name, describeHolders(secret.Kinds, name))
 	}
-	if !holdsOwn && c.facts.searcher.names[base] {
+	if !holdsOwn && c.facts.searcher.Knows(base) {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }
@@ -125,10 +126,10 @@ func (c *inspection) checkSettings() {
 		{"cloudConfig", c.node.CloudConfig},
 		{"networkConfig", c.node.NetworkConfig},
 	} {
-		found := c.facts.searcher.examine(setting.value)
-		description := cmp.Or(found.bundle, found.credential)
-		if description == "" && len(found.secrets) > 0 {
-			description = "the secret " + found.secrets[0]
+		found := c.facts.searcher.Find(setting.value)
+		description := cmp.Or(found.Bundle, found.Credential)
+		if description == "" && len(found.Secrets) > 0 {
+			description = "the secret " + found.Secrets[0]
 		}
 		if description == "" {
 			continue

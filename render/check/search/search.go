@@ -1,4 +1,6 @@
-package check
+// Package search finds credentials and the secrets of one cluster in the contents of files: plain,
+// or in any encoding that package credential knows. Package check decides what may lie where.
+package search
 
 import (
 	"bytes"
@@ -13,9 +15,9 @@ import (
 	"kiln/render/plan"
 )
 
-// searcher finds credentials and the secrets of one cluster in the contents of files. Its methods
-// may be called from several goroutines.
-type searcher struct {
+// Searcher searches contents for credentials and for the secrets of one cluster. Its methods may be
+// called from several goroutines.
+type Searcher struct {
 	cluster string         // the cluster's name
 	stored  []storedSecret // empty without a bundle
 	// tokenOf holds the names of bootstrap tokens, by their secret halves.
@@ -24,7 +26,7 @@ type searcher struct {
 	// one of them must hold it.
 	names map[string]bool
 
-	cache  sync.Map     // *finding by the SHA-256 of a content
+	cache  sync.Map     // *Finding by the SHA-256 of a content
 	cached atomic.Int64 // the number of entries in cache
 }
 
@@ -34,19 +36,21 @@ type storedSecret struct {
 	secret pki.Secret
 }
 
-// finding is what a content holds, whether it is allowed there or not.
-type finding struct {
-	credential string   // a description for messages; empty if there is none
-	bundle     string   // the same for the bundle of this cluster
-	secrets    []string // the secrets of this cluster, by their names without generations
+// Finding is what a content holds, whether it is allowed there or not. Callers share findings and
+// must not change them.
+type Finding struct {
+	Credential string   // a description for messages; empty if there is none
+	Bundle     string   // the same for the bundle of this cluster
+	Secrets    []string // the secrets of this cluster, by their names without generations
 }
 
 // noFinding is shared by all contents that hold nothing.
-var noFinding = &finding{}
+var noFinding = &Finding{}
 
-// newSearcher returns a searcher for the secrets of a bundle, which may be nil.
-func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
-	s := &searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
+// New returns a searcher for the secrets of a bundle. b may be nil; then the searcher finds
+// credentials, and no secrets of the cluster.
+func New(p *plan.Plan, b *pki.Bundle) *Searcher {
+	s := &Searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
 	if b == nil {
 		return s
 	}
@@ -71,16 +75,19 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 	return s
 }
 
-// examine returns the credentials in a content and the secrets of this cluster.
+// Knows reports whether s searches for a secret with this base name.
+func (s *Searcher) Knows(base string) bool { return s.names[base] }
+
+// Find returns the credentials in a content and the secrets of this cluster.
 //
 // Many machines have the same files, so results are cached. The cache is filled by the first
 // machines and then stays as it is: the contents that come later are mostly those of one machine
 // alone.
-func (s *searcher) examine(content []byte) *finding {
+func (s *Searcher) Find(content []byte) *Finding {
 	const limit = 10_000
 	key := sha256.Sum256(content)
 	if known, ok := s.cache.Load(key); ok {
-		return known.(*finding)
+		return known.(*Finding)
 	}
 	found := s.search(content, true)
 	if s.cached.Add(1) <= limit {
@@ -89,23 +96,26 @@ func (s *searcher) examine(content []byte) *finding {
 	return found
 }
 
-// search does what examine does, without the cache. If credentials is false, it only looks for the
+// FindSecrets returns the secrets of this cluster in a content, and no other credentials.
+func (s *Searcher) FindSecrets(content []byte) *Finding { return s.search(content, false) }
+
+// search does what Find does, without the cache. If credentials is false, it only looks for the
 // secrets of this cluster.
-func (s *searcher) search(content []byte, credentials bool) *finding {
-	found := &finding{}
+func (s *Searcher) search(content []byte, credentials bool) *Finding {
+	found := &Finding{}
 	add := func(name string) {
-		if !slices.Contains(found.secrets, name) {
-			found.secrets = append(found.secrets, name)
+		if !slices.Contains(found.Secrets, name) {
+			found.Secrets = append(found.Secrets, name)
 		}
 	}
 	for layer := range credential.Layers(content) {
 		if credentials {
 			c, ok := layer.Credential()
-			if ok && found.credential == "" {
-				found.credential = c.String()
+			if ok && found.Credential == "" {
+				found.Credential = c.String()
 			}
 			if ok && c.Bundle == s.cluster {
-				found.bundle = c.String()
+				found.Bundle = c.String()
 			}
 		}
 		for _, stored := range s.stored {
@@ -122,7 +132,7 @@ func (s *searcher) search(content []byte, credentials bool) *finding {
 			}
 		}
 	}
-	if found.credential == "" && found.bundle == "" && len(found.secrets) == 0 {
+	if found.Credential == "" && found.Bundle == "" && len(found.Secrets) == 0 {
 		return noFinding
 	}
 	return found
