@@ -63,7 +63,7 @@ func (c *inspection) readDescriptions() {
 	}
 	for _, spec := range c.cluster.Public.Specs(c.cluster.Plan, c.machine) {
 		template, err := c.cluster.Public.Template(spec)
-		if err == nil && c.files[spec.CertPath] != nil {
+		if err == nil && c.tree.Exact(spec.CertPath) != nil {
 			c.parsed[spec.CertPath] = []*x509.Certificate{template}
 		}
 	}
@@ -71,56 +71,56 @@ func (c *inspection) readDescriptions() {
 
 // requireVerifies adds an error unless the certificate in one file verifies with a CA in the other.
 // It passes if the document has only one of the files, or none.
-func (c *inspection) requireVerifies(cert, ca reference, usage x509.ExtKeyUsage) {
-	if c.file(cert.path) == nil || c.file(ca.path) == nil {
+func (c *inspection) requireVerifies(cert, ca Reference, usage x509.ExtKeyUsage) {
+	if c.tree.File(cert.Path) == nil || c.tree.File(ca.Path) == nil {
 		return
 	}
 	err := errors.New("no certificate there")
-	for _, root := range c.certificatesIn(ca.path) {
-		if err = c.verify(cert.path, root, usage); err == nil {
+	for _, root := range c.certificatesIn(ca.Path) {
+		if err = c.verify(cert.Path, root, usage); err == nil {
 			return
 		}
 	}
 	c.fail("%s: %s does not verify with %s (%s): %w; name the CA that signed it",
-		cert.source, cert.path, ca.path, ca.source, err)
+		cert.Source, cert.Path, ca.Path, ca.Source, err)
 }
 
 // requireAuthority adds an error unless the file holds the certificate of ca. It passes if the
 // document does not have the file.
-func (c *inspection) requireAuthority(file reference, ca *pki.Authority) {
-	if c.file(file.path) == nil {
+func (c *inspection) requireAuthority(file Reference, ca *pki.Authority) {
+	if c.tree.File(file.Path) == nil {
 		return
 	}
-	if !slices.Contains(c.certificatesIn(file.path), ca.Certificate) {
+	if !slices.Contains(c.certificatesIn(file.Path), ca.Certificate) {
 		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does",
-			file.source, file.path, ca.Certificate.Subject.CommonName)
+			file.Source, file.Path, ca.Certificate.Subject.CommonName)
 	}
 }
 
 // requirePair adds an error unless the key belongs to the certificate. It passes if one of the
 // contents is unknown.
-func (c *inspection) requirePair(cert, key reference) {
-	certFile, keyFile := c.file(cert.path), c.file(key.path)
+func (c *inspection) requirePair(cert, key Reference) {
+	certFile, keyFile := c.tree.File(cert.Path), c.tree.File(key.Path)
 	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
 		return
 	}
 	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
 		c.fail("%s: %s is not the key of %s (%s); name the pair",
-			key.source, key.path, cert.path, cert.source)
+			key.Source, key.Path, cert.Path, cert.Source)
 	}
 }
 
 // requireCertificateFor adds an error unless the certificate is valid for the host of a server,
 // which is given by its URL or its name. It passes if the document does not have the certificate.
-func (c *inspection) requireCertificateFor(source, server string, cert reference) {
-	host, err := hostName(server)
+func (c *inspection) requireCertificateFor(source, server string, cert Reference) {
+	host, err := HostName(server)
 	if err != nil {
 		c.fail("%s: %w", source, err)
 		return
 	}
-	if known := c.certificate(cert.path); known != nil && known.VerifyHostname(host) != nil {
+	if known := c.certificate(cert.Path); known != nil && known.VerifyHostname(host) != nil {
 		c.fail("%s: clients dial %s, and %s is not for it; correct the node's addresses",
-			source, host, cert.path)
+			source, host, cert.Path)
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKey
 	if cert == nil {
 		return errors.New("not a certificate")
 	}
-	key := signature{c.resolve(path), ca}
+	key := signature{c.tree.Resolve(path), ca}
 	err, known := c.verified[key]
 	switch {
 	case known:
@@ -168,12 +168,12 @@ func (c *inspection) certificate(path string) *x509.Certificate {
 // certificatesIn returns the certificates in a file. A CA of this cluster is always returned as the
 // pointer that the bundle holds, so that CAs can be compared by pointer.
 func (c *inspection) certificatesIn(path string) []*x509.Certificate {
-	path = c.resolve(path)
+	path = c.tree.Resolve(path)
 	if known, ok := c.parsed[path]; ok {
 		return known
 	}
 	var all []*x509.Certificate
-	if f := c.files[path]; f != nil {
+	if f := c.tree.Exact(path); f != nil {
 		for block, rest := pem.Decode(f.Content); block != nil; block, rest = pem.Decode(rest) {
 			if block.Type != "CERTIFICATE" {
 				continue
@@ -203,7 +203,7 @@ func (f *facts) authority(der []byte) *x509.Certificate {
 // publicKey returns the public key of a file that holds either half of a key pair, in DER. It
 // returns nil if there is no such file or no such key.
 func (c *inspection) publicKey(path string) []byte {
-	f := c.file(path)
+	f := c.tree.File(path)
 	if f == nil {
 		return nil
 	}

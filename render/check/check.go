@@ -42,9 +42,9 @@ func New(c *Cluster) *Checker {
 func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 	c := &inspection{
 		cluster: k.facts.cluster, facts: k.facts, machine: m, node: n,
-		files: make(map[string]*node.File, len(n.Files)),
-		dirs:  map[string]node.Dir{}, links: map[string]string{},
-		parsed: map[string][]*x509.Certificate{}, verified: map[signature]error{},
+		tree:     ReadTree(n),
+		parsed:   map[string][]*x509.Certificate{},
+		verified: map[signature]error{},
 	}
 	for _, check := range []func(){
 		c.checkPaths,

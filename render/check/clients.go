@@ -11,39 +11,41 @@ import (
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it
 // trusts that certificate's CA, and the API server accepts its credential.
-func (c *inspection) checkClient(k *kubeconfig) {
-	source := "file " + k.path + ": "
+func (c *inspection) checkClient(k *Kubeconfig) {
+	source := "file " + k.Path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
 	ca := &c.cluster.Public.CA
 	c.requireAPIServer(source+"server", cluster.Server)
-	c.requireAuthority(reference{source + "certificate-authority", cluster.CA}, ca)
+	c.requireAuthority(Reference{
+		Source: source + "certificate-authority", Path: cluster.CA,
+	}, ca)
 	if user.Token != "" {
 		id, secret, _ := strings.Cut(user.Token, ".")
 		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {
 			c.fail("file %s: the API server is not told of the token %s; "+
-				"remove the patch that takes its Secret away", k.path, id)
+				"remove the patch that takes its Secret away", k.Path, id)
 		}
 		return
 	}
 	if user.Cert == "" {
 		return // the kubeconfig only names the API server
 	}
-	cert := reference{source + "client-certificate", user.Cert}
-	c.requirePair(cert, reference{source + "client-key", user.Key})
+	cert := Reference{Source: source + "client-certificate", Path: user.Cert}
+	c.requirePair(cert, Reference{Source: source + "client-key", Path: user.Key})
 	if api := c.component(plan.APIServer); api != nil {
-		c.requireVerifies(cert, api.file("client-ca-file"), asClient)
+		c.requireVerifies(cert, api.File("client-ca-file"), asClient)
 	} else if err := c.verify(user.Cert, ca.Certificate, asClient); err != nil {
-		c.fail("%s: %s: the API servers do not accept it: %w", cert.source, cert.path, err)
+		c.fail("%s: %s: the API servers do not accept it: %w", cert.Source, cert.Path, err)
 	}
 }
 
 // checkIdentities checks that clients have the names for which the API server has rules of its own.
 func (c *inspection) checkIdentities() {
 	if c.machine.Joins() && !c.machine.Token {
-		kubeletConf := reference{
-			"kubelet.service: --kubeconfig", lastValue(c.kubelet.flags["kubeconfig"]),
+		kubeletConf := Reference{
+			Source: "kubelet.service: --kubeconfig", Path: c.kubelet.Flag("kubeconfig"),
 		}
-		for _, name := range c.hostNames() {
+		for _, name := range c.tree.HostNames() {
 			c.requireIdentity(kubeletConf, "system:node:"+name, "system:nodes")
 		}
 	}
@@ -51,26 +53,26 @@ func (c *inspection) checkIdentities() {
 		for _, flag := range []string{
 			"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig",
 		} {
-			c.requireIdentity(c.component(name).file(flag), "system:"+name, "")
+			c.requireIdentity(c.component(name).File(flag), "system:"+name, "")
 		}
 	}
 	if c.machine.ControlPlane() {
-		hookConf := reference{"the hook's kubeconfig", plan.AdminConf}
+		hookConf := Reference{Source: "the hook's kubeconfig", Path: plan.AdminConf}
 		c.requireIdentity(hookConf, "kiln:install", "system:masters")
 	}
 }
 
 // requireIdentity adds an error unless the client certificate of a kubeconfig has the name and the
 // group. An empty group is not checked. It passes if the machine has no such kubeconfig.
-func (c *inspection) requireIdentity(conf reference, name, group string) {
-	k := c.kubeconfigs[conf.path]
+func (c *inspection) requireIdentity(conf Reference, name, group string) {
+	k := c.kubeconfigs[conf.Path]
 	if k == nil {
 		return
 	}
 	certPath := k.Users[0].User.Cert
 	cert := c.certificate(certPath)
 	if cert == nil {
-		c.fail("%s: %s has no client certificate, want one for %s", conf.source, conf.path, name)
+		c.fail("%s: %s has no client certificate, want one for %s", conf.Source, conf.Path, name)
 		return
 	}
 	subject := cert.Subject
@@ -82,20 +84,20 @@ func (c *inspection) requireIdentity(conf reference, name, group string) {
 		inGroup = " in the group " + group
 	}
 	c.fail("%s: %s is for %s, want the name %s%s; name the kubeconfig of %s",
-		conf.source, certPath, subject, name, inGroup, name)
+		conf.Source, certPath, subject, name, inGroup, name)
 }
 
 // requireAPIServer adds an error unless the API server on this machine has a certificate for the
 // host of a URL. On a machine without an API server, all API servers must have one.
 func (c *inspection) requireAPIServer(source, server string) {
-	host, err := hostName(server)
+	host, err := HostName(server)
 	if err != nil {
 		c.fail("%s: %w", source, err)
 		return
 	}
 	servers := c.facts.servers["apiserver"]
 	api := c.component(plan.APIServer)
-	if cert := c.certificate(api.file("tls-cert-file").path); cert != nil {
+	if cert := c.certificate(api.File("tls-cert-file").Path); cert != nil {
 		servers = map[string]*x509.Certificate{c.machine.Name: cert}
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {

@@ -31,54 +31,55 @@ const kubeVIPConf = plan.AdminConf
 
 // checkVIP checks that kube-vip carries the endpoint's address, asks the API server of this machine
 // who may carry it, and is known there by its own name alone.
-func (c *inspection) checkVIP(p *program) {
+func (c *inspection) checkVIP(p *Program) {
 	source := p.String() + ": "
-	if address := p.env("address"); address != c.cluster.Plan.VIP.String() {
+	if address := p.Variable("address"); address != c.cluster.Plan.VIP.String() {
 		c.fail("%scarries %q, want %s; remove the patch that changes it",
 			source, address, c.cluster.Plan.VIP)
 	}
-	server := p.env("kubernetes_addr")
+	server := p.Variable("kubernetes_addr")
 	c.requireAPIServer(source+"kubernetes_addr", server)
-	if _, host, _ := splitURL(server); !c.isOwnAddress(host) {
+	if _, host, _ := SplitURL(server); !c.isOwnAddress(host) {
 		c.fail("%skubernetes_addr is %q, another machine's API server or one behind the address "+
 			"that is to be carried; remove the patch that changes it", source, server)
 	} else if api := c.component(plan.APIServer); api != nil {
 		c.requireDial(source+"kubernetes_addr", api, server)
 	}
 	for _, port := range p.Ports {
-		declared := net.JoinHostPort(port.HostIP, portString(port.ContainerPort))
-		if set := p.env("prometheus_server"); declared != set {
+		declared := net.JoinHostPort(port.HostIP, PortString(port.ContainerPort))
+		if set := p.Variable("prometheus_server"); declared != set {
 			c.fail("%ssays that it listens at %s, and prometheus_server is %q; "+
 				"remove the patch that changes it", source, declared, set)
 		}
 	}
-	conf := p.locate(kubeVIPConf)
-	if c.kubeconfigs[conf.path] == nil {
+	at := p.Locate(kubeVIPConf)
+	if c.kubeconfigs[at.Path] == nil {
 		c.fail("%s%s is no kubeconfig of this machine; remove the patch that changes its volume",
 			source, kubeVIPConf)
 		return
 	}
 	c.requireUsable(p, "kubeconfig", kubeVIPConf)
-	c.requireIdentity(reference{source + "kubeconfig", conf.path}, plan.KubeVIP, "")
+	conf := Reference{Source: source + "kubeconfig", Path: at.Path}
+	c.requireIdentity(conf, plan.KubeVIP, "")
 }
 
 // checkBalancer checks that the balancer listens where its pod declares, that it passes connections
 // on to every control plane, and that its pod is restarted when its configuration changes.
-func (c *inspection) checkBalancer(p *program) {
-	path := p.locate(p.flag("f")).path
-	f := c.file(path)
+func (c *inspection) checkBalancer(p *Program) {
+	path := p.Locate(p.Flag("f")).Path
+	f := c.tree.File(path)
 	if f == nil {
 		c.fail("%s: -f names no configuration of this machine; remove the patch that changes it", p)
 		return
 	}
-	sum := p.pod.Annotations["kiln.dev/config-sha256"]
+	sum := p.Pod.Annotations["kiln.dev/config-sha256"]
 	if sum != manifests.BalancerSum(f.Content) {
 		c.fail("%s: the annotation kiln.dev/config-sha256 is not the sum of %s, "+
 			"so that a change would not restart it; remove the patch that changes it", p, path)
 	}
 	binds, servers := readBalancer(f.Content)
 	for _, port := range p.Ports {
-		declared := net.JoinHostPort(port.HostIP, portString(port.ContainerPort))
+		declared := net.JoinHostPort(port.HostIP, PortString(port.ContainerPort))
 		if !slices.Contains(binds, declared) {
 			c.fail("%s: says that it listens at %s, and %s has no such address; "+
 				"remove the patch that changes it", p, declared, path)

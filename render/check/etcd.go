@@ -25,22 +25,22 @@ func (c *inspection) checkEtcdTrust() {
 }
 
 // checkLocalMember checks an API server against the etcd member on the same machine.
-func (c *inspection) checkLocalMember(api *program, ca, client reference) {
+func (c *inspection) checkLocalMember(api *Program, ca, client Reference) {
 	etcd := c.component(plan.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
 	c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
 	c.requireVerifies(server, ca, asServer)
-	for _, u := range splitList(api.flag("etcd-servers")) {
+	for _, u := range SplitList(api.Flag("etcd-servers")) {
 		c.requireCertificateFor(api.String()+": --etcd-servers", u, server)
 	}
 }
 
 // checkRemoteMembers checks an API server against the etcd members on other machines.
-func (c *inspection) checkRemoteMembers(api *program, ca, client reference) {
+func (c *inspection) checkRemoteMembers(api *Program, ca, client Reference) {
 	p, etcdCA := c.cluster.Plan, &c.cluster.Public.EtcdCA
 	c.requireAuthority(ca, etcdCA)
-	if err := c.verify(client.path, etcdCA.Certificate, asClient); api != nil && err != nil {
-		c.fail("%s: %s: the members of etcd do not accept it: %w", client.source, client.path, err)
+	if err := c.verify(client.Path, etcdCA.Certificate, asClient); api != nil && err != nil {
+		c.fail("%s: %s: the members of etcd do not accept it: %w", client.Source, client.Path, err)
 	}
 	var want []string
 	for _, i := range p.EtcdMembers {
@@ -49,7 +49,7 @@ func (c *inspection) checkRemoteMembers(api *program, ca, client reference) {
 		c.requireMember("static pod kube-apiserver: --etcd-servers",
 			m.Name+"="+m.EtcdClientURL(), "etcd-server")
 	}
-	servers := splitList(api.flag("etcd-servers"))
+	servers := SplitList(api.Flag("etcd-servers"))
 	if api != nil && !slices.Equal(servers, want) {
 		c.fail("%s: --etcd-servers is %q, want the members %q; leave the flag out",
 			api, servers, want)
@@ -76,24 +76,24 @@ func (c *inspection) checkMemberTrust() {
 
 	for _, flag := range []struct {
 		name string
-		cert reference
+		cert Reference
 	}{{"advertise-client-urls", server}, {"initial-advertise-peer-urls", peer}} {
-		for _, u := range splitList(etcd.flag(flag.name)) {
+		for _, u := range SplitList(etcd.Flag(flag.name)) {
 			c.requireCertificateFor(etcd.String()+": --"+flag.name, u, flag.cert)
 		}
 	}
-	for _, member := range splitList(etcd.flag("initial-cluster")) {
+	for _, member := range SplitList(etcd.Flag("initial-cluster")) {
 		c.requireMember("static pod etcd: --initial-cluster", member, "etcd-peer")
 	}
 	// The hook knows two URLs of each member: one for its peers and one for its clients.
 	const source = "file " + plan.KilnDir + "/machine: etcd_peers"
-	for _, member := range strings.Fields(c.hookData("etcd_peers")) {
+	for _, member := range strings.Fields(c.tree.HookData("etcd_peers")) {
 		name, urls, _ := strings.Cut(member, "=")
 		peerURL, clientURL, _ := strings.Cut(urls, ",")
 		c.requireMember(source, name+"="+peerURL, "etcd-peer")
 		c.requireMember(source, name+"="+clientURL, "etcd-server")
 	}
-	known, advertised := c.hookData("etcd_url"), etcd.flag("initial-advertise-peer-urls")
+	known, advertised := c.tree.HookData("etcd_url"), etcd.Flag("initial-advertise-peer-urls")
 	if etcd != nil && known != advertised {
 		c.fail("file %s/machine: etcd_url is %s, "+
 			"but static pod etcd: --initial-advertise-peer-urls is %s: "+
@@ -106,7 +106,7 @@ func (c *inspection) checkMemberTrust() {
 // is name=URL, and base is the certificate's base name.
 func (c *inspection) requireMember(source, member, base string) {
 	name, u, _ := strings.Cut(member, "=")
-	host, err := hostName(u)
+	host, err := HostName(u)
 	cert := c.facts.servers[base][name]
 	if err != nil || cert == nil || cert.VerifyHostname(host) != nil {
 		c.fail("%s: %s: no machine has a certificate of etcd's for this name and address; "+

@@ -60,7 +60,7 @@ type facts struct {
 
 	// origins caches where in the configuration a file comes from, by path, as messages show it.
 	origins sync.Map
-	// kubelets caches *kubeletConfig by its source: many machines share few configurations.
+	// kubelets caches *KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
 
 	// errs are the errors of the cluster as a whole.
@@ -176,7 +176,7 @@ func (f *facts) readProxy(doc []byte) error {
 	if err := yaml.Unmarshal([]byte(cm.Data["config.conf"]), f.proxy); err != nil {
 		return fmt.Errorf("config.conf: %w", err)
 	}
-	k, err := readKubeconfig([]byte(cm.Data["kubeconfig.conf"]))
+	k, err := ReadKubeconfig([]byte(cm.Data["kubeconfig.conf"]))
 	if err != nil {
 		return fmt.Errorf("kubeconfig.conf: %w", err)
 	}
@@ -184,25 +184,14 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// kubeletConfig returns a kubelet configuration, parsed. It fails if source is not one in YAML.
-func (f *facts) kubeletConfig(source []byte) (*kubeletConfig, error) {
+// kubeletConfig does what ReadKubeletConfig does, once for each source.
+func (f *facts) kubeletConfig(source []byte) (*KubeletConfig, error) {
 	if known, ok := f.kubelets.Load(string(source)); ok {
-		return known.(*kubeletConfig), nil
+		return known.(*KubeletConfig), nil
 	}
-	conf := &kubeletConfig{}
-	if err := yaml.Unmarshal(source, &conf.KubeletConfiguration); err != nil {
-		return nil, err
+	conf, err := ReadKubeletConfig(source)
+	if err == nil {
+		f.kubelets.Store(string(source), conf)
 	}
-	var fields map[string]any
-	if err := yaml.Unmarshal(source, &fields); err != nil {
-		return nil, err
-	}
-	visitStrings(fields, func(value string) {
-		if strings.HasPrefix(value, "/") {
-			conf.paths = append(conf.paths, value)
-		}
-	})
-	slices.Sort(conf.paths)
-	f.kubelets.Store(string(source), conf)
-	return conf, nil
+	return conf, err
 }

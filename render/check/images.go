@@ -15,12 +15,12 @@ import (
 func (c *inspection) checkImages() {
 	for _, p := range c.programs {
 		want := c.facts.images[p.Name]
-		if p.Name == p.pod.Name && want != "" && p.Image != want {
+		if p.Name == p.Pod.Name && want != "" && p.Image != want {
 			c.fail("%s: has the image %q, kiln images lists %q; "+
 				"set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
 		}
 	}
-	sandbox, err := sandboxImage(c.files[plan.ContainerdConfig])
+	sandbox, err := sandboxImage(c.tree.Exact(plan.ContainerdConfig))
 	if want := c.facts.images[plan.Pause]; err != nil || sandbox != want {
 		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause",
 			plan.ContainerdConfig, want)

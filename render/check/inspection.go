@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-
-	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -23,16 +18,13 @@ type inspection struct {
 	node    *node.Node
 	errs    []error
 
-	// What the machine has after its document was written, by path; checkPaths fills them. dirs
-	// includes directories that only exist as the parent of something: those are 0755 and root's.
-	files map[string]*node.File
-	dirs  map[string]node.Dir
-	links map[string]string // the target of each link
+	// tree is what the machine has after its document was written.
+	tree *Tree
 
 	// What readPrograms finds in the files.
-	programs    []*program
-	kubeconfigs map[string]*kubeconfig // by path
-	kubelet     *kubelet               // never nil
+	programs    []*Program
+	kubeconfigs map[string]*Kubeconfig // by path
+	kubelet     *Kubelet               // never nil
 
 	// listeners is filled by checkPorts.
 	listeners []listener
@@ -72,26 +64,20 @@ func (c *inspection) checkPaths() {
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		add("file", f.Path)
-		c.files[f.Path] = f
 		if f.Mode > 0o777 {
 			c.fail("file %s: mode %o has more than permission bits", f.Path, f.Mode)
 		}
 	}
 	for _, d := range c.node.Dirs {
 		add("directory", d.Path)
-		c.dirs[d.Path] = d
 	}
 	for _, l := range c.node.Links {
 		add("link", l.Path)
-		c.links[l.Path] = l.Target
 	}
 	for _, p := range paths {
-		for parent := path.Dir(p); parent != "/" && parent != "."; parent = path.Dir(parent) {
-			if c.files[parent] != nil {
+		for _, parent := range Parents(p) {
+			if c.tree.Exact(parent) != nil {
 				c.fail("%s: lies below %s, which is a file", p, parent)
-			}
-			if _, known := c.dirs[parent]; !known {
-				c.dirs[parent] = node.Dir{Path: parent, Mode: 0o755}
 			}
 		}
 	}
@@ -100,28 +86,33 @@ func (c *inspection) checkPaths() {
 // readPrograms reads the static pods, the kubeconfigs and the kubelet's settings. It adds an error
 // for each that the machine needs and lacks.
 func (c *inspection) readPrograms() {
-	c.kubeconfigs = map[string]*kubeconfig{}
+	c.kubeconfigs = map[string]*Kubeconfig{}
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		switch {
 		case path.Dir(f.Path) == plan.ManifestsDir:
-			c.readPod(f)
-		case path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf":
-			if c.lacksContent(f) {
-				continue
-			}
-			k, err := readKubeconfig(f.Content)
+			programs, err := ReadPod(f.Content)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue
 			}
-			k.path = f.Path
+			c.programs = append(c.programs, programs...)
+		case path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf":
+			if c.lacksContent(f) {
+				continue
+			}
+			k, err := ReadKubeconfig(f.Content)
+			if err != nil {
+				c.fail("file %s: %w", f.Path, err)
+				continue
+			}
+			k.Path = f.Path
 			c.kubeconfigs[f.Path] = k
 		}
 	}
 	c.readKubelet()
 	for _, name := range c.components() {
-		hasName := func(p *program) bool { return p.Name == name }
+		hasName := func(p *Program) bool { return p.Name == name }
 		if !slices.ContainsFunc(c.programs, hasName) {
 			role := map[string]string{
 				node.ControlPlane: "a control plane",
@@ -134,35 +125,22 @@ func (c *inspection) readPrograms() {
 	}
 }
 
-// readPod adds the containers of a static pod to the programs.
-func (c *inspection) readPod(f *node.File) {
-	pod := &corev1.Pod{}
-	if err := yaml.Unmarshal(f.Content, pod); err != nil {
-		c.fail("file %s: %w", f.Path, err)
-		return
-	}
-	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		flags := commandFlags(slices.Concat(container.Command, container.Args))
-		c.programs = append(c.programs, &program{container, pod, flags})
-	}
-}
-
 // readKubelet reads the kubelet's configuration and its command line.
 func (c *inspection) readKubelet() {
-	c.kubelet = &kubelet{kubeletConfig: &kubeletConfig{}}
-	if f := c.files[plan.KubeletConfig]; f == nil {
+	c.kubelet = &Kubelet{KubeletConfig: &KubeletConfig{}}
+	if f := c.tree.Exact(plan.KubeletConfig); f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its configuration",
 			plan.KubeletConfig)
 	} else if conf, err := c.facts.kubeletConfig(f.Content); err != nil {
 		c.fail("file %s: %w", f.Path, err)
 	} else {
-		c.kubelet.kubeletConfig = conf
+		c.kubelet.KubeletConfig = conf
 	}
-	if f := c.files[plan.KubeletDropIn]; f == nil {
+	if f := c.tree.Exact(plan.KubeletDropIn); f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its command line",
 			plan.KubeletDropIn)
 	} else {
-		c.kubelet.flags = commandFlags(splitWords(string(f.Content)))
+		c.kubelet.ReadFlags(f.Content)
 	}
 }
 
@@ -189,9 +167,9 @@ func (c *inspection) components() (names []string) {
 
 // component returns one of kiln's programs. It returns nil if the program is not on this machine,
 // or if a patch starts it with a different command, so that the meaning of its flags is unknown.
-func (c *inspection) component(name string) *program {
+func (c *inspection) component(name string) *Program {
 	for _, p := range c.programs {
-		if p.isComponent() && p.Name == name {
+		if p.IsComponent() && p.Name == name {
 			return p
 		}
 	}
@@ -200,65 +178,15 @@ func (c *inspection) component(name string) *program {
 
 // requiredFile returns the file that a flag of p names, and adds an error if p has no such flag. p
 // may be nil.
-func (c *inspection) requiredFile(p *program, flag string) reference {
-	if p != nil && p.flag(flag) == "" {
+func (c *inspection) requiredFile(p *Program, flag string) Reference {
+	if p != nil && p.Flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
 	}
-	return p.file(flag)
-}
-
-// file returns the machine's file at a path, after following links, or nil.
-func (c *inspection) file(path string) *node.File { return c.files[c.resolve(path)] }
-
-// resolve returns where a path leads after following the document's links.
-func (c *inspection) resolve(p string) string {
-	for range len(c.links) { // more steps would mean a loop
-		target, isLink := c.links[p]
-		if !isLink {
-			break
-		}
-		if !path.IsAbs(target) {
-			target = path.Join(path.Dir(p), target)
-		}
-		p = target
-	}
-	return p
-}
-
-// hasPath reports whether the machine has a file, link or directory at a path. The parent of a file
-// counts as a directory.
-func (c *inspection) hasPath(p string) bool {
-	_, isDir := c.dirs[p]
-	_, isLink := c.links[p]
-	return isDir || isLink || c.files[p] != nil
+	return p.File(flag)
 }
 
 // lacksContent reports whether the content of f is unknown, because the cluster is rendered without
 // its secrets.
 func (c *inspection) lacksContent(f *node.File) bool {
 	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
-}
-
-// hookData returns one value of the file that the hook reads, or "".
-func (c *inspection) hookData(key string) string {
-	f := c.files[plan.KilnDir+"/machine"]
-	if f == nil {
-		return ""
-	}
-	data, _ := layout.ReadSettings(f.Content)
-	i := slices.IndexFunc(data, func(s layout.Setting) bool { return s.Name == key })
-	if i < 0 {
-		return ""
-	}
-	return data[i].Value
-}
-
-// hostNames returns the names that the machine is given: by /etc/hostname, if there is such a file,
-// and by the hook. The hook's name is the last, and the name of the Node.
-func (c *inspection) hostNames() []string {
-	var names []string
-	if f := c.files["/etc/hostname"]; f != nil {
-		names = append(names, strings.TrimSpace(string(f.Content)))
-	}
-	return slices.Compact(append(names, c.hookData("node")))
 }

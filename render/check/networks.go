@@ -23,7 +23,7 @@ func (c *inspection) checkNetworks() {
 	}
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	for _, flag := range []struct {
-		program *program
+		program *Program
 		name    string
 		want    []netip.Prefix
 	}{
@@ -31,7 +31,7 @@ func (c *inspection) checkNetworks() {
 		{manager, "service-cluster-ip-range", p.ServiceSubnets},
 		{manager, "cluster-cidr", p.PodSubnets},
 	} {
-		got, want := flag.program.flag(flag.name), joinPrefixes(flag.want)
+		got, want := flag.program.Flag(flag.name), joinPrefixes(flag.want)
 		if flag.program != nil && got != want {
 			c.fail("%s: --%s is %q, the cluster's networks are %q; "+
 				"change spec.network and remove the patch", flag.program, flag.name, got, want)
@@ -55,7 +55,7 @@ func (c *inspection) checkNetworks() {
 // checkPodRanges checks that the CNI configuration, which a cluster with cni routed has, takes the
 // addresses of pods from the machine's own part of the pod subnets.
 func (c *inspection) checkPodRanges() {
-	f := c.files[plan.CNIConfig]
+	f := c.tree.Exact(plan.CNIConfig)
 	if f == nil {
 		return
 	}

@@ -23,7 +23,7 @@ func (c *inspection) checkObjects() {
 		}
 	}
 	dir := plan.KilnDir + "/objects"
-	index := c.files[dir+"/index"]
+	index := c.tree.Exact(dir + "/index")
 	if index == nil {
 		c.fail("file %s/index: missing; the API server would get no objects", dir)
 		return
@@ -35,7 +35,7 @@ func (c *inspection) checkObjects() {
 	}
 	for i, o := range c.cluster.Objects {
 		path, name, _ := strings.Cut(lines[i], "\t")
-		f := c.files[dir+"/"+name]
+		f := c.tree.Exact(dir + "/" + name)
 		if path != o.Path || f == nil || !bytes.Equal(f.Content, o.YAML) {
 			c.fail("file %s: line %d: the object of %s is not what it should be",
 				index.Path, i+1, o.Path)

@@ -26,13 +26,28 @@ var schemes = map[string]corev1.URIScheme{
 	"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP,
 }
 
+// listener is a port that a program opens on the machine.
+type listener struct {
+	source  string   // the setting that opens it, for messages
+	program *Program // nil if the program is not a static pod
+	scheme  corev1.URIScheme
+	address netip.AddrPort // an unspecified address means all of them
+}
+
+// overlaps reports whether l receives connections to an address and port, or would take them from
+// another program that listens there.
+func (l listener) overlaps(address netip.AddrPort) bool {
+	a, b := l.address.Addr(), address.Addr()
+	return l.address.Port() == address.Port() && (a == b || a.IsUnspecified() || b.IsUnspecified())
+}
+
 // checkPorts checks that every port is opened once, and that each client on the machine dials a
 // program where the program listens.
 func (c *inspection) checkPorts() {
 	c.addKubeletPorts()
 	c.addProxyPorts()
 	for _, p := range c.programs {
-		if p.pod.Spec.HostNetwork {
+		if p.Pod.Spec.HostNetwork {
 			c.addProgramPorts(p)
 		}
 	}
@@ -46,7 +61,7 @@ func (c *inspection) checkPorts() {
 	}
 	ours := c.components()
 	for _, p := range c.programs {
-		if p.isComponent() && slices.Contains(ours, p.Name) {
+		if p.IsComponent() && slices.Contains(ours, p.Name) {
 			c.checkProbes(p)
 		}
 	}
@@ -55,9 +70,9 @@ func (c *inspection) checkPorts() {
 
 // addListener records that a program opens a port. Port 0 means that it does not.
 func (c *inspection) addListener(
-	source string, p *program, scheme corev1.URIScheme, host, port string,
+	source string, p *Program, scheme corev1.URIScheme, host, port string,
 ) {
-	address, err := addrPort(host, port)
+	address, err := AddrPort(host, port)
 	switch {
 	case err != nil:
 		c.fail("%s: %q is not an address and port; write both in numbers",
@@ -76,12 +91,13 @@ func (c *inspection) addKubeletPorts() {
 		health = *k.HealthzPort
 	}
 	if k.EnableServer == nil || *k.EnableServer {
-		port := portString(cmp.Or(k.Port, plan.KubeletPort))
+		port := PortString(cmp.Or(k.Port, plan.KubeletPort))
 		c.addListener(source+"port", nil, schemeHTTPS, k.Address, port)
 	}
+	readOnly := PortString(k.ReadOnlyPort)
+	c.addListener(source+"readOnlyPort", nil, schemeHTTP, k.Address, readOnly)
 	healthAddress := cmp.Or(k.HealthzBindAddress, "127.0.0.1")
-	c.addListener(source+"readOnlyPort", nil, schemeHTTP, k.Address, portString(k.ReadOnlyPort))
-	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, portString(health))
+	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, PortString(health))
 }
 
 // addProxyPorts adds the ports of kube-proxy, which runs on every Node.
@@ -101,32 +117,32 @@ func (c *inspection) addProxyPorts() {
 
 // addProgramPorts adds the ports of a static pod in the host's network. The flags of etcd and of
 // the programs with --secure-port say which those are. Any other program opens what it declares.
-func (c *inspection) addProgramPorts(p *program) {
+func (c *inspection) addProgramPorts(p *Program) {
 	switch {
-	case p.isComponent() && p.Name == plan.Etcd:
+	case p.IsComponent() && p.Name == plan.Etcd:
 		for _, flag := range []string{
 			"listen-client-urls", "listen-peer-urls", "listen-metrics-urls",
 		} {
-			for _, u := range splitList(p.flag(flag)) {
-				scheme, host, port := splitURL(u)
+			for _, u := range SplitList(p.Flag(flag)) {
+				scheme, host, port := SplitURL(u)
 				c.addListener(p.String()+": --"+flag, p, scheme, host, port)
 			}
 		}
-	case p.isComponent() && securePorts[p.Name] != "":
-		port := cmp.Or(p.flag("secure-port"), securePorts[p.Name])
-		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.flag("bind-address"), port)
+	case p.IsComponent() && SecurePort(p.Name) != "":
+		port := cmp.Or(p.Flag("secure-port"), SecurePort(p.Name))
+		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.Flag("bind-address"), port)
 	default:
 		for _, port := range p.Ports {
 			if cmp.Or(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
 				c.addListener(p.String()+": containerPort", p,
-					schemes[port.Name], port.HostIP, portString(port.ContainerPort))
+					schemes[port.Name], port.HostIP, PortString(port.ContainerPort))
 			}
 		}
 	}
 }
 
 // checkProbes checks that the kubelet probes a component where that component listens.
-func (c *inspection) checkProbes(p *program) {
+func (c *inspection) checkProbes(p *Program) {
 	for _, probe := range []struct {
 		name string
 		*corev1.Probe
@@ -142,7 +158,7 @@ func (c *inspection) checkProbes(p *program) {
 		port := get.Port.String()
 		for _, declared := range p.Ports {
 			if get.Port.Type == intstr.String && declared.Name == get.Port.StrVal {
-				port = portString(declared.ContainerPort)
+				port = PortString(declared.ContainerPort)
 			}
 		}
 		host := get.Host
@@ -158,15 +174,15 @@ func (c *inspection) checkProbes(p *program) {
 func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
 	const loopback = "127.0.0.1"
-	health := portString(plan.KubeletHealthPort)
+	health := PortString(plan.KubeletHealthPort)
 	c.requireListener(hook, nil, schemeHTTP, loopback, health)
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
 		if p := c.component(name); p != nil {
-			c.requireListener(hook, p, schemeHTTPS, loopback, securePorts[name])
+			c.requireListener(hook, p, schemeHTTPS, loopback, SecurePort(name))
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
-		metrics := portString(plan.EtcdMetricsPort)
+		metrics := PortString(plan.EtcdMetricsPort)
 		c.requireListener(hook, etcd, schemeHTTP, loopback, metrics)
 	}
 	if api := c.component(plan.APIServer); api != nil {
@@ -183,8 +199,8 @@ func (c *inspection) checkDials() {
 
 // checkAPIDials checks that the hook and the kubeconfigs reach a program that stands for the API
 // server: the API server itself, or the balancer.
-func (c *inspection) checkAPIDials(p *program) {
-	c.requireDial("file "+plan.KilnDir+"/machine: api", p, c.hookData("api"))
+func (c *inspection) checkAPIDials(p *Program) {
+	c.requireDial("file "+plan.KilnDir+"/machine: api", p, c.tree.HookData("api"))
 	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 		server := c.kubeconfigs[path].Clusters[0].Cluster.Server
 		c.requireDial("file "+path+": server", p, server)
@@ -192,16 +208,16 @@ func (c *inspection) checkAPIDials(p *program) {
 }
 
 // checkEtcdDials checks that the API server and the other members reach the etcd of this machine.
-func (c *inspection) checkEtcdDials(etcd *program) {
+func (c *inspection) checkEtcdDials(etcd *Program) {
 	for _, client := range []struct {
-		program *program
+		program *Program
 		flag    string
 	}{
 		{c.component(plan.APIServer), "etcd-servers"},
 		{etcd, "advertise-client-urls"},
 		{etcd, "initial-advertise-peer-urls"},
 	} {
-		for _, u := range splitList(client.program.flag(client.flag)) {
+		for _, u := range SplitList(client.program.Flag(client.flag)) {
 			c.requireDial(client.program.String()+": --"+client.flag, etcd, u)
 		}
 	}
@@ -209,8 +225,8 @@ func (c *inspection) checkEtcdDials(etcd *program) {
 
 // requireDial adds an error if a URL leads to this machine, but not to the program. It passes if
 // the URL leads to another machine.
-func (c *inspection) requireDial(source string, p *program, rawURL string) {
-	if scheme, host, port := splitURL(rawURL); c.isOwnAddress(host) {
+func (c *inspection) requireDial(source string, p *Program, rawURL string) {
+	if scheme, host, port := SplitURL(rawURL); c.isOwnAddress(host) {
 		c.requireListener(source, p, scheme, host, port)
 	}
 }
@@ -224,9 +240,9 @@ func (c *inspection) isOwnAddress(host string) bool {
 // requireListener adds an error unless the program listens at an address and port. p is nil for
 // programs that are not static pods.
 func (c *inspection) requireListener(
-	source string, p *program, scheme corev1.URIScheme, host, port string,
+	source string, p *Program, scheme corev1.URIScheme, host, port string,
 ) {
-	address, err := addrPort(host, port)
+	address, err := AddrPort(host, port)
 	receives := func(l listener) bool {
 		return l.program == p && l.scheme == scheme && l.overlaps(address)
 	}

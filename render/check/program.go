@@ -7,33 +7,56 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"kiln/render/plan"
 )
 
-// program is one container of a static pod.
-type program struct {
+// Reference is a path on the machine, and the place that names it, for messages. The path is empty
+// if nothing is named, or if the named path is not one of the machine's.
+type Reference struct{ Source, Path string }
+
+// Program is one container of a static pod.
+type Program struct {
 	corev1.Container
-	pod   *corev1.Pod
-	flags map[string][]string
+	Pod   *corev1.Pod
+	Flags map[string][]string // the values of each flag, in order
+}
+
+// ReadPod returns the containers of a static pod, the init containers first. It fails if the
+// manifest is not a Pod in YAML.
+func ReadPod(manifest []byte) (programs []*Program, err error) {
+	pod := &corev1.Pod{}
+	if err := yaml.Unmarshal(manifest, pod); err != nil {
+		return nil, err
+	}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		flags := commandFlags(slices.Concat(container.Command, container.Args))
+		programs = append(programs, &Program{container, pod, flags})
+	}
+	return programs, nil
 }
 
 // String names p in messages.
-func (p *program) String() string {
-	if p.Name == p.pod.Name {
-		return "static pod " + p.pod.Name
+func (p *Program) String() string {
+	if p.Name == p.Pod.Name {
+		return "static pod " + p.Pod.Name
 	}
-	return "static pod " + p.pod.Name + ": container " + p.Name
+	return "static pod " + p.Pod.Name + ": container " + p.Name
 }
 
-// isComponent reports whether p is one of kiln's components and is started by its own command. Only
+// IsComponent reports whether p is one of kiln's components and is started by its own command. Only
 // then is the meaning of its flags known.
-func (p *program) isComponent() bool {
+func (p *Program) IsComponent() bool {
 	isOurs := securePorts[p.Name] != "" ||
 		slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name)
-	return isOurs && p.Name == p.pod.Name &&
+	return isOurs && p.Name == p.Pod.Name &&
 		len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
+
+// SecurePort returns the default HTTPS port of a component that has the flag --secure-port, and ""
+// for any other program.
+func SecurePort(component string) string { return securePorts[component] }
 
 // securePorts holds the default HTTPS port of each component that has the flag --secure-port.
 var securePorts = map[string]string{
@@ -42,27 +65,27 @@ var securePorts = map[string]string{
 	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
 }
 
-// flag returns the value of a flag, the last one if the flag is repeated. It returns "" if p is nil
+// Flag returns the value of a flag, the last one if the flag is repeated. It returns "" if p is nil
 // or has no such flag.
-func (p *program) flag(name string) string {
+func (p *Program) Flag(name string) string {
 	if p == nil {
 		return ""
 	}
-	return lastValue(p.flags[name])
+	return lastValue(p.Flags[name])
 }
 
-// file returns the path on the machine that a flag names. It is empty if p is nil or has no such
+// File returns the path on the machine that a flag names. It is empty if p is nil or has no such
 // flag.
-func (p *program) file(flag string) reference {
-	value := p.flag(flag)
+func (p *Program) File(flag string) Reference {
+	value := p.Flag(flag)
 	if value == "" {
-		return reference{}
+		return Reference{}
 	}
-	return reference{p.String() + ": --" + flag, p.locate(value).path}
+	return Reference{p.String() + ": --" + flag, p.Locate(value).Path}
 }
 
-// env returns the value of an environment variable, or "" if p does not have it.
-func (p *program) env(name string) string {
+// Variable returns the value of an environment variable, or "" if p does not have it.
+func (p *Program) Variable(name string) string {
 	i := slices.IndexFunc(p.Env, func(v corev1.EnvVar) bool { return v.Name == name })
 	if i < 0 {
 		return ""
@@ -70,32 +93,32 @@ func (p *program) env(name string) string {
 	return p.Env[i].Value
 }
 
-// location is the place to which a path in a container leads.
-type location struct {
-	mount *corev1.VolumeMount // the innermost mount that the path lies in; nil if there is none
-	// root is where the mount begins on the machine, and path is the path there. Both are empty if
+// Location is the place to which a path in a container leads.
+type Location struct {
+	Mount *corev1.VolumeMount // the innermost mount that the path lies in; nil if there is none
+	// Root is where the mount begins on the machine, and Path is the path there. Both are empty if
 	// the volume is not a path of the machine.
-	root, path string
+	Root, Path string
 }
 
-// locate returns where a path in the container of p leads.
-func (p *program) locate(inside string) (l location) {
+// Locate returns where a path in the container of p leads.
+func (p *Program) Locate(inside string) (l Location) {
 	for i := range p.VolumeMounts {
 		m := &p.VolumeMounts[i]
-		if !liesIn(inside, m.MountPath) {
+		if !LiesIn(inside, m.MountPath) {
 			continue
 		}
-		if l.mount == nil || len(m.MountPath) > len(l.mount.MountPath) {
-			l.mount = m
+		if l.Mount == nil || len(m.MountPath) > len(l.Mount.MountPath) {
+			l.Mount = m
 		}
 	}
-	if l.mount == nil {
+	if l.Mount == nil {
 		return l
 	}
-	for _, v := range p.pod.Spec.Volumes {
-		if v.Name == l.mount.Name && v.HostPath != nil {
-			l.root = path.Join(v.HostPath.Path, l.mount.SubPath)
-			l.path = path.Join(l.root, strings.TrimPrefix(inside, path.Clean(l.mount.MountPath)))
+	for _, v := range p.Pod.Spec.Volumes {
+		if v.Name == l.Mount.Name && v.HostPath != nil {
+			l.Root = path.Join(v.HostPath.Path, l.Mount.SubPath)
+			l.Path = path.Join(l.Root, strings.TrimPrefix(inside, path.Clean(l.Mount.MountPath)))
 		}
 	}
 	return l

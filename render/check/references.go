@@ -17,26 +17,26 @@ import (
 // it, or write it where the program writes.
 func (c *inspection) checkReferences() {
 	for _, p := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-		for _, file := range c.kubeconfigs[p].files() {
+		for _, file := range c.kubeconfigs[p].Files() {
 			c.requirePath("file "+p, file)
 		}
 	}
-	for _, file := range c.kubelet.paths {
+	for _, file := range c.kubelet.Paths {
 		c.requirePath("file "+plan.KubeletConfig, file)
 	}
 	for _, f := range c.node.Files {
-		if liesIn(f.Path, plan.UnitDir) {
+		if LiesIn(f.Path, plan.UnitDir) {
 			c.checkUnit(f)
 		}
 	}
-	for _, file := range strings.Fields(c.hookData("retire")) {
+	for _, file := range strings.Fields(c.tree.HookData("retire")) {
 		c.requirePath("file "+plan.KilnDir+"/machine: retire", file)
 	}
 	for _, p := range c.programs {
 		c.checkVolumes(p)
-		for _, flag := range slices.Sorted(maps.Keys(p.flags)) {
-			for _, value := range p.flags[flag] {
-				for _, file := range splitList(value) {
+		for _, flag := range slices.Sorted(maps.Keys(p.Flags)) {
+			for _, value := range p.Flags[flag] {
+				for _, file := range SplitList(value) {
 					c.requireUsable(p, flag, file)
 				}
 			}
@@ -59,7 +59,7 @@ func (c *inspection) checkUnit(f node.File) {
 			if !found {
 				continue
 			}
-			for _, word := range splitWords(command) {
+			for _, word := range SplitWords(command) {
 				_, value, isFlag := strings.Cut(word, "=")
 				if !isFlag {
 					value = word
@@ -72,24 +72,24 @@ func (c *inspection) checkUnit(f node.File) {
 
 // checkVolumes checks that a pod has each volume that a program mounts, and that a path of the
 // machine that must exist does so, with the right type.
-func (c *inspection) checkVolumes(p *program) {
+func (c *inspection) checkVolumes(p *Program) {
 	for _, m := range p.VolumeMounts {
 		hasName := func(v corev1.Volume) bool { return v.Name == m.Name }
-		i := slices.IndexFunc(p.pod.Spec.Volumes, hasName)
+		i := slices.IndexFunc(p.Pod.Spec.Volumes, hasName)
 		if i < 0 {
 			c.fail("%s: mounts the volume %q, which the pod does not have; add it", p, m.Name)
 			continue
 		}
-		host := p.pod.Spec.Volumes[i].HostPath
+		host := p.Pod.Spec.Volumes[i].HostPath
 		if host == nil || host.Type != nil && strings.HasSuffix(string(*host.Type), "OrCreate") {
 			continue
 		}
 		source := p.String() + ": volume " + m.Name
 		c.requirePath(source, host.Path)
-		if host.Type == nil || !c.hasPath(host.Path) {
+		if host.Type == nil || !c.tree.Has(host.Path) {
 			continue
 		}
-		isFile := c.file(host.Path) != nil
+		isFile := c.tree.File(host.Path) != nil
 		if isFile != (*host.Type == corev1.HostPathFile) {
 			c.fail("%s: %s is not of the type %s; correct the type", source, host.Path, *host.Type)
 		}
@@ -103,27 +103,27 @@ var writtenFlags = map[string]bool{"audit-log-path": true, "data-dir": true, "wa
 // leads to something that the pod's user may use. A path in no volume is taken for one of the
 // image. That is an error if the document has the path, if only the document can have it, or if the
 // program writes it.
-func (c *inspection) requireUsable(p *program, flag, inside string) {
+func (c *inspection) requireUsable(p *Program, flag, inside string) {
 	if !path.IsAbs(inside) {
 		return
 	}
 	source := p.String() + ": --" + flag
-	at := p.locate(inside)
-	needsVolume := isOnlyInDocument(inside) || c.files[inside] != nil || writtenFlags[flag]
+	at := p.Locate(inside)
+	needsVolume := isOnlyInDocument(inside) || c.tree.Exact(inside) != nil || writtenFlags[flag]
 	switch {
-	case at.mount == nil && needsVolume:
+	case at.Mount == nil && needsVolume:
 		c.fail("%s: %s is in no volume of the pod; add a volume and its mount", source, inside)
-	case at.path == "": // in the image, or in a volume that is not a path of the machine
-	case writtenFlags[flag] && at.mount.ReadOnly:
+	case at.Path == "": // in the image, or in a volume that is not a path of the machine
+	case writtenFlags[flag] && at.Mount.ReadOnly:
 		c.fail("%s: %s is written, and its volume %s is read-only; remove readOnly from the mount",
-			source, inside, at.mount.Name)
+			source, inside, at.Mount.Name)
 	case writtenFlags[flag]:
-		c.requireAccess(source, p.user(), at, mayWrite)
+		c.requireAccess(source, p.User(), at, mayWrite)
 	default:
-		c.requirePath(source, at.path)
-		c.requireAccess(source, p.user(), at, mayRead)
-		if k := c.kubeconfigs[at.path]; k != nil {
-			for _, file := range k.files() {
+		c.requirePath(source, at.Path)
+		c.requireAccess(source, p.User(), at, mayRead)
+		if k := c.kubeconfigs[at.Path]; k != nil {
+			for _, file := range k.Files() {
 				c.requireUsable(p, flag, file)
 			}
 		}
@@ -132,7 +132,7 @@ func (c *inspection) requireUsable(p *program, flag, inside string) {
 
 // requirePath adds an error if a path is missing that only the document can bring.
 func (c *inspection) requirePath(source, p string) {
-	if isOnlyInDocument(p) && !c.hasPath(p) && !c.isMadeByKubelet(p) {
+	if isOnlyInDocument(p) && !c.tree.Has(p) && !c.isMadeByKubelet(p) {
 		c.fail("%s: names %s, which the machine does not have; correct the path", source, p)
 	}
 }
@@ -140,7 +140,7 @@ func (c *inspection) requirePath(source, p string) {
 // isOnlyInDocument reports whether only the document can bring a path, and no image does.
 func isOnlyInDocument(p string) bool {
 	for _, dir := range []string{plan.KubernetesDir, "/etc/etcd", plan.KubeletPKI, plan.KilnDir} {
-		if liesIn(p, dir) && !strings.ContainsAny(p, " \n") {
+		if LiesIn(p, dir) && !strings.ContainsAny(p, " \n") {
 			return true
 		}
 	}
@@ -149,5 +149,5 @@ func isOnlyInDocument(p string) bool {
 
 // isMadeByKubelet reports whether the kubelet itself writes a path, after it joined with a token.
 func (c *inspection) isMadeByKubelet(p string) bool {
-	return c.machine.Token && (p == plan.KubeletConf || liesIn(p, plan.KubeletPKI))
+	return c.machine.Token && (p == plan.KubeletConf || LiesIn(p, plan.KubeletPKI))
 }

@@ -148,7 +148,7 @@ func (c *inspection) checkLeafKeys() {
 		return
 	}
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
-		f := c.files[spec.KeyPath]
+		f := c.tree.Exact(spec.KeyPath)
 		if f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}

@@ -20,7 +20,7 @@ func (c *inspection) checkTrust() {
 	c.checkCertificates()
 	if c.machine.Joins() {
 		c.checkKubeletTrust()
-		c.requireAPIServer("file "+plan.KilnDir+"/machine: api", c.hookData("api"))
+		c.requireAPIServer("file "+plan.KilnDir+"/machine: api", c.tree.HookData("api"))
 	} else {
 		c.checkStandaloneKubelet()
 	}
@@ -43,16 +43,16 @@ func (c *inspection) checkTrust() {
 // joins with a token creates its own certificate.
 func (c *inspection) checkKubeletTrust() {
 	k := c.kubelet
-	ca := k.clientCA()
-	cert := k.file("tlsCertFile", k.TLSCertFile)
-	key := k.file("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
-	needed := []reference{ca, cert, key}
+	ca := k.ClientCA()
+	cert := k.File("tlsCertFile", k.TLSCertFile)
+	key := k.File("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
+	needed := []Reference{ca, cert, key}
 	if c.machine.Token {
-		needed = []reference{ca}
+		needed = []Reference{ca}
 	}
 	for _, file := range needed {
-		if file.path == "" {
-			c.fail("%s is not set; remove the patch that takes it away", file.source)
+		if file.Path == "" {
+			c.fail("%s is not set; remove the patch that takes it away", file.Source)
 		}
 	}
 	c.requireAuthority(ca, &c.cluster.Public.CA)
@@ -60,7 +60,7 @@ func (c *inspection) checkKubeletTrust() {
 		return
 	}
 	c.requirePair(cert, key)
-	for address := range strings.SplitSeq(lastValue(k.flags["node-ip"]), ",") {
+	for address := range strings.SplitSeq(k.Flag("node-ip"), ",") {
 		c.requireCertificateFor("kubelet.service: --node-ip", address, cert)
 	}
 }
@@ -70,12 +70,12 @@ func (c *inspection) checkKubeletTrust() {
 // may do.
 func (c *inspection) checkStandaloneKubelet() {
 	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
-		if value := lastValue(c.kubelet.flags[flag]); value != "" {
+		if value := c.kubelet.Flag(flag); value != "" {
 			c.fail("kubelet.service: --%s is %s, and an etcd machine is no Node; remove it",
 				flag, value)
 		}
 	}
-	if value := lastValue(c.kubelet.flags["enable-server"]); value != "" && value != "false" {
+	if value := c.kubelet.Flag("enable-server"); value != "" && value != "false" {
 		c.fail("kubelet.service: --enable-server is %s: "+
 			"a kubelet without an API server allows everything to everybody; "+
 			"set it to false on etcd machines (controlPlane.etcd.machines.kubeletExtraArgs), "+
@@ -92,11 +92,11 @@ func (c *inspection) checkStandaloneKubelet() {
 // client itself, and the names by which it is dialled.
 func (c *inspection) checkAPIServerTrust() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
-	for _, file := range []reference{
+	for _, file := range []Reference{
 		c.requiredFile(api, "client-ca-file"),
-		api.file("kubelet-certificate-authority"),
+		api.File("kubelet-certificate-authority"),
 		c.requiredFile(manager, "client-ca-file"),
-		manager.file("cluster-signing-cert-file"),
+		manager.File("cluster-signing-cert-file"),
 		c.requiredFile(manager, "root-ca-file"),
 	} {
 		c.requireAuthority(file, &c.cluster.Public.CA)
@@ -104,21 +104,21 @@ func (c *inspection) checkAPIServerTrust() {
 	frontProxy := c.requiredFile(api, "proxy-client-cert-file")
 	kubeletClient := c.requiredFile(api, "kubelet-client-certificate")
 	for _, shown := range []struct {
-		cert, ca reference
+		cert, ca Reference
 		usage    x509.ExtKeyUsage
 	}{
-		{c.requiredFile(api, "tls-cert-file"), manager.file("root-ca-file"), asServer},
-		{kubeletClient, c.kubelet.clientCA(), asClient},
+		{c.requiredFile(api, "tls-cert-file"), manager.File("root-ca-file"), asServer},
+		{kubeletClient, c.kubelet.ClientCA(), asClient},
 		{frontProxy, c.requiredFile(api, "requestheader-client-ca-file"), asClient},
 		{frontProxy, c.requiredFile(manager, "requestheader-client-ca-file"), asClient},
 	} {
 		c.requireVerifies(shown.cert, shown.ca, shown.usage)
 	}
-	c.requirePair(api.file("tls-cert-file"), c.requiredFile(api, "tls-private-key-file"))
+	c.requirePair(api.File("tls-cert-file"), c.requiredFile(api, "tls-private-key-file"))
 	c.requirePair(kubeletClient, c.requiredFile(api, "kubelet-client-key"))
 	c.requirePair(frontProxy, c.requiredFile(api, "proxy-client-key-file"))
-	c.requirePair(manager.file("cluster-signing-cert-file"),
-		manager.file("cluster-signing-key-file"))
+	c.requirePair(manager.File("cluster-signing-cert-file"),
+		manager.File("cluster-signing-key-file"))
 
 	c.checkFrontProxy(api, frontProxy)
 	c.checkKubeletClient(kubeletClient)
@@ -127,22 +127,22 @@ func (c *inspection) checkAPIServerTrust() {
 
 // checkFrontProxy checks that the API server accepts the name of its own front proxy client.
 // Without the flag it accepts any name.
-func (c *inspection) checkFrontProxy(api *program, client reference) {
-	cert, allowed := c.certificate(client.path), api.flag("requestheader-allowed-names")
+func (c *inspection) checkFrontProxy(api *Program, client Reference) {
+	cert, allowed := c.certificate(client.Path), api.Flag("requestheader-allowed-names")
 	if cert == nil || allowed == "" {
 		return
 	}
 	if name := cert.Subject.CommonName; !slices.Contains(strings.Split(allowed, ","), name) {
 		c.fail("%s: --requestheader-allowed-names: want %q, the name in %s, got %q",
-			api, name, client.path, allowed)
+			api, name, client.Path, allowed)
 	}
 }
 
 // checkKubeletClient checks that the API server's client for kubelets has the rights that kubelets
 // ask for.
-func (c *inspection) checkKubeletClient(client reference) {
+func (c *inspection) checkKubeletClient(client Reference) {
 	const role = "system:kubelet-api-admin"
-	cert := c.certificate(client.path)
+	cert := c.certificate(client.Path)
 	if cert == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (c *inspection) checkKubeletClient(client reference) {
 	if !slices.Contains(c.facts.rolesOf[user], role) {
 		c.fail("%s: no ClusterRoleBinding gives %s the ClusterRole %s, "+
 			"so that logs, exec and metrics are forbidden; remove the patch that takes it away",
-			client.source, user.Name, role)
+			client.Source, user.Name, role)
 	}
 }
 
@@ -174,19 +174,19 @@ func (c *inspection) checkServiceAccounts() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	var accepted [][]byte
 	if api != nil {
-		for _, value := range api.flags["service-account-key-file"] {
-			key := c.publicKey(api.locate(value).path)
+		for _, value := range api.Flags["service-account-key-file"] {
+			key := c.publicKey(api.Locate(value).Path)
 			if key == nil {
 				return // only the user knows this file, or checkReferences finds it missing
 			}
 			accepted = append(accepted, key)
 		}
 	}
-	for _, signer := range []reference{
+	for _, signer := range []Reference{
 		c.requiredFile(api, "service-account-signing-key-file"),
 		c.requiredFile(manager, "service-account-private-key-file"),
 	} {
-		key := c.publicKey(signer.path)
+		key := c.publicKey(signer.Path)
 		if key == nil || api == nil {
 			continue
 		}
@@ -194,7 +194,7 @@ func (c *inspection) checkServiceAccounts() {
 		if !slices.ContainsFunc(accepted, isKey) {
 			c.fail("%s: kube-apiserver's --service-account-key-file does not hold the public key "+
 				"of %s, so that its tokens are refused; name %s",
-				signer.source, signer.path, plan.ServicePub)
+				signer.Source, signer.Path, plan.ServicePub)
 		}
 	}
 }
