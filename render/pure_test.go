@@ -171,6 +171,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
+			"kiln/render/check/machine",
 			"kiln/render/check/search",
 			"kiln/render/config",
 			"kiln/render/layout",
@@ -178,6 +179,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/secret",
 			"kiln/templates",
+		},
+		"kiln/render/check/machine": {
+			"kiln/render/node",
+			"kiln/render/plan",
 		},
 		"kiln/render/check/search": {
 			"kiln/pki",

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kiln/pki"
+	"kiln/render/check/machine"
 )
 
 const (
@@ -71,7 +72,7 @@ func (c *inspection) readDescriptions() {
 
 // requireVerifies adds an error unless the certificate in one file verifies with a CA in the other.
 // It passes if the document has only one of the files, or none.
-func (c *inspection) requireVerifies(cert, ca Reference, usage x509.ExtKeyUsage) {
+func (c *inspection) requireVerifies(cert, ca machine.Reference, usage x509.ExtKeyUsage) {
 	if c.tree.File(cert.Path) == nil || c.tree.File(ca.Path) == nil {
 		return
 	}
@@ -87,7 +88,7 @@ func (c *inspection) requireVerifies(cert, ca Reference, usage x509.ExtKeyUsage)
 
 // requireAuthority adds an error unless the file holds the certificate of ca. It passes if the
 // document does not have the file.
-func (c *inspection) requireAuthority(file Reference, ca *pki.Authority) {
+func (c *inspection) requireAuthority(file machine.Reference, ca *pki.Authority) {
 	if c.tree.File(file.Path) == nil {
 		return
 	}
@@ -99,7 +100,7 @@ func (c *inspection) requireAuthority(file Reference, ca *pki.Authority) {
 
 // requirePair adds an error unless the key belongs to the certificate. It passes if one of the
 // contents is unknown.
-func (c *inspection) requirePair(cert, key Reference) {
+func (c *inspection) requirePair(cert, key machine.Reference) {
 	certFile, keyFile := c.tree.File(cert.Path), c.tree.File(key.Path)
 	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
 		return
@@ -112,8 +113,8 @@ func (c *inspection) requirePair(cert, key Reference) {
 
 // requireCertificateFor adds an error unless the certificate is valid for the host of a server,
 // which is given by its URL or its name. It passes if the document does not have the certificate.
-func (c *inspection) requireCertificateFor(source, server string, cert Reference) {
-	host, err := HostName(server)
+func (c *inspection) requireCertificateFor(source, server string, cert machine.Reference) {
+	host, err := machine.HostName(server)
 	if err != nil {
 		c.fail("%s: %w", source, err)
 		return

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 
+	"kiln/render/check/machine"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -42,7 +43,7 @@ func New(c *Cluster) *Checker {
 func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 	c := &inspection{
 		cluster: k.facts.cluster, facts: k.facts, machine: m, node: n,
-		tree:     ReadTree(n),
+		tree:     machine.ReadTree(n),
 		parsed:   map[string][]*x509.Certificate{},
 		verified: map[signature]error{},
 	}

@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it
 // trusts that certificate's CA, and the API server accepts its credential.
-func (c *inspection) checkClient(k *Kubeconfig) {
+func (c *inspection) checkClient(k *machine.Kubeconfig) {
 	source := "file " + k.Path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
 	ca := &c.cluster.Public.CA
 	c.requireAPIServer(source+"server", cluster.Server)
-	c.requireAuthority(Reference{
+	c.requireAuthority(machine.Reference{
 		Source: source + "certificate-authority", Path: cluster.CA,
 	}, ca)
 	if user.Token != "" {
@@ -30,8 +31,8 @@ func (c *inspection) checkClient(k *Kubeconfig) {
 	if user.Cert == "" {
 		return // the kubeconfig only names the API server
 	}
-	cert := Reference{Source: source + "client-certificate", Path: user.Cert}
-	c.requirePair(cert, Reference{Source: source + "client-key", Path: user.Key})
+	cert := machine.Reference{Source: source + "client-certificate", Path: user.Cert}
+	c.requirePair(cert, machine.Reference{Source: source + "client-key", Path: user.Key})
 	if api := c.component(plan.APIServer); api != nil {
 		c.requireVerifies(cert, api.File("client-ca-file"), asClient)
 	} else if err := c.verify(user.Cert, ca.Certificate, asClient); err != nil {
@@ -42,7 +43,7 @@ func (c *inspection) checkClient(k *Kubeconfig) {
 // checkIdentities checks that clients have the names for which the API server has rules of its own.
 func (c *inspection) checkIdentities() {
 	if c.machine.Joins() && !c.machine.Token {
-		kubeletConf := Reference{
+		kubeletConf := machine.Reference{
 			Source: "kubelet.service: --kubeconfig", Path: c.kubelet.Flag("kubeconfig"),
 		}
 		for _, name := range c.tree.HostNames() {
@@ -57,14 +58,14 @@ func (c *inspection) checkIdentities() {
 		}
 	}
 	if c.machine.ControlPlane() {
-		hookConf := Reference{Source: "the hook's kubeconfig", Path: plan.AdminConf}
+		hookConf := machine.Reference{Source: "the hook's kubeconfig", Path: plan.AdminConf}
 		c.requireIdentity(hookConf, "kiln:install", "system:masters")
 	}
 }
 
 // requireIdentity adds an error unless the client certificate of a kubeconfig has the name and the
 // group. An empty group is not checked. It passes if the machine has no such kubeconfig.
-func (c *inspection) requireIdentity(conf Reference, name, group string) {
+func (c *inspection) requireIdentity(conf machine.Reference, name, group string) {
 	k := c.kubeconfigs[conf.Path]
 	if k == nil {
 		return
@@ -90,7 +91,7 @@ func (c *inspection) requireIdentity(conf Reference, name, group string) {
 // requireAPIServer adds an error unless the API server on this machine has a certificate for the
 // host of a URL. On a machine without an API server, all API servers must have one.
 func (c *inspection) requireAPIServer(source, server string) {
-	host, err := HostName(server)
+	host, err := machine.HostName(server)
 	if err != nil {
 		c.fail("%s: %w", source, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
 
@@ -31,7 +32,7 @@ const kubeVIPConf = plan.AdminConf
 
 // checkVIP checks that kube-vip carries the endpoint's address, asks the API server of this machine
 // who may carry it, and is known there by its own name alone.
-func (c *inspection) checkVIP(p *Program) {
+func (c *inspection) checkVIP(p *machine.Program) {
 	source := p.String() + ": "
 	if address := p.Variable("address"); address != c.cluster.Plan.VIP.String() {
 		c.fail("%scarries %q, want %s; remove the patch that changes it",
@@ -39,14 +40,14 @@ func (c *inspection) checkVIP(p *Program) {
 	}
 	server := p.Variable("kubernetes_addr")
 	c.requireAPIServer(source+"kubernetes_addr", server)
-	if _, host, _ := SplitURL(server); !c.isOwnAddress(host) {
+	if _, host, _ := machine.SplitURL(server); !c.isOwnAddress(host) {
 		c.fail("%skubernetes_addr is %q, another machine's API server or one behind the address "+
 			"that is to be carried; remove the patch that changes it", source, server)
 	} else if api := c.component(plan.APIServer); api != nil {
 		c.requireDial(source+"kubernetes_addr", api, server)
 	}
 	for _, port := range p.Ports {
-		declared := net.JoinHostPort(port.HostIP, PortString(port.ContainerPort))
+		declared := net.JoinHostPort(port.HostIP, machine.PortString(port.ContainerPort))
 		if set := p.Variable("prometheus_server"); declared != set {
 			c.fail("%ssays that it listens at %s, and prometheus_server is %q; "+
 				"remove the patch that changes it", source, declared, set)
@@ -59,13 +60,13 @@ func (c *inspection) checkVIP(p *Program) {
 		return
 	}
 	c.requireUsable(p, "kubeconfig", kubeVIPConf)
-	conf := Reference{Source: source + "kubeconfig", Path: at.Path}
+	conf := machine.Reference{Source: source + "kubeconfig", Path: at.Path}
 	c.requireIdentity(conf, plan.KubeVIP, "")
 }
 
 // checkBalancer checks that the balancer listens where its pod declares, that it passes connections
 // on to every control plane, and that its pod is restarted when its configuration changes.
-func (c *inspection) checkBalancer(p *Program) {
+func (c *inspection) checkBalancer(p *machine.Program) {
 	path := p.Locate(p.Flag("f")).Path
 	f := c.tree.File(path)
 	if f == nil {
@@ -79,7 +80,7 @@ func (c *inspection) checkBalancer(p *Program) {
 	}
 	binds, servers := readBalancer(f.Content)
 	for _, port := range p.Ports {
-		declared := net.JoinHostPort(port.HostIP, PortString(port.ContainerPort))
+		declared := net.JoinHostPort(port.HostIP, machine.PortString(port.ContainerPort))
 		if !slices.Contains(binds, declared) {
 			c.fail("%s: says that it listens at %s, and %s has no such address; "+
 				"remove the patch that changes it", p, declared, path)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
 
@@ -25,18 +26,18 @@ func (c *inspection) checkEtcdTrust() {
 }
 
 // checkLocalMember checks an API server against the etcd member on the same machine.
-func (c *inspection) checkLocalMember(api *Program, ca, client Reference) {
+func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.Reference) {
 	etcd := c.component(plan.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
 	c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
 	c.requireVerifies(server, ca, asServer)
-	for _, u := range SplitList(api.Flag("etcd-servers")) {
+	for _, u := range machine.SplitList(api.Flag("etcd-servers")) {
 		c.requireCertificateFor(api.String()+": --etcd-servers", u, server)
 	}
 }
 
 // checkRemoteMembers checks an API server against the etcd members on other machines.
-func (c *inspection) checkRemoteMembers(api *Program, ca, client Reference) {
+func (c *inspection) checkRemoteMembers(api *machine.Program, ca, client machine.Reference) {
 	p, etcdCA := c.cluster.Plan, &c.cluster.Public.EtcdCA
 	c.requireAuthority(ca, etcdCA)
 	if err := c.verify(client.Path, etcdCA.Certificate, asClient); api != nil && err != nil {
@@ -49,7 +50,7 @@ func (c *inspection) checkRemoteMembers(api *Program, ca, client Reference) {
 		c.requireMember("static pod kube-apiserver: --etcd-servers",
 			m.Name+"="+m.EtcdClientURL(), "etcd-server")
 	}
-	servers := SplitList(api.Flag("etcd-servers"))
+	servers := machine.SplitList(api.Flag("etcd-servers"))
 	if api != nil && !slices.Equal(servers, want) {
 		c.fail("%s: --etcd-servers is %q, want the members %q; leave the flag out",
 			api, servers, want)
@@ -76,13 +77,13 @@ func (c *inspection) checkMemberTrust() {
 
 	for _, flag := range []struct {
 		name string
-		cert Reference
+		cert machine.Reference
 	}{{"advertise-client-urls", server}, {"initial-advertise-peer-urls", peer}} {
-		for _, u := range SplitList(etcd.Flag(flag.name)) {
+		for _, u := range machine.SplitList(etcd.Flag(flag.name)) {
 			c.requireCertificateFor(etcd.String()+": --"+flag.name, u, flag.cert)
 		}
 	}
-	for _, member := range SplitList(etcd.Flag("initial-cluster")) {
+	for _, member := range machine.SplitList(etcd.Flag("initial-cluster")) {
 		c.requireMember("static pod etcd: --initial-cluster", member, "etcd-peer")
 	}
 	// The hook knows two URLs of each member: one for its peers and one for its clients.
@@ -106,7 +107,7 @@ func (c *inspection) checkMemberTrust() {
 // is name=URL, and base is the certificate's base name.
 func (c *inspection) requireMember(source, member, base string) {
 	name, u, _ := strings.Cut(member, "=")
-	host, err := HostName(u)
+	host, err := machine.HostName(u)
 	cert := c.facts.servers[base][name]
 	if err != nil || cert == nil || cert.VerifyHostname(host) != nil {
 		c.fail("%s: %s: no machine has a certificate of etcd's for this name and address; "+

@@ -15,6 +15,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/check/machine"
 	"kiln/render/check/search"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -60,7 +61,7 @@ type facts struct {
 
 	// origins caches where in the configuration a file comes from, by path, as messages show it.
 	origins sync.Map
-	// kubelets caches *KubeletConfig by its source: many machines share few configurations.
+	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
 
 	// errs are the errors of the cluster as a whole.
@@ -176,7 +177,7 @@ func (f *facts) readProxy(doc []byte) error {
 	if err := yaml.Unmarshal([]byte(cm.Data["config.conf"]), f.proxy); err != nil {
 		return fmt.Errorf("config.conf: %w", err)
 	}
-	k, err := ReadKubeconfig([]byte(cm.Data["kubeconfig.conf"]))
+	k, err := machine.ReadKubeconfig([]byte(cm.Data["kubeconfig.conf"]))
 	if err != nil {
 		return fmt.Errorf("kubeconfig.conf: %w", err)
 	}
@@ -184,12 +185,12 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// kubeletConfig does what ReadKubeletConfig does, once for each source.
-func (f *facts) kubeletConfig(source []byte) (*KubeletConfig, error) {
+// kubeletConfig does what machine.ReadKubeletConfig does, once for each source.
+func (f *facts) kubeletConfig(source []byte) (*machine.KubeletConfig, error) {
 	if known, ok := f.kubelets.Load(string(source)); ok {
-		return known.(*KubeletConfig), nil
+		return known.(*machine.KubeletConfig), nil
 	}
-	conf, err := ReadKubeletConfig(source)
+	conf, err := machine.ReadKubeletConfig(source)
 	if err == nil {
 		f.kubelets.Store(string(source), conf)
 	}

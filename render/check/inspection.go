@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"kiln/render/check/machine"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -19,12 +20,12 @@ type inspection struct {
 	errs    []error
 
 	// tree is what the machine has after its document was written.
-	tree *Tree
+	tree *machine.Tree
 
 	// What readPrograms finds in the files.
-	programs    []*Program
-	kubeconfigs map[string]*Kubeconfig // by path
-	kubelet     *Kubelet               // never nil
+	programs    []*machine.Program
+	kubeconfigs map[string]*machine.Kubeconfig // by path
+	kubelet     *machine.Kubelet               // never nil
 
 	// listeners is filled by checkPorts.
 	listeners []listener
@@ -75,7 +76,7 @@ func (c *inspection) checkPaths() {
 		add("link", l.Path)
 	}
 	for _, p := range paths {
-		for _, parent := range Parents(p) {
+		for _, parent := range machine.Parents(p) {
 			if c.tree.Exact(parent) != nil {
 				c.fail("%s: lies below %s, which is a file", p, parent)
 			}
@@ -86,12 +87,12 @@ func (c *inspection) checkPaths() {
 // readPrograms reads the static pods, the kubeconfigs and the kubelet's settings. It adds an error
 // for each that the machine needs and lacks.
 func (c *inspection) readPrograms() {
-	c.kubeconfigs = map[string]*Kubeconfig{}
+	c.kubeconfigs = map[string]*machine.Kubeconfig{}
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		switch {
 		case path.Dir(f.Path) == plan.ManifestsDir:
-			programs, err := ReadPod(f.Content)
+			programs, err := machine.ReadPod(f.Content)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue
@@ -101,7 +102,7 @@ func (c *inspection) readPrograms() {
 			if c.lacksContent(f) {
 				continue
 			}
-			k, err := ReadKubeconfig(f.Content)
+			k, err := machine.ReadKubeconfig(f.Content)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue
@@ -112,7 +113,7 @@ func (c *inspection) readPrograms() {
 	}
 	c.readKubelet()
 	for _, name := range c.components() {
-		hasName := func(p *Program) bool { return p.Name == name }
+		hasName := func(p *machine.Program) bool { return p.Name == name }
 		if !slices.ContainsFunc(c.programs, hasName) {
 			role := map[string]string{
 				node.ControlPlane: "a control plane",
@@ -127,7 +128,7 @@ func (c *inspection) readPrograms() {
 
 // readKubelet reads the kubelet's configuration and its command line.
 func (c *inspection) readKubelet() {
-	c.kubelet = &Kubelet{KubeletConfig: &KubeletConfig{}}
+	c.kubelet = &machine.Kubelet{KubeletConfig: &machine.KubeletConfig{}}
 	if f := c.tree.Exact(plan.KubeletConfig); f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its configuration",
 			plan.KubeletConfig)
@@ -167,7 +168,7 @@ func (c *inspection) components() (names []string) {
 
 // component returns one of kiln's programs. It returns nil if the program is not on this machine,
 // or if a patch starts it with a different command, so that the meaning of its flags is unknown.
-func (c *inspection) component(name string) *Program {
+func (c *inspection) component(name string) *machine.Program {
 	for _, p := range c.programs {
 		if p.IsComponent() && p.Name == name {
 			return p
@@ -178,7 +179,7 @@ func (c *inspection) component(name string) *Program {
 
 // requiredFile returns the file that a flag of p names, and adds an error if p has no such flag. p
 // may be nil.
-func (c *inspection) requiredFile(p *Program, flag string) Reference {
+func (c *inspection) requiredFile(p *machine.Program, flag string) machine.Reference {
 	if p != nil && p.Flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
 	}

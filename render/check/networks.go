@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
 
@@ -23,7 +24,7 @@ func (c *inspection) checkNetworks() {
 	}
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
 	for _, flag := range []struct {
-		program *Program
+		program *machine.Program
 		name    string
 		want    []netip.Prefix
 	}{

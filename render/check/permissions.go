@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kiln/render/check/machine"
 	"kiln/render/node"
 )
 
@@ -19,7 +20,7 @@ const (
 // beginning of a volume down to a path, and read or write what is there. Directories above the
 // volume do not count, because the container has its own. A path that is to be written need not
 // exist; then its parent must be writable.
-func (c *inspection) requireAccess(source string, u User, at Location, bit uint32) {
+func (c *inspection) requireAccess(source string, u machine.User, at machine.Location, bit uint32) {
 	var parents []node.Dir // the nearest first
 	for dir := at.Path; dir != at.Root && dir != "/"; {
 		dir = path.Dir(dir)
@@ -50,7 +51,7 @@ func (c *inspection) requireAccess(source string, u User, at Location, bit uint3
 
 // isAllowed reports whether the kernel grants a user a permission bit on something with the owner,
 // group and mode of d. It reports true if only the machine knows the number of the owner or group.
-func (c *inspection) isAllowed(u User, d node.Dir, bit uint32) bool {
+func (c *inspection) isAllowed(u machine.User, d node.Dir, bit uint32) bool {
 	owner, group := c.ownerID(d.User), c.ownerID(d.Group)
 	switch {
 	case u.Unrestricted || owner < 0 || group < 0:

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 	"kiln/templates"
 )
@@ -28,8 +29,8 @@ var schemes = map[string]corev1.URIScheme{
 
 // listener is a port that a program opens on the machine.
 type listener struct {
-	source  string   // the setting that opens it, for messages
-	program *Program // nil if the program is not a static pod
+	source  string           // the setting that opens it, for messages
+	program *machine.Program // nil if the program is not a static pod
 	scheme  corev1.URIScheme
 	address netip.AddrPort // an unspecified address means all of them
 }
@@ -70,9 +71,9 @@ func (c *inspection) checkPorts() {
 
 // addListener records that a program opens a port. Port 0 means that it does not.
 func (c *inspection) addListener(
-	source string, p *Program, scheme corev1.URIScheme, host, port string,
+	source string, p *machine.Program, scheme corev1.URIScheme, host, port string,
 ) {
-	address, err := AddrPort(host, port)
+	address, err := machine.AddrPort(host, port)
 	switch {
 	case err != nil:
 		c.fail("%s: %q is not an address and port; write both in numbers",
@@ -91,13 +92,13 @@ func (c *inspection) addKubeletPorts() {
 		health = *k.HealthzPort
 	}
 	if k.EnableServer == nil || *k.EnableServer {
-		port := PortString(cmp.Or(k.Port, plan.KubeletPort))
+		port := machine.PortString(cmp.Or(k.Port, plan.KubeletPort))
 		c.addListener(source+"port", nil, schemeHTTPS, k.Address, port)
 	}
-	readOnly := PortString(k.ReadOnlyPort)
+	readOnly := machine.PortString(k.ReadOnlyPort)
 	c.addListener(source+"readOnlyPort", nil, schemeHTTP, k.Address, readOnly)
 	healthAddress := cmp.Or(k.HealthzBindAddress, "127.0.0.1")
-	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, PortString(health))
+	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, machine.PortString(health))
 }
 
 // addProxyPorts adds the ports of kube-proxy, which runs on every Node.
@@ -117,32 +118,32 @@ func (c *inspection) addProxyPorts() {
 
 // addProgramPorts adds the ports of a static pod in the host's network. The flags of etcd and of
 // the programs with --secure-port say which those are. Any other program opens what it declares.
-func (c *inspection) addProgramPorts(p *Program) {
+func (c *inspection) addProgramPorts(p *machine.Program) {
 	switch {
 	case p.IsComponent() && p.Name == plan.Etcd:
 		for _, flag := range []string{
 			"listen-client-urls", "listen-peer-urls", "listen-metrics-urls",
 		} {
-			for _, u := range SplitList(p.Flag(flag)) {
-				scheme, host, port := SplitURL(u)
+			for _, u := range machine.SplitList(p.Flag(flag)) {
+				scheme, host, port := machine.SplitURL(u)
 				c.addListener(p.String()+": --"+flag, p, scheme, host, port)
 			}
 		}
-	case p.IsComponent() && SecurePort(p.Name) != "":
-		port := cmp.Or(p.Flag("secure-port"), SecurePort(p.Name))
+	case p.IsComponent() && machine.SecurePort(p.Name) != "":
+		port := cmp.Or(p.Flag("secure-port"), machine.SecurePort(p.Name))
 		c.addListener(p.String()+": --secure-port", p, schemeHTTPS, p.Flag("bind-address"), port)
 	default:
 		for _, port := range p.Ports {
 			if cmp.Or(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
 				c.addListener(p.String()+": containerPort", p,
-					schemes[port.Name], port.HostIP, PortString(port.ContainerPort))
+					schemes[port.Name], port.HostIP, machine.PortString(port.ContainerPort))
 			}
 		}
 	}
 }
 
 // checkProbes checks that the kubelet probes a component where that component listens.
-func (c *inspection) checkProbes(p *Program) {
+func (c *inspection) checkProbes(p *machine.Program) {
 	for _, probe := range []struct {
 		name string
 		*corev1.Probe
@@ -158,7 +159,7 @@ func (c *inspection) checkProbes(p *Program) {
 		port := get.Port.String()
 		for _, declared := range p.Ports {
 			if get.Port.Type == intstr.String && declared.Name == get.Port.StrVal {
-				port = PortString(declared.ContainerPort)
+				port = machine.PortString(declared.ContainerPort)
 			}
 		}
 		host := get.Host
@@ -174,15 +175,15 @@ func (c *inspection) checkProbes(p *Program) {
 func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
 	const loopback = "127.0.0.1"
-	health := PortString(plan.KubeletHealthPort)
+	health := machine.PortString(plan.KubeletHealthPort)
 	c.requireListener(hook, nil, schemeHTTP, loopback, health)
 	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
 		if p := c.component(name); p != nil {
-			c.requireListener(hook, p, schemeHTTPS, loopback, SecurePort(name))
+			c.requireListener(hook, p, schemeHTTPS, loopback, machine.SecurePort(name))
 		}
 	}
 	if etcd := c.component(plan.Etcd); etcd != nil {
-		metrics := PortString(plan.EtcdMetricsPort)
+		metrics := machine.PortString(plan.EtcdMetricsPort)
 		c.requireListener(hook, etcd, schemeHTTP, loopback, metrics)
 	}
 	if api := c.component(plan.APIServer); api != nil {
@@ -199,7 +200,7 @@ func (c *inspection) checkDials() {
 
 // checkAPIDials checks that the hook and the kubeconfigs reach a program that stands for the API
 // server: the API server itself, or the balancer.
-func (c *inspection) checkAPIDials(p *Program) {
+func (c *inspection) checkAPIDials(p *machine.Program) {
 	c.requireDial("file "+plan.KilnDir+"/machine: api", p, c.tree.HookData("api"))
 	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 		server := c.kubeconfigs[path].Clusters[0].Cluster.Server
@@ -208,16 +209,16 @@ func (c *inspection) checkAPIDials(p *Program) {
 }
 
 // checkEtcdDials checks that the API server and the other members reach the etcd of this machine.
-func (c *inspection) checkEtcdDials(etcd *Program) {
+func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 	for _, client := range []struct {
-		program *Program
+		program *machine.Program
 		flag    string
 	}{
 		{c.component(plan.APIServer), "etcd-servers"},
 		{etcd, "advertise-client-urls"},
 		{etcd, "initial-advertise-peer-urls"},
 	} {
-		for _, u := range SplitList(client.program.Flag(client.flag)) {
+		for _, u := range machine.SplitList(client.program.Flag(client.flag)) {
 			c.requireDial(client.program.String()+": --"+client.flag, etcd, u)
 		}
 	}
@@ -225,8 +226,8 @@ func (c *inspection) checkEtcdDials(etcd *Program) {
 
 // requireDial adds an error if a URL leads to this machine, but not to the program. It passes if
 // the URL leads to another machine.
-func (c *inspection) requireDial(source string, p *Program, rawURL string) {
-	if scheme, host, port := SplitURL(rawURL); c.isOwnAddress(host) {
+func (c *inspection) requireDial(source string, p *machine.Program, rawURL string) {
+	if scheme, host, port := machine.SplitURL(rawURL); c.isOwnAddress(host) {
 		c.requireListener(source, p, scheme, host, port)
 	}
 }
@@ -240,9 +241,9 @@ func (c *inspection) isOwnAddress(host string) bool {
 // requireListener adds an error unless the program listens at an address and port. p is nil for
 // programs that are not static pods.
 func (c *inspection) requireListener(
-	source string, p *Program, scheme corev1.URIScheme, host, port string,
+	source string, p *machine.Program, scheme corev1.URIScheme, host, port string,
 ) {
-	address, err := AddrPort(host, port)
+	address, err := machine.AddrPort(host, port)
 	receives := func(l listener) bool {
 		return l.program == p && l.scheme == scheme && l.overlaps(address)
 	}

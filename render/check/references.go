@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"kiln/render/check/machine"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -25,7 +26,7 @@ func (c *inspection) checkReferences() {
 		c.requirePath("file "+plan.KubeletConfig, file)
 	}
 	for _, f := range c.node.Files {
-		if LiesIn(f.Path, plan.UnitDir) {
+		if machine.LiesIn(f.Path, plan.UnitDir) {
 			c.checkUnit(f)
 		}
 	}
@@ -36,7 +37,7 @@ func (c *inspection) checkReferences() {
 		c.checkVolumes(p)
 		for _, flag := range slices.Sorted(maps.Keys(p.Flags)) {
 			for _, value := range p.Flags[flag] {
-				for _, file := range SplitList(value) {
+				for _, file := range machine.SplitList(value) {
 					c.requireUsable(p, flag, file)
 				}
 			}
@@ -59,7 +60,7 @@ func (c *inspection) checkUnit(f node.File) {
 			if !found {
 				continue
 			}
-			for _, word := range SplitWords(command) {
+			for _, word := range machine.SplitWords(command) {
 				_, value, isFlag := strings.Cut(word, "=")
 				if !isFlag {
 					value = word
@@ -72,7 +73,7 @@ func (c *inspection) checkUnit(f node.File) {
 
 // checkVolumes checks that a pod has each volume that a program mounts, and that a path of the
 // machine that must exist does so, with the right type.
-func (c *inspection) checkVolumes(p *Program) {
+func (c *inspection) checkVolumes(p *machine.Program) {
 	for _, m := range p.VolumeMounts {
 		hasName := func(v corev1.Volume) bool { return v.Name == m.Name }
 		i := slices.IndexFunc(p.Pod.Spec.Volumes, hasName)
@@ -103,7 +104,7 @@ var writtenFlags = map[string]bool{"audit-log-path": true, "data-dir": true, "wa
 // leads to something that the pod's user may use. A path in no volume is taken for one of the
 // image. That is an error if the document has the path, if only the document can have it, or if the
 // program writes it.
-func (c *inspection) requireUsable(p *Program, flag, inside string) {
+func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 	if !path.IsAbs(inside) {
 		return
 	}
@@ -140,7 +141,7 @@ func (c *inspection) requirePath(source, p string) {
 // isOnlyInDocument reports whether only the document can bring a path, and no image does.
 func isOnlyInDocument(p string) bool {
 	for _, dir := range []string{plan.KubernetesDir, "/etc/etcd", plan.KubeletPKI, plan.KilnDir} {
-		if LiesIn(p, dir) && !strings.ContainsAny(p, " \n") {
+		if machine.LiesIn(p, dir) && !strings.ContainsAny(p, " \n") {
 			return true
 		}
 	}
@@ -149,5 +150,5 @@ func isOnlyInDocument(p string) bool {
 
 // isMadeByKubelet reports whether the kubelet itself writes a path, after it joined with a token.
 func (c *inspection) isMadeByKubelet(p string) bool {
-	return c.machine.Token && (p == plan.KubeletConf || LiesIn(p, plan.KubeletPKI))
+	return c.machine.Token && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI))
 }

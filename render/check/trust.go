@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
 
@@ -46,9 +47,9 @@ func (c *inspection) checkKubeletTrust() {
 	ca := k.ClientCA()
 	cert := k.File("tlsCertFile", k.TLSCertFile)
 	key := k.File("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
-	needed := []Reference{ca, cert, key}
+	needed := []machine.Reference{ca, cert, key}
 	if c.machine.Token {
-		needed = []Reference{ca}
+		needed = []machine.Reference{ca}
 	}
 	for _, file := range needed {
 		if file.Path == "" {
@@ -92,7 +93,7 @@ func (c *inspection) checkStandaloneKubelet() {
 // client itself, and the names by which it is dialled.
 func (c *inspection) checkAPIServerTrust() {
 	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
-	for _, file := range []Reference{
+	for _, file := range []machine.Reference{
 		c.requiredFile(api, "client-ca-file"),
 		api.File("kubelet-certificate-authority"),
 		c.requiredFile(manager, "client-ca-file"),
@@ -104,7 +105,7 @@ func (c *inspection) checkAPIServerTrust() {
 	frontProxy := c.requiredFile(api, "proxy-client-cert-file")
 	kubeletClient := c.requiredFile(api, "kubelet-client-certificate")
 	for _, shown := range []struct {
-		cert, ca Reference
+		cert, ca machine.Reference
 		usage    x509.ExtKeyUsage
 	}{
 		{c.requiredFile(api, "tls-cert-file"), manager.File("root-ca-file"), asServer},
@@ -127,7 +128,7 @@ func (c *inspection) checkAPIServerTrust() {
 
 // checkFrontProxy checks that the API server accepts the name of its own front proxy client.
 // Without the flag it accepts any name.
-func (c *inspection) checkFrontProxy(api *Program, client Reference) {
+func (c *inspection) checkFrontProxy(api *machine.Program, client machine.Reference) {
 	cert, allowed := c.certificate(client.Path), api.Flag("requestheader-allowed-names")
 	if cert == nil || allowed == "" {
 		return
@@ -140,7 +141,7 @@ func (c *inspection) checkFrontProxy(api *Program, client Reference) {
 
 // checkKubeletClient checks that the API server's client for kubelets has the rights that kubelets
 // ask for.
-func (c *inspection) checkKubeletClient(client Reference) {
+func (c *inspection) checkKubeletClient(client machine.Reference) {
 	const role = "system:kubelet-api-admin"
 	cert := c.certificate(client.Path)
 	if cert == nil {
@@ -182,7 +183,7 @@ func (c *inspection) checkServiceAccounts() {
 			accepted = append(accepted, key)
 		}
 	}
-	for _, signer := range []Reference{
+	for _, signer := range []machine.Reference{
 		c.requiredFile(api, "service-account-signing-key-file"),
 		c.requiredFile(manager, "service-account-private-key-file"),
 	} {

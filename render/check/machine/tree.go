@@ -1,4 +1,7 @@
-package check
+// Package machine reads a finished machine as the programs on it will: the files with their links
+// and parents, the static pods with their flags, volumes and users, the kubelet and the
+// kubeconfigs. It checks no rule: package check does that.
+package machine
 
 import (
 	"path"
