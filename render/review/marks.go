@@ -17,93 +17,116 @@ import (
 	"kiln/render/secret"
 )
 
-// FromDocuments returns the state of a cluster from the documents that its inventory lists; open returns
-// a document by its path. A document does not name its secrets: the inventory names them, and the table
-// of secrets knows where each lies. Two things cannot be found out: the generation of a CA whose key is on
-// no machine, and the operator's kubeconfig.
-func FromDocuments(inv *document.Inventory, open func(name string) ([]byte, error)) (*change.Cluster, error) {
-	t := newTwin(&change.Cluster{Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes}, inv.Facts)
-	known := map[string]bool{} // all secrets of the cluster
+// FromDocuments returns the state of a cluster from the documents that its inventory lists. The
+// function open returns the content of a file by its path in the inventory. A document does not
+// name its secrets: the inventory names them, and the table of secrets has the path of each. Two
+// facts are in no document: the generation of a CA whose key is on no machine, and the operator's
+// kubeconfig. FromDocuments fails if a file cannot be opened or read, and if a body is not its
+// document's.
+func FromDocuments(
+	inv *document.Inventory, open func(name string) ([]byte, error),
+) (*change.Cluster, error) {
+	t := newTwin(&change.Cluster{
+		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
+	}, inv.Facts)
+	clusterMarks := map[string]bool{}
 	for _, e := range inv.Documents {
-		t.addHead(&change.Machine{
-			Pool: e.Pool, Name: e.Node, Role: e.Role, OS: e.OS, Platform: e.Platform, Format: e.Format,
+		t.addMachine(&change.Machine{
+			Pool: e.Pool, Name: e.Node, Role: e.Role,
+			OS: e.OS, Platform: e.Platform, Format: e.Format,
 		}, e.Kubelet, e.Addresses, e.ValidUntil)
-		for _, name := range e.Secrets {
-			known[name] = true
+		for _, mark := range e.Secrets {
+			clusterMarks[mark] = true
 		}
 	}
-	for i, e := range inv.Documents {
-		data, err := open(e.Document)
+	for i := range inv.Documents {
+		e := &inv.Documents[i]
+		n, err := openMachine(e, open)
 		if err != nil {
 			return nil, err
 		}
-		u, err := ParseDocument(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Document, err)
+		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks}
+		for _, mark := range e.Secrets {
+			m.marks[mark] = true
 		}
-		if e.Body != nil {
-			body, err := open(e.Body.Document)
-			if err == nil {
-				err = u.Fetch(body)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", e.Body.Document, err)
-			}
-		}
-		for _, name := range e.Others {
-			if path.Base(name) == document.NetworkConfigFile {
-				if u.node.NetworkConfig, err = open(name); err != nil {
-					return nil, err
-				}
-			}
-		}
-		m := &marks{machine: e.Node, own: map[string]bool{}, known: known}
-		for _, name := range e.Secrets {
-			m.own[name] = true
-		}
-		m.restore(u.node)
-		if err := t.Add(i, u.node); err != nil {
+		m.restore(n)
+		if err := t.Add(i, n); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Document, err)
 		}
 	}
 	return t.State(), nil
 }
 
-// marks gives the files of an unpacked machine the marks that they had when it was rendered.
-type marks struct {
-	machine    string
-	own, known map[string]bool // names and generations of secrets: the machine's, the cluster's
-	objects    map[string]string
+// openMachine reads the document of a machine, its body, and the network-config beside it.
+func openMachine(
+	e *document.Entry, open func(name string) ([]byte, error),
+) (*node.Node, error) {
+	data, err := open(e.Document)
+	if err != nil {
+		return nil, err
+	}
+	u, err := ParseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Document, err)
+	}
+	if e.Body != nil {
+		body, err := open(e.Body.Document)
+		if err == nil {
+			err = u.Fetch(body)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Body.Document, err)
+		}
+	}
+	for _, name := range e.Others {
+		if path.Base(name) == document.NetworkConfigFile {
+			if u.node.NetworkConfig, err = open(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return u.node, nil
 }
 
-func (m *marks) restore(n *node.Node) {
-	m.objects = map[string]string{}
+// marker finds the marks of the files of an unpacked machine. A mark is the name of a secret with
+// its generation, if it has one: "ca g1".
+type marker struct {
+	machine      string
+	marks        map[string]bool // of the machine's secrets
+	clusterMarks map[string]bool // of the secrets of all machines
+	objects      map[string]string
+}
+
+// restore sets Secret and Shown of each file as they were when the machine was rendered.
+func (m *marker) restore(n *node.Node) {
+	m.objects = map[string]string{} // paths in the API, by the names of files
 	index := n.File(plan.ObjectsDir + "index")
-	var called []string
+	var shown []string
 	if index != nil {
 		for line := range strings.Lines(string(index.Content)) {
-			in, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			m.objects[name] = in
-			called = append(called, name+" is "+m.called(name))
+			apiPath, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			m.objects[name] = apiPath
+			shown = append(shown, name+" is "+m.publicPath(name))
 		}
 	}
 	for i := range n.Files {
 		f := &n.Files[i]
-		f.Secret = m.secret(f)
-		f.Shown = m.shown(f)
+		f.Secret = m.fileMark(f)
+		f.Shown = m.shownLines(f)
 	}
 	if index != nil {
-		index.Shown = called
+		index.Shown = shown
 	}
 }
 
-// secret is the mark of a file; empty if it is none.
-func (m *marks) secret(f *node.File) string {
+// fileMark returns the mark of the secret in a file. It is empty if the file holds no secret, and
+// change.Unknown if it holds one that the inventory does not name.
+func (m *marker) fileMark(f *node.File) string {
 	if dir, name := path.Split(f.Path); dir == plan.ObjectsDir {
-		if token := m.token(name); token != "" {
-			return token
+		if mark := m.tokenMark(name); mark != "" {
+			return mark
 		}
-		if mark := "object " + m.objects[name]; m.own[mark] {
+		if mark := "object " + m.objects[name]; m.marks[mark] {
 			return mark
 		}
 	}
@@ -111,12 +134,12 @@ func (m *marks) secret(f *node.File) string {
 		if k.Path != f.Path {
 			continue
 		}
-		if mark := generationOf(m.own, k.NameOn(m.machine)); mark != "" {
+		if mark := findMark(m.marks, k.NameOn(m.machine)); mark != "" {
 			return mark
 		}
 	}
 	switch mark := "file " + f.Path; {
-	case m.own[mark]:
+	case m.marks[mark]:
 		return mark
 	case credential.Holds(f.Content):
 		return change.Unknown
@@ -124,77 +147,86 @@ func (m *marks) secret(f *node.File) string {
 	return ""
 }
 
-// token is the mark of a bootstrap token's Secret, by its file's name: no other object has such a path.
-func (m *marks) token(name string) string {
-	_, called, ok := strings.Cut(strings.TrimSuffix(name, ".yaml"), "-secret-")
-	if !ok || !strings.Contains(m.objects[name], "/namespaces/kube-system/secrets/bootstrap-token-") {
+// tokenMark returns the mark of a bootstrap token by the name of the file with its Secret. It is
+// empty for every other object: none has such a path in the API.
+func (m *marker) tokenMark(name string) string {
+	const inAPI = "/namespaces/kube-system/secrets/bootstrap-token-"
+	_, owner, ok := strings.Cut(strings.TrimSuffix(name, ".yaml"), "-secret-")
+	if !ok || !strings.Contains(m.objects[name], inAPI) {
 		return ""
 	}
-	if machine, ok := strings.CutPrefix(called, assembly.NodeTokenFile); ok {
-		return generationOf(m.own, pki.TokenName(&plan.Machine{Name: machine}))
+	if machine, ok := strings.CutPrefix(owner, assembly.NodeTokenFile); ok {
+		return findMark(m.marks, pki.TokenName(&plan.Machine{Name: machine}))
 	}
-	pool, ok := strings.CutPrefix(called, assembly.PoolTokenFile)
+	pool, ok := strings.CutPrefix(owner, assembly.PoolTokenFile)
 	if !ok {
 		return ""
 	}
-	return generationOf(m.own, pki.TokenName(&plan.Machine{Name: pool, Pool: true}))
+	return findMark(m.marks, pki.TokenName(&plan.Machine{Name: pool, Pool: true}))
 }
 
-// called is an object's path in the API, as everybody may know it.
-func (m *marks) called(name string) string {
-	in := m.objects[name]
-	if token := m.token(name); token != "" {
-		return path.Dir(in) + "/bootstrap-token-<id of " + token + ">"
+// publicPath returns the path of an object in the API. The path of a bootstrap token's Secret ends
+// with the ID of the token, so a name stands in its place.
+func (m *marker) publicPath(name string) string {
+	apiPath := m.objects[name]
+	if mark := m.tokenMark(name); mark != "" {
+		return path.Dir(apiPath) + "/bootstrap-token-<id of " + mark + ">"
 	}
-	return in
+	return apiPath
 }
 
-// generationOf is the name as it is among these, with its generation if it has one; empty if it is not.
-func generationOf(names map[string]bool, name string) string {
-	if names[name] {
+// findMark returns the mark of a secret by its name without a generation. It is empty if the secret
+// is not among the marks.
+func findMark(marks map[string]bool, name string) string {
+	if marks[name] {
 		return name
 	}
-	for have := range names {
-		if base, _, ok := strings.Cut(have, " g"); ok && base == name {
-			return have
+	for mark := range marks {
+		if base, _, ok := strings.Cut(mark, " g"); ok && base == name {
+			return mark
 		}
 	}
 	return ""
 }
 
-// shown is what is said in place of a file's content, or of a certificate.
-func (m *marks) shown(f *node.File) (lines []string) {
+// shownLines returns the lines that a reviewer sees in place of a file's content. It returns none
+// if the content itself may be seen, and for a secret without a certificate.
+func (m *marker) shownLines(f *node.File) (lines []string) {
 	switch f.Path {
 	case plan.KilnDir + "/files":
 		return []string{assembly.SumsShown}
 	case plan.ServicePub:
-		return []string{"<public key of " + generationOf(m.known, "service-account") + ">"}
+		return []string{"<public key of " + findMark(m.clusterMarks, "service-account") + ">"}
 	}
-	name := m.certificate(f)
-	if name == "" && f.Secret == "" {
+	mark := m.certificateMark(f)
+	if mark == "" && f.Secret == "" {
 		return nil
 	}
+	const prefix = "certificate"
 	for _, line := range certificates(f.Content) {
-		lines = append(lines, strings.TrimSpace("certificate "+name)+strings.TrimPrefix(line, "certificate"))
+		named := strings.TrimSpace(prefix + " " + mark)
+		lines = append(lines, named+strings.TrimPrefix(line, prefix))
 	}
 	return lines
 }
 
 var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
 
-// certificate is the name of the secret that belongs to a file with a certificate, if it is one of kiln's own. What an etcd of somebody else's is
-// reached with is not.
-func (m *marks) certificate(f *node.File) string {
-	if m.own["external-etcd-client"] && (f.Path == plan.EtcdCA || f.Path == etcdClientCert) {
+// certificateMark returns the mark of the key that belongs to a file's certificate. It is empty if
+// the certificate is not kiln's. The CA and the client certificate of an external etcd are not.
+func (m *marker) certificateMark(f *node.File) string {
+	external := m.marks["external-etcd-client"]
+	if external && (f.Path == plan.EtcdCA || f.Path == etcdClientCert) {
 		return ""
 	}
 	if file := layout.Of(f.Path); file != nil && file.Authority != "" {
-		return cmp.Or(generationOf(m.known, file.Authority), file.Authority)
+		// A CA whose key is on no machine has no generation here.
+		return cmp.Or(findMark(m.clusterMarks, file.Authority), file.Authority)
 	}
 	stem := strings.TrimSuffix(f.Path, ".crt")
 	for _, k := range secret.Kinds {
 		if k.Path == f.Path || stem != f.Path && k.Path == stem+".key" {
-			if mark := generationOf(m.own, k.NameOn(m.machine)); mark != "" {
+			if mark := findMark(m.marks, k.NameOn(m.machine)); mark != "" {
 				return mark
 			}
 		}

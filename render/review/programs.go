@@ -50,8 +50,8 @@ type UnpackedFile struct {
 	Secret bool `json:"secret,omitempty"`
 	// Certificates has a line for each certificate in the content.
 	Certificates []string `json:"certificates,omitempty"`
-	// Content is the file's text, or its bytes in base64 if Encoding says so. It is absent unless it
-	// was asked for and may be shown.
+	// Content is the file's text, or its bytes in base64 if Encoding says so. It is absent unless
+	// it was asked for and may be shown.
 	Content  *string `json:"content,omitempty"`
 	Encoding string  `json:"encoding,omitempty"`
 }

@@ -1,6 +1,6 @@
-// Package review writes and reads what people may see of a cluster: the review twin, a folder that is
-// safe for git and comparable, and the contents of an unpacked document. Nothing in it is computed from
-// a secret.
+// Package review writes and reads what people may see of a cluster: the review twin, which is a
+// folder that is safe for git and can be compared, and the contents of an unpacked document.
+// Nothing in a twin is computed from a secret.
 package review
 
 import (
@@ -18,23 +18,25 @@ import (
 	"kiln/render/plan"
 )
 
-// Twin collects the state of a cluster as a reviewer may see it, machine by machine.
+// Twin collects the state of a cluster, machine by machine, as a reviewer may see it.
 type Twin struct {
 	cluster *change.Cluster
 
-	mu    sync.Mutex
-	known map[entryKey]*change.Entry
+	mu      sync.Mutex
+	entries map[entryKey]*change.Entry // each entry of any machine once
 }
 
-// entryKey is what makes two entries equal.
+// entryKey identifies an entry: two entries with the same key are equal.
 type entryKey struct {
-	lines   string
+	lines   string // of the INDEX
 	content [sha256.Size]byte
 }
 
-// NewTwin returns the twin of a cluster, without the entries of its machines.
+// NewTwin returns the twin of a cluster. Its machines have no entries until Add brings them.
 func NewTwin(c *assembly.Cluster) (*Twin, error) {
-	t := newTwin(&change.Cluster{Name: c.Plan.Name, UUID: c.Public.Cluster, Version: c.Plan.Version}, c.Plan.Overview())
+	t := newTwin(&change.Cluster{
+		Name: c.Plan.Name, UUID: c.Public.Cluster, Version: c.Plan.Version,
+	}, c.Plan.Overview())
 	admin, err := adminEntry(c)
 	if err != nil {
 		return nil, err
@@ -42,9 +44,9 @@ func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	t.cluster.Entries = change.Entries{admin}
 	for i := range c.Machines() {
 		m := &c.Plan.Machines[i]
-		t.addHead(&change.Machine{
-			Pool: m.Pool, Name: m.Name, Role: m.Role, OS: m.System.Name, Platform: m.Platform.Name,
-			Format: string(m.System.Format),
+		t.addMachine(&change.Machine{
+			Pool: m.Pool, Name: m.Name, Role: m.Role,
+			OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 		}, c.Plan.KubeletVersion(m), m.AddressStrings(), c.ValidUntil(m))
 	}
 	return t, nil
@@ -54,60 +56,62 @@ func newTwin(c *change.Cluster, facts []plan.Fact) *Twin {
 	for _, f := range facts {
 		c.Facts = append(c.Facts, change.Fact(f))
 	}
-	return &Twin{cluster: c, known: map[entryKey]*change.Entry{}}
+	return &Twin{cluster: c, entries: map[entryKey]*change.Entry{}}
 }
 
-// addHead adds a machine without entries.
-func (t *Twin) addHead(m *change.Machine, kubelet string, addresses []string, until time.Time) {
+// addMachine adds a machine without entries: its names, and what its line in the INDEX says of it.
+func (t *Twin) addMachine(m *change.Machine, kubelet string, addresses []string, until time.Time) {
 	m.Facts = change.Facts{{Name: "kubelet", Value: kubelet}}
 	if len(addresses) > 0 {
-		m.Facts = append(m.Facts, change.Fact{Name: "addresses", Value: strings.Join(addresses, ",")})
+		list := strings.Join(addresses, ",")
+		m.Facts = append(m.Facts, change.Fact{Name: "addresses", Value: list})
 	}
 	m.Facts = append(m.Facts, change.Fact{Name: "until", Value: until.Format(time.RFC3339)})
 	t.cluster.Machines = append(t.cluster.Machines, m)
 }
 
-// Add takes in what the i-th machine receives. It may be called from several goroutines. Equal entries
-// are kept once. It fails for a file that the twin could not hold.
+// Add adds the entries of the i-th machine. It may be called from several goroutines. Equal entries
+// are kept once. It fails for a file at /INDEX, since the twin has a list of its own there.
 func (t *Twin) Add(i int, n *node.Node) error {
 	list := entriesOf(n)
 	keys := make([]entryKey, len(list))
 	for j, e := range list {
 		keys[j] = entryKey{lines: indexLines(e), content: sha256.Sum256(e.Content)}
 		if e.Kind == "file" && e.Content != nil && e.ID == "/"+IndexFile {
-			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; choose another path", e.ID)
+			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; "+
+				"choose another path", e.ID)
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for j, e := range list {
-		if known := t.known[keys[j]]; known != nil {
-			list[j] = known
+		if same := t.entries[keys[j]]; same != nil {
+			list[j] = same
 			continue
 		}
-		t.known[keys[j]] = e
+		t.entries[keys[j]] = e
 	}
 	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	t.cluster.Machines[i].Entries = slices.Compact(list)
 	return nil
 }
 
-// State returns the cluster as it was collected.
+// State returns the cluster with all that was added so far.
 func (t *Twin) State() *change.Cluster { return t.cluster }
 
 // Files returns the twin by the paths below its folder.
 func (t *Twin) Files() map[string][]byte { return Write(t.cluster) }
 
-// Folders returns the folders of the twin, below its own.
+// Folders returns the paths of the folders that the twin has below its own.
 func (t *Twin) Folders() []string {
-	own := []string{sharedFolder}
+	folders := []string{sharedFolder}
 	for _, m := range t.cluster.Machines {
-		own = append(own, plan.Folder(m.Name, m.Pool))
+		folders = append(folders, plan.Folder(m.Name, m.Pool))
 	}
-	return own
+	return folders
 }
 
-// adminEntry is the operator's kubeconfig, which is on no machine.
+// adminEntry returns the entry of the operator's kubeconfig, which is on no machine.
 func adminEntry(c *assembly.Cluster) (*change.Entry, error) {
 	spec := c.Public.AdminSpec(c.Plan)
 	cert, err := c.Public.Template(spec)

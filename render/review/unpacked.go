@@ -98,8 +98,8 @@ func (u *Unpacked) Folder() (files map[string][]byte, secrets int, err error) {
 				"this is no document of kiln's; list it without --out", f.Path)
 		}
 		if _, taken := files[name]; taken || name == IndexFile {
-			return nil, 0, fmt.Errorf("file %q: the path is used twice, or is that of the list of files; "+
-				"list the document without --out", f.Path)
+			return nil, 0, fmt.Errorf("file %q: the path is used twice, "+
+				"or is that of the list of files; list the document without --out", f.Path)
 		}
 		content, secret := u.content(f)
 		if secret {
