@@ -13,78 +13,63 @@ import (
 	"kiln/render/plan"
 )
 
-// Read reads the review twin that consists of these files, by the paths below its folder.
-func Read(files map[string][]byte) (*change.Cluster, error) { return ReadFrom(among(files)) }
-
-// among opens files that are in memory.
-func among(files map[string][]byte) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
+// Read reads the review twin that consists of these files, by the paths below its folder. It fails
+// as ReadFrom does.
+func Read(files map[string][]byte) (*change.Cluster, error) {
+	return ReadFrom(func(name string) ([]byte, error) {
 		if data, ok := files[name]; ok {
 			return data, nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
+	})
 }
 
-// Heading is what the INDEX of a review twin says of the twin.
+// Heading is the part of a twin's INDEX that tells whose twin it is and which folders it has.
 type Heading struct {
 	Name, Cluster string   // the cluster's name and UUID
-	Folders       []string // the folders that are the twin's, below its own
+	Folders       []string // the paths of the folders that the twin has below its own
 }
 
-// ParseHeading reads the INDEX of a twin. That of something else is an error.
+// ParseHeading reads the INDEX of a twin. The name is for messages. It fails if the first line is
+// not that of a twin.
 func ParseHeading(name string, index []byte) (*Heading, error) {
-	there, version := &Heading{Folders: []string{sharedFolder}}, ""
-	if _, err := fmt.Sscanf(string(index), firstLine, &there.Name, &there.Cluster, &version); err != nil {
-		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review", name, IndexFile)
+	h, version := &Heading{Folders: []string{sharedFolder}}, ""
+	_, err := fmt.Sscanf(string(index), firstLine, &h.Name, &h.Cluster, &version)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not the %s of a review twin; name a new folder with --review",
+			name, IndexFile)
 	}
 	for line := range strings.Lines(string(index)) {
 		switch words := strings.Fields(line); {
-		case len(words) < 2 || !fs.ValidPath(words[1]) || strings.ContainsAny(words[1], "/\\") || words[1][0] == '.':
+		case len(words) < 2 || !isFolderName(words[1]):
 		case words[0] == "node":
-			there.Folders = append(there.Folders, words[1])
+			h.Folders = append(h.Folders, words[1])
 		case words[0] == "pool":
-			there.Folders = append(there.Folders, path.Join("pools", words[1]))
+			h.Folders = append(h.Folders, path.Join("pools", words[1]))
 		}
 	}
-	return there, nil
+	return h, nil
 }
 
-// ReadFrom reads the review twin whose files open returns by the paths below its folder. An error names
-// the file that is missing, or that no twin has.
+// isFolderName reports whether a name is that of a single folder that is not hidden.
+func isFolderName(name string) bool {
+	return fs.ValidPath(name) && !strings.ContainsAny(name, `/\`) && name[0] != '.'
+}
+
+// ReadFrom reads a review twin. The function open returns the content of a file by its path below
+// the twin's folder. ReadFrom fails if a file is missing or has a line that no twin has; the error
+// names the file.
 func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 	r := &reader{open: open, folders: map[string]map[change.Key]*change.Entry{}}
-	text, err := open(IndexFile)
+	index, err := open(IndexFile)
 	if err != nil {
 		return nil, err
 	}
-	c := &change.Cluster{}
-	var admin []string
-	for i, line := range textLines(text) {
-		words := strings.Fields(line)
-		switch {
-		case i == 0:
-			if _, err := fmt.Sscanf(line, firstLine, &c.Name, &c.UUID, &c.Version); err != nil {
-				return nil, fmt.Errorf("%s: not the %s of a review twin", IndexFile, IndexFile)
-			}
-		case strings.HasPrefix(line, "cluster "):
-			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
-			c.Facts = append(c.Facts, change.Fact{Name: name, Value: value})
-		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
-			// Names stand in commands that people paste.
-			if !machineName.MatchString(words[1]) {
-				return nil, fmt.Errorf("%s: line %d: %q is no name of a machine: this is no review twin", IndexFile, i+1, words[1])
-			}
-			m := &change.Machine{Pool: words[0] == "pool", Name: words[1], Role: words[2], OS: words[3], Platform: words[4], Format: words[5]}
-			for j := 6; j+1 < len(words); j += 2 {
-				m.Facts = append(m.Facts, change.Fact{Name: words[j], Value: words[j+1]})
-			}
-			c.Machines = append(c.Machines, m)
-		default:
-			admin = append(admin, line)
-		}
+	c, rest, err := readIndex(index)
+	if err != nil {
+		return nil, err
 	}
-	entries, err := r.entries("", admin)
+	entries, err := r.entries("", rest)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +84,42 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 	return c, nil
 }
 
-// machineName is what a Node and a pool can be called.
+// readIndex reads the INDEX of a whole twin: the cluster, and its machines without entries. It also
+// returns the other lines, which are entries of the cluster.
+func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
+	c = &change.Cluster{}
+	for i, line := range splitLines(index) {
+		words := strings.Fields(line)
+		switch {
+		case i == 0:
+			if _, err := fmt.Sscanf(line, firstLine, &c.Name, &c.UUID, &c.Version); err != nil {
+				return nil, nil, fmt.Errorf("%s: not the %s of a review twin", IndexFile, IndexFile)
+			}
+		case strings.HasPrefix(line, "cluster "):
+			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
+			c.Facts = append(c.Facts, change.Fact{Name: name, Value: value})
+		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
+			// kiln prints the names in commands that people paste into a shell.
+			if !machineName.MatchString(words[1]) {
+				return nil, nil, fmt.Errorf("%s: line %d: %q is no name of a machine: "+
+					"this is no review twin", IndexFile, i+1, words[1])
+			}
+			m := &change.Machine{
+				Pool: words[0] == "pool", Name: words[1], Role: words[2],
+				OS: words[3], Platform: words[4], Format: words[5],
+			}
+			for j := 6; j+1 < len(words); j += 2 {
+				m.Facts = append(m.Facts, change.Fact{Name: words[j], Value: words[j+1]})
+			}
+			c.Machines = append(c.Machines, m)
+		default:
+			rest = append(rest, line)
+		}
+	}
+	return c, rest, nil
+}
+
+// machineName matches the names that a Node or a pool can have.
 var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // reader reads the folders of a twin, each once.
@@ -108,10 +128,11 @@ type reader struct {
 	folders map[string]map[change.Key]*change.Entry
 }
 
-// folder returns what is in a folder, and in those that its INDEX takes in.
+// folder returns the entries of a folder, together with those of the shared folders that its INDEX
+// names.
 func (r *reader) folder(dir string) (map[change.Key]*change.Entry, error) {
-	if there := r.folders[dir]; there != nil {
-		return there, nil
+	if entries := r.folders[dir]; entries != nil {
+		return entries, nil
 	}
 	name := path.Join(dir, IndexFile)
 	text, err := r.open(name)
@@ -119,8 +140,8 @@ func (r *reader) folder(dir string) (map[change.Key]*change.Entry, error) {
 		return nil, err
 	}
 	all := map[change.Key]*change.Entry{}
-	rest := textLines(text)
-	// A shared folder takes nothing in.
+	rest := splitLines(text)
+	// The INDEX of a shared folder names no other folder.
 	for len(rest) > 0 && !strings.HasPrefix(dir, sharedFolder+"/") {
 		line := rest[0]
 		base, with := strings.CutPrefix(line, "with "+sharedFolder+"/")
@@ -151,12 +172,15 @@ func (r *reader) folder(dir string) (map[change.Key]*change.Entry, error) {
 }
 
 var (
+	// fileLine matches a file or directory: kind, mode, owner, path, and the mark of its secret.
 	fileLine = regexp.MustCompile(`^(file|dir) +(\S+) (\S+) (/.*?)(?: <secret ([^<>]*)>)?$`)
-	// The operator's kubeconfig, which is on no machine.
+	// adminLine matches the operator's kubeconfig, which is on no machine: file name, server, mark.
 	adminLine = regexp.MustCompile(`^file (\S+) (\S+) <secret ([^<>]*)>$`)
 )
 
-// entries reads the lines of an INDEX that stand for entries, with those indented below them.
+// entries reads the entries of an INDEX from its lines, and the contents of files from the folder.
+// It fails for a line that is no entry, and if a file cannot be opened whose content stands nowhere
+// else.
 func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entry, error) {
 	out := map[change.Key]*change.Entry{}
 	for len(list) > 0 {
@@ -172,7 +196,8 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 		list = list[n:]
 		e, ok := readEntry(head, below)
 		if !ok {
-			return nil, fmt.Errorf("%s: %q is no line of a review twin", path.Join(dir, IndexFile), head)
+			name := path.Join(dir, IndexFile)
+			return nil, fmt.Errorf("%s: %q is no line of a review twin", name, head)
 		}
 		if e.Kind == "file" && e.Secret == "" && dir != "" {
 			content, err := r.open(dir + e.ID)
@@ -180,7 +205,7 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 				return nil, fmt.Errorf("%s names %s: %w", path.Join(dir, IndexFile), e.ID, err)
 			}
 			if err == nil {
-				// The lines below it only say what the content says.
+				// The lines below a file with a content repeat what the content says.
 				e.Content, e.Shown = append([]byte{}, content...), nil
 			}
 		}
@@ -189,7 +214,8 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 	return out, nil
 }
 
-// readEntry reads one entry of an INDEX: its line, and the lines below it.
+// readEntry reads one entry of an INDEX from its line and the lines below it. It reports false if
+// the line is no entry.
 func readEntry(head string, below []string) (e *change.Entry, ok bool) {
 	words := strings.Fields(head)
 	if len(words) == 0 {
@@ -228,11 +254,12 @@ func readEntry(head string, below []string) (e *change.Entry, ok bool) {
 
 // sortedEntries returns the entries in the order of their keys.
 func sortedEntries(set map[change.Key]*change.Entry) (out change.Entries) {
-	return slices.SortedFunc(maps.Values(set), func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
+	return slices.SortedFunc(maps.Values(set), compare)
 }
 
-// textLines returns the lines of a text without their ends.
-func textLines(text []byte) (out []string) {
+// splitLines returns the lines of a text without their ends.
+func splitLines(text []byte) (out []string) {
 	for line := range strings.Lines(string(text)) {
 		out = append(out, strings.TrimSuffix(line, "\n"))
 	}

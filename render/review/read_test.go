@@ -11,10 +11,14 @@ import (
 	"kiln/render/review"
 )
 
-// files is a twin of one machine with these files of its own.
+// files returns the twin of one machine, with other texts for some of its files. An empty text
+// removes a file.
 func files(own map[string]string) map[string]string {
+	const index = "" +
+		"kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 Kubernetes v1.36.3\n" +
+		"node a worker flatcar metal ignition kubelet v1.36.3 until 2027\n"
 	out := map[string]string{
-		"INDEX":      "kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 Kubernetes v1.36.3\nnode a worker flatcar metal ignition kubelet v1.36.3 until 2027\n",
+		"INDEX":      index,
 		"a/INDEX":    "file 0644 root:root /etc/motd\n",
 		"a/etc/motd": "hello\n",
 	}
@@ -27,6 +31,7 @@ func files(own map[string]string) map[string]string {
 	return out
 }
 
+// read reads the twin that files returns.
 func read(own map[string]string) (*change.Cluster, error) {
 	all := files(own)
 	return review.ReadFrom(func(name string) ([]byte, error) {
@@ -37,25 +42,36 @@ func read(own map[string]string) (*change.Cluster, error) {
 	})
 }
 
-// TestRead: what is no twin is an error that names the file.
+// TestRead: a folder that is no twin is an error, and the error names the file.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	c, err := read(nil)
 	require.NoError(t, err)
 	require.Len(t, c.Machines, 1)
-	require.Equal(t, "hello\n", string(c.Machines[0].Entries.Find(change.Key{Kind: "file", ID: "/etc/motd"}).Content))
+	motd := c.Machines[0].Entries.Find(change.Key{Kind: "file", ID: "/etc/motd"})
+	require.Equal(t, "hello\n", string(motd.Content))
+	shell := strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")
 	for name, row := range map[string]struct {
 		own  map[string]string
 		want string
 	}{
-		"no INDEX":            {map[string]string{"INDEX": ""}, "INDEX"},
-		"another INDEX":       {map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin"},
-		"no machine's name":   {map[string]string{"INDEX": strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")}, `"$(id)" is no name of a machine`},
-		"no machine's INDEX":  {map[string]string{"a/INDEX": ""}, "a/INDEX"},
-		"a line of nothing":   {map[string]string{"a/INDEX": "what is this\n"}, `a/INDEX: "what is this" is no line of a review twin`},
+		"no INDEX": {map[string]string{"INDEX": ""}, "INDEX"},
+		"another INDEX": {
+			map[string]string{"INDEX": "hello\n"}, "INDEX: not the INDEX of a review twin",
+		},
+		"no machine's name": {
+			map[string]string{"INDEX": shell}, `"$(id)" is no name of a machine`,
+		},
+		"no machine's INDEX": {map[string]string{"a/INDEX": ""}, "a/INDEX"},
+		"a line of nothing": {
+			map[string]string{"a/INDEX": "what is this\n"},
+			`a/INDEX: "what is this" is no line of a review twin`,
+		},
 		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},
 		"a file that is gone": {map[string]string{"a/etc/motd": ""}, "a/INDEX names /etc/motd"},
-		"shared that is gone": {map[string]string{"a/INDEX": "with shared/all\n"}, "shared/all/INDEX"},
+		"shared that is gone": {
+			map[string]string{"a/INDEX": "with shared/all\n"}, "shared/all/INDEX",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,11 +81,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead: no twin makes it panic, compare or plan included, and what was read is read again.
+// FuzzRead: no twin makes Read, Compare or a plan panic, and a twin that was read and written is
+// read as the same state.
 func FuzzRead(f *testing.F) {
-	f.Add(files(nil)["INDEX"], "with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n")
-	f.Add(files(nil)["INDEX"], "file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\nunit a enabled\nuser a 1 /\n", "")
-	f.Add(files(nil)["INDEX"], "file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n")
+	for _, seed := range []struct{ machine, text string }{
+		{"with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n"},
+		{"file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\n" +
+			"unit a enabled\nuser a 1 /\n", ""},
+		{"file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n"},
+	} {
+		f.Add(files(nil)["INDEX"], seed.machine, seed.text)
+	}
 	f.Fuzz(func(t *testing.T, index, machine, text string) {
 		c, err := review.ReadFrom(func(name string) ([]byte, error) {
 			switch {
@@ -87,7 +109,9 @@ func FuzzRead(f *testing.F) {
 		}
 		other, err := read(nil)
 		require.NoError(t, err)
-		for _, d := range []*change.Diff{change.Compare(c, other), change.Compare(other, c), change.Compare(c, c)} {
+		for _, d := range []*change.Diff{
+			change.Compare(c, other), change.Compare(other, c), change.Compare(c, c),
+		} {
 			_ = d.Text(change.Form{Markdown: true})
 			p, err := change.New(d, change.Options{MaxUnavailable: "1"})
 			require.NoError(t, err)
