@@ -8,7 +8,8 @@ import (
 	"kiln/pki"
 )
 
-// certificates describes each certificate of a PEM file.
+// certificates returns a line for each certificate of a PEM file, with its subject, validity and
+// names. It returns none for a file without certificates.
 func certificates(data []byte) (lines []string) {
 	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
 		return nil

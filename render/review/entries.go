@@ -11,8 +11,8 @@ import (
 	"kiln/render/node"
 )
 
-// entriesOf returns everything that a machine has, in the order of an INDEX. The content of a file is
-// left out if it is secret, or if other lines stand in its place.
+// entriesOf returns everything that a machine has, in the order of an INDEX. The content of a file
+// is left out if it is secret, or if other lines stand in its place.
 func entriesOf(n *node.Node) (out change.Entries) {
 	add := func(kind, id string, traits map[string]string) *change.Entry {
 		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
@@ -20,7 +20,8 @@ func entriesOf(n *node.Node) (out change.Entries) {
 		return e
 	}
 	access := func(mode uint32, user, group string) map[string]string {
-		return map[string]string{"mode": octal(mode), "owner": node.Owner(user) + ":" + node.Owner(group)}
+		owner := node.Owner(user) + ":" + node.Owner(group)
+		return map[string]string{"mode": octal(mode), "owner": owner}
 	}
 	for _, u := range n.Users {
 		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
@@ -43,7 +44,7 @@ func entriesOf(n *node.Node) (out change.Entries) {
 		add("link", l.Path, map[string]string{"target": l.Target})
 	}
 	for _, u := range n.Units {
-		if state := unitState(u); state != "" { // else its file is all that there is
+		if state := unitState(u); state != "" { // a unit without a state is its file alone
 			add("unit", u.Name, map[string]string{"state": state})
 		}
 	}
@@ -53,15 +54,21 @@ func entriesOf(n *node.Node) (out change.Entries) {
 	for _, settings := range []struct {
 		kind string
 		text []byte
-	}{{"network-config", n.NetworkConfig}, {"ignition", indentJSON(n.Extra)}, {"cloud-config", indentJSON(n.CloudConfig)}} {
+	}{
+		{"network-config", n.NetworkConfig},
+		{"ignition", indentJSON(n.Extra)},
+		{"cloud-config", indentJSON(n.CloudConfig)},
+	} {
 		if len(settings.text) > 0 {
-			add(settings.kind, "", nil).Content = []byte(strings.TrimSuffix(string(settings.text), "\n") + "\n")
+			text := strings.TrimSuffix(string(settings.text), "\n") + "\n"
+			add(settings.kind, "", nil).Content = []byte(text)
 		}
 	}
 	return out
 }
 
-// unitState says whether a unit is enabled or masked; it is empty if the document does neither.
+// unitState returns "enabled", "masked" or both for a unit. It is empty if the document neither
+// enables nor masks the unit.
 func unitState(u node.Unit) string {
 	var state []string
 	if u.Enabled {
@@ -73,9 +80,10 @@ func unitState(u node.Unit) string {
 	return strings.Join(state, " ")
 }
 
+// octal returns a mode in the four digits that chmod takes.
 func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
-// indentJSON returns a JSON text with a line for each value, or the same text if it is no JSON.
+// indentJSON returns JSON with a line for each value. It returns other text as it is.
 func indentJSON(text []byte) []byte {
 	var readable bytes.Buffer
 	if len(text) == 0 || json.Indent(&readable, text, "", "  ") != nil {

@@ -13,34 +13,38 @@ import (
 	"kiln/render/secret"
 )
 
-// Names in a twin.
-const (
-	IndexFile    = "INDEX"
-	sharedFolder = "shared"
-)
+// IndexFile is the name of the list that the twin and each of its folders have.
+const IndexFile = "INDEX"
 
-// firstLine is the first line of a twin's INDEX, for fmt: the cluster's name and UUID, and the version of
-// Kubernetes.
+// sharedFolder holds the entries that several machines have.
+const sharedFolder = "shared"
+
+// firstLine is the format of the first line of a twin's INDEX, for writing and reading: the
+// cluster's name, its UUID, and the version of Kubernetes.
 const firstLine = "kiln review twin of cluster %s %s Kubernetes %s\n"
 
-// Write returns the review twin of a cluster by the paths below its folder. The twin is safe for git:
-// secrets are names in it, and certificates lines. Each machine has a folder with its files as they will
-// lie on it, and an INDEX of everything that it has.
+// Write returns the files of the review twin of a cluster by the paths below its folder. The twin
+// is safe for git: it has a name in place of each secret, and a line for each certificate. Each
+// machine has a folder with its files as they will lie on it, and an INDEX of everything that it
+// has.
 //
-// Machines share most of what they have. Written a thousand times nobody would read it, and one change
-// would fill every list of changed files. So a shared entry is written once, with its line:
+// Machines have most entries in common. Nobody would read the same entry a thousand times, and one
+// change of it would fill every list of changed files. So a shared entry is written once, together
+// with its line:
 //
-//   - shared/all has what every machine of the cluster has;
-//   - shared/ROLE-OS has what more than half of the machines of that role and system have, and
-//     shared/all does not. That is at most one entry for a path, so nothing has to be chosen;
-//   - a machine's own folder has the rest. An entry there replaces the one of shared/ROLE-OS with the
-//     same path; entries of shared/ROLE-OS that the machine lacks are named in its INDEX ("without").
+//   - shared/all has the entries that every machine of the cluster has;
+//   - shared/ROLE-OS has the entries that more than half of the machines of that role and system
+//     have, without those of shared/all. At most one entry for a path has such a majority;
+//   - the machine's own folder has the rest. An entry there replaces the entry of shared/ROLE-OS
+//     with the same path. The machine's INDEX names the entries of shared/ROLE-OS that the machine
+//     does not have ("without").
 //
-// Where an entry lies depends on how many machines have it and never on the order of machines: one
-// machine more or less moves nothing, unless it decides a majority. A group of one machine shares
-// nothing. There are no hashes, since a change of what is shared would show on every machine.
+// The place of an entry depends on the number of machines that have it, and never on their order:
+// one machine more or less moves nothing, unless it decides a majority. A group of one machine
+// shares nothing. The twin has no hashes, since a change of a shared entry would then show on every
+// machine.
 //
-// Equal entries must be the same pointer, as in what Read returns.
+// Equal entries must be the same pointer, as in the results of Twin.State and Read.
 func Write(c *change.Cluster) map[string][]byte {
 	out := map[string][]byte{IndexFile: index(c)}
 	var machines []change.Entries
@@ -64,10 +68,11 @@ func Write(c *change.Cluster) map[string][]byte {
 	return out
 }
 
-// group is the name of the machines that share entries: those of one role and operating system.
+// group returns the name of the group in which a machine shares entries: its role and system.
 func group(m *change.Machine) string { return m.Role + "-" + m.OS }
 
-// writeMachine adds the folder of a machine: what it has beyond the shared entries.
+// writeMachine adds the folder of a machine, which has the entries that are not shared. The INDEX
+// begins with the shared folders that belong to the machine.
 func writeMachine(out map[string][]byte, m *change.Machine, all, common map[*change.Entry]bool) {
 	var head strings.Builder
 	if len(all) > 0 {
@@ -91,7 +96,8 @@ func writeMachine(out map[string][]byte, m *change.Machine, all, common map[*cha
 	writeFolder(out, plan.Folder(m.Name, m.Pool), head.String(), own)
 }
 
-// shared returns the entries that at least so many machines have; none if there is only one machine.
+// shared returns the entries that at least as many machines have as enough says. It returns none if
+// there is only one machine.
 func shared(machines []change.Entries, enough int) map[*change.Entry]bool {
 	if len(machines) < 2 {
 		return nil
@@ -111,7 +117,7 @@ func shared(machines []change.Entries, enough int) map[*change.Entry]bool {
 	return out
 }
 
-// without returns the entries that are not in a set.
+// without returns the entries of a list that are not in a set.
 func without(list change.Entries, set map[*change.Entry]bool) (out change.Entries) {
 	for _, e := range list {
 		if !set[e] {
@@ -121,11 +127,14 @@ func without(list change.Entries, set map[*change.Entry]bool) (out change.Entrie
 	return out
 }
 
+// sorted returns the entries of a set in the order of their keys.
 func sorted(set map[*change.Entry]bool) []*change.Entry {
-	return slices.SortedFunc(maps.Keys(set), func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
+	return slices.SortedFunc(maps.Keys(set), compare)
 }
 
-// writeFolder adds a folder with an INDEX and files; none if it would be empty.
+// writeFolder adds a folder with its INDEX and its files. It adds nothing if the INDEX would be
+// empty.
 func writeFolder(out map[string][]byte, dir, head string, entries map[*change.Entry]bool) {
 	if head == "" && len(entries) == 0 {
 		return
@@ -140,8 +149,8 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 	out[path.Join(dir, IndexFile)] = index.Bytes()
 }
 
-// index returns the twin's own INDEX: the cluster and its facts, the operator's kubeconfig, and a line
-// for each machine.
+// index returns the INDEX of the whole twin: the cluster and its facts, the operator's kubeconfig,
+// and a line for each machine.
 func index(c *change.Cluster) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, firstLine, c.Name, c.UUID, c.Version)
@@ -165,8 +174,8 @@ func index(c *change.Cluster) []byte {
 	return b.Bytes()
 }
 
-// indexLines returns the lines of an entry in an INDEX: one for the entry, and below it, indented, what is
-// shown of it.
+// indexLines returns the lines of an entry in an INDEX. The first is for the entry. The lines of
+// its certificates or settings are indented below it.
 func indexLines(e *change.Entry) string {
 	t := e.Traits
 	line := fmt.Sprintf("%-4s ", e.Kind)
@@ -189,7 +198,7 @@ func indexLines(e *change.Entry) string {
 		line += e.ID + " " + t["state"]
 	case "key":
 		line += e.ID
-	default: // settings, as a text
+	default: // settings, whose content stands below the line
 		line = e.Kind
 		below = []string{strings.TrimSuffix(string(e.Content), "\n")}
 	}
@@ -203,13 +212,13 @@ func indexLines(e *change.Entry) string {
 	if len(below) == 0 {
 		return line + "\n"
 	}
-	return line + "\n" + indented(strings.Join(below, "\n")) + "\n"
+	return line + "\n" + indentLines(strings.Join(below, "\n")) + "\n"
 }
 
 // indent stands before the lines below an entry's line.
 const indent = "     "
 
-// indented sets lines below the line that they belong to. The last has no end.
-func indented(text string) string {
+// indentLines returns the lines of a text indented, without the end of the last one.
+func indentLines(text string) string {
 	return indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+indent)
 }
