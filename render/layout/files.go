@@ -19,15 +19,22 @@ const (
 	firstBoot = "read by the first boot only"
 )
 
-// Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder of one.
+// Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder
+// of one.
 var Files = []File{
 	// The hook and its data.
-	{Path: templates.BootPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
-	{Path: templates.StepsPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
-	{Path: templates.ReportPath, Form: Program, Open: true, Part: hook, Change: Later, Why: firstBoot},
-	{Path: plan.KilnDir + "/machine", Form: Settings, Open: true, Part: hook, Change: Later, Why: firstBoot},
-	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook, Change: Later, Why: firstBoot},
-	{Path: plan.KilnDir + "/node.yaml", Form: YAML, Open: true, Part: hook, Change: Later, Why: firstBoot},
+	{Path: templates.BootPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: templates.StepsPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: templates.ReportPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/machine", Form: Settings, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/node.yaml", Form: YAML, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
 	// Not open: it has the hashes of secrets.
 	{Path: plan.KilnDir + "/files", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/pre-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
@@ -42,7 +49,8 @@ var Files = []File{
 
 	// Routes to other machines' pods.
 	{Path: templates.RoutesPath, Form: Program, Open: true, Part: hook},
-	{Path: plan.KilnDir + "/routes", Form: Routes, Part: hook, Change: Live, Why: "routes to other machines' pods"},
+	{Path: plan.KilnDir + "/routes", Form: Routes, Part: hook,
+		Change: Live, Why: "routes to other machines' pods"},
 	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
 	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
 	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
@@ -70,7 +78,8 @@ var Files = []File{
 	{Path: plan.SchedulerConf, Form: YAML, Open: true},
 	{Path: plan.VIPConf, Form: YAML, Open: true},
 	{Path: plan.AdminConf, Form: YAML, Open: true, Change: Later, Why: firstBoot},
-	{Path: plan.BootstrapConf, Form: YAML, Change: Later, Why: "only a machine that joins needs the token"},
+	{Path: plan.BootstrapConf, Form: YAML,
+		Change: Later, Why: "only a machine that joins needs the token"},
 	{Path: plan.ProxyConf, Form: YAML, Open: true,
 		Change: Later, Why: "nothing reads it: kube-proxy has its service account"},
 
@@ -80,7 +89,8 @@ var Files = []File{
 	{Path: plan.AuditPolicy, Form: YAML, Open: true},
 	{Path: plan.Encryption, Form: Hidden},
 	{Path: manifests.ManifestPath(plan.APIServer), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.ControllerManager), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(plan.ControllerManager),
+		Form: YAML, Open: true, Part: staticPods},
 	{Path: manifests.ManifestPath(plan.Scheduler), Form: YAML, Open: true, Part: staticPods},
 	{Path: manifests.ManifestPath(plan.Etcd), Form: YAML, Open: true, Part: staticPods},
 	{Path: manifests.ManifestPath(plan.KubeVIP), Form: YAML, Open: true, Part: staticPods},

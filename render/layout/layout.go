@@ -1,6 +1,6 @@
-// Package layout is the table of the files that kiln puts on a machine: the form of each file, who may see
-// it, where it counts in the size of a document, and what a change of it asks of a running machine. The
-// assembler makes the files; checks, reviews and plans look up here what a file is.
+// Package layout is the table of the files that kiln puts on a machine: the form of each file, who
+// may see it, where it counts in the size of a document, and what a change of it asks of a running
+// machine. The assembler makes the files; checks, reviews and plans look up here what a file is.
 package layout
 
 import (
@@ -10,20 +10,21 @@ import (
 
 // File is one row of the table.
 type File struct {
-	// Path is the file's path. One that ends in a slash or in a dash stands for all paths that begin
-	// with it.
+	// Path is the file's path. One that ends in a slash or in a dash stands for all paths that
+	// begin with it.
 	Path string
 	// Form is what the content is written in.
 	Form Form
-	// Open reports whether a reviewer may see the content though others on the machine may not read the
-	// file. Such a file is made from cluster.yaml, which holds no secret.
+	// Open reports whether a reviewer may see the content though others on the machine may not read
+	// the file. Such a file is made from cluster.yaml, which holds no secret.
 	Open bool
-	// Part is where the file counts in the size of a document; empty for the rest, keys and certificates.
+	// Part is where the file counts in the size of a document; empty for the rest, keys and
+	// certificates.
 	Part string
 	// Authority is the secret whose CA certificate the file holds; empty for other files.
 	Authority string
-	// Change is what a change of the file asks of a running machine, and Why the reason for it. Why is
-	// empty for Replace.
+	// Change is what a change of the file asks of a running machine, and Why the reason for it. Why
+	// is empty for Replace.
 	Change Effect
 	Why    string
 }
@@ -40,11 +41,13 @@ const (
 	Routes   Form = "routes"   // the routes to other machines' pods
 	Program  Form = "program"  // a shell program of kiln's
 	Lines    Form = "lines"    // any other text
-	Hidden   Form = "hidden"   // nobody compares it: a key, or a certificate, which has a line of its own
+	// Hidden: nobody compares it. It is a key, or a certificate, which has a line of its own.
+	Hidden Form = "hidden"
 )
 
-// Effect is what a change of a machine's document asks for while the machine runs. A machine reads its
-// document once; afterwards only an empty disk makes it read the new one. A larger effect asks for more.
+// Effect is what a change of a machine's document asks for while the machine runs. A machine reads
+// its document once; afterwards only an empty disk makes it read the new one. A larger effect asks
+// for more.
 type Effect int
 
 const (
@@ -53,15 +56,15 @@ const (
 	Later Effect = iota - 4
 	// Live: it may be brought to the running machine, and waits for nothing.
 	Live
-	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates its
-	// Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a replaced
-	// machine keeps what its Node had before.
+	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates
+	// its Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a
+	// replaced machine keeps what its Node had before.
 	Node
-	// Apply: the API server holds what the file says since the cluster was formed, and the file changes
-	// nothing any more.
+	// Apply: the API server holds what the file says since the cluster was formed, and the file
+	// changes nothing any more.
 	Apply
-	// Replace: the running machine goes on as before until it is replaced. It is what a change asks for
-	// unless a row says otherwise.
+	// Replace: the running machine goes on as before until it is replaced. It is what a change asks
+	// for unless a row says otherwise.
 	Replace
 )
 
