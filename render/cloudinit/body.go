@@ -28,7 +28,8 @@ label() { ! command -v restorecon >/dev/null || restorecon "$@" || :; }
 user() {
 	[ "$part" = files ] || return 0
 	getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
-	getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"
+	getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ` +
+		`${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"
 }
 dir() {
 	[ "$part" = files ] || return 0

@@ -91,7 +91,8 @@ func TestUserCommand(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	require.NoError(t, err)
 	assert.Equal(t, `groupadd etcd
-useradd --system --uid 2379 --gid etcd --no-create-home --home-dir /var/a b --shell /usr/sbin/nologin etcd
+useradd --system --uid 2379 --gid etcd --no-create-home `+
+		`--home-dir /var/a b --shell /usr/sbin/nologin etcd
 groupadd probe
 useradd --system --uid 990 --gid probe --no-create-home --shell /usr/sbin/nologin probe
 `, string(log))

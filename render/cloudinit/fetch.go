@@ -24,7 +24,8 @@ const (
 	// right. After that no later boot asks for it again: a server may give it only once. It keeps
 	// at most $3 bytes, however much a server sends: up to curl 8.4.0, --max-filesize has no effect
 	// on an answer without a length. It follows no redirects.
-	fetchBody = `[ ! -e ` + node.Verified + ` ] || exec rm -f ` + bodyDir + `/body ` + bodyDir + `/ca
+	fetchBody = `[ ! -e ` + node.Verified + ` ] || ` +
+		`exec rm -f ` + bodyDir + `/body ` + bodyDir + `/ca
 umask 077; mkdir -p ` + bodyDir + `; cd ` + bodyDir + `
 ok() { echo "$2  $1" | sha512sum -c --status 2>/dev/null; }
 [ -z "$4" ] || printf %s "$4" >ca

@@ -34,7 +34,8 @@ const (
 const (
 	// makeUser makes group and user $1 with number $2 and home $3, unless they exist.
 	makeUser = `getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
-getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
+getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ` +
+		`${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
 	// makeLink links $2 to $1, unless $2 exists, even as a link to nowhere.
 	makeLink = `[ -e "$2" ] || [ -L "$2" ] || { mkdir -p "${2%/*}/" && ln -s -- "$1" "$2"; }`
 )

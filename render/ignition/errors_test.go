@@ -103,8 +103,9 @@ func TestUnpackErrors(t *testing.T) {
 		{"other hash", replaced("data:,x", `,"verification":{"hash":"sha256-`+strings.Repeat("0",
 			64)+`"}`), "its hash is sha256-2d71"},
 		{"stub in a stub",
-			replaced(
-				"data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""), "replaced once more"},
+			replaced("data:,%7B%22ignition%22:%7B%22version%22:%223.4.0%22,"+
+				"%22config%22:%7B%22replace%22:%7B%22source%22:%22data:,%22%7D%7D%7D%7D", ""),
+			"replaced once more"},
 		{"too large", string(bomb), "it is larger than 67108864 bytes"},
 		{"too many values", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` +
 			strings.Repeat("{},", 1<<15) + `{}]}}`, "more than 65536 values"},

@@ -89,7 +89,8 @@ func TestPack(t *testing.T) {
 		`{"path":"/etc/kubernetes","mode":493}],`+
 		`"files":[{"overwrite":true,"path":"/etc/hostname","contents":{"source":"data:,cp-1%0A"},`+
 		`"mode":420},`+
-		`{"overwrite":true,"path":"/etc/kubernetes/empty","contents":{"source":"data:,"},"mode":0},`+
+		`{"overwrite":true,"path":"/etc/kubernetes/empty",`+
+		`"contents":{"source":"data:,"},"mode":0},`+
 		`{"overwrite":true,"path":"/etc/systemd/system/kubelet.service",`+
 		`"contents":{"source":"data:,`+
 		`%5BService%5D%0AExecStart=/usr/bin/kubelet%20%22$A%22%20&%20%3Cx%3E%0A"},"mode":384},`+

@@ -66,7 +66,8 @@ func TestForeignRemote(t *testing.T) {
 			`%7B%22ignition%22:%7B%22version%22:%223.4.0%22%7D%7D"}]}`,
 		"timeouts": `"config":{"merge":[{` + there + `}]},"timeouts":{"httpTotal":3}`,
 		"a foreign CA": `"config":{"merge":[{` + there +
-			`}]},"security":{"tls":{"certificateAuthorities":[{"source":"https://boot.example.com/ca"}]}}`,
+			`}]},"security":{"tls":{"certificateAuthorities":[` +
+			`{"source":"https://boot.example.com/ca"}]}}`,
 	} {
 		doc := `{"ignition":{"version":"3.4.0",` + strings.ReplaceAll(text, "HASH",
 			strings.Repeat("0", 128)) + `}}`

@@ -2,6 +2,7 @@ package ignition
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,7 +38,9 @@ storage:
   - path: /etc/only-appended
     append: [{inline: last}]
   - path: /etc/remote
-    contents: {source: "https://example.com/x", verification: {hash: sha256-0000000000000000000000000000000000000000000000000000000000000000}}
+    contents:
+      source: "https://example.com/x"
+      verification: {hash: sha256-0000000000000000000000000000000000000000000000000000000000000000}
   - path: /etc/by-number
     user: {id: 500}
     contents: {inline: x}
@@ -105,9 +108,10 @@ passwd:
 				`"disks":[{"device":"/dev/sdb","wipeTable":true}],` +
 				`"files":[{"path":"/etc/hosts","append":[{"compression":"","source":"data:,` +
 				`last"}]},` +
-				`{"path":"/etc/only-appended","append":[{"compression":"","source":"data:,last"}]},` +
+				`{"path":"/etc/only-appended",` +
+				`"append":[{"compression":"","source":"data:,last"}]},` +
 				`{"path":"/etc/remote","contents":{"source":"https://example.com/x",` +
-				`"verification":{"hash":"sha256-0000000000000000000000000000000000000000000000000000000000000000"}}},` +
+				`"verification":{"hash":"sha256-` + strings.Repeat("0", 64) + `"}}},` +
 				`{"path":"/etc/only-mode","mode":384}],` +
 				`"links":[{"path":"/etc/hard","hard":true,"target":"/etc/motd"}]},` +
 				`"systemd":{"units":[{"enabled":false,"name":"c.service"}]}}`),
