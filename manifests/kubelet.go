@@ -27,8 +27,8 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s",
 			"shutdownGracePeriodCriticalPods": "20s"})
 	}
-	// An API server ends when its etcd has no quorum yet. With the usual pauses between two starts, of
-	// up to five minutes, it would be the last to notice that the other members have come.
+	// An API server ends when its etcd has no quorum yet. With the usual pauses between two starts,
+	// of up to five minutes, it would be the last to notice that the other members have come.
 	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= target.ContainerBackOff {
 		own.set(plan.Kiln, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "20s"}})
 	}

@@ -16,7 +16,8 @@ func (m *Machine) Kind() string {
 	return "node"
 }
 
-// NodeName is the name of the machine's Node. It is empty for a pool: its machines learn theirs at boot.
+// NodeName is the name of the machine's Node. It is empty for a pool: its machines learn theirs at
+// boot.
 func (m *Machine) NodeName() string {
 	if m.Pool {
 		return ""

@@ -37,7 +37,8 @@ const (
 	CRISocket      = "/run/containerd/containerd.sock"
 )
 
-// Paths of the container runtime and of the pods' network. The folders of CNI are containerd's defaults.
+// Paths of the container runtime and of the pods' network. The folders of CNI are containerd's
+// defaults.
 const (
 	ContainerdConfig = "/etc/containerd/config.toml"
 	RegistriesDir    = "/etc/containerd/certs.d"
