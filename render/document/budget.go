@@ -20,8 +20,8 @@ type Part struct {
 
 const restPart = "rest"
 
-// partOf returns the name of the part that f belongs to: the user's own files, the part that the table
-// of files gives, or else keys, certificates and the rest.
+// partOf returns the name of the part that f belongs to: the user's own files, the part that the
+// table of files gives, or else keys, certificates and the rest.
 func partOf(f *node.File) string {
 	if f.Why == "" || f.Why == node.FromConfig {
 		return node.FromConfig

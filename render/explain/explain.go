@@ -107,8 +107,8 @@ func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
 // explainer makes documents of a cluster once more.
 type explainer struct{ *assembly.Cluster }
 
-// machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a similar
-// name.
+// machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a
+// similar name.
 func (r explainer) machine(name string) (*plan.Machine, error) {
 	var all []string
 	for i := range r.Plan.Machines {
