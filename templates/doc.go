@@ -33,10 +33,12 @@
 //	                    where it answers members, where clients
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start:
-//	                    systemd-modules-load.service and systemd-sysctl.service (which set modules,
-//	                    sysctls and kernel.hostname from the files under /etc/modules-load.d and
-//	                    /etc/sysctl.d), the container runtime, kiln-routes.service
-//	marker              REST path of the object that says that objects were applied; control planes
+//	                    systemd-modules-load.service and systemd-sysctl.service (which set
+//	                    modules, sysctls and kernel.hostname from the files under
+//	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime,
+//	                    kiln-routes.service
+//	marker              REST path of the object that says that objects were applied; control
+//	                    planes
 //	roles               name=value of each node-role.kubernetes.io/name that the Node is to have;
 //	                    step role
 //	name_url            (pools, as the next four) where the platform says the name; if it is empty
@@ -46,8 +48,8 @@
 //	name_short          not empty if the name ends at the first dot
 //	node_address        a word for each family of the cluster: -4 or -6, and after commas the
 //	                    arguments of ip address show
-//	retire              paths and patterns removed at the end, and at each later start: install.crt,
-//	                    install.key, bootstrap-kubelet.conf, …
+//	retire              paths and patterns removed at the end, and at each later start:
+//	                    install.crt, install.key, bootstrap-kubelet.conf, …
 //	wall                not empty if the kubelet may start only where the rules of
 //	                    /etc/kiln/forbidden are there
 //

@@ -26,11 +26,12 @@ var shells = map[string][]string{
 	"bash":    {"bash", "--posix"},
 }
 
-// all runs every row of a table under every shell, and kills the hook before each of its commands. A
-// run of the hook starts some 350 processes, and they are what these tests cost.
+// all runs every row of a table under every shell, and kills the hook before each of its commands.
+// A run of the hook starts some 350 processes, and they are what these tests cost.
 var all = flag.Bool("all", false, "run what make test leaves out; it takes about an hour")
 
-// missing says for each shell why tests cannot use it. It has no entry for a shell that they can use.
+// missing says for each shell why tests cannot use it. It has no entry for a shell that they can
+// use.
 var missing = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for name, shell := range shells {
@@ -87,8 +88,8 @@ func underOneShell(t *testing.T, i int, test func(t *testing.T, shell []string))
 	t.Run(name, func(t *testing.T) { test(t, shells[name]) })
 }
 
-// isTurn reports whether the i-th of many runs of a test is for this shell. Each run is for one of the
-// shells, and with -all for all of them.
+// isTurn reports whether the i-th of many runs of a test is for this shell. Each run is for one of
+// the shells, and with -all for all of them.
 func isTurn(shell []string, i int) bool {
 	names := usable()
 	return *all || shells[names[i%len(names)]][0] == shell[0]

@@ -94,8 +94,8 @@ func TestBootEndsCleanly(t *testing.T) {
 }
 
 // TestBootSurvivesKill kills the hook and everything that it started before its n-th command, and
-// starts it again. The result must be that of an undisturbed run. make test kills it at some points,
-// most of them under dash; with -all it is every point under every shell.
+// starts it again. The result must be that of an undisturbed run. make test kills it at some
+// points, most of them under dash; with -all it is every point under every shell.
 func TestBootSurvivesKill(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		roles := map[string][]string{
