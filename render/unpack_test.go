@@ -25,7 +25,8 @@ import (
 	"kiln/render/plan"
 )
 
-// packed returns a shared machine's documents: in both formats, plain and compressed, by a name for messages.
+// packed returns a shared machine's documents: in both formats, plain and compressed, by a name for
+// messages.
 func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
 	return sharedDocuments.of(t, n, func() (map[string][]byte, error) { return pack(n) })
@@ -55,7 +56,8 @@ func pack(n *node.Node) (out map[string][]byte, err error) {
 	return out, err
 }
 
-// confidential returns what must not be in what unpack shows: what must not be in the twin, but for what certificates and public keys say.
+// confidential returns the windows that must not be in the output of unpack: those that must not be
+// in the twin, without those of certificates and public keys.
 func confidential(t testing.TB, name string) map[[window]byte]string {
 	t.Helper()
 	windows, public := forbidden(t, name), secrets{}
@@ -71,9 +73,9 @@ func confidential(t testing.TB, name string) map[[window]byte]string {
 	return windows
 }
 
-// TestUnpackConceals: from the bare document of every machine in both formats, every secret file is told from the others, and nothing that is shown or
-// written has twelve bytes in common with a secret. Beside them the hashes of them are concealed, and what people protect without
-// saying that it is a secret; nothing else.
+// TestUnpackConceals: unpack finds every secret file in the bare document of every machine, in both
+// formats. No output shares twelve bytes with a secret. Unpack also conceals the list of their
+// hashes, and files that people protect without calling them secret. It conceals nothing else.
 func TestUnpackConceals(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -86,7 +88,8 @@ func TestUnpackConceals(t *testing.T) {
 				for format, doc := range packed(t, n) {
 					same, err := render.ParseDocument(doc)
 					require.NoError(t, err, format)
-					require.True(t, u == nil || reflect.DeepEqual(u, same), "%s as %s", n.Name, format)
+					require.True(t, u == nil || reflect.DeepEqual(u, same),
+						"%s as %s", n.Name, format)
 					u = same
 				}
 				concealed := map[string]bool{}
@@ -96,7 +99,8 @@ func TestUnpackConceals(t *testing.T) {
 				var paths []string
 				for _, f := range n.Files {
 					people := f.Why == "" || f.Why == "from cluster.yaml"
-					want := f.Secret != "" || f.Path == plan.KilnDir+"/files" || people && f.Mode&0o004 == 0
+					want := f.Secret != "" || f.Path == plan.KilnDir+"/files" ||
+						people && f.Mode&0o004 == 0
 					require.Equal(t, want, concealed[f.Path], "%s of %s", f.Path, n.Name)
 					paths = append(paths, f.Path)
 				}
@@ -113,7 +117,7 @@ func TestUnpackConceals(t *testing.T) {
 	}
 }
 
-// everything returns all that can be seen of a machine.
+// everything returns every output that shows a machine.
 func everything(t testing.TB, u *render.Unpacked, paths []string) map[string][]byte {
 	t.Helper()
 	contents, _, err := u.Contents(paths)
@@ -122,12 +126,14 @@ func everything(t testing.TB, u *render.Unpacked, paths []string) map[string][]b
 	require.NoError(t, err)
 	forPrograms, err := json.Marshal([]any{u.Machine(), files})
 	require.NoError(t, err)
-	out := map[string][]byte{"list": u.List(), "tree": u.Tree(), "contents": contents, "json": forPrograms}
+	out := map[string][]byte{
+		"list": u.List(), "tree": u.Tree(), "contents": contents, "json": forPrograms,
+	}
 	maps.Copy(out, written(t, u))
 	return out
 }
 
-// written returns what a machine is written as, by paths.
+// written returns the files that unpack writes for a machine, by paths.
 func written(t testing.TB, u *render.Unpacked) map[string][]byte {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -143,23 +149,25 @@ func written(t testing.TB, u *render.Unpacked) map[string][]byte {
 	return out
 }
 
-// TestUnpackLeaksAreFound: had a file not been told from the others, the scan would tell.
+// TestUnpackLeaksAreFound: the scan finds the content of each secret file.
 func TestUnpackLeaksAreFound(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"external-etcd", "extras", "pools", "rsa-ca"} {
 		windows := confidential(t, name)
 		for _, n := range nodes(t, name) {
 			for _, f := range n.Files {
-				if f.Secret == "" && f.Path != plan.KilnDir+"/files" || strings.HasPrefix(f.Secret, "object ") {
+				if f.Secret == "" && f.Path != plan.KilnDir+"/files" ||
+					strings.HasPrefix(f.Secret, "object ") {
 					continue
 				}
-				require.NotEmpty(t, leaks(map[string][]byte{"x": f.Content}, windows), "%s of %s", f.Path, n.Name)
+				require.NotEmpty(t, leaks(map[string][]byte{"x": f.Content}, windows),
+					"%s of %s", f.Path, n.Name)
 			}
 		}
 	}
 }
 
-// forms are the ways in which a document comes back from where it was given to.
+// forms returns a document in each form in which a platform or a tool gives it back.
 func forms(doc []byte) map[string][]byte {
 	text := base64.StdEncoding.EncodeToString(doc)
 	zipped := base64.StdEncoding.EncodeToString(compress.Gzip(doc))
@@ -167,6 +175,8 @@ func forms(doc []byte) map[string][]byte {
 	for chunk := range slices.Chunk([]byte(zipped), 76) {
 		lines += string(chunk) + "\r\n"
 	}
+	aws := "{\n    \"InstanceId\": \"i-0\",\n    \"UserData\": {\n" +
+		"        \"Value\": \"" + zipped + "\"\n    }\n}\n"
 	return map[string][]byte{
 		"as it is":                doc,
 		"gzip":                    compress.Gzip(doc),
@@ -174,11 +184,11 @@ func forms(doc []byte) map[string][]byte {
 		"base64 of gzip, broken":  []byte(lines),
 		"gzip of base64":          compress.Gzip([]byte(text)),
 		"a string of JSON":        []byte(`"` + zipped + "\"\n"),
-		"aws, with all it prints": []byte("{\n    \"InstanceId\": \"i-0\",\n    \"UserData\": {\n        \"Value\": \"" + zipped + "\"\n    }\n}\n"),
+		"aws, with all it prints": []byte(aws),
 	}
 }
 
-// TestUnpackForms: whatever the form, the machine is the same.
+// TestUnpackForms: the machine is the same in every form of its document.
 func TestUnpackForms(t *testing.T) {
 	t.Parallel()
 	for format, doc := range packed(t, nodes(t, "single")[0]) {
@@ -193,20 +203,22 @@ func TestUnpackForms(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: what is no document is told from one, in bounded memory. It runs alone, for it measures what is allocated.
+// TestUnpackRefuses: an input that is no document is an error, and needs a limited amount of
+// memory. The test runs alone, because it measures what is allocated.
 func TestUnpackRefuses(t *testing.T) {
 	bomb := compress.Gzip(make([]byte, compress.MaxDocument+1))
 	layers := []byte("#cloud-config\n")
 	for range 6 {
 		layers = compress.Gzip(layers)
 	}
+	zip := func(text string) string { return string(compress.Gzip([]byte(text))) }
 	for _, row := range []struct{ name, doc, want string }{
 		{"nothing", "", "neither Ignition (JSON) nor cloud-init"},
 		{"space", " \n", "neither Ignition (JSON) nor cloud-init"},
 		{"a script", "#!/bin/sh\n", "neither Ignition (JSON) nor cloud-init"},
 		{"a word", "hello", "base64 that is damaged or cut off"},
 		{"MIME", "Content-Type: multipart/mixed\nMIME-Version: 1.0\n", "a MIME message"},
-		{"gzip that is cut off", string(compress.Gzip([]byte("#cloud-config\n"))[:20]), "decompress: unexpected EOF"},
+		{"gzip that is cut off", zip("#cloud-config\n")[:20], "decompress: unexpected EOF"},
 		{"JSON that is cut off", `{"ignition":`, "unexpected end of JSON input"},
 		{"a string that is cut off", `"I2Nsb3Vk`, "damaged or cut off"},
 		{"aws without user data", `{"UserData": {}}`, "holds no document"},
@@ -214,13 +226,24 @@ func TestUnpackRefuses(t *testing.T) {
 		{"a bomb", string(bomb), "larger than 67108864 bytes"},
 		{"a bomb in base64", base64.StdEncoding.EncodeToString(bomb), "larger than 67108864 bytes"},
 		{"many layers", string(layers), "packed more than 4 times"},
-		{"many values of JSON", string(compress.Gzip([]byte(`{"ignition":{"version":"3.4.0"},"x":[` + strings.Repeat("0,", 30<<20) + `0]}`))), "more than 65536 values"},
-		{"many values of YAML", string(compress.Gzip([]byte("#cloud-config\nruncmd: [" + strings.Repeat("a,", 30<<20) + "a]\n"))), "more than 1048576 lines and values"},
-		{"as many values of YAML as there may be", string(compress.Gzip([]byte("#cloud-config\nruncmd: [" + strings.Repeat("[],", 1<<18) + "]\n"))), "an empty command"},
-		{"as many values of JSON as there may be", `{"ignition":{"version":"3.4.0"},"storage":{"files":[` + strings.Repeat("{},", 1<<15-8) + `{}]}}`, "path"},
+		{"many values of JSON",
+			zip(`{"ignition":{"version":"3.4.0"},"x":[` + strings.Repeat("0,", 30<<20) + `0]}`),
+			"more than 65536 values"},
+		{"many values of YAML",
+			zip("#cloud-config\nruncmd: [" + strings.Repeat("a,", 30<<20) + "a]\n"),
+			"more than 1048576 lines and values"},
+		{"as many values of YAML as there may be",
+			zip("#cloud-config\nruncmd: [" + strings.Repeat("[],", 1<<18) + "]\n"),
+			"an empty command"},
+		{"as many values of JSON as there may be",
+			`{"ignition":{"version":"3.4.0"},"storage":{"files":[` +
+				strings.Repeat("{},", 1<<15-8) + `{}]}}`,
+			"path"},
 		{"deep YAML", "#cloud-config\nruncmd: " + strings.Repeat("[", 1<<19), "exceeded max depth"},
 		{"deep JSON", strings.Repeat(`{"ignition":`, 1<<14), "exceeded max depth"},
-		{"a sequence for a terminal", "#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n", "file /a\\u001b[2J: owner"},
+		{"a sequence for a terminal",
+			"#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n",
+			"file /a\\u001b[2J: owner"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -228,12 +251,14 @@ func TestUnpackRefuses(t *testing.T) {
 			_, err := render.ParseDocument([]byte(row.doc))
 			runtime.ReadMemStats(&after)
 			require.ErrorContains(t, err, row.want)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<29), "bytes allocated, of which most are free again")
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<29),
+				"bytes allocated, of which most are free again")
 		})
 	}
 }
 
-// TestUnpackErrorsHoldNoSecret: wherever a document is damaged, the error quotes nothing that could be a secret.
+// TestUnpackErrorsHoldNoSecret: wherever a document is damaged, the error quotes nothing that could
+// be a secret.
 func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	windows := confidential(t, "pools")
@@ -241,12 +266,16 @@ func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 	for format, doc := range packed(t, nodes(t, "pools")[0]) {
 		for at := 0; at < len(doc); at += 1 + len(doc)/8 {
 			for damage, text := range map[string][]byte{
-				"cut off": doc[:at], "a byte more": slices.Insert(slices.Clone(doc), at, '['), "a line less": append(slices.Clone(doc[:at]), after(doc[at:], '\n')...),
-				"a quote more": slices.Insert(slices.Clone(doc), at, '"'), "a tab more": slices.Insert(slices.Clone(doc), at, '\n', '\t'),
+				"cut off":      doc[:at],
+				"a byte more":  slices.Insert(slices.Clone(doc), at, '['),
+				"a line less":  append(slices.Clone(doc[:at]), after(doc[at:], '\n')...),
+				"a quote more": slices.Insert(slices.Clone(doc), at, '"'),
+				"a tab more":   slices.Insert(slices.Clone(doc), at, '\n', '\t'),
 			} {
 				if _, err := render.ParseDocument(text); err != nil {
 					failed++
-					require.Empty(t, leaks(map[string][]byte{"": []byte(err.Error())}, windows), "%s at %d: %s", format, at, damage)
+					require.Empty(t, leaks(map[string][]byte{"": []byte(err.Error())}, windows),
+						"%s at %d: %s", format, at, damage)
 				}
 			}
 		}
@@ -258,13 +287,14 @@ func after(text []byte, mark byte) []byte {
 	return text[bytes.IndexByte(text, mark)+1:]
 }
 
-// TestConcealed: what is taken for a secret in a document that anybody may have written.
+// TestConcealed: unpack knows secrets in a document that anybody may have written.
 func TestConcealed(t *testing.T) {
 	t.Parallel()
 	b := load(t, "rsa-ca").Bundle
 	key, cert := string(b.CAKey.PEM()), string(b.CA.PEM())
 	inBase64 := func(before int) string {
-		return "data: " + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("-", before)+key)) + "\n"
+		text := strings.Repeat("-", before) + key
+		return "data: " + base64.StdEncoding.EncodeToString([]byte(text)) + "\n"
 	}
 	for _, row := range []struct {
 		name, path string
@@ -276,31 +306,44 @@ func TestConcealed(t *testing.T) {
 		{"its owner may read it", "/etc/motd", 0o600, "hello", true},
 		{"its group may read it", "/etc/motd", 0o640, "hello", true},
 		{"a key", "/etc/motd", 0o644, key, true},
-		{"a key within something", "/etc/motd", 0o644, "key: |\n  " + strings.ReplaceAll(key, "\n", "\n  "), true},
+		{"a key within something", "/etc/motd", 0o644,
+			"key: |\n  " + strings.ReplaceAll(key, "\n", "\n  "), true},
 		{"a key in base64", "/etc/motd", 0o644, inBase64(0), true},
 		{"a key in base64, one byte on", "/etc/motd", 0o644, inBase64(1), true},
 		{"a key in base64, two bytes on", "/etc/motd", 0o644, inBase64(2), true},
-		{"a bootstrap token", "/etc/motd", 0o644, "token: " + load(t, "pools").Bundle.Token("small").Bearer() + "\n", true},
+		{"a bootstrap token", "/etc/motd", 0o644,
+			"token: " + load(t, "pools").Bundle.Token("small").Bearer() + "\n", true},
 		{"a token of a forge", "/etc/motd", 0o644, "glpat-abcdefgh12345abcdefgh", true},
-		{"a kubeconfig in gzip", "/etc/motd", 0o644, string(compress.Gzip([]byte("clusters: []\nusers: [{user: {token: hunter2}}]\n"))), true},
+		{"a kubeconfig in gzip", "/etc/motd", 0o644,
+			string(compress.Gzip([]byte("clusters: []\nusers: [{user: {token: hunter2}}]\n"))),
+			true},
 		{"a certificate", "/etc/agent/ca.crt", 0o600, cert, false},
-		{"a public key", "/etc/agent/sa.pub", 0o600, string(b.ServiceAccountKey.PublicPEM()), false},
+		{"a public key", "/etc/agent/sa.pub", 0o600, string(b.ServiceAccountKey.PublicPEM()),
+			false},
 		{"a certificate and more", "/etc/agent/ca.crt", 0o600, cert + "password", true},
-		{"a certificate with a note", "/etc/agent/ca.crt", 0o600, strings.Replace(cert, "-----\n", "-----\nPassword: x\n\n", 1), true},
+		{"a certificate with a note", "/etc/agent/ca.crt", 0o600,
+			strings.Replace(cert, "-----\n", "-----\nPassword: x\n\n", 1), true},
 		{"a certificate and a key", "/etc/agent/both.pem", 0o644, cert + key, true},
 		{"where the cluster's CA key lies", plan.CAKey, 0o644, "anything", true},
 		{"where the encryption key lies", plan.Encryption, 0o644, "anything", true},
 		{"the hashes", plan.KilnDir + "/files", 0o600, "end\n", true},
 		{"kiln's own", plan.KilnDir + "/machine", 0o600, "node='a'\n", false},
-		{"kiln's own with a token", plan.KubeletConf, 0o600, "token: abcdef.0123456789abcdef\n", true},
+		{"kiln's own with a token", plan.KubeletConf, 0o600, "token: abcdef.0123456789abcdef\n",
+			true},
 		{"people's static pod", plan.ManifestsDir + "/vault.yaml", 0o600, "kind: Pod\n", true},
 		{"people's script", plan.KilnDir + "/pre-boot/disks", 0o600, "mount -a\n", true},
-		{"an object", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", false},
-		{"a Secret", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", true},
-		{"an object that is too large", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: " + strings.Repeat("a", 1<<20) + "}\n", true},
+		{"an object", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600,
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", false},
+		{"a Secret", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600,
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", true},
+		{"an object that is too large", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o600,
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: " +
+				strings.Repeat("a", 1<<20) + "}\n", true},
 		{"no object", plan.KilnDir + "/objects/001-configmap-a.yaml", 0o644, "hello", true},
 	} {
-		n := &node.Node{Files: []node.File{{Path: row.path, Mode: row.mode, Content: []byte(row.content)}}}
+		n := &node.Node{
+			Files: []node.File{{Path: row.path, Mode: row.mode, Content: []byte(row.content)}},
+		}
 		doc, err := cloudinit.Pack(n, 0, false)
 		require.NoError(t, err, row.name)
 		u, err := render.ParseDocument(doc)
@@ -312,16 +355,30 @@ func TestConcealed(t *testing.T) {
 	}
 }
 
-// TestUnpackSettings: what only Ignition can express, and what lies beside user-data, hold secrets too.
+// TestUnpackSettings: settings that only Ignition can express, and the files beside user-data, hold
+// secrets too.
 func TestUnpackSettings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"config.ign": `{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":"a","passwordHash":"hunter2"}]},"storage":{
-			"files":[{"path":"/remote","contents":{"source":"https://a:hunter2@example.com/x","httpHeaders":[{"name":"X","value":"hunter2"}]}},{"path":"/etc/motd","append":[{"source":"data:,hunter2"}]}],
-			"luks":[{"name":"data","device":"/dev/sdb","keyFile":{"source":"https://example.com/hunter2"}}]}}`,
-		"network-config": "version: 2\nwifis:\n  wlan0:\n    access-points:\n      home: {password: hunter2}\ntunnels:\n  wg0: {mode: wireguard, port: 51820, keys: {private: hunter2}}\n",
-		"meta-data":      "instance-id: kiln-a\nadmin_pass: hunter2\n",
+		"config.ign": `{"ignition":{"version":"3.4.0"},
+			"passwd":{"users":[{"name":"a","passwordHash":"hunter2"}]},
+			"storage":{
+				"files":[
+					{"path":"/remote","contents":{"source":"https://a:hunter2@example.com/x",
+						"httpHeaders":[{"name":"X","value":"hunter2"}]}},
+					{"path":"/etc/motd","append":[{"source":"data:,hunter2"}]}],
+				"luks":[{"name":"data","device":"/dev/sdb",
+					"keyFile":{"source":"https://example.com/hunter2"}}]}}`,
+		"network-config": `version: 2
+wifis:
+  wlan0:
+    access-points:
+      home: {password: hunter2}
+tunnels:
+  wg0: {mode: wireguard, port: 51820, keys: {private: hunter2}}
+`,
+		"meta-data": "instance-id: kiln-a\nadmin_pass: hunter2\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -341,13 +398,16 @@ func TestUnpackSettings(t *testing.T) {
 	require.Equal(t, 8, strings.Count(string(u.List()), "hunter2"))
 }
 
-// TestUnpackTree: a folder's things stand below it, and names do not move the cursor.
+// TestUnpackTree: the entries of a folder stand below it, and names do not move the cursor.
 func TestUnpackTree(t *testing.T) {
 	t.Parallel()
 	n := &node.Node{
 		Users: []node.User{{Name: "etcd", ID: 2379, Home: "/var/lib/etcd"}},
 		Dirs:  []node.Dir{{Path: "/etc/a", Mode: 0o700, User: "etcd", Group: "etcd"}},
-		Files: []node.File{{Path: "/etc/a-b", Mode: 0o644}, {Path: "/etc/a/b/c", Mode: 0o600}, {Path: "/etc/a/d\nfile 0644 \x1b[2J", Mode: 0o644}, {Path: "/top", Mode: 0o644}},
+		Files: []node.File{
+			{Path: "/etc/a-b", Mode: 0o644}, {Path: "/etc/a/b/c", Mode: 0o600},
+			{Path: "/etc/a/d\nfile 0644 \x1b[2J", Mode: 0o644}, {Path: "/top", Mode: 0o644},
+		},
 		Links: []node.Link{{Path: "/etc/a/b/l", Target: "c"}},
 		Units: []node.Unit{{Name: "x.service", Enabled: true}},
 	}
@@ -368,17 +428,24 @@ unit x.service enabled
 `, string(u.Tree()))
 }
 
-// TestUnpackWriteRefuses: a document leads nowhere but into its folder, and leaves nothing behind.
+// TestUnpackWriteRefuses: no path in a document leads out of the folder, and an error leaves no
+// file behind.
 func TestUnpackWriteRefuses(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][]string{
-		"out of the folder": {"/../escaped"}, "relative": {"escaped"}, "the folder": {"/"}, "the list": {"/INDEX"}, "twice": {"/a", "/a"}, "below a file": {"/a", "/a/b"},
+		"out of the folder": {"/../escaped"},
+		"relative":          {"escaped"},
+		"the folder":        {"/"},
+		"the list":          {"/INDEX"},
+		"twice":             {"/a", "/a"},
+		"below a file":      {"/a", "/a/b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			doc := "#cloud-config\nwrite_files:\n"
 			for _, p := range paths {
-				doc += fmt.Sprintf("- {path: %q, permissions: \"0644\", owner: \"root:root\", content: x}\n", p)
+				doc += fmt.Sprintf("- {path: %q, permissions: \"0644\", "+
+					"owner: \"root:root\", content: x}\n", p)
 			}
 			u, err := render.ParseDocument([]byte(doc))
 			require.NoError(t, err)
@@ -392,7 +459,8 @@ func TestUnpackWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseDocument: whatever it is given, it ends with an error or with a machine that can be looked at, and no private key is in what is shown of its files.
+// FuzzParseDocument: any input ends in an error or in a machine that can be shown, and no output
+// for its files holds a private key.
 func FuzzParseDocument(f *testing.F) {
 	n := nodes(f, "single")[1]
 	for _, doc := range packed(f, n) {
@@ -403,7 +471,8 @@ func FuzzParseDocument(f *testing.F) {
 	body, err := cloudinit.Body(n)
 	require.NoError(f, err)
 	f.Add(body)
-	f.Add([]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","append":[{"source":"data:,x"}]}]}}`))
+	f.Add([]byte(`{"ignition":{"version":"3.4.0"},` +
+		`"storage":{"files":[{"path":"/a","append":[{"source":"data:,x"}]}]}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		u, err := render.ParseDocument(doc)
 		if err != nil {
@@ -423,7 +492,7 @@ func FuzzParseDocument(f *testing.F) {
 	})
 }
 
-// TestUnpackReads: a folder that is no machine's, and an input that never ends.
+// TestUnpackReads: a folder without a document, and an input without an end, are errors.
 func TestUnpackReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
