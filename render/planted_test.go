@@ -41,12 +41,14 @@ func newBed(t *testing.T, name string) bed {
 	t.Helper()
 	dir := filepath.Join(clusters, name)
 	b := bed{files: fstest.MapFS{}}
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, filepath.Join(dir, "cluster.yaml"))), &b.document))
+	text := read(t, filepath.Join(dir, "cluster.yaml"))
+	require.NoError(t, yaml.Unmarshal([]byte(text), &b.document))
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if rel, _ := filepath.Rel(dir, path); !strings.HasPrefix(rel, "want") && !strings.HasPrefix(rel, "bundle") {
+		rel, _ := filepath.Rel(dir, path)
+		if !strings.HasPrefix(rel, "want") && !strings.HasPrefix(rel, "bundle") {
 			b.files[rel] = &fstest.MapFile{Data: []byte(read(t, path))}
 		}
 		return nil
@@ -54,7 +56,7 @@ func newBed(t *testing.T, name string) bed {
 	return b
 }
 
-// at returns the mapping at a path of the document, which it makes.
+// at returns the map at a path of the document, and makes it if it is missing.
 func (b *bed) at(keys ...string) map[string]any {
 	in := b.document["spec"].(map[string]any)
 	for _, key := range keys {
@@ -79,70 +81,105 @@ func (b *bed) file(content string) string {
 }
 
 func manifest(kind, content string) string {
-	text, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "planted", "namespace": "kube-system"}, "data": map[string]any{"planted": content}})
+	text, _ := json.Marshal(values{
+		"apiVersion": "v1", "kind": kind,
+		"metadata": values{"name": "planted", "namespace": "kube-system"},
+		"data":     values{"planted": content},
+	})
 	return string(text)
 }
 
-// ways are the ways in which people bring bytes to machines. Some systems know but some of them.
+// values are fields of cluster.yaml or of another file in YAML.
+type values = map[string]any
+
+// ways are the ways in which people bring bytes to machines. Some systems do not have all of them.
 var ways = map[string]func(b *bed, content string){
 	"a file": func(b *bed, c string) {
-		b.add(b.at("machines"), "files", map[string]any{"path": "/etc/planted", "contentFrom": b.file(c)})
+		b.add(b.at("machines"), "files", values{"path": "/etc/planted", "contentFrom": b.file(c)})
 	},
 	"a file for root": func(b *bed, c string) {
-		b.add(b.at("machines"), "files", map[string]any{"path": "/etc/planted", "mode": "0600", "contentFrom": b.file(c)})
+		b.add(b.at("machines"), "files",
+			values{"path": "/etc/planted", "mode": "0600", "contentFrom": b.file(c)})
 	},
 	"a file of one worker": func(b *bed, c string) {
-		b.add(b.at("workers", "machines"), "files", map[string]any{"path": "/etc/planted", "contentFrom": b.file(c)})
+		b.add(b.at("workers", "machines"), "files",
+			values{"path": "/etc/planted", "contentFrom": b.file(c)})
 	},
 	"a marked file": func(b *bed, c string) {
-		b.add(b.at("machines"), "files", map[string]any{"path": "/etc/planted", "mode": "0640", "secret": true, "contentFrom": b.file(c)})
+		b.add(b.at("machines"), "files", values{
+			"path": "/etc/planted", "mode": "0640", "secret": true, "contentFrom": b.file(c),
+		})
 	},
 	"a file's content": func(b *bed, c string) {
-		b.add(b.at("machines"), "files", map[string]any{"path": "/etc/planted", "content": c})
+		b.add(b.at("machines"), "files", values{"path": "/etc/planted", "content": c})
 	},
 	"a unit": func(b *bed, c string) {
-		b.add(b.at("machines"), "units", map[string]any{"name": "a.service", "contentFrom": b.file(unit(c))})
+		b.add(b.at("machines"), "units",
+			values{"name": "a.service", "contentFrom": b.file(unit(c))})
 	},
 	"a drop-in": func(b *bed, c string) {
-		b.add(b.at("machines"), "units", map[string]any{"name": "a.service", "dropIns": []any{map[string]any{"name": "a.conf", "content": unit(c)}}})
+		b.add(b.at("machines"), "units", values{
+			"name": "a.service", "dropIns": []any{values{"name": "a.conf", "content": unit(c)}},
+		})
 	},
 	"a script": func(b *bed, c string) {
-		b.add(b.at("machines"), "preBoot", map[string]any{"name": "a", "contentFrom": b.file(c)})
+		b.add(b.at("machines"), "preBoot", values{"name": "a", "contentFrom": b.file(c)})
 	},
 	"a marked script": func(b *bed, c string) {
-		b.add(b.at("machines"), "preBoot", map[string]any{"name": "a", "secret": true, "contentFrom": b.file(c)})
+		b.add(b.at("machines"), "preBoot",
+			values{"name": "a", "secret": true, "contentFrom": b.file(c)})
 	},
-	"a script's text": func(b *bed, c string) { b.add(b.at("machines"), "postBoot", map[string]any{"name": "a", "content": c}) },
+	"a script's text": func(b *bed, c string) {
+		b.add(b.at("machines"), "postBoot", values{"name": "a", "content": c})
+	},
 	"a patch": func(b *bed, c string) {
-		b.add(b.at(), "patches", map[string]any{"patch": `[{op: add, path: /metadata/annotations/planted, value: ` + jsonString(c) + `}]`, "target": map[string]any{"kind": "Pod", "name": "kube-apiserver"}})
+		const operation = "op: add, path: /metadata/annotations/planted, value: "
+		b.add(b.at(), "patches", values{
+			"patch":  "[{" + operation + jsonString(c) + "}]",
+			"target": values{"kind": "Pod", "name": "kube-apiserver"},
+		})
 	},
 	"a patch from a file": func(b *bed, c string) {
-		b.add(b.at(), "patches", map[string]any{"patchFrom": b.file(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kube-apiserver", "namespace": "kube-system", "annotations": {"planted": ` + jsonString(c) + `}}}`)})
+		const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kube-apiserver", ` +
+			`"namespace": "kube-system", "annotations": {"planted": `
+		b.add(b.at(), "patches", values{"patchFrom": b.file(pod + jsonString(c) + "}}}")})
 	},
 	"an add-on": func(b *bed, c string) {
-		b.add(b.at(), "addons", map[string]any{"path": b.file(manifest("ConfigMap", c))})
+		b.add(b.at(), "addons", values{"path": b.file(manifest("ConfigMap", c))})
 	},
 	"an add-on's Secret": func(b *bed, c string) {
-		b.add(b.at(), "addons", map[string]any{"path": b.file(manifest("Secret", base64.StdEncoding.EncodeToString([]byte(c))))})
+		data := base64.StdEncoding.EncodeToString([]byte(c))
+		b.add(b.at(), "addons", values{"path": b.file(manifest("Secret", data))})
 	},
 	"a configMapGenerator": func(b *bed, c string) { generate(b, "configMapGenerator", c) },
 	"a secretGenerator":    func(b *bed, c string) { generate(b, "secretGenerator", c) },
-	"a Butane file":        func(b *bed, c string) { butane(b, "contents", map[string]any{"inline": c}) },
-	"a Butane data URL": func(b *bed, c string) {
-		butane(b, "contents", map[string]any{"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(c))})
+	"a Butane file": func(b *bed, c string) {
+		butane(b, "contents", values{"inline": c})
 	},
-	"a Butane append": func(b *bed, c string) { butane(b, "append", []any{map[string]any{"inline": c}}) },
+	"a Butane data URL": func(b *bed, c string) {
+		data := base64.StdEncoding.EncodeToString([]byte(c))
+		butane(b, "contents", values{"source": "data:;base64," + data})
+	},
+	"a Butane append": func(b *bed, c string) {
+		butane(b, "append", []any{values{"inline": c}})
+	},
 	"a Butane header": func(b *bed, c string) {
-		butane(b, "contents", map[string]any{"source": "https://example.com/a", "verification": map[string]any{"hash": "sha256-" + strings.Repeat("0", 64)}, "http_headers": []any{map[string]any{"name": "X-A", "value": c}}})
+		butane(b, "contents", values{
+			"source":       "https://example.com/a",
+			"verification": values{"hash": "sha256-" + strings.Repeat("0", 64)},
+			"http_headers": []any{values{"name": "X-A", "value": c}},
+		})
 	},
 	"cloudConfig": func(b *bed, c string) {
-		b.at("machines", "cloudConfig")["users"] = []any{"default", map[string]any{"name": "a", "gecos": c}}
+		b.at("machines", "cloudConfig")["users"] = []any{"default", values{"name": "a", "gecos": c}}
 	},
 	"networkConfig": func(b *bed, c string) {
-		maps.Copy(b.at("machines", "networkConfig"), map[string]any{"version": 2, "ethernets": map[string]any{"eth0": map[string]any{"set-name": c}}})
+		maps.Copy(b.at("machines", "networkConfig"),
+			values{"version": 2, "ethernets": values{"eth0": values{"set-name": c}}})
 	},
 	"registries": func(b *bed, c string) {
-		b.add(b.at("machines"), "registries", map[string]any{"host": "docker.io", "mirrors": []any{"https://mirror.example.com/" + c}})
+		b.add(b.at("machines"), "registries",
+			values{"host": "docker.io", "mirrors": []any{"https://mirror.example.com/" + c}})
 	},
 	"a kubelet flag": func(b *bed, c string) {
 		b.add(b.at("machines"), "kubeletExtraArgs", map[string]any{"name": "v", "value": c})
@@ -161,48 +198,66 @@ func jsonString(text string) string {
 
 func generate(b *bed, generator, content string) {
 	b.files["planted/content"] = &fstest.MapFile{Data: []byte(content)}
-	b.files["planted/kustomization.yaml"] = &fstest.MapFile{Data: []byte(generator + ": [{name: planted, namespace: kube-system, files: [content]}]\n")}
+	b.files["planted/kustomization.yaml"] = &fstest.MapFile{
+		Data: []byte(generator + ": [{name: planted, namespace: kube-system, files: [content]}]\n"),
+	}
 	b.add(b.at(), "addons", map[string]any{"path": "planted"})
 }
 
 func butane(b *bed, field string, value any) {
-	text, _ := yaml.Marshal(map[string]any{"variant": "flatcar", "version": "1.1.0", "storage": map[string]any{"files": []any{map[string]any{"path": "/etc/planted", field: value}}}})
+	file := values{"path": "/etc/planted", field: value}
+	text, _ := yaml.Marshal(values{
+		"variant": "flatcar", "version": "1.1.0", "storage": values{"files": []any{file}},
+	})
 	b.at("machines")["butane"] = string(text)
 }
 
-// encodings are what a secret is packed in.
+// encodings are the encodings in which a secret is planted.
 var encodings = []struct {
 	name string
 	of   func(string) string
 }{
 	{"raw", func(s string) string { return s }},
-	{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
-	{"base64 for URLs", func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }},
+	{"base64", inBase64},
+	{"base64 for URLs", func(s string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(s))
+	}},
 	{"hex", func(s string) string { return hex.EncodeToString([]byte(s)) }},
 	{"gzip", func(s string) string { return string(compress.Gzip([]byte(s))) }},
-	{"gzip in base64", func(s string) string { return base64.StdEncoding.EncodeToString(compress.Gzip([]byte(s))) }},
-	{"base64 in hex", func(s string) string { return hex.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s)))) }},
+	{"gzip in base64", func(s string) string { return inBase64(string(compress.Gzip([]byte(s)))) }},
+	{"base64 in hex", func(s string) string { return hex.EncodeToString([]byte(inBase64(s))) }},
 }
+
+func inBase64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 // texts are the ways that go through YAML as they are.
 var texts = []string{
-	"a file's content", "a unit", "a drop-in", "a script's text", "a patch", "a patch from a file", "an add-on", "a Butane file", "a Butane append", "a Butane header", "cloudConfig", "networkConfig",
-	"registries", "a kubelet flag",
+	"a file's content", "a unit", "a drop-in", "a script's text", "a patch", "a patch from a file",
+	"an add-on", "a Butane file", "a Butane append", "a Butane header", "cloudConfig",
+	"networkConfig", "registries", "a kubelet flag",
 }
 
-// systems are the ways that but one of the cases has.
-var systems = []string{"cloudConfig", "networkConfig", "a Butane file", "a Butane data URL", "a Butane append", "a Butane header", "registries", "a kubelet flag"}
+// systems are the ways that only one of the two cases has.
+var systems = []string{
+	"cloudConfig", "networkConfig", "a Butane file", "a Butane data URL", "a Butane append",
+	"a Butane header", "registries", "a kubelet flag",
+}
 
-// built are the ways that show in what is rendered alone.
-var built = []string{"a patch from a file", "an add-on", "an add-on's Secret", "a configMapGenerator", "a secretGenerator", "a marked file", "a marked script"}
+// built are the ways that show only after rendering.
+var built = []string{
+	"a patch from a file", "an add-on", "an add-on's Secret", "a configMapGenerator",
+	"a secretGenerator", "a marked file", "a marked script",
+}
 
-// mayStand are the ways in which a secret of one machine's document may be given to others, since
-// people say that it is one.
-var mayStand = []string{"a marked file", "a marked script", "an add-on's Secret", "a secretGenerator"}
+// mayStand are the ways in which a secret of one machine may be in the documents of others, since
+// people mark it as a secret.
+var mayStand = []string{
+	"a marked file", "a marked script", "an add-on's Secret", "a secretGenerator",
+}
 
-// TestPlanted plants secrets of a cluster in every way in which people bring bytes to machines,
-// packed in every way. Either the render is refused, and the message holds nothing of the secret,
-// or nothing that people see and no file that others may read does.
+// TestPlanted plants secrets of a cluster in every way in which people bring bytes to machines, in
+// every encoding. If the render is refused, the message holds nothing of the secret. If not, no
+// output that people see holds anything of it, and no file that others may read.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -210,8 +265,12 @@ func TestPlanted(t *testing.T) {
 		lacks  []string // ways that the case's systems do not have
 		tokens []string
 	}{
-		{"extras", []string{"cloudConfig", "networkConfig", "a file of one worker", "registries", "a kubelet flag"}, nil},
-		{"pools", []string{"a Butane file", "a Butane data URL", "a Butane append", "a Butane header"}, []string{"small"}},
+		{"extras", []string{
+			"cloudConfig", "networkConfig", "a file of one worker", "registries", "a kubelet flag",
+		}, nil},
+		{"pools", []string{
+			"a Butane file", "a Butane data URL", "a Butane append", "a Butane header",
+		}, []string{"small"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -264,7 +323,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// plantable are secrets of a cluster as somebody has them: the bundle and what is in it, the
+// plantable returns the secrets of a cluster as people have them: the bundle and its parts, the
 // operator's kubeconfig, keys and tokens of machines.
 func plantable(t *testing.T, r *render.Cluster, tokens []string) map[string]string {
 	t.Helper()
@@ -274,9 +333,15 @@ func plantable(t *testing.T, r *render.Cluster, tokens []string) map[string]stri
 	admin, err := r.Admin()
 	require.NoError(t, err)
 	out := map[string]string{
-		"the bundle": string(bundle), "admin.conf": string(admin), "the CA's key": string(b.CAKey.PEM()), "the key of service accounts": string(b.ServiceAccountKey.BarePEM()),
-		"a scalar": string(b.EtcdCAKey.Private()), "the seed": string(b.LeafSeed), "the encryption key": string(b.EncryptionKey),
-		"a leaf key": string(b.LeafKey("kubelet-client/worker-1").PEM()), "another leaf key": string(b.LeafKey("apiserver/cp-1").BarePEM()),
+		"the bundle":                  string(bundle),
+		"admin.conf":                  string(admin),
+		"the CA's key":                string(b.CAKey.PEM()),
+		"the key of service accounts": string(b.ServiceAccountKey.BarePEM()),
+		"a scalar":                    string(b.EtcdCAKey.Private()),
+		"the seed":                    string(b.LeafSeed),
+		"the encryption key":          string(b.EncryptionKey),
+		"a leaf key":                  string(b.LeafKey("kubelet-client/worker-1").PEM()),
+		"another leaf key":            string(b.LeafKey("apiserver/cp-1").BarePEM()),
 	}
 	for _, name := range tokens {
 		out["a token"] = b.Token(name).Bearer()
@@ -285,7 +350,7 @@ func plantable(t *testing.T, r *render.Cluster, tokens []string) map[string]stri
 	return out
 }
 
-// cluster is the bed's cluster.
+// cluster returns the bed's cluster.
 func (b *bed) cluster(bundle *pki.Bundle) (*render.Cluster, error) {
 	text, err := yaml.Marshal(b.document)
 	if err != nil {
@@ -298,9 +363,9 @@ func (b *bed) cluster(bundle *pki.Bundle) (*render.Cluster, error) {
 	return render.New(c, bundle)
 }
 
-// visible is what people see of a cluster: the twin, the report, diff and plan against an older
-// state, what unpack and explain show, and files on machines that others may read. Its error is
-// that of the check.
+// visible returns what people see of a cluster: the twin, the report, diff and plan against an
+// older state, the output of unpack and explain, and files on machines that others may read. Its
+// error is that of the check.
 func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) {
 	state, err := r.State(nil)
 	if err != nil {
@@ -315,7 +380,8 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if out["the report"], err = report.Page(report.Input{Cluster: state, Diff: diff, Steps: plan}); err != nil {
+	out["the report"], err = report.Page(report.Input{Cluster: state, Diff: diff, Steps: plan})
+	if err != nil {
 		return nil, err
 	}
 	if out["diff and plan"], err = json.Marshal([]any{diff, plan}); err != nil {
@@ -374,7 +440,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 	return out, nil
 }
 
-// pieces are parts of a secret that are in nothing else: those of the middle, where no armour is.
+// pieces returns parts of a secret that are in nothing else: parts of the middle, without armour.
 func pieces(content string) (out []string) {
 	const size = 16
 	for i := len(content) / 3; i+size <= len(content) && len(out) < 8; i += 7 {
