@@ -24,7 +24,9 @@ import (
 )
 
 // withInterfaces calls do with each machine of the case interfaces of one format.
-func withInterfaces(t *testing.T, format target.Format, do func(t *testing.T, m *plan.Machine, n *node.Node)) {
+func withInterfaces(
+	t *testing.T, format target.Format, do func(t *testing.T, m *plan.Machine, n *node.Node),
+) {
 	t.Helper()
 	r := load(t, "interfaces")
 	for i := range r.Machines() {
@@ -40,7 +42,8 @@ func withInterfaces(t *testing.T, format target.Format, do func(t *testing.T, m 
 // line is one line KEY=VALUE of a file of sections.
 type line struct{ section, key, value string }
 
-// readINI reads what systemd and NetworkManager read, strictly: sections, lines KEY=VALUE, nothing else, each of the known ones.
+// readINI reads a file of systemd or NetworkManager strictly: it has only sections and lines
+// KEY=VALUE, and only known ones.
 func readINI(t *testing.T, f *node.File, known map[string]string) (out []line) {
 	t.Helper()
 	section := ""
@@ -55,28 +58,43 @@ func readINI(t *testing.T, f *node.File, known map[string]string) (out []line) {
 			continue
 		}
 		key, value, ok := strings.Cut(text, "=")
-		require.True(t, ok && value != "" && strings.TrimSpace(value) == value, "%s: %s", f.Path, text)
-		require.Contains(t, strings.Fields(known[section]), strings.TrimRight(key, "0123456789"), "%s: [%s]", f.Path, section)
+		require.True(t, ok && value != "" && strings.TrimSpace(value) == value,
+			"%s: %s", f.Path, text)
+		require.Contains(t, strings.Fields(known[section]), strings.TrimRight(key, "0123456789"),
+			"%s: [%s]", f.Path, section)
 		out = append(out, line{section, key, value})
 	}
 	return out
 }
 
-// The keys of systemd.link(5), systemd.netdev(5) and systemd.network(5), read at 252 and 257, and of nm-settings-keyfile(5), read at 1.48, that kiln
-// writes; a key of several values ends in its number.
+// The keys of systemd.link(5), systemd.netdev(5) and systemd.network(5), read at 252 and 257, and
+// of nm-settings-keyfile(5), read at 1.48, that kiln writes; a key of several values ends in its
+// number.
 var (
-	linkKeys    = map[string]string{"Match": "PermanentMACAddress", "Link": "Name"}
-	netdevKeys  = map[string]string{"NetDev": "Name Kind", "Bond": "Mode MIIMonitorSec LACPTransmitRate TransmitHashPolicy", "VLAN": "Id"}
+	linkKeys   = map[string]string{"Match": "PermanentMACAddress", "Link": "Name"}
+	netdevKeys = map[string]string{
+		"NetDev": "Name Kind",
+		"Bond":   "Mode MIIMonitorSec LACPTransmitRate TransmitHashPolicy",
+		"VLAN":   "Id",
+	}
 	networkKeys = map[string]string{
-		"Match": "Name", "Link": "MTUBytes", "Network": "Bond PrimarySlave DHCP IPv6AcceptRA Address DNS Domains VLAN", "Route": "Destination Gateway Metric",
+		"Match":   "Name",
+		"Link":    "MTUBytes",
+		"Network": "Bond PrimarySlave DHCP IPv6AcceptRA Address DNS Domains VLAN",
+		"Route":   "Destination Gateway Metric",
 	}
 	keyfileKeys = map[string]string{
-		"connection": "id type interface-name master slave-type", "ethernet": "mac-address mtu", "bond": "mode miimon lacp_rate xmit_hash_policy primary",
-		"vlan": "id parent", "ipv4": "method address gateway route dns dns-search", "ipv6": "method address gateway route dns dns-search",
+		"connection": "id type interface-name master slave-type",
+		"ethernet":   "mac-address mtu",
+		"bond":       "mode miimon lacp_rate xmit_hash_policy primary",
+		"vlan":       "id parent",
+		"ipv4":       "method address gateway route dns dns-search",
+		"ipv6":       "method address gateway route dns dns-search",
 	}
 )
 
-// TestInterfaceFiles: what networkd and NetworkManager are told, read again, is what the plan says.
+// TestInterfaceFiles: the files for networkd and NetworkManager, read again, say what the plan
+// says.
 func TestInterfaceFiles(t *testing.T) {
 	t.Parallel()
 	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
@@ -99,7 +117,9 @@ func TestInterfaceFiles(t *testing.T) {
 				readNetwork(t, readINI(t, f, networkKeys), of(strings.TrimSuffix(base, suffix)))
 			case suffix == ".nmconnection":
 				require.EqualValues(t, 0o600, f.Mode, "NetworkManager ignores it otherwise")
-				readKeyfile(t, readINI(t, f, keyfileKeys), of(strings.TrimPrefix(strings.TrimSuffix(f.Path, suffix), config.KeyfilePrefix)))
+				file := strings.TrimSuffix(f.Path, suffix)
+				want := of(strings.TrimPrefix(file, config.KeyfilePrefix))
+				readKeyfile(t, readINI(t, f, keyfileKeys), want)
 			default:
 				continue
 			}
@@ -107,7 +127,7 @@ func TestInterfaceFiles(t *testing.T) {
 		}
 		require.Len(t, got, len(m.Interfaces))
 		for _, want := range m.Interfaces {
-			// What is said on the other side alone: members on the bond in one language, on the member in the other.
+			// One language names the members at the bond alone, the other the bond at each member.
 			if want.Bond != nil {
 				bond := *want.Bond
 				bond.Members = nil
@@ -123,9 +143,10 @@ func TestInterfaceFiles(t *testing.T) {
 				want.VLANs, want.Primary = nil, false
 			}
 			for _, list := range []*plan.Interface{&want, got[want.Name]} {
-				list.Routes = slices.SortedFunc(slices.Values(list.Routes), func(a, b plan.Hop) int {
+				compare := func(a, b plan.Hop) int {
 					return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-				})
+				}
+				list.Routes = slices.SortedFunc(slices.Values(list.Routes), compare)
 			}
 			said := func(n plan.Interface) string {
 				bond, vlan := n.Bond, n.VLAN
@@ -184,7 +205,8 @@ func readNetwork(t *testing.T, lines []line, n *plan.Interface) {
 		case "Network PrimarySlave":
 			n.Primary = l.value == "true"
 		case "Network DHCP":
-			n.DHCP4, n.DHCP6 = l.value == "yes" || l.value == "ipv4", l.value == "yes" || l.value == "ipv6"
+			n.DHCP4 = l.value == "yes" || l.value == "ipv4"
+			n.DHCP6 = l.value == "yes" || l.value == "ipv6"
 		case "Network IPv6AcceptRA":
 			require.Equal(t, n.DHCP6, l.value == "yes")
 		case "Network Address":
@@ -210,7 +232,10 @@ func readNetwork(t *testing.T, lines []line, n *plan.Interface) {
 func readKeyfile(t *testing.T, lines []line, n *plan.Interface) {
 	n.Addresses, n.DNS = []netip.Prefix{}, []netip.Addr{}
 	for _, l := range lines {
-		everything := netip.MustParsePrefix(map[bool]string{true: "0.0.0.0/0", false: "::/0"}[l.section == "ipv4"])
+		everything := netip.MustParsePrefix("::/0")
+		if l.section == "ipv4" {
+			everything = netip.MustParsePrefix("0.0.0.0/0")
+		}
 		switch key := strings.TrimRight(l.key, "0123456789"); l.section[:2] + " " + key {
 		case "co id", "co interface-name":
 			require.Equal(t, n.Name, l.value)
@@ -250,7 +275,10 @@ func readKeyfile(t *testing.T, lines []line, n *plan.Interface) {
 			n.Routes = append(n.Routes, plan.Hop{To: everything, Via: netip.MustParseAddr(l.value)})
 		case "ip route":
 			parts := append(strings.Split(l.value, ","), "0")
-			n.Routes = append(n.Routes, plan.Hop{To: netip.MustParsePrefix(parts[0]), Via: netip.MustParseAddr(parts[1]), Metric: whole(t, parts[2])})
+			n.Routes = append(n.Routes, plan.Hop{
+				To: netip.MustParsePrefix(parts[0]), Via: netip.MustParseAddr(parts[1]),
+				Metric: whole(t, parts[2]),
+			})
 		case "ip dns":
 			for a := range strings.SplitSeq(strings.TrimSuffix(l.value, ";"), ";") {
 				n.DNS = append(n.DNS, netip.MustParseAddr(a))
@@ -268,16 +296,19 @@ func whole(t *testing.T, text string) int {
 	return n
 }
 
-// TestNetworkdReads: systemd-networkd itself, in a network and a view of the files of its own, has nothing to say against its files, and
-// knows the bonds and VLANs in them.
+// TestNetworkdReads: systemd-networkd itself accepts its files without a complaint, and knows the
+// bonds and VLANs in them. It runs in a network of its own and sees a folder of its own.
 func TestNetworkdReads(t *testing.T) {
 	t.Parallel()
 	const networkd = "/usr/lib/systemd/systemd-networkd"
 	if _, err := os.Stat(networkd); err != nil {
 		t.Skip("systemd-networkd is not here")
 	}
-	const apart = `mount -t tmpfs none /run && mkdir -p /run/systemd/netif /etc/systemd/network && mount --bind "$1" /etc/systemd/network && exec ` + networkd
-	if err := exec.Command("unshare", "--net", "--mount", "sh", "-c", "mount -t tmpfs none /run && test -d /etc/systemd/network").Run(); err != nil {
+	const apart = "mount -t tmpfs none /run && " +
+		"mkdir -p /run/systemd/netif /etc/systemd/network && " +
+		`mount --bind "$1" /etc/systemd/network && exec ` + networkd
+	const try = "mount -t tmpfs none /run && test -d /etc/systemd/network"
+	if exec.Command("unshare", "--net", "--mount", "sh", "-c", try).Run() != nil {
 		t.Skip("only root can start it apart from the machine's network")
 	}
 	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
@@ -289,7 +320,8 @@ func TestNetworkdReads(t *testing.T) {
 		want := []string{}
 		for _, f := range n.Files {
 			if strings.HasPrefix(f.Path, "/etc/systemd/network/") {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(f.Path)), f.Content, 0o644))
+				file := filepath.Join(dir, filepath.Base(f.Path))
+				require.NoError(t, os.WriteFile(file, f.Content, 0o644))
 			}
 		}
 		for i := range m.Interfaces {
@@ -310,11 +342,13 @@ func TestNetworkdReads(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		// It looks at links when it has read all files.
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && len(ended) == 0 && !strings.Contains(out.String(), "\nlo: "); time.Sleep(50 * time.Millisecond) {
+		end := time.Now().Add(30 * time.Second)
+		for time.Now().Before(end) && len(ended) == 0 && !strings.Contains(out.String(), "\nlo: ") {
 			text, err := os.ReadFile(log.Name())
 			require.NoError(t, err)
 			out.Reset()
 			out.Write(text)
+			time.Sleep(50 * time.Millisecond)
 		}
 		_ = cmd.Process.Kill()
 		<-ended
@@ -328,33 +362,42 @@ func TestNetworkdReads(t *testing.T) {
 	})
 }
 
-// understood has cloud-init read a network-config, and write it for every program behind it that it knows, and prints what it has read.
+// understood is a program in Python. cloud-init reads a network-config in it and writes it for
+// every program that it knows to configure a network. The program prints what cloud-init has read.
 const understood = `
 import json, sys, tempfile, yaml
 from cloudinit.net import network_state, renderers, sysconfig
 from cloudinit.distros import rhel
 def read(renderer=None):
     with open(sys.argv[1]) as f:
-        return network_state.parse_net_config_data(yaml.safe_load(f), renderer=renderer, skip_broken=False)
+        return network_state.parse_net_config_data(
+            yaml.safe_load(f), renderer=renderer, skip_broken=False)
 for name, module in sorted(renderers.NAME_TO_RENDERER.items()):
-    settings = {"netplan": {"postcmds": False}, "sysconfig": rhel.Distro.renderer_configs["sysconfig"]}.get(name, {})
+    settings = {
+        "netplan": {"postcmds": False},
+        "sysconfig": rhel.Distro.renderer_configs["sysconfig"],
+    }.get(name, {})
     if name in sys.argv[2:]:
         renderer = module.Renderer(settings)
-        renderer.render_network_state(read(renderer), target=tempfile.mkdtemp(dir=sys.argv[1] + ".d"))
+        folder = tempfile.mkdtemp(dir=sys.argv[1] + ".d")
+        renderer.render_network_state(read(renderer), target=folder)
 print(json.dumps({i["name"]: i for i in read().iter_interfaces()}))
 `
 
-// TestNetworkConfigUnderstood: cloud-init's own reader finds in the network-config what the plan says, and can pass it on.
+// TestNetworkConfigUnderstood: cloud-init's own reader finds in the network-config what the plan
+// says, and can write it for the programs that configure the network.
 func TestNetworkConfigUnderstood(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("/usr/bin/python3", "-c", "import yaml, cloudinit.net.renderers").Run(); err != nil {
+	const try = "import yaml, cloudinit.net.renderers"
+	if exec.Command("/usr/bin/python3", "-c", try).Run() != nil {
 		t.Skip("cloud-init is not installed; what it makes of interfaces is not checked")
 	}
 	withInterfaces(t, target.CloudInit, func(t *testing.T, m *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
 		require.NoError(t, os.Mkdir(path+".d", 0o700))
-		out, err := exec.Command("/usr/bin/python3", "-c", understood, path, "netplan", "networkd", "sysconfig", "network-manager").Output()
+		out, err := exec.Command("/usr/bin/python3", "-c", understood, path,
+			"netplan", "networkd", "sysconfig", "network-manager").Output()
 		require.NoError(t, err)
 		type route struct {
 			Gateway string `json:"gateway"`
@@ -387,10 +430,12 @@ func TestNetworkConfigUnderstood(t *testing.T) {
 			require.Equal(t, want.MTU, has.MTU)
 			require.Equal(t, want.Master, has.Master)
 			if want.Bond != nil {
-				require.Equal(t, []any{"bond", want.Bond.Mode, strconv.Itoa(want.Bond.MIIMon)}, []any{has.Type, has.Mode, has.MIIMon})
+				require.Equal(t, []any{"bond", want.Bond.Mode, strconv.Itoa(want.Bond.MIIMon)},
+					[]any{has.Type, has.Mode, has.MIIMon})
 			}
 			if want.VLAN != nil {
-				require.Equal(t, []any{"vlan", want.VLAN.ID, want.VLAN.Link}, []any{has.Type, has.VLAN, has.Link})
+				require.Equal(t, []any{"vlan", want.VLAN.ID, want.VLAN.Link},
+					[]any{has.Type, has.VLAN, has.Link})
 			}
 			addresses, routes, dns := []string{}, 0, []string{}
 			for _, s := range has.Subnets {
@@ -410,26 +455,29 @@ func TestNetworkConfigUnderstood(t *testing.T) {
 	})
 }
 
-// TestNetworkConfigSchema holds the network-config to cloud-init's own schema, where the cloud-init that is here has one.
+// TestNetworkConfigSchema holds the network-config to cloud-init's own schema, if the installed
+// cloud-init has one.
 func TestNetworkConfigSchema(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("cloud-init")
 	if err != nil {
 		t.Skip("cloud-init is not installed; its schema is not checked")
 	}
-	if _, err := os.Stat("/usr/lib/python3/dist-packages/cloudinit/config/schemas/schema-network-config-v2.json"); err != nil {
+	const schemas = "/usr/lib/python3/dist-packages/cloudinit/config/schemas"
+	if _, err := os.Stat(schemas + "/schema-network-config-v2.json"); err != nil {
 		t.Skip("this cloud-init is older than its schema of network configurations (24.2)")
 	}
 	withInterfaces(t, target.CloudInit, func(t *testing.T, _ *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
-		out, err := exec.Command(program, "schema", "--schema-type", "network-config", "--config-file", path).CombinedOutput()
+		out, err := exec.Command(program, "schema",
+			"--schema-type", "network-config", "--config-file", path).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
 }
 
 // TestInterfaceAddresses: the inventory lists the addresses from which a machine may ask for its
-// document, beyond those that are its Node's.
+// document, without the addresses of its Node.
 func TestInterfaceAddresses(t *testing.T) {
 	t.Parallel()
 	r := load(t, "interfaces")
