@@ -18,12 +18,15 @@ import (
 	"kiln/render/node"
 )
 
-// FuzzValues puts arbitrary text wherever a configuration lets people put text. What Parse accepts must render, pass
-// Check, and arrive as it was at the other end: in the shell that reads the hook's data, in the words of the kubelet's unit, in the
-// commands of static pods, in files. Nothing in a value may mean anything on the way.
+// FuzzValues puts arbitrary text into every field that takes text. A configuration that Parse
+// accepts must render and pass Check. The text must arrive unchanged in the shell that reads the
+// hook's data, in the words of the kubelet's unit, in the commands of static pods, and in files. No
+// part of a value may have a meaning on the way.
 func FuzzValues(f *testing.F) {
 	for _, s := range []string{
-		"plain", "$(reboot)", "`reboot`", "a'b\"c", "%n %i %%", "$HOME ${x}", "a\nb: c", "--- x", "\\", "; rm -rf /", "{{ . }}", "=", "2001-01-01", "é\u2028", "\x7f", " lead", "trail ", "", "#no", "!!tag", "*a", "a|b",
+		"plain", "$(reboot)", "`reboot`", "a'b\"c", "%n %i %%", "$HOME ${x}", "a\nb: c", "--- x",
+		"\\", "; rm -rf /", "{{ . }}", "=", "2001-01-01", "é\u2028", "\x7f", " lead", "trail ", "",
+		"#no", "!!tag", "*a", "a|b",
 	} {
 		f.Add(s)
 	}
@@ -69,8 +72,9 @@ spec:
 		require.Equal(t, s, string(n.File("/etc/probe").Content))
 		require.Contains(t, podCommand(t, n, "kube-apiserver"), "--v="+s)
 		require.Contains(t, podCommand(t, n, "kube-scheduler"), "--v="+s)
-		require.Equal(t, "--v="+s, lastWord(t, string(n.File("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf").Content)))
-		for _, line := range strings.Split(string(n.File("/etc/sysctl.d/90-kiln.conf").Content), "\n") {
+		require.Equal(t, "--v="+s, lastWord(t, string(n.File(dropIn).Content)))
+		sysctl := string(n.File("/etc/sysctl.d/90-kiln.conf").Content)
+		for _, line := range strings.Split(sysctl, "\n") {
 			require.True(t, line == "" || strings.Contains(line, " = "), "sysctl line %q", line)
 		}
 		shellReads(t, n, r)
@@ -79,7 +83,10 @@ spec:
 
 // fixture returns the bundle of the case "single".
 func fixture(t testing.TB) *pki.Bundle {
-	b, err := pki.New(pki.Options{Name: "single", Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Algorithm: pki.P256, CALifetime: 87600 * time.Hour, FormationWindow: time.Hour})
+	b, err := pki.New(pki.Options{
+		Name: "single", Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Algorithm: pki.P256, CALifetime: 87600 * time.Hour, FormationWindow: time.Hour,
+	})
 	require.NoError(t, err)
 	return b
 }
@@ -96,20 +103,25 @@ func podCommand(t *testing.T, n *node.Node, name string) []string {
 			Containers []struct{ Command []string }
 		}
 	}
-	require.NoError(t, yaml.Unmarshal(n.File("/etc/kubernetes/manifests/"+name+".yaml").Content, &pod))
+	content := n.File("/etc/kubernetes/manifests/" + name + ".yaml").Content
+	require.NoError(t, yaml.Unmarshal(content, &pod))
 	return pod.Spec.Containers[0].Command
 }
 
-// shellReads runs the hook's data in a shell and holds the values to what the plan says. Nothing else may happen.
+// shellReads runs the hook's data in a shell and holds the values to what the plan says. Nothing
+// else may happen.
 func shellReads(t *testing.T, n *node.Node, r *render.Cluster) {
-	cmd := exec.Command("sh", "-c", string(n.File("/etc/kiln/machine").Content)+"\nprintf '%s\\n' \"$node\" \"$api\" \"$ignore\"")
+	const show = "\nprintf '%s\\n' \"$node\" \"$api\" \"$ignore\""
+	cmd := exec.Command("sh", "-c", string(n.File("/etc/kiln/machine").Content)+show)
 	cmd.Env = []string{"PATH=/nonexistent"}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, fmt.Sprintf("cp-1\nhttps://10.0.0.11:6443\n%s\n", strings.Join(r.Plan.Machines[0].Settings.IgnorePreflight, " ")), string(out))
+	ignored := strings.Join(r.Plan.Machines[0].Settings.IgnorePreflight, " ")
+	require.Equal(t, fmt.Sprintf("cp-1\nhttps://10.0.0.11:6443\n%s\n", ignored), string(out))
 }
 
-// lastWord reads the last word of a drop-in's command line as systemd does (systemd.service(5), "Command lines").
+// lastWord reads the last word of a drop-in's command line as systemd does (systemd.service(5),
+// "Command lines").
 func lastWord(t *testing.T, text string) string {
 	text = strings.TrimSuffix(text, "\n")
 	line := text[strings.LastIndex(text, "ExecStart=")+len("ExecStart="):]
@@ -132,7 +144,9 @@ func lastWord(t *testing.T, text string) string {
 				i += 2
 				continue
 			}
-			word.WriteString(map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '"': "\"", '\'': "'"}[line[i]])
+			word.WriteString(map[byte]string{
+				'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '"': "\"", '\'': "'",
+			}[line[i]])
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote == 0 && (c == '"' || c == '\'') && !in:

@@ -28,31 +28,36 @@ import (
 	"kiln/render/plan"
 )
 
-// hostileAll renders all that Parse accepts, packs every document and writes every difference. It takes
-// minutes.
-var hostileAll = flag.Bool("hostile", false, "render all hostile values, with documents and differences")
+// hostileAll renders all that Parse accepts, packs every document and writes every difference. It
+// takes minutes.
+var hostileAll = flag.Bool("hostile", false,
+	"render all hostile values, with documents and differences")
 
-// Otherwise one of so many that Parse accepts is rendered: each value in some fields, each field with some
-// values.
+// hostileShare says that without this flag one of so many accepted configurations is rendered: each
+// value in some fields, each field with some values.
 const hostileShare = 8
 
-// hostileValues would each mean something to somebody on the way: a shell, systemd, YAML, a table of
-// columns, a template, a terminal, a file system. Those that run leave a file called MARK.
+// hostileValues are values of which each has a meaning for a program on the way: a shell, systemd,
+// YAML, a table of columns, a template, a terminal, a file system. A value that is run as a command
+// leaves a file called MARK.
 var hostileValues = []string{
-	"$(touch MARK)", "`touch MARK`", "'; touch MARK; '", `"; touch MARK; "`, "x\ntouch MARK\n", "x\rtouch MARK", "a\x1b[2J\x1b]0;pwned\ab",
-	"a|warn|touch MARK|b", "%n %i %%s $HOME ${x} \\x", "{{ .Bundle }}", "a\u202egnp.exe", "a\u2028b\u2029c", "x\nEOF\ntouch MARK\n",
-	"a: b\nc: [d]", "--- !!python/object x", `a\b`, "a\x00b", "../../../etc/passwd", "/etc/../etc/passwd ", "--upload-pack=touch MARK",
-	" lead, trail ", "x\n[Service]\nExecStart=/bin/touch MARK\n", "https://h.example.com/a,b|c d?ref=$(touch MARK)",
+	"$(touch MARK)", "`touch MARK`", "'; touch MARK; '", `"; touch MARK; "`, "x\ntouch MARK\n",
+	"x\rtouch MARK", "a\x1b[2J\x1b]0;pwned\ab", "a|warn|touch MARK|b",
+	"%n %i %%s $HOME ${x} \\x", "{{ .Bundle }}", "a\u202egnp.exe", "a\u2028b\u2029c",
+	"x\nEOF\ntouch MARK\n", "a: b\nc: [d]", "--- !!python/object x", `a\b`, "a\x00b",
+	"../../../etc/passwd", "/etc/../etc/passwd ", "--upload-pack=touch MARK",
+	" lead, trail ", "x\n[Service]\nExecStart=/bin/touch MARK\n",
+	"https://h.example.com/a,b|c d?ref=$(touch MARK)",
 }
 
-// leaf is a string of cluster.yaml: the keys that lead to it; [] for an element of a list, {} for the value
-// of a map and {key} for its key.
+// leaf is the place of a string in cluster.yaml: the keys that lead to it, with [] for an element
+// of a list, {} for the value of a map and {key} for its key.
 type leaf []string
 
 func (l leaf) String() string { return strings.ReplaceAll(strings.Join(l, "."), ".[]", "[]") }
 
-// leaves lists every string that the types of the configuration have. A type that occurs in several places
-// is listed once.
+// leaves lists every string that the types of the configuration have. A type that occurs in several
+// places is listed once.
 func leaves() (list []leaf) {
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type, leaf)
@@ -141,12 +146,18 @@ type hostileBase struct {
 }
 
 func hostileBases(t *testing.T) (bases []*hostileBase) {
-	for _, dir := range []string{"hostile/cloud-init", "hostile/ignition", "hostile/routed", "clusters/external-etcd"} {
+	for _, dir := range []string{
+		"hostile/cloud-init", "hostile/ignition", "hostile/routed", "clusters/external-etcd",
+	} {
 		b := &hostileBase{dir: filepath.Join("..", "testdata", dir)}
-		require.NoError(t, yaml.Unmarshal([]byte(read(t, filepath.Join(b.dir, "cluster.yaml"))), &b.doc))
+		text := read(t, filepath.Join(b.dir, "cluster.yaml"))
+		require.NoError(t, yaml.Unmarshal([]byte(text), &b.doc))
 		name := b.doc.(map[string]any)["metadata"].(map[string]any)["name"].(string)
 		var err error
-		b.bundle, err = pki.New(pki.Options{Name: name, Now: fixture(t).Issued, Algorithm: pki.P256, CALifetime: 87600 * 3600e9, FormationWindow: 3600e9})
+		b.bundle, err = pki.New(pki.Options{
+			Name: name, Now: fixture(t).Issued, Algorithm: pki.P256,
+			CALifetime: 87600 * 3600e9, FormationWindow: 3600e9,
+		})
 		require.NoError(t, err)
 		r, err := b.render(b.parse(t, dir, b.doc))
 		require.NoError(t, err, dir)
@@ -180,9 +191,9 @@ func (b *hostileBase) render(c *config.Cluster) (*render.Cluster, error) {
 	return render.New(c, &bundle)
 }
 
-// TestHostileValues puts each hostile value into each string of cluster.yaml, alone and behind the value that
-// is there. Either it is a problem, said in lines that are kiln's own, or a cluster comes out in which the
-// value means nothing to those who read the files of the machine.
+// TestHostileValues puts each hostile value into each string of cluster.yaml, alone and behind the
+// value that the string has. The result is either a problem, in lines that are kiln's own, or a
+// cluster in which the value has no meaning for the programs that read the files of the machine.
 func TestHostileValues(t *testing.T) {
 	t.Parallel()
 	bases := hostileBases(t)
@@ -215,10 +226,12 @@ func TestHostileValues(t *testing.T) {
 			}
 			break
 		}
-		require.True(t, found, "%s has no place in testdata/hostile: add one, so that hostile values are tried there", l)
+		require.True(t, found,
+			"%s has no place in testdata/hostile: add one, to try hostile values there", l)
 	}
 	t.Logf("%d clusters, %d accepted", tried, accepted)
-	require.Greater(t, accepted, tried/50, "hardly anything was accepted: the clusters of this test are wrong")
+	require.Greater(t, accepted, tried/50,
+		"hardly anything was accepted: the clusters of this test are wrong")
 	s.run(t)
 }
 
@@ -248,14 +261,16 @@ func (b *hostileBase) try(t *testing.T, name string, c *config.Cluster, s *shell
 		state, err := r.State(nil)
 		require.NoError(t, err, name)
 		for _, form := range []change.Form{{}, {Markdown: true}} {
-			require.False(t, strings.ContainsFunc(change.Compare(b.state, state).Text(form), unseen), "%s: a difference with raw characters", name)
+			text := change.Compare(b.state, state).Text(form)
+			require.False(t, strings.ContainsFunc(text, unseen),
+				"%s: a difference with raw characters", name)
 		}
 	}
 }
 
 func unseen(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// onlyProblems: a message of many lines has one of kiln's, and the rest is indented or says that it is quoted.
+// onlyProblems holds each line of a list of problems to begin with cluster.yaml: or an indent.
 func onlyProblems(t *testing.T, name string, err error) {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
@@ -268,10 +283,11 @@ func onlyProblems(t *testing.T, name string, err error) {
 
 var (
 	unitLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)=`)
-	fileLine = regexp.MustCompile(`^(dir|[0-9a-f]{12}) (0[0-7]{3}) (-|[a-z0-9_-]+:[a-z0-9_-]+) (/.*)$`)
+	fileLine = regexp.MustCompile(
+		`^(dir|[0-9a-f]{12}) (0[0-7]{3}) (-|[a-z0-9_-]+:[a-z0-9_-]+) (/.*)$`)
 )
 
-// inert: everything on a machine that is read by lines, columns or keys has those that kiln wrote.
+// inert holds each file that is read by lines, columns or keys to have those that kiln wrote.
 func inert(t *testing.T, name string, n, base *node.Node) {
 	own := map[string]*node.File{}
 	for i := range base.Files {
@@ -281,11 +297,13 @@ func inert(t *testing.T, name string, n, base *node.Node) {
 		f := &n.Files[i]
 		text := string(f.Content)
 		require.Equal(t, path.Clean(f.Path), f.Path, name)
-		require.NotContains(t, f.Path, `\`, "%s: sha256sum prints such a name in another form", name)
+		require.NotContains(t, f.Path, `\`,
+			"%s: sha256sum prints such a name in another form", name)
 		switch {
 		case f.Path == "/etc/kiln/checks":
 			for line := range strings.Lines(text) {
-				require.Equal(t, 3, strings.Count(line, "|"), "%s: a check of another number of columns: %q", name, line)
+				require.Equal(t, 3, strings.Count(line, "|"),
+					"%s: a check of another number of columns: %q", name, line)
 				require.False(t, strings.ContainsFunc(line, unseen), "%s: %q", name, line)
 			}
 		case f.Path == "/etc/kiln/files":
@@ -293,9 +311,11 @@ func inert(t *testing.T, name string, n, base *node.Node) {
 		case f.Why == "from cluster.yaml": // its text is the user's own
 		case strings.HasPrefix(f.Path, "/etc/systemd/system/"):
 			if was := own[f.Path]; was != nil {
-				require.Subset(t, unitKeys(t, name, string(was.Content)), unitKeys(t, name, text), "%s: %s", name, f.Path)
+				require.Subset(t, unitKeys(t, name, string(was.Content)), unitKeys(t, name, text),
+					"%s: %s", name, f.Path)
 			}
-		case strings.HasSuffix(f.Path, ".yaml") || strings.HasSuffix(f.Path, ".conf") && strings.HasPrefix(f.Path, "/etc/kubernetes/"):
+		case strings.HasSuffix(f.Path, ".yaml") ||
+			strings.HasSuffix(f.Path, ".conf") && strings.HasPrefix(f.Path, "/etc/kubernetes/"):
 			for _, doc := range strings.Split(text, "\n---\n") {
 				var any map[string]any
 				require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &any), "%s: %s", name, f.Path)
@@ -363,16 +383,17 @@ func unitKeys(t *testing.T, name, text string) (keys []string) {
 	return keys
 }
 
-// shellRun is one run of a shell over the data of many hooks: starting a thousand shells would take longer
-// than all else.
+// shellRun is one run of a shell over the data of many hooks. Starting a thousand shells would take
+// longer than the rest of the test.
 type shellRun struct {
 	dir     string
-	scripts map[string]string // what it is of, by the text
+	scripts map[string]string // names for messages, by the text
 }
 
 func (s *shellRun) add(name, text string) { s.scripts[text] = name }
 
-// run reads each text as the hook does: in dash, which is the sh of Debian, and in bash, if they are installed.
+// run reads each text as the hook does: in dash, which is the sh of Debian, and in bash, if they
+// are installed.
 func (s *shellRun) run(t *testing.T) {
 	var all strings.Builder
 	names := map[string]string{}
@@ -380,7 +401,8 @@ func (s *shellRun) run(t *testing.T) {
 		file := fmt.Sprintf("data-%d", i)
 		names[file] = s.scripts[text]
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
-		fmt.Fprintf(&all, "(set -euf; . ./%s) || echo %s ends with an error\n[ ! -e MARK ] || { echo %s left a mark; rm MARK; }\n", file, file, file)
+		fmt.Fprintf(&all, "(set -euf; . ./%[1]s) || echo %[1]s ends with an error\n"+
+			"[ ! -e MARK ] || { echo %[1]s left a mark; rm MARK; }\n", file)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "all"), []byte(all.String()), 0o600))
 	for _, shell := range []string{"dash", "bash"} {
