@@ -25,7 +25,7 @@ import (
 	"kiln/render/plan"
 )
 
-// window is how many bytes in common with a secret are a leak.
+// window is the number of bytes in a row that are a leak if a secret has them too.
 const window = 12
 
 // secrets are byte strings that nobody may see, by name.
@@ -37,8 +37,9 @@ func (s secrets) pem(name string, text []byte) {
 	}
 }
 
-// secretsOf returns every secret of a golden case, and everything that is computed from one: leaf certificates with
-// their serial numbers, the service accounts' public key, the hashes of secret files.
+// secretsOf returns every secret of a golden case, and everything that is computed from one: leaf
+// certificates with their serial numbers, the service accounts' public key, the hashes of secret
+// files.
 func secretsOf(t testing.TB, name string) secrets {
 	t.Helper()
 	r := load(t, name)
@@ -68,7 +69,8 @@ func secretsOf(t testing.TB, name string) secrets {
 	return s
 }
 
-// secretsIn returns what a bundle holds, and every certificate that it issues for the machines of a plan.
+// secretsIn returns what a bundle holds, and every certificate that it issues for the machines of a
+// plan.
 func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 	t.Helper()
 	s := secrets{}
@@ -76,7 +78,8 @@ func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 	s.pem("ca", b.CAKey.PEM())
 	s.pem("etcd-ca", b.EtcdCAKey.PEM())
 	s.pem("front-proxy-ca", b.FrontProxyCAKey.PEM())
-	s.pem("service-account", slices.Concat(b.ServiceAccountKey.PEM(), b.ServiceAccountKey.PublicPEM()))
+	s.pem("service-account",
+		slices.Concat(b.ServiceAccountKey.PEM(), b.ServiceAccountKey.PublicPEM()))
 	specs := []pki.Spec{b.AdminSpec(p)}
 	for i := range p.Machines {
 		m := &p.Machines[i]
@@ -93,13 +96,19 @@ func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 	return s
 }
 
-// windows returns everything of that length in any form in which a secret is written down, and which secret it is of.
+// windows returns every window of every secret, in each encoding, with the name of the secret.
 func (s secrets) windows() map[[window]byte]string {
 	out := map[[window]byte]string{}
 	for name, secret := range s {
-		forms := [][]byte{secret, []byte(hex.EncodeToString(secret)), []byte(strings.ToUpper(hex.EncodeToString(secret)))}
-		for shift := range min(3, len(secret)) { // a secret within another text begins anywhere in a group of three bytes
-			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms := [][]byte{
+			secret,
+			[]byte(hex.EncodeToString(secret)),
+			[]byte(strings.ToUpper(hex.EncodeToString(secret))),
+		}
+		// A secret within another text begins anywhere in a group of three bytes.
+		for shift := range min(3, len(secret)) {
+			encodings := []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding}
+			for _, encoding := range encodings {
 				forms = append(forms, []byte(encoding.EncodeToString(secret[shift:])))
 			}
 		}
@@ -112,7 +121,7 @@ func (s secrets) windows() map[[window]byte]string {
 	return out
 }
 
-// leaks returns what a twin has in common with secrets.
+// leaks returns the windows that a twin has in common with secrets.
 func leaks(twin map[string][]byte, forbidden map[[window]byte]string) (found []string) {
 	for _, name := range slices.Sorted(maps.Keys(twin)) {
 		text := slices.Concat([]byte(name), []byte("\n"), twin[name])
@@ -126,9 +135,10 @@ func leaks(twin map[string][]byte, forbidden map[[window]byte]string) (found []s
 	return found
 }
 
-// forbidden returns what must not be in the twin of a golden case: the windows of its secrets without those of another bundle's, which are
-// how keys and certificates are written and not what they are, and without those of certificates that everybody may see: leaves repeat
-// the identifier of their CA's key, and a key holds its public half.
+// forbidden returns the windows that must not be in the twin of a golden case: those of its
+// secrets, without two sets. The windows that another bundle has too belong to the format of keys
+// and certificates. The windows of certificates that everybody may see are there because leaves
+// repeat the identifier of their CA's key, and a key holds its public half.
 func forbidden(t testing.TB, name string) map[[window]byte]string {
 	t.Helper()
 	windows := secretsOf(t, name).windows()
@@ -137,7 +147,10 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	if own.CA.Certificate.PublicKeyAlgorithm.String() == "RSA" {
 		algorithm = pki.RSA2048
 	}
-	b, err := pki.New(pki.Options{Name: own.Name, Now: own.Issued, Algorithm: algorithm, CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Hour})
+	b, err := pki.New(pki.Options{
+		Name: own.Name, Now: own.Issued, Algorithm: algorithm,
+		CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Hour,
+	})
 	require.NoError(t, err)
 	public := secretsIn(t, b, load(t, name).Plan)
 	for _, ca := range []pki.Authority{own.CA, own.EtcdCA, own.FrontProxyCA} {
@@ -153,7 +166,8 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	return windows
 }
 
-// TestTwinHoldsNoSecret: no twin of any case has twelve bytes in common with a secret, however it is written.
+// TestTwinHoldsNoSecret: no twin of any case has twelve bytes in common with a secret, in any
+// encoding.
 func TestTwinHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -167,7 +181,8 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 			for i := range r.Plan.Machines {
 				if m := &r.Plan.Machines[i]; m.Token {
 					for path, text := range twin {
-						require.NotContains(t, path+string(text), token(r.Bundle, m).ID, "the token of %s", m.Name)
+						require.NotContains(t, path+string(text), token(r.Bundle, m).ID,
+							"the token of %s", m.Name)
 					}
 				}
 			}
@@ -175,7 +190,8 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// TestTwinLeaksAreFound: had a file lost its mark, or a secret got into a file in whatever form, the scan would tell.
+// TestTwinLeaksAreFound: the scan finds a file that lost its mark, and a secret that is in a file
+// in any encoding.
 func TestTwinLeaksAreFound(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pools", "rsa-ca", "extras"} {
@@ -186,7 +202,9 @@ func TestTwinLeaksAreFound(t *testing.T) {
 			require.Empty(t, leaks(sharedTwin(t, name), windows))
 			for at, n := range nodes(t, name) {
 				for i, f := range n.Files {
-					if f.Secret == "" || strings.Contains(f.Path, "/objects/") && !strings.Contains(f.Path, "bootstrap-token") {
+					if f.Secret == "" ||
+						strings.Contains(f.Path, "/objects/") &&
+							!strings.Contains(f.Path, "bootstrap-token") {
 						continue // an add-on's Secret is not one of the bundle's
 					}
 					machines := slices.Clone(nodes(t, name))
@@ -199,19 +217,24 @@ func TestTwinLeaksAreFound(t *testing.T) {
 							delete(twin, path)
 						}
 					}
-					require.NotEmpty(t, leaks(twin, windows), "%s%s without its mark", n.Name, f.Path)
+					require.NotEmpty(t, leaks(twin, windows),
+						"%s%s without its mark", n.Name, f.Path)
 				}
 			}
 			b := r.Bundle
+			longer := append([]byte("x"), b.EncryptionKey...)
+			body := strings.Split(string(b.ServiceAccountKey.PEM()), "\n")[1]
 			for form, text := range map[string]string{
 				"half a seed in hex":                hex.EncodeToString(b.LeafSeed[16:]),
-				"a key within base64":               base64.StdEncoding.EncodeToString(append([]byte("x"), b.EncryptionKey...)),
-				"twelve characters of a key's body": strings.Split(string(b.ServiceAccountKey.PEM()), "\n")[1][30:42],
+				"a key within base64":               base64.StdEncoding.EncodeToString(longer),
+				"twelve characters of a key's body": body[30:42],
 				"a raw key":                         string(b.EncryptionKey),
 				"a leaf's certificate":              string(issued(t, r).CertPEM()),
 			} {
-				require.NotEmpty(t, leaks(map[string][]byte{"x": []byte("before " + text + " after")}, windows), form)
-				require.NotEmpty(t, leaks(map[string][]byte{"dir/" + text: nil}, windows), form+" in a name")
+				content := map[string][]byte{"x": []byte("before " + text + " after")}
+				require.NotEmpty(t, leaks(content, windows), form)
+				name := map[string][]byte{"dir/" + text: nil}
+				require.NotEmpty(t, leaks(name, windows), form+" in a name")
 			}
 		})
 	}
@@ -224,8 +247,8 @@ func issued(t testing.TB, r *render.Cluster) *pki.Certificate {
 	return cert
 }
 
-// TestTwinNeedsNoSecret: from the public half alone, as it is stored, and without any file that holds a secret, each case has the
-// same twin as from the bundle.
+// TestTwinNeedsNoSecret: the stored public half of the bundle gives each case the same twin as the
+// whole bundle, without any file that holds a secret.
 func TestTwinNeedsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -265,12 +288,14 @@ func TestTwinNeedsNoSecret(t *testing.T) {
 	}
 }
 
-// secretFiles are the files beside a case's configuration that hold secrets.
+// secretFiles returns the files beside a case's configuration that hold secrets.
 func secretFiles(c *config.Cluster) (out []string) {
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
 		out = append(out, ext.KeyFrom)
 	}
-	machines := []config.Machine{c.Spec.Machines, c.Spec.ControlPlane.Machines, c.Spec.Workers.Machines}
+	machines := []config.Machine{
+		c.Spec.Machines, c.Spec.ControlPlane.Machines, c.Spec.Workers.Machines,
+	}
 	for _, n := range c.Spec.Nodes {
 		machines = append(machines, n.Machine)
 	}

@@ -18,7 +18,8 @@ import (
 
 const secretsPage = "../docs/secrets.md"
 
-// TestSecretsDoc holds the table of docs/secrets.md to the table in Go; what stands before and after it is written by hand.
+// TestSecretsDoc holds the table in docs/secrets.md to the table in Go. The text before and after
+// the table is written by hand.
 func TestSecretsDoc(t *testing.T) {
 	t.Parallel()
 	page := read(t, secretsPage)
@@ -26,13 +27,14 @@ func TestSecretsDoc(t *testing.T) {
 	end := begin + strings.Index(page[begin:], "|\n\n") + 2
 	require.True(t, 0 < begin && begin+2 < end, "no table")
 	if *update {
-		require.NoError(t, os.WriteFile(secretsPage, []byte(page[:begin]+secret.Page()+page[end:]), 0o644))
+		page = page[:begin] + secret.Page() + page[end:]
+		require.NoError(t, os.WriteFile(secretsPage, []byte(page), 0o644))
 		return
 	}
 	require.Equal(t, secret.Page(), page[begin:end], "make golden rewrites it")
 }
 
-// TestSecretKinds: every row says everything.
+// TestSecretKinds: every row of the table of secrets is complete.
 func TestSecretKinds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -42,7 +44,8 @@ func TestSecretKinds(t *testing.T) {
 		for _, text := range []string{k.Name, k.Is, k.User, k.Until} {
 			require.Regexp(t, `^[!-~][ -{}~]+$`, text, k.Name)
 		}
-		require.True(t, len(k.Roles) > 0 || k.Path == "" && k.When == "", "%s: no machine holds it, and it lies somewhere", k.Name)
+		require.True(t, len(k.Roles) > 0 || k.Path == "" && k.When == "",
+			"%s: no machine holds it, and it lies somewhere", k.Name)
 	}
 }
 
@@ -57,8 +60,9 @@ func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.N
 	}
 }
 
-// TestLeastSecrets says without the table what it promises: a worker and an etcd machine hold their own two private keys; who joins
-// with a token holds that alone.
+// TestLeastSecrets states the promise of the table of secrets without the table: a worker and an
+// etcd machine hold their own two private keys, and a machine that joins with a token holds the
+// token alone.
 func TestLeastSecrets(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *render.Cluster, m *plan.Machine, n *node.Node) {
@@ -86,7 +90,8 @@ func TestLeastSecrets(t *testing.T) {
 	})
 }
 
-// TestSecretsWithoutARow: each row is needed; without it what it allows is found on some machine, and nothing else is.
+// TestSecretsWithoutARow: each row of the table is needed: without the row, Check refuses the
+// secrets that it allows, and no others.
 func TestSecretsWithoutARow(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
@@ -109,11 +114,15 @@ func TestSecretsWithoutARow(t *testing.T) {
 	}
 }
 
-// TestSecretsElsewhere: every secret of every machine is found on every other machine of another role, and on those of its own role if it is
-// not theirs as well, marked or not. And it is missed where it belongs.
+// TestSecretsElsewhere: Check refuses every secret on every machine of another role, and on a
+// machine of the same role if it is not that machine's secret as well, marked or not. Check also
+// misses a secret where it belongs.
 func TestSecretsElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"addons", "etcd-machines", "external-etcd", "extras", "ha", "offline-signing", "pools", "systems", "vip"} {
+	for _, name := range []string{
+		"addons", "etcd-machines", "external-etcd", "extras", "ha", "offline-signing", "pools",
+		"systems", "vip",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, name)
@@ -127,12 +136,16 @@ func TestSecretsElsewhere(t *testing.T) {
 						continue
 					}
 					from.n.Files[i] = node.File{Path: "/etc/nothing"}
-					require.ErrorContains(t, from.check(), "secret "+f.Secret+": missing from ", "%s: %s", from.m.Name, f.Path)
+					require.ErrorContains(t, from.check(), "secret "+f.Secret+": missing from ",
+						"%s: %s", from.m.Name, f.Path)
 					from.n.Files[i] = f
 					for _, to := range others(machines, from, f.Secret) {
-						requireFound(t, to, f, ": must not hold the secret "+f.Secret+": it is for ")
+						requireFound(t, to, f,
+							": must not hold the secret "+f.Secret+": it is for ")
 						f := f
-						if f.Secret = ""; !bytes.Contains(f.Content, []byte("PRIVATE KEY")) && !strings.Contains(f.Path, "token") && f.Path != plan.Encryption && f.Path != plan.BootstrapConf {
+						if f.Secret = ""; !bytes.Contains(f.Content, []byte("PRIVATE KEY")) &&
+							!strings.Contains(f.Path, "token") && f.Path != plan.Encryption &&
+							f.Path != plan.BootstrapConf {
 							continue // only its owner can tell that it is a secret
 						}
 						requireFound(t, to, f, "file /etc/copy: holds ")
@@ -143,11 +156,12 @@ func TestSecretsElsewhere(t *testing.T) {
 	}
 }
 
-// others are the first machine of each role beside from, without those that have the secret as well.
+// others returns the first machine of each role that is not from and does not have the secret.
 func others(machines []*machine, from *machine, secret string) (out []*machine) {
 	seen := map[string]bool{}
 	for _, m := range machines {
-		if m == from || seen[m.m.Role] || slices.ContainsFunc(m.n.Files, func(f node.File) bool { return f.Secret == secret }) {
+		if m == from || seen[m.m.Role] ||
+			slices.ContainsFunc(m.n.Files, func(f node.File) bool { return f.Secret == secret }) {
 			continue
 		}
 		seen[m.m.Role] = true
@@ -156,7 +170,7 @@ func others(machines []*machine, from *machine, secret string) (out []*machine) 
 	return out
 }
 
-// requireFound: Check finds the file on a machine that has one more.
+// requireFound adds a file to a machine and holds Check to find it.
 func requireFound(t *testing.T, m *machine, f node.File, want string) {
 	t.Helper()
 	f.Path = "/etc/copy"
