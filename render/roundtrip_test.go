@@ -8,7 +8,7 @@ import (
 	"kiln/render/review"
 )
 
-// TestTwinIsReadAsItWasWritten: of every case, the state that is read from the twin is the state that
+// TestTwinIsReadAsItWasWritten: the state that is read from the twin of a case is the state that
 // was written, and it gives the same files again.
 func TestTwinIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()

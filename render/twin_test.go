@@ -16,7 +16,8 @@ import (
 	"kiln/render/node"
 )
 
-// cluster returns a small cluster of one control plane and some workers; the lines are added to nodes.
+// cluster returns a small cluster of one control plane and some workers; the lines are added to
+// nodes.
 func cluster(t testing.TB, nodes ...string) *render.Cluster {
 	t.Helper()
 	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
@@ -55,25 +56,33 @@ func twin(t testing.TB, r *render.Cluster) map[string]string {
 }
 
 const (
-	workers      = "  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n  - {name: worker-2, role: worker, addresses: [10.0.0.22]}\n  - {name: worker-3, role: worker, addresses: [10.0.0.23]}"
+	workers = "  - {name: worker-1, role: worker, addresses: [10.0.0.21]}\n" +
+		"  - {name: worker-2, role: worker, addresses: [10.0.0.22]}\n" +
+		"  - {name: worker-3, role: worker, addresses: [10.0.0.23]}"
 	conf         = "/var/lib/kubelet/config.yaml"
 	sharedWorker = "shared/worker-flatcar"
 )
 
-// TestTwinSharesOnce: what all machines have, or most of a kind, is written once; who differs has its own, who lacks it says so.
+// TestTwinSharesOnce: an entry that all machines have, or most of a group, is written once. A
+// machine with another entry has its own, and the INDEX of a machine without the entry says so.
 func TestTwinSharesOnce(t *testing.T) {
 	t.Parallel()
 	got := twin(t, cluster(t, workers))
 	require.Contains(t, got, "shared/all/etc/kiln/boot")
 	require.Contains(t, got, sharedWorker+conf)
-	require.Contains(t, got, "cp-1"+conf, "the only one of its kind shares what all have, and nothing else")
+	require.Contains(t, got, "cp-1"+conf,
+		"the only one of its kind shares what all have, and nothing else")
 	require.NotContains(t, got, "shared/control-plane-flatcar/INDEX")
 	for name := range got {
 		require.False(t, strings.HasPrefix(name, "worker") && strings.HasSuffix(name, conf), name)
 	}
-	require.True(t, strings.HasPrefix(got["worker-1/INDEX"], "with shared/all\nwith "+sharedWorker+"\nfile "), got["worker-1/INDEX"])
+	require.True(t,
+		strings.HasPrefix(got["worker-1/INDEX"], "with shared/all\nwith "+sharedWorker+"\nfile "),
+		got["worker-1/INDEX"])
 
-	different := twin(t, cluster(t, strings.Replace(workers, "worker-2, role", "worker-2, kubelet: {maxPods: 50}, role", 1)))
+	changed := strings.Replace(workers,
+		"worker-2, role", "worker-2, kubelet: {maxPods: 50}, role", 1)
+	different := twin(t, cluster(t, changed))
 	require.Equal(t, got[sharedWorker+conf], different[sharedWorker+conf])
 	require.Contains(t, different["worker-2"+conf], "maxPods: 50")
 	require.Contains(t, different["worker-2/INDEX"], "file 0600 root:root "+conf+"\n")
@@ -88,7 +97,8 @@ func TestTwinSharesOnce(t *testing.T) {
 	require.Contains(t, string(files["worker-3/INDEX"]), "\nwithout file "+conf+"\n")
 }
 
-// TestTwinStaysPut: one machine more, or the first one less, changes nothing but its own folder and its line.
+// TestTwinStaysPut: one machine more, or without the first one, changes nothing but its own folder
+// and its line.
 func TestTwinStaysPut(t *testing.T) {
 	t.Parallel()
 	before := twin(t, cluster(t, workers))
@@ -110,7 +120,8 @@ func TestTwinStaysPut(t *testing.T) {
 	}
 }
 
-// TestTwinShowsGenerations: a rotated secret is seen where it lies, and nothing else changes.
+// TestTwinShowsGenerations: the generation of a rotated secret changes in each file that holds it,
+// and nothing else changes.
 func TestTwinShowsGenerations(t *testing.T) {
 	t.Parallel()
 	c, b := inputs(t, "ha")
@@ -126,12 +137,15 @@ func TestTwinShowsGenerations(t *testing.T) {
 			require.Equal(t, before[name], after[name], name)
 		}
 	}
-	require.Contains(t, after["cp-2/INDEX"], "/etc/kubernetes/pki/apiserver.key <secret apiserver/cp-2 g2>\n")
-	require.Contains(t, after["cp-2/INDEX"], "     certificate apiserver/cp-2 g2: subject CN=kube-apiserver;")
+	require.Contains(t, after["cp-2/INDEX"],
+		"/etc/kubernetes/pki/apiserver.key <secret apiserver/cp-2 g2>\n")
+	require.Contains(t, after["cp-2/INDEX"],
+		"     certificate apiserver/cp-2 g2: subject CN=kube-apiserver;")
 }
 
-// TestTwinDescribesCertificates: what the twin says of a certificate from its specification is what the certificate says; of a CA it says
-// which key it has, of a leaf nothing that its key decides.
+// TestTwinDescribesCertificates: the twin describes a certificate by its specification as the
+// certificate describes itself. Of a CA it also shows the key, and of a leaf nothing that depends
+// on its key.
 func TestTwinDescribesCertificates(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -147,18 +161,22 @@ func TestTwinDescribesCertificates(t *testing.T) {
 				require.NotContains(t, pki.Summary(described), "fingerprint")
 			}
 		}
-		require.Contains(t, pki.Summary(b.CA.Certificate), "fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
+		require.Contains(t, pki.Summary(b.CA.Certificate),
+			"fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
 	}
 }
 
-// TestTwinKeepsItsIndex: a machine's file cannot stand in the way of the list of files.
+// TestTwinKeepsItsIndex: a file of a machine cannot take the place of the twin's INDEX.
 func TestTwinKeepsItsIndex(t *testing.T) {
 	t.Parallel()
-	_, err := cluster(t, workers).Twin(func(n *node.Node) { n.Files = append(n.Files, node.File{Path: "/INDEX", Mode: 0o644}) })
+	_, err := cluster(t, workers).Twin(func(n *node.Node) {
+		n.Files = append(n.Files, node.File{Path: "/INDEX", Mode: 0o644})
+	})
 	require.ErrorContains(t, err, "file /INDEX")
 }
 
-// TestWriteTwin: the twin's folder is brought to what is rendered, and what others put beside the machines stays.
+// TestWriteTwin: the folder of the twin has exactly the rendered files afterwards, and other files
+// beside the machines stay.
 func TestWriteTwin(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "review")
@@ -179,11 +197,15 @@ func TestWriteTwin(t *testing.T) {
 	result, err := fewer.Write("", render.Options{Review: dir, Check: true})
 	require.NoError(t, err)
 	require.Equal(t, []string{"INDEX"}, result.Review.Written)
-	require.Subset(t, result.Review.Removed, []string{"worker-1/etc/added", "shared/gone/INDEX", "cp-1/INDEX.kiln-new", "worker-3/INDEX"})
+	require.Subset(t, result.Review.Removed, []string{
+		"worker-1/etc/added", "shared/gone/INDEX", "cp-1/INDEX.kiln-new", "worker-3/INDEX",
+	})
 
 	_, err = fewer.Write("", render.Options{Review: dir})
 	require.NoError(t, err)
-	for _, gone := range []string{"worker-1/etc/added", "shared/gone", "worker-3", "cp-1/INDEX.kiln-new"} {
+	for _, gone := range []string{
+		"worker-1/etc/added", "shared/gone", "worker-3", "cp-1/INDEX.kiln-new",
+	} {
 		require.NoFileExists(t, filepath.Join(dir, gone))
 		require.NoDirExists(t, filepath.Join(dir, gone))
 	}
@@ -195,14 +217,16 @@ func TestWriteTwin(t *testing.T) {
 	require.False(t, result.Review.Changed())
 }
 
-// TestWriteTwinRefuses: a folder that is no twin, or another cluster's, is left alone; and then there are no documents either.
+// TestWriteTwinRefuses: a folder that is no twin, or another cluster's twin, is left alone, and no
+// documents are written either.
 func TestWriteTwinRefuses(t *testing.T) {
 	t.Parallel()
 	r := load(t, "single")
 	for name, row := range map[string]struct{ index, want string }{
 		"full of other things": {"", "not empty and not a review twin"},
 		"another INDEX":        {"# My index\n", "not the INDEX of a review twin"},
-		"another cluster":      {"kiln review twin of cluster other 00112233-4455-4677-8899-aabbccddeeff Kubernetes v1.36.3\n", render.ErrForeign.Error()},
+		"another cluster": {"kiln review twin of cluster other " +
+			"00112233-4455-4677-8899-aabbccddeeff Kubernetes v1.36.3\n", render.ErrForeign.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +235,8 @@ func TestWriteTwinRefuses(t *testing.T) {
 			require.NoError(t, os.MkdirAll(review, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(review, "notes"), []byte("mine"), 0o600))
 			if row.index != "" {
-				require.NoError(t, os.WriteFile(filepath.Join(review, "INDEX"), []byte(row.index), 0o600))
+				require.NoError(t,
+					os.WriteFile(filepath.Join(review, "INDEX"), []byte(row.index), 0o600))
 			}
 			before := snapshot(t, base)
 			_, err := r.Write(out, render.Options{Review: review})
@@ -221,22 +246,28 @@ func TestWriteTwinRefuses(t *testing.T) {
 	}
 }
 
-// TestUnified: differences read as in a unified diff, and are bounded.
+// TestUnified: differences read as in a unified diff, and their length is limited.
 func TestUnified(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("line\n", 3000)
 	for name, row := range map[string]struct{ old, new, want string }{
-		"equal":     {"a\nb\n", "a\nb\n", ""},
-		"new":       {"", "a\nb\n", "@@ -1 +1 @@\n+a\n+b"},
-		"gone":      {"a\n", "", "@@ -1 +1 @@\n-a"},
-		"changed":   {"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n", "@@ -2 +2 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8"},
-		"two hunks": {"a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n", "@@ -1 +1 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6 +6 @@\n 5\n 6\n 7\n-b\n+B"},
-		"inserted":  {"a\nc\n", "a\nb\nc\n", "@@ -1 +1 @@\n a\n+b\n c"},
-		"binary":    {"\xff", "\xfe", "not text"},
-		"control":   {"", "\x1b[2Jx\n", "@@ -1 +1 @@\n+\\u001b[2Jx"},
-		"bounded":   {"", strings.Repeat("a\n", 100), "@@ -1 +1 @@\n" + strings.Repeat("+a\n", 19) + "… and 81 more lines"},
-		"huge":      {"x\n" + long + "y\n", "X\n" + strings.ReplaceAll(long, "line", "word") + "Y\n", "@@ -1 +1 @@\n-(too many lines to compare)\n+(too many lines to compare)"},
+		"equal": {"a\nb\n", "a\nb\n", ""},
+		"new":   {"", "a\nb\n", "@@ -1 +1 @@\n+a\n+b"},
+		"gone":  {"a\n", "", "@@ -1 +1 @@\n-a"},
+		"changed": {"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n",
+			"@@ -2 +2 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8"},
+		"two hunks": {"a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n",
+			"@@ -1 +1 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6 +6 @@\n 5\n 6\n 7\n-b\n+B"},
+		"inserted": {"a\nc\n", "a\nb\nc\n", "@@ -1 +1 @@\n a\n+b\n c"},
+		"binary":   {"\xff", "\xfe", "not text"},
+		"control":  {"", "\x1b[2Jx\n", "@@ -1 +1 @@\n+\\u001b[2Jx"},
+		"bounded": {"", strings.Repeat("a\n", 100),
+			"@@ -1 +1 @@\n" + strings.Repeat("+a\n", 19) + "… and 81 more lines"},
+		"huge": {"x\n" + long + "y\n",
+			"X\n" + strings.ReplaceAll(long, "line", "word") + "Y\n",
+			"@@ -1 +1 @@\n-(too many lines to compare)\n+(too many lines to compare)"},
 	} {
-		require.Equal(t, row.want, strings.Join(render.Unified([]byte(row.old), []byte(row.new)), "\n"), name)
+		lines := render.Unified([]byte(row.old), []byte(row.new))
+		require.Equal(t, row.want, strings.Join(lines, "\n"), name)
 	}
 }
