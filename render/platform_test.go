@@ -23,15 +23,16 @@ import (
 	"kiln/render/target"
 )
 
-// Goldens of bytes, so that a change that costs some is seen in review: of documents on each platform, of what documents are made of, and of those that
-// leave a part to be fetched.
+// Goldens of bytes, so that a change that costs some is seen in review: of documents on each
+// platform, of what documents are made of, and of those that leave a part to be fetched.
 const (
 	sizesFile     = "../testdata/sizes"
 	budgetFile    = "../testdata/budget"
 	deliveredFile = "../testdata/delivered"
 )
 
-// slack is how far a size may be from the golden one: keys are random, and two releases of Go may compress a little differently.
+// slack is the share by which a size may differ from the golden one: keys are random, and two
+// releases of Go may compress a little differently.
 const slack = 0.02
 
 // A form is how documents are packed and unpacked.
@@ -45,8 +46,10 @@ type form struct {
 
 var documentForms = []form{
 	{
-		name:   "ignition",
-		pack:   func(n *node.Node, p *target.Platform) ([]byte, error) { return ignition.Pack(n, p.Limit) },
+		name: "ignition",
+		pack: func(n *node.Node, p *target.Platform) ([]byte, error) {
+			return ignition.Pack(n, p.Limit)
+		},
 		unpack: ignition.Unpack,
 		can:    func(n *node.Node) bool { return len(n.CloudConfig) == 0 },
 	},
@@ -61,10 +64,11 @@ var documentForms = []form{
 	},
 }
 
-// carried returns a machine's document for each platform. Pack takes the first of ever shorter
-// documents that is within the limit, so what a larger limit got is also what a smaller one gets, if
-// it is within that. What was too long for a larger limit is the shortest that there is. Packing
-// takes so long that no document is packed twice; TestCarried packs for every platform.
+// carried returns a machine's document for each platform. Pack makes ever shorter documents and
+// takes the first one within the limit. So the document for a larger limit is also that for a
+// smaller one, if it is within that limit. A document that was too long for a larger limit is the
+// shortest of all. Packing takes long, so no document is packed twice; TestCarried packs for every
+// platform.
 func (f *form) carried(n *node.Node, platforms []*target.Platform) ([][]byte, error) {
 	limit := func(i int) int { return cmp.Or(platforms[i].Limit, math.MaxInt) }
 	text := func(i int) bool { return f.text && platforms[i].TextOnly }
@@ -94,7 +98,10 @@ func (f *form) carried(n *node.Node, platforms []*target.Platform) ([][]byte, er
 func unlike() (platforms []*target.Platform) {
 	for i := range target.Platforms {
 		p := &target.Platforms[i]
-		if !slices.ContainsFunc(platforms, func(o *target.Platform) bool { return o.Limit == p.Limit && o.TextOnly == p.TextOnly }) {
+		like := func(o *target.Platform) bool {
+			return o.Limit == p.Limit && o.TextOnly == p.TextOnly
+		}
+		if !slices.ContainsFunc(platforms, like) {
 			platforms = append(platforms, p)
 		}
 	}
@@ -113,14 +120,16 @@ func TestCarried(t *testing.T) {
 			for j, p := range platforms {
 				want, err := f.pack(n, p)
 				require.NoError(t, err)
-				require.True(t, bytes.Equal(want, docs[j]), "%s of %s on %s", f.name, n.Name, p.Name)
+				require.True(t, bytes.Equal(want, docs[j]),
+					"%s of %s on %s", f.name, n.Name, p.Name)
 			}
 		}
 	}
 }
 
-// reading is cloud-init's own way from the bytes of a user-data to the text that its modules read: each file of a folder is replaced by it.
-// Many files hold the same YAML, which is read once.
+// reading is a program in Python. It replaces each user-data in a folder by the text that
+// cloud-init's modules read, with cloud-init's own code. Many files hold the same YAML, which is
+// read once.
 const reading = `
 import functools, os, sys
 from cloudinit import helpers, user_data, util
@@ -130,13 +139,15 @@ for name in sorted(os.listdir(sys.argv[1])):
     with open(path, "rb") as f:
         message = user_data.UserDataProcessor(helpers.Paths({})).process(f.read())
     parts = [p for p in message.walk() if p.get_content_maintype() != "multipart"]
-    assert len(parts) == 1 and parts[0].get_content_type() == "text/cloud-config", [p.get_content_type() for p in parts]
+    types = [p.get_content_type() for p in parts]
+    assert types == ["text/cloud-config"], types
     with open(path, "wb") as f:
         f.write(parts[0].get_payload(decode=True))
 `
 
-// TestPlatforms: the first and the last machine of every case, as every platform carries them in both formats, are taken by Ignition's own parser
-// and unpack to the same tree, cloud-init itself finds the same text in them, and they take as many bytes as they took.
+// TestPlatforms packs the first and the last machine of every case in both formats for every
+// platform. Ignition's own parser accepts the documents, and they unpack to the same tree.
+// cloud-init itself finds the same text in them. Their sizes are the golden ones.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	platforms := unlike()
@@ -152,7 +163,8 @@ func TestPlatforms(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				machines := nodes(t, name)
-				for _, n := range slices.Compact([]*node.Node{machines[0], machines[len(machines)-1]}) {
+				ends := []*node.Node{machines[0], machines[len(machines)-1]}
+				for _, n := range slices.Compact(ends) {
 					for i := range documentForms {
 						f := &documentForms[i]
 						if !f.can(n) {
@@ -174,7 +186,8 @@ func TestPlatforms(t *testing.T) {
 							unpacked[string(docs[j])] = true
 							got, err := f.unpack(docs[j])
 							require.NoError(t, err)
-							require.Equal(t, n.Delivered(), got, "%s as %s on %s", n.Name, f.name, p.Name)
+							require.Equal(t, n.Delivered(), got,
+								"%s as %s on %s", n.Name, f.name, p.Name)
 							if f.name == "cloud-init" {
 								path := filepath.Join(dir, name+" "+n.Name+" "+p.Name)
 								require.NoError(t, os.WriteFile(path, docs[j], 0o600))
@@ -189,7 +202,8 @@ func TestPlatforms(t *testing.T) {
 	})
 	t.Run("sizes", func(t *testing.T) {
 		checkSizes(t, sizesFile, append([][]string{header}, slices.Concat(rows...)...),
-			"Bytes of documents as each platform carries them, of those that count alike the first; !: over the limit, refused.")
+			"Bytes of documents as each platform carries them, "+
+				"of those that count alike the first; !: over the limit, refused.")
 	})
 	t.Run("cloud-init reads", func(t *testing.T) {
 		if _, err := exec.LookPath("cloud-init"); err != nil {
@@ -206,7 +220,8 @@ func TestPlatforms(t *testing.T) {
 	})
 }
 
-// TestBudget: the parts of a document are most of it, less than it since they share text, and take what they took.
+// TestBudget: the parts of a document together are most of its size. They are less than all of it,
+// because they share text. The size of each part is the golden one.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	table := [][]string{{"case", "machine", "part", "files", "bytes"}}
@@ -218,7 +233,10 @@ func TestBudget(t *testing.T) {
 			require.NoError(t, err)
 			sum, files := 0, 0
 			for _, p := range budget {
-				table = append(table, []string{name, n.Name, strings.ReplaceAll(p.Name, " ", "-"), strconv.Itoa(p.Files), strconv.Itoa(p.Bytes)})
+				part := strings.ReplaceAll(p.Name, " ", "-")
+				table = append(table, []string{
+					name, n.Name, part, strconv.Itoa(p.Files), strconv.Itoa(p.Bytes),
+				})
 				sum += p.Bytes
 				files += p.Files
 			}
@@ -232,10 +250,12 @@ func TestBudget(t *testing.T) {
 			require.Greater(t, float64(sum), 0.6*float64(whole), "%s of %s", n.Name, name)
 		}
 	}
-	checkSizes(t, budgetFile, table, "Bytes that parts take of a machine's document, compressed as a whole.")
+	checkSizes(t, budgetFile, table,
+		"Bytes that parts take of a machine's document, compressed as a whole.")
 }
 
-// TestDelivered holds what a document weighs that leaves a part of the machine to be fetched, and what is fetched, and lean documents to what EC2 takes.
+// TestDelivered holds the sizes of documents that leave a part to be fetched, and the sizes of
+// these parts, to the golden ones, and lean documents to the limit of EC2.
 func TestDelivered(t *testing.T) {
 	t.Parallel()
 	table := [][]string{{"case", "machine", "mode", "form", "document", "body"}}
@@ -247,13 +267,18 @@ func TestDelivered(t *testing.T) {
 			if d.Entry.Body == nil {
 				continue
 			}
-			table = append(table, []string{name, d.Entry.Node, d.Entry.Delivery, d.Files[0].Name, strconv.Itoa(d.Entry.Bytes), strconv.Itoa(d.Entry.Body.Bytes)})
+			table = append(table, []string{
+				name, d.Entry.Node, d.Entry.Delivery, d.Files[0].Name,
+				strconv.Itoa(d.Entry.Bytes), strconv.Itoa(d.Entry.Body.Bytes),
+			})
 			if d.Entry.Delivery == "lean" {
 				require.LessOrEqual(t, d.Entry.Bytes, 16384, d.Entry.Node)
 			}
 		}
 	}
-	checkSizes(t, deliveredFile, table, "Bytes of documents that leave a part to be fetched, as their platforms carry them, and of that part, the body.")
+	checkSizes(t, deliveredFile, table,
+		"Bytes of documents that leave a part to be fetched, as their platforms carry them, "+
+			"and of that part, the body.")
 }
 
 // checkSizes compares the table with the golden one.
@@ -281,7 +306,8 @@ func checkSizes(t *testing.T, file string, table [][]string, title string) {
 			}
 			is, err := strconv.ParseFloat(strings.TrimSuffix(field, "!"), 64)
 			require.NoError(t, err)
-			require.LessOrEqual(t, math.Abs(is-was), max(slack*was, 8), "%s, %s: %s bytes, and %s before; if that is meant, run make golden",
+			require.LessOrEqual(t, math.Abs(is-was), max(slack*was, 8),
+				"%s, %s: %s bytes, and %s before; if that is meant, run make golden",
 				strings.Join(row[:3], " "), table[0][j], field, golden[i][j])
 		}
 	}

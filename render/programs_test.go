@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Forty goldens hold the hook's programs, so these stand once, in testdata/programs, and the goldens
-// say which they have: "see testdata/programs/boot", or for steps, which every kind of machine has
-// other functions of, "see testdata/programs/steps" and the names of the functions, one a line. So a
-// change of a function is one golden, and a function more on some machines is one line for each.
+// Forty goldens hold the hook's programs, so these stand once, in testdata/programs, and the
+// goldens say which they have: "see testdata/programs/boot", or for steps, which every kind of
+// machine has other functions of, "see testdata/programs/steps" and the names of the functions, one
+// a line. So a change of a function is one golden, and a function more on some machines is one line
+// for each.
 const (
 	programs = "../testdata/programs"
 	see      = "see testdata/programs/"
@@ -26,13 +27,13 @@ var programNames = []string{"backup", "boot", "keep-routes", "report", "steps"}
 
 // isProgram reports whether a file of a twin is a program.
 func isProgram(path string) bool {
-	return strings.HasSuffix(filepath.Dir(path), "/etc/kiln") && slices.Contains(programNames, filepath.Base(path))
+	return strings.HasSuffix(filepath.Dir(path), "/etc/kiln") &&
+		slices.Contains(programNames, filepath.Base(path))
 }
 
 var functionStart = regexp.MustCompile(`(?m)^[a-z_0-9]+\(\) \{`)
 
-// functions cuts a program of functions at them, and returns them by name. What is no function has
-// the empty name.
+// functions returns the functions of a program by name. The rest of the program has the empty name.
 func functions(program string) map[string]string {
 	out := map[string]string{}
 	starts := append(functionStart.FindAllStringIndex(program, -1), []int{len(program)})
@@ -86,7 +87,7 @@ func resolved(t *testing.T, golden string) string {
 // the whole under the empty name.
 type shipped map[string]map[string]string
 
-// fold replaces the programs of a twin by what stands for them.
+// fold replaces each program of a twin by the lines that stand for it.
 func (s shipped) fold(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
@@ -106,7 +107,8 @@ func (s shipped) fold(t *testing.T, dir string) {
 		}
 		for part, is := range parts {
 			was, there := s[name][part]
-			require.True(t, !there || was == is, "%s: another %s %s than on other machines", path, name, part)
+			require.True(t, !there || was == is,
+				"%s: another %s %s than on other machines", path, name, part)
 			s[name][part] = is
 		}
 		return os.WriteFile(path, []byte(text), 0o644)
@@ -126,12 +128,12 @@ func (s shipped) write(t *testing.T) {
 	}
 }
 
-// TestPrograms: nothing in testdata/programs is unused.
+// TestPrograms: goldens use every program and function in testdata/programs.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
 	for _, name := range cases(t) {
-		require.NoError(t, filepath.WalkDir(filepath.Join(clusters, name, "want"), func(path string, e os.DirEntry, err error) error {
+		visit := func(path string, e os.DirEntry, err error) error {
 			if err == nil && !e.IsDir() && isProgram(path) {
 				lines := strings.Split(strings.TrimSuffix(read(t, path), "\n"), "\n")
 				used[strings.TrimPrefix(lines[0], see)] = true
@@ -140,13 +142,15 @@ func TestPrograms(t *testing.T) {
 				}
 			}
 			return err
-		}))
+		}
+		require.NoError(t, filepath.WalkDir(filepath.Join(clusters, name, "want"), visit))
 	}
 	for _, name := range programNames {
 		require.True(t, used[name], "testdata/programs/%s: no golden has it", name)
 	}
 	for function := range functions(program(t, "steps")) {
-		require.True(t, function == "" || used[function], "testdata/programs/steps: no golden has %s", function)
+		require.True(t, function == "" || used[function],
+			"testdata/programs/steps: no golden has %s", function)
 	}
 	there, err := os.ReadDir(programs)
 	require.NoError(t, err)
