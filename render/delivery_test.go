@@ -16,7 +16,7 @@ import (
 	"kiln/render/node"
 )
 
-// unpacked returns what a document or body says.
+// unpacked returns the machine of a document or body.
 func unpacked(t *testing.T, name string, data []byte) node.Node {
 	t.Helper()
 	var n node.Node
@@ -35,14 +35,16 @@ func unpacked(t *testing.T, name string, data []byte) node.Node {
 	return n
 }
 
-// TestDelivery: document and body together are the machine, the document names the body's hash, and has what it may have.
+// TestDelivery: document and body together are the machine. The document names the body's hash, and
+// holds only what its delivery allows.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	for mode, machines := range map[string]int{"pointer": 4, "split": 4, "lean": 6} {
 		c, b := inputs(t, "delivery-"+mode)
 		for i := range c.Spec.Nodes {
 			if n := &c.Spec.Nodes[i]; n.Name == "worker-1" && mode == "lean" {
-				n.Butane = "variant: flatcar\nversion: 1.1.0\npasswd: {users: [{name: core, password_hash: $y$j9T$hush}]}\n"
+				n.Butane = "variant: flatcar\nversion: 1.1.0\n" +
+					"passwd: {users: [{name: core, password_hash: $y$j9T$hush}]}\n"
 			}
 		}
 		r, err := render.New(c, b)
@@ -73,7 +75,8 @@ func TestDelivery(t *testing.T) {
 				require.Equal(t, len(body.Data), doc.Remote.Bytes, "no more is downloaded")
 			}
 			require.Equal(t, mode == "pointer", doc.Remote.Whole)
-			require.Len(t, d.Files[0].Data, d.Entry.Bytes, "the share of the platform's limit is the document's")
+			require.Len(t, d.Files[0].Data, d.Entry.Bytes,
+				"the share of the platform's limit is the document's")
 			rest := unpacked(t, body.Name, body.Data)
 			requireSameMachine(t, n, doc.Join(&rest))
 
@@ -96,17 +99,20 @@ func TestDelivery(t *testing.T) {
 			}
 			u, err := render.ParseDocument(d.Files[0].Data)
 			require.NoError(t, err)
-			require.NotContains(t, string(u.List()), "<secret>", "who reads the document learns no secret")
+			require.NotContains(t, string(u.List()), "<secret>",
+				"who reads the document learns no secret")
 			require.NotContains(t, string(d.Files[0].Data), "PRIVATE KEY")
 			require.Empty(t, doc.Extra)
 			require.NotContains(t, string(d.Files[0].Data), "hush")
-			require.Equal(t, strings.Contains(string(body.Data), "hush"), d.Entry.Node == "worker-1")
+			require.Equal(t, strings.Contains(string(body.Data), "hush"),
+				d.Entry.Node == "worker-1")
 		}
 		require.Equal(t, machines, fetching)
 	}
 }
 
-// requireDivided: what is open has nothing secret, and what is secret nothing that everybody may read.
+// requireDivided holds the open half to have no secret, and the secret half to have nothing that
+// everybody may read.
 func requireDivided(t *testing.T, secret, open *node.Node) {
 	t.Helper()
 	require.Nil(t, open.File("/etc/kiln/files"), "a short secret can be guessed by its hash")
@@ -132,7 +138,8 @@ func requireSameMachine(t *testing.T, want *node.Node, got node.Node) {
 	require.Equal(t, delivered, got)
 }
 
-// TestDeliveryCA: machines trust whom the configuration says.
+// TestDeliveryCA: a machine trusts the CA that the configuration names for fetching its body. http
+// has none.
 func TestDeliveryCA(t *testing.T) {
 	t.Parallel()
 	r := load(t, "delivery-pointer")
@@ -152,7 +159,8 @@ func TestDeliveryCA(t *testing.T) {
 	require.Equal(t, read(t, clusters+"/delivery-split/boot.crt"), of("cp-1"))
 }
 
-// TestUnpackDelivery: a document is unpacked with the body beside it, without one as far as it goes, and never with another one.
+// TestUnpackDelivery: a document is unpacked with the body beside it, without one as far as it
+// goes, and never with another one.
 func TestUnpackDelivery(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"pointer", "split", "lean"} {
@@ -164,12 +172,15 @@ func TestUnpackDelivery(t *testing.T) {
 		if mode == "lean" {
 			other = "worker-2"
 		}
-		for machine, files := range map[string][2]string{"cp-1": {"config.ign", "body.ign"}, other: {"user-data", "body.sh"}} {
+		for machine, files := range map[string][2]string{
+			"cp-1": {"config.ign", "body.ign"}, other: {"user-data", "body.sh"},
+		} {
 			folder := filepath.Join(dir, machine)
 			whole, err := render.Unpack(folder, "", nil)
 			require.NoError(t, err)
 			require.Nil(t, whole.Missing())
-			require.Contains(t, string(whole.List()), "file 0600 root:root /etc/kiln/files <secret>")
+			require.Contains(t, string(whole.List()),
+				"file 0600 root:root /etc/kiln/files <secret>")
 			same, err := render.Unpack(filepath.Join(folder, files[0]), "", nil)
 			require.NoError(t, err)
 			require.Equal(t, whole.Machine().Files, same.Machine().Files)
@@ -180,31 +191,36 @@ func TestUnpackDelivery(t *testing.T) {
 			require.NoError(t, err)
 			require.NotNil(t, stub.Missing())
 			require.Equal(t, stub.Missing(), stub.Machine().Fetches)
-			require.Equal(t, mode == "lean", strings.Contains(string(stub.List()), "/etc/kiln/files <secret>"))
+			require.Equal(t, mode == "lean",
+				strings.Contains(string(stub.List()), "/etc/kiln/files <secret>"))
 			again, err := render.Unpack(folder, kept, nil)
 			require.NoError(t, err)
 			require.Equal(t, whole.Machine().Files, again.Machine().Files)
 			_, err = render.Unpack(folder, filepath.Join(folder, files[1]), nil)
 			require.ErrorIs(t, err, os.ErrNotExist)
-			require.NoError(t, os.WriteFile(filepath.Join(folder, files[1]), []byte("another"), 0o600))
+			body := filepath.Join(folder, files[1])
+			require.NoError(t, os.WriteFile(body, []byte("another"), 0o600))
 			_, err = render.Unpack(folder, "", nil)
 			require.ErrorIs(t, err, render.ErrBody)
 
 			alone, err := render.Unpack(kept, "", nil)
 			require.NoError(t, err)
-			require.Equal(t, mode != "lean", strings.Contains(string(alone.List()), "/etc/kiln/files <secret>"))
+			require.Equal(t, mode != "lean",
+				strings.Contains(string(alone.List()), "/etc/kiln/files <secret>"))
 			_, err = render.Unpack(kept, kept, nil)
 			require.ErrorContains(t, err, "fetches no body")
 		}
 	}
 }
 
-// TestDeliveryContradiction: what people add must not undo what is kiln's, also if the one is in the document and the other in the body.
+// TestDeliveryContradiction: additions of people must not contradict kiln's own part, even if one
+// is in the document and the other in the body.
 func TestDeliveryContradiction(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"pointer", "split", "lean"} {
 		c, b := inputs(t, "delivery-"+mode)
-		c.Spec.Nodes[0].Butane = "variant: flatcar\nversion: 1.1.0\nstorage: {files: [{path: /etc/hostname, contents: {inline: other}}]}\n"
+		c.Spec.Nodes[0].Butane = "variant: flatcar\nversion: 1.1.0\n" +
+			"storage: {files: [{path: /etc/hostname, contents: {inline: other}}]}\n"
 		r, err := render.New(c, b)
 		require.NoError(t, err)
 		_, err = r.Document(0)
@@ -212,7 +228,7 @@ func TestDeliveryContradiction(t *testing.T) {
 	}
 }
 
-// TestDeliveryStale: a body that is no longer rendered goes with its document.
+// TestDeliveryStale: a body that is no longer rendered is removed together with its document.
 func TestDeliveryStale(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -233,8 +249,9 @@ func TestDeliveryStale(t *testing.T) {
 	require.Contains(t, result.Removed, "cp-1/body.ign")
 }
 
-// TestDeliveryKeepsNames: a document that has nothing but the way to its body keeps cloud-init off the name that the body gives the host, and a
-// pool's does not, since its body gives none.
+// TestDeliveryKeepsNames: a document of a node that only fetches its body keeps cloud-init from
+// changing the name that the body gives the host. The document of a pool does not, since its body
+// gives no name.
 func TestDeliveryKeepsNames(t *testing.T) {
 	t.Parallel()
 	named, unnamed := 0, 0

@@ -13,7 +13,7 @@ import (
 	"kiln/render"
 )
 
-// folderOf is an output folder with these entries, whose documents hold their own names.
+// folderOf returns an output folder with these entries. Each document holds its own name.
 func folderOf(t *testing.T, entries ...render.Entry) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,11 +32,17 @@ func folderOf(t *testing.T, entries ...render.Entry) string {
 	return dir
 }
 
-// TestRendered: a machine is found by its folder or document, a pool too, and all of them by the output folder.
+// TestRendered: a machine is found by its folder or its document, a pool too, and all machines by
+// the output folder.
 func TestRendered(t *testing.T) {
 	t.Parallel()
-	dir := folderOf(t, render.Entry{Node: "cp-1", Document: "cp-1/config.ign"}, render.Entry{Node: "small", Pool: true, Document: "pools/small/user-data"})
-	for name, want := range map[string]int{"": 2, "cp-1": 1, "cp-1/": 1, "cp-1/config.ign": 1, "pools/small": 1, "pools/small/user-data": 1} {
+	dir := folderOf(t,
+		render.Entry{Node: "cp-1", Document: "cp-1/config.ign"},
+		render.Entry{Node: "small", Pool: true, Document: "pools/small/user-data"})
+	for name, want := range map[string]int{
+		"": 2, "cp-1": 1, "cp-1/": 1, "cp-1/config.ign": 1,
+		"pools/small": 1, "pools/small/user-data": 1,
+	} {
 		out, inv, entries, err := render.Rendered(dir + "/" + name)
 		require.NoError(t, err, name)
 		require.Equal(t, dir, out)
@@ -44,14 +50,16 @@ func TestRendered(t *testing.T) {
 		require.Len(t, entries, want)
 	}
 	_, _, _, err := render.Rendered(dir + "/pools")
-	require.EqualError(t, err, dir+"/pools: "+dir+"/inventory.json has no such machine; it has cp-1, pools/small")
+	require.EqualError(t, err,
+		dir+"/pools: "+dir+"/inventory.json has no such machine; it has cp-1, pools/small")
 	_, _, _, err = render.Rendered(dir + "/cp-2")
 	require.ErrorContains(t, err, "has no such machine")
 	_, _, _, err = render.Rendered(t.TempDir())
 	require.ErrorContains(t, err, "not a folder that kiln render wrote, nor in one")
 }
 
-// TestDeliveries: what an inventory lists is read only if kiln could have written it there, and from nowhere else.
+// TestDeliveries: a file that an inventory lists is read only from a path to which kiln could have
+// written it.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	entries := []render.Entry{
@@ -71,8 +79,10 @@ func TestDeliveries(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "cp-6/user-data")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "cp-6/user-data"), 0o700))
 	want := []string{
-		"", `node "../x" with the document "../x/config.ign": kiln writes no such entry`, `node "cp-2" with the document "cp-9/config.ign"`,
-		`node "a b" with`, `node "cp-3" with the file "admin.conf"`, "escapes", "cp-5/user-data: not the document that inventory.json lists; render again",
+		"", `node "../x" with the document "../x/config.ign": kiln writes no such entry`,
+		`node "cp-2" with the document "cp-9/config.ign"`,
+		`node "a b" with`, `node "cp-3" with the file "admin.conf"`, "escapes",
+		"cp-5/user-data: not the document that inventory.json lists; render again",
 		"cp-6/user-data: not a regular file",
 	}
 	i := 0
