@@ -30,7 +30,7 @@ type changeCase struct {
 	Restore     string         `json:"restore"`
 }
 
-// TestChanges: what kiln diff and kiln plan say of every case is what lies beside it.
+// TestChanges: kiln diff and kiln plan say of every case what the golden files beside it say.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(changes, "cases.yaml"))
@@ -63,7 +63,9 @@ func TestChanges(t *testing.T) {
 			d := change.Compare(old, state(t, bundle, &row))
 			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
-			for name, got := range map[string]string{"diff.txt": d.Text(change.Form{}), "plan.txt": p.Text(change.Form{})} {
+			for name, got := range map[string]string{
+				"diff.txt": d.Text(change.Form{}), "plan.txt": p.Text(change.Form{}),
+			} {
 				path := filepath.Join(changes, row.Name, name)
 				if *update {
 					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -83,7 +85,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// state is the cluster of a case.
+// state returns the state of a case's cluster.
 func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(changes, cmp.Or(row.Of, "cluster.yaml")))
@@ -117,8 +119,9 @@ func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
 	return out
 }
 
-// TestDocumentsState: documents say what the twin says. What they cannot tell, the generation of a CA's key that no machine has and the operator's
-// kubeconfig, is no difference.
+// TestDocumentsState: the documents of a cluster and its twin give the same state. Two facts are in
+// no document, and they are no difference: the generation of a CA whose key is on no machine, and
+// the operator's kubeconfig.
 func TestDocumentsState(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -135,7 +138,9 @@ func TestDocumentsState(t *testing.T) {
 			require.NoError(t, err)
 			twin, err := render.FilesState(sharedTwin(t, name))
 			require.NoError(t, err)
-			for _, d := range []*change.Diff{change.Compare(documents, twin), change.Compare(twin, documents)} {
+			for _, d := range []*change.Diff{
+				change.Compare(documents, twin), change.Compare(twin, documents),
+			} {
 				require.False(t, d.Changed(), d.Text(change.Form{}))
 			}
 		})

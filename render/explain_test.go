@@ -15,15 +15,18 @@ import (
 	"kiln/render/explain"
 )
 
-// explainedElsewhere are the cases whose static pods and objects have no value of another origin than those of other cases.
+// explainedElsewhere lists the cases whose static pods and objects have no value with an origin
+// that no other case shows.
 var explainedElsewhere = []string{
-	"amazon-linux", "delivery-lean", "delivery-pointer", "delivery-split", "disks", "interfaces", "microos",
+	"amazon-linux", "delivery-lean", "delivery-pointer", "delivery-split", "disks", "interfaces",
+	"microos",
 	"pools", "rsa-ca", "single", "v1.35", "vip",
 }
 
-// TestExplainEveryValue: of every static pod, setting of the API server, kubelet configuration and object of every case, each value is explained,
-// and the stage that is named as the last has given exactly the value that the file holds. Of files that differ in nothing but names and
-// addresses of machines, the first is explained. Cases that set nothing in these files which another does not are for make test-all.
+// TestExplainEveryValue: kiln explains each value in every static pod, setting of the API server,
+// kubelet configuration and object of every case. The stage that it names last gave exactly the
+// value in the file. If files differ in nothing but names and addresses of machines, the first is
+// explained. Cases without a setting of their own in these files run in make test-all only.
 func TestExplainEveryValue(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -82,8 +85,11 @@ func TestExplainEveryValue(t *testing.T) {
 	}
 }
 
-// requireExplained holds the explanation of every scalar below a path to its value, and returns how many there are.
-func requireExplained(t *testing.T, at string, value any, explain func(key string) *config.Setting) (count int) {
+// requireExplained holds the explanation of every scalar below a path to its value, and returns the
+// number of scalars.
+func requireExplained(
+	t *testing.T, at string, value any, explain func(key string) *config.Setting,
+) (count int) {
 	t.Helper()
 	switch v := value.(type) {
 	case map[string]any:
@@ -106,13 +112,16 @@ func requireExplained(t *testing.T, at string, value any, explain func(key strin
 	return count
 }
 
-// requireField holds a path to be a field of cluster.yaml, an entry of one, or a setting without a layer.
+// requireField holds a path to be a field of cluster.yaml, an entry of a field, or a setting
+// without a layer.
 func requireField(t *testing.T, path string) {
 	t.Helper()
 	if path == "" {
 		return
 	}
-	for _, field := range []string{path, "machines." + path, path[:max(0, strings.LastIndexByte(path, '.'))]} {
+	for _, field := range []string{
+		path, "machines." + path, path[:max(0, strings.LastIndexByte(path, '.'))],
+	} {
 		if _, ok := config.Field(field); ok && field != "" {
 			return
 		}
