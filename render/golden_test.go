@@ -67,8 +67,11 @@ func readInputs(name string) (*config.Cluster, *pki.Bundle, error) {
 // newFixture draws a bundle for a new case; it is committed with it.
 func newFixture(path string, c *config.Cluster) ([]byte, error) {
 	b, err := pki.New(pki.Options{
-		Name: c.Metadata.Name, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Algorithm: pki.Algorithm(c.Spec.Certificates.KeyAlgorithm),
-		CALifetime: time.Duration(c.Spec.Certificates.CALifetime), FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
+		Name:            c.Metadata.Name,
+		Now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Algorithm:       pki.Algorithm(c.Spec.Certificates.KeyAlgorithm),
+		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
+		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func newFixture(path string, c *config.Cluster) ([]byte, error) {
 	return data, os.WriteFile(path, data, 0o644)
 }
 
-// TestGolden: the review twin of each case is its folder want, byte for byte, as people and CI get it.
+// TestGolden: the review twin of each case is its folder want, byte for byte.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	names := cases(t)
@@ -127,7 +130,8 @@ func requireTwin(t *testing.T, r *render.Cluster, dir string) {
 	require.Positive(t, result.Review.Unchanged)
 }
 
-// TestManifest: the list that the hook verifies names every file, directory and link with its sum, mode and owner.
+// TestManifest: the list that the hook verifies names every file, directory and link with its sum,
+// mode and owner.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -158,7 +162,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestFormats: whatever a case's machines are packed in, they unpack to the same tree.
+// TestFormats: the machines of a case unpack to the same tree, in every format that they are packed
+// in.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {

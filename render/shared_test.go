@@ -18,11 +18,12 @@ import (
 	"kiln/render/node"
 )
 
-// all has the tests look at everything, where they otherwise look at one of several alike. make
-// test-all sets it.
-var all = flag.Bool("all", false, "look at every machine and case, also at those that are like others")
+// all makes the tests look at everything. Without it they look at one of several that are alike.
+// make test-all sets it.
+var all = flag.Bool("all", false,
+	"look at every machine and case, also at those that are like others")
 
-// shared makes a thing for the first test that asks for it, and gives it to all others.
+// shared makes a value for the first test that asks for it, and returns it to all others.
 type shared[T any] struct{ made sync.Map }
 
 func (s *shared[T]) of(t testing.TB, key any, make func() (T, error)) T {
@@ -40,7 +41,8 @@ var (
 	sharedDocuments shared[map[string][]byte]
 )
 
-// load returns a golden case ready to be rendered. It is shared: a test that changes it takes fresh.
+// load returns a golden case ready to be rendered. It is shared: a test that changes it takes
+// fresh.
 func load(t testing.TB, name string) *render.Cluster {
 	t.Helper()
 	return sharedClusters.of(t, name, func() (*render.Cluster, error) {
@@ -84,25 +86,27 @@ func nodes(t testing.TB, name string) []*node.Node {
 	})
 }
 
-// sharedTwin returns the review twin of a golden case, which nobody may change.
+// sharedTwin returns the review twin of a golden case. No test may change it.
 func sharedTwin(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	r, machines := load(t, name), nodes(t, name)
 	return sharedTwins.of(t, name, func() (map[string][]byte, error) { return r.TwinOf(machines) })
 }
 
-// unlikeNodes returns those machines of a golden case that differ in more than names and addresses: in
-// which files they have, for whom, why and with which secrets. Most checks of one control plane say
-// nothing new about the next.
+// unlikeNodes returns those machines of a golden case that differ in more than names and addresses:
+// in which files they have, for whom, why and with which secrets. Most checks of one control plane
+// say nothing new about the next.
 func unlikeNodes(t testing.TB, name string) (out []*node.Node) {
 	t.Helper()
 	r := load(t, name)
 	seen := map[string]bool{}
 	for i, n := range nodes(t, name) {
 		m := &r.Plan.Machines[i]
-		like := fmt.Sprintln(n.Role, m.System.Name, m.Pool, len(n.Extra) > 0, len(n.CloudConfig) > 0)
+		like := fmt.Sprintln(n.Role, m.System.Name, m.Pool, len(n.Extra) > 0,
+			len(n.CloudConfig) > 0)
 		for _, f := range n.Files {
-			like += strings.ReplaceAll(fmt.Sprintln(f.Path, f.Mode, f.User, f.Why, f.Secret), n.Name, "NAME")
+			traits := fmt.Sprintln(f.Path, f.Mode, f.User, f.Why, f.Secret)
+			like += strings.ReplaceAll(traits, n.Name, "NAME")
 		}
 		if !seen[like] || *all {
 			out = append(out, n)
@@ -115,7 +119,8 @@ func unlikeNodes(t testing.TB, name string) (out []*node.Node) {
 // clone returns a copy of a machine with files that a test may change.
 func clone(n *node.Node) *node.Node {
 	out := *n
-	out.Dirs, out.Links, out.Units = slices.Clone(n.Dirs), slices.Clone(n.Links), slices.Clone(n.Units)
+	out.Dirs, out.Links = slices.Clone(n.Dirs), slices.Clone(n.Links)
+	out.Units = slices.Clone(n.Units)
 	out.Files = slices.Clone(n.Files)
 	for i := range out.Files {
 		f := &out.Files[i]
@@ -124,7 +129,7 @@ func clone(n *node.Node) *node.Node {
 	return &out
 }
 
-// watch remembers shared things as they were made.
+// watch remembers shared values as they were made.
 type watch struct {
 	sync.Mutex
 	things []watchedThing
@@ -144,7 +149,7 @@ func (w *watch) add(name string, thing any) {
 	w.things = append(w.things, watchedThing{name, thing, sum(thing)})
 }
 
-// sum is a thing in a few bytes.
+// sum returns the hash of a value.
 func sum(thing any) [sha256.Size]byte {
 	text, err := json.Marshal(thing)
 	if err != nil {
@@ -153,12 +158,13 @@ func sum(thing any) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// TestMain runs the tests, and fails if one has changed what others share.
+// TestMain runs the tests, and fails if one of them changed what others share.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, w := range watched.things {
 		if sum(w.thing) != w.sum {
-			fmt.Printf("FAIL: a test has changed %s, which others share; it needs fresh or clone\n", w.name)
+			fmt.Printf("FAIL: a test has changed %s, which others share; it needs fresh or clone\n",
+				w.name)
 			code = max(code, 1)
 		}
 	}
