@@ -8,12 +8,14 @@ import (
 	"kiln/render/secret"
 )
 
-// EditObjects changes what the API server is to hold. It must be called before any machine is checked.
+// EditObjects changes the objects that the API server is to hold. It must be called before any
+// machine is checked.
 func (r *Cluster) EditObjects(edit func([]manifests.Object) []manifests.Object) {
 	r.Objects = edit(r.Objects)
 }
 
-// Twin returns the review twin by paths below its folder, after edit has changed each machine, if it is given.
+// Twin returns the review twin by paths below its folder. If edit is not nil, it changes each
+// machine first.
 func (r *Cluster) Twin(edit func(*node.Node)) (map[string][]byte, error) {
 	nodes := make([]*node.Node, r.Machines())
 	for i := range nodes {

@@ -22,8 +22,9 @@ spec:
   machines: {os: flatcar, files: [{path: /etc/a, contentFrom: `+name+`, secret: true}]}
   nodes: [{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]
 `), fstest.MapFS{
-			name:          {Data: []byte("x")},
-			InventoryFile: {Data: []byte(`{"apiVersion": "` + document.InventoryVersion + `", "kind": "` + document.InventoryKind + `"}`)},
+			name: {Data: []byte("x")},
+			InventoryFile: {Data: []byte(`{"apiVersion": "` + document.InventoryVersion +
+				`", "kind": "` + document.InventoryKind + `"}`)},
 		})
 		require.ErrorContains(t, err, name+`" lies in the folder of kiln render --out`)
 	}

@@ -37,7 +37,8 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestWriteFailsWhole: an error just before the renames leaves an old set as it was, and a new folder not at all.
+// TestWriteFailsWhole: an error just before the renames leaves an old set as it was, and makes no
+// new folder.
 func TestWriteFailsWhole(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the bundle cannot be written")
@@ -52,7 +53,8 @@ func TestWriteFailsWhole(t *testing.T) {
 	out := filepath.Join(base, "nodes")
 	_, err = r.Write(out, render.Options{})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(out, "cp-1", "user-data"), []byte("changed by hand"), 0o600))
+	name := filepath.Join(out, "cp-1", "user-data")
+	require.NoError(t, os.WriteFile(name, []byte("changed by hand"), 0o600))
 	before := snapshot(t, out)
 	_, err = r.Write(out, fail)
 	require.ErrorIs(t, err, broken)
@@ -78,7 +80,8 @@ func TestWriteRefusesForeign(t *testing.T) {
 	require.Equal(t, before, snapshot(t, out))
 }
 
-// TestWriteLocks: of two runs at the same time one finishes and the other is told; neither mixes with the other.
+// TestWriteLocks: of two runs at the same time one finishes, and the other ends with an error.
+// Their files do not mix.
 func TestWriteLocks(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "nodes")
@@ -86,7 +89,11 @@ func TestWriteLocks(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := r.Write(out, render.Options{BeforeCommit: func(*render.Result) error { close(inside); <-leave; return nil }})
+		_, err := r.Write(out, render.Options{BeforeCommit: func(*render.Result) error {
+			close(inside)
+			<-leave
+			return nil
+		}})
 		require.NoError(t, err)
 	})
 	<-inside
@@ -112,7 +119,7 @@ func TestInventoryShowsCutOffRun(t *testing.T) {
 	require.Equal(t, []string{"cp-1/user-data"}, result.Written)
 }
 
-// TestBundleOfAnotherUser: a bundle that somebody else can change is refused.
+// TestBundleOfAnotherUser: a bundle that another user can change is refused.
 func TestBundleOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
