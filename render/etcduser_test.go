@@ -11,9 +11,9 @@ import (
 	"kiln/render/plan"
 )
 
-// TestEtcdUser: the pod of a member, the owners of its files and the check in the first boot agree on
-// one user and group, those of the image where it has some. A document makes them only elsewhere, for
-// Ignition fails on a user that is in a second user database.
+// TestEtcdUser: the pod of a member, the owners of its files and the check at the first boot agree
+// on one user and group: those of the image, if it has them. Only for other images the document
+// makes them, because Ignition fails on a user that is in a second user database.
 func TestEtcdUser(t *testing.T) {
 	t.Parallel()
 	own := &node.User{Name: plan.EtcdUser, ID: 2379, Home: plan.EtcdData}
@@ -33,22 +33,26 @@ func TestEtcdUser(t *testing.T) {
 	} {
 		t.Run(row.os, func(t *testing.T) {
 			t.Parallel()
-			r := cluster(t, "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31], os: "+row.os+"}")
+			r := cluster(t,
+				"  - {name: etcd-1, role: etcd, addresses: [10.0.0.31], os: "+row.os+"}")
 			m := rendered(t, r, "etcd-1")
 			pod := string(m.file(plan.ManifestsDir + "/etcd.yaml").Content)
 			require.Contains(t, pod, "\n    runAsGroup: "+strconv.Itoa(row.gid)+"\n")
 			require.Contains(t, pod, "\n    runAsUser: "+strconv.Itoa(row.uid)+"\n")
 			key := m.file(plan.EtcdPKIDir + "/server.key")
 			require.Equal(t, []string{row.user, row.group}, []string{key.User, key.Group})
-			require.Contains(t, m.n.Dirs, node.Dir{Path: plan.EtcdData, Mode: 0o700, User: row.user, Group: row.group})
+			require.Contains(t, m.n.Dirs,
+				node.Dir{Path: plan.EtcdData, Mode: 0o700, User: row.user, Group: row.group})
 			require.Contains(t, string(m.file(plan.KilnDir+"/checks").Content),
-				fmt.Sprintf("\netcd-user|stop|user etcd %[1]d %[2]d|its pod runs as %[1]d:%[2]d: ", row.uid, row.gid))
+				fmt.Sprintf("\netcd-user|stop|user etcd %[1]d %[2]d|its pod runs as %[1]d:%[2]d: ",
+					row.uid, row.gid))
 			if row.made == nil {
 				require.Empty(t, m.n.Users)
 			} else {
 				require.Equal(t, []node.User{*row.made}, m.n.Users)
 			}
-			require.NotContains(t, string(rendered(t, r, "cp-1").file(plan.KilnDir+"/checks").Content), "etcd-user")
+			checks := rendered(t, r, "cp-1").file(plan.KilnDir + "/checks")
+			require.NotContains(t, string(checks.Content), "etcd-user")
 		})
 	}
 }
