@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,8 +10,9 @@ import (
 	"kiln/render/config"
 )
 
-// TestUnknownChecks: a name in ignorePreflight that means no check is a mistake of the layer that says it. Ids of this
-// machine's checks, ids that other machines have, and kubeadm's names are none.
+// TestUnknownChecks: a name in ignorePreflight that is no check is a problem of the layer that has
+// it. The ids of a machine's checks, the ids of other machines' checks, and kubeadm's names are no
+// problem.
 func TestUnknownChecks(t *testing.T) {
 	t.Parallel()
 	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
@@ -36,9 +38,16 @@ spec:
 `), nil)
 	require.NoError(t, err)
 	_, err = render.New(c, fixture(t))
-	require.EqualError(t, err, `cluster.yaml:8:34: machines.ignorePreflight[1]: no check of cp-1 has this name; did you mean "cpus"?
-cluster.yaml:11:54: workers.machines.ignorePreflight[3]: no check of worker-1 has this name; docs/preflight.md lists them
-cluster.yaml:11:65: workers.machines.ignorePreflight[4]: no check of worker-1 has this name; docs/preflight.md lists them
-cluster.yaml:17:23: nodes[1].ignorePreflight[0]: no check of cp-2 has this name; did you mean "address-10.0.0.12"?
-cluster.yaml:17:42: nodes[1].ignorePreflight[1]: no check of cp-2 has this name; did you mean "port-10250"?`)
+	require.EqualError(t, err, strings.Join([]string{
+		`cluster.yaml:8:34: machines.ignorePreflight[1]: ` +
+			`no check of cp-1 has this name; did you mean "cpus"?`,
+		`cluster.yaml:11:54: workers.machines.ignorePreflight[3]: ` +
+			`no check of worker-1 has this name; docs/preflight.md lists them`,
+		`cluster.yaml:11:65: workers.machines.ignorePreflight[4]: ` +
+			`no check of worker-1 has this name; docs/preflight.md lists them`,
+		`cluster.yaml:17:23: nodes[1].ignorePreflight[0]: ` +
+			`no check of cp-2 has this name; did you mean "address-10.0.0.12"?`,
+		`cluster.yaml:17:42: nodes[1].ignorePreflight[1]: ` +
+			`no check of cp-2 has this name; did you mean "port-10250"?`,
+	}, "\n"))
 }
