@@ -15,13 +15,14 @@ import (
 	"kiln/render/plan"
 )
 
-// TestTokensOfOneName: a node and a pool of one name join with two tokens, and are told apart
-// wherever one sees them.
+// TestTokensOfOneName: a node and a pool of the same name join with two tokens, which have
+// different names everywhere.
 func TestTokensOfOneName(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../testdata/clusters/pools/cluster.yaml")
 	require.NoError(t, err)
-	c, err := config.Parse("cluster.yaml", []byte(strings.ReplaceAll(string(text), "name: worker-1,", "name: small,")), nil)
+	c, err := config.Parse("cluster.yaml",
+		[]byte(strings.ReplaceAll(string(text), "name: worker-1,", "name: small,")), nil)
 	require.NoError(t, err)
 	_, b := inputs(t, "pools")
 	b.Generations = map[string]int{"token/node/small": 2}
@@ -64,7 +65,7 @@ func TestTokensOfOneName(t *testing.T) {
 	require.False(t, d.Changed(), d.Text(change.Form{}))
 }
 
-// token is m's bootstrap token.
+// token returns the bootstrap token of m.
 func token(b *pki.Bundle, m *plan.Machine) pki.Token {
 	if m.Pool {
 		return b.Token(m.Name)

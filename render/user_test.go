@@ -10,10 +10,17 @@ import (
 	"kiln/render/config"
 )
 
-// TestMountsHideNothing: what cloud-init mounts may not lie over a file of the document.
+// TestMountsHideNothing: cloud-init must not mount anything over a file of the document.
 func TestMountsHideNothing(t *testing.T) {
 	t.Parallel()
-	for folder, hidden := range map[string]string{"/var/lib/kubelet": "/var/lib/kubelet/", "/etc/": "/etc/", "/": "/etc/", "/var/lib/kubelets": "", "none": "", "/var/lib/etcd": ""} {
+	for folder, hidden := range map[string]string{
+		"/var/lib/kubelet":  "/var/lib/kubelet/",
+		"/etc/":             "/etc/",
+		"/":                 "/etc/",
+		"/var/lib/kubelets": "",
+		"none":              "",
+		"/var/lib/etcd":     "",
+	} {
 		c, b := inputs(t, "disks")
 		c.Spec.Nodes[0].CloudConfig = map[string]any{"mounts": []any{[]any{"LABEL=a", folder}}}
 		r, err := render.New(c, b)
@@ -28,13 +35,13 @@ func TestMountsHideNothing(t *testing.T) {
 	}
 }
 
-// TestCloudKeys: the keys that the configuration takes are those that are passed on.
+// TestCloudKeys: the cloudConfig keys that the configuration takes are the keys that are passed on.
 func TestCloudKeys(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, cloudinit.Passed, config.CloudKeys())
 }
 
-// TestButaneWrites: a snippet's files lie where Ignition can write them; where it cannot, the machine
+// TestButaneWrites: a snippet's files lie where Ignition can write them. Otherwise the machine
 // would never start.
 func TestButaneWrites(t *testing.T) {
 	t.Parallel()
@@ -51,12 +58,14 @@ func TestButaneWrites(t *testing.T) {
 	} {
 		c, b := inputs(t, "extras")
 		c.Spec.Nodes[0].OS = row.os
-		c.Spec.Nodes[0].Butane = "variant: fcos\nversion: 1.5.0\nstorage: {files: [{path: " + row.path + ", contents: {inline: x}}]}\n"
+		c.Spec.Nodes[0].Butane = "variant: fcos\nversion: 1.5.0\nstorage: {files: [{path: " +
+			row.path + ", contents: {inline: x}}]}\n"
 		r, err := render.New(c, b)
 		require.NoError(t, err)
 		_, err = r.Node(0)
 		if row.refused {
-			require.ErrorContains(t, err, "nodes[0].butane: writes "+row.path+", which is in a read-only folder on "+row.os)
+			require.ErrorContains(t, err,
+				"nodes[0].butane: writes "+row.path+", which is in a read-only folder on "+row.os)
 		} else {
 			require.NoError(t, err)
 		}
