@@ -9,8 +9,8 @@ import (
 	"kiln/render/node"
 )
 
-// TestLayout: every file that kiln puts on a machine of any case has a row in the table of files, and
-// every row is complete and has a case that shows it.
+// TestLayout: every file that kiln puts on a machine of any case has a row in the table of files,
+// and every row is complete and has a case that shows it.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -29,7 +29,8 @@ func TestLayout(t *testing.T) {
 				}
 				require.NotNil(t, row, "%s: %s: add a row to render/layout/files.go", name, f.Path)
 				require.False(t, row.Open && f.Secret != "",
-					"%s: %s: holds a secret, and its row says that a reviewer may see it", name, f.Path)
+					"%s: %s: holds a secret, and its row says that a reviewer may see it",
+					name, f.Path)
 			}
 		}
 	}
@@ -40,6 +41,7 @@ func TestLayout(t *testing.T) {
 			"%s: a change that asks for less than a replacement needs its reason", row.Path)
 		require.False(t, seen[row.Path], "%s: has two rows", row.Path)
 		seen[row.Path] = true
-		require.True(t, used[row.Path], "%s: no golden case has it; add one, or take the row away", row.Path)
+		require.True(t, used[row.Path],
+			"%s: no golden case has it; add one, or take the row away", row.Path)
 	}
 }

@@ -25,8 +25,9 @@ for name in sorted(os.listdir(folder)):
     main()
 `
 
-// TestCloudInitSchema holds a control plane and a worker of each case to cloud-init's own schema, without a warning. The schema says nothing
-// about the contents of files, so that their first lines are enough; that cloud-init reads all of them is for TestPlatforms.
+// TestCloudInitSchema holds a control plane and a worker of each case to cloud-init's own schema,
+// without a warning. The schema has no rule for the contents of files, so their first lines are
+// enough here. TestPlatforms lets cloud-init read all lines.
 func TestCloudInitSchema(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("cloud-init"); err != nil {
