@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is what go list tells of a package.
+// listed is the part of go list's output for a package that the tests read.
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -34,7 +34,8 @@ func packages(t *testing.T) map[string]listed {
 	return found
 }
 
-// TestImports holds the packages to the arrows of the design: each line lists all of ours that a package may import.
+// TestImports holds the packages to the arrows of the design: the table lists all packages of
+// kiln's that a package may import.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
@@ -330,11 +331,15 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// impure are the standard library's ways to the network, the machine, its environment and randomness.
-var impure = []string{"net/http", "os", "os/exec", "os/user", "syscall", "crypto/rand", "math/rand", "math/rand/v2", "log", "log/slog", "io/ioutil"}
+// impure are the standard library's ways to the network, the machine, its environment and
+// randomness.
+var impure = []string{
+	"net/http", "os", "os/exec", "os/user", "syscall", "crypto/rand", "math/rand", "math/rand/v2",
+	"log", "log/slog", "io/ioutil",
+}
 
-// TestPure: what lies between reading and writing imports no way out, and does not ask for the time. net is imported
-// for its address types alone, and time for its arithmetic.
+// TestPure: the packages between reading and writing import no way out, and do not ask for the
+// time. They use net for its address types alone, and time for its arithmetic.
 func TestPure(t *testing.T) {
 	t.Parallel()
 	exceptions := map[string][]string{
@@ -356,17 +361,25 @@ func TestPure(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			if slices.Contains(impure, imported) {
-				require.Contains(t, exceptions[path], imported, "%s must not import %s", path, imported)
+				require.Contains(t, exceptions[path], imported,
+					"%s must not import %s", path, imported)
 			}
 		}
 		for _, file := range p.GoFiles {
-			for _, call := range []string{"time.Now", "time.Since", "time.Local", "os.Getenv", "os.Environ", "net.Dial", "net.Lookup"} {
+			for _, call := range []string{
+				"time.Now", "time.Since", "time.Local", "os.Getenv", "os.Environ", "net.Dial",
+				"net.Lookup",
+			} {
 				require.NotContains(t, read(t, p.Dir+"/"+file), call+"(", "%s/%s", path, file)
 			}
-			if path == "kiln/render" && !slices.Contains([]string{"files.go", "output.go", "read.go", "state.go", "twin.go", "unpack.go"}, file) {
+			touchesDisk := []string{
+				"files.go", "output.go", "read.go", "state.go", "twin.go", "unpack.go",
+			}
+			if path == "kiln/render" && !slices.Contains(touchesDisk, file) {
 				require.NotContains(t, read(t, p.Dir+"/"+file), "\"os\"\n", "%s/%s", path, file)
 			}
-			if path == "kiln/pki" && !slices.Contains([]string{"key.go", "bundle.go", "issue.go"}, file) {
+			if path == "kiln/pki" &&
+				!slices.Contains([]string{"key.go", "bundle.go", "issue.go"}, file) {
 				require.NotContains(t, read(t, p.Dir+"/"+file), "crypto/rand", "%s/%s", path, file)
 			}
 		}
