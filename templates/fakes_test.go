@@ -186,10 +186,10 @@ curl)
 esac
 `
 
-// killer runs before every command in crash tests, and counts the commands: each makes the first file
-// in WORLD/calls that is not there yet, which no two can do at once, and which needs no other process.
-// At number WORLD/kill-at the hook and everything that it started get SIGKILL, as if the power had
-// failed.
+// killer runs before every command in crash tests, and counts the commands: each makes the first
+// file in WORLD/calls that is not there yet, which no two can do at once, and which needs no other
+// process. At number WORLD/kill-at the hook and everything that it started get SIGKILL, as if the
+// power had failed.
 const killer = `#!/bin/sh
 PATH=$REST
 read -r n 2>/dev/null <"$WORLD/next" || n=0

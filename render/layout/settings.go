@@ -11,8 +11,8 @@ type Setting struct{ Name, Value string }
 // settingLine is NAME=VALUE, as sysctl.d(5) and the hook's data have it.
 var settingLine = regexp.MustCompile(`^([A-Za-z_][\w./-]*)\s*=\s*(.*)$`)
 
-// ReadSettings reads a file of form Settings: the hook's data of a machine, where a value stands in
-// single quotes, and kernel settings, where it does not. It reports false if a line is anything but a
+// ReadSettings reads a file of form Settings: the hook's data of a machine, where a value is in
+// single quotes, and kernel settings, where it is not. It reports false if a line is anything but a
 // setting, a comment, or empty.
 func ReadSettings(content []byte) (settings []Setting, ok bool) {
 	for line := range strings.Lines(string(content)) {

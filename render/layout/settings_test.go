@@ -11,7 +11,8 @@ import (
 // TestReadSettings: both ways to write a value are read, and a file of another form is reported.
 func TestReadSettings(t *testing.T) {
 	t.Parallel()
-	const content = "# comment\n\nnode='cp-1'\npeers='it'\\''s'\nempty=''\nvm.max_map_count = 262144\n"
+	const content = "# comment\n\nnode='cp-1'\npeers='it'\\''s'\nempty=''\n" +
+		"vm.max_map_count = 262144\n"
 	got, ok := layout.ReadSettings([]byte(content))
 	require.True(t, ok)
 	require.Equal(t, []layout.Setting{
