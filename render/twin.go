@@ -60,7 +60,9 @@ func TwinState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	c, err := review.ReadFrom(func(name string) ([]byte, error) { return readInside(root, dir, name) })
+	c, err := review.ReadFrom(func(name string) ([]byte, error) {
+		return readInside(root, dir, name)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkTwin measures how long the whole program takes to write the review twin of a thousand machines into a new folder, and to
-// check it, from the public half alone. It fails where a promise is not held.
+// BenchmarkTwin measures how long the whole program takes to write the review twin of a thousand
+// machines into a new folder, and to check it, from the public half alone. It fails where a promise
+// is not held.
 func BenchmarkTwin(b *testing.B) {
 	kiln := build(b)
 	dir := b.TempDir()
@@ -30,7 +31,9 @@ func BenchmarkTwin(b *testing.B) {
 		return time.Since(start)
 	}
 	run("render", "--out", filepath.Join(dir, "nodes"))
-	text, err := exec.Command(kiln, "secrets", "public", "--secrets", filepath.Join(dir, "bench.secrets.yaml"), "--out", filepath.Join(dir, "bench.public.yaml")).CombinedOutput()
+	text, err := exec.Command(kiln, "secrets", "public",
+		"--secrets", filepath.Join(dir, "bench.secrets.yaml"),
+		"--out", filepath.Join(dir, "bench.public.yaml")).CombinedOutput()
 	require.NoError(b, err, "%s", text)
 	require.NoError(b, os.Remove(filepath.Join(dir, "bench.secrets.yaml")))
 	var written, checked time.Duration
@@ -49,12 +52,14 @@ func BenchmarkTwin(b *testing.B) {
 	b.ReportMetric(promise.Seconds(), "s/promised")
 	b.ReportMetric(0, "ns/op")
 	if max(written, checked) > promise {
-		b.Errorf("written in %s, checked in %s; promised are %s for each", written, checked, promise)
+		b.Errorf("written in %s, checked in %s; promised are %s for each",
+			written, checked, promise)
 	}
 }
 
-// BenchmarkDiff measures how long the whole program takes to compare two twins of a thousand machines between which everything changed that
-// can: each machine's certificates, and what all share. It fails where a promise is not held.
+// BenchmarkDiff measures how long the whole program takes to compare two twins of a thousand
+// machines. Everything that can change did: each machine's certificates, and what all share. It
+// fails where a promise is not held.
 func BenchmarkDiff(b *testing.B) {
 	kiln := build(b)
 	dir := b.TempDir()
@@ -64,15 +69,20 @@ func BenchmarkDiff(b *testing.B) {
 		require.NoError(b, err, "%s", text)
 	}
 	require.NoError(b, os.WriteFile(configuration, large(997), 0o600))
-	run("render", "--config", configuration, "--out", filepath.Join(dir, "nodes"), "--review", filepath.Join(dir, "old"))
-	require.NoError(b, os.WriteFile(configuration, bytes.Replace(large(998), []byte("machines: {os: flatcar}"), []byte("machines: {os: flatcar, kubelet: {maxPods: 64}, labels: {zone: a}}"), 1), 0o600))
+	run("render", "--config", configuration, "--out", filepath.Join(dir, "nodes"),
+		"--review", filepath.Join(dir, "old"))
+	changed := bytes.Replace(large(998), []byte("machines: {os: flatcar}"),
+		[]byte("machines: {os: flatcar, kubelet: {maxPods: 64}, labels: {zone: a}}"), 1)
+	require.NoError(b, os.WriteFile(configuration, changed, 0o600))
 	run("render", "--config", configuration, "--review", filepath.Join(dir, "new"))
 	for _, verb := range []string{"diff", "plan"} {
 		b.Run(verb, func(b *testing.B) {
 			var best time.Duration
 			for b.Loop() {
 				start := time.Now()
-				text, err := exec.Command(kiln, verb, filepath.Join(dir, "old"), filepath.Join(dir, "new")).Output()
+				cmd := exec.Command(kiln, verb,
+					filepath.Join(dir, "old"), filepath.Join(dir, "new"))
+				text, err := cmd.Output()
 				took := time.Since(start)
 				var exit *exec.ExitError
 				if verb == "diff" && errors.As(err, &exit) && exit.ExitCode() == exitDifferent {
@@ -95,21 +105,27 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// BenchmarkColdProcess measures what the design promises on two cores: how long the whole program takes for clusters of several
-// sizes, from its start to the last synced file, and how much memory at its peak. It fails where a promise is not held.
+// BenchmarkColdProcess measures what the design promises on two cores: how long the whole program
+// takes for clusters of several sizes, from its start to the last synced file, and how much memory
+// at its peak. It fails where a promise is not held.
 func BenchmarkColdProcess(b *testing.B) {
 	kiln := build(b)
 	for _, row := range []struct {
 		workers int
 		promise time.Duration
 		memory  int64 // MiB
-	}{{10, 300 * time.Millisecond, 1024}, {100, time.Second, 1024}, {9997, 30 * time.Second, 1024}} {
+	}{
+		{10, 300 * time.Millisecond, 1024},
+		{100, time.Second, 1024},
+		{9997, 30 * time.Second, 1024},
+	} {
 		b.Run(fmt.Sprintf("3+%d", row.workers), func(b *testing.B) {
 			dir := b.TempDir()
 			configuration := filepath.Join(dir, "cluster.yaml")
 			require.NoError(b, os.WriteFile(configuration, large(row.workers), 0o600))
 			render := func(out string) (time.Duration, int64) {
-				cmd := exec.Command(kiln, "render", "--config", configuration, "--out", filepath.Join(dir, out))
+				cmd := exec.Command(kiln, "render", "--config", configuration,
+					"--out", filepath.Join(dir, out))
 				start := time.Now()
 				text, err := cmd.CombinedOutput()
 				took := time.Since(start)
@@ -133,7 +149,8 @@ func BenchmarkColdProcess(b *testing.B) {
 			b.ReportMetric(float64(peak), "MiB/peak")
 			b.ReportMetric(0, "ns/op")
 			if best > row.promise || peak > row.memory {
-				b.Errorf("%s and %d MiB; promised are %s and %d MiB", best, peak, row.promise, row.memory)
+				b.Errorf("%s and %d MiB; promised are %s and %d MiB",
+					best, peak, row.promise, row.memory)
 			}
 		})
 	}
@@ -153,11 +170,13 @@ spec:
   nodes:
 `)
 	for i := range 3 {
-		fmt.Fprintf(&b, "  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, i+1)
+		fmt.Fprintf(&b, "  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n",
+			i+1, i+1)
 	}
 	for i := range workers {
 		n := i + 256
-		fmt.Fprintf(&b, "  - {name: worker-%05d, role: worker, addresses: [10.0.%d.%d]}\n", i+1, n/256, n%256)
+		fmt.Fprintf(&b, "  - {name: worker-%05d, role: worker, addresses: [10.0.%d.%d]}\n",
+			i+1, n/256, n%256)
 	}
 	return b.Bytes()
 }

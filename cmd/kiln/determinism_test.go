@@ -29,8 +29,10 @@ func TestDeterminism(t *testing.T) {
 			var first map[string]string
 			for i, env := range [][]string{
 				{"TZ=UTC", "HOME=/root", "USER=root"},
-				{"TZ=Pacific/Chatham", "HOME=/nonexistent", "USER=nobody", "LANG=tr_TR.UTF-8", "GOMAXPROCS=1", "GOGC=off"},
-				{"TZ=America/St_Johns", "https_proxy=http://127.0.0.1:9", "SOURCE_DATE_EPOCH=1", "GOGC=400"},
+				{"TZ=Pacific/Chatham", "HOME=/nonexistent", "USER=nobody", "LANG=tr_TR.UTF-8",
+					"GOMAXPROCS=1", "GOGC=off"},
+				{"TZ=America/St_Johns", "https_proxy=http://127.0.0.1:9", "SOURCE_DATE_EPOCH=1",
+					"GOGC=400"},
 			} {
 				dir := t.TempDir()
 				require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, name))))
@@ -54,7 +56,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// program returns the path of kiln, which is this very program under that name: TestMain puts it in PATH.
+// program returns the path of kiln, which is this program under that name: TestMain puts it in
+// PATH.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("kiln")

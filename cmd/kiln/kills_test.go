@@ -17,8 +17,8 @@ import (
 	"kiln/render"
 )
 
-// kills is how often each verb is killed. With one, each verb meets one of the other cuts, by turns;
-// with more, it meets all of them, and more disks that are full: make test-all.
+// kills is how often each verb is killed. With one, each verb meets one of the other cuts, by
+// turns; with more, it meets all of them, and more disks that are full: make test-all.
 var kills = flag.Int("kills", 1, "how often TestCutOff kills each verb")
 
 // written is a verb that writes files, and the state that it begins with.
@@ -32,14 +32,17 @@ type written struct {
 
 var verbs = []written{
 	{
-		name: "first render", prepare: "rm -r nodes review demo.secrets.yaml demo.public.yaml; mkdir .git",
+		name:    "first render",
+		prepare: "rm -r nodes review demo.secrets.yaml demo.public.yaml; mkdir .git",
 		command: "render -c first.yaml --out nodes --review review",
-		check:   "kiln render -c first.yaml --out nodes --review review --check && test $(wc -l <.gitignore) = 2",
+		check: "kiln render -c first.yaml --out nodes --review review --check && " +
+			"test $(wc -l <.gitignore) = 2",
 	},
 	{
 		name:    "render",
 		command: "render -c second.yaml --out nodes --review review",
-		check:   "kiln render -c second.yaml --out nodes --review review --check && ! test -e nodes/worker-1",
+		check: "kiln render -c second.yaml --out nodes --review review --check && " +
+			"! test -e nodes/worker-1",
 	},
 	{
 		name: "report", prepare: "kiln report -c first.yaml --out page.html",
@@ -47,23 +50,31 @@ var verbs = []written{
 		check: "kiln report -c second.yaml --out again.html && cmp page.html again.html",
 	},
 	{
-		name: "iso", prepare: "kiln iso nodes --out images; kiln render -c second.yaml --out nodes --review review",
+		name: "iso",
+		prepare: "kiln iso nodes --out images; " +
+			"kiln render -c second.yaml --out nodes --review review",
 		command: "iso nodes --out images",
-		check:   "kiln iso nodes --out again && cmp again/cp-1.iso images/cp-1.iso && cmp again/worker-2.iso images/worker-2.iso",
+		check: "kiln iso nodes --out again && cmp again/cp-1.iso images/cp-1.iso && " +
+			"cmp again/worker-2.iso images/worker-2.iso",
 	},
 	{
-		name: "netboot", prepare: "kiln netboot nodes --url http://10.0.0.5 --out boot; kiln render -c second.yaml --out nodes --review review",
+		name: "netboot",
+		prepare: "kiln netboot nodes --url http://10.0.0.5 --out boot; " +
+			"kiln render -c second.yaml --out nodes --review review",
 		command: "netboot nodes --url http://10.0.0.5 --out boot",
 		check:   "kiln netboot nodes --url http://10.0.0.5 --out again && diff -r again boot",
 	},
 	{
 		name: "secrets extend", command: "secrets extend --secrets demo.secrets.yaml --window 160h",
-		check: "kiln secrets public --secrets demo.secrets.yaml >now && ! cmp -s now demo.public.yaml",
+		check: "kiln secrets public --secrets demo.secrets.yaml >now && " +
+			"! cmp -s now demo.public.yaml",
 	},
 	{
-		name: "secrets public", prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 160h",
-		command: "secrets public --secrets demo.secrets.yaml --out demo.public.yaml", single: "demo.public.yaml",
-		check: "kiln secrets public --secrets demo.secrets.yaml | cmp - demo.public.yaml",
+		name:    "secrets public",
+		prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 160h",
+		command: "secrets public --secrets demo.secrets.yaml --out demo.public.yaml",
+		single:  "demo.public.yaml",
+		check:   "kiln secrets public --secrets demo.secrets.yaml | cmp - demo.public.yaml",
 	},
 	{
 		name: "unpack", command: "unpack nodes/cp-1 --out tree",
@@ -98,8 +109,11 @@ func newBench(t *testing.T) *bench {
 	b := &bench{kiln: program(t), dir: t.TempDir()}
 	b.rendered = filepath.Join(b.dir, "rendered")
 	require.NoError(t, os.Mkdir(b.rendered, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(b.rendered, "first.yaml"), []byte(machines("worker-1", 64)), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(b.rendered, "second.yaml"), []byte(machines("worker-2", 99)), 0o600))
+	for name, text := range map[string]string{
+		"first.yaml": machines("worker-1", 64), "second.yaml": machines("worker-2", 99),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(b.rendered, name), []byte(text), 0o600))
+	}
 	b.must(t, b.rendered, `set -e
 kiln render -c first.yaml --out nodes --review review
 kiln secrets public --secrets demo.secrets.yaml --out demo.public.yaml`)
@@ -220,7 +234,8 @@ func (c *cut) holds(t *testing.T, dir string) {
 	t.Helper()
 	whole(t, dir)
 	if c.single != "" {
-		old, now := read(t, filepath.Join(c.state, c.single)), read(t, filepath.Join(c.done, c.single))
+		old := read(t, filepath.Join(c.state, c.single))
+		now := read(t, filepath.Join(c.done, c.single))
 		require.Contains(t, []string{old, now}, read(t, filepath.Join(dir, c.single)))
 	}
 	c.mended(t, c.written, dir)
@@ -245,7 +260,8 @@ func (c *cut) limited(t *testing.T) {
 	blocks := []int{9, 0, 1, 40} // of 512 bytes, or of 1024
 	for _, n := range blocks[:min(*kills, len(blocks))] {
 		dir := c.copied(t, c.state, fmt.Sprint("limited-", n))
-		out, err := c.shell(t, dir, fmt.Sprintf("ulimit -f %d; exec kiln %s >/dev/null", n, c.command))
+		out, err := c.shell(t, dir,
+			fmt.Sprintf("ulimit -f %d; exec kiln %s >/dev/null", n, c.command))
 		if n == 0 {
 			require.Error(t, err)
 		}
@@ -259,8 +275,10 @@ func (c *cut) full(t *testing.T) {
 	rooms := []int{16, 0, 4, 100} // KiB
 	for _, n := range rooms[:min(*kills, len(rooms))] {
 		dir := c.copied(t, c.state, fmt.Sprint("full-", n))
-		err := c.elsewhere(t, c.state, dir, fmt.Sprintf(`dd if=/dev/zero of=rest bs=1024 count=%d
-			dd if=/dev/zero of=ballast bs=1024; rm rest; kiln %s; code=$?; rm ballast; exit $code`, n, c.command))
+		err := c.elsewhere(t, c.state, dir, fmt.Sprintf(
+			`dd if=/dev/zero of=rest bs=1024 count=%d
+			dd if=/dev/zero of=ballast bs=1024; rm rest
+			kiln %s; code=$?; rm ballast; exit $code`, n, c.command))
 		if n == 0 {
 			require.Error(t, err)
 		}
@@ -316,7 +334,8 @@ func (b *bench) kill(t *testing.T, dir, command string, after time.Duration, wri
 // temporary reports whether a file or folder that is not whole lies in a state.
 func temporary(dir string) bool {
 	for _, depth := range []string{"*", "*/*", "*/*/*", "*/*/*/*"} {
-		if found, err := filepath.Glob(filepath.Join(dir, depth+".kiln-new")); err == nil && len(found) > 0 {
+		found, err := filepath.Glob(filepath.Join(dir, depth+".kiln-new"))
+		if err == nil && len(found) > 0 {
 			return true
 		}
 	}

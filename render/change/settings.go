@@ -116,7 +116,8 @@ func directives(text []byte) (out []setting) {
 	return out
 }
 
-// assignments returns the settings of a content of form Settings, and reports false for another one.
+// assignments returns the settings of a content of form Settings, and reports false for another
+// form.
 func assignments(content []byte) (out []setting, ok bool) {
 	settings, ok := layout.ReadSettings(content)
 	for _, s := range settings {

@@ -26,11 +26,8 @@ const (
 // taken off the list, so that it stays that way.
 var wide = []string{
 	".",
-	"cmd/kiln",
 	"docs",
 	"manifests/objects",
-	"render",
-	"render/change",
 	"templates/boot",
 	"templates/units/multi-user.target.d",
 	"test/boot",
