@@ -47,7 +47,6 @@ var wide = []string{
 	"test/etcd",
 	"test/gitleaks",
 	"test/ignition",
-	"test/judges",
 	"test/page",
 	"test/trees",
 }

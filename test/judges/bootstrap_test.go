@@ -33,14 +33,18 @@ import (
 )
 
 // joining is who asks with a pool's bootstrap token.
-var joining = &user.DefaultInfo{Name: "system:bootstrap:abcdef", Groups: []string{"system:bootstrappers", "system:bootstrappers:kiln", user.AllAuthenticated}}
+var joining = &user.DefaultInfo{Name: "system:bootstrap:abcdef", Groups: []string{
+	"system:bootstrappers", "system:bootstrappers:kiln", user.AllAuthenticated,
+}}
 
 // TestBootstrapTokens: the API server's own admission, with the policy of the golden cluster, lets
 // a bootstrap token ask for the certificate of a worker's kubelet and for nothing else.
 func TestBootstrapTokens(t *testing.T) {
 	t.Parallel()
 	ask := newRequestAdmission(t, cluster(t, "pools", "ignition")[0])
-	operator := &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"kubeadm:cluster-admins", user.AllAuthenticated}}
+	operator := &user.DefaultInfo{
+		Name: "kubernetes-admin", Groups: []string{"kubeadm:cluster-admins", user.AllAuthenticated},
+	}
 	kubelet := certificatesv1.KubeAPIServerClientKubeletSignerName
 	const (
 		form    = "not in the form in which a kubelet asks"
@@ -57,33 +61,93 @@ func TestBootstrapTokens(t *testing.T) {
 		signer  string
 		err     string // empty if the request is admitted
 	}{
-		"a worker":                   {joining, whole, kubelet, ""},
-		"a name with dots":           {joining, kubeletRequest(t, nodes, "system:node:ip-10-0-0-1.eu-west-1.compute.internal"), kubelet, ""},
-		"one letter":                 {joining, kubeletRequest(t, nodes, "system:node:a"), kubelet, ""},
-		"the longest name":           {joining, kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 63)), kubelet, ""},
-		"a name that begins like it": {joining, kubeletRequest(t, nodes, "system:node:cp-10"), kubelet, ""},
-		"a control plane":            {joining, other, kubelet, control},
-		"it, for somebody else":      {operator, other, kubelet, ""},
-		"another signer":             {joining, whole, certificatesv1.KubeAPIServerClientSignerName, signers},
-		"serving":                    {joining, whole, certificatesv1.KubeletServingSignerName, signers},
-		"no name":                    {joining, kubeletRequest(t, nodes, "system:node:"), kubelet, form},
-		"upper case":                 {joining, kubeletRequest(t, nodes, "system:node:CP-1"), kubelet, form},
-		"a longer name":              {joining, kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 64)), kubelet, form},
-		"no node":                    {joining, kubeletRequest(t, nodes, "kubernetes-admin"), kubelet, form},
-		"other groups":               {joining, kubeletRequest(t, []string{"system:masters"}, "system:node:blue-1"), kubelet, form},
-		"two groups":                 {joining, kubeletRequest(t, []string{"system:masters", "system:nodes"}, "system:node:blue-1"), kubelet, form},
-		"two names":                  {joining, requestOf(t, part(orgOID, 19, "system:nodes"), part(nameOID, 19, "system:node:blue-1"), part(nameOID, 19, "system:node:cp-1")), kubelet, form},
-		"the name first":             {joining, requestOf(t, part(nameOID, 19, "system:node:cp-1"), part(orgOID, 19, "system:nodes")), kubelet, form},
-		"UTF-8":                      {joining, requestOf(t, part(orgOID, 19, "system:nodes"), part(nameOID, 12, "system:node:cp-1")), kubelet, form},
-		"two bytes a letter":         {joining, requestOf(t, part(orgOID, 19, "system:nodes"), part(nameOID, 30, twoBytes("system:node:cp-1"))), kubelet, form},
-		"a name and more behind it":  {joining, requestOf(t, part(orgOID, 19, "system:nodes"), withTrailing("system:node:cp-1", "x")), kubelet, form},
-		"a block before it":          {joining, append(damaged(whole), other...), kubelet, form},
-		"a block behind it":          {joining, append(bytes.Clone(whole), other...), kubelet, form},
-		"text before it":             {joining, append([]byte("x\n"), other...), kubelet, form},
-		"a brace in the text":        {joining, bytes.Replace(other, []byte("\n"), []byte("{\n"), 1), kubelet, form},
-		"a header":                   {joining, pem.EncodeToMemory(&pem.Block{Type: block.Type, Headers: map[string]string{"a": "b"}, Bytes: block.Bytes}), kubelet, form},
-		"carriage returns":           {joining, bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n")), kubelet, form},
-		"nothing":                    {joining, []byte("x"), kubelet, form},
+		"a worker": {joining, whole, kubelet, ""},
+		"a name with dots": {
+			joining, kubeletRequest(t, nodes, "system:node:ip-10-0-0-1.eu-west-1.compute.internal"),
+			kubelet, "",
+		},
+		"one letter": {
+			joining, kubeletRequest(t, nodes, "system:node:a"), kubelet, "",
+		},
+		"the longest name": {
+			joining, kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 63)), kubelet, "",
+		},
+		"a name that begins like it": {
+			joining, kubeletRequest(t, nodes, "system:node:cp-10"), kubelet, "",
+		},
+		"a control plane":       {joining, other, kubelet, control},
+		"it, for somebody else": {operator, other, kubelet, ""},
+		"another signer": {
+			joining, whole, certificatesv1.KubeAPIServerClientSignerName, signers,
+		},
+		"serving": {
+			joining, whole, certificatesv1.KubeletServingSignerName, signers,
+		},
+		"no name": {
+			joining, kubeletRequest(t, nodes, "system:node:"), kubelet, form,
+		},
+		"upper case": {
+			joining, kubeletRequest(t, nodes, "system:node:CP-1"), kubelet, form,
+		},
+		"a longer name": {
+			joining,
+			kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 64)), kubelet, form,
+		},
+		"no node": {
+			joining, kubeletRequest(t, nodes, "kubernetes-admin"), kubelet, form,
+		},
+		"other groups": {
+			joining,
+			kubeletRequest(t, []string{"system:masters"}, "system:node:blue-1"), kubelet, form,
+		},
+		"two groups": {
+			joining,
+			kubeletRequest(t, []string{"system:masters", "system:nodes"}, "system:node:blue-1"),
+			kubelet, form,
+		},
+		"two names": {
+			joining, requestOf(t,
+				part(orgOID, 19, "system:nodes"),
+				part(nameOID, 19, "system:node:blue-1"),
+				part(nameOID, 19, "system:node:cp-1"),
+			),
+			kubelet, form,
+		},
+		"the name first": {
+			joining,
+			requestOf(t, part(nameOID, 19, "system:node:cp-1"), part(orgOID, 19, "system:nodes")),
+			kubelet, form,
+		},
+		"UTF-8": {
+			joining,
+			requestOf(t, part(orgOID, 19, "system:nodes"), part(nameOID, 12, "system:node:cp-1")),
+			kubelet, form,
+		},
+		"two bytes a letter": {
+			joining, requestOf(t,
+				part(orgOID, 19, "system:nodes"),
+				part(nameOID, 30, twoBytes("system:node:cp-1")),
+			),
+			kubelet, form,
+		},
+		"a name and more behind it": {
+			joining,
+			requestOf(t, part(orgOID, 19, "system:nodes"), withTrailing("system:node:cp-1", "x")),
+			kubelet, form,
+		},
+		"a block before it": {joining, append(damaged(whole), other...), kubelet, form},
+		"a block behind it": {joining, append(bytes.Clone(whole), other...), kubelet, form},
+		"text before it":    {joining, append([]byte("x\n"), other...), kubelet, form},
+		"a brace in the text": {
+			joining, bytes.Replace(other, []byte("\n"), []byte("{\n"), 1), kubelet, form,
+		},
+		"a header": {joining, pem.EncodeToMemory(&pem.Block{
+			Type: block.Type, Headers: map[string]string{"a": "b"}, Bytes: block.Bytes,
+		}), kubelet, form},
+		"carriage returns": {
+			joining, bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n")), kubelet, form,
+		},
+		"nothing": {joining, []byte("x"), kubelet, form},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +184,8 @@ func TestBootstrapTokens(t *testing.T) {
 // kubeletRequest is what a kubelet sends: client-go makes it.
 func kubeletRequest(t *testing.T, groups []string, name string) []byte {
 	t.Helper()
-	text, err := certutil.MakeCSR(newKey(t), &pkix.Name{Organization: groups, CommonName: name}, nil, nil)
+	text, err := certutil.MakeCSR(newKey(t),
+		&pkix.Name{Organization: groups, CommonName: name}, nil, nil)
 	require.NoError(t, err)
 	return text
 }
@@ -134,7 +199,8 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 
 // damaged is a request whose block cannot be read, so that readers pass on to the next one.
 func damaged(text []byte) []byte {
-	return bytes.Replace(text, []byte("-----END CERTIFICATE REQUEST"), []byte("=-----END CERTIFICATE REQUEST"), 1)
+	return bytes.Replace(text, []byte("-----END CERTIFICATE REQUEST"),
+		[]byte("=-----END CERTIFICATE REQUEST"), 1)
 }
 
 var (
@@ -144,12 +210,14 @@ var (
 
 // part is one part of a subject, with a string of that type.
 func part(oid asn1.ObjectIdentifier, tag int, value string) []byte {
-	return compound(asn1.TagSet, compound(asn1.TagSequence, encoded(oid), encoded(asn1.RawValue{Tag: tag, Bytes: []byte(value)})))
+	return compound(asn1.TagSet, compound(asn1.TagSequence, encoded(oid),
+		encoded(asn1.RawValue{Tag: tag, Bytes: []byte(value)})))
 }
 
 // withTrailing is a common name with something behind it that Go's reader passes over.
 func withTrailing(value, more string) []byte {
-	return compound(asn1.TagSet, compound(asn1.TagSequence, encoded(nameOID), encoded(asn1.RawValue{Tag: 19, Bytes: []byte(value)}), []byte(more)))
+	return compound(asn1.TagSet, compound(asn1.TagSequence, encoded(nameOID),
+		encoded(asn1.RawValue{Tag: 19, Bytes: []byte(value)}), []byte(more)))
 }
 
 // twoBytes is a BMPString.
@@ -176,7 +244,8 @@ func encoded(v any) []byte {
 // requestOf is a signed request with that subject, which Go's own reader takes.
 func requestOf(t *testing.T, subject ...[]byte) []byte {
 	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{RawSubject: compound(asn1.TagSequence, subject...)}, newKey(t))
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{RawSubject: compound(asn1.TagSequence, subject...)}, newKey(t))
 	require.NoError(t, err)
 	_, err = x509.ParseCertificateRequest(der)
 	require.NoError(t, err)
@@ -185,12 +254,15 @@ func requestOf(t *testing.T, subject ...[]byte) []byte {
 
 // newRequestAdmission returns what the API server's admission says of a certificate request, with
 // the policy among the objects of a control plane.
-func newRequestAdmission(t *testing.T, m *Machine) func(by user.Info, signer string, request []byte) error {
+func newRequestAdmission(
+	t *testing.T, m *Machine,
+) func(by user.Info, signer string, request []byte) error {
 	t.Helper()
 	var policies []runtime.Object
 	for _, f := range m.Under(objectsDir) {
 		if strings.Contains(f.Path, "bootstrap.kiln.dev") {
-			object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(f.Content, nil, nil)
+			object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(
+				f.Content, nil, nil)
 			require.NoError(t, err, f.Path)
 			legacyscheme.Scheme.Default(object)
 			policies = append(policies, object)
@@ -200,35 +272,53 @@ func newRequestAdmission(t *testing.T, m *Machine) func(by user.Info, signer str
 	return requestAdmission(t, policies...)
 }
 
-func requestAdmission(t *testing.T, policies ...runtime.Object) func(by user.Info, signer string, request []byte) error {
+func requestAdmission(
+	t *testing.T, policies ...runtime.Object,
+) func(by user.Info, signer string, request []byte) error {
 	t.Helper()
 	client := fake.NewClientset(policies...)
 	known := informers.NewSharedInformerFactory(client, 0)
 	plugins := admission.NewPlugins()
 	validating.Register(plugins)
-	plugin, err := plugins.NewFromPlugins([]string{validating.PluginName}, noConfiguration{}, setters{
-		{"SetDrainedNotification", t.Context().Done()},
-		{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
-		{"SetExternalKubeClientSet", client},
-		{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(scheme.Scheme)},
-		{"SetExternalKubeInformerFactory", known},
-		{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-		{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-		{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
-	}, nil)
+	plugin, err := plugins.NewFromPlugins([]string{validating.PluginName},
+		noConfiguration{}, setters{
+			{"SetDrainedNotification", t.Context().Done()},
+			{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
+			{"SetExternalKubeClientSet", client},
+			{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(scheme.Scheme)},
+			{"SetExternalKubeInformerFactory", known},
+			{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+			{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+			{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
+		}, nil)
 	require.NoError(t, err)
 	known.Start(t.Context().Done())
 	ask := func(by user.Info, signer string, request []byte) error {
 		object := &certificatesv1.CertificateSigningRequest{
 			ObjectMeta: metav1.ObjectMeta{Name: "csr"},
-			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: signer},
+			Spec: certificatesv1.CertificateSigningRequestSpec{
+				Request: request, SignerName: signer,
+			},
 		}
-		return plugin.(admission.ValidationInterface).Validate(context.Background(), admission.NewAttributesRecord(object, nil,
-			certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), "", "csr",
-			certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", admission.Create, &metav1.CreateOptions{}, false, by),
-			admission.NewObjectInterfacesFromScheme(scheme.Scheme))
+		attributes := admission.NewAttributesRecord(
+			object,
+			nil,
+			certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"),
+			"",
+			"csr",
+			certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"),
+			"",
+			admission.Create,
+			&metav1.CreateOptions{},
+			false,
+			by,
+		)
+		interfaces := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+		return plugin.(admission.ValidationInterface).Validate(
+			context.Background(), attributes, interfaces)
 	}
 	// It takes a moment until the plugin knows its policies.
-	require.Eventually(t, func() bool { return ask(joining, "example.com/none", nil) != nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return ask(joining, "example.com/none", nil) != nil },
+		time.Minute, 10*time.Millisecond)
 	return ask
 }

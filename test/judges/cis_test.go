@@ -34,8 +34,8 @@ func TestCISSees(t *testing.T) {
 	}
 }
 
-// TestCISScore: all 65 automated checks pass on a control plane and 25 of the 32 others; on a worker all pass. With -v it
-// prints the whole table.
+// TestCISScore checks that a control plane passes all 65 automated checks and 25 of the 32 others,
+// and that a worker passes all. With -v it prints the whole table.
 func TestCISScore(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"single", "ha"} {

@@ -31,14 +31,15 @@ import (
 	proxyscheme "k8s.io/kubernetes/pkg/proxy/apis/config/scheme"
 	proxyvalidation "k8s.io/kubernetes/pkg/proxy/apis/config/validation"
 	ratelimit "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit"
-	ratelimitinstall "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/install"
-	ratelimitvalidation "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/validation"
+	limitinstall "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/install"
+	limits "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/validation"
 	podsecurityload "k8s.io/pod-security-admission/admission/api/load"
 	podsecurityvalidation "k8s.io/pod-security-admission/admission/api/validation"
 )
 
-// configurationsJudge has every configuration file decoded strictly and validated by the program that reads it. Files
-// are found by the flags that name them; that such a file is there is flagsJudge's matter.
+// configurationsJudge decodes every configuration file strictly and validates it with the code of
+// the program that reads it. It finds the files by the flags that name them; flagsJudge checks that
+// such a file exists.
 func configurationsJudge(cluster []*Machine) (findings []string) {
 	for _, m := range cluster {
 		find := func(what string, err error) {
@@ -89,7 +90,9 @@ var configurations = map[string]map[string]func(p *process, text []byte) error{
 }
 
 // configurationDecoder knows the configuration files of kube-apiserver.
-var configurationDecoder = strictDecoder(schemeOf(apiserverinstall.Install, auditinstall.Install, ratelimitinstall.Install))
+var configurationDecoder = strictDecoder(
+	schemeOf(apiserverinstall.Install, auditinstall.Install, limitinstall.Install),
+)
 
 func checkAdmission(p *process, text []byte) error {
 	config, err := decode[*apiserver.AdmissionConfiguration](configurationDecoder, text)
@@ -98,7 +101,8 @@ func checkAdmission(p *process, text []byte) error {
 	}
 	names := sets.New[string]()
 	for _, plugin := range config.Plugins {
-		if !slices.Contains(kubeapiserver.AllOrderedPlugins, plugin.Name) || names.Has(plugin.Name) {
+		if !slices.Contains(kubeapiserver.AllOrderedPlugins, plugin.Name) ||
+			names.Has(plugin.Name) {
 			return fmt.Errorf("plugin %s is unknown or configured twice", plugin.Name)
 		}
 		names.Insert(plugin.Name)
@@ -125,7 +129,7 @@ func checkPlugin(p *process, plugin *apiserver.AdmissionPluginConfiguration) err
 		if err != nil {
 			return err
 		}
-		return ratelimitvalidation.ValidateConfiguration(config).ToAggregate()
+		return limits.ValidateConfiguration(config).ToAggregate()
 	case "PodSecurity":
 		config, err := podsecurityload.LoadFromData(text)
 		if err != nil {
@@ -150,7 +154,8 @@ func checkAuthentication(p *process, text []byte) error {
 		return err
 	}
 	own := strings.Fields(flagValues(p.Command)["--service-account-issuer"])
-	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, own).ToAggregate()
+	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(),
+		config, own).ToAggregate()
 }
 
 func checkEncryption(_ *process, text []byte) error {
@@ -169,8 +174,8 @@ var kubeletDecoder = func() runtime.Decoder {
 	return strictDecoder(scheme)
 }()
 
-// checkKubelet takes a configuration for one of this minor's kubelet even where an older one runs: a field that has gone
-// by now is none to render.
+// checkKubelet reads a configuration as the kubelet of this minor does, even if an older kubelet
+// runs on the machine: a field that was removed since must not be rendered.
 func checkKubelet(p *process, text []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -186,9 +191,11 @@ func checkKubelet(p *process, text []byte) (err error) {
 		return err
 	}
 	// The validator looks at the machine that it runs on.
-	err = utilerrors.FilterOut(kubeletvalidation.ValidateKubeletConfiguration(config, gates), func(err error) bool {
-		return strings.Contains(err.Error(), "kubelet is configured to not run on a host using cgroup v1")
-	})
+	err = utilerrors.FilterOut(kubeletvalidation.ValidateKubeletConfiguration(config, gates),
+		func(err error) bool {
+			return strings.Contains(err.Error(),
+				"kubelet is configured to not run on a host using cgroup v1")
+		})
 	if err != nil {
 		return err
 	}
@@ -202,7 +209,8 @@ func checkKubelet(p *process, text []byte) (err error) {
 	}
 	cert, key := p.See(config.TLSCertFile), p.See(config.TLSPrivateKeyFile)
 	if cert == nil || key == nil {
-		return fmt.Errorf("it needs %s and %s, which are not both there", config.TLSCertFile, config.TLSPrivateKeyFile)
+		return fmt.Errorf("it needs %s and %s, which are not both there", config.TLSCertFile,
+			config.TLSPrivateKeyFile)
 	}
 	_, err = tls.X509KeyPair(cert.Content, key.Content)
 	return err
@@ -215,7 +223,8 @@ func checkProxy(p *process, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().SetFromMap(config.FeatureGates); err != nil {
+	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	if err := gates.SetFromMap(config.FeatureGates); err != nil {
 		return err
 	}
 	if errs := proxyvalidation.Validate(config); len(errs) > 0 {
@@ -232,8 +241,8 @@ func checkOwnKubeconfig(p *process, text []byte) error { return checkKubeconfig(
 
 var kubeconfigDecoder = strictDecoder(clientcmdlatest.Scheme)
 
-// checkKubeconfig does what a client does with a kubeconfig, up to the connection. The files that it names are read where
-// its reader finds them.
+// checkKubeconfig does with a kubeconfig all that a client does before it connects. It reads the
+// files that the kubeconfig names where the client would find them.
 func checkKubeconfig(text []byte, see sight) error {
 	config, err := decode[*clientcmdapi.Config](kubeconfigDecoder, text)
 	if err != nil {

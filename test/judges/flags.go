@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// flagsJudge has every program's own flags read its command line, and its own code check what comes of it and load the
-// certificates and keys that are named.
+// flagsJudge parses the command line of every program with the program's own flags. The program's
+// own code then checks the result and loads the certificates and keys that the flags name.
 func flagsJudge(cluster []*Machine) (findings []string) {
 	for _, m := range cluster {
 		find := func(file string, err error) {
@@ -42,8 +42,8 @@ func flagsJudge(cluster []*Machine) (findings []string) {
 	return findings
 }
 
-// required are the programs that a machine cannot do without. etcd may be elsewhere, and kube-proxy and CoreDNS may come
-// from others.
+// required lists the programs that a machine must run. etcd may run elsewhere, and kube-proxy and
+// CoreDNS may come from others.
 var required = map[string][]string{
 	"control-plane": {"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler"},
 	"worker":        {"kubelet"},
@@ -86,8 +86,8 @@ func (p *process) checkFlags() (errs []error) {
 	return errs
 }
 
-// layOut copies the file that an argument names to below a root, so that a program's own code finds it there, and returns
-// the argument with its path there. A directory is left empty.
+// layOut copies the file that an argument names to a path below root, where the program's own code
+// will read it, and returns the argument with the new path. It creates a directory empty.
 func (p *process) layOut(root, arg string) (string, error) {
 	name, file, _ := strings.Cut(arg, "=")
 	if !path.IsAbs(file) || name == "--etcd-prefix" {
@@ -110,15 +110,18 @@ func (p *process) layOut(root, arg string) (string, error) {
 	return name + "=" + at, os.WriteFile(at, f.Content, 0o600)
 }
 
-// makes says whether the process itself makes the file that a flag names, in a directory that has to be there: the log,
-// and a kubelet with a bootstrap kubeconfig its own kubeconfig.
+// makes reports whether the process itself writes the file that a flag names, so that only the
+// directory has to exist: an audit log, and the kubeconfig of a kubelet that has a bootstrap
+// kubeconfig.
 func (p *process) makes(flag string) bool {
-	return flag == "--audit-log-path" || flag == "--kubeconfig" && slices.ContainsFunc(p.Command, func(arg string) bool {
-		return strings.HasPrefix(arg, "--bootstrap-kubeconfig=")
-	})
+	return flag == "--audit-log-path" ||
+		flag == "--kubeconfig" && slices.ContainsFunc(p.Command, func(arg string) bool {
+			return strings.HasPrefix(arg, "--bootstrap-kubeconfig=")
+		})
 }
 
-// checkCoreDNS says whether the Corefile is there. Its flags are parsed by CoreDNS, which is no part of Kubernetes.
+// checkCoreDNS returns an error if the Corefile is absent. CoreDNS parses its own flags; its source
+// is not part of Kubernetes.
 func (p *process) checkCoreDNS() []error {
 	i := slices.Index(p.Command, "-conf")
 	if i < 0 || i+1 == len(p.Command) {
@@ -130,8 +133,8 @@ func (p *process) checkCoreDNS() []error {
 	return nil
 }
 
-// parse sets flags from arguments, and objects to those that are unknown, of the wrong type, deprecated, or given twice
-// where only the last would count.
+// parse sets flags from arguments. It returns an error for each flag that is unknown, of the wrong
+// type, deprecated, or given twice although only the last one counts.
 func parse(flags *pflag.FlagSet, args []string) (errs []error) {
 	given := map[*pflag.Flag]int{}
 	for _, arg := range args {
@@ -156,7 +159,8 @@ func parse(flags *pflag.FlagSet, args []string) (errs []error) {
 	return errs
 }
 
-// cumulative finds the types of those flags that may be repeated, such as stringArray, mapStringBool and namedCertKey.
+// cumulative matches the types of flags that may be repeated, such as stringArray, mapStringBool
+// and namedCertKey.
 var cumulative = regexp.MustCompile("Array|Slice|[mM]ap|namedCertKey")
 
 // keyPairs are flags that name a certificate, with that which names its key.
@@ -189,7 +193,8 @@ func readCertificates(file string) error { _, err := certutil.CertsFromFile(file
 func readPublicKeys(file string) error   { _, err := keyutil.PublicKeysFromFile(file); return err }
 func readPrivateKey(file string) error   { _, err := keyutil.PrivateKeyFromFile(file); return err }
 
-// loadKeys loads the certificates and keys that are named, without the watchers that the programs add.
+// loadKeys loads the certificates and keys that the flags name, without the watchers that the
+// programs add.
 func loadKeys(flags *pflag.FlagSet) (errs []error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if f.Value.String() == "" {

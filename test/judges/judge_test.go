@@ -63,7 +63,8 @@ func clusters(t testing.TB) map[string][]*Machine {
 	require.GreaterOrEqual(t, len(paths), 20, "golden cases as %s", minor)
 	out := map[string][]*Machine{}
 	for _, path := range paths {
-		name, format := filepath.Base(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".json")
+		name := filepath.Base(filepath.Dir(path))
+		format := strings.TrimSuffix(filepath.Base(path), ".json")
 		out[name+"/"+format] = cluster(t, name, format)
 	}
 	return out

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// kubeadmJudge compares every machine known by name with what kubeadm makes of the same cluster. Each difference has to
-// be one that testdata/kubeadm-differences.txt gives a reason for.
+// kubeadmJudge compares every machine whose name is known with the machine that kubeadm makes for
+// the same cluster. testdata/kubeadm-differences.txt has to give a reason for each difference.
 func kubeadmJudge(cluster []*Machine) (findings []string) {
 	rules, err := kubeadmRules()
 	if err != nil {
@@ -25,19 +25,21 @@ func kubeadmJudge(cluster []*Machine) (findings []string) {
 		}
 		for _, line := range lines {
 			if rules.explain(line, m) == nil {
-				findings = append(findings, fmt.Sprintf("%s: not as kubeadm has it: %s", m.Name, line))
+				findings = append(findings,
+					fmt.Sprintf("%s: not as kubeadm has it: %s", m.Name, line))
 			}
 		}
 	}
 	return findings
 }
 
-// kubeadmDifferences lists what differs between kubeadm's machine and ours, sorted, each difference one line:
+// kubeadmDifferences lists the differences between kubeadm's machine and ours, sorted, one per
+// line. The line
 //
 //	pod kube-apiserver flag --profiling: absent -> false
 //
-// stands for a flag that kubeadm does not set and kiln sets to false. Names and addresses of machines are replaced by
-// what they are, so that a line is the same for every machine.
+// stands for a flag that kubeadm does not set and kiln sets to false. Placeholders replace names
+// and addresses of machines, so that a line is the same for every machine.
 func kubeadmDifferences(m *Machine) ([]string, error) {
 	theirs, err := kubeadmFacts(m)
 	if err != nil {
@@ -59,21 +61,23 @@ func kubeadmDifferences(m *Machine) ([]string, error) {
 	return slices.Compact(lines), nil
 }
 
-// differences lists what differs between two machines. A thing that only one of them has is one difference, whatever it
-// consists of.
+// differences lists the differences between two machines. A thing that only one of them has counts
+// as one difference, however many fields it has.
 func differences(theirs, ours facts) (lines []string) {
 	for thing := range keysOfBoth(theirs, ours) {
 		a, inTheirs := theirs[thing]
 		b, inOurs := ours[thing]
 		if !inTheirs || !inOurs {
-			lines = append(lines, fmt.Sprintf("%s: %s -> %s", thing, presence(inTheirs), presence(inOurs)))
+			lines = append(lines,
+				fmt.Sprintf("%s: %s -> %s", thing, presence(inTheirs), presence(inOurs)))
 			continue
 		}
 		for field := range keysOfBoth(a, b) {
 			x, inA := a[field]
 			y, inB := b[field]
 			if x != y || inA != inB {
-				lines = append(lines, fmt.Sprintf("%s %s: %s -> %s", thing, field, shown(x, inA), shown(y, inB)))
+				lines = append(lines,
+					fmt.Sprintf("%s %s: %s -> %s", thing, field, shown(x, inA), shown(y, inB)))
 			}
 		}
 	}
@@ -109,7 +113,8 @@ func shown(value string, there bool) string {
 	return value
 }
 
-// placeholders replaces the names and addresses of a cluster's machines by what they are to this one.
+// placeholders replaces the names and addresses of a cluster's machines by their relation to this
+// machine, such as "node" for the machine itself.
 func placeholders(m *Machine) (*strings.Replacer, error) {
 	g, err := readGolden(m.Case)
 	if err != nil {
@@ -123,7 +128,8 @@ func placeholders(m *Machine) (*strings.Replacer, error) {
 		}
 		pairs = append(pairs, n.Name, "<"+whose+">")
 		for _, address := range n.Addresses {
-			pairs = append(pairs, "["+address+"]", "<"+whose+" address>", address, "<"+whose+" address>")
+			placeholder := "<" + whose + " address>"
+			pairs = append(pairs, "["+address+"]", placeholder, address, placeholder)
 		}
 	}
 	return strings.NewReplacer(pairs...), nil

@@ -13,9 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// golden is what kubeadm needs to know of a golden cluster's cluster.yaml. It knows no defaults of kiln's: where the file
-// says nothing, kubeadm does as it likes, and where the two then differ is a difference to give a reason for. Only the
-// pod subnet, which kubeadm has no default for, is kiln's.
+// golden holds the parts of a golden cluster's cluster.yaml that kubeadm needs. It has no defaults
+// of kiln: for a field that the file does not set, kubeadm uses its own default, and if kiln's
+// result differs, the difference needs a reason. Only the pod subnet has kiln's default, since
+// kubeadm has none.
 type golden struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -101,15 +102,16 @@ func (g *golden) node(name string) *goldenNode {
 
 // firstAddress returns the first address of the first control plane.
 func (g *golden) firstAddress() string {
-	i := slices.IndexFunc(g.Spec.Nodes, func(n goldenNode) bool { return n.Role == "control-plane" })
+	i := slices.IndexFunc(g.Spec.Nodes,
+		func(n goldenNode) bool { return n.Role == "control-plane" })
 	return g.Spec.Nodes[i].Addresses[0]
 }
 
-// ownAlgorithm is the case that leaves the choice of an algorithm to kubeadm where it leaves it to kiln.
+// ownAlgorithm is the case in which kubeadm chooses the key algorithm itself, as kiln does.
 const ownAlgorithm = "single"
 
-// keyAlgorithm is what kubeadm's keys are to be: where nothing is said, ECDSA's as kiln's are, because kubeadm's own choice takes a second for each
-// machine, and a tenth of it does for all else.
+// keyAlgorithm is the algorithm of kubeadm's keys. If the file does not set one, it is ECDSA, as in
+// kiln: kubeadm's own default takes a second per machine, all the rest a tenth of it.
 func (g *golden) keyAlgorithm() string {
 	if g.Spec.Certificates.KeyAlgorithm == "" && filepath.Base(g.dir) != ownAlgorithm {
 		return "ECDSA-P256"
@@ -117,8 +119,8 @@ func (g *golden) keyAlgorithm() string {
 	return g.Spec.Certificates.KeyAlgorithm
 }
 
-// kubeadmConfig is the cluster in kubeadm's own words, for kubeadm init on one of its machines. The user's patches are
-// written to a folder.
+// kubeadmConfig is the cluster as a configuration of kubeadm init for one of its machines. It
+// writes the user's patches to a folder.
 func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error) {
 	n := g.node(name)
 	if n == nil {
@@ -132,19 +134,24 @@ func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error)
 		endpoint = cmp.Or(endpoint, g.firstAddress())
 	case "worker":
 		layer, patches = spec.Workers.Machines, spec.Workers.Patches
-		endpoint = cmp.Or(endpoint, g.firstAddress()) // as on the control plane, where it is kubeadm's default
+		// The same endpoint is kubeadm's default on the control plane.
+		endpoint = cmp.Or(endpoint, g.firstAddress())
 	}
-	if err := g.writePatches(slices.Concat(spec.Patches, patches, n.Patches), patchesDir); err != nil {
+	patches = slices.Concat(spec.Patches, patches, n.Patches)
+	if err := g.writePatches(patches, patchesDir); err != nil {
 		return nil, err
 	}
 
 	registration := map[string]any{
-		"name":      n.Name,
-		"criSocket": "unix:///var/run/containerd/containerd.sock", // kubeadm's default, without looking for others
+		"name": n.Name,
+		// The default of kubeadm, which then does not look for other sockets.
+		"criSocket": "unix:///var/run/containerd/containerd.sock",
 		"kubeletExtraArgs": slices.Concat(
 			spec.Machines.KubeletExtraArgs, layer.KubeletExtraArgs, n.KubeletExtraArgs),
 	}
-	kubelet := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+	kubelet := map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+	}
 	for _, s := range []goldenSettings{spec.Machines, layer, n.goldenSettings} {
 		layOver(kubelet, s.Kubelet)
 		if s.Taints != nil {
@@ -173,7 +180,9 @@ func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error)
 	if len(podSubnets) == 0 {
 		podSubnets = []string{"10.244.0.0/16"}
 	}
-	proxy := map[string]any{"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration"}
+	proxy := map[string]any{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+	}
 	if spec.Network.Proxy != "none" {
 		proxy["mode"] = spec.Network.Proxy
 	}
@@ -205,11 +214,13 @@ func (g *golden) kubeadmConfig(release, name, patchesDir string) ([]byte, error)
 				"extraArgs": spec.ControlPlane.APIServer.ExtraArgs,
 				"certSANs":  spec.ControlPlane.APIServer.CertSANs,
 			},
-			"controllerManager": map[string]any{"extraArgs": spec.ControlPlane.ControllerManager.ExtraArgs},
-			"scheduler":         map[string]any{"extraArgs": spec.ControlPlane.Scheduler.ExtraArgs},
-			"etcd":              etcd,
-			"dns":               map[string]any{"disabled": spec.DNS.Provider == "none"},
-			"proxy":             map[string]any{"disabled": spec.Network.Proxy == "none"},
+			"controllerManager": map[string]any{
+				"extraArgs": spec.ControlPlane.ControllerManager.ExtraArgs,
+			},
+			"scheduler": map[string]any{"extraArgs": spec.ControlPlane.Scheduler.ExtraArgs},
+			"etcd":      etcd,
+			"dns":       map[string]any{"disabled": spec.DNS.Provider == "none"},
+			"proxy":     map[string]any{"disabled": spec.Network.Proxy == "none"},
 		},
 		kubelet, proxy)
 }
@@ -287,7 +298,8 @@ func (g *golden) writePatches(patches []goldenPatch, dir string) error {
 		if !ok {
 			return fmt.Errorf("patch %d: kubeadm cannot patch %s %s", i, kind, name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%02d+%s.yaml", target, i, form)), text, 0o600); err != nil {
+		file := filepath.Join(dir, fmt.Sprintf("%s%02d+%s.yaml", target, i, form))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return err
 		}
 	}

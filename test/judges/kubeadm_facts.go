@@ -1,20 +1,16 @@
 package judges
 
 import (
-	"crypto/ecdsa"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -24,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// facts is what a machine consists of: things such as "cert apiserver" or "object Service kube-system/kube-dns", each
-// with its fields. Fields that are empty are left out.
+// facts is the content of a machine: things such as "cert apiserver" or "object Service
+// kube-system/kube-dns", each with its fields. Empty fields are left out.
 type facts map[string]map[string]string
 
 func (f facts) set(thing, field string, value any) {
@@ -35,8 +31,8 @@ func (f facts) set(thing, field string, value any) {
 	f[thing][field] = fmt.Sprint(value)
 }
 
-// kubeadmWrites are the folders that kubeadm writes to; what kiln writes elsewhere is no matter for a comparison. etcd's
-// own folder is kiln's counterpart of pki/etcd.
+// kubeadmWrites are the folders that kubeadm writes to. Files that kiln writes elsewhere are not
+// compared. etcd's own folder is kiln's counterpart of pki/etcd.
 var kubeadmWrites = []string{"/etc/kubernetes", "/etc/etcd", "/var/lib/etcd", "/var/lib/kubelet"}
 
 // readFacts takes a machine apart.
@@ -63,7 +59,8 @@ func readFacts(m *Machine) (facts, error) {
 }
 
 func kubeadmWritesTo(path string) bool {
-	return slices.ContainsFunc(kubeadmWrites, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
+	return slices.ContainsFunc(kubeadmWrites,
+		func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
 }
 
 // thing is what a file is. etcd's certificates are the same thing wherever they lie.
@@ -138,14 +135,15 @@ func (f facts) content(m *Machine, file *File) error {
 	return nil
 }
 
-// caDirs are folders with CA certificates that kubeadm mounts if the machine that it runs on has them.
+// caDirs are the folders with CA certificates that kubeadm mounts if they exist on the machine on
+// which it runs.
 var caDirs = []string{
 	"/etc/ca-certificates", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
 	"/usr/local/share/ca-certificates", "/usr/share/ca-certificates",
 }
 
-// staticPod adds a pod with its flags one by one, and its volumes by where they are mounted, so that neither order nor
-// names matter.
+// staticPod adds a pod, with one field per flag, and one per volume, named by its mount path. So
+// the order of flags and the names of volumes do not matter.
 func (f facts) staticPod(thing string, text []byte) error {
 	pod, err := defaulted(text)
 	if err != nil {
@@ -216,7 +214,8 @@ func (f facts) object(text []byte) error {
 		return err
 	}
 	u := unstructured.Unstructured{Object: object}
-	thing := "object " + u.GetKind() + " " + strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+	thing := "object " + u.GetKind() + " " +
+		strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	if u.GetKind() == "ConfigMap" {
 		data, _, _ := unstructured.NestedStringMap(object, "data")
 		for name, value := range data {
@@ -232,8 +231,8 @@ func (f facts) object(text []byte) error {
 	return nil
 }
 
-// defaulted reads a document and fills in what Kubernetes takes what is absent for, so that a default that is written
-// out is no difference. Kinds that it does not know are taken as they are.
+// defaulted reads a document and fills in Kubernetes' defaults, so that a default that one side
+// writes out is no difference. It leaves kinds that it does not know as they are.
 func defaulted(text []byte) (map[string]any, error) {
 	for _, known := range kubeadmKinds {
 		object, _, err := known.decoder.Decode(text, nil, nil)
@@ -250,7 +249,8 @@ func defaulted(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// kubeadmKinds know the kinds of documents: API objects, the kubelet's and kube-proxy's configuration.
+// kubeadmKinds are the kinds of documents that have defaults: API objects and the configurations of
+// the kubelet and kube-proxy.
 var kubeadmKinds = func() []kinds {
 	kubelet, kubeletCodecs, err := kubeletscheme.NewSchemeAndCodecs()
 	if err != nil {
@@ -268,7 +268,8 @@ type kinds struct {
 	decoder runtime.Decoder
 }
 
-// flatten adds every value within a value as a field of its own. Elements of a list go by their names, if they have some.
+// flatten adds every value within a value as a field of its own. An element of a list that has a
+// name is called by the name.
 func (f facts) flatten(thing, at string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -294,113 +295,6 @@ func (f facts) flatten(thing, at string, value any) {
 			f.set(thing, at, value)
 		}
 	}
-}
-
-// kubeconfig adds a kubeconfig, and the certificate that it names or holds. It has one cluster, one user and one context.
-func (f facts) kubeconfig(m *Machine, thing string, text []byte) error {
-	var config clientcmdapi.Config
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		return err
-	}
-	if len(config.Clusters) != 1 || len(config.AuthInfos) != 1 || len(config.Contexts) != 1 {
-		return errors.New("not one cluster, one user and one context")
-	}
-	cluster, user := &config.Clusters[0].Cluster, &config.AuthInfos[0].AuthInfo
-	data := user.ClientCertificateData
-	if file := m.File(m.linkTarget(user.ClientCertificate)); file != nil {
-		data = file.Content
-	} else if user.ClientCertificate != "" {
-		return fmt.Errorf("%s is absent", user.ClientCertificate)
-	}
-	if len(data) > 0 {
-		cert, err := firstCertificate(data)
-		if err != nil {
-			return err
-		}
-		f.certificate(thing, "client ", cert)
-	}
-
-	f.set(thing, "current-context", config.CurrentContext)
-	f.set(thing, "context name", config.Contexts[0].Name)
-	f.set(thing, "cluster name", config.Clusters[0].Name)
-	f.set(thing, "user name", config.AuthInfos[0].Name)
-	embedded(&cluster.CertificateAuthority, cluster.CertificateAuthorityData)
-	embedded(&user.ClientCertificate, user.ClientCertificateData)
-	embedded(&user.ClientKey, user.ClientKeyData)
-	cluster.CertificateAuthorityData, user.ClientCertificateData, user.ClientKeyData = nil, nil, nil
-	for _, part := range []any{cluster, user, &config.Contexts[0].Context} {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part)
-		if err != nil {
-			return err
-		}
-		f.flatten(thing, "", fields)
-	}
-	return nil
-}
-
-// embedded says so of what a kubeconfig holds itself instead of naming a file.
-func embedded(file *string, data []byte) {
-	if len(data) > 0 {
-		*file = "embedded"
-	}
-}
-
-// certificate adds what a certificate says.
-func (f facts) certificate(thing, prefix string, cert *x509.Certificate) {
-	set := func(field string, value any) { f.set(thing, prefix+field, value) }
-	set("CN", cert.Subject.CommonName)
-	set("issuer", cert.Issuer.CommonName)
-	set("CA", cert.IsCA)
-	set("key", keyAlgorithm(cert.PublicKey))
-	set("days", int(cert.NotAfter.Sub(cert.NotBefore).Hours())/24)
-	if len(cert.Subject.Organization) > 0 {
-		set("O", strings.Join(cert.Subject.Organization, ","))
-	}
-	for bit, name := range certKeyUsages {
-		if cert.KeyUsage&(1<<bit) != 0 {
-			set("key usage "+name, "yes")
-		}
-	}
-	for _, usage := range cert.ExtKeyUsage {
-		set("usage "+certExtKeyUsages[usage], "yes")
-	}
-	for _, name := range cert.DNSNames {
-		set("SAN "+name, "yes")
-	}
-	for _, address := range cert.IPAddresses {
-		addr, _ := netip.AddrFromSlice(address)
-		set("SAN "+addr.Unmap().String(), "yes")
-	}
-}
-
-// certKeyUsages names the bits of x509.KeyUsage.
-var certKeyUsages = []string{
-	"digitalSignature", "contentCommitment", "keyEncipherment", "dataEncipherment", "keyAgreement",
-	"certSign", "crlSign", "encipherOnly", "decipherOnly",
-}
-
-var certExtKeyUsages = map[x509.ExtKeyUsage]string{
-	x509.ExtKeyUsageAny: "any", x509.ExtKeyUsageServerAuth: "serverAuth", x509.ExtKeyUsageClientAuth: "clientAuth",
-}
-
-func keyAlgorithm(key any) string {
-	switch key := key.(type) {
-	case *rsa.PublicKey:
-		return fmt.Sprintf("RSA-%d", key.N.BitLen())
-	case *ecdsa.PublicKey:
-		return "ECDSA-" + strings.ReplaceAll(key.Params().Name, "-", "")
-	}
-	return fmt.Sprintf("%T", key)
-}
-
-// firstCertificate reads the first certificate of a PEM file.
-func firstCertificate(text []byte) (*x509.Certificate, error) {
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			return x509.ParseCertificate(block.Bytes)
-		}
-	}
-	return nil, errors.New("no certificate")
 }
 
 // inOneLine shows the elements of a list in one line.

@@ -45,11 +45,15 @@ func parseKubeadmRules(text string) (all kubeadmRuleList, err error) {
 		case strings.HasPrefix(line, " "):
 			reason = strings.TrimSpace(reason + " " + strings.TrimSpace(line))
 		case line != "" && reason != "":
-			return nil, fmt.Errorf("%s:%d: a difference after its reason; begin a paragraph", kubeadmRulesFile, number)
+			return nil, fmt.Errorf("%s:%d: a difference after its reason; begin a paragraph",
+				kubeadmRulesFile, number)
 		case line != "":
 			open = append(open, newKubeadmRule(number, line))
 		case (len(open) > 0) != (reason != ""):
-			return nil, fmt.Errorf("%s:%d: the paragraph ends without differences or without a reason", kubeadmRulesFile, number)
+			return nil, fmt.Errorf(
+				"%s:%d: the paragraph ends without differences or without a reason",
+				kubeadmRulesFile, number,
+			)
 		default:
 			for _, r := range open {
 				r.Reason = reason
@@ -76,7 +80,8 @@ func newKubeadmRule(number int, line string) *kubeadmRule {
 			}
 		}
 	}
-	r.pattern = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*") + "$")
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*")
+	r.pattern = regexp.MustCompile("^" + pattern + "$")
 	return r
 }
 
@@ -91,25 +96,30 @@ func (all kubeadmRuleList) explain(difference string, m *Machine) *kubeadmRule {
 	return nil
 }
 
-// forMinor says whether the rule is for the minor of a release.
+// forMinor reports whether the rule is for the minor of a release.
 func (r *kubeadmRule) forMinor(release string) bool {
 	return limitedTo(r.minors, release[:strings.LastIndex(release, ".")])
 }
 
-func limitedTo(list []string, word string) bool { return len(list) == 0 || slices.Contains(list, word) }
+func limitedTo(list []string, word string) bool {
+	return len(list) == 0 || slices.Contains(list, word)
+}
 
-// stale lists the rules for a release that explain nothing: needed holds the cases in which each rule was needed. A rule
-// that names cases has to be needed in each of them.
+// stale lists the rules of a release that explain no difference. needed holds the cases in which
+// each rule was needed. A rule that names cases has to be needed in each of them.
 func (all kubeadmRuleList) stale(release string, needed map[*kubeadmRule][]string) (out []string) {
 	for _, r := range all {
-		unneeded := slices.DeleteFunc(slices.Clone(r.cases), func(c string) bool { return slices.Contains(needed[r], c) })
+		unneeded := slices.DeleteFunc(slices.Clone(r.cases),
+			func(c string) bool { return slices.Contains(needed[r], c) })
 		switch {
 		case !r.forMinor(release):
 		case len(needed[r]) == 0:
-			out = append(out, fmt.Sprintf("%s:%d: kubeadm and kiln no longer differ like this: %s", kubeadmRulesFile, r.Line, r.Text))
+			out = append(out, fmt.Sprintf("%s:%d: kubeadm and kiln no longer differ like this: %s",
+				kubeadmRulesFile, r.Line, r.Text))
 		case len(unneeded) > 0:
-			out = append(out, fmt.Sprintf("%s:%d: %s: kubeadm and kiln no longer differ like this: %s",
-				kubeadmRulesFile, r.Line, strings.Join(unneeded, ", "), r.Text))
+			out = append(out,
+				fmt.Sprintf("%s:%d: %s: kubeadm and kiln no longer differ like this: %s",
+					kubeadmRulesFile, r.Line, strings.Join(unneeded, ", "), r.Text))
 		}
 	}
 	return out

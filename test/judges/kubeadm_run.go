@@ -35,7 +35,7 @@ const (
 	nodeObject    = "/etc/kiln/node.yaml" // what the machine's own Node gets from the first boot
 )
 
-// kubeadmRuns holds a func() (facts, error) for each machine that kubeadm has been asked about: it runs once for each.
+// kubeadmRuns holds a func() (facts, error) for each machine, which runs kubeadm once.
 var kubeadmRuns sync.Map
 
 // kubeadmFacts returns what kubeadm leaves on that machine, of the release that the machine runs.
@@ -51,8 +51,8 @@ func kubeadmFacts(m *Machine) (facts, error) {
 	return run.(func() (facts, error))()
 }
 
-// kubeadmInit runs kubeadm init without effect and returns the machine that it would have left, the API objects under
-// /etc/kiln/objects like ours.
+// kubeadmInit runs kubeadm init as a dry run and returns the machine that a real run would have
+// left. The API objects lie under /etc/kiln/objects, as on our machines.
 func kubeadmInit(release, golden, name string) (*Machine, error) {
 	kubeadm, err := kubeadmBinary(release)
 	if err != nil {
@@ -79,9 +79,11 @@ func kubeadmInit(release, golden, name string) (*Machine, error) {
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), config, 0o600); err != nil {
 		return nil, err
 	}
-	// Without programs in reach, kubeadm finds out nothing of the machine that it runs on; preflight would try.
+	// Without programs in its path, kubeadm learns nothing about the machine on which it runs;
+	// preflight would look for them.
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(kubeadm, "init", "--dry-run", "--skip-phases=preflight", "--config="+filepath.Join(dir, "config.yaml"))
+	cmd := exec.Command(kubeadm, "init", "--dry-run", "--skip-phases=preflight",
+		"--config="+filepath.Join(dir, "config.yaml"))
 	cmd.Env = []string{"PATH=" + dir, "KUBEADM_INIT_DRYRUN_DIR=" + filepath.Join(dir, "made")}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -103,8 +105,9 @@ func kubeadmInit(release, golden, name string) (*Machine, error) {
 	return theirs, nil
 }
 
-// asEtcdMachine leaves of a machine that kubeadm init made what kubeadm's phases certs etcd-* and etcd local write: kubernetes.io
-// has that for etcd machines (Set up a High Availability etcd Cluster with kubeadm). There the kubelet's settings are written by hand.
+// asEtcdMachine keeps those files of a machine made by kubeadm init that the phases certs etcd-*
+// and etcd local write. kubernetes.io builds etcd machines from these phases (Set up a High
+// Availability etcd Cluster with kubeadm); the kubelet's settings are written by hand there.
 func asEtcdMachine(first *Machine) *Machine {
 	member := &Machine{Role: "etcd"}
 	for _, dir := range first.Dirs {
@@ -113,16 +116,20 @@ func asEtcdMachine(first *Machine) *Machine {
 		}
 	}
 	for _, f := range first.Files {
-		if f.Path == "/etc/kubernetes/manifests/etcd.yaml" || filepath.Dir(f.Path) == "/etc/kubernetes/pki/etcd" && !strings.Contains(f.Path, "healthcheck-client") && f.Path != "/etc/kubernetes/pki/etcd/ca.key" {
+		if f.Path == "/etc/kubernetes/manifests/etcd.yaml" ||
+			filepath.Dir(f.Path) == "/etc/kubernetes/pki/etcd" &&
+				!strings.Contains(f.Path, "healthcheck-client") &&
+				f.Path != "/etc/kubernetes/pki/etcd/ca.key" {
 			member.Files = append(member.Files, f)
 		}
 	}
 	return member
 }
 
-// asWorker turns a machine that kubeadm init made into one that joined as a worker: it has the kubelet's files and the CA
-// alone. Its kubelet's configuration is what init has uploaded, and its kubelet.conf, which the kubelet writes once it
-// has its certificate, names the shared endpoint instead of its own.
+// asWorker turns a machine made by kubeadm init into one that joined as a worker: it has only the
+// kubelet's files and the CA. The configuration of the kubelet is the one that init uploads. The
+// kubelet writes kubelet.conf once it has its certificate; it names the shared endpoint, not the
+// address of the machine.
 func asWorker(first *Machine) *Machine {
 	worker := &Machine{Role: "worker"}
 	for _, dir := range first.Dirs {
@@ -133,8 +140,10 @@ func asWorker(first *Machine) *Machine {
 	for _, f := range first.Files {
 		switch {
 		case f.Path == "/etc/kubernetes/kubelet.conf":
-			f.Content = bytes.Replace(f.Content, serverLine.Find(f.Content), serverLine.Find(first.File(adminConf).Content), 1)
-		case f.Path == "/etc/kubernetes/pki/ca.crt", filepath.Dir(f.Path) == "/var/lib/kubelet", f.Path == kubeletDropIn:
+			f.Content = bytes.Replace(f.Content, serverLine.Find(f.Content),
+				serverLine.Find(first.File(adminConf).Content), 1)
+		case f.Path == "/etc/kubernetes/pki/ca.crt", filepath.Dir(f.Path) == "/var/lib/kubelet",
+			f.Path == kubeletDropIn:
 		default:
 			continue
 		}
@@ -146,8 +155,8 @@ func asWorker(first *Machine) *Machine {
 // serverLine is a kubeconfig's line with the API server's address.
 var serverLine = regexp.MustCompile(`(?m)^ *server: .*$`)
 
-// kubeadmBinary builds kubeadm from the module that the release comes from, in the user's cache: when it is there
-// already, go build has nothing to do.
+// kubeadmBinary builds kubeadm from the module of the release, into the user's cache. If the binary
+// is there already, go build has nothing to do.
 func kubeadmBinary(release string) (string, error) {
 	build, _ := kubeadmBuilds.LoadOrStore(release, sync.OnceValues(func() (string, error) {
 		mods, err := filepath.Glob("*.mod")
@@ -167,9 +176,11 @@ func kubeadmBinary(release string) (string, error) {
 		}
 		program := filepath.Join(cache, "kiln-judges", "kubeadm-"+release)
 		minor := strings.Split(release, ".")[1]
-		stamp := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=%[3]s",
+		stamp := fmt.Sprintf(
+			"-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=%[3]s",
 			"k8s.io/component-base/version", release, minor)
-		cmd := exec.Command("go", "build", "-modfile="+mods[i], "-ldflags="+stamp, "-o", program, "k8s.io/kubernetes/cmd/kubeadm")
+		cmd := exec.Command("go", "build", "-modfile="+mods[i], "-ldflags="+stamp, "-o", program,
+			"k8s.io/kubernetes/cmd/kubeadm")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w\n%s", cmd, err, out)
 		}
@@ -181,8 +192,8 @@ func kubeadmBinary(release string) (string, error) {
 // kubeadmBuilds holds a func() (string, error) for each release.
 var kubeadmBuilds sync.Map
 
-// kubeadmMachine reads what a dry run left in a folder and said. It writes everything into one folder; the files belong
-// where a real run puts them.
+// kubeadmMachine reads the folder and the output of a dry run. The dry run writes all files into
+// one folder; kubeadmMachine puts them where a real run writes them.
 func kubeadmMachine(made, said string) (*Machine, error) {
 	m := &Machine{Role: "control-plane"}
 	err := filepath.WalkDir(made, func(path string, d fs.DirEntry, err error) error {
@@ -221,7 +232,7 @@ func kubeadmMachine(made, said string) (*Machine, error) {
 	return m, addObjects(m, said)
 }
 
-// kubeadmDirs are the folders that kubeadm makes, or the packages that it comes with; a dry run does not show them.
+// kubeadmDirs are the folders that kubeadm or its packages make; a dry run does not show them.
 // Modes as of cmd/kubeadm/app in 1.34 to 1.37.
 var kubeadmDirs = []File{
 	{Path: "/etc/kubernetes", Mode: 0o755, User: "root", Group: "root"},
@@ -234,8 +245,9 @@ var kubeadmDirs = []File{
 
 // kubeadmFolder says where a file of a dry run belongs.
 func kubeadmFolder(name string) string {
+	ofKubelet := []string{"config.yaml", "instance-config.yaml", "kubeadm-flags.env"}
 	switch {
-	case slices.Contains([]string{"config.yaml", "instance-config.yaml", "kubeadm-flags.env"}, name):
+	case slices.Contains(ofKubelet, name):
 		return "/var/lib/kubelet"
 	case strings.HasSuffix(name, ".yaml"):
 		return "/etc/kubernetes/manifests"
@@ -251,22 +263,25 @@ func addKubeletCommand(m *Machine) error {
 	if env == nil {
 		return errors.New("kubeadm wrote no kubeadm-flags.env")
 	}
-	args := strings.TrimSuffix(strings.TrimPrefix(string(env.Content), `KUBELET_KUBEADM_ARGS="`), "\"\n")
+	args := strings.TrimPrefix(string(env.Content), `KUBELET_KUBEADM_ARGS="`)
+	args = strings.TrimSuffix(args, "\"\n")
 	m.Files = append(m.Files, File{
 		Path: kubeletDropIn, Mode: 0o644, User: "root", Group: "root",
 		Content: fmt.Appendf(nil, "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet %s %s %s %s\n",
-			"--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf", "--kubeconfig=/etc/kubernetes/kubelet.conf",
+			"--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
+			"--kubeconfig=/etc/kubernetes/kubelet.conf",
 			"--config=/var/lib/kubelet/config.yaml", args),
 	})
 	return nil
 }
 
 // createdObject finds the objects that a dry run says it would make.
-var createdObject = regexp.MustCompile(`(?s)Would perform action CREATE on resource "[^"]*" in API group "[^"]*"\n` +
-	`\[dryrun\] Attached object:\n(.*?)\n\n`)
+var createdObject = regexp.MustCompile(
+	`(?s)Would perform action CREATE on resource "[^"]*" in API group "[^"]*"\n` +
+		`\[dryrun\] Attached object:\n(.*?)\n\n`)
 
-// addObjects adds the API objects that kubeadm makes: those of the dry run, the Node's labels and taints, and the
-// administrators' binding, which kubeadm makes with another client.
+// addObjects adds the API objects that kubeadm makes: those of the dry run, the labels and taints
+// of the Node, and the binding of the administrators, which kubeadm makes with another client.
 func addObjects(m *Machine, said string) error {
 	var objects []string
 	for _, match := range createdObject.FindAllStringSubmatch(said, -1) {
@@ -280,7 +295,8 @@ func addObjects(m *Machine, said string) error {
 		return err
 	}
 	for i, object := range append(objects, binding) {
-		m.Files = append(m.Files, File{Path: fmt.Sprintf("%s/%03d.yaml", objectsDir, i), Content: []byte(object)})
+		m.Files = append(m.Files,
+			File{Path: fmt.Sprintf("%s/%03d.yaml", objectsDir, i), Content: []byte(object)})
 	}
 	node, err := yaml.Marshal(markedNode(said))
 	m.Files = append(m.Files, File{Path: nodeObject, Content: node})
@@ -288,7 +304,9 @@ func addObjects(m *Machine, said string) error {
 }
 
 // marked finds what a dry run says of the Node.
-var marked = regexp.MustCompile(`Marking the node (\S+) as control-plane by adding the (labels|taints):? \[([^]]*)\]`)
+var marked = regexp.MustCompile(
+	`Marking the node (\S+) as control-plane by adding the (labels|taints):? \[([^]]*)\]`,
+)
 
 // markedNode is the Node with the labels and taints of a control plane.
 func markedNode(said string) *corev1.Node {
@@ -302,7 +320,8 @@ func markedNode(said string) *corev1.Node {
 				continue
 			}
 			key, effect, _ := strings.Cut(word, ":")
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffect(effect)})
+			node.Spec.Taints = append(node.Spec.Taints,
+				corev1.Taint{Key: key, Effect: corev1.TaintEffect(effect)})
 		}
 	}
 	return node
@@ -311,7 +330,9 @@ func markedNode(said string) *corev1.Node {
 // administrators is the binding that gives admin.conf its rights.
 func administrators() (string, error) {
 	client, ctx := fake.NewClientset(), context.Background()
-	if _, err := kubeconfig.EnsureAdminClusterRoleBindingImpl(ctx, client, nil, time.Millisecond, time.Second); err != nil {
+	_, err := kubeconfig.EnsureAdminClusterRoleBindingImpl(
+		ctx, client, nil, time.Millisecond, time.Second)
+	if err != nil {
 		return "", err
 	}
 	name := constants.ClusterAdminsGroupAndClusterRoleBinding

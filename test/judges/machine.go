@@ -1,6 +1,7 @@
-// Package judges holds rendered machines against those who know: Kubernetes' own decoders, validators and flag sets,
-// kubeadm, and the CIS benchmark. It reads machines as their documents leave them and knows nothing of how kiln made them.
-// It is a module of its own, so that kiln does not depend on Kubernetes' source; -modfile chooses another minor.
+// Package judges holds rendered machines against the authorities: Kubernetes' own decoders,
+// validators and flag sets, kubeadm, and the CIS benchmark. It reads machines as their documents
+// leave them and knows nothing of how kiln made them. It is a module of its own, so that kiln does
+// not depend on Kubernetes' source; -modfile chooses another minor.
 package judges
 
 import (
@@ -87,7 +88,8 @@ func (m *Machine) Under(dir string) (out []*File) {
 	return out
 }
 
-// Command returns the command of a static pod's container, program first, or nil if the machine has no such pod.
+// Command returns the command of a static pod's container, program first, or nil if the machine has
+// no such pod.
 func (m *Machine) Command(component string) []string {
 	pod := read[struct {
 		Spec struct {
@@ -108,7 +110,8 @@ func (m *Machine) KubeletCommand() []string {
 	}
 	var command []string
 	for line := range strings.Lines(strings.ReplaceAll(string(f.Content), "\\\n", " ")) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="); ok && value != "" {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line),
+			"ExecStart="); ok && value != "" {
 			command = words(value)
 		}
 	}

@@ -67,8 +67,9 @@ import (
 // manifestsDir holds a control plane's static pods.
 const manifestsDir = "/etc/kubernetes/manifests"
 
-// objectsJudge has every static pod read as the kubelet reads it, and every API object created as the API server creates
-// it: decoded strictly, defaulted, converted, and validated by the strategy of its kind.
+// objectsJudge reads every static pod as the kubelet does, and creates every API object as the API
+// server does: it decodes strictly, sets defaults, converts, and validates with the strategy of the
+// kind.
 func objectsJudge(cluster []*Machine) (findings []string) {
 	capabilitiesLock.Lock()
 	defer capabilitiesLock.Unlock()
@@ -79,7 +80,9 @@ func objectsJudge(cluster []*Machine) (findings []string) {
 			}
 		}
 		capabilities.ResetForTest()
-		capabilities.Setup(flagValues(m.Command("kube-apiserver"))["--allow-privileged"] == "true", 0)
+		capabilities.Setup(
+			flagValues(m.Command("kube-apiserver"))["--allow-privileged"] == "true", 0,
+		)
 		for _, f := range m.Under(manifestsDir) {
 			find(f.Path, checkStaticPod(f.Content, m.Name))
 		}
@@ -121,9 +124,10 @@ func (m *Machine) createObjects(find func(file string, err error)) {
 	}
 }
 
-// checkStaticPod does to a static pod what the kubelet does (tryDecodeSinglePod and applyDefaults in pkg/kubelet/config,
-// which are not exported), and then creates its mirror pod. That it may not refer to API objects is the rule of the
-// feature gate PreventStaticPodAPIReferences, on since 1.34.
+// checkStaticPod treats a static pod as the kubelet does (tryDecodeSinglePod and applyDefaults in
+// pkg/kubelet/config, which are not exported), and then creates its mirror pod. A static pod must
+// not refer to API objects: the feature gate PreventStaticPodAPIReferences, on since 1.34, forbids
+// it.
 func checkStaticPod(text []byte, machine string) error {
 	object, err := decode[*core.Pod](apiDecoder, text)
 	if err != nil {
@@ -131,7 +135,8 @@ func checkStaticPod(text []byte, machine string) error {
 	}
 	object.Name += "-" + machine
 	object.Spec.NodeName = machine
-	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&object.Spec, nil, &object.ObjectMeta, nil)
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&object.Spec, nil,
+		&object.ObjectMeta, nil)
 	if errs := corevalidation.ValidatePodCreate(object, options); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
@@ -156,8 +161,8 @@ func newAPIServer() *apiServer {
 	}
 }
 
-// create takes an object to its REST path. Its namespace has to be there by then, and the definition of its kind if it is
-// a custom one.
+// create sends an object to its REST path. By then its namespace has to exist, and for a custom
+// object the definition of its kind.
 func (s *apiServer) create(url string, text []byte) error {
 	var is metav1.TypeMeta
 	if err := yaml.Unmarshal(text, &is); err != nil {
@@ -214,13 +219,16 @@ func restPath(resource schema.GroupVersionResource, object metav1.Object) string
 		at = "/api"
 	}
 	if object.GetNamespace() != "" {
-		return path.Join(at, resource.Version, "namespaces", object.GetNamespace(), resource.Resource, object.GetName())
+		return path.Join(at, resource.Version, "namespaces", object.GetNamespace(),
+			resource.Resource, object.GetName())
 	}
 	return path.Join(at, resource.Version, resource.Resource, object.GetName())
 }
 
 // create does to an object of a built-in kind what the API server's store does before it stores it.
-func create(strategy rest.RESTCreateStrategy, object runtime.Object, resource schema.GroupVersionResource) error {
+func create(
+	strategy rest.RESTCreateStrategy, object runtime.Object, resource schema.GroupVersionResource,
+) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return err
@@ -231,14 +239,18 @@ func create(strategy rest.RESTCreateStrategy, object runtime.Object, resource sc
 		Namespace: accessor.GetNamespace(), Resource: resource.Resource, Name: accessor.GetName(),
 	})
 	rest.FillObjectMetaSystemFields(accessor)
-	if s, ok := object.(*core.Service); ok && s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
-		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP} // beginCreate in pkg/registry/core/service/storage, which is not exported
+	if s, ok := object.(*core.Service); ok && s.Spec.ClusterIP != "" &&
+		len(s.Spec.ClusterIPs) == 0 {
+		// beginCreate in pkg/registry/core/service/storage, which is not exported
+		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
 	return rest.BeforeCreate(strategy, ctx, object)
 }
 
 // customObject reads an object of a kind that a definition has brought.
-func customObject(definition *apiextensions.CustomResourceDefinition, version string, text []byte) (runtime.Object, error) {
+func customObject(
+	definition *apiextensions.CustomResourceDefinition, version string, text []byte,
+) (runtime.Object, error) {
 	object := &unstructured.Unstructured{}
 	if err := yaml.UnmarshalStrict(text, &object.Object); err != nil {
 		return nil, err
@@ -247,7 +259,8 @@ func customObject(definition *apiextensions.CustomResourceDefinition, version st
 	if err != nil {
 		return nil, err
 	}
-	errs := metavalidation.ValidateObjectMetaAccessor(object, definition.Spec.Scope == apiextensions.NamespaceScoped,
+	errs := metavalidation.ValidateObjectMetaAccessor(object,
+		definition.Spec.Scope == apiextensions.NamespaceScoped,
 		metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	if schema != nil {
 		validator, _, err := validation.NewSchemaValidator(schema.OpenAPIV3Schema)
@@ -270,16 +283,26 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	{Kind: "ServiceAccount"}: serviceaccount.Strategy,
 
 	// Who may create them is asked about parameters alone.
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          mutatingadmissionpolicy.NewStrategy(nil, nil),
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        validatingadmissionpolicy.NewStrategy(nil, nil),
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: validatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+	{
+		Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy",
+	}: mutatingadmissionpolicy.NewStrategy(nil, nil),
+	{
+		Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding",
+	}: mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+	{
+		Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy",
+	}: validatingadmissionpolicy.NewStrategy(nil, nil),
+	{
+		Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding",
+	}: validatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
 
 	{Group: "apps", Kind: "DaemonSet"}:   daemonset.Strategy,
 	{Group: "apps", Kind: "Deployment"}:  deployment.Strategy,
 	{Group: "apps", Kind: "StatefulSet"}: statefulset.Strategy,
 
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: customresourcedefinition.NewStrategy(apiScheme),
+	{
+		Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition",
+	}: customresourcedefinition.NewStrategy(apiScheme),
 
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: networkpolicy.Strategy,
 	{Group: "policy", Kind: "PodDisruptionBudget"}:      poddisruptionbudget.Strategy,
@@ -295,7 +318,8 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 
 // apiScheme knows the kinds that strategies has, in all their versions.
 var apiScheme = schemeOf(
-	coreinstall.Install, admissionregistrationinstall.Install, appsinstall.Install, apiextensionsinstall.Install, networkinginstall.Install,
+	coreinstall.Install, admissionregistrationinstall.Install, appsinstall.Install,
+	apiextensionsinstall.Install, networkinginstall.Install,
 	policyinstall.Install, rbacinstall.Install, schedulinginstall.Install, storageinstall.Install,
 )
 
@@ -309,8 +333,8 @@ func schemeOf(installs ...func(*runtime.Scheme)) *runtime.Scheme {
 	return scheme
 }
 
-// strictDecoder returns a decoder that fills in defaults, converts to internal types, and takes neither unknown nor
-// repeated fields.
+// strictDecoder returns a decoder that fills in defaults and converts to internal types. The
+// decoder rejects unknown and repeated fields.
 func strictDecoder(scheme *runtime.Scheme) runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
 }

@@ -23,12 +23,14 @@ type process struct {
 // sight is what a process finds at a path: a file, a directory, or nil for nothing.
 type sight func(path string) *File
 
-// processes returns the kubelet, the first container of every static pod, and, from the API objects that the machine
-// holds, that of every DaemonSet and Deployment in kube-system.
+// processes returns the kubelet, the first container of every static pod, and the first container
+// of every DaemonSet and Deployment in kube-system among the machine's API objects.
 func (m *Machine) processes() ([]process, error) {
 	var out []process
 	if command := m.KubeletCommand(); len(command) > 0 {
-		out = append(out, process{Name: path.Base(command[0]), File: kubeletDropIn, Command: command, See: m.see})
+		out = append(out, process{
+			Name: path.Base(command[0]), File: kubeletDropIn, Command: command, See: m.see,
+		})
 	}
 	for _, f := range append(m.Under(manifestsDir), m.Under(objectsDir)...) {
 		if path.Ext(f.Path) != ".yaml" {
@@ -56,10 +58,12 @@ func (m *Machine) processes() ([]process, error) {
 		container := &spec.Containers[0]
 		command := slices.Concat(container.Command, container.Args)
 		if len(container.Command) == 0 {
-			command = slices.Insert(command, 0, container.Name) // the image's own program, which is called like the container
+			// The image starts its own program, which has the name of the container.
+			command = slices.Insert(command, 0, container.Name)
 		}
 		out = append(out, process{
-			Name: path.Base(command[0]), File: f.Path, Command: command, See: m.seenFrom(spec, container),
+			Name: path.Base(command[0]), File: f.Path,
+			Command: command, See: m.seenFrom(spec, container),
 		})
 	}
 	return out, nil
@@ -98,11 +102,13 @@ func (m *Machine) seenFrom(spec *core.PodSpec, container *core.Container) sight 
 		}
 		var mount core.VolumeMount
 		for _, v := range container.VolumeMounts {
-			if (file == v.MountPath || strings.HasPrefix(file, v.MountPath+"/")) && len(v.MountPath) > len(mount.MountPath) {
+			if (file == v.MountPath || strings.HasPrefix(file, v.MountPath+"/")) &&
+				len(v.MountPath) > len(mount.MountPath) {
 				mount = v
 			}
 		}
-		i := slices.IndexFunc(spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name })
+		i := slices.IndexFunc(spec.Volumes,
+			func(v core.Volume) bool { return v.Name == mount.Name })
 		if i < 0 {
 			return nil
 		}
@@ -111,7 +117,8 @@ func (m *Machine) seenFrom(spec *core.PodSpec, container *core.Container) sight 
 		case volume.HostPath != nil:
 			if f := m.see(path.Join(volume.HostPath.Path, below)); f != nil {
 				return f
-			} else if t := volume.HostPath.Type; below == "" && t != nil && *t == core.HostPathDirectoryOrCreate {
+			} else if t := volume.HostPath.Type; below == "" && t != nil &&
+				*t == core.HostPathDirectoryOrCreate {
 				return &File{Path: volume.HostPath.Path}
 			}
 		case volume.ConfigMap != nil:
@@ -124,7 +131,8 @@ func (m *Machine) seenFrom(spec *core.PodSpec, container *core.Container) sight 
 // configMapFile returns a file in a volume made from a ConfigMap in kube-system.
 func (m *Machine) configMapFile(volume *core.ConfigMapVolumeSource, name string) *File {
 	if len(volume.Items) > 0 {
-		i := slices.IndexFunc(volume.Items, func(item core.KeyToPath) bool { return item.Path == name })
+		i := slices.IndexFunc(volume.Items,
+			func(item core.KeyToPath) bool { return item.Path == name })
 		if i < 0 {
 			return nil
 		}

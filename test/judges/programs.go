@@ -33,14 +33,15 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 )
 
-// program is the command line of a program of Kubernetes: its flags, and what it makes of them once they are set.
+// program is the command line of a program of Kubernetes: its flags, and the check of their values
+// once they are set.
 type program struct {
 	flags *pflag.FlagSet
 	check func() []error
 }
 
-// programs make a program anew. What they leave out of a program's start is what needs a cluster or the machine itself:
-// clients, listeners, self-signed certificates, watched files.
+// programs make a program anew. They leave out the parts of its start that need a cluster or the
+// machine itself: clients, listeners, self-signed certificates, watched files.
 var programs = map[string]func() (program, error){
 	"etcd":                    etcdProgram,
 	"kube-apiserver":          apiServerProgram,
@@ -50,13 +51,16 @@ var programs = map[string]func() (program, error){
 	"kubelet":                 kubeletProgram,
 }
 
-// optionsLock is held while there are programs: to make one registers feature gates and metrics globally.
+// optionsLock is held while a program exists: making one registers feature gates and metrics
+// globally.
 var optionsLock sync.Mutex
 
-// newGlobals returns feature gates and versions for one program, so that none changes those of the next.
+// newGlobals returns feature gates and versions for one program, so that no program changes those
+// of the next.
 func newGlobals() (basecompatibility.ComponentGlobalsRegistry, error) {
 	globals := basecompatibility.NewComponentGlobalsRegistry()
-	return globals, globals.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(),
+	return globals, globals.Register(basecompatibility.DefaultKubeComponent,
+		compatibility.DefaultBuildEffectiveVersion(),
 		utilfeature.DefaultMutableFeatureGate.DeepCopy())
 }
 
@@ -73,7 +77,8 @@ func newFlags(name string, sets cliflag.NamedFlagSets) *pflag.FlagSet {
 	return flags
 }
 
-// checkTLS does what ApplyTo does with the words for TLS before it listens; Validate does not look at them.
+// checkTLS checks the names of TLS versions and cipher suites as ApplyTo does before it listens;
+// Validate does not look at them.
 func checkTLS(suites []string, version string) error {
 	_, errSuites := cliflag.TLSCipherSuites(suites)
 	_, errVersion := cliflag.TLSVersion(version)
@@ -104,7 +109,8 @@ func apiServerProgram() (program, error) {
 			errs = append(errs, err)
 		}
 		if file := completed.Etcd.EncryptionProviderConfigFilepath; file != "" {
-			if _, err := encryptionconfig.LoadEncryptionConfig(context.Background(), file, false, "judge"); err != nil {
+			if _, err := encryptionconfig.LoadEncryptionConfig(context.Background(), file, false,
+				"judge"); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -131,7 +137,9 @@ func controllerManagerProgram() (program, error) {
 			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion),
 		}
 	}
-	return program{newFlags("kube-controller-manager", options.Flags(known, disabled, aliases)), check}, nil
+	return program{
+		newFlags("kube-controller-manager", options.Flags(known, disabled, aliases)), check,
+	}, nil
 }
 
 func schedulerProgram() (program, error) {
@@ -146,7 +154,9 @@ func schedulerProgram() (program, error) {
 		}
 		options.ComponentConfig, err = schedulerconfig.Default()
 		if options.ConfigFile != "" {
-			options.ComponentConfig, err = scheduler.LoadConfigFromFile(klog.Background(), options.ConfigFile)
+			options.ComponentConfig, err = scheduler.LoadConfigFromFile(
+				klog.Background(), options.ConfigFile,
+			)
 		}
 		if err != nil {
 			return []error{err}
@@ -155,7 +165,8 @@ func schedulerProgram() (program, error) {
 			options.ApplyDeprecated()
 		}
 		options.ApplyLeaderElectionTo(options.ComponentConfig)
-		return append(options.Validate(), checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion))
+		return append(options.Validate(),
+			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion))
 	}
 	return program{newFlags("kube-scheduler", *options.Flags), check}, nil
 }
@@ -172,22 +183,26 @@ func kubeletProgram() (program, error) {
 	}
 	kubeletoptions.AddKubeletConfigFlags(flags, config)
 	kubeletoptions.AddGlobalFlags(flags)
-	return program{flags, func() []error { return []error{kubeletoptions.ValidateKubeletFlags(options)} }}, nil
+	return program{
+		flags, func() []error { return []error{kubeletoptions.ValidateKubeletFlags(options)} },
+	}, nil
 }
 
-// proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads that.
+// proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads
+// that file.
 func proxyProgram() (program, error) {
 	var sets cliflag.NamedFlagSets
 	proxy.NewOptions().AddFlags(sets.FlagSet("generic"))
 	return program{newFlags("kube-proxy", sets), func() []error { return nil }}, nil
 }
 
-// etcdProgram does what etcdmain does with its flags (config.configFromCmdLine), which is not exported. This etcd is the
-// release that this Kubernetes' API server is tested with.
+// etcdProgram treats etcd's flags as etcdmain does (config.configFromCmdLine), which is not
+// exported. The release of etcd is the one that this Kubernetes' API server is tested with.
 func etcdProgram() (program, error) {
 	config := etcd.NewConfig()
 	config.ZapLoggerBuilder = etcd.NewZapLoggerBuilder(zap.NewNop())
-	state := etcdflags.NewSelectiveStringValue(etcd.ClusterStateFlagNew, etcd.ClusterStateFlagExisting)
+	state := etcdflags.NewSelectiveStringValue(etcd.ClusterStateFlagNew,
+		etcd.ClusterStateFlagExisting)
 	set := goflag.NewFlagSet("etcd", goflag.ContinueOnError)
 	config.AddFlags(set)
 	set.Var(state, "initial-cluster-state", "")

@@ -38,18 +38,21 @@ import (
 	apiserveroptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 )
 
-// rolesCase is the golden cluster whose workers have roles; releases without the policy that it takes do not have it.
+// rolesCase is the golden cluster whose workers have roles. Releases without the policy that the
+// roles need do not have the cluster.
 const rolesCase = "worker-roles"
 
-// TestWorkerRoles: the API server's own admission, with the policies of the golden cluster, gives a worker the roles that its kubelet asks
-// for when it registers, and nobody what the kubelet must not have.
+// TestWorkerRoles checks the policies of the golden cluster with the API server's own admission: a
+// worker gets the roles that its kubelet asks for when it registers, and no Node gets a role that a
+// kubelet must not have.
 func TestWorkerRoles(t *testing.T) {
 	t.Parallel()
 	if minor < "v1.36" {
 		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
 	}
 	machines := cluster(t, rolesCase, "ignition")
-	worker := machines[slices.IndexFunc(machines, func(m *Machine) bool { return m.Name == "worker-1" })]
+	worker := machines[slices.IndexFunc(machines,
+		func(m *Machine) bool { return m.Name == "worker-1" })]
 	registers := labels{}
 	for pair := range strings.SplitSeq(flagValues(worker.KubeletCommand())["--node-labels"], ",") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -60,8 +63,12 @@ func TestWorkerRoles(t *testing.T) {
 	fewer := maps.Clone(complete)
 	maps.DeleteFunc(fewer, func(key, _ string) bool { return strings.HasSuffix(key, "/disk") })
 
-	kubelet := &user.DefaultInfo{Name: "system:node:worker-1", Groups: []string{user.NodesGroup, user.AllAuthenticated}}
-	administrator := &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"kubeadm:cluster-admins", user.AllAuthenticated}}
+	kubelet := &user.DefaultInfo{
+		Name: "system:node:worker-1", Groups: []string{user.NodesGroup, user.AllAuthenticated},
+	}
+	administrator := &user.DefaultInfo{
+		Name: "kubernetes-admin", Groups: []string{"kubeadm:cluster-admins", user.AllAuthenticated},
+	}
 	const refused = "a kubelet must not add or change the labels role.kiln.dev/*"
 	asked := newNodeAdmission(t, machines[0], "", "")
 	for name, tt := range map[string]struct {
@@ -71,26 +78,72 @@ func TestWorkerRoles(t *testing.T) {
 		want          labels // nil if the request is refused
 		err           string
 	}{
-		"kubelet registers":                 {by: kubelet, after: registers, want: registers},
-		"controller writes":                 {by: controller, before: registers, after: registers, want: complete},
-		"controller writes again":           {by: controller, before: complete, after: complete, want: complete},
-		"kubelet writes":                    {by: kubelet, before: complete, after: complete, want: complete},
-		"kubelet writes before":             {by: kubelet, before: registers, after: registers, want: registers},
-		"kubelet writes status":             {by: kubelet, subresource: "status", before: complete, after: complete, want: complete},
-		"a label is taken away":             {by: controller, before: complete, after: registers, want: complete},
-		"a role is taken away":              {by: administrator, before: complete, after: fewer, want: fewer},
-		"a role is given":                   {by: administrator, before: labels{"a": "b"}, after: labels{"a": "b", "role.kiln.dev/x": ""}, want: labels{"a": "b", "role.kiln.dev/x": "", "node-role.kubernetes.io/x": ""}},
-		"Node without roles":                {by: controller, before: labels{"a": "b"}, after: labels{"a": "b"}, want: labels{"a": "b"}},
-		"Node without labels":               {by: controller, before: labels{}, after: labels{}, want: labels{}},
-		"kubelet of a Node without labels":  {by: kubelet, before: labels{}, after: labels{}, want: labels{}},
+		"kubelet registers": {by: kubelet, after: registers, want: registers},
+		"controller writes": {
+			by: controller, before: registers, after: registers, want: complete,
+		},
+		"controller writes again": {
+			by: controller, before: complete, after: complete, want: complete,
+		},
+		"kubelet writes": {
+			by: kubelet, before: complete, after: complete, want: complete,
+		},
+		"kubelet writes before": {
+			by: kubelet, before: registers, after: registers, want: registers,
+		},
+		"kubelet writes status": {
+			by: kubelet, subresource: "status", before: complete, after: complete, want: complete,
+		},
+		"a label is taken away": {
+			by: controller, before: complete, after: registers, want: complete,
+		},
+		"a role is taken away": {
+			by: administrator, before: complete, after: fewer, want: fewer,
+		},
+		"a role is given": {
+			by:     administrator,
+			before: labels{"a": "b"}, after: labels{"a": "b", "role.kiln.dev/x": ""},
+			want: labels{"a": "b", "role.kiln.dev/x": "", "node-role.kubernetes.io/x": ""},
+		},
+		"Node without roles": {
+			by:     controller,
+			before: labels{"a": "b"}, after: labels{"a": "b"}, want: labels{"a": "b"},
+		},
+		"Node without labels": {
+			by: controller, before: labels{}, after: labels{}, want: labels{},
+		},
+		"kubelet of a Node without labels": {
+			by: kubelet, before: labels{}, after: labels{}, want: labels{},
+		},
 		"kubelet registers a control plane": {by: kubelet, after: masquerade, want: masquerade},
-		"that control plane":                {by: controller, before: masquerade, after: masquerade, want: masquerade.and(labels{"node-role.kubernetes.io/x": ""})},
-		"kubelet takes a role at once":      {by: kubelet, after: complete, err: "is not allowed to set the following labels: node-role.kubernetes.io/disk, node-role.kubernetes.io/worker"},
-		"kubelet takes a role":              {by: kubelet, before: registers, after: complete, err: "is not allowed to modify labels: node-role.kubernetes.io/disk"},
-		"kubelet adds a role":               {by: kubelet, before: complete, after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused},
-		"kubelet adds its first":            {by: kubelet, before: labels{}, after: labels{"role.kiln.dev/ingress": ""}, err: refused},
-		"kubelet adds a role by its status": {by: kubelet, subresource: "status", before: complete, after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused},
-		"kubelet changes a role":            {by: kubelet, before: complete, after: complete.and(labels{"role.kiln.dev/disk": "nvme"}), err: refused},
+		"that control plane": {
+			by: controller, before: masquerade,
+			after: masquerade, want: masquerade.and(labels{"node-role.kubernetes.io/x": ""}),
+		},
+		"kubelet takes a role at once": {
+			by: kubelet, after: complete,
+			err: "is not allowed to set the following labels: node-role.kubernetes.io/disk, " +
+				"node-role.kubernetes.io/worker",
+		},
+		"kubelet takes a role": {
+			by: kubelet, before: registers,
+			after: complete, err: "is not allowed to modify labels: node-role.kubernetes.io/disk",
+		},
+		"kubelet adds a role": {
+			by: kubelet, before: complete,
+			after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused,
+		},
+		"kubelet adds its first": {
+			by: kubelet, before: labels{}, after: labels{"role.kiln.dev/ingress": ""}, err: refused,
+		},
+		"kubelet adds a role by its status": {
+			by: kubelet, subresource: "status", before: complete,
+			after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused,
+		},
+		"kubelet changes a role": {
+			by: kubelet, before: complete,
+			after: complete.and(labels{"role.kiln.dev/disk": "nvme"}), err: refused,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,11 +160,13 @@ func TestWorkerRoles(t *testing.T) {
 	// The policy's first condition is not there for nothing.
 	t.Run("policy that is for kubelets too", func(t *testing.T) {
 		t.Parallel()
-		open := newNodeAdmission(t, machines[0], "'!request.userInfo.username.startsWith(''system:node:'')'", `"true"`)
+		open := newNodeAdmission(t, machines[0],
+			"'!request.userInfo.username.startsWith(''system:node:'')'", `"true"`)
 		_, err := open.node(t, kubelet, "", nil, registers)
 		require.NoError(t, err, "only updates are its business")
 		_, err = open.node(t, kubelet, "", registers, registers)
-		require.ErrorContains(t, err, "is not allowed to modify labels: node-role.kubernetes.io/disk, node-role.kubernetes.io/worker")
+		require.ErrorContains(t, err, "is not allowed to modify labels: "+
+			"node-role.kubernetes.io/disk, node-role.kubernetes.io/worker")
 	})
 }
 
@@ -122,17 +177,35 @@ func TestWorkerRolesBroken(t *testing.T) {
 		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
 	}
 	for name, tt := range map[string]struct{ kind, old, new, want string }{
-		"expression": {"mutatingadmissionpolicy", "escapeKey", "escape", "undeclared reference to 'escape'"},
-		"patch":      {"mutatingadmissionpolicy", "op: 'add'", "operation: 'add'", "expected type of field 'operation'"},
-		"deletion":   {"mutatingadmissionpolicy", "- UPDATE", "- DELETE", "spec.matchConstraints.resourceRules.operations"},
-		"condition":  {"validatingadmissionpolicy", "variables.after.all", "variables.later.all", "undefined field 'later'"},
-		"binding":    {"validatingadmissionpolicybinding", "- Deny", "- Refuse", "spec.validationActions"},
-		"policy":     {"mutatingadmissionpolicybinding", "policyName: worker-roles.kiln.dev", `policyName: ""`, "spec.policyName"},
+		"expression": {
+			"mutatingadmissionpolicy", "escapeKey", "escape", "undeclared reference to 'escape'",
+		},
+		"patch": {
+			"mutatingadmissionpolicy",
+			"op: 'add'", "operation: 'add'", "expected type of field 'operation'",
+		},
+		"deletion": {
+			"mutatingadmissionpolicy",
+			"- UPDATE", "- DELETE", "spec.matchConstraints.resourceRules.operations",
+		},
+		"condition": {
+			"validatingadmissionpolicy",
+			"variables.after.all", "variables.later.all", "undefined field 'later'",
+		},
+		"binding": {
+			"validatingadmissionpolicybinding", "- Deny", "- Refuse", "spec.validationActions",
+		},
+		"policy": {
+			"mutatingadmissionpolicybinding",
+			"policyName: worker-roles.kiln.dev", `policyName: ""`, "spec.policyName",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			machines := cluster(t, rolesCase, "ignition")
-			i := slices.IndexFunc(machines[0].Files, func(f File) bool { return strings.HasSuffix(f.Path, "-"+tt.kind+"-worker-roles.kiln.dev.yaml") })
+			i := slices.IndexFunc(machines[0].Files, func(f File) bool {
+				return strings.HasSuffix(f.Path, "-"+tt.kind+"-worker-roles.kiln.dev.yaml")
+			})
 			require.GreaterOrEqual(t, i, 0)
 			f := &machines[0].Files[i]
 			require.Contains(t, string(f.Content), tt.old)
@@ -142,18 +215,23 @@ func TestWorkerRolesBroken(t *testing.T) {
 	}
 }
 
-// TestTTLControllerWritesAgain: what the hook of a worker writes to its Node has the controller-manager write there too.
+// TestTTLControllerWritesAgain checks that the controller-manager writes to a worker's Node after
+// the worker's hook has written there.
 func TestTTLControllerWritesAgain(t *testing.T) {
 	t.Parallel()
 	if minor < "v1.36" {
 		t.Skipf("%s has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1", minor)
 	}
 	machines := cluster(t, rolesCase, "ignition")
-	worker := machines[slices.IndexFunc(machines, func(m *Machine) bool { return m.Role == "worker" })]
-	patch := regexp.MustCompile(`--data-binary '(.*)'`).FindSubmatch(worker.File("/etc/kiln/steps").Content)
+	worker := machines[slices.IndexFunc(machines,
+		func(m *Machine) bool { return m.Role == "worker" })]
+	patch := regexp.MustCompile(`--data-binary '(.*)'`).FindSubmatch(
+		worker.File("/etc/kiln/steps").Content)
 	require.NotNil(t, patch)
 
-	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name, Annotations: map[string]string{corev1.ObjectTTLAnnotationKey: "0"}}})
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: worker.Name, Annotations: map[string]string{corev1.ObjectTTLAnnotationKey: "0"},
+	}})
 	known := informers.NewSharedInformerFactory(client, 0)
 	keeper := ttl.NewTTLController(t.Context(), known.Core().V1().Nodes(), client)
 	known.Start(t.Context().Done())
@@ -161,9 +239,11 @@ func TestTTLControllerWritesAgain(t *testing.T) {
 	go keeper.Run(t.Context(), 1)
 
 	nodes := client.CoreV1().Nodes()
-	// Again and again, as the hook does: the fake server forgets what happens before somebody watches.
+	// Write again and again, as the hook does: the fake server forgets events from before the
+	// watch.
 	for end := time.Now().Add(time.Minute); ; {
-		node, err := nodes.Patch(t.Context(), worker.Name, types.MergePatchType, patch[1], metav1.PatchOptions{})
+		node, err := nodes.Patch(t.Context(), worker.Name, types.MergePatchType, patch[1],
+			metav1.PatchOptions{})
 		require.NoError(t, err)
 		require.Empty(t, node.Annotations)
 		time.Sleep(100 * time.Millisecond)
@@ -177,10 +257,15 @@ func TestTTLControllerWritesAgain(t *testing.T) {
 }
 
 // masquerade is how a worker would ask to be a control plane.
-var masquerade = labels{"role.kiln.dev/control-plane": "", "role.kiln.dev/master": "", "role.kiln.dev/x": ""}
+var masquerade = labels{
+	"role.kiln.dev/control-plane": "", "role.kiln.dev/master": "", "role.kiln.dev/x": "",
+}
 
 // controller is the first to write to a Node that has registered.
-var controller = &user.DefaultInfo{Name: "system:serviceaccount:kube-system:ttl-controller", Groups: []string{"system:serviceaccounts", user.AllAuthenticated}}
+var controller = &user.DefaultInfo{
+	Name:   "system:serviceaccount:kube-system:ttl-controller",
+	Groups: []string{"system:serviceaccounts", user.AllAuthenticated},
+}
 
 // labels are a Node's.
 type labels map[string]string
@@ -194,8 +279,9 @@ func (l labels) and(others labels) labels {
 // nodeAdmission is what an API server asks about a request that writes a Node.
 type nodeAdmission struct{ chain admission.Interface }
 
-// newNodeAdmission makes the API server's plugins that look at Nodes, in its own order, and gives them the policies among the objects of a
-// control plane, with another text for one in them if that is not empty.
+// newNodeAdmission makes the API server's plugins that look at Nodes, in the API server's order,
+// and gives them the policies among the objects of a control plane. If one is not empty, its only
+// occurrence in the policies is replaced by another.
 func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmission {
 	t.Helper()
 	var policies []runtime.Object
@@ -223,7 +309,8 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 	var names []string
 	for _, name := range all.RecommendedPluginOrder {
 		switch name {
-		case "NodeRestriction", "TaintNodesByCondition", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy":
+		case "NodeRestriction", "TaintNodesByCondition", "MutatingAdmissionPolicy",
+			"ValidatingAdmissionPolicy":
 			names = append(names, name)
 		}
 	}
@@ -248,29 +335,38 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 	return a
 }
 
-// node returns the labels that a Node has after a request that wants it to have these, or why the request is refused.
-func (a nodeAdmission) node(t *testing.T, by user.Info, subresource string, before, after labels) (labels, error) {
+// node returns the labels of a Node after a request that asks for the given ones, or the reason why
+// the request is refused.
+func (a nodeAdmission) node(
+	t *testing.T, by user.Info, subresource string, before, after labels,
+) (labels, error) {
 	t.Helper()
 	object := &core.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Labels: maps.Clone(after)}}
-	operation, old, options := admission.Create, runtime.Object(nil), runtime.Object(&metav1.CreateOptions{})
+	operation := admission.Create
+	var old, options runtime.Object = nil, &metav1.CreateOptions{}
 	if before != nil {
 		operation, options = admission.Update, &metav1.UpdateOptions{}
 		old = &core.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Labels: before}}
 	}
-	attributes := admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("Node"), "", "worker-1",
+	attributes := admission.NewAttributesRecord(object, old,
+		corev1.SchemeGroupVersion.WithKind("Node"), "", "worker-1",
 		corev1.SchemeGroupVersion.WithResource("nodes"), subresource, operation, options, false, by)
 	interfaces := admission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
-	if err := a.chain.(admission.MutationInterface).Admit(context.Background(), attributes, interfaces); err != nil {
+	err := a.chain.(admission.MutationInterface).Admit(
+		context.Background(), attributes, interfaces)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.chain.(admission.ValidationInterface).Validate(context.Background(), attributes, interfaces); err != nil {
+	err = a.chain.(admission.ValidationInterface).Validate(
+		context.Background(), attributes, interfaces)
+	if err != nil {
 		return nil, err
 	}
 	return object.Labels, nil
 }
 
-// setters give plugins what they need, each by the method of that name. The API server's own initializer does the same; its
-// constructor has other parameters in other releases.
+// setters give plugins what they need, each by the method of that name. The API server's own
+// initializer does the same, but its constructor has other parameters in other releases.
 type setters []struct {
 	method string
 	value  any
@@ -288,8 +384,8 @@ type noConfiguration struct{}
 
 func (noConfiguration) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// schemas returns a client of a server that describes the objects of Kubernetes' core and knows nothing else, which is more than the fake
-// one can.
+// schemas returns a client of a server that describes the objects of Kubernetes' core and nothing
+// else. The fake client cannot describe even those.
 func schemas(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	known, err := openapitest.NewEmbeddedFileClient().Paths()
@@ -300,7 +396,8 @@ func schemas(t *testing.T) kubernetes.Interface {
 	mux.HandleFunc("/openapi/v3", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}}`)
 	})
-	mux.HandleFunc("/openapi/v3/api/v1", func(w http.ResponseWriter, _ *http.Request) { w.Write(core) })
+	mux.HandleFunc("/openapi/v3/api/v1",
+		func(w http.ResponseWriter, _ *http.Request) { w.Write(core) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh [MINOR...]: has the judges judge every golden cluster, built from the Kubernetes of go.mod and from that of each
-# MINOR (v1.34: v1.34.mod). The machines are rendered once.
+# run.sh [MINOR...]: the judges judge every golden cluster, once built from the Kubernetes of go.mod
+# and once from that of each MINOR (v1.34: v1.34.mod). The machines are rendered once.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,6 +11,7 @@ go run -C ../.. ./test/trees "$KILN_TREES"
 
 for module in go "$@"; do
   echo "judges: $module.mod"
-  # Go's test cache does not see what lies in that folder, and would repeat the verdict on older machines.
+  # Go's test cache does not notice changes in that folder; it would repeat the verdict on older
+  # machines.
   go test -count=1 -modfile="$module.mod" ./...
 done

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// trustJudge checks what no single file shows: that the machines of a cluster fit together. Certificates verify where
-// they are shown, keys are with those who use them, everybody may do what they need and nobody more, what is named is
-// there for the user that reads it, and what all machines share is the same on all.
+// trustJudge checks that the machines of a cluster fit together, which no single file shows.
+// Certificates verify where they are presented. Keys lie with the programs that use them. Each
+// identity may do what it needs and no more. Each file that is named exists for the user that reads
+// it. Values that all machines share are the same on all.
 func trustJudge(cluster []*Machine) []string {
 	t := &trust{cluster: cluster, commands: map[*Machine]map[string][]string{}}
 	for _, m := range cluster {
@@ -45,19 +46,25 @@ func trustJudge(cluster []*Machine) []string {
 	return t.findings
 }
 
-// machineChecks are for every machine, controlPlaneChecks for control planes too, etcdMachineChecks for machines with role etcd.
+// machineChecks are for every machine, controlPlaneChecks for control planes too, etcdMachineChecks
+// for machines with role etcd.
 var (
 	machineChecks = []func(*trust){
-		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel, (*trust).runtime, (*trust).hook,
+		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel,
+		(*trust).runtime, (*trust).hook,
 		(*trust).credentials, (*trust).privateKeys, (*trust).shared,
-		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports, (*trust).images, (*trust).balancer,
+		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports,
+		(*trust).images, (*trust).balancer,
 	}
 	controlPlaneChecks = []func(*trust){
 		(*trust).readable, (*trust).authorities, (*trust).serviceAccountKey,
 		(*trust).rights, (*trust).audit, (*trust).anonymous, (*trust).admission,
-		(*trust).node, (*trust).etcdMembers, (*trust).etcdServers, (*trust).proxy, (*trust).probes, (*trust).vip,
+		(*trust).node, (*trust).etcdMembers, (*trust).etcdServers, (*trust).proxy,
+		(*trust).probes, (*trust).vip,
 	}
-	etcdMachineChecks = []func(*trust){(*trust).readable, (*trust).etcdMembers, (*trust).probes, (*trust).standalone}
+	etcdMachineChecks = []func(*trust){
+		(*trust).readable, (*trust).etcdMembers, (*trust).probes, (*trust).standalone,
+	}
 )
 
 // trust is what trustJudge knows while it goes from machine to machine.
@@ -85,4 +92,7 @@ func (t *trust) option(m *Machine, component, name string) string {
 }
 
 // components are the programs whose command lines are read.
-var components = []string{"kubelet", "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kube-vip", "haproxy"}
+var components = []string{
+	"kubelet", "kube-apiserver",
+	"etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kube-vip", "haproxy",
+}

@@ -16,17 +16,21 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// asking is a request to the API server: a user and groups, a verb, and a resource as group/resource/subresource, cluster-wide
-// or, after a space, of a namespace/name.
+// asking is a request to the API server: a user and groups, a verb, and a resource. The resource is
+// written as group/resource/subresource for the whole cluster; a space and namespace/name may
+// follow.
 type asking struct{ who, verb, what string }
 
 // Who makes requests; groups follow the name.
 const (
-	anonymous     = "system:anonymous system:unauthenticated"
-	somebody      = "somebody system:authenticated"
-	aPod          = "system:serviceaccount:default:default system:serviceaccounts system:serviceaccounts:default system:authenticated"
-	kubeProxy     = "system:serviceaccount:kube-system:kube-proxy system:serviceaccounts system:serviceaccounts:kube-system system:authenticated"
-	coreDNS       = "system:serviceaccount:kube-system:coredns system:serviceaccounts system:serviceaccounts:kube-system system:authenticated"
+	anonymous = "system:anonymous system:unauthenticated"
+	somebody  = "somebody system:authenticated"
+	aPod      = "system:serviceaccount:default:default system:serviceaccounts " +
+		"system:serviceaccounts:default system:authenticated"
+	kubeProxy = "system:serviceaccount:kube-system:kube-proxy system:serviceaccounts " +
+		"system:serviceaccounts:kube-system system:authenticated"
+	coreDNS = "system:serviceaccount:kube-system:coredns system:serviceaccounts " +
+		"system:serviceaccounts:kube-system system:authenticated"
 	aNode         = "system:node:a system:nodes system:authenticated"
 	kubeletClient = "kube-apiserver-kubelet-client system:authenticated"
 	administrator = "somebody kubeadm:cluster-admins system:authenticated"
@@ -42,12 +46,13 @@ func (r asking) attributes() authorizer.AttributesRecord {
 	who, what := strings.Fields(r.who), append(strings.Split(resource, "/"), "")
 	return authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: who[0], Groups: who[1:]}, Verb: r.verb,
-		APIGroup: what[0], APIVersion: "*", Resource: what[1], Subresource: what[2], Namespace: namespace, Name: name, ResourceRequest: true,
+		APIGroup: what[0], APIVersion: "*", Resource: what[1], Subresource: what[2],
+		Namespace: namespace, Name: name, ResourceRequest: true,
 	}
 }
 
-// granted are requests that RBAC has to allow, where those who make them are in the cluster; refused are requests that it
-// must not.
+// granted are requests that RBAC has to allow if the cluster has the user who makes them. refused
+// are requests that it has to refuse.
 var granted, refused = []asking{
 	{kubeletClient, "create", "/nodes/proxy"},
 	{kubeletClient, "get", "/nodes/log"},
@@ -86,7 +91,8 @@ var granted, refused = []asking{
 	{kubeVIP, "create", "coordination.k8s.io/leases kube-node-lease/"},
 }
 
-// rights: Kubernetes' own RBAC authorizer, given its own roles and the cluster's, allows what is needed and no more.
+// rights checks that Kubernetes' own RBAC authorizer, with its own roles and the cluster's, allows
+// what is needed and no more.
 func (t *trust) rights() {
 	authorizer := t.authorizer()
 	accounts := map[string]bool{}
@@ -96,7 +102,8 @@ func (t *trust) rights() {
 		}
 	}
 	for _, w := range t.at.workloads() {
-		if name := w.spec.ServiceAccountName; name != "" && !accounts["system:serviceaccount:kube-system:"+name] {
+		if name := w.spec.ServiceAccountName; name != "" &&
+			!accounts["system:serviceaccount:kube-system:"+name] {
 			t.find("%s: there is no service account %s", w.file, name)
 		}
 	}
@@ -108,7 +115,8 @@ func (t *trust) rights() {
 		if r.who == kubeVIP && t.commands[t.at]["kube-vip"] == nil {
 			continue
 		}
-		if r.what == "certificates.k8s.io/certificatesigningrequests/selfnodeclient" && t.option(t.at, "kube-controller-manager", "cluster-signing-key-file") == "" {
+		if r.what == "certificates.k8s.io/certificatesigningrequests/selfnodeclient" &&
+			t.option(t.at, "kube-controller-manager", "cluster-signing-key-file") == "" {
 			continue // nothing would sign it
 		}
 		if !authorizer(r) {
@@ -116,7 +124,10 @@ func (t *trust) rights() {
 		}
 	}
 	for _, group := range t.tokenGroups() {
-		for _, what := range []string{"certificates.k8s.io/certificatesigningrequests", "certificates.k8s.io/certificatesigningrequests/nodeclient"} {
+		for _, what := range []string{
+			"certificates.k8s.io/certificatesigningrequests",
+			"certificates.k8s.io/certificatesigningrequests/nodeclient",
+		} {
 			if !authorizer(asking{"system:bootstrap:x " + group, "create", what}) {
 				t.find("%s, who join with a token, may not create %s", group, what)
 			}
@@ -140,10 +151,12 @@ func (t *trust) authorizer() func(asking) bool {
 	var bindings []*rbacv1.RoleBinding
 	var clusterRoles []*rbacv1.ClusterRole
 	var clusterBindings []*rbacv1.ClusterRoleBinding
-	for _, r := range slices.Concat(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()) {
+	for _, r := range slices.Concat(bootstrappolicy.ClusterRoles(),
+		bootstrappolicy.ControllerRoles()) {
 		clusterRoles = append(clusterRoles, &r)
 	}
-	for _, b := range slices.Concat(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()) {
+	for _, b := range slices.Concat(bootstrappolicy.ClusterRoleBindings(),
+		bootstrappolicy.ControllerRoleBindings()) {
 		clusterBindings = append(clusterBindings, &b)
 	}
 	for _, f := range t.at.Under(objectsDir) {
@@ -186,10 +199,11 @@ func (t *trust) tokens() (out []bootstrapToken) {
 	return out
 }
 
-// knows says whether the API server lets machines join with a token.
+// knows reports whether the API server lets machines join with a token.
 func (t *trust) knows(token string) bool {
 	return slices.ContainsFunc(t.tokens(), func(known bootstrapToken) bool {
-		return known.StringData.ID+"."+known.StringData.Secret == token && known.StringData.Usage == "true"
+		return known.StringData.ID+"."+known.StringData.Secret == token &&
+			known.StringData.Usage == "true"
 	})
 }
 
@@ -201,8 +215,8 @@ func (t *trust) tokenGroups() (out []string) {
 	return slices.Compact(out)
 }
 
-// audited are requests, and the level at which the audit log has them: what holds secrets without bodies, what decides
-// about rights with them, and nothing that people do left out.
+// audited are requests with the level at which the audit log records them. Bodies with secrets are
+// left out, bodies that decide about rights are recorded, and no request of a person is missing.
 var audited = []struct {
 	asking
 	want auditapi.Level
@@ -221,8 +235,14 @@ var audited = []struct {
 	{asking{somebody, "delete", "apps/deployments"}, auditapi.LevelMetadata},
 	{asking{anonymous, "get", "/pods"}, auditapi.LevelMetadata},
 	{asking{aNode, "patch", "/nodes/status"}, auditapi.LevelMetadata},
-	{asking{somebody, "create", "rbac.authorization.k8s.io/clusterrolebindings"}, auditapi.LevelRequest},
-	{asking{somebody, "update", "admissionregistration.k8s.io/validatingwebhookconfigurations"}, auditapi.LevelRequest},
+	{
+		asking{somebody, "create", "rbac.authorization.k8s.io/clusterrolebindings"},
+		auditapi.LevelRequest,
+	},
+	{
+		asking{somebody, "update", "admissionregistration.k8s.io/validatingwebhookconfigurations"},
+		auditapi.LevelRequest,
+	},
 	{asking{somebody, "delete", "networking.k8s.io/networkpolicies"}, auditapi.LevelRequest},
 	{asking{aNode, "get", "/pods"}, auditapi.LevelNone},
 	{asking{theScheduler, "update", "coordination.k8s.io/leases"}, auditapi.LevelNone},
@@ -241,7 +261,8 @@ func (t *trust) audit() {
 	evaluator := policy.NewPolicyRuleEvaluator(rules)
 	for _, a := range audited {
 		if level := evaluator.EvaluatePolicyRule(a.attributes()).Level; level != a.want {
-			t.find("%s: %s by %s of %s is audited at %s, want %s", f.Path, a.verb, a.who, a.what, level, a.want)
+			t.find("%s: %s by %s of %s is audited at %s, want %s", f.Path, a.verb, a.who,
+				a.what, level, a.want)
 		}
 	}
 }
@@ -271,7 +292,8 @@ func (t *trust) anonymous() {
 	}
 }
 
-// admission: pods that could take a machine over are refused but in kube-system, and plugins that need settings have them.
+// admission checks that pods that could take a machine over are refused outside kube-system, and
+// that plugins that need settings have them.
 func (t *trust) admission() {
 	file := t.option(t.at, "kube-apiserver", "admission-control-config-file")
 	settings := map[string]podSecurity{}
@@ -285,8 +307,10 @@ func (t *trust) admission() {
 	}
 	if !inCase("baseline")(t.at) {
 		pods := settings["PodSecurity"]
-		if !slices.Contains([]string{"baseline", "restricted"}, pods.Defaults.Enforce) || len(pods.Exemptions.Usernames) > 0 ||
-			len(pods.Exemptions.RuntimeClasses) > 0 || !slices.Equal(pods.Exemptions.Namespaces, []string{"kube-system"}) {
+		if !slices.Contains([]string{"baseline", "restricted"}, pods.Defaults.Enforce) ||
+			len(pods.Exemptions.Usernames) > 0 ||
+			len(pods.Exemptions.RuntimeClasses) > 0 ||
+			!slices.Equal(pods.Exemptions.Namespaces, []string{"kube-system"}) {
 			t.find("%s: PodSecurity is %+v", file, pods)
 		}
 	}

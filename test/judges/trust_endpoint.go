@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// loopback says whether a URL leads to the machine itself.
+// loopback reports whether a URL leads to the machine itself.
 func loopback(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -20,8 +20,8 @@ func loopback(server string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// checkLoopback holds a URL of loopback to lead to an API server: on a worker its balancer takes it, and what all machines
-// have is taken by the API servers of control planes too.
+// checkLoopback checks that a loopback URL leads to an API server: on a worker its balancer listens
+// there, and if all machines have the URL, the API servers of control planes listen there too.
 func (t *trust) checkLoopback(by, server string) {
 	ofAll := t.at.ControlPlane()
 	for _, m := range t.cluster {
@@ -31,12 +31,15 @@ func (t *trust) checkLoopback(by, server string) {
 		port := t.option(m, "kube-apiserver", "secure-port")
 		if m.ControlPlane() {
 			if !strings.HasSuffix(server, ":"+port) {
-				t.find("%s: the server is %s, but the API server on %s listens on port %s", by, server, m.Name, port)
+				t.find("%s: the server is %s, but the API server on %s listens on port %s", by,
+					server, m.Name, port)
 			}
 			continue
 		}
-		if binds, _ := balancerOf(m); !slices.Contains(binds, strings.TrimPrefix(server, "https://")) {
-			t.find("%s: the server is %s, but the balancer on %s listens on %v", by, server, m.Name, binds)
+		if binds, _ := balancerOf(m); !slices.Contains(binds,
+			strings.TrimPrefix(server, "https://")) {
+			t.find("%s: the server is %s, but the balancer on %s listens on %v", by,
+				server, m.Name, binds)
 		}
 	}
 }
@@ -60,8 +63,8 @@ func balancerOf(m *Machine) (binds, servers []string) {
 	return binds, servers
 }
 
-// balancer: every worker has one or none has; it listens on loopback alone, knows every control plane, and believes nobody
-// without a certificate of the cluster.
+// balancer checks that every worker has a balancer or none has one, and that it listens on loopback
+// alone, knows every control plane, and accepts only servers with a certificate of the cluster.
 func (t *trust) balancer() {
 	pod := t.commands[t.at]["haproxy"] != nil
 	if conf := t.at.File(balancerConf) != nil; conf != pod {
@@ -89,32 +92,37 @@ func (t *trust) balancer() {
 	}
 	var want []string
 	for _, m := range t.controlPlanes {
-		want = append(want, net.JoinHostPort(t.option(m, "kube-apiserver", "advertise-address"), t.option(m, "kube-apiserver", "secure-port")))
+		want = append(want, net.JoinHostPort(t.option(m, "kube-apiserver", "advertise-address"),
+			t.option(m, "kube-apiserver", "secure-port")))
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(servers)), slices.Sorted(slices.Values(want))) {
 		t.find("%s: it passes on to %v, want %v", balancerConf, servers, want)
 	}
-	if !strings.Contains(string(t.at.File(balancerConf).Content), " verify required ca-file /etc/kubernetes/pki/ca.crt ") {
+	if !strings.Contains(string(t.at.File(balancerConf).Content),
+		" verify required ca-file /etc/kubernetes/pki/ca.crt ") {
 		t.find("%s: it believes whoever answers at a control plane's address", balancerConf)
 	}
 }
 
-// vip: kube-vip carries an address that the API server has a certificate for and no machine has of its own, and asks its own
-// machine's API server.
+// vip checks that the address of kube-vip is in the certificate of the API server and is not the
+// address of a machine, and that kube-vip talks to the API server of its own machine.
 func (t *trust) vip() {
 	for _, w := range t.at.workloads() {
 		if w.name != "kube-vip" {
 			continue
 		}
 		env := func(name string) string {
-			i := slices.IndexFunc(w.spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == name })
+			i := slices.IndexFunc(w.spec.Containers[0].Env,
+				func(v corev1.EnvVar) bool { return v.Name == name })
 			if i < 0 {
 				return ""
 			}
 			return w.spec.Containers[0].Env[i].Value
 		}
 		vip, own := env("address"), t.option(t.at, "kube-apiserver", "advertise-address")
-		if cert, err := firstCertificate(t.content(t.option(t.at, "kube-apiserver", "tls-cert-file"))); err != nil || cert.VerifyHostname(vip) != nil {
+		file := t.option(t.at, "kube-apiserver", "tls-cert-file")
+		cert, err := firstCertificate(t.content(file))
+		if err != nil || cert.VerifyHostname(vip) != nil {
 			t.find("%s: the API server has no certificate for the address %s", w.file, vip)
 		}
 		for _, m := range t.controlPlanes {
@@ -122,11 +130,14 @@ func (t *trust) vip() {
 				t.find("%s: %s is the address of %s", w.file, vip, m.Name)
 			}
 		}
-		if want := "https://" + net.JoinHostPort(own, t.option(t.at, "kube-apiserver", "secure-port")); env("kubernetes_addr") != want {
-			t.find("%s: kubernetes_addr is %s, want %s", w.file, env("kubernetes_addr"), want)
+		port := t.option(t.at, "kube-apiserver", "secure-port")
+		want := "https://" + net.JoinHostPort(own, port)
+		if got := env("kubernetes_addr"); got != want {
+			t.find("%s: kubernetes_addr is %s, want %s", w.file, got, want)
 		}
 		if env("svc_enable") != "false" || env("vip_leaderelection") != "true" {
-			t.find("%s: it carries other addresses too, or carries this one without an election", w.file)
+			t.find("%s: it carries other addresses too, or carries this one without an election",
+				w.file)
 		}
 	}
 }

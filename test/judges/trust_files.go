@@ -37,9 +37,10 @@ func (t *trust) manifest() {
 	}
 }
 
-// manifestOf returns the list that a machine should have: directories, files but for the list itself, and links, each in
-// the order of their paths, with 48 bits of every file's SHA-256 and a dash for root:root. A machine that asks for
-// its certificate has none before: what an image left there is moved aside.
+// manifestOf returns the list that a machine should have: directories, files except the list
+// itself, and links. Each part is sorted by path and has 48 bits of every file's SHA-256 and a dash
+// for root:root. A machine that requests its certificate has none before; a certificate that an
+// image left there is moved aside.
 func manifestOf(m *Machine) string {
 	var out strings.Builder
 	owner := func(user, group string) string {
@@ -53,11 +54,13 @@ func manifestOf(m *Machine) string {
 	}
 	for _, f := range m.Files {
 		if f.Path != manifestPath {
-			fmt.Fprintf(&out, "%.6x %04o %s %s\n", sha256.Sum256(f.Content), f.Mode, owner(f.User, f.Group), f.Path)
+			fmt.Fprintf(&out, "%.6x %04o %s %s\n", sha256.Sum256(f.Content), f.Mode,
+				owner(f.User, f.Group), f.Path)
 		}
 	}
 	if m.File("/etc/kubernetes/bootstrap-kubelet.conf") != nil {
-		out.WriteString("none - - /etc/kubernetes/kubelet.conf\nnone - - /var/lib/kubelet/pki/kubelet-client-current.pem\n")
+		out.WriteString("none - - /etc/kubernetes/kubelet.conf\n" +
+			"none - - /var/lib/kubelet/pki/kubelet-client-current.pem\n")
 	}
 	for _, l := range m.Links {
 		fmt.Fprintf(&out, "link %s - %s\n", l.Target, l.Path)
@@ -65,7 +68,8 @@ func manifestOf(m *Machine) string {
 	return out.String() + "end\n"
 }
 
-// modes: files belong to users that are there, nobody else can write them, and secrets are their owners' alone.
+// modes checks that files belong to users that exist, that nobody else can write them, and that
+// only their owners can read secrets.
 func (t *trust) modes() {
 	users := map[string]bool{}
 	for _, a := range t.at.accounts() {
@@ -82,7 +86,10 @@ func (t *trust) modes() {
 			t.find("%s: mode %04o, but it holds a secret", f.Path, f.Mode)
 		}
 	}
-	for _, dir := range []string{"/etc/kiln", "/etc/kubernetes/manifests", "/etc/kubernetes/apiserver", "/etc/etcd/pki", "/var/lib/etcd", "/var/lib/kubelet/pki", "/var/log/kubernetes"} {
+	for _, dir := range []string{
+		"/etc/kiln", "/etc/kubernetes/manifests", "/etc/kubernetes/apiserver",
+		"/etc/etcd/pki", "/var/lib/etcd", "/var/lib/kubelet/pki", "/var/log/kubernetes",
+	} {
 		if d := t.at.Dir(dir); d != nil && d.Mode != 0o700 {
 			t.find("%s: mode %04o, want 0700", d.Path, d.Mode)
 		}
@@ -91,7 +98,9 @@ func (t *trust) modes() {
 
 // holdsSecret finds private keys, tokens and encryption keys.
 func holdsSecret(content []byte) bool {
-	return slices.ContainsFunc([]string{"PRIVATE KEY-----", "    token: ", "token-secret: ", "    secret: "}, func(mark string) bool {
+	return slices.ContainsFunc([]string{
+		"PRIVATE KEY-----", "    token: ", "token-secret: ", "    secret: ",
+	}, func(mark string) bool {
 		return bytes.Contains(content, []byte(mark))
 	})
 }
@@ -105,7 +114,8 @@ func (t *trust) links() {
 	}
 }
 
-// units: what has to run starts with the machine, also where the boot is driven by links alone; swap does not.
+// units checks that the units that have to run start with the machine, also if the boot is driven
+// by links alone, and that swap does not start.
 func (t *trust) units() {
 	const dir = "/etc/systemd/system/"
 	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kubelet.service"} {
@@ -119,7 +129,8 @@ func (t *trust) units() {
 			t.find("%s: it is not enabled", unit)
 		}
 	}
-	swap := slices.ContainsFunc(t.at.Units, func(u Unit) bool { return u.Name == "swap.target" && u.Masked })
+	swap := slices.ContainsFunc(t.at.Units,
+		func(u Unit) bool { return u.Name == "swap.target" && u.Masked })
 	if failing, ok := t.kubelet("failSwapOn"); !swap && (!ok || failing == "true") {
 		t.find("swap.target: it is not masked, but the kubelet does not bear swap")
 	}
@@ -133,8 +144,8 @@ func (t *trust) kubelet(field string) (string, bool) {
 	return "", false
 }
 
-// kernelDefaults are without which a kubelet with protectKernelDefaults does not start (setupKernelTunables in
-// pkg/kubelet/cm, read at 1.36).
+// kernelDefaults are the settings without which a kubelet with protectKernelDefaults does not start
+// (setupKernelTunables in pkg/kubelet/cm, read at 1.36).
 var kernelDefaults = map[string]string{
 	"kernel.keys.root_maxbytes": "25000000",
 	"kernel.keys.root_maxkeys":  "1000000",
@@ -160,10 +171,12 @@ func (t *trust) kernel() {
 		}
 	}
 	needed := map[string]string{}
-	if !t.at.Joins() { // no pods' network
-	} else if strings.Contains(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"), ".") {
+	services := t.option(t.first(), "kube-apiserver", "service-cluster-ip-range")
+	switch {
+	case !t.at.Joins(): // no pods' network
+	case strings.Contains(services, "."):
 		needed["net.ipv4.ip_forward"] = "1"
-	} else {
+	default:
 		needed["net.ipv6.conf.all.forwarding"] = "1"
 	}
 	if protected, _ := t.kubelet("protectKernelDefaults"); protected == "true" {
@@ -188,25 +201,33 @@ func (t *trust) runtime() {
 		return // the system's own
 	}
 	driver, _ := t.kubelet("cgroupDriver")
-	if systemd := bytes.Contains(config.Content, []byte("SystemdCgroup = true")); systemd != (driver == "systemd") {
-		t.find("%s: cgroupDriver is %s, but %s says SystemdCgroup: %t", kubeletConfig, driver, config.Path, systemd)
+	systemd := bytes.Contains(config.Content, []byte("SystemdCgroup = true"))
+	if systemd != (driver == "systemd") {
+		t.find("%s: cgroupDriver is %s, but %s says SystemdCgroup: %t",
+			kubeletConfig, driver, config.Path, systemd)
 	}
-	if endpoint, _ := t.kubelet("containerRuntimeEndpoint"); endpoint != "unix:///run/containerd/containerd.sock" {
-		t.find("%s: containerRuntimeEndpoint is %s, but the runtime is containerd", kubeletConfig, endpoint)
+	endpoint, _ := t.kubelet("containerRuntimeEndpoint")
+	if endpoint != "unix:///run/containerd/containerd.sock" {
+		t.find("%s: containerRuntimeEndpoint is %s, but the runtime is containerd",
+			kubeletConfig, endpoint)
 	}
 }
 
-// hook: the hook is told of this machine and cluster, and takes away the administrator's credential when it has been used.
+// hook checks that the hook gets the facts of this machine and cluster, and removes the
+// administrator's credential after use.
 func (t *trust) hook() {
 	own, first := hookData(t.at), hookData(t.first())
 	config := t.at.File("/etc/kubernetes/kubelet.conf")
 	if config == nil {
 		config = t.at.File(bootstrapKubeconfig)
 	}
-	want := map[string]string{"role": t.at.Role, "cluster": first["cluster"], "api": readKubeconfig(config).server}
+	want := map[string]string{
+		"role": t.at.Role, "cluster": first["cluster"], "api": readKubeconfig(config).server,
+	}
 	if own["node"] != "" || !withToken(t.at) {
 		want["node"] = t.at.Name
-		if name := t.at.File("/etc/hostname"); name == nil || strings.TrimSpace(string(name.Content)) != t.at.Name {
+		name := t.at.File("/etc/hostname")
+		if name == nil || strings.TrimSpace(string(name.Content)) != t.at.Name {
 			t.find("/etc/hostname: it is not %s", t.at.Name)
 		}
 	}
@@ -214,11 +235,14 @@ func (t *trust) hook() {
 		var peers []string
 		for _, m := range t.members {
 			if m != t.at {
-				peers = append(peers, t.option(m, "etcd", "name")+"="+t.option(m, "etcd", "initial-advertise-peer-urls")+","+t.option(m, "etcd", "advertise-client-urls"))
+				peers = append(peers, t.option(m, "etcd", "name")+"="+
+					t.option(m, "etcd", "initial-advertise-peer-urls")+","+
+					t.option(m, "etcd", "advertise-client-urls"))
 			}
 		}
 		want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")
-		want["etcd_member"], want["etcd_peers"] = t.option(t.at, "etcd", "name"), strings.Join(peers, " ")
+		want["etcd_member"] = t.option(t.at, "etcd", "name")
+		want["etcd_peers"] = strings.Join(peers, " ")
 	}
 	for name, value := range want {
 		if own[name] != value {
@@ -254,8 +278,8 @@ func hookData(m *Machine) map[string]string {
 	return out
 }
 
-// readable: what the flags of a static pod name is there for the user that it runs as. Root without capabilities is a
-// user like any other.
+// readable checks that the files that the flags of a static pod name exist for the user of the pod.
+// Root without capabilities is a user like any other.
 func (t *trust) readable() {
 	for _, w := range t.at.workloads() {
 		if w.kind != "Pod" {
@@ -295,7 +319,8 @@ func onHost(spec *corev1.PodSpec, c *corev1.Container, file string) string {
 	return ""
 }
 
-// opens says whether a user can read a file or directory. The document says nothing of what has no owner in it.
+// opens reports whether a user can read a file or directory. Everybody can read a file without an
+// owner: the document says nothing about its mode.
 func (m *Machine) opens(f *File, uid int, all bool) bool {
 	if all || f.User == "" {
 		return true

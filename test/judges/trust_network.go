@@ -42,22 +42,28 @@ func (t *trust) dns() {
 			serves = []string{service.Spec.ClusterIP}
 		}
 		if !slices.Equal(asked, serves) {
-			t.find("%s: clusterDNS is %v, but the Service kube-dns has %v", kubeletConfig, asked, serves)
+			t.find("%s: clusterDNS is %v, but the Service kube-dns has %v",
+				kubeletConfig, asked, serves)
 		}
 	}
 	for _, text := range asked {
 		address, err := netip.ParseAddr(text)
-		if err != nil || !slices.ContainsFunc(services, func(p netip.Prefix) bool { return p.Contains(address) }) {
+		within := func(p netip.Prefix) bool { return p.Contains(address) }
+		if err != nil || !slices.ContainsFunc(services, within) {
 			t.find("%s: clusterDNS %s is no address of Services", kubeletConfig, text)
 		}
 	}
 }
 
-// podRange: each machine gives its pods addresses of the cluster's subnet for pods that no other machine gives.
+// podRange checks that each machine gives its pods addresses of the cluster's pod subnet, and that
+// no two machines give the same.
 func (t *trust) podRange() {
 	pods := prefixes(t.option(t.first(), "kube-controller-manager", "cluster-cidr"))
 	for _, own := range t.at.podSubnets() {
-		if !slices.ContainsFunc(pods, func(p netip.Prefix) bool { return p.Contains(own.Addr()) && p.Bits() <= own.Bits() }) {
+		around := func(p netip.Prefix) bool {
+			return p.Contains(own.Addr()) && p.Bits() <= own.Bits()
+		}
+		if !slices.ContainsFunc(pods, around) {
 			t.find("/etc/cni/net.d: %s is not in %v", own, pods)
 		}
 		for _, other := range t.cluster {
@@ -93,7 +99,8 @@ func (t *trust) routes() {
 		if own := t.at.podSubnets(); other != t.at && len(own) > 0 {
 			for _, pods := range other.podSubnets() {
 				for address := range strings.SplitSeq(t.option(other, "kubelet", "node-ip"), ",") {
-					if node, err := netip.ParseAddr(address); err == nil && node.Is4() == pods.Addr().Is4() {
+					node, err := netip.ParseAddr(address)
+					if err == nil && node.Is4() == pods.Addr().Is4() {
 						want[pods.String()+" by "+address] = true
 					}
 				}
@@ -120,7 +127,7 @@ func (t *trust) routes() {
 	}
 }
 
-// expand returns the routes of a line: a subnet, a machine, and how many of both follow one another.
+// expand returns the routes of a line: the first subnet, the first machine, and the count of both.
 func expand(line string) (out []string) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 {
@@ -142,19 +149,23 @@ func expand(line string) (out []string) {
 	return out
 }
 
-// proxy: kube-proxy leads to the API server by the endpoint of all machines, knows the pods' subnets, and shows itself
-// to nobody else.
+// proxy checks that kube-proxy reaches the API server at the endpoint of all machines, knows the
+// pod subnets, and serves nobody outside the machine.
 func (t *trust) proxy() {
 	for _, f := range t.at.Under(objectsDir) {
 		object := read[corev1.ConfigMap](f)
 		if object.Kind != "ConfigMap" || object.Name != "kube-proxy" {
 			continue
 		}
-		config := read[struct{ ClusterCIDR, MetricsBindAddress string }](&File{Content: []byte(object.Data["config.conf"])})
-		if pods := t.option(t.at, "kube-controller-manager", "cluster-cidr"); config.ClusterCIDR != pods {
+		config := read[struct{ ClusterCIDR, MetricsBindAddress string }](
+			&File{Content: []byte(object.Data["config.conf"])},
+		)
+		pods := t.option(t.at, "kube-controller-manager", "cluster-cidr")
+		if config.ClusterCIDR != pods {
 			t.find("%s: clusterCIDR is %s, but pods are in %s", f.Path, config.ClusterCIDR, pods)
 		}
-		if host, _, _ := strings.Cut(config.MetricsBindAddress, ":"); host != "" && host != "127.0.0.1" {
+		host, _, _ := strings.Cut(config.MetricsBindAddress, ":")
+		if host != "" && host != "127.0.0.1" {
 			t.find("%s: metricsBindAddress is %s", f.Path, config.MetricsBindAddress)
 		}
 		server := readKubeconfig(&File{Content: []byte(object.Data["kubeconfig.conf"])}).server
@@ -175,10 +186,14 @@ func (t *trust) listeners(m *Machine) map[string][]string {
 		return otherwise
 	}
 	config := read[struct{ Port, HealthzPort int }](m.File(kubeletConfig))
-	out := map[string][]string{"kubelet": {fmt.Sprint(max(config.Port, 10250)), fmt.Sprint(max(config.HealthzPort, 10248))}}
+	out := map[string][]string{"kubelet": {
+		fmt.Sprint(max(config.Port, 10250)), fmt.Sprint(max(config.HealthzPort, 10248)),
+	}}
 	if m.ControlPlane() {
 		out["kube-apiserver"] = []string{or("kube-apiserver", "secure-port", "6443")}
-		out["kube-controller-manager"] = []string{or("kube-controller-manager", "secure-port", "10257")}
+		out["kube-controller-manager"] = []string{
+			or("kube-controller-manager", "secure-port", "10257"),
+		}
 		out["kube-scheduler"] = []string{or("kube-scheduler", "secure-port", "10259")}
 	}
 	if t.commands[m]["kube-proxy"] != nil {
@@ -242,17 +257,20 @@ func (t *trust) probes() {
 				}
 			}
 			if !slices.Contains(listeners[w.name], port) {
-				t.find("%s: a probe asks port %s, but %s listens on %v", w.file, port, w.name, listeners[w.name])
+				t.find("%s: a probe asks port %s, but %s listens on %v",
+					w.file, port, w.name, listeners[w.name])
 			}
-			if host := probe.HTTPGet.Host; host != "127.0.0.1" && host != t.option(t.at, "kube-apiserver", "advertise-address") {
+			host := probe.HTTPGet.Host
+			if host != "127.0.0.1" &&
+				host != t.option(t.at, "kube-apiserver", "advertise-address") {
 				t.find("%s: a probe asks %s", w.file, host)
 			}
 		}
 	}
 }
 
-// images: each image is pinned, the same on every machine, from the repository of the others, and of the cluster's
-// version where it is Kubernetes' own.
+// images checks that each image is pinned, is the same on every machine, and comes from the
+// repository of the others. An image of Kubernetes has the version of the cluster.
 func (t *trust) images() {
 	first := t.first().imagesByName()
 	repository := path.Dir(first["kube-apiserver"])
@@ -266,7 +284,8 @@ func (t *trust) images() {
 		case name == "kube-vip" || name == "haproxy": // theirs are other people's
 		case strings.HasPrefix(name, "kube-") && tag != t.at.Kubernetes:
 			t.find("%s: the image %s is not of %s", name, image, t.at.Kubernetes)
-		case name != "pause" && path.Dir(image) != repository && path.Dir(image) != repository+"/coredns":
+		case name != "pause" && path.Dir(image) != repository &&
+			path.Dir(image) != repository+"/coredns":
 			t.find("%s: the image %s is not from %s", name, image, repository)
 		}
 	}
@@ -274,14 +293,16 @@ func (t *trust) images() {
 
 var sandboxImage = regexp.MustCompile(`(?:sandbox_image|sandbox|pause_image) = "([^"]+)"`)
 
-// imagesByName returns the images of the machine's workloads, and that of the runtime's sandbox as pause.
+// imagesByName returns the images of the machine's workloads, and the image of the runtime's
+// sandbox as pause.
 func (m *Machine) imagesByName() map[string]string {
 	out := map[string]string{}
 	for _, w := range m.workloads() {
 		out[w.name] = w.spec.Containers[0].Image
 	}
 	for _, f := range m.Files {
-		if strings.HasPrefix(f.Path, "/etc/containerd/") || strings.HasPrefix(f.Path, "/etc/crio/") {
+		if strings.HasPrefix(f.Path, "/etc/containerd/") ||
+			strings.HasPrefix(f.Path, "/etc/crio/") {
 			if found := sandboxImage.FindSubmatch(f.Content); found != nil {
 				out["pause"] = string(found[1])
 			}
@@ -296,74 +317,12 @@ func (t *trust) node() {
 	if node.Name != t.at.Name {
 		t.find("/etc/kiln/node.yaml: it is for %q", node.Name)
 	}
-	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node.kubernetes.io/exclude-from-external-load-balancers"} {
+	for _, label := range []string{
+		"node-role.kubernetes.io/control-plane",
+		"node.kubernetes.io/exclude-from-external-load-balancers",
+	} {
 		if _, ok := node.Labels[label]; !ok {
 			t.find("/etc/kiln/node.yaml: the label %s is missing", label)
-		}
-	}
-}
-
-// etcdMembers: all members know the same members and token, and each is one of them under its own address.
-func (t *trust) etcdMembers() {
-	if t.commands[t.at]["etcd"] == nil {
-		return
-	}
-	for _, flag := range []string{"initial-cluster", "initial-cluster-token", "initial-cluster-state"} {
-		if own, first := t.option(t.at, "etcd", flag), t.option(t.members[0], "etcd", flag); own != first {
-			t.find("etcd --%s is %s, on %s it is %s", flag, own, t.members[0].Name, first)
-		}
-	}
-	own := t.option(t.at, "etcd", "name") + "=" + t.option(t.at, "etcd", "initial-advertise-peer-urls")
-	if members := strings.Split(t.option(t.at, "etcd", "initial-cluster"), ","); !slices.Contains(members, own) || len(members) != len(t.members) {
-		t.find("etcd --initial-cluster is %v, want %d members and %s among them", members, len(t.members), own)
-	}
-	for _, flag := range []string{"client", "peer"} {
-		if listen := t.option(t.at, "etcd", "listen-"+flag+"-urls"); !strings.Contains(listen, t.option(t.at, "etcd", map[string]string{"client": "advertise-client-urls", "peer": "initial-advertise-peer-urls"}[flag])) {
-			t.find("etcd --listen-%s-urls is %s, which others do not reach", flag, listen)
-		}
-	}
-}
-
-// etcdServers: an API server without a member beside it uses all members, and all members are on machines of one role.
-func (t *trust) etcdServers() {
-	for _, m := range t.members {
-		if m.Role != t.members[0].Role {
-			t.find("etcd is on %s and on %s, whose roles differ", t.members[0].Name, m.Name)
-		}
-	}
-	if len(t.members) == 0 || t.commands[t.at]["etcd"] != nil {
-		return
-	}
-	var want []string
-	for _, m := range t.members {
-		want = append(want, t.option(m, "etcd", "advertise-client-urls"))
-	}
-	if got := strings.Split(t.option(t.at, "kube-apiserver", "etcd-servers"), ","); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-		t.find("kube-apiserver --etcd-servers is %v, want %v", got, want)
-	}
-}
-
-// standalone: a machine with role etcd runs its member alone. Its kubelet finds no API server, and serves nobody, since it could
-// not tell who may do what; the machine has nothing of the cluster's own trust.
-func (t *trust) standalone() {
-	for _, w := range t.at.workloads() {
-		if w.name != "etcd" {
-			t.find("%s: it is not etcd", w.file)
-		}
-	}
-	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
-		if conf := t.option(t.at, "kubelet", flag); conf != "" {
-			t.find("kubelet --%s is %s, but the machine is no Node", flag, conf)
-		}
-	}
-	for field, want := range map[string]string{"enableServer": "false", "readOnlyPort": "0", "staticPodPath": "/etc/kubernetes/manifests"} {
-		if got, _ := t.kubelet(field); got != want {
-			t.find("%s: %s is %q, want %s", kubeletConfig, field, got, want)
-		}
-	}
-	for _, f := range t.at.Files {
-		if strings.HasPrefix(f.Path, "/etc/kubernetes/") && path.Dir(f.Path) != "/etc/kubernetes/manifests" {
-			t.find("%s: it is for machines that are Nodes", f.Path)
 		}
 	}
 }
