@@ -44,7 +44,6 @@ var wide = []string{
 	"test/boot/rootfs/etc/initramfs-tools/scripts/local-bottom",
 	"test/boot/rootfs/etc/systemd/system",
 	"test/boot/vip",
-	"test/etcd",
 	"test/gitleaks",
 	"test/ignition",
 	"test/page",

@@ -1,6 +1,7 @@
-// Package etcd holds the machines with a member of etcd that kiln renders to what the design promises of etcd, with real etcd processes, the real hook, and
-// a network that can be cut: they form one cluster whatever starts first, they come back with an empty disk, they grow and shrink, and
-// they never become two.
+// Package etcd checks the machines with a member of etcd that kiln renders against the promises of
+// docs/etcd.md, with real etcd processes, the real hook, and a network that can be cut. The
+// machines form one cluster in whatever order they start, come back with an empty disk, grow and
+// shrink, and never become two clusters.
 package etcd
 
 import (
@@ -37,7 +38,8 @@ func (l *lab) write(keys []string, n int) []string {
 	l.t.Helper()
 	for range n {
 		key := fmt.Sprintf("/key/%03d", len(keys))
-		l.eventually("writing "+key, func() error { return l.members[len(keys)%len(l.members)].put(key, "value") })
+		l.eventually("writing "+key,
+			func() error { return l.members[len(keys)%len(l.members)].put(key, "value") })
 		keys = append(keys, key)
 	}
 	return keys
@@ -53,7 +55,9 @@ func (l *lab) later() {
 
 func TestFormation(t *testing.T) {
 	t.Parallel()
-	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+	for _, order := range [][]int{
+		{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0},
+	} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, 3)
@@ -65,7 +69,8 @@ func TestFormation(t *testing.T) {
 	}
 }
 
-// TestPowerCuts: every first boot is cut off a few times, also between the calls that make a machine a member.
+// TestPowerCuts cuts every first boot off a few times, also between the calls that make a machine a
+// member.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
@@ -94,7 +99,8 @@ func TestPowerCuts(t *testing.T) {
 	l.wantCluster(keys, l.members...)
 }
 
-// TestReplacement: each member in turn loses its disk, long after, and comes back with the document it had.
+// TestReplacement takes the disk of each member in turn, long after; the member comes back with its
+// document.
 func TestReplacement(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 3)
@@ -112,8 +118,9 @@ func TestReplacement(t *testing.T) {
 	}
 }
 
-// TestEtcdMachines: members on machines of their own, which have no API server and no other credential than their members', form a
-// cluster and boot to their end; so does one that is replaced, long after.
+// TestEtcdMachines has members on machines of their own, without API server and with the
+// credentials of their members alone. They form a cluster and boot to their end; so does one that
+// is replaced long after.
 func TestEtcdMachines(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, "etcd", 3)
@@ -127,13 +134,15 @@ func TestEtcdMachines(t *testing.T) {
 	keys = l.write(keys, 1)
 	l.wantCluster(keys, l.members...)
 	for _, m := range l.members {
-		if state := m.read("/var/lib/kiln/state"); !strings.Contains(state, `"ready":`) || !strings.Contains(state, `"retire":`) {
+		if state := m.read("/var/lib/kiln/state"); !strings.Contains(state, `"ready":`) ||
+			!strings.Contains(state, `"retire":`) {
 			t.Errorf("%s: the hook has done %s", m.name, state)
 		}
 	}
 }
 
-// TestGrowth: three become five with the documents of a new render, while those of the first three stay; then three again.
+// TestGrowth lets three members become five with the documents of a new render, while those of the
+// first three stay, and then three again.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 3)
@@ -150,7 +159,7 @@ func TestGrowth(t *testing.T) {
 	keys = l.write(keys, 5)
 	l.wantCluster(keys, l.members...)
 
-	// One of the first three comes back with its first document, which knows nothing of the other two.
+	// One of the first three comes back with its first document, which does not name the other two.
 	l.members[0].wipe(3)
 	l.members[0].powerOn()
 	l.wantDone(l.members[0])
@@ -160,11 +169,14 @@ func TestGrowth(t *testing.T) {
 	for _, m := range []*member{l.members[4], l.members[3]} {
 		var list struct{ Members []struct{ ID, Name string } }
 		l.eventually("list", func() error {
-			return l.members[0].call("cluster/member/list", map[string]bool{"linearizable": true}, &list)
+			return l.members[0].call("cluster/member/list",
+				map[string]bool{"linearizable": true}, &list)
 		})
-		i := slices.IndexFunc(list.Members, func(x struct{ ID, Name string }) bool { return x.Name == m.name })
+		i := slices.IndexFunc(list.Members,
+			func(x struct{ ID, Name string }) bool { return x.Name == m.name })
 		l.eventually("remove", func() error {
-			return l.members[0].call("cluster/member/remove", map[string]string{"ID": list.Members[i].ID}, &struct{}{})
+			return l.members[0].call("cluster/member/remove",
+				map[string]string{"ID": list.Members[i].ID}, &struct{}{})
 		})
 		m.cutPower()
 	}
@@ -185,17 +197,20 @@ func (m *member) hashes() map[string][32]byte {
 	return out
 }
 
-// TestSplit is the loss that static members are known for (etcd-io/etcd#12227): two of three come back with empty disks. They must not
-// form a cluster that has forgotten everything, whether the third is there or not, and the third keeps what it has.
+// TestSplit tests the loss that static members are known for (etcd-io/etcd#12227): two of three
+// come back with empty disks. They must not form a cluster that has lost everything, whether the
+// third is there or not, and the third keeps its data.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, written := range []int{1, 20} {
 		for _, reachable := range []bool{false, true} {
 			for _, early := range []bool{false, true} {
 				if early && !reachable {
-					continue // nothing on any machine can tell this from the first boot: see docs/etcd.md
+					// nothing on any machine can tell this from the first boot: see docs/etcd.md
+					continue
 				}
-				t.Run(fmt.Sprintf("%d keys, third reachable %v, before the deadline %v", written, reachable, early), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%d keys, third reachable %v, before the deadline %v", written,
+					reachable, early), func(t *testing.T) {
 					t.Parallel()
 					l := newLab(t, 3)
 					l.form(0, 1, 2)
@@ -204,7 +219,8 @@ func TestSplit(t *testing.T) {
 					if !early {
 						l.later()
 					}
-					// Not a power cut: what etcd has not synced of the last write would be lost to the proof below.
+					// This is no power cut: a power cut would lose writes that etcd has not synced,
+					// and the check below needs them.
 					survivor := l.members[0]
 					survivor.shutDown()
 					before := survivor.hashes()
@@ -220,12 +236,14 @@ func TestSplit(t *testing.T) {
 					l.members[2].powerOn()
 					l.wantFault(want, l.members[1], l.members[2])
 					if !reachable {
-						if after := survivor.hashes(); len(after) != len(before) || fmt.Sprint(after) != fmt.Sprint(before) {
+						if after := survivor.hashes(); len(after) != len(before) ||
+							fmt.Sprint(after) != fmt.Sprint(before) {
 							t.Error("the data of the third has changed")
 						}
 						return
 					}
-					// Without a quorum it answers no client. So it does what a disaster asks for, alone.
+					// Without a quorum the survivor answers no client. So it is started alone, as
+					// after a disaster.
 					survivor.cutPower()
 					survivor.startEtcd("--force-new-cluster")
 					l.wantCluster(keys, survivor)
@@ -275,9 +293,9 @@ func TestForeignDisk(t *testing.T) {
 	l.wantCluster(keys, l.members...)
 }
 
-// TestIsolation goes through random schedules: machines lose their disks, their power, their network, in any order, long after the cluster
-// was formed. In the end all have power and network again. There is never a second cluster, and while a quorum kept its disks, nothing
-// that was written is lost.
+// TestIsolation goes through random schedules: machines lose their disks, their power and their
+// network in any order, long after the cluster was formed. In the end all have power and network
+// again. There is never a second cluster, and while a quorum kept its disks, no write is lost.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 3)
@@ -308,7 +326,8 @@ func TestIsolation(t *testing.T) {
 			for _, m := range l.members {
 				if got := m.clusterID(); m.etcd != nil && got != "" && got != id {
 					l.tell(l.members...)
-					t.Fatalf("schedule %d, %s: %s is in cluster %s, not in %s: a second one", schedule, when, m.name, got, id)
+					t.Fatalf("schedule %d, %s: %s is in cluster %s, not in %s: a second one",
+						schedule, when, m.name, got, id)
 				}
 			}
 		}
@@ -335,7 +354,8 @@ func TestIsolation(t *testing.T) {
 			}
 			seen("under way")
 		}
-		// Everybody is back. A hook that has stopped is started again, as a person does who has read its fault.
+		// All machines have power and network. A hook that has stopped is started again, as a
+		// person does after reading its fault.
 		for _, m := range l.members {
 			m.plug(true)
 			if m.etcd == nil && m.hook == nil {

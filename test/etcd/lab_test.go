@@ -34,8 +34,9 @@ const inside = "KILN_ETCD_INSIDE"
 // programs is where the test's programs are: kiln and etcd.
 var programs string
 
-// TestMain runs the tests in a network that only they see, with a network namespace for every machine: there machines are taken off the
-// network, and nothing reaches the computer's own. When the test ends, all its processes do.
+// TestMain runs the tests in a network that only they see, with a network namespace for every
+// machine. So machines can be taken off the network, and nothing reaches the computer's own. When
+// the test ends, all its processes end.
 func TestMain(m *testing.M) {
 	if os.Getenv(inside) == "" {
 		for _, tool := range []string{"unshare", "ip", "curl", "sh"} {
@@ -44,11 +45,16 @@ func TestMain(m *testing.M) {
 				return
 			}
 		}
-		if err := exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true").Run(); err != nil {
+		probe := exec.Command(
+			"unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true")
+		if err := probe.Run(); err != nil {
 			fmt.Println("skipped: this needs root and network namespaces: unshare:", err)
 			return
 		}
-		cmd := exec.Command("unshare", append([]string{"--net", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc", os.Args[0]}, os.Args[1:]...)...)
+		cmd := exec.Command("unshare", append([]string{
+			"--net", "--mount", "--propagation", "private",
+			"--pid", "--fork", "--kill-child", "--mount-proc", os.Args[0],
+		}, os.Args[1:]...)...)
 		cmd.Env = append(os.Environ(), inside+"=1")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -105,7 +111,8 @@ type lab struct {
 	patience time.Duration
 }
 
-// member is one machine with a member: its document, laid out under root as it lies on the machine, and what runs there.
+// member is one machine with a member: its document, laid out under root as on the machine, and its
+// processes.
 type member struct {
 	lab     *lab
 	name    string
@@ -141,13 +148,17 @@ func newLab(t *testing.T, members int) *lab {
 	return newLabOf(t, "control-plane", members)
 }
 
-// newLabOf renders a cluster with its etcd on so many machines of that role and gives each a network.
+// newLabOf renders a cluster whose etcd runs on count machines of the role, and gives each a
+// network.
 func newLabOf(t *testing.T, role string, members int) *lab {
 	t.Helper()
 	labs.Lock()
 	defer labs.Unlock()
 	labs.number++
-	l := &lab{t: t, role: role, dir: t.TempDir(), bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second}
+	l := &lab{
+		t: t, role: role, dir: t.TempDir(),
+		bridge: fmt.Sprintf("b%d", labs.number), patience: 40 * time.Second,
+	}
 	ip("link", "add", l.bridge, "type", "bridge")
 	ip("link", "set", l.bridge, "up")
 	t.Cleanup(func() { exec.Command("ip", "link", "del", l.bridge).Run() })
@@ -155,31 +166,42 @@ func newLabOf(t *testing.T, role string, members int) *lab {
 	return l
 }
 
-// names are how a lab's machines are called, and steps those of the hook that they can take: the others need a whole machine, or an API
-// server.
+// names are the names of a lab's machines. steps are the steps of the hook that they can take: the
+// others need a whole machine, or an API server.
 var (
 	names = map[string]string{"control-plane": "cp", "etcd": "etcd"}
-	steps = map[string]string{"control-plane": "files|restore|others|etcd|member", "etcd": "files|restore|others|etcd|member|ready|retire"}
+	steps = map[string]string{
+		"control-plane": "files|restore|others|etcd|member",
+		"etcd":          "files|restore|others|etcd|member|ready|retire",
+	}
 )
 
-// render renders the cluster with so many members, from the same bundle every time; those that are new get a network.
+// render renders the cluster with the given number of members, from the same bundle every time. New
+// members get a network.
 func (l *lab) render(members int, arguments ...string) {
 	l.t.Helper()
 	config := clusterYAML
 	for i := range members {
-		config += fmt.Sprintf("  - {name: %s-%d, role: %s, addresses: [10.10.0.%d]}\n", names[l.role], i+1, l.role, 11+i)
+		config += fmt.Sprintf("  - {name: %s-%d, role: %s, addresses: [10.10.0.%d]}\n",
+			names[l.role], i+1, l.role, 11+i)
 	}
 	if l.role == "etcd" {
 		config += "  - {name: cp-1, role: control-plane, addresses: [10.10.0.111]}\n"
 	}
 	l.check(os.WriteFile(l.dir+"/cluster.yaml", []byte(config), 0o600))
-	arguments = append([]string{"render", "--config", l.dir + "/cluster.yaml", "--out", fmt.Sprintf("%s/nodes-%d", l.dir, members)}, arguments...)
+	nodes := fmt.Sprintf("%s/nodes-%d", l.dir, members)
+	arguments = append([]string{
+		"render", "--config", l.dir + "/cluster.yaml", "--out", nodes,
+	}, arguments...)
 	cmd := exec.Command(programs+"/kiln", arguments...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		l.t.Fatalf("kiln render: %v\n%s", err, out)
 	}
 	for i := len(l.members); i < members; i++ {
-		m := &member{lab: l, name: fmt.Sprintf("%s-%d", names[l.role], i+1), address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1)}
+		m := &member{
+			lab: l, name: fmt.Sprintf("%s-%d", names[l.role], i+1),
+			address: fmt.Sprintf("10.10.0.%d", 11+i), ns: fmt.Sprintf("%sm%d", l.bridge, i+1),
+		}
 		m.root = l.dir + "/" + m.name
 		ip("netns", "add", m.ns)
 		ip("link", "add", m.ns, "type", "veth", "peer", "name", "eth0", "netns", m.ns)
@@ -251,25 +273,31 @@ func (m *member) wipe(members int) {
 		files[f.Path] = content
 		m.at(f.Path, content, os.FileMode(f.Mode))
 	}
-	// The document as it is, but for the steps that cannot be taken here, for seconds instead of minutes, and for owners whom this
-	// computer does not know.
+	// The document stays as it is, except for the steps that cannot be taken here, the times
+	// (seconds, not minutes), and owners that this computer does not have.
 	settings := files["/etc/kiln/machine"]
-	settings = regexp.MustCompile(`(?m)^steps=.*$`).ReplaceAllStringFunc(settings, func(all string) string {
-		return "steps='" + strings.Join(regexp.MustCompile(`\b(`+steps[m.lab.role]+`)\b`).FindAllString(all, -1), " ") + "'"
+	taken := regexp.MustCompile(`\b(` + steps[m.lab.role] + `)\b`)
+	line := regexp.MustCompile(`(?m)^steps=.*$`)
+	settings = line.ReplaceAllStringFunc(settings, func(all string) string {
+		return "steps='" + strings.Join(taken.FindAllString(all, -1), " ") + "'"
 	})
-	settings = regexp.MustCompile(`(?m)^step_timeout=.*$`).ReplaceAllString(settings, "step_timeout='"+fmt.Sprint(int(m.lab.patience.Seconds()))+"'")
+	line = regexp.MustCompile(`(?m)^step_timeout=.*$`)
+	timeout := fmt.Sprintf("step_timeout='%d'", int(m.lab.patience.Seconds()))
+	settings = line.ReplaceAllString(settings, timeout)
 	m.at("/etc/kiln/machine", settings, 0o600)
 	list := owners.ReplaceAllString(files["/etc/kiln/files"], " - ")
 	list = strings.Replace(list, sum(files["/etc/kiln/machine"]), sum(settings), 1)
 	m.at("/etc/kiln/files", regexp.MustCompile(`(?m)^link .*\n`).ReplaceAllString(list, ""), 0o600)
 	// Kubernetes is not here; its clock is the test's.
-	m.at("/bin/date", "#!/bin/sh\n[ ! -e '"+m.root+"/late' ] || { echo 9999999999; exit; }\nexec /bin/date \"$@\"\n", 0o755)
+	m.at("/bin/date", "#!/bin/sh\n[ ! -e '"+m.root+
+		"/late' ] || { echo 9999999999; exit; }\nexec /bin/date \"$@\"\n", 0o755)
 	if m.late {
 		m.at("/late", "", 0o600)
 	}
 	// Nor are systemd and containerd: what they would start in the image runs here.
 	m.at("/bin/systemctl", "#!/bin/sh\n", 0o755)
-	m.at("/bin/systemd-run", "#!/bin/sh\nwhile [ \"$1\" != ctr ]; do shift; done\nexec \"$@\"\n", 0o755)
+	m.at("/bin/systemd-run",
+		"#!/bin/sh\nwhile [ \"$1\" != ctr ]; do shift; done\nexec \"$@\"\n", 0o755)
 	m.at("/bin/ctr", `#!/bin/sh
 case $* in
 *'images ls'*) sed -n "s/^etcd_image='\(.*\)'/\1/p" "$KILN_ROOT/etc/kiln/machine" ;;
@@ -317,7 +345,7 @@ func (m *member) command(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// powerOn runs the hook, which is at its own pace, and etcd as soon as the hook lets it: that is what a kubelet does.
+// powerOn runs the hook, and starts etcd as soon as the hook allows it, as a kubelet does.
 func (m *member) powerOn() {
 	t := m.lab.t
 	t.Helper()
@@ -328,7 +356,10 @@ func (m *member) powerOn() {
 	m.out, err = os.OpenFile(m.root+"/hook.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	m.lab.check(err)
 	m.hook = m.command("sh", m.root+"/etc/kiln/boot")
-	m.hook.Env = []string{"KILN_ROOT=" + m.root, "PATH=" + m.root + "/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+	m.hook.Env = []string{
+		"KILN_ROOT=" + m.root,
+		"PATH=" + m.root + "/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+	}
 	m.hook.Stdout, m.hook.Stderr = m.out, m.out
 	m.lab.check(m.hook.Start())
 }
@@ -351,8 +382,13 @@ var flag = regexp.MustCompile(`(?m)^ *- (--\S+)$`)
 // startEtcd starts etcd with the command of its manifest, and these flags.
 func (m *member) startEtcd(arguments ...string) {
 	m.lab.t.Helper()
-	for _, f := range flag.FindAllStringSubmatch(m.read("/etc/kubernetes/manifests/etcd.yaml"), -1) {
-		arguments = append(arguments, strings.NewReplacer("=/var/lib/etcd", "="+m.root+"/var/lib/etcd", "=/etc/etcd/pki", "="+m.root+"/etc/etcd/pki").Replace(f[1]))
+	below := strings.NewReplacer(
+		"=/var/lib/etcd", "="+m.root+"/var/lib/etcd",
+		"=/etc/etcd/pki", "="+m.root+"/etc/etcd/pki",
+	)
+	manifest := m.read("/etc/kubernetes/manifests/etcd.yaml")
+	for _, f := range flag.FindAllStringSubmatch(manifest, -1) {
+		arguments = append(arguments, below.Replace(f[1]))
 	}
 	m.etcd = m.command(programs+"/etcd", arguments...)
 	log, err := os.OpenFile(m.root+"/etcd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -420,7 +456,8 @@ func (l *lab) settle(members ...*member) {
 func (l *lab) tell(members ...*member) {
 	for _, m := range members {
 		etcd := m.read("/etcd.log")
-		l.t.Logf("%s: %s\n%s\n...%s", m.name, m.read("/var/lib/kiln/status.json"), m.read("/hook.log"), etcd[max(0, len(etcd)-3000):])
+		l.t.Logf("%s: %s\n%s\n...%s", m.name, m.read("/var/lib/kiln/status.json"),
+			m.read("/hook.log"), etcd[max(0, len(etcd)-3000):])
 	}
 }
 
@@ -456,7 +493,8 @@ func (m *member) call(method string, request, response any) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+m.address+":2379/v3/"+method, strings.NewReader(string(body)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"https://"+m.address+":2379/v3/"+method, strings.NewReader(string(body)))
 	if err != nil {
 		return err
 	}
@@ -481,7 +519,8 @@ func (m *member) call(method string, request, response any) error {
 
 // httpClient dials from within the machine's namespace.
 func (m *member) httpClient() (*http.Client, error) {
-	cert, err := tls.LoadX509KeyPair(m.root+"/etc/etcd/pki/server.crt", m.root+"/etc/etcd/pki/server.key")
+	cert, err := tls.LoadX509KeyPair(m.root+"/etc/etcd/pki/server.crt",
+		m.root+"/etc/etcd/pki/server.key")
 	if err != nil {
 		return nil, err
 	}
@@ -526,7 +565,10 @@ func (m *member) put(key, value string) error {
 // keys are the keys that this member itself holds, without asking the others.
 func (m *member) keys() ([]string, error) {
 	var answer struct{ Kvs []struct{ Key []byte } }
-	err := m.call("kv/range", map[string]any{"key": "AA==", "range_end": "AA==", "serializable": true, "keys_only": true, "limit": "1000"}, &answer)
+	err := m.call("kv/range", map[string]any{
+		"key": "AA==", "range_end": "AA==",
+		"serializable": true, "keys_only": true, "limit": "1000",
+	}, &answer)
 	var keys []string
 	for _, kv := range answer.Kvs {
 		keys = append(keys, string(kv.Key))
@@ -534,7 +576,7 @@ func (m *member) keys() ([]string, error) {
 	return keys, err
 }
 
-// clusterID is the identity of the cluster that a member is in, as it says itself, with a quorum or without.
+// clusterID returns the identity of the cluster that a member reports, with a quorum or without.
 func (m *member) clusterID() string {
 	client, err := m.httpClient()
 	if err != nil {
@@ -542,7 +584,8 @@ func (m *member) clusterID() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.address+":2380/members", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"https://"+m.address+":2380/members", nil)
 	if err != nil {
 		return ""
 	}

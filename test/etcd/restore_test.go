@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestRestore: all disks are lost. One machine gets a snapshot, and the documents of a render that names it bring the cluster back, in
-// whatever order the machines have power. What was on the old disks stays apart for ever.
+// TestRestore loses all disks. One machine gets a snapshot, and the documents of a render that
+// names the machine bring the cluster back, in whatever order the machines get power. The data on
+// the old disks stays apart for ever.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	for _, members := range []int{1, 3} {
@@ -55,7 +56,8 @@ func TestRestore(t *testing.T) {
 			l.wantCluster(keys, l.members...)
 			l.later()
 
-			// A disk from before is another cluster's, with the documents of the restore and with those after it.
+			// An old disk belongs to another cluster, with the documents of the restore and with
+			// those after it.
 			m := l.members[0]
 			if members == 1 {
 				return
@@ -67,7 +69,8 @@ func TestRestore(t *testing.T) {
 				m.powerOn()
 				l.wantFault("etcd-foreign", m)
 
-				// Empty, it comes back as ever. So does the one that was restored, without its snapshot.
+				// With an empty disk the machine comes back as always. So does the restored one,
+				// without its snapshot.
 				for _, m := range []*member{m, holder} {
 					m.wipe(members)
 					m.powerOn()
