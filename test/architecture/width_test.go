@@ -45,7 +45,6 @@ var wide = []string{
 	"test/boot/rootfs/etc/systemd/system",
 	"test/boot/vip",
 	"test/gitleaks",
-	"test/ignition",
 	"test/page",
 	"test/trees",
 }

@@ -52,7 +52,9 @@ func missing() string {
 	if os.Getuid() != 0 {
 		return "root, to mount file systems and to make users"
 	}
-	for _, tool := range []string{"gcc", "useradd", "usermod", "groupadd", "groupmod", "systemctl", "chroot"} {
+	for _, tool := range []string{
+		"gcc", "useradd", "usermod", "groupadd", "groupmod", "systemctl", "chroot",
+	} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return tool
 		}
@@ -76,7 +78,8 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(programs)
 	build("../..", "kiln", "./cmd/kiln")
 	// No root here has SELinux labels to restore.
-	build(".", "ignition", "github.com/coreos/ignition/v2/internal", "-ldflags=-X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false")
+	build(".", "ignition", "github.com/coreos/ignition/v2/internal",
+		"-ldflags=-X github.com/coreos/ignition/v2/internal/distro.selinuxRelabel=false")
 	for i := range systems {
 		systems[i].image()
 	}
@@ -90,7 +93,8 @@ func must(err error) {
 }
 
 func build(dir, name, pkg string, flags ...string) {
-	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", programs + "/" + name}, flags...), pkg)...)
+	arguments := append([]string{"build", "-trimpath", "-o", programs + "/" + name}, flags...)
+	cmd := exec.Command("go", append(arguments, pkg)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("go build %s: %v\n%s", pkg, err, out))
@@ -120,8 +124,9 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 		check(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../testdata/clusters", golden))))
 		config, err := os.ReadFile(dir + "/cluster.yaml")
 		check(t, err)
-		text = strings.ReplaceAll(string(config), "platform: aws", "platform: azure") // which takes larger documents
-		check(t, os.Chmod(dir+"/bundle/secrets.yaml", 0o600))                         // one that others may read is refused
+		// which takes larger documents
+		text = strings.ReplaceAll(string(config), "platform: aws", "platform: azure")
+		check(t, os.Chmod(dir+"/bundle/secrets.yaml", 0o600)) // one that others may read is refused
 		arguments = append(arguments, "--secrets", dir+"/bundle/secrets.yaml")
 	}
 	check(t, os.WriteFile(dir+"/cluster.yaml", []byte(text), 0o600))
@@ -152,7 +157,8 @@ var bodyURL = regexp.MustCompile(`"source":"https?://[^"]*"`)
 // fetchable returns the document with its body's URL replaced by that of a server which has the
 // body. The hash in the document stays.
 func fetchable(t *testing.T, doc, body []byte) []byte {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }))
+	answer := func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }
+	server := httptest.NewServer(http.HandlerFunc(answer))
 	t.Cleanup(server.Close)
 	return bodyURL.ReplaceAll(doc, []byte(`"source":"`+server.URL+`"`))
 }
@@ -181,9 +187,19 @@ func ignite(t *testing.T, s *system, root string, doc []byte) (*config, error) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(dir+"/config.ign", doc, 0o600))
 	for _, stage := range []string{"fetch", "files"} {
-		cmd := exec.Command(programs+"/ignition", "--platform=file", "--stage="+stage, "--root="+root, "--log-to-stdout",
-			"--config-cache="+dir+"/cache", "--state-file="+dir+"/state", "--neednet="+dir+"/neednet")
-		cmd.Env = append(os.Environ(), "IGNITION_CONFIG_FILE="+dir+"/config.ign", "IGNITION_SYSTEM_CONFIG_DIR="+s.initrd())
+		cmd := exec.Command(
+			programs+"/ignition",
+			"--platform=file",
+			"--stage="+stage,
+			"--root="+root,
+			"--log-to-stdout",
+			"--config-cache="+dir+"/cache",
+			"--state-file="+dir+"/state",
+			"--neednet="+dir+"/neednet",
+		)
+		cmd.Env = append(os.Environ(),
+			"IGNITION_CONFIG_FILE="+dir+"/config.ign",
+			"IGNITION_SYSTEM_CONFIG_DIR="+s.initrd())
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("stage %s: %w\n%s", stage, err, verdict(out))
 		}

@@ -47,7 +47,8 @@ func TestDocuments(t *testing.T) {
 // says so.
 func TestSystems(t *testing.T) {
 	t.Parallel()
-	fails := map[string]bool{"microos on flatcar": true, "microos on fedora-coreos": true} // the user to be made is there
+	// the user to be made is there
+	fails := map[string]bool{"microos on flatcar": true, "microos on fedora-coreos": true}
 	for i := range systems {
 		own := systems[i].name
 		doc := render(t, "", fmt.Sprintf(controlPlane, own))[0]
@@ -60,7 +61,8 @@ func TestSystems(t *testing.T) {
 				applied, err := ignite(t, s, root, doc.content)
 				if fails[name] {
 					if err == nil {
-						t.Fatal("Ignition made the user etcd where there is one in another database")
+						t.Fatal("Ignition made the user etcd, " +
+							"where there is one in another database")
 					}
 					return
 				}
@@ -79,7 +81,11 @@ metadata: {name: systems}
 spec:
   kubernetesVersion: v1.36.3
   endpoint: api.systems.test:6443
-  machines: {os: %s, platform: metal, sshAuthorizedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Nn1wVbBMmsJ8l7LMf5N1cBMBb0TGsPc3ZJ5sBfVwN]}
+  machines:
+    os: %s
+    platform: metal
+    sshAuthorizedKeys:
+    - ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0Nn1wVbBMmsJ8l7LMf5N1cBMBb0TGsPc3ZJ5sBfVwN
   nodes:
   - name: cp-1
     role: control-plane
@@ -94,8 +100,10 @@ spec:
 // has already is what Ignition cannot do, whether the image's numbers are asked for or others.
 func TestSecondDatabase(t *testing.T) {
 	t.Parallel()
-	const config = `{"ignition":{"version":"3.4.0"},"passwd":{"groups":[{"name":"etcd","gid":%[1]d,"system":true}],` +
-		`"users":[{"name":"etcd","uid":%[1]d,"primaryGroup":"etcd","homeDir":"/var/lib/etcd","noCreateHome":true,"shell":"/usr/sbin/nologin","system":true}]}}`
+	const config = `{"ignition":{"version":"3.4.0"},"passwd":{` +
+		`"groups":[{"name":"etcd","gid":%[1]d,"system":true}],` +
+		`"users":[{"name":"etcd","uid":%[1]d,"primaryGroup":"etcd","homeDir":"/var/lib/etcd",` +
+		`"noCreateHome":true,"shell":"/usr/sbin/nologin","system":true}]}}`
 	for _, row := range []struct {
 		system string
 		id     int
@@ -119,8 +127,8 @@ func TestSecondDatabase(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFolders: where Ignition can write files, and where it fails. render refuses what fails
-// here.
+// TestReadOnlyFolders checks where Ignition can write files and where it fails. render refuses the
+// folders where it fails.
 func TestReadOnlyFolders(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -141,7 +149,8 @@ func TestReadOnlyFolders(t *testing.T) {
 		t.Run(row.system+row.path, func(t *testing.T) {
 			t.Parallel()
 			s := named(t, row.system)
-			doc := `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"` + row.path + `"}]}}`
+			doc := `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"` + row.path +
+				`"}]}}`
 			if _, err := ignite(t, s, s.root(t), []byte(doc)); (err != nil) != row.fails {
 				t.Error(err)
 			}
@@ -171,8 +180,10 @@ func entries(t *testing.T, dir string, c *config) {
 		if e.Mode != nil && info.Mode().Perm() != fs.FileMode(*e.Mode) {
 			t.Errorf("%s: mode %04o, want %04o", e.Path, info.Mode().Perm(), *e.Mode)
 		}
-		if own := info.Sys().(*syscall.Stat_t); e.User.ID != 0 && (int(own.Uid) != e.User.ID || int(own.Gid) != e.Group.ID) {
-			t.Errorf("%s: it is %d:%d's, want %d:%d", e.Path, own.Uid, own.Gid, e.User.ID, e.Group.ID)
+		if own := info.Sys().(*syscall.Stat_t); e.User.ID != 0 &&
+			(int(own.Uid) != e.User.ID || int(own.Gid) != e.Group.ID) {
+			t.Errorf("%s: it is %d:%d's, want %d:%d", e.Path, own.Uid, own.Gid,
+				e.User.ID, e.Group.ID)
 		}
 	}
 }
@@ -184,11 +195,13 @@ func units(t *testing.T, root string, c *config) {
 	for _, u := range c.Systemd.Units {
 		want := map[bool]string{u.Enabled: "enabled", u.Mask: "masked"}[true]
 		if want == "enabled" {
-			if out, err := exec.Command("systemctl", "--root="+root, "preset", u.Name).CombinedOutput(); err != nil {
+			preset := exec.Command("systemctl", "--root="+root, "preset", u.Name)
+			if out, err := preset.CombinedOutput(); err != nil {
 				t.Errorf("systemctl preset %s: %v: %s", u.Name, err, out)
 			}
 		}
-		if out, _ := exec.Command("systemctl", "--root="+root, "is-enabled", u.Name).Output(); want != "" && strings.TrimSpace(string(out)) != want {
+		out, _ := exec.Command("systemctl", "--root="+root, "is-enabled", u.Name).Output()
+		if want != "" && strings.TrimSpace(string(out)) != want {
 			t.Errorf("unit %s: it is %q, want %s", u.Name, out, want)
 		}
 	}
@@ -207,7 +220,8 @@ func shell(t *testing.T, root, command string) (string, error) {
 		t.Fatal("the hook has no functions")
 	}
 	cmd := exec.Command("chroot", root, "/bin/sh")
-	cmd.Stdin = strings.NewReader(functions + "\nmkdir -p \"$run\" \"$lib\"\n" + command + "\nover=yes\n")
+	cmd.Stdin = strings.NewReader(functions + "\nmkdir -p \"$run\" \"$lib\"\n" +
+		command + "\nover=yes\n")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -246,8 +260,10 @@ func member(t *testing.T, root string, ours bool) {
 			if err != nil {
 				return err
 			}
-			if own := info.Sys().(*syscall.Stat_t); uint64(own.Uid) != ids["User"] || uint64(own.Gid) != ids["Group"] {
-				t.Errorf("%s: it is %d:%d's, but the pod runs as %d:%d", strings.TrimPrefix(file, root), own.Uid, own.Gid, ids["User"], ids["Group"])
+			if own := info.Sys().(*syscall.Stat_t); uint64(own.Uid) != ids["User"] ||
+				uint64(own.Gid) != ids["Group"] {
+				t.Errorf("%s: it is %d:%d's, but the pod runs as %d:%d",
+					strings.TrimPrefix(file, root), own.Uid, own.Gid, ids["User"], ids["Group"])
 			}
 			return nil
 		}))
@@ -259,7 +275,8 @@ func member(t *testing.T, root string, ours bool) {
 		t.Fatal("the first boot does not look at the user etcd")
 	}
 	call := "check_" + strings.Split(line, "|")[1]
-	out, err := shell(t, root, ". /etc/kiln/steps\n"+call+" || { echo \"$found\"; over=yes; exit 1; }")
+	out, err := shell(t, root,
+		". /etc/kiln/steps\n"+call+" || { echo \"$found\"; over=yes; exit 1; }")
 	if (err == nil) != ours {
 		t.Errorf("%s: %v\n%s", call, err, out)
 	}

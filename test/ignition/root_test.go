@@ -36,15 +36,31 @@ var systems = []system{{
 	core:     500,
 	database: "share/baselayout",
 	usr: map[string]string{
-		"share/baselayout/passwd": "root:x:0:0:root:/root:/bin/bash\netcd:x:232:232::/dev/null:/sbin/nologin\ncore:x:500:500:Flatcar Admin:/home/core:/bin/bash\n",
-		"share/baselayout/group":  "root:x:0:root\nwheel:x:10:root,core\nsudo:x:150:\netcd:x:232:\ndocker:x:233:core\nsystemd-journal:x:248:core\ncore:x:500:\n",
+		"share/baselayout/passwd": "root:x:0:0:root:/root:/bin/bash\n" +
+			"etcd:x:232:232::/dev/null:/sbin/nologin\n" +
+			"core:x:500:500:Flatcar Admin:/home/core:/bin/bash\n",
+		"share/baselayout/group": "root:x:0:root\n" +
+			"wheel:x:10:root,core\n" +
+			"sudo:x:150:\n" +
+			"etcd:x:232:\n" +
+			"docker:x:233:core\n" +
+			"systemd-journal:x:248:core\n" +
+			"core:x:500:\n",
 		// What /etc shows until something is written there.
-		"share/flatcar/etc/nsswitch.conf": "passwd: files usrfiles\nshadow: files\ngroup: files usrfiles\n",
-		"share/flatcar/etc/motd":          "-> ../run/flatcar/motd",
+		"share/flatcar/etc/nsswitch.conf": "passwd: files usrfiles\n" +
+			"shadow: files\n" +
+			"group: files usrfiles\n",
+		"share/flatcar/etc/motd": "-> ../run/flatcar/motd",
 	},
 	etc: map[string]string{ // copied from the second database by flatcar-tmpfiles, before Ignition
-		"passwd":  "root:x:0:0:root:/root:/bin/bash\ncore:x:500:500:Flatcar Admin:/home/core:/bin/bash\n",
-		"group":   "root:x:0:root\nwheel:x:10:root,core\nsudo:x:150:\ndocker:x:233:core\nsystemd-journal:x:248:core\ncore:x:500:\n",
+		"passwd": "root:x:0:0:root:/root:/bin/bash\n" +
+			"core:x:500:500:Flatcar Admin:/home/core:/bin/bash\n",
+		"group": "root:x:0:root\n" +
+			"wheel:x:10:root,core\n" +
+			"sudo:x:150:\n" +
+			"docker:x:233:core\n" +
+			"systemd-journal:x:248:core\n" +
+			"core:x:500:\n",
 		"shadow":  "root:*:15887:0:::::\ncore:*:15887:0:::::\n",
 		"gshadow": "",
 	},
@@ -52,32 +68,41 @@ var systems = []system{{
 	name:     "fedora-coreos",
 	database: "lib",
 	usr: map[string]string{
-		"lib/passwd": "nobody:x:99:99:Nobody:/:/usr/sbin/nologin\npolkitd:x:999:998:User for polkitd:/:/usr/sbin/nologin\netcd:x:998:997:etcd user:/var/lib/etcd:/usr/sbin/nologin\n",
-		"lib/group":  "nobody:x:99:\nssh_keys:x:999:\npolkitd:x:998:\netcd:x:997:\n",
-		"local":      "-> ../var/usrlocal",
+		"lib/passwd": "nobody:x:99:99:Nobody:/:/usr/sbin/nologin\n" +
+			"polkitd:x:999:998:User for polkitd:/:/usr/sbin/nologin\n" +
+			"etcd:x:998:997:etcd user:/var/lib/etcd:/usr/sbin/nologin\n",
+		"lib/group": "nobody:x:99:\nssh_keys:x:999:\npolkitd:x:998:\netcd:x:997:\n",
+		"local":     "-> ../var/usrlocal",
 	},
 	etc: map[string]string{
-		"nsswitch.conf":          "passwd: files usrfiles\nshadow: files\ngroup: files usrfiles\n",
-		"passwd":                 "root:x:0:0:root:/root:/bin/bash\n",
-		"group":                  "root:x:0:\nadm:x:4:\nwheel:x:10:\nsudo:x:16:\nsystemd-journal:x:190:\n",
+		"nsswitch.conf": "passwd: files usrfiles\nshadow: files\ngroup: files usrfiles\n",
+		"passwd":        "root:x:0:0:root:/root:/bin/bash\n",
+		"group": "root:x:0:\n" +
+			"adm:x:4:\n" +
+			"wheel:x:10:\n" +
+			"sudo:x:16:\n" +
+			"systemd-journal:x:190:\n",
 		"shadow":                 "root:*::0:99999:7:::\n",
 		"gshadow":                "",
 		"containerd/config.toml": "disabled_plugins = []\n",
 	},
 	links: map[string]string{
-		"home": "var/home", "root": "var/roothome", "opt": "var/opt", "srv": "var/srv", "mnt": "var/mnt", "media": "run/media",
+		"home": "var/home", "root": "var/roothome", "opt": "var/opt", "srv": "var/srv",
+		"mnt": "var/mnt", "media": "run/media",
 	},
 	writable: []string{"etc", "var"},
-	base:     `{"ignition":{"version":"3.0.0"},"passwd":{"users":[{"name":"core","gecos":"CoreOS Admin","groups":["adm","sudo","systemd-journal","wheel"]}]}}`,
+	base: `{"ignition":{"version":"3.0.0"},"passwd":{"users":[{"name":"core",` +
+		`"gecos":"CoreOS Admin","groups":["adm","sudo","systemd-journal","wheel"]}]}}`,
 }, {
 	name: "microos",
 	etc: map[string]string{
 		"nsswitch.conf": "passwd: files\nshadow: files\ngroup: files\n",
-		"passwd":        "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/var/lib/nobody:/bin/bash\n",
-		"group":         "root:x:0:\nshadow:x:15:\nnobody:x:65534:\n",
-		"shadow":        "root:*:::::::\nnobody:!:::::::\n",
-		"gshadow":       "",
-		"hostname":      "localhost\n",
+		"passwd": "root:x:0:0:root:/root:/bin/bash\n" +
+			"nobody:x:65534:65534:nobody:/var/lib/nobody:/bin/bash\n",
+		"group":    "root:x:0:\nshadow:x:15:\nnobody:x:65534:\n",
+		"shadow":   "root:*:::::::\nnobody:!:::::::\n",
+		"gshadow":  "",
+		"hostname": "localhost\n",
 	},
 	writable: []string{"etc", "var", "home", "opt", "root", "srv", "usr/local"},
 }}
@@ -103,9 +128,14 @@ func (s *system) image() {
 	if len(libraries) == 0 {
 		libraries = []string{"/usr/lib64/libc.so.6"}
 	}
-	module := filepath.Join(usr, strings.TrimPrefix(filepath.Dir(libraries[0]), "/usr"), "libnss_usrfiles.so.2")
+	module := filepath.Join(usr, strings.TrimPrefix(filepath.Dir(libraries[0]), "/usr"),
+		"libnss_usrfiles.so.2")
 	must(os.MkdirAll(filepath.Dir(module), 0o755))
-	if out, err := exec.Command("gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-D_GNU_SOURCE", `-DFOLDER="/usr/`+s.database+`"`, "-o", module, "testdata/usrfiles.c").CombinedOutput(); err != nil {
+	gcc := exec.Command(
+		"gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-D_GNU_SOURCE",
+		`-DFOLDER="/usr/`+s.database+`"`, "-o", module, "testdata/usrfiles.c",
+	)
+	if out, err := gcc.CombinedOutput(); err != nil {
 		panic(string(out))
 	}
 }
@@ -116,7 +146,8 @@ func (s *system) root(t *testing.T) string {
 	root, err := os.MkdirTemp(programs, "root")
 	check(t, err)
 	mount(t, "tmpfs", root, "tmpfs", "mode=0755")
-	for _, folder := range append([]string{"boot", "dev", "etc", "proc", "run", "sys", "tmp", "usr", "var"}, s.writable...) {
+	folders := []string{"boot", "dev", "etc", "proc", "run", "sys", "tmp", "usr", "var"}
+	for _, folder := range append(folders, s.writable...) {
 		if folder != "usr/local" {
 			check(t, os.MkdirAll(filepath.Join(root, folder), 0o755))
 		}
@@ -132,14 +163,16 @@ func (s *system) root(t *testing.T) string {
 		}
 	}
 	usr := filepath.Join(programs, "usr", s.name)
-	mount(t, "overlay", root+"/usr", "overlay", "lowerdir="+usr+":/usr") // without an upper folder it is read-only
+	// without an upper folder it is read-only
+	mount(t, "overlay", root+"/usr", "overlay", "lowerdir="+usr+":/usr")
 	for _, folder := range s.writable {
 		mount(t, "tmpfs", filepath.Join(root, folder), "tmpfs", "mode=0755")
 	}
 	if lower := usr + "/share/flatcar/etc"; exists(lower) {
 		check(t, os.MkdirAll(root+"/boot/etc/upper", 0o755))
 		check(t, os.MkdirAll(root+"/boot/etc/work", 0o755))
-		mount(t, "overlay", root+"/etc", "overlay", "lowerdir="+lower+",upperdir="+root+"/boot/etc/upper,workdir="+root+"/boot/etc/work")
+		mount(t, "overlay", root+"/etc", "overlay",
+			"lowerdir="+lower+",upperdir="+root+"/boot/etc/upper,workdir="+root+"/boot/etc/work")
 	}
 	write(root+"/etc", s.etc)
 	for _, to := range s.links { // made by systemd-tmpfiles before Ignition writes files
