@@ -44,9 +44,6 @@ var wide = []string{
 	"test/boot/rootfs/etc/initramfs-tools/scripts/local-bottom",
 	"test/boot/rootfs/etc/systemd/system",
 	"test/boot/vip",
-	"test/gitleaks",
-	"test/page",
-	"test/trees",
 }
 
 // TestWidth: no line of a source is wider than maxWidth, but for the folders that are not yet done.

@@ -1,5 +1,5 @@
-// Package gitleaks holds the review twins against gitleaks, which many people run over everything that goes into git. It is a module of its
-// own for the sake of its dependencies.
+// Package gitleaks checks the review twins with gitleaks, which many people run over everything
+// that goes into git. It is a module of its own because of its dependencies.
 package gitleaks
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/zricethezav/gitleaks/v8/detect"
 )
 
-// TestTwins: gitleaks' default rules find nothing in the twin of any golden case, nor in the programs that the twins have in
-// common, and what they look for if it is put there.
+// TestTwins checks that gitleaks' default rules find nothing in the twin of any golden case or in
+// the programs that the twins share, and that they do find a secret that is put there.
 func TestTwins(t *testing.T) {
 	detector, err := detect.NewDetectorDefaultConfig()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package page looks at kiln report's page as a browser does: headless Chromium loads it from disk, in light and in dark, and axe-core looks for
-// what keeps people out of it. It is a module of its own because it needs a browser, and axe-core from its npm package.
+// Package page looks at the page of kiln report as a browser does: headless Chromium loads it from
+// disk, in light and in dark, and axe-core looks for barriers to people. It is a module of its own
+// because it needs a browser, and axe-core from its npm package.
 package page
 
 import (
@@ -21,15 +22,18 @@ const axeVersion = "4.10.3"
 // mebibytes is how large the page of a hundred machines may be.
 const mebibytes = 2
 
-// TestPage: the page of a hundred machines is small, has no secret, fetches nothing, says nothing on the console, and axe-core finds no problem
-// that is serious. All of it is looked at: folded parts are opened.
+// TestPage checks that the page of a hundred machines is small, has no secret, fetches nothing,
+// writes nothing to the console, and has no serious problem that axe-core finds. Folded parts are
+// opened first.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	page := render(t, dir)
 	if n := len(page); n > mebibytes<<20 {
 		t.Errorf("the page has %d bytes, want %d MiB at most", n, mebibytes)
 	}
-	for _, word := range []string{"PRIVATE KEY", "http-equiv=\"refresh\"", "src=", "@import", "url("} {
+	for _, word := range []string{
+		"PRIVATE KEY", "http-equiv=\"refresh\"", "src=", "@import", "url(",
+	} {
 		if bytes.Contains(page, []byte(word)) {
 			t.Errorf("the page has %q", word)
 		}
@@ -50,7 +54,8 @@ func TestPage(t *testing.T) {
 				Violations []struct{ ID, Impact, Help string }
 				Error      string
 			}
-			if err := json.Unmarshal([]byte(html.UnescapeString(result)), &found); err != nil || found.Error != "" {
+			err := json.Unmarshal([]byte(html.UnescapeString(result)), &found)
+			if err != nil || found.Error != "" {
 				t.Fatalf("axe: %v %s: %s", err, found.Error, result)
 			}
 			for _, v := range found.Violations {
@@ -59,7 +64,8 @@ func TestPage(t *testing.T) {
 				}
 			}
 			if found.Scheme != scheme || found.Passes < 15 || found.Opened < 100 {
-				t.Errorf("scheme %s, %d rules held, %d parts opened: the page was not looked at", found.Scheme, found.Passes, found.Opened)
+				t.Errorf("scheme %s, %d rules held, %d parts opened: the page was not looked at",
+					found.Scheme, found.Passes, found.Opened)
 			}
 			if found.Shown != "1 of 100" {
 				t.Errorf("the filter shows %q", found.Shown)
@@ -70,15 +76,19 @@ func TestPage(t *testing.T) {
 		if _, console := load(t, dir, "light", page, nil); console != "" {
 			t.Errorf("the page's own script: console:\n%s", console)
 		}
-		foreign := bytes.Replace(page, []byte(`<main id="main">`), []byte(`<main id="main"><script>nothing.there()</script>`), 1)
-		if _, console := load(t, dir, "light", foreign, nil); !strings.Contains(console, "violates the following Content Security Policy") {
+		foreign := bytes.Replace(page, []byte(`<main id="main">`),
+			[]byte(`<main id="main"><script>nothing.there()</script>`), 1)
+		_, console := load(t, dir, "light", foreign, nil)
+		if !strings.Contains(console, "violates the following Content Security Policy") {
 			t.Errorf("a script that is not the page's: console:\n%s", console)
 		}
 	})
 	t.Run("a page that is wrong", func(t *testing.T) {
-		wrong := bytes.Replace(page, []byte(`<main id="main">`), []byte(`<main id="main"><button></button><script>nothing.there()</script>`), 1)
+		wrong := bytes.Replace(page, []byte(`<main id="main">`),
+			[]byte(`<main id="main"><button></button><script>nothing.there()</script>`), 1)
 		dom, console := load(t, dir, "light", wrong, axe)
-		if !strings.Contains(find(t, dom, `<pre id="axe-result">([^<]*)</pre>`), "button-name") || !strings.Contains(console, "nothing is not defined") {
+		if !strings.Contains(find(t, dom, `<pre id="axe-result">([^<]*)</pre>`), "button-name") ||
+			!strings.Contains(console, "nothing is not defined") {
 			t.Error("nothing was found in it: the test does not test")
 		}
 	})
@@ -91,10 +101,12 @@ func render(t *testing.T, dir string) []byte {
 	run(t, "go", "build", "-C", "../..", "-o", kiln, "./cmd/kiln")
 	config := filepath.Join(dir, "cluster.yaml")
 	write(t, config, cluster("v1.35.7"))
-	run(t, kiln, "render", "--config", config, "--out", filepath.Join(dir, "nodes"), "--review", filepath.Join(dir, "review"))
+	review := filepath.Join(dir, "review")
+	run(t, kiln, "render", "--config", config,
+		"--out", filepath.Join(dir, "nodes"), "--review", review)
 	write(t, config, cluster("v1.36.3"))
 	out := filepath.Join(dir, "report.html")
-	run(t, kiln, "report", "--config", config, "--since", filepath.Join(dir, "review"), "--out", out)
+	run(t, kiln, "report", "--config", config, "--since", review, "--out", out)
 	page, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +126,8 @@ spec:
   nodes:
 `, version)
 	for i := range 3 {
-		fmt.Fprintf(&b, "  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, 201+i)
+		fmt.Fprintf(&b,
+			"  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, 201+i)
 	}
 	for i := range 97 {
 		fmt.Fprintf(&b, "  - {name: worker-%d, role: worker, addresses: [10.0.1.%d]}\n", i+1, i+1)
@@ -130,7 +143,8 @@ func axeCore(t *testing.T, dir string) []byte {
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("npm pack: %v\n%s", err, text)
 	}
-	run(t, "tar", "-C", dir, "-xzf", filepath.Join(dir, "axe-core-"+axeVersion+".tgz"), "package/axe.min.js")
+	run(t, "tar", "-C", dir, "-xzf", filepath.Join(dir, "axe-core-"+axeVersion+".tgz"),
+		"package/axe.min.js")
 	axe, err := os.ReadFile(filepath.Join(dir, "package", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +152,7 @@ func axeCore(t *testing.T, dir string) []byte {
 	return axe
 }
 
-// look opens everything, types into the filter, runs axe-core, and leaves what was found in the page.
+// look opens everything, types into the filter, runs axe-core, and leaves the result in the page.
 const look = `
 addEventListener('load', async () => {
   const result = document.createElement('pre');
@@ -154,9 +168,15 @@ addEventListener('load', async () => {
     filter.dispatchEvent(new Event('input'));
     const found = await axe.run(document, {resultTypes: ['violations', 'passes']});
     result.textContent = JSON.stringify({
-      Scheme: matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light', Passes: found.passes.length, Shown: shown,
+      Scheme: matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light',
+      Passes: found.passes.length,
+      Shown: shown,
       Opened: parts.filter((p) => p.open).length,
-      Violations: found.violations.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help + ': ' + v.nodes[0].html.slice(0, 200)})),
+      Violations: found.violations.map((v) => ({
+        ID: v.id,
+        Impact: v.impact,
+        Help: v.help + ': ' + v.nodes[0].html.slice(0, 200),
+      })),
     });
   } catch (e) {
     result.textContent = JSON.stringify({Error: String(e)});
@@ -174,8 +194,11 @@ func load(t *testing.T, dir, scheme string, page, axe []byte) (dom, console stri
 	write(t, path, page)
 	// In Blink's settings 0 is dark and 1 light.
 	preferred := map[string]string{"dark": "0", "light": "1"}[scheme]
-	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile-"+scheme),
-		"--blink-settings=preferredColorScheme="+preferred, "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--timeout=120000", "--virtual-time-budget=60000", "--dump-dom", "file://"+path)
+	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile-"+scheme),
+		"--blink-settings=preferredColorScheme="+preferred, "--host-resolver-rules=MAP * ~NOTFOUND",
+		"--enable-logging=stderr", "--timeout=120000", "--virtual-time-budget=60000",
+		"--dump-dom", "file://"+path)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {

@@ -1,5 +1,6 @@
-// Command trees writes what every golden cluster puts on its machines, for judges that know nothing of kiln: each case,
-// as every known minor of Kubernetes, packed in both formats and unpacked again.
+// Command trees writes the content of every golden cluster's machines, for judges that know nothing
+// of kiln: each case, as every known minor of Kubernetes, packed in both formats and unpacked
+// again.
 //
 //	go run ./test/trees DIR
 //
@@ -23,11 +24,12 @@ import (
 // clusters holds the golden cases.
 const clusters = "testdata/clusters"
 
-// versions are the releases that the judges are built from; a case that asks for the first is also rendered as the others.
+// versions are the releases that the judges are built from. A case that asks for the first is also
+// rendered as the others.
 var versions = []string{"v1.36.3", "v1.34.4", "v1.35.4", "v1.37.1"}
 
-// needs has the minor before which a case is not valid: it asks for what older releases do not have. All minors have two digits, so they
-// compare as texts.
+// needs holds the minor before which a case is not valid: the case uses features that older
+// releases do not have. All minors have two digits, so they compare as strings.
 var needs = map[string]string{"worker-roles": "v1.36"}
 
 // Machine is one machine as its document leaves it.
@@ -92,7 +94,8 @@ func one(dir, text, version, out string) error {
 	if err := os.CopyFS(tmp, os.DirFS(dir)); err != nil {
 		return err
 	}
-	text = strings.Replace(text, "kubernetesVersion: "+versions[0]+"\n", "kubernetesVersion: "+version+"\n", 1)
+	text = strings.Replace(text, "kubernetesVersion: "+versions[0]+"\n",
+		"kubernetesVersion: "+version+"\n", 1)
 	path := filepath.Join(tmp, "cluster.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return err
@@ -114,7 +117,9 @@ func one(dir, text, version, out string) error {
 		return err
 	}
 	minor := r.Plan.Version[:strings.LastIndex(r.Plan.Version, ".")]
-	for format, pack := range map[string]func(*node.Node) (node.Node, error){"ignition": asIgnition, "cloud-init": asCloudInit} {
+	for format, pack := range map[string]func(*node.Node) (node.Node, error){
+		"ignition": asIgnition, "cloud-init": asCloudInit,
+	} {
 		var machines []Machine
 		for i := range r.Plan.Machines {
 			m := &r.Plan.Machines[i]
@@ -137,7 +142,9 @@ func one(dir, text, version, out string) error {
 				kubelet = r.Plan.Version
 			}
 			unpacked.Name = m.Name
-			machines = append(machines, Machine{filepath.Base(dir), format, m.System.Name, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked})
+			machines = append(machines, Machine{
+				filepath.Base(dir), format, m.System.Name, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked,
+			})
 		}
 		if len(machines) == 0 {
 			continue
