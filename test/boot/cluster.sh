@@ -1,9 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What run.sh and faults.sh share: the machines of a rendered case, waiting for them, and what to show when they fail. Sourced
-# after lib.sh, by a script that sets $tmp (a folder), $case (what the records call it), $dir (where the case is rendered) and $power_on
+# Functions that run.sh and faults.sh share: render a case, wait for its machines, and show their
+# state when they fail. Sourced after lib.sh, by a script that sets $tmp (a folder), $case (the name
+# of the case in the records), $dir (the folder in which the case is rendered) and $power_on
 # ($SECONDS at the last power-on).
 
-# Seconds that a machine may take. Emulation is some ten times slower than hardware, and CI machines differ.
+# Seconds that a machine may take. Emulation is about ten times slower than hardware, and CI
+# machines differ.
 form_limit=900
 step_limit=300
 pause=3 # between two looks
@@ -12,7 +14,8 @@ worker_memory=1536
 
 vm() { "$here/vm.sh" "$@"; }
 
-# render_case NAME renders clusters/NAME into $dir, and leaves the names of its machines in two arrays.
+# render_case NAME renders clusters/NAME into $dir, and puts the names of its machines into two
+# arrays.
 render_case() {
   local machine
   declare -gA old_boots=()
@@ -34,8 +37,9 @@ record() {
   printf '%-11s %5d s  %s\n' "$case" $((SECONDS - power_on)) "$1" | tee -a "$tmp/summary"
 }
 
-# within LIMIT WHAT COMMAND... tries COMMAND every few seconds until it succeeds, and fails the case after LIMIT seconds.
-# Each minute it asks the machines whether their hook has given up, so that nobody waits for what will not come.
+# within LIMIT WHAT COMMAND... tries COMMAND every few seconds until it succeeds, and fails the case
+# after LIMIT seconds. Each minute it asks the machines whether their hook has given up, so that
+# nobody waits in vain.
 within() {
   local limit=$1 what=$2 begun=$SECONDS asked=$SECONDS machine
   shift 2
@@ -75,15 +79,15 @@ show() { # show TITLE COMMAND...
   "${@:2}" || true
 } >&2
 
-# kubectl talks to the first control plane as the operator, through the port that QEMU forwards. The server is verified by a
-# name that every API server's certificate has.
+# kubectl talks to the first control plane as the operator, through the port that QEMU forwards. It
+# verifies the server by a name that every API server's certificate has.
 kubectl() {
   "$cache/kubectl" --kubeconfig "$dir/nodes/admin.conf" --cache-dir "$tmp/kube" --request-timeout 30s \
     --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
 }
 
-# Every machine's node is Ready, with a boot id other than the one that forget_boots noted: a kubelet that is gone leaves its
-# node Ready for a while.
+# Succeeds if every machine's node is Ready, with a boot id other than the one that forget_boots
+# noted: the node of a kubelet that is gone stays Ready for a while.
 nodes_are_ready() {
   local nodes machine boot ready
   nodes=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Boots a cluster whose machines get their documents in every way but the plain one:
 #
-#   cp-1            reads the image of kiln iso, which has its secrets, and fetches the rest, for cloud-init
+#   cp-1            reads the image of kiln iso, which has its secrets, and fetches the rest, for
+#                   cloud-init
 #   worker-1, -2    hold a pointer, for cloud-init and for Ignition, and fetch everything
-#   worker-3        boots over the network: firmware, iPXE, kernel, initrd and the appended archive, all from kiln serve; its secrets it fetches, with Ignition
+#   worker-3        boots over the network: firmware, iPXE, kernel, initrd and the appended archive,
+#                   all from kiln serve; fetches its secrets, with Ignition
 #   pool-a, pool-b  read one document, the pool's
 #
 #   deliver.sh [--keep]
 #
-# The kiln serve that has what they fetch starts after them. What has been fetched is not there a second time. The local ports 2497 and 2498 are the servers'.
-# Machines reach them through a NAT, so that all of them come from 127.0.0.1.
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# The kiln serve that has the bodies starts after the machines. It gives each body out once. The
+# servers use the local ports 2497 and 2498. Machines reach them through a NAT, so that all requests
+# come from 127.0.0.1. Exits with 0 if all went well, 1 if something did not, 77 if this computer
+# cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -85,7 +88,8 @@ echo http://10.0.2.2:2498/boot.ipxe >"$dir/worker-3/bootfile"
 serve netboot "$nodes" "$dir/netboot" --listen 127.0.0.1:2498
 start qemu worker-3 "$dir/worker-3"
 
-# Each machine of a pool has the same document. Its name and address come from elsewhere: here from the rest of the seed.
+# All machines of a pool have the same document. Their names and addresses come from elsewhere: here
+# from the rest of the seed.
 number=31
 for machine in pool-a pool-b; do
   mkdir "$dir/$machine"

@@ -3,23 +3,28 @@
 #
 #   faults.sh [--cuts COUNT] [SCENARIO...]
 #
-# SCENARIO is one of those that scenario_... functions stand for below; without one, all run, in this order:
+# SCENARIO is one of the functions scenario_... below. Without one, all run, in this order:
 #
-#   cuts           COUNT (10) first boots, each with a power cut at a random moment: every one ends done and Ready
-#   again          reboot after success: a no-op of less than a second; nothing secret in journal, report, argv, environment;
-#                  then its disk in another machine: cloned, and no kubelet
+#   cuts           COUNT (10) first boots, each with a power cut at a random moment: every one ends
+#                  done and Ready
+#   again          reboot after success: a no-op of less than a second; nothing secret in journal,
+#                  report, argv, environment; then its disk in another machine: cloned, and no
+#                  kubelet
 #   clock-behind   a clock one year behind: waits, and goes on when it is set
 #   clock-ahead    a clock one year ahead: stops with cert-expired
-#   byte           one byte of one file flipped: stops with file-damaged, and goes on when it is flipped back
+#   byte           one byte of one file flipped: stops with file-damaged, and goes on when it is
+#                  flipped back
 #   disk           little room in /var/lib: stops with disk; goes on with room
 #   no-room        not a byte left: stops, and the console says why
-#   image          an image is absent and no registry answers: waits, naming it; goes on when it is there
+#   image          an image is absent and no registry answers: waits, naming it; goes on when it
+#                  is there
 #   port           port 6443 is taken: stops with port-6443
 #   script         a preBoot script fails: stops with pre-boot, its output in the report
 #   late-endpoint  a worker, and its control plane two minutes later: both done and Ready
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2016,SC2317 # what runs on a machine expands there; scenarios and checks are called by their names
+# Commands in single quotes expand on a machine; scenarios and checks are called by their names.
+# shellcheck disable=SC2016,SC2317
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -51,14 +56,15 @@ done
 tmp=$(mktemp -d)
 trap 'vm off; rm -rf "$tmp"' EXIT
 
-# first_boot [HARM]: powers cp-1 on with an empty disk. HARM is a line of sh that runs on the machine before the hook, at its
-# first start only.
+# first_boot [HARM]: powers cp-1 on with an empty disk. HARM is a line of sh that runs on the
+# machine before the hook, at its first start only.
 first_boot() {
   local seed=$dir/harmed
   rm -rf "$seed"
   cp -r "$dir/nodes/cp-1" "$seed"
   if [[ -n ${1:-} ]]; then
-    # The hook's sandbox is not the harm's (+). The document's bootcmd, its first, is where cloud-init begins.
+    # The harm runs outside the hook's sandbox (+). cloud-init begins with the document's first
+    # entry, its bootcmd.
     cat >"$dir/harm" <<END_OF_HARM
 mkdir -p /etc/systemd/system/kiln.service.d
 cat >/root/harm <<'END'
@@ -100,7 +106,8 @@ faulted() {
 # waits TEXT: the hook waits, and names this.
 waits() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F '"phase":"waiting"' | grep -F "$1"; }
 
-# mended COMMAND: what a person does who has read the fault. The hook goes on, past the step where it stopped.
+# mended COMMAND: repairs the machine, as a person does after reading the fault. The hook goes on
+# after that, past the step where it stopped.
 mended() {
   vm ssh cp-1 "$1; systemctl restart kiln"
   within "$step_limit" "goes on, once mended" past_preflight
@@ -157,7 +164,8 @@ scenario_again() {
   faulted cloned
   within "$step_limit" "its kubelet does not run" kubelet_is_down
 }
-# hook_ended prints the microseconds that the hook and its programs ran on a processor, and those that passed.
+# hook_ended prints the microseconds of processor time that the hook and its programs took, and
+# those that passed.
 hook_ended() {
   local from to
   vm ssh cp-1 systemctl show kiln -p ExecMainStartTimestampMonotonic -p ExecMainExitTimestampMonotonic -p CPUUsageNSec >"$dir/times" || return
@@ -178,7 +186,8 @@ scripts_ran_once() {
   record "the user's scripts ran once"
 }
 
-# Every secret word of bundle and document: private keys line by line, tokens, the key of the encryption at rest.
+# Every secret word of bundle and document: private keys line by line, tokens, the key of the
+# encryption at rest.
 nothing_leaks() {
   local words=$dir/words
   {

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Boots three control planes and a worker in a random order, with random delays, and takes the control planes away again: the disk of
-# each in turn, with the same document on the new one; then the power of two at once. Whatever was written must be there afterwards, on
-# each member of etcd, and the worker must find the API servers all the time.
+# Boots three control planes and a worker in a random order, with random delays, and then harms the
+# control planes: it takes the disk of each in turn, with the same document on the new one, and then
+# the power of two at once. All data that was written must be there afterwards, on each member of
+# etcd, and the worker must reach the API servers all the time.
 #
-#   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker finds them
+#   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker reaches them
 #
-# The machines are of User Mode Linux: four emulated ones starve on two processors (vm.sh says more). Even so the settings in clusters/balancer and
-# clusters/vip spare them what they can: weights for the pods and for etcd, less garbage collection, longer periods of everything that happens
-# again and again, API servers that wait for etcd, and later machines with a lower priority.
+# The machines are of User Mode Linux: four emulated ones starve on two processors (vm.sh says
+# more). Even so the settings in clusters/balancer and clusters/vip save processor time: weights for
+# the pods and for etcd, less garbage collection, longer periods of everything that repeats, API
+# servers that wait for etcd, and later machines with a lower priority.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
@@ -80,7 +82,8 @@ write() { kubectl create configmap "$1"; }
 # shellcheck disable=SC2016 # the variables are the machine's
 worker_is_served() { vm ssh worker-1 '. /etc/kiln/machine; curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'; }
 
-# heartbeat_after TIME: the worker's kubelet has told an API server since then (in the cluster's own clock) that it lives.
+# heartbeat_after TIME: succeeds if the worker's kubelet has sent a heartbeat to an API server since
+# TIME (in the cluster's own clock).
 heartbeat_after() {
   local last
   last=$(kubectl -n kube-node-lease get lease worker-1 -o jsonpath='{.spec.renewTime}') || return
@@ -88,8 +91,9 @@ heartbeat_after() {
   [[ $last > $1 ]]
 }
 
-# Machines that start at the same time take from each other what API servers need to be up in time, by limits of their own. So each
-# machine that has power later has less of this computer's processors, until the others need them no more.
+# Machines that start at the same time slow each other down, and an API server that is too slow
+# exceeds limits of its own. So each machine that gets power later gets less of this computer's
+# processors, until the earlier ones are up.
 power_on=$SECONDS
 first='' NICE=0
 export NICE

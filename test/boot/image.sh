@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Builds the machine that the boot tests boot, and the programs that they need, into the cache (KILN_BOOT_CACHE, by default
-# ~/.cache/kiln-boot): from Go modules and Debian packages, so that every program is a known release and no container
-# registry is asked.
+# Builds the machine that the boot tests boot, and the programs that they need, into the cache
+# (KILN_BOOT_CACHE, by default ~/.cache/kiln-boot): from Go modules and Debian packages, so that
+# every program is a known release and no container registry is asked.
 #
 #   bin/NAME-VERSION/      programs: Kubernetes, etcd, CoreDNS, containerd, Ignition
 #   kubectl                the kubectl among them
-#   node.img               the machine's disk: Debian 13 with cloud-init, Ignition, the kubelet, kubectl, and containerd whose
-#   vmlinuz, initrd        store holds images of the programs under their real names; no configuration of Kubernetes at all
+#   node.img               the machine's disk: Debian 13 with cloud-init, Ignition, the kubelet,
+#   vmlinuz, initrd        kubectl, and containerd whose store holds images of the programs under
+#                          their real names; no configuration of Kubernetes at all
 #   id, known_hosts        root's key for ssh, and the machines' host key
 #
-# What exists is not made again; a changed version, or a change in this folder, makes anew what depends on it.
-# Needs root on Debian or Ubuntu (amd64), Go, the Go module proxy and a Debian mirror; exits with 77 where one is missing.
+# Files that exist are not made again. After a change of a version or of this folder, the files that
+# depend on it are made again. Needs root on Debian or Ubuntu (amd64), Go, the Go module proxy and a
+# Debian mirror; exits with 77 if one is missing.
 set -euo pipefail
 
 KUBERNETES=1.36.3
@@ -47,10 +49,11 @@ packages() {
     skip "cannot install ${missing[*]}"
 }
 
-# compile NAME VERSION MODULE PACKAGE... builds the programs of one module's release into bin/NAME-VERSION; a single
-# package's program is called NAME. A scratch module asks for MODULE, because `go install MODULE@VERSION` refuses modules
-# that replace others, as most of these do; with the release's own requirements, the result is the release. VARIABLES, each
-# IMPORT/PATH.NAME=VALUE, are set by the linker, as the release's own Makefile does.
+# compile NAME VERSION MODULE PACKAGE... builds the programs of one module's release into
+# bin/NAME-VERSION; a single package's program is called NAME. A scratch module requires MODULE,
+# because `go install MODULE@VERSION` refuses modules that replace others, as most of these do. With
+# the release's own requirements, the result is the release. The linker sets VARIABLES, each
+# IMPORT/PATH.NAME=VALUE, as the release's own Makefile does.
 compile() {
   local name=$1 version=$2 module=$3 out=$bin/$1-$2
   shift 3
@@ -63,7 +66,8 @@ compile() {
     go mod init boot/scratch
     go mod edit -go=1.26.0
     if [[ $name == kubernetes ]]; then
-      # Its go.mod points the libraries that live in its tree (staging) at folders; they are also published, as v0.MINOR.PATCH.
+      # Its go.mod replaces the libraries in its tree (staging) by folders; they are also published,
+      # as v0.MINOR.PATCH.
       gomod=$(go mod download -json "$module@v$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
       sed -n 's|^\t\(k8s.io/[a-z0-9-]*\) => ./staging/.*|\1|p' "$gomod" | while read -r library; do
         go mod edit -replace "$library=$library@v0.${version#1.}"
@@ -92,7 +96,8 @@ debian() {
   printf '%s' "$list" >"$out.arguments"
 }
 
-# image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its files.
+# image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its
+# files.
 image() {
   local reference=$1 flags=()
   shift
@@ -103,7 +108,8 @@ image() {
   "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
 }
 
-# load FILE... puts images into the containerd store of the machine's tree, with a containerd that runs here for a moment.
+# load FILE... puts images into the containerd store of the machine's tree, with a containerd that
+# runs here for a moment.
 load() {
   local state socket file pid
   state=$(mktemp -d)
@@ -165,8 +171,8 @@ compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-
 VARIABLES="$ignition/internal/distro.selinuxRelabel=false $ignition/internal/version.Raw=v$IGNITION" CGO_ENABLED=1 \
   compile ignition $IGNITION $ignition $ignition/internal
 
-# kube-proxy's image needs the programs below and no whole system: its packages are unpacked and not configured, so what
-# their scripts would have linked is linked here.
+# kube-proxy's image needs the programs below and no whole system. Its packages are unpacked and not
+# configured, so the links that their scripts would make are made here.
 # shellcheck disable=SC2016 # $1 is the hook's
 debian proxy --variant=extract --include=conntrack,coreutils,dash,ipset,iptables,kmod,libc-bin,nftables --extract-hook='
   cd "$1"
@@ -215,8 +221,8 @@ install -t "$tree/usr/local/bin" "$kubernetes"/{kubelet,kubectl,kubeadm} \
 cp -a "$tree"/usr/lib/cni/* "$tree/opt/cni/bin/"
 cp -r /usr/lib/uml/modules/* "$tree/usr/lib/modules/"
 
-# Every machine has the same host key, and root the same authorized key: nothing secret ever runs here, and ssh can check
-# what it talks to from the first second.
+# Every machine has the same host key, and root the same authorized key: nothing secret ever runs
+# here, and ssh can verify the machine from the first second.
 rm -f "$tree"/etc/ssh/ssh_host_*
 ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$tree/etc/ssh/ssh_host_ed25519_key"
 printf 'boot-test %s\n' "$(cat "$tree/etc/ssh/ssh_host_ed25519_key.pub")" >"$work/known_hosts"
@@ -237,7 +243,8 @@ cp "$tree"/boot/initrd.img-* "$work/initrd"
 truncate -s $DISK_SIZE "$work/node.img"
 mke2fs -q -t ext4 -L root -d "$tree" "$work/node.img"
 
-# Machines that were started from the old disk cannot go on with the new one. The list of inputs goes in last.
+# Machines that were started from the old disk cannot go on with the new one. The list of inputs
+# goes in last.
 rm -f "$cache/node.inputs"
 ln -sf "${kubernetes#"$cache/"}/kubectl" "$cache/kubectl"
 mv "$work"/{known_hosts,vmlinuz,initrd,node.img} "$cache/"

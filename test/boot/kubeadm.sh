@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Times kubeadm on the same image and the same emulation: one control plane that runs `kubeadm init` from its user-data, the
-# usual way without kiln. It prints the figures that the README compares with.
+# Times kubeadm on the same image and the same emulation: one control plane that runs `kubeadm init`
+# from its user-data, the usual way without kiln. It prints the figures that the README compares
+# with.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -23,8 +24,8 @@ ethernets:
   eth0: {dhcp4: true}
   eth1: {addresses: [10.10.0.11/24]}
 EOF
-# The files are those of Kubernetes' packages and installation guide; the CNI configuration is the one that kiln would
-# bring for a single machine, so that the node becomes Ready.
+# The files are those of Kubernetes' packages and installation guide. The CNI configuration is
+# kiln's for a single machine, so that the node becomes Ready.
 cat >"$seed/user-data" <<'EOF'
 #cloud-config
 write_files:

@@ -5,8 +5,8 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
 
-# The set of machines that this person works with. Its number is also the first of a hundred local ports, so two people,
-# or two runs, with different numbers share nothing but the image.
+# The set of machines of this user. Its number is also the first of a hundred local ports, so two
+# users, or two runs, with different numbers share nothing but the image.
 net=${KILN_BOOT_NET:-2400}
 vms=$cache/vms/$net
 
@@ -16,7 +16,8 @@ die() {
   exit 1
 }
 
-# skip ends a script that cannot run on this computer: 77 is what automake, meson and others take for "skipped".
+# skip ends a script that cannot run on this computer. automake, meson and others take the exit code
+# 77 for "skipped".
 skip() {
   say "skipped: $*"
   exit 77

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Boots a control plane, takes a snapshot of etcd as its timer does, takes its disk away, and brings the cluster back from the snapshot
-# with the documents of kiln render --restore: what was written before the snapshot is there, what came after is not.
+# Boots a control plane, takes a snapshot of etcd as its timer does, takes its disk away, and brings
+# the cluster back from the snapshot with the documents of kiln render --restore. Data from before
+# the snapshot is there, data from after it is not.
 #
 #   restore.sh [--keep]
 #
@@ -43,7 +44,8 @@ within "$step_limit" "a Secret is written" kubectl create secret generic before 
 within "$step_limit" "the timer waits" vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
 within "$step_limit" "a snapshot" vm ssh cp-1 systemctl start kiln-backup.service
 vm ssh cp-1 'journalctl -u kiln-backup -o cat --no-pager | tail -n 3; ls -l /var/backups/etcd'
-# Asked again because the first answer was slow to come, the unit takes another one; their names are their order.
+# If it is asked again because the first answer was slow, the unit takes another snapshot; their
+# names are in order of time.
 snapshot=$(vm ssh cp-1 'ls /var/backups/etcd/*.db' | tail -n 1)
 vm ssh cp-1 cat "$snapshot" >"$tmp/snapshot"
 within "$step_limit" "something is written after it" kubectl create configmap after

@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Boots real machines from documents that kiln renders, touches nothing, and checks that they become a cluster.
+# Boots real machines from documents that kiln renders, touches nothing, and checks that they become
+# a cluster.
 #
 #   run.sh [--keep] [--power-cut SECONDS] [--replace] [CASE...]
 #
-# CASE is a folder of clusters/: cloud-init and ignition (one control plane and one worker; what runs without a CASE), or ha
-# (three control planes). Machines whose names begin with cp- are control planes.
+# CASE is a folder of clusters/: cloud-init and ignition (one control plane and one worker; these
+# two run without a CASE), or ha (three control planes). Machines whose names begin with cp- are
+# control planes.
 #
-#   --keep                leave the machines running, and the rendered files where they are; for a single CASE
-#   --power-cut SECONDS   cut the first control plane's power SECONDS after its first power-on, and power it on again
-#   --replace             at the end, power on the last machine with an empty disk and the same document
+#   --keep                leave the machines running, and the rendered files where they are; for a
+#                         single CASE
+#   --power-cut SECONDS   cut the first control plane's power SECONDS after its first power-on, and
+#                         power it on again
+#   --replace             at the end, power on the last machine with an empty disk and the same
+#                         document
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
@@ -84,7 +89,8 @@ dns_resolves() {
 logs_are_shown() { kubectl logs probe-server | grep 'GET / from'; }
 exec_works() { [[ $(kubectl exec probe-server -- /probe get http://127.0.0.1:8080/) == probe-server ]]; }
 
-# Without this flag an API server trusts any kubelet's certificate, and logs and exec above would prove little.
+# Without this flag an API server trusts any kubelet's certificate, and logs and exec above would
+# prove little.
 kubelets_are_verified() {
   local machine
   for machine in "${control_planes[@]}"; do
@@ -194,8 +200,8 @@ cni_files_are_closed() { # CIS 1.1.9, 1.1.10
   done
 }
 
-# A pod's packet to the metadata service finds a wall, one to the same address for DNS does not. Only where the case's
-# platform has such a service.
+# A pod's packet to the metadata service is dropped; one to the same address for DNS passes. The
+# check runs only if the case's platform has such a service.
 metadata_is_closed() {
   local machine source
   for machine in "${machines[@]}"; do
@@ -219,8 +225,9 @@ check_hardening() {
   fi
 }
 
-# probe_pod NAME MACHINE prints a pod of the probe on that machine. It satisfies the strictest pod security standard, and
-# asks for some processor time: a pod that asks for none gets next to nothing on a machine that is saturated, as these are.
+# probe_pod NAME MACHINE prints a pod of the probe on that machine. It satisfies the strictest pod
+# security standard. It requests some processor time: without a request a pod gets next to nothing
+# on a saturated machine, and these are saturated.
 probe_pod() {
   cat <<EOF
 ---

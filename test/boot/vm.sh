@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Boots machines from the image that image.sh built: emulated ones in QEMU, or with User Mode Linux.
 #
-#   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document in the folder SEED:
-#                                  user-data, meta-data and network-config (a NoCloud disk), seed.iso (one that is ready),
-#                                  config.ign (for Ignition), or bootfile, a URL that the firmware boots from
+#   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document
+#                                  in the folder SEED: user-data, meta-data and network-config (a
+#                                  NoCloud disk), seed.iso (one that is ready), config.ign (for
+#                                  Ignition), or bootfile, a URL that the firmware boots from
 #   vm.sh again NAME               power on, with the disk as it is
 #   vm.sh kill NAME                cut the power
 #   vm.sh stop NAME                shut down; after two minutes, cut the power
@@ -14,17 +15,19 @@
 #   vm.sh list                     the machines, with the process ids of those that run
 #   vm.sh off                      cut the power of all machines and forget them
 #
-# eth0 is QEMU's user network, for ssh: every machine is 10.0.2.15 there, which is therefore no address for a node. eth1 is
-# one Ethernet segment between all machines; the boot document gives it an address. Nothing needs the internet.
+# eth0 is QEMU's user network, for ssh: every machine is 10.0.2.15 there, so a node cannot use this
+# address. eth1 is one Ethernet segment between all machines; the boot document gives it an address.
+# Nothing needs the internet.
 #
-# KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines; KILN_BOOT_CACHE
-# (~/.cache/kiln-boot) is where the image and the machines are; SMP (2) is the processors of a machine that is started.
-# NICE (0) is its priority.
-# QEMU_OPTIONS are more words for QEMU's command line, for this power-on only.
+# KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines.
+# KILN_BOOT_CACHE (~/.cache/kiln-boot) holds the image and the machines. SMP (2) is the number of
+# processors of a machine that is started, NICE (0) its priority. QEMU_OPTIONS are more words for
+# QEMU's command line, for this power-on only.
 #
-# MACHINES (qemu) is what a machine that is started is made of. With uml it is Linux as a process of this computer: a kernel of its own (6.1,
-# without nftables for IP), one processor, and programs that run at the computer's own speed, where QEMU translates each instruction. Three
-# control planes need that, on two processors. It reads NoCloud disks only.
+# MACHINES (qemu) is the kind of machine that is started. With uml it is Linux as a process of this
+# computer: a kernel of its own (6.1, without nftables for IP), one processor, and programs that run
+# at the computer's own speed, while QEMU translates each instruction. Three control planes need
+# that, on two processors. It reads NoCloud disks only.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -42,8 +45,9 @@ load() {
   source "$dir/settings"
 }
 
-# running NAME: whether the machine's power is on. The process is ours only if it has the machine's folder on its command
-# line: a number in an old pid file may belong to somebody else by now.
+# running NAME: succeeds if the machine's power is on. The process is ours only if it has the
+# machine's folder on its command line: a number in an old pid file may belong to another process by
+# now.
 running() { alive "$vms/$1/pid" "$vms/$1/"; }
 alive() {
   local pid
@@ -59,7 +63,8 @@ cut_power() { # cut_power NAME
   pkill -KILL -f "ubd0=$vms/$1/" || true # User Mode Linux runs each program in a process of its own
 }
 
-# switch_on PATH starts an Ethernet switch, a process that hands frames between machines over a socket, unless it runs.
+# switch_on PATH starts an Ethernet switch, a process that hands frames between machines over a
+# socket, unless it runs.
 switch_on() {
   alive "$1.pid" "$1" && return
   rm -rf "$1"
@@ -87,7 +92,8 @@ power_on() { # power_on NAME
 
 power_on_uml() {
   local i
-  # The user network is QEMU's here too: a QEMU without a machine, which joins it to a switch of the machine's own.
+  # The user network is QEMU's here too: a QEMU without a machine, which joins it to a switch of the
+  # machine's own.
   if ! alive "$dir/user.pid" "$dir/eth0"; then
     switch_on "$dir/eth0"
     qemu-system-x86_64 -machine none -nodefaults -display none -daemonize -pidfile "$dir/user.pid" \
@@ -121,10 +127,11 @@ power_on_qemu() {
   fi
   ((${#append[@]} == 0)) || kernel+=(-append "${append[*]}")
   read -ra options <<<"${QEMU_OPTIONS:-}"
-  # panic=1: once in many boots, emulation lets a kernel die within its first seconds; it starts again.
-  # Emulation, because KVM is rarely there in a CI machine, and times should compare. cmpxchg16b is off: emulated with
-  # threads it corrupts the guest. Disk cache "unsafe" ignores the guest's flushes but loses nothing when this process is
-  # killed, only if the computer itself fails: a power cut is what it is on a real disk.
+  # panic=1: once in many boots, emulation lets a kernel die within its first seconds; it starts
+  # again. Emulation is used because KVM is rarely there in a CI machine, and times should compare.
+  # cmpxchg16b is off: emulated with threads it corrupts the guest. Disk cache "unsafe" ignores the
+  # guest's flushes, but loses data only if the computer itself fails, not when this process is
+  # killed. So a power cut has the same effect as on a real disk.
   nice -n "${NICE:-0}" qemu-system-x86_64 -name "$name" -accel tcg,thread=multi -cpu max,-cx16 -smp "$smp" -m "$memory" \
     -display none -serial "file:$dir/console.log" -monitor "unix:$dir/monitor,server,nowait" \
     "${kernel[@]}" \

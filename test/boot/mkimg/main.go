@@ -3,9 +3,9 @@
 //
 //	mkimg [-base LAYER.tar] [-entrypoint "PROGRAM ARG…"] REFERENCE OUT.tar PATH=FILE…
 //
-// The image is called REFERENCE and holds each FILE, executable, at PATH, on top of the root file system in LAYER.tar if
-// there is one. The layout's few JSON documents are simple enough to need no library:
-// https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md.
+// The image is called REFERENCE and holds each FILE, executable, at PATH, on top of the root file
+// system in LAYER.tar if there is one. The layout's few JSON documents are simple enough to need no
+// library: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md.
 package main
 
 import (
@@ -108,7 +108,8 @@ func programLayer(programs []string) ([]byte, error) {
 	return buf.Bytes(), w.Close()
 }
 
-// layer is a compressed layer with the digest of its uncompressed form, which the image's configuration names.
+// layer is a compressed layer with the digest of its uncompressed form, which the image's
+// configuration names.
 type layer struct {
 	blob   []byte
 	diffID string
@@ -190,7 +191,8 @@ func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	// containerd names the imported image by this annotation; the specification has none for whole references.
+	// containerd names the imported image by this annotation; the specification has none for whole
+	// references.
 	manifest.Annotations = map[string]string{"io.containerd.image.name": reference}
 	index, err := json.Marshal(map[string]any{"schemaVersion": 2, "manifests": []descriptor{manifest}})
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command pause is the first process of every pod: it holds the pod's namespaces open, reaps the orphans of a shared
-// process namespace, and ends when it is told to. It stands in for the program of registry.k8s.io/pause.
+// Command pause is the first process of every pod: it holds the pod's namespaces open, reaps the
+// orphans of a shared process namespace, and ends on a signal. It stands in for the program of
+// registry.k8s.io/pause.
 package main
 
 import (

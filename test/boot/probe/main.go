@@ -1,5 +1,6 @@
-// Command probe is the test pod's only program. As a server it answers every request with its host name, which in a pod
-// is the pod's name, and logs the request; as a client it shows from inside another pod what the network does.
+// Command probe is the test pod's only program. As a server it answers every request with its host
+// name, which in a pod is the pod's name, and logs the request; as a client it shows from inside
+// another pod what the network does.
 //
 //	probe serve [ADDRESS]   answer HTTP on ADDRESS (:8080)
 //	probe get URL           print the answer's body; fails unless the status is 200
@@ -17,7 +18,7 @@ import (
 	"time"
 )
 
-// clientTimeout bounds get and resolve; emulated machines are slow, and whoever calls them tries again.
+// clientTimeout bounds get and resolve. Emulated machines are slow, and the caller tries again.
 const clientTimeout = 20 * time.Second
 
 func main() {

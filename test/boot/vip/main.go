@@ -1,6 +1,7 @@
-// Command vip stands in for kube-vip, whose module cannot be built here: it takes kube-vip's settings from the environment and
-// its kubeconfig from where kube-vip looks, elects who carries the address by the same Lease, sets the address and says by ARP
-// where it is. So a boot test sees whether the pod's rights, credential, capabilities and settings are enough for all that.
+// Command vip stands in for kube-vip, whose module cannot be built here: it takes kube-vip's
+// settings from the environment and its kubeconfig from where kube-vip looks, elects who carries
+// the address by the same Lease, sets the address and says by ARP where it is. So a boot test sees
+// whether the pod's rights, credential, capabilities and settings are enough for all that.
 //
 //	kube-vip manager
 //
@@ -61,7 +62,8 @@ type candidate struct {
 	renewed time.Time // when the Lease was last ours
 	carries bool
 
-	// The Lease as it was last seen to change, by this machine's clock: those of others are not compared.
+	// The last change of the Lease that was seen, by this machine's clock: clocks of others are not
+	// compared.
 	seen   string
 	seenAt time.Time
 }
