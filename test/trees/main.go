@@ -143,7 +143,8 @@ func one(dir, text, version, out string) error {
 			}
 			unpacked.Name = m.Name
 			machines = append(machines, Machine{
-				filepath.Base(dir), format, m.System.Name, m.Role, r.Plan.Version, kubelet, m.Pool, unpacked,
+				filepath.Base(dir), format, m.System.Name, m.Role,
+				r.Plan.Version, kubelet, m.Pool, unpacked,
 			})
 		}
 		if len(machines) == 0 {
