@@ -32,18 +32,9 @@ var wide = []string{
 	"templates/units/multi-user.target.d",
 	"test/boot",
 	"test/boot/clusters/balancer",
-	"test/boot/clusters/cloud-init",
 	"test/boot/clusters/deliver",
-	"test/boot/clusters/ha",
-	"test/boot/clusters/ignition",
-	"test/boot/clusters/single",
 	"test/boot/clusters/vip",
-	"test/boot/mkimg",
-	"test/boot/pause",
-	"test/boot/probe",
 	"test/boot/rootfs/etc/initramfs-tools/scripts/local-bottom",
-	"test/boot/rootfs/etc/systemd/system",
-	"test/boot/vip",
 }
 
 // TestWidth: no line of a source is wider than maxWidth, but for the folders that are not yet done.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Boots machines from the image that image.sh built: emulated ones in QEMU, or with User Mode Linux.
 #
-#   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot document
-#                                  in the folder SEED: user-data, meta-data and network-config (a
-#                                  NoCloud disk), seed.iso (one that is ready), config.ign (for
-#                                  Ignition), or bootfile, a URL that the firmware boots from
+#   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot
+#                                  document in the folder SEED: user-data, meta-data and
+#                                  network-config (a NoCloud disk), seed.iso (one that is ready),
+#                                  config.ign (for Ignition), or bootfile, a URL that the firmware
+#                                  boots from
 #   vm.sh again NAME               power on, with the disk as it is
 #   vm.sh kill NAME                cut the power
 #   vm.sh stop NAME                shut down; after two minutes, cut the power

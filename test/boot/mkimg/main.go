@@ -26,7 +26,8 @@ func main() {
 	base := flag.String("base", "", "uncompressed tar `file` of the lowest layer")
 	entrypoint := flag.String("entrypoint", "", "the image's entry point, split at spaces")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: mkimg [-base LAYER.tar] [-entrypoint PROGRAM] REFERENCE OUT.tar PATH=FILE...")
+		fmt.Fprintln(os.Stderr,
+			"usage: mkimg [-base LAYER.tar] [-entrypoint PROGRAM] REFERENCE OUT.tar PATH=FILE...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -34,7 +35,8 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*base, strings.Fields(*entrypoint), flag.Arg(0), flag.Arg(1), flag.Args()[2:]); err != nil {
+	reference, out, files := flag.Arg(0), flag.Arg(1), flag.Args()[2:]
+	if err := run(*base, strings.Fields(*entrypoint), reference, out, files); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimg:", err)
 		os.Exit(1)
 	}
@@ -98,7 +100,10 @@ func programLayer(programs []string) ([]byte, error) {
 				}
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content)),
+		}
+		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(content); err != nil {
@@ -141,7 +146,10 @@ func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte,
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	file := func(name string, content []byte) error {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)),
+		}
+		if err := w.WriteHeader(header); err != nil {
 			return err
 		}
 		_, err := w.Write(content)
@@ -174,7 +182,9 @@ func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte,
 		"architecture": "amd64",
 		"os":           "linux",
 		"config": map[string]any{
-			"Env":        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			"Env": []string{
+				"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			},
 			"Entrypoint": entrypoint,
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": diffIDs},
@@ -194,7 +204,9 @@ func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte,
 	// containerd names the imported image by this annotation; the specification has none for whole
 	// references.
 	manifest.Annotations = map[string]string{"io.containerd.image.name": reference}
-	index, err := json.Marshal(map[string]any{"schemaVersion": 2, "manifests": []descriptor{manifest}})
+	index, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "manifests": []descriptor{manifest},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -49,10 +49,11 @@ func serve(address string) error {
 		return err
 	}
 	fmt.Printf("%s listens on %s\n", host, address)
-	return http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Printf("%s %s from %s\n", r.Method, r.URL.Path, r.RemoteAddr)
-		fmt.Fprintln(w, host)
-	}))
+	return http.ListenAndServe(address,
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Printf("%s %s from %s\n", r.Method, r.URL.Path, r.RemoteAddr)
+			fmt.Fprintln(w, host)
+		}))
 }
 
 func get(out io.Writer, url string) error {

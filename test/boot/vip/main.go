@@ -93,17 +93,26 @@ func newCandidate() (*candidate, error) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	c := &candidate{
-		name: os.Getenv("vip_nodename"), address: os.Getenv("address") + "/32", device: os.Getenv("vip_interface"),
-		client: &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}}},
+		name:    os.Getenv("vip_nodename"),
+		address: os.Getenv("address") + "/32",
+		device:  os.Getenv("vip_interface"),
+		client: &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
+		}},
 	}
-	for name, into := range map[string]*time.Duration{"vip_leaseduration": &c.duration, "vip_renewdeadline": &c.renew, "vip_retryperiod": &c.retry} {
+	for name, into := range map[string]*time.Duration{
+		"vip_leaseduration": &c.duration,
+		"vip_renewdeadline": &c.renew,
+		"vip_retryperiod":   &c.retry,
+	} {
 		seconds, err := strconv.Atoi(os.Getenv(name))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		*into = time.Duration(seconds) * time.Second
 	}
-	c.leases = os.Getenv("kubernetes_addr") + "/apis/coordination.k8s.io/v1/namespaces/" + os.Getenv("cp_namespace") + "/leases"
+	c.leases = os.Getenv("kubernetes_addr") + "/apis/coordination.k8s.io/v1/namespaces/" +
+		os.Getenv("cp_namespace") + "/leases"
 	c.lease = c.leases + "/" + os.Getenv("vip_leasename")
 	return c, nil
 }
@@ -135,7 +144,9 @@ func (c *candidate) elect() error {
 			return errTaken
 		}
 	case http.StatusNotFound:
-		l = lease{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Metadata: map[string]any{"name": os.Getenv("vip_leasename")}}
+		l = lease{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Metadata: map[string]any{
+			"name": os.Getenv("vip_leasename"),
+		}}
 	default:
 		return fmt.Errorf("read the Lease: HTTP %d", status)
 	}
@@ -192,7 +203,8 @@ func (c *candidate) release() {
 		fmt.Println("giving up", c.address)
 	}
 	c.carries = false
-	_ = exec.Command("ip", "address", "del", c.address, "dev", c.device).Run() // mostly it is not there
+	// This fails if the machine does not have the address, as most do not.
+	_ = exec.Command("ip", "address", "del", c.address, "dev", c.device).Run()
 }
 
 func run(name string, args ...string) bool {
