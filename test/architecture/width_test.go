@@ -31,10 +31,6 @@ var wide = []string{
 	"templates/boot",
 	"templates/units/multi-user.target.d",
 	"test/boot",
-	"test/boot/clusters/balancer",
-	"test/boot/clusters/deliver",
-	"test/boot/clusters/vip",
-	"test/boot/rootfs/etc/initramfs-tools/scripts/local-bottom",
 }
 
 // TestWidth: no line of a source is wider than maxWidth, but for the folders that are not yet done.
