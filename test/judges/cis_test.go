@@ -38,6 +38,7 @@ func TestCISSees(t *testing.T) {
 // and that a worker passes all. With -v it prints the whole table.
 func TestCISScore(t *testing.T) {
 	t.Parallel()
+	once(t)
 	for _, name := range []string{"single", "ha"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

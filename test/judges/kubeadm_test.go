@@ -15,7 +15,7 @@ func TestKubeadmRulesAreNeeded(t *testing.T) {
 	rules, err := kubeadmRules()
 	require.NoError(t, err)
 	release, needed := "", map[*kubeadmRule][]string{}
-	for _, machines := range clusters(t) {
+	for _, machines := range clusters(t, minor) {
 		for _, m := range machines {
 			if m.Pool {
 				continue

@@ -1,32 +1,20 @@
 package judges
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
 
 // trustJudge checks that the machines of a cluster fit together, which no single file shows.
-// Certificates verify where they are presented. Keys lie with the programs that use them. Each
-// identity may do what it needs and no more. Each file that is named exists for the user that reads
-// it. Values that all machines share are the same on all.
+// Certificates verify where they are presented. Keys lie with the programs that use them. Each file
+// that is named exists for the user that reads it. Values that all machines share are the same on
+// all.
 func trustJudge(cluster []*Machine) []string {
-	t := &trust{cluster: cluster, commands: map[*Machine]map[string][]string{}}
-	for _, m := range cluster {
-		t.commands[m] = map[string][]string{}
-		for _, name := range components {
-			t.commands[m][name] = m.commandOf(name)
-		}
-		if m.ControlPlane() {
-			t.controlPlanes = append(t.controlPlanes, m)
-		}
-		if t.commands[m]["etcd"] != nil {
-			t.members = append(t.members, m)
-		}
+	t, err := newTrust(cluster)
+	if err != nil {
+		return []string{err.Error()}
 	}
-	if len(t.controlPlanes) == 0 {
-		return []string{"the cluster has no control plane"}
-	}
-	t.now, t.servers = t.issued(), t.apiServers()
 	for _, m := range cluster {
 		t.at = m
 		for _, check := range machineChecks {
@@ -46,6 +34,43 @@ func trustJudge(cluster []*Machine) []string {
 	return t.findings
 }
 
+// accessJudge checks with the authorizers and the audit policy of a release that each identity may do
+// what it needs and no more, and that its requests are audited.
+func accessJudge(cluster []*Machine) []string {
+	t, err := newTrust(cluster)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, m := range t.controlPlanes {
+		t.at = m
+		t.rights()
+		t.audit()
+	}
+	return t.findings
+}
+
+// newTrust reads what the judges of a whole cluster ask for again and again.
+func newTrust(cluster []*Machine) (*trust, error) {
+	t := &trust{cluster: cluster, commands: map[*Machine]map[string][]string{}}
+	for _, m := range cluster {
+		t.commands[m] = map[string][]string{}
+		for _, name := range components {
+			t.commands[m][name] = m.commandOf(name)
+		}
+		if m.ControlPlane() {
+			t.controlPlanes = append(t.controlPlanes, m)
+		}
+		if t.commands[m]["etcd"] != nil {
+			t.members = append(t.members, m)
+		}
+	}
+	if len(t.controlPlanes) == 0 {
+		return nil, errors.New("the cluster has no control plane")
+	}
+	t.now, t.servers = t.issued(), t.apiServers()
+	return t, nil
+}
+
 // machineChecks are for every machine, controlPlaneChecks for control planes too, etcdMachineChecks
 // for machines with role etcd.
 var (
@@ -58,7 +83,7 @@ var (
 	}
 	controlPlaneChecks = []func(*trust){
 		(*trust).readable, (*trust).authorities, (*trust).serviceAccountKey,
-		(*trust).rights, (*trust).audit, (*trust).anonymous, (*trust).admission,
+		(*trust).anonymous, (*trust).admission,
 		(*trust).node, (*trust).etcdMembers, (*trust).etcdServers, (*trust).proxy,
 		(*trust).probes, (*trust).vip,
 	}
@@ -67,7 +92,7 @@ var (
 	}
 )
 
-// trust is what trustJudge knows while it goes from machine to machine.
+// trust is what trustJudge and accessJudge know while they go from machine to machine.
 type trust struct {
 	cluster, controlPlanes []*Machine
 	members                []*Machine                       // with etcd

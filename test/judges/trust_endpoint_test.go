@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEndpointIsSeen: what goes wrong with kube-vip or a balancer, trustJudge sees.
+// TestEndpointIsSeen: what goes wrong with kube-vip or a balancer, trustJudge sees, or accessJudge.
 func TestEndpointIsSeen(t *testing.T) {
 	t.Parallel()
+	once(t)
 	const (
 		vip      = "manifests/kube-vip.yaml"
 		haproxy  = "/etc/kubernetes/haproxy.cfg"
@@ -82,7 +83,7 @@ func TestEndpointIsSeen(t *testing.T) {
 				require.Contains(t, text, tt.old)
 				m.Files[i].Content = []byte(strings.ReplaceAll(text, tt.old, tt.new))
 			}
-			assert.Contains(t, strings.Join(trustJudge(machines), "\n"), tt.want)
+			assert.Contains(t, strings.Join(append(trustJudge(machines), accessJudge(machines)...), "\n"), tt.want)
 		})
 	}
 }

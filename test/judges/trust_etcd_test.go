@@ -12,6 +12,7 @@ import (
 // of etcd, and of machines that use such members.
 func TestEtcdMachinesAreSeen(t *testing.T) {
 	t.Parallel()
+	once(t)
 	const own = "/etc/etcd/pki/"
 	for name, tt := range map[string]struct {
 		change change
