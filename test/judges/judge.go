@@ -5,7 +5,8 @@ package judges
 type Judge struct {
 	Name string
 	Func func(cluster []*Machine) []string
-	// Release says that the judge is made of Kubernetes' own source, so that the verdict is a release's.
+	// Release reports whether the judge is made of Kubernetes' own source: its verdict then holds
+	// for one release.
 	Release bool
 }
 

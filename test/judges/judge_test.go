@@ -82,7 +82,8 @@ func cluster(t testing.TB, name, format string) (machines []*Machine) {
 	t.Helper()
 	for _, m := range tree(t, minor, name, format) {
 		m := *m
-		m.Users, m.Dirs, m.Links, m.Units = slices.Clone(m.Users), slices.Clone(m.Dirs), slices.Clone(m.Links), slices.Clone(m.Units)
+		m.Users, m.Dirs = slices.Clone(m.Users), slices.Clone(m.Dirs)
+		m.Links, m.Units = slices.Clone(m.Links), slices.Clone(m.Units)
 		m.Files = slices.Clone(m.Files)
 		for i := range m.Files {
 			m.Files[i].Content = bytes.Clone(m.Files[i].Content)
@@ -107,8 +108,8 @@ func clusters(t testing.TB, minor string) map[string][]*Machine {
 	return out
 }
 
-// TestJudges: every judge is content with every golden case, in both formats. Judges of a release see the cases as it has
-// them; the build from go.mod has the others see the cases as every minor has them.
+// TestJudges: every judge is content with every golden case, in both formats. Judges of a release
+// see the cases as that release has them; the others see the cases of all releases once.
 func TestJudges(t *testing.T) {
 	t.Parallel()
 	minors := []string{minor}

@@ -34,8 +34,8 @@ func trustJudge(cluster []*Machine) []string {
 	return t.findings
 }
 
-// accessJudge checks with the authorizers and the audit policy of a release that each identity may do
-// what it needs and no more, and that its requests are audited.
+// accessJudge checks with the authorizers and the audit policy of a release that each identity may
+// do what it needs and no more, and that its requests are audited.
 func accessJudge(cluster []*Machine) []string {
 	t, err := newTrust(cluster)
 	if err != nil {

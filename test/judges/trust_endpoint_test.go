@@ -83,7 +83,8 @@ func TestEndpointIsSeen(t *testing.T) {
 				require.Contains(t, text, tt.old)
 				m.Files[i].Content = []byte(strings.ReplaceAll(text, tt.old, tt.new))
 			}
-			assert.Contains(t, strings.Join(append(trustJudge(machines), accessJudge(machines)...), "\n"), tt.want)
+			findings := append(trustJudge(machines), accessJudge(machines)...)
+			assert.Contains(t, strings.Join(findings, "\n"), tt.want)
 		})
 	}
 }
