@@ -316,6 +316,28 @@ func TestSystemsDoc(t *testing.T) {
 	}
 }
 
+// TestLists: the pages that list all systems with cloud-init, or the known minors, list those of
+// the tables.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	withCloudInit := target.SystemNames(func(s *target.System) bool {
+		return s.Format == target.CloudInit
+	})
+	systems := strings.Join(withCloudInit, ", ")
+	minors := fmt.Sprintf("1.%d to 1.%d", target.OldestMinor(), target.NewestMinor())
+	for page, text := range map[string]string{
+		"systems.md":         systems,
+		"first-cluster.md":   systems,
+		"disks-and-users.md": systems,
+		"interfaces.md":      systems,
+		"configuration.md":   minors,
+		"kubeadm.md":         minors,
+	} {
+		found := strings.Contains(read(t, "../../docs/"+page), text)
+		require.True(t, found, "docs/%s does not list %s", page, text)
+	}
+}
+
 // lineWith returns the first line of a page with all the texts.
 func lineWith(page string, texts ...string) string {
 	for line := range strings.Lines(page) {
