@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,6 +80,8 @@ func TestCatalogue(t *testing.T) {
 		require.False(t, seen[e.ID], e.ID)
 		seen[e.ID] = true
 		require.Contains(t, severities, e.Severity, e.ID)
+		calls := reflect.ValueOf(e).FieldByName("calls")
+		require.False(t, calls.IsNil(), "%s: calls is empty, so no machine makes the check", e.ID)
 		require.Regexp(t, `^[ -{}…]+$`, e.Remedy, e.ID)
 		for _, text := range []string{e.Reads, e.Wants, e.Source} {
 			require.Regexp(t, `^[ -{}~]+$`, text, e.ID)
