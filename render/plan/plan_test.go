@@ -112,6 +112,38 @@ func TestExtraArgs(t *testing.T) {
 	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
 }
 
+// TestFlags: each of kiln's flags has a name as a command line has it, and a value.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{debian, debian + `
+  network: {cni: none}
+  security: {profile: cis, alwaysPullImages: true}
+  certificates: {signing: online}
+  pools: [{name: blue, labels: {zone: a}}]
+`} {
+		p := parse(t, spec, "")
+		for i := range p.Machines {
+			m := &p.Machines[i]
+			lines := map[string][]config.Arg{"kubelet": p.KubeletFlags(m)}
+			if m.ControlPlane() {
+				lines[plan.APIServer] = p.APIServerFlags(m).Args()
+				lines[plan.ControllerManager] = p.ControllerManagerFlags().Args()
+				lines[plan.Scheduler] = p.SchedulerFlags().Args()
+			}
+			for program, args := range lines {
+				for _, a := range args {
+					flag := program + ": --" + a.Name
+					require.Regexp(t, `^[a-z0-9]+(-[a-z0-9]+)*$`, a.Name, flag)
+					// Empty files turn signing off (kube-controller-manager's defaults are paths).
+					if !strings.HasPrefix(a.Name, "cluster-signing-") {
+						require.NotEmpty(t, a.Value, "%s has no value", flag)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestRoles: the labels that a kubelet registers with. The hook sets a control plane's role; a
 // worker's kubelet has to write its roles in another spelling.
 func TestRoles(t *testing.T) {
