@@ -111,8 +111,11 @@ func TestPlatforms(t *testing.T) {
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	trees := lineWith(read(t, "../../test/trees/main.go"), "var versions = ")
-	judges := lineWith(read(t, "../../Makefile"), "JUDGES := ") +
-		lineWith(read(t, "../../test/judges/go.mod"), "k8s.io/kubernetes v")
+	others := lineWith(read(t, "../../Makefile"), "JUDGES := ")
+	judges := others + lineWith(read(t, "../../test/judges/go.mod"), "k8s.io/kubernetes v")
+	for _, minor := range strings.Fields(others)[2:] {
+		require.FileExists(t, "../../test/judges/"+minor+".mod")
+	}
 	for i, r := range target.Releases {
 		require.Equal(t, target.OldestMinor()+i, r.Minor)
 		require.Contains(t, trees, fmt.Sprintf("v1.%d.", r.Minor))
