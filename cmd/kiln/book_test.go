@@ -110,6 +110,28 @@ func anchors(page string) (names []string) {
 	return names
 }
 
+// TestPaths: each file and folder of the repository that docs/design.md and docs/extending.md name
+// exists. A path may be a pattern, and a word in capitals stands for any name.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	anyName := regexp.MustCompile(`\b[A-Z]+\b`)
+	for _, page := range []string{"design.md", "extending.md"} {
+		named := 0
+		text := codeBlock.ReplaceAllString(read(t, "../../docs/"+page), "")
+		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
+			found, err := filepath.Glob("../../" + anyName.ReplaceAllString(m[1], "*"))
+			require.NoError(t, err)
+			require.NotEmpty(t, found, "docs/%s names %s, which does not exist", page, m[1])
+			named++
+		}
+		require.Greater(t, named, 20, page)
+	}
+}
+
+// codeSpan matches the path of a file or folder in backquotes, from the root of the repository. A
+// path that begins with a slash is one of a machine.
+var codeSpan = regexp.MustCompile("`([A-Za-z0-9_.*-]+/[A-Za-z0-9_.*/-]*)`")
+
 // TestRooms: docs/design.md names every folder with Go code of the program.
 func TestRooms(t *testing.T) {
 	t.Parallel()
