@@ -86,8 +86,8 @@ func requireCommand(t *testing.T, command string) {
 	require.Equal(t, exitWrong, run(words[1:], nil, io.Discard, io.Discard, false), command)
 }
 
-// TestChangesDoc: docs/changes.md shows the plan that the program makes, with long lines folded, and
-// names every refusal.
+// TestChangesDoc: docs/changes.md shows the steps that the program makes, with long lines folded,
+// and names every refusal.
 func TestChangesDoc(t *testing.T) {
 	t.Parallel()
 	doc := read(t, "../../docs/changes.md")
