@@ -1,6 +1,8 @@
 package assembly
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"kiln/render/config"
@@ -80,6 +82,16 @@ func writtenPaths(n *node.Node) (out []string) {
 	}
 	for _, l := range n.Links {
 		out = append(out, l.Path)
+	}
+	// What a node cannot express, such as a file without contents, stays in Ignition's own form.
+	var own struct {
+		Storage struct{ Files, Directories, Links []struct{ Path string } }
+	}
+	if json.Unmarshal(n.Extra, &own) == nil {
+		s := &own.Storage
+		for _, entry := range slices.Concat(s.Files, s.Directories, s.Links) {
+			out = append(out, entry.Path)
+		}
 	}
 	return out
 }
