@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -93,6 +94,11 @@ func TestChangesDoc(t *testing.T) {
 	doc := read(t, "../../docs/changes.md")
 	plan := read(t, "../../testdata/changes/upgrade/plan.txt")
 	require.Contains(t, wordsOf(doc), wordsOf(plan))
+	for line := range strings.Lines(plan) {
+		if shown := "    " + line; utf8.RuneCountInString(shown) <= 100 && line != "\n" {
+			require.Contains(t, doc, shown, "each step of the program has its own line")
+		}
+	}
 	for _, name := range change.Refusals() {
 		require.Contains(t, doc, "`"+name+"`")
 	}
