@@ -26,6 +26,6 @@
 // machines, the review twin, which holds no secret; Write stores it too. Package explain finds
 // where a value in a file comes from.
 //
-// render.go joins the packages. read.go, read_twin.go and rendered.go read from the disk; write.go
-// and write_file.go write to it.
+// render.go joins the packages. read.go, unpack.go, state.go and output.go read from the disk;
+// write.go and files.go write to it, and twin.go does both with the folder of a review twin.
 package render

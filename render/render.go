@@ -78,7 +78,7 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
-// there is no such machine, file or key.
+// there is no such machine, file or key, if the file has no keys, and if its values are not shown.
 func (r *Cluster) Explain(machine, target string) (*explain.Explanation, error) {
 	return explain.Explain(r.Cluster, machine, target)
 }

@@ -26,7 +26,7 @@ import (
 // lastTime is the time that the end of the server waits for a reader of its messages.
 const lastTime = time.Second
 
-// run serves. It finds every mistake before it writes anything.
+// run serves. It finds every mistake in its input before it gives a document.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
 		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n",

@@ -15,12 +15,13 @@ type form struct {
 	// hints are words: a content with such a credential has one of them. They are looked for first,
 	// because that is fast. A row without hints has a match that is as fast.
 	hints []string
-	// pattern matches the credential. Its last group, if there is one, is the secret part, which
-	// must not be a placeholder.
+	// pattern matches the credential. The last of its groups that matches, if there is one, is the
+	// secret part, which must not be a placeholder.
 	pattern *regexp.Regexp
 	// accepts reports whether the secret part is a secret; nil accepts every one.
 	accepts func(secret []byte) bool
-	// match is for rows without a pattern: it returns the credential in a text, or an empty string.
+	// match is for rows without a pattern: it returns the name of the credential that
+	// a text holds, or an empty string.
 	match func(text []byte) string
 }
 
@@ -105,7 +106,7 @@ var forms = []form{
 	{hints: []string{"://"}, match: urlPassword},
 }
 
-// in returns the credential of this form in a text, or an empty string.
+// in returns the name of the credential of this form that a text holds, or an empty string.
 func (f *form) in(text []byte) string {
 	hinted := func(hint string) bool { return bytes.Contains(text, []byte(hint)) }
 	if len(f.hints) > 0 && !slices.ContainsFunc(f.hints, hinted) {

@@ -29,7 +29,7 @@ const Redacted = "<secret>"
 //   - any other file that others may not read on the machine. So a secret of the user's is
 //     concealed if its mode protects it.
 //
-// The last rule does not apply to files that are open in the table of files. A file that holds
+// The last two rules do not apply to files that are open in the table of files. A file that holds
 // nothing but certificates and public keys is never concealed.
 func IsConcealed(f *node.File) bool {
 	isKindPath := func(k Kind) bool { return k.Path == f.Path }

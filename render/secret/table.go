@@ -1,5 +1,6 @@
 // Package secret holds the table of a cluster's secrets: which machine may hold which secret, who
-// uses it there and until when. It also decides what a reviewer sees in the place of a secret.
+// uses it there and until when. It also finds the secrets in a document that was read back, where
+// nothing marks them.
 //
 // The table is the only list of secrets in the program. Package check compares every finished
 // machine with it, and docs/secrets.md shows it. The package does not know how a machine is
