@@ -97,6 +97,16 @@ func TestForms(t *testing.T) {
 		{"", []string{"apiVersion: kiln.dev/v1alpha1\nkind: Public\nname: prod\nca: |\n" +
 			indent(k.certificate), "The bundle holds the leafSeed: 32 bytes."}},
 
+		{"the key of Secrets in etcd", []string{
+			"encryptionKey: " + random + "\n", `{"encryptionKey": "` + random + `"}`,
+			"kind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n  providers:\n" +
+				"  - aescbc:\n      keys:\n      - name: key1\n        secret: " + random + "\n",
+			`{"providers":[{"secretbox":{"keys":[{"name":"a","secret":"` + random + `"}]}}]}`,
+			"  - aesgcm: {keys: [{name: a, secret: q83vEjRWeJCrze8SNFZ4kA==}]}\n"}},
+		{"", []string{"encryptionKey: in the bundle\n", "spec:\n  secret: " + random + "\n",
+			"providers:\n- identity: {}\n- kms: {name: a, endpoint: unix:///run/kms.sock}\n",
+			"aescbc and secretbox need a secret: 32 bytes in base64"}},
+
 		{"a kubeconfig with client-key-data", []string{
 			kubeconfig("    client-key-data: " + in64(sec1) + "\n"),
 			`{"users":[{"user":{"client-key-data":"` + in64(sec1) + `"}}]}`,

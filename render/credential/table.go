@@ -36,6 +36,14 @@ var forms = []form{
 	// The seed and four private keys give all rights in the cluster.
 	{name: "the bundle of a cluster", hints: []string{"leafSeed"},
 		pattern: regexp.MustCompile(`\bleafSeed["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
+	// With it, everybody who has a snapshot of etcd reads all Secrets: the bundle's own line, and
+	// the providers of an EncryptionConfiguration (AES-CBC, AES-GCM, secretbox).
+	{name: "the key of Secrets in etcd", hints: []string{"encryptionKey"},
+		pattern: regexp.MustCompile(`\bencryptionKey["']?\s*:\s*["']?([A-Za-z0-9+/]{43}=)`)},
+	{name: "the key of Secrets in etcd", hints: []string{"aescbc", "aesgcm", "secretbox"},
+		pattern: regexp.MustCompile(
+			`(?s)\b(?:aescbc|aesgcm|secretbox)\b.{0,400}?\bsecret["']?\s*:\s*["']?` +
+				`([A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{32}(?:[^A-Za-z0-9+/=]|$))`)},
 	// The key, token or password of a kubeconfig. A kubeconfig that names files or asks a program
 	// holds none.
 	{name: "a kubeconfig with client-key-data", hints: []string{"client-key-data"},
