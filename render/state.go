@@ -19,7 +19,7 @@ func (r *Cluster) State(progress func(done int)) (*change.Cluster, error) {
 	if _, err := w.machines(); err != nil {
 		return nil, err
 	}
-	return review.Read(t.Files())
+	return t.State(), nil
 }
 
 // DocumentsState reads the documents in the output folder dir. The result holds no secret.
