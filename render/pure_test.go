@@ -168,6 +168,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/plan",
 			"kiln/render/terminal",
+			"kiln/render/textdiff",
 		},
 		// It must not import what it judges.
 		"kiln/render/check": {
@@ -276,6 +277,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/secret",
 			"kiln/render/terminal",
+			"kiln/render/textdiff",
 		},
 		"kiln/render/secret": {
 			"kiln/manifests",

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/layout"
+	"kiln/render/textdiff"
 )
 
 // content compares two contents by the format of their file, or line by line.
@@ -37,13 +38,13 @@ func (f *fields) content(k Key, old, new []byte) {
 	case layout.Checks:
 		f.checks(old, new)
 	case layout.Program:
-		f.value("program", strconv.Itoa(len(lines(old)))+" lines",
-			strconv.Itoa(len(lines(new)))+" others")
+		f.value("program", strconv.Itoa(len(textdiff.Lines(old)))+" lines",
+			strconv.Itoa(len(textdiff.Lines(new)))+" others")
 	case layout.Routes:
 		f.routes(old, new)
 	}
 	if len(*f) == before {
-		f.set("", lines(old), lines(new))
+		f.set("", textdiff.Lines(old), textdiff.Lines(new))
 	}
 	if len(*f) == before {
 		// They differ in an order, or in something that the format ignores.
@@ -83,14 +84,6 @@ func form(k Key) layout.Form {
 // countDocuments returns how many documents a YAML stream has.
 func countDocuments(text []byte) int {
 	return 1 + bytes.Count(bytes.TrimPrefix(text, []byte("---\n")), []byte("\n---"))
-}
-
-// lines returns the lines of a text without their ends.
-func lines(text []byte) (out []string) {
-	for line := range strings.Lines(string(text)) {
-		out = append(out, strings.TrimSuffix(line, "\n"))
-	}
-	return out
 }
 
 func structured(v any) bool {

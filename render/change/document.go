@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/textdiff"
 )
 
 // values compares two values at a path of a YAML document.
@@ -148,7 +150,7 @@ func (f *fields) strings(at, old, new string) {
 		f.values(at, a, b)
 		return
 	}
-	f.set(at, lines([]byte(old)), lines([]byte(new)))
+	f.set(at, textdiff.Lines([]byte(old)), textdiff.Lines([]byte(new)))
 }
 
 // oneLine returns a value as one line.

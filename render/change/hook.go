@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"kiln/render/textdiff"
 )
 
 // checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY. It compares level and remedy of
@@ -13,7 +15,7 @@ func (f *fields) checks(old, new []byte) {
 	read := func(text []byte) (list []setting, others map[string][2]string) {
 		others = map[string][2]string{}
 		before := ""
-		for _, line := range lines(text) {
+		for _, line := range textdiff.Lines(text) {
 			name, rest, _ := strings.Cut(line, "|")
 			level, rest, _ := strings.Cut(rest, "|")
 			check, remedy, _ := strings.Cut(rest, "|")
@@ -49,7 +51,7 @@ func (f *fields) routes(old, new []byte) {
 }
 
 func expandRoutes(text []byte) (out []string, ok bool) {
-	for _, line := range lines(text) {
+	for _, line := range textdiff.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) != 3 {
 			return nil, false

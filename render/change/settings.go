@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kiln/render/layout"
+	"kiln/render/textdiff"
 )
 
 // setting is one flag, directive or assignment. A name may repeat.
@@ -95,7 +96,7 @@ func flags(at string, words []string) (out []setting) {
 // line.
 func directives(text []byte) (out []setting) {
 	section := ""
-	for _, line := range lines(bytes.ReplaceAll(text, []byte("\\\n"), []byte(" "))) {
+	for _, line := range textdiff.Lines(bytes.ReplaceAll(text, []byte("\\\n"), []byte(" "))) {
 		line = strings.TrimSpace(line)
 		name, value, ok := strings.Cut(line, "=")
 		switch {

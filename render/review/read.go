@@ -11,6 +11,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plan"
+	"kiln/render/textdiff"
 )
 
 // Read reads the review twin that consists of these files, by the paths below its folder. It fails
@@ -88,7 +89,7 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 // returns the other lines, which are entries of the cluster.
 func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 	c = &change.Cluster{}
-	for i, line := range splitLines(index) {
+	for i, line := range textdiff.Lines(index) {
 		words := strings.Fields(line)
 		switch {
 		case i == 0:
@@ -140,7 +141,7 @@ func (r *reader) folder(dir string) (map[change.Key]*change.Entry, error) {
 		return nil, err
 	}
 	all := map[change.Key]*change.Entry{}
-	rest := splitLines(text)
+	rest := textdiff.Lines(text)
 	// The INDEX of a shared folder names no other folder.
 	for len(rest) > 0 && !strings.HasPrefix(dir, sharedFolder+"/") {
 		line := rest[0]
@@ -256,12 +257,4 @@ func readEntry(head string, below []string) (e *change.Entry, ok bool) {
 func sortedEntries(set map[change.Key]*change.Entry) (out change.Entries) {
 	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
 	return slices.SortedFunc(maps.Values(set), compare)
-}
-
-// splitLines returns the lines of a text without their ends.
-func splitLines(text []byte) (out []string) {
-	for line := range strings.Lines(string(text)) {
-		out = append(out, strings.TrimSuffix(line, "\n"))
-	}
-	return out
 }

@@ -22,16 +22,15 @@ const maxCells = 4 << 20
 // Unified returns the hunks of a unified diff, with three lines around each change. Characters that
 // a terminal would obey are escaped. If the texts have too many lines to compare, one line says so.
 func Unified(old, new []byte) []string {
-	out := hunks(compareLines(lines(old), lines(new)))
+	out := hunks(compareLines(Lines(old), Lines(new)))
 	for i := range out {
 		out[i] = terminal.Visible(out[i], "\t")
 	}
 	return out
 }
 
-// lines returns the lines of a text.
-func lines(text []byte) []string {
-	var out []string
+// Lines returns the lines of a text without their ends.
+func Lines(text []byte) (out []string) {
 	for line := range strings.Lines(string(text)) {
 		out = append(out, strings.TrimSuffix(line, "\n"))
 	}
