@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
@@ -201,6 +202,15 @@ func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte
 			return nil, err
 		}
 	}
+	resources, err := kustomize(fs, root)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(resources)
+}
+
+// kustomize returns the objects that kustomize builds from the folder root of fs.
+func kustomize(fs filesys.FileSystem, root string) (resources resmap.ResMap, err error) {
 	engine.Lock()
 	defer engine.Unlock()
 	// A schema that an add-on brings (openapi) would stay for all later runs, and kustomize panics
@@ -208,15 +218,11 @@ func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte
 	schema := openapi.GetSchemaVersion()
 	defer func() {
 		if broken := recover(); broken != nil {
-			out, err = nil, fmt.Errorf("kustomize: %v", broken)
+			resources, err = nil, fmt.Errorf("kustomize: %v", broken)
 		}
 		if openapi.GetSchemaVersion() != schema {
 			openapi.ResetOpenAPI()
 		}
 	}()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)
-	if err != nil {
-		return nil, err
-	}
-	return resources.AsYaml()
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)
 }

@@ -1,0 +1,72 @@
+package patches
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	yaml2 "go.yaml.in/yaml/v2"
+	"sigs.k8s.io/kustomize/api/resmap"
+)
+
+// marshal returns what AsYaml of resources returns, in less than half of its time: AsYaml has a
+// YAML parser read the JSON of each object (JSONToYAML of sigs.k8s.io/yaml v1.6.0), because that
+// tells integers from other numbers. A number's text tells as much.
+func marshal(resources resmap.ResMap) ([]byte, error) {
+	var out bytes.Buffer
+	for i, r := range resources.Resources() {
+		text, err := r.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		var object any
+		if err := decoder.Decode(&object); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
+		}
+		object, err = withNumbers(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
+		}
+		data, err := yaml2.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(data)
+	}
+	return out.Bytes(), nil
+}
+
+// withNumbers returns value, which it changes in place, with an integer or a float for each
+// json.Number. It fails if a number fits neither.
+func withNumbers(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			if v[key], err = withNumbers(v[key]); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = withNumbers(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		return v.Float64()
+	}
+	return value, nil
+}
