@@ -32,7 +32,7 @@ func ConfigPublic(path string) (*config.Cluster, error) {
 }
 
 // parser is config.Parse or config.ParsePublic.
-type parser func(name string, data []byte, files fs.FS) (*config.Cluster, error)
+type parser func(path string, data []byte, files fs.FS) (*config.Cluster, error)
 
 func readConfig(path string, parse parser) (*config.Cluster, error) {
 	data, err := folder.Read(path, maxConfig)
@@ -44,7 +44,7 @@ func readConfig(path string, parse parser) (*config.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return parse(filepath.Base(path), data, regularFS{root.FS()})
+	return parse(path, data, regularFS{root.FS()})
 }
 
 // regularFS opens only regular files and folders. Reading a pipe would wait for its other end.

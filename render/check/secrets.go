@@ -134,10 +134,11 @@ func (c *inspection) checkSettings() {
 		if description == "" {
 			continue
 		}
-		field := c.machine.Settings.Path(setting.name)
+		configuration := c.cluster.Plan.Config
+		place := configuration.Place(c.machine.Settings.Path(setting.name), "", nil)
 		c.fail("%s (%s): holds %s, which would stand in the review twin; "+
 			"put it into a file that files names with contentFrom and secret: true",
-			setting.name, c.cluster.Plan.Config.Place(field, "", nil), description)
+			setting.name, configuration.MessagePlace(place), description)
 	}
 }
 
@@ -190,7 +191,7 @@ func (c *inspection) origin(f *node.File) string {
 	var places []string
 	for _, place := range c.cluster.Origin(c.machine, f) {
 		if place.File != "" && (place.By == "" || place.Field != "") {
-			places = append(places, place.String())
+			places = append(places, c.cluster.Plan.Config.MessagePlace(place).String())
 		}
 	}
 	origin := ""

@@ -12,24 +12,24 @@ import (
 )
 
 // Parse turns the bytes of a cluster.yaml into a Cluster that has all defaults and is valid. The
-// error is of type Problems and has everything that is wrong with the file, in file order. name is
-// the file's name in messages. dir is the folder of the file, from which Parse reads the files that
-// it names; with nil it may name none.
+// error is of type Problems and has everything that is wrong with the file, in file order. path is
+// the file as the user named it, for messages; a Place has its base name alone. dir is the folder
+// of the file, from which Parse reads the files that it names; with nil it may name none.
 //
 // The Cluster must not be changed afterwards: its machines share maps and lists.
-func Parse(name string, data []byte, dir fs.FS) (*Cluster, error) {
-	return parse(name, data, dir, false)
+func Parse(path string, data []byte, dir fs.FS) (*Cluster, error) {
+	return parse(path, data, dir, false)
 }
 
 // ParsePublic is Parse for a place without secrets. The files with secrets that cluster.yaml names
 // may be missing: those of files and scripts that are marked secret, and the key of an external
 // etcd. Text returns nil for them.
-func ParsePublic(name string, data []byte, dir fs.FS) (*Cluster, error) {
-	return parse(name, data, dir, true)
+func ParsePublic(path string, data []byte, dir fs.FS) (*Cluster, error) {
+	return parse(path, data, dir, true)
 }
 
-func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
-	r := &reporter{file: name}
+func parse(path string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
+	r := &reporter{file: path}
 	if problem := otherFile(data); problem != "" {
 		r.add(0, 0, "", problem)
 		return nil, r.problems()
@@ -39,7 +39,7 @@ func parse(name string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 		return nil, r.problems()
 	}
 	r.root = root
-	c := &Cluster{source: &source{name: name, root: root}}
+	c := &Cluster{source: &source{path: path, root: root}}
 	at, _ := locations()
 	d := decoder{reporter: r}
 	if lostTag.Match(data) {

@@ -65,10 +65,20 @@ func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
 		}
 		return p
 	}
-	p.File = c.source.name
+	p.File = c.source.name()
 	p.Line, p.Column = yamlpath.Position(c.source.root, at)
 	if line, column, steps := yamlpath.NewDocument(n).Position(below); steps > 0 {
 		p.Line, p.Column = line, column
+	}
+	return p
+}
+
+// MessagePlace returns a place for a message: a place in the configuration has the path that the
+// user gave, so that an editor finds it. Reports and review twins keep the base name, because they
+// must not depend on the folder in which kiln runs.
+func (c *Cluster) MessagePlace(p Place) Place {
+	if c.source != nil && p.File == c.source.name() {
+		p.File = c.source.path
 	}
 	return p
 }

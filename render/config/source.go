@@ -11,11 +11,14 @@ import (
 
 // source is the file that a Cluster was read from, and the files that it names.
 type source struct {
-	name    string
+	path    string                       // as the user named it
 	root    *yaml.Node                   // the map of the document
 	texts   map[string][]byte            // by clean slash path
 	folders map[string]map[string][]byte // by clean slash path of the folder
 }
+
+// name returns the base name of the file. It is the same wherever kiln runs.
+func (s *source) name() string { return path.Base(s.path) }
 
 // Text returns the content of a file that cluster.yaml names (contentFrom, patchFrom, the path of
 // an add-on, …), nil if it names no such file. The path is as in cluster.yaml. The bytes must not
@@ -45,7 +48,7 @@ func cleanPath(name string) string { return path.Clean(name) }
 func (c *Cluster) Problemf(path, format string, args ...any) Problem {
 	p := Problem{Path: path, Message: fmt.Sprintf(format, args...)}
 	if c.source != nil {
-		p.File = c.source.name
+		p.File = c.source.path
 		p.Line, p.Column = yamlpath.Position(c.source.root, locate(c.source.root, path))
 	}
 	return p
