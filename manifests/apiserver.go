@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // The API server reads some settings from files. The user's patches reach them like any other
@@ -57,7 +58,7 @@ func admission(p *plan.Plan) object {
 	}
 	return object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
-		"metadata": object{"name": plan.APIServer}, "plugins": plugins,
+		"metadata": object{"name": target.APIServer}, "plugins": plugins,
 	}
 }
 

@@ -9,13 +9,14 @@ import (
 	"text/template"
 
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // kubeVIP returns the patch with the address, and with this machine's API server, for the pod that
 // carries the address. The pod mounts the machine's kube-vip.conf at the path where kube-vip 1.1
 // looks for a kubeconfig, whatever its settings say (kube-vip#1627).
 func kubeVIP(p *plan.Plan, m *plan.Machine) *Patch {
-	pod := newPod(p, plan.KubeVIP)
+	pod := newPod(p, target.KubeVIP)
 	pod.container(plan.Origin{Field: "controlPlane.vip"},
 		object{"env": variables(p.VIPVariables(m))})
 	return pod.Patch
@@ -24,14 +25,14 @@ func kubeVIP(p *plan.Plan, m *plan.Machine) *Patch {
 // balancer returns the patch with the balancer's ports. The kubelet restarts a static pod only when
 // its manifest changes, so the manifest has the checksum of the balancer's configuration.
 func balancer(p *plan.Plan) *Patch {
-	pod := newPod(p, plan.HAProxy)
+	pod := newPod(p, target.HAProxy)
 	host := p.Loopback().String()
 	pod.probeAt(plan.Origin{Field: "network.podSubnets"}, host)
 	pod.container(plan.Origin{Field: "workers.localBalancer.port"}, object{"ports": list{
 		object{"name": "api", "containerPort": p.BalancerPort, "hostIP": host, "protocol": "TCP"},
 	}})
 	pod.container(plan.Kiln, object{"ports": list{
-		object{"name": "health", "containerPort": plan.BalancerHealthPort, "hostIP": host,
+		object{"name": "health", "containerPort": target.BalancerHealthPort, "hostIP": host,
 			"protocol": "TCP"},
 	}})
 	sum := object{"kiln.dev/config-sha256": BalancerSum(Balancer(p))}
@@ -53,12 +54,12 @@ func Balancer(p *plan.Plan) []byte {
 		Servers          []server
 	}{
 		Bind:   net.JoinHostPort(host, strconv.Itoa(p.BalancerPort)),
-		Health: net.JoinHostPort(host, strconv.Itoa(plan.BalancerHealthPort)),
+		Health: net.JoinHostPort(host, strconv.Itoa(target.BalancerHealthPort)),
 		CA:     plan.CACert,
 	}
 	for _, i := range p.ControlPlanes {
 		m := &p.Machines[i]
-		address := net.JoinHostPort(m.Addresses[0].String(), strconv.Itoa(plan.APIServerPort))
+		address := net.JoinHostPort(m.Addresses[0].String(), strconv.Itoa(target.APIServerPort))
 		data.Servers = append(data.Servers, server{m.Name, address})
 	}
 	var b bytes.Buffer

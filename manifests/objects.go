@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // BootstrapToken is a token for the API server.
@@ -120,7 +121,7 @@ func coreDNS(p *plan.Plan) []*Patch {
 	deployment := newPatch("apps/v1", "Deployment", system, "coredns")
 	deployment.set(plan.Origin{Field: "dns.replicas"},
 		object{"spec": object{"replicas": p.Config.Spec.DNS.Replicas}})
-	for _, step := range p.ImageSteps(plan.CoreDNS) {
+	for _, step := range p.ImageSteps(target.CoreDNS) {
 		deployment.set(step.From, podTemplate(object{"name": "coredns", "image": step.Ref}))
 	}
 	return []*Patch{corefiles, service, deployment}
@@ -176,7 +177,7 @@ func kubeProxy(p *plan.Plan) []*Patch {
 		object{"data": object{"config.conf": string(marshal(conf))}})
 	settings.set(plan.Kiln, object{"data": object{"kubeconfig.conf": string(marshal(kubeconfig))}})
 	daemons := newPatch("apps/v1", "DaemonSet", system, "kube-proxy")
-	for _, step := range p.ImageSteps(plan.KubeProxy) {
+	for _, step := range p.ImageSteps(target.KubeProxy) {
 		daemons.set(step.From, podTemplate(object{"name": "kube-proxy", "image": step.Ref}))
 	}
 	// One DaemonSet serves all machines, so it gets the proxy that is set for all of them.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // system is the namespace of all objects of the cluster itself.
@@ -36,7 +37,7 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 }
 
 func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
-	pod := component(p, m, plan.APIServer, p.APIServerFlags(m))
+	pod := component(p, m, target.APIServer, p.APIServerFlags(m))
 	pod.probeAt(m.ByAddresses(), m.Addresses[0].String())
 	pod.volumes(m.BySystem(), caVolumes(m))
 	if p.Hardened() {
@@ -48,7 +49,7 @@ func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
 }
 
 func controllerManager(p *plan.Plan, m *plan.Machine) *Patch {
-	pod := component(p, m, plan.ControllerManager, p.ControllerManagerFlags())
+	pod := component(p, m, target.ControllerManager, p.ControllerManagerFlags())
 	pod.volumes(m.BySystem(), caVolumes(m))
 	if p.Release.FlexVolume {
 		var flex hostPaths
@@ -59,11 +60,11 @@ func controllerManager(p *plan.Plan, m *plan.Machine) *Patch {
 }
 
 func scheduler(p *plan.Plan, m *plan.Machine) *Patch {
-	return component(p, m, plan.Scheduler, p.SchedulerFlags()).Patch
+	return component(p, m, target.Scheduler, p.SchedulerFlags()).Patch
 }
 
 func etcd(p *plan.Plan, m *plan.Machine, token string) *Patch {
-	pod := newPod(p, plan.Etcd)
+	pod := newPod(p, target.Etcd)
 	pod.command(p.EtcdFlags(m, token))
 	user := object{"runAsUser": m.System.Etcd.UID, "runAsGroup": m.System.Etcd.GID}
 	pod.set(m.BySystem(), object{"spec": object{"securityContext": user}})
