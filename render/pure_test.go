@@ -180,12 +180,14 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/secret",
+			"kiln/render/target",
 			"kiln/templates",
 		},
 		"kiln/render/check/machine": {
 			"kiln/render/layout",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/render/check/search": {
 			"kiln/pki",
@@ -242,6 +244,7 @@ func TestImports(t *testing.T) {
 			"kiln/manifests",
 			"kiln/render/config",
 			"kiln/render/plan",
+			"kiln/render/target",
 			"kiln/templates",
 		},
 		"kiln/render/media": {

@@ -8,6 +8,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it
@@ -33,7 +34,7 @@ func (c *inspection) checkClient(k *machine.Kubeconfig) {
 	}
 	cert := machine.Reference{Source: source + "client-certificate", Path: user.Cert}
 	c.requirePair(cert, machine.Reference{Source: source + "client-key", Path: user.Key})
-	if api := c.component(plan.APIServer); api != nil {
+	if api := c.component(target.APIServer); api != nil {
 		c.requireVerifies(cert, api.File("client-ca-file"), asClient)
 	} else if err := c.verify(user.Cert, ca.Certificate, asClient); err != nil {
 		c.fail("%s: %s: the API servers do not accept it: %w", cert.Source, cert.Path, err)
@@ -50,7 +51,7 @@ func (c *inspection) checkIdentities() {
 			c.requireIdentity(kubeletConf, "system:node:"+name, "system:nodes")
 		}
 	}
-	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
+	for _, name := range []string{target.ControllerManager, target.Scheduler} {
 		for _, flag := range []string{
 			"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig",
 		} {
@@ -97,7 +98,7 @@ func (c *inspection) requireAPIServer(source, server string) {
 		return
 	}
 	servers := c.facts.servers["apiserver"]
-	api := c.component(plan.APIServer)
+	api := c.component(target.APIServer)
 	if cert := c.certificate(api.File("tls-cert-file").Path); cert != nil {
 		servers = map[string]*x509.Certificate{c.machine.Name: cert}
 	}

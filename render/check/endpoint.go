@@ -11,15 +11,16 @@ import (
 	"kiln/manifests"
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkEndpoint checks that kube-vip and the balancer lead to the API servers. checkPorts looks at
 // the ports that they open, checkTrust at the credential that kube-vip shows.
 func (c *inspection) checkEndpoint() {
-	if p := c.component(plan.KubeVIP); p != nil && c.cluster.Plan.HasVIP(c.machine) {
+	if p := c.component(target.KubeVIP); p != nil && c.cluster.Plan.HasVIP(c.machine) {
 		c.checkVIP(p)
 	}
-	if p := c.component(plan.HAProxy); p != nil && c.cluster.Plan.Balanced(c.machine) {
+	if p := c.component(target.HAProxy); p != nil && c.cluster.Plan.Balanced(c.machine) {
 		c.checkBalancer(p)
 	}
 	if vip := c.cluster.Plan.VIP; vip.IsValid() {
@@ -43,7 +44,7 @@ func (c *inspection) checkVIP(p *machine.Program) {
 	if _, host, _ := machine.SplitURL(server); !c.isOwnAddress(host) {
 		c.fail("%skubernetes_addr is %q, another machine's API server or one behind the address "+
 			"that is to be carried; remove the patch that changes it", source, server)
-	} else if api := c.component(plan.APIServer); api != nil {
+	} else if api := c.component(target.APIServer); api != nil {
 		c.requireDial(source+"kubernetes_addr", api, server)
 	}
 	for _, port := range p.Ports {
@@ -61,7 +62,7 @@ func (c *inspection) checkVIP(p *machine.Program) {
 	}
 	c.requireUsable(p, "kubeconfig", kubeVIPConf)
 	conf := machine.Reference{Source: source + "kubeconfig", Path: at.Path}
-	c.requireIdentity(conf, plan.KubeVIP, "")
+	c.requireIdentity(conf, target.KubeVIP, "")
 }
 
 // checkBalancer checks that the balancer listens where its pod declares, that it passes connections
@@ -119,14 +120,14 @@ func (f *facts) checkVIPRights() {
 		return
 	}
 	isKubeVIP := func(s rbacv1.Subject) bool {
-		return s.Kind == rbacv1.UserKind && s.Name == plan.KubeVIP
+		return s.Kind == rbacv1.UserKind && s.Name == target.KubeVIP
 	}
 	for _, o := range f.cluster.Objects {
 		if o.Kind != "RoleBinding" || o.Namespace != "kube-system" {
 			continue
 		}
 		var b rbacv1.RoleBinding
-		if yaml.Unmarshal(o.YAML, &b) != nil || b.RoleRef.Name != plan.KubeVIP {
+		if yaml.Unmarshal(o.YAML, &b) != nil || b.RoleRef.Name != target.KubeVIP {
 			continue
 		}
 		if slices.ContainsFunc(b.Subjects, isKubeVIP) {
@@ -135,5 +136,5 @@ func (f *facts) checkVIPRights() {
 	}
 	f.fail("objects: no RoleBinding in kube-system gives User %s the Role %s, "+
 		"so that nobody carries the endpoint's address; remove the patch that takes it away",
-		plan.KubeVIP, plan.KubeVIP)
+		target.KubeVIP, target.KubeVIP)
 }

@@ -7,6 +7,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkEtcdTrust checks that the API server and the etcd members that it uses accept each other. It
@@ -15,7 +16,7 @@ func (c *inspection) checkEtcdTrust() {
 	if len(c.cluster.Plan.EtcdMembers) == 0 {
 		return
 	}
-	api := c.component(plan.APIServer)
+	api := c.component(target.APIServer)
 	ca, client := c.requiredFile(api, "etcd-cafile"), c.requiredFile(api, "etcd-certfile")
 	c.requirePair(client, c.requiredFile(api, "etcd-keyfile"))
 	if c.machine.EtcdMember {
@@ -27,7 +28,7 @@ func (c *inspection) checkEtcdTrust() {
 
 // checkLocalMember checks an API server against the etcd member on the same machine.
 func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.Reference) {
-	etcd := c.component(plan.Etcd)
+	etcd := c.component(target.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
 	c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
 	c.requireVerifies(server, ca, asServer)
@@ -60,7 +61,7 @@ func (c *inspection) checkRemoteMembers(api *machine.Program, ca, client machine
 // checkMemberTrust checks that the etcd member on this machine, its peers and its clients accept
 // each other, and that the hook dials the members where they listen.
 func (c *inspection) checkMemberTrust() {
-	etcd := c.component(plan.Etcd)
+	etcd := c.component(target.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
 	serverCA := c.requiredFile(etcd, "trusted-ca-file")
 	peer := c.requiredFile(etcd, "peer-cert-file")

@@ -8,6 +8,7 @@ import (
 	"kiln/manifests"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkImages checks that the machine runs the images that kiln images prints, so that a mirror
@@ -21,7 +22,7 @@ func (c *inspection) checkImages() {
 		}
 	}
 	sandbox, err := sandboxImage(c.tree.Exact(plan.ContainerdConfig))
-	if want := c.facts.images[plan.Pause]; err != nil || sandbox != want {
+	if want := c.facts.images[target.Pause]; err != nil || sandbox != want {
 		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause",
 			plan.ContainerdConfig, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"kiln/render/check/machine"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // inspection is the check of one machine.
@@ -152,12 +153,12 @@ func (c *inspection) components() (names []string) {
 		name string
 		runs bool
 	}{
-		{plan.APIServer, c.machine.ControlPlane()},
-		{plan.ControllerManager, c.machine.ControlPlane()},
-		{plan.Scheduler, c.machine.ControlPlane()},
-		{plan.Etcd, c.machine.EtcdMember},
-		{plan.KubeVIP, p.HasVIP(c.machine)},
-		{plan.HAProxy, p.Balanced(c.machine)},
+		{target.APIServer, c.machine.ControlPlane()},
+		{target.ControllerManager, c.machine.ControlPlane()},
+		{target.Scheduler, c.machine.ControlPlane()},
+		{target.Etcd, c.machine.EtcdMember},
+		{target.KubeVIP, p.HasVIP(c.machine)},
+		{target.HAProxy, p.Balanced(c.machine)},
 	} {
 		if component.runs {
 			names = append(names, component.name)

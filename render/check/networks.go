@@ -8,6 +8,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkNetworks checks that the machine's addresses, the control plane's flags, the kubelet's DNS
@@ -22,7 +23,7 @@ func (c *inspection) checkNetworks() {
 			}
 		}
 	}
-	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
+	api, manager := c.component(target.APIServer), c.component(target.ControllerManager)
 	for _, flag := range []struct {
 		program *machine.Program
 		name    string

@@ -9,6 +9,7 @@ import (
 
 	"kiln/pki"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkObjects checks that a control plane brings all API objects. For the first control plane it
@@ -83,7 +84,7 @@ func (f *facts) grants() []grant {
 	if f.proxy != nil {
 		all = append(all, grant{
 			subjects: []rbacv1.Subject{{
-				Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: plan.KubeProxy,
+				Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: target.KubeProxy,
 			}},
 			role:        "system:node-proxier",
 			consequence: "kube-proxy sees no Services",

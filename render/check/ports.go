@@ -13,6 +13,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -87,12 +88,12 @@ func (c *inspection) addListener(
 // defaults.
 func (c *inspection) addKubeletPorts() {
 	const source = "file " + plan.KubeletConfig + ": "
-	k, health := c.kubelet, int32(plan.KubeletHealthPort)
+	k, health := c.kubelet, int32(target.KubeletHealthPort)
 	if k.HealthzPort != nil {
 		health = *k.HealthzPort
 	}
 	if k.EnableServer == nil || *k.EnableServer {
-		port := machine.PortString(cmp.Or(k.Port, plan.KubeletPort))
+		port := machine.PortString(cmp.Or(k.Port, target.KubeletPort))
 		c.addListener(source+"port", nil, schemeHTTPS, k.Address, port)
 	}
 	readOnly := machine.PortString(k.ReadOnlyPort)
@@ -120,7 +121,7 @@ func (c *inspection) addProxyPorts() {
 // the programs with --secure-port say which those are. Any other program opens what it declares.
 func (c *inspection) addProgramPorts(p *machine.Program) {
 	switch {
-	case p.IsComponent() && p.Name == plan.Etcd:
+	case p.IsComponent() && p.Name == target.Etcd:
 		for _, flag := range []string{
 			"listen-client-urls", "listen-peer-urls", "listen-metrics-urls",
 		} {
@@ -175,25 +176,25 @@ func (c *inspection) checkProbes(p *machine.Program) {
 func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
 	const loopback = "127.0.0.1"
-	health := machine.PortString(plan.KubeletHealthPort)
+	health := machine.PortString(target.KubeletHealthPort)
 	c.requireListener(hook, nil, schemeHTTP, loopback, health)
-	for _, name := range []string{plan.ControllerManager, plan.Scheduler} {
+	for _, name := range []string{target.ControllerManager, target.Scheduler} {
 		if p := c.component(name); p != nil {
 			c.requireListener(hook, p, schemeHTTPS, loopback, machine.SecurePort(name))
 		}
 	}
-	if etcd := c.component(plan.Etcd); etcd != nil {
-		metrics := machine.PortString(plan.EtcdMetricsPort)
+	if etcd := c.component(target.Etcd); etcd != nil {
+		metrics := machine.PortString(target.EtcdMetricsPort)
 		c.requireListener(hook, etcd, schemeHTTP, loopback, metrics)
 	}
-	if api := c.component(plan.APIServer); api != nil {
+	if api := c.component(target.APIServer); api != nil {
 		c.checkAPIDials(api)
 	}
-	balancer := c.component(plan.HAProxy)
-	if balancer != nil && slices.Contains(c.components(), plan.HAProxy) {
+	balancer := c.component(target.HAProxy)
+	if balancer != nil && slices.Contains(c.components(), target.HAProxy) {
 		c.checkAPIDials(balancer)
 	}
-	if etcd := c.component(plan.Etcd); etcd != nil {
+	if etcd := c.component(target.Etcd); etcd != nil {
 		c.checkEtcdDials(etcd)
 	}
 }
@@ -214,7 +215,7 @@ func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 		program *machine.Program
 		flag    string
 	}{
-		{c.component(plan.APIServer), "etcd-servers"},
+		{c.component(target.APIServer), "etcd-servers"},
 		{etcd, "advertise-client-urls"},
 		{etcd, "initial-advertise-peer-urls"},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkTrust checks both sides of each connection: a certificate verifies where it is shown,
@@ -92,7 +93,7 @@ func (c *inspection) checkStandaloneKubelet() {
 // checkAPIServerTrust checks the certificates of the API server's clients, those that it shows as a
 // client itself, and the names by which it is dialled.
 func (c *inspection) checkAPIServerTrust() {
-	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
+	api, manager := c.component(target.APIServer), c.component(target.ControllerManager)
 	for _, file := range []machine.Reference{
 		c.requiredFile(api, "client-ca-file"),
 		api.File("kubelet-certificate-authority"),
@@ -172,7 +173,7 @@ func (c *inspection) checkAPIServerNames() {
 // checkServiceAccounts checks that the API server accepts the service account tokens that it signs
 // itself, and those of the controller-manager.
 func (c *inspection) checkServiceAccounts() {
-	api, manager := c.component(plan.APIServer), c.component(plan.ControllerManager)
+	api, manager := c.component(target.APIServer), c.component(target.ControllerManager)
 	var accepted [][]byte
 	if api != nil {
 		for _, value := range api.Flags["service-account-key-file"] {

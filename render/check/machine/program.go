@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // Reference is a path on the machine, and the place that names it, for messages. The path is empty
@@ -49,7 +49,7 @@ func (p *Program) String() string {
 // then is the meaning of its flags known.
 func (p *Program) IsComponent() bool {
 	isOurs := securePorts[p.Name] != "" ||
-		slices.Contains([]string{plan.Etcd, plan.KubeVIP, plan.HAProxy}, p.Name)
+		slices.Contains([]string{target.Etcd, target.KubeVIP, target.HAProxy}, p.Name)
 	return isOurs && p.Name == p.Pod.Name &&
 		len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
@@ -60,9 +60,9 @@ func SecurePort(component string) string { return securePorts[component] }
 
 // securePorts holds the default HTTPS port of each component that has the flag --secure-port.
 var securePorts = map[string]string{
-	plan.APIServer:         strconv.Itoa(plan.APIServerPort),
-	plan.ControllerManager: strconv.Itoa(plan.ManagerPort),
-	plan.Scheduler:         strconv.Itoa(plan.SchedulerPort),
+	target.APIServer:         strconv.Itoa(target.APIServerPort),
+	target.ControllerManager: strconv.Itoa(target.ManagerPort),
+	target.Scheduler:         strconv.Itoa(target.SchedulerPort),
 }
 
 // Flag returns the value of a flag, the last one if the flag is repeated. It returns "" if p is nil
