@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -19,7 +20,7 @@ func (t *tree) addContainerd() {
 	t.addFile(plan.ContainerdConfig, 0o644, strings.Join([]string{
 		`version = 2`,
 		`[` + cri + `]`,
-		`sandbox_image = ` + tomlString(t.Plan.Images[plan.Pause]),
+		`sandbox_image = ` + tomlString(t.Plan.Images[target.Pause]),
 		`[` + cri + `.cni]`,
 		`bin_dir = ` + tomlString(plan.CNIBinDir),
 		`conf_dir = ` + tomlString(plan.CNIConfDir),
@@ -29,7 +30,8 @@ func (t *tree) addContainerd() {
 		`runtime_type = "io.containerd.runc.v2"`,
 		`[` + runc + `.options]`,
 		`SystemdCgroup = true`,
-	}, "\n")+"\n", "the container runtime's configuration", "images."+plan.Pause, "imageRepository")
+	}, "\n")+"\n", "the container runtime's configuration",
+		"images."+target.Pause, "imageRepository")
 	for _, r := range t.m.Settings.Registries {
 		var lines strings.Builder
 		for _, mirror := range r.Mirrors {

@@ -66,7 +66,7 @@ func (t *tree) machineData(walled bool) string {
 	}
 	if t.hasSnapshot() {
 		set("etcd_snapshot", t.restore.snapshot)
-		set("etcd_image", p.Images[plan.Etcd])
+		set("etcd_image", p.Images[target.Etcd])
 	}
 	var peers []string
 	for _, peer := range t.etcdPeers() {

@@ -11,6 +11,7 @@ import (
 	"kiln/render/plan"
 	"kiln/render/preflight"
 	"kiln/render/suggest"
+	"kiln/render/target"
 )
 
 // checks returns the preflight checks of this machine, a line each, and their kinds. walled reports
@@ -58,18 +59,18 @@ func (t *tree) preflight() *preflight.Facts {
 
 // images returns the images of the machine's static pods and the pause image.
 func (t *tree) images() []string {
-	names := []string{plan.Pause}
+	names := []string{target.Pause}
 	if t.m.ControlPlane() {
-		names = append(names, plan.APIServer, plan.ControllerManager, plan.Scheduler)
+		names = append(names, target.APIServer, target.ControllerManager, target.Scheduler)
 	}
 	if t.m.EtcdMember {
-		names = append(names, plan.Etcd)
+		names = append(names, target.Etcd)
 	}
 	if t.Plan.HasVIP(t.m) {
-		names = append(names, plan.KubeVIP)
+		names = append(names, target.KubeVIP)
 	}
 	if t.Plan.Balanced(t.m) {
-		names = append(names, plan.HAProxy)
+		names = append(names, target.HAProxy)
 	}
 	images := make([]string, len(names))
 	for i, name := range names {
