@@ -4,6 +4,7 @@ import (
 	"kiln/manifests"
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -88,13 +89,13 @@ var Files = []File{
 	{Path: plan.Authentication, Form: YAML, Open: true},
 	{Path: plan.AuditPolicy, Form: YAML, Open: true},
 	{Path: plan.Encryption, Form: Hidden},
-	{Path: manifests.ManifestPath(plan.APIServer), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.ControllerManager),
+	{Path: manifests.ManifestPath(target.APIServer), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.ControllerManager),
 		Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.Scheduler), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.Etcd), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.KubeVIP), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(plan.HAProxy), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.Scheduler), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.Etcd), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
 	{Path: plan.BalancerConf, Form: Lines},
 
 	// The kubelet and the container runtime.

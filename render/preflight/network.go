@@ -127,34 +127,35 @@ func defaultRoutes(f *Facts) []call {
 func firewalld(f *Facts) []call {
 	var open []string
 	if f.Machine.Joins() {
-		open = append(open, strconv.Itoa(plan.KubeletPort), "30000-32767")
+		open = append(open, strconv.Itoa(target.KubeletPort), "30000-32767")
 	}
 	if f.Machine.ControlPlane() {
-		open = append(open, strconv.Itoa(plan.APIServerPort))
+		open = append(open, strconv.Itoa(target.APIServerPort))
 	}
 	if f.Machine.EtcdMember {
-		open = append(open, fmt.Sprintf("%d-%d", plan.EtcdClientPort, plan.EtcdPeerPort))
+		open = append(open, fmt.Sprintf("%d-%d", target.EtcdClientPort, target.EtcdPeerPort))
 	}
 	return []call{{strings.Join(open, " "), "inactive firewalld.service"}}
 }
 
 // ports returns the ports on which the programs of the machine listen.
 func ports(f *Facts) []string {
-	numbers := []int{plan.KubeletHealthPort}
+	numbers := []int{target.KubeletHealthPort}
 	if f.Machine.Joins() {
-		numbers = []int{plan.KubeletPort, plan.KubeletHealthPort}
+		numbers = []int{target.KubeletPort, target.KubeletHealthPort}
 	}
 	if f.Machine.ControlPlane() {
-		numbers = append(numbers, plan.APIServerPort, plan.ManagerPort, plan.SchedulerPort)
+		numbers = append(numbers, target.APIServerPort, target.ManagerPort, target.SchedulerPort)
 		if f.Plan.HasVIP(f.Machine) {
-			numbers = append(numbers, plan.VIPMetricsPort)
+			numbers = append(numbers, target.VIPMetricsPort)
 		}
 	}
 	if f.Machine.EtcdMember {
-		numbers = append(numbers, plan.EtcdClientPort, plan.EtcdPeerPort, plan.EtcdMetricsPort)
+		numbers = append(numbers,
+			target.EtcdClientPort, target.EtcdPeerPort, target.EtcdMetricsPort)
 	}
 	if f.Plan.Balanced(f.Machine) {
-		numbers = append(numbers, f.Plan.BalancerPort, plan.BalancerHealthPort)
+		numbers = append(numbers, f.Plan.BalancerPort, target.BalancerHealthPort)
 	}
 	out := make([]string, len(numbers))
 	for i, n := range numbers {
