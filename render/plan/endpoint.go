@@ -1,6 +1,10 @@
 package plan
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"kiln/render/target"
+)
 
 // EndpointURL returns the API server's URL for everything outside the control plane.
 func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort) }
@@ -8,7 +12,7 @@ func (p *Plan) EndpointURL() string { return url(p.EndpointHost, p.EndpointPort)
 // LocalURL returns the URL of the API server on m, a control plane. Its kubelet, controller-manager
 // and scheduler use it, so that none of them ever talks to an API server older than itself during
 // an upgrade (KEP-4471).
-func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), APIServerPort) }
+func (m *Machine) LocalURL() string { return url(m.Addresses[0].String(), target.APIServerPort) }
 
 // Loopback returns the loopback address of the cluster's main family.
 func (p *Plan) Loopback() netip.Addr { return loopback(p.PodSubnets[0].Addr()) }
@@ -34,7 +38,7 @@ func (p *Plan) APIURL(m *Machine) string {
 // the balancers serve kube-proxy only where they have the API servers' port: loopback then leads to
 // an API server on every machine.
 func (p *Plan) ProxyURL() string {
-	if p.BalancerPort == APIServerPort {
+	if p.BalancerPort == target.APIServerPort {
 		return p.BalancerURL()
 	}
 	return p.EndpointURL()

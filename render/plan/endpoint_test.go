@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // more are two control planes and a worker beside the first control plane.
@@ -33,8 +33,8 @@ func TestWays(t *testing.T) {
 		balancer = "  workers: {localBalancer: {}}\n"
 		another  = "  workers: {localBalancer: {port: 7443}}\n"
 	)
-	carrier, proxy := []string{plan.KubeVIP}, []string{plan.HAProxy}
-	both := []string{plan.KubeVIP, plan.HAProxy}
+	carrier, proxy := []string{target.KubeVIP}, []string{target.HAProxy}
+	both := []string{target.KubeVIP, target.HAProxy}
 	for _, row := range []struct {
 		name, spec                            string
 		controlPlane, worker, proxy, operator string
@@ -56,7 +56,7 @@ func TestWays(t *testing.T) {
 			require.Equal(t, row.proxy, p.ProxyURL())
 			require.Equal(t, row.operator, p.EndpointURL())
 			used := p.UsedImages()
-			for _, image := range []string{plan.KubeVIP, plan.HAProxy} {
+			for _, image := range []string{target.KubeVIP, target.HAProxy} {
 				require.Equal(t, slices.Contains(row.images, image), used[image] != "", image)
 			}
 		})

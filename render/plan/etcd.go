@@ -4,6 +4,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // EtcdFlags returns the command line of the etcd member on m (kubeadm 1.36.3:
@@ -23,11 +25,11 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 		members = append(members, peer.Name+"="+peer.EtcdPeerURL())
 	}
 	// The hook asks for metrics at this address, whatever the cluster's families.
-	metrics := net.JoinHostPort(loopback4.String(), strconv.Itoa(EtcdMetricsPort))
-	local := url(loopback(own).String(), EtcdClientPort)
+	metrics := net.JoinHostPort(loopback4.String(), strconv.Itoa(target.EtcdMetricsPort))
+	local := url(loopback(own).String(), target.EtcdClientPort)
 	// "kiln/" stands before the token because scanners such as gitleaks take a UUID alone behind
 	// "token=" for a secret.
-	c := commands(Etcd, flags{
+	c := commands(target.Etcd, flags{
 		"data-dir":                       EtcdData,
 		"listen-metrics-urls":            "http://" + metrics,
 		"initial-cluster-state":          "new",
@@ -62,10 +64,14 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 }
 
 // EtcdClientURL returns where m's etcd member answers other machines.
-func (m *Machine) EtcdClientURL() string { return url(m.Addresses[0].String(), EtcdClientPort) }
+func (m *Machine) EtcdClientURL() string {
+	return url(m.Addresses[0].String(), target.EtcdClientPort)
+}
 
 // EtcdPeerURL returns where m's etcd member answers the other members.
-func (m *Machine) EtcdPeerURL() string { return url(m.Addresses[0].String(), EtcdPeerPort) }
+func (m *Machine) EtcdPeerURL() string {
+	return url(m.Addresses[0].String(), target.EtcdPeerPort)
+}
 
 // etcdServers returns the members that the API server on m uses: its own alone, as kubeadm does, or
 // all members if they are on other machines.
@@ -80,5 +86,5 @@ func (p *Plan) etcdServers(m *Machine) []string {
 		}
 		return servers
 	}
-	return []string{url(loopback(m.Addresses[0]).String(), EtcdClientPort)}
+	return []string{url(loopback(m.Addresses[0]).String(), target.EtcdClientPort)}
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"strconv"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // The flags are those of kubeadm 1.36.3 unless a comment gives a reason
@@ -12,7 +14,7 @@ import (
 // APIServerFlags returns the command line of kube-apiserver on m.
 func (p *Plan) APIServerFlags(m *Machine) Commands {
 	spec := &p.Config.Spec
-	c := commands(APIServer, flags{
+	c := commands(target.APIServer, flags{
 		"allow-privileged":                   "true",
 		"authorization-mode":                 "Node,RBAC",
 		"client-ca-file":                     CACert,
@@ -32,7 +34,7 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
 		"requestheader-group-headers":        "X-Remote-Group",
 		"requestheader-username-headers":     "X-Remote-User",
-		"secure-port":                        strconv.Itoa(APIServerPort),
+		"secure-port":                        strconv.Itoa(target.APIServerPort),
 		"service-account-key-file":           ServicePub,
 		"service-account-signing-key-file":   ServiceKey,
 		"tls-cert-file":                      PKIDir + "/apiserver.crt",
@@ -99,7 +101,7 @@ func (p *Plan) byEtcd(m *Machine) Origin {
 // machine's pod CIDR is in its document, so that none is left to allocate.
 func (p *Plan) ControllerManagerFlags() Commands {
 	spec := &p.Config.Spec
-	c := commands(ControllerManager, flags{
+	c := commands(target.ControllerManager, flags{
 		"authentication-kubeconfig":        ManagerConf,
 		"authorization-kubeconfig":         ManagerConf,
 		"kubeconfig":                       ManagerConf,
@@ -156,7 +158,7 @@ const FlexVolumeDir = KubeletDir + "/volumeplugins"
 
 // SchedulerFlags returns the command line of kube-scheduler.
 func (p *Plan) SchedulerFlags() Commands {
-	c := commands(Scheduler, flags{
+	c := commands(target.Scheduler, flags{
 		"authentication-kubeconfig": SchedulerConf,
 		"authorization-kubeconfig":  SchedulerConf,
 		"kubeconfig":                SchedulerConf,

@@ -6,19 +6,6 @@ import (
 	"kiln/render/target"
 )
 
-// The names of the components that run from images, as in Images and in spec.images.
-const (
-	APIServer         = target.APIServer
-	ControllerManager = target.ControllerManager
-	Scheduler         = target.Scheduler
-	Etcd              = target.Etcd
-	CoreDNS           = target.CoreDNS
-	KubeProxy         = target.KubeProxy
-	Pause             = target.Pause
-	KubeVIP           = target.KubeVIP
-	HAProxy           = target.HAProxy
-)
-
 // images returns every component's image reference.
 func images(
 	repository, version string, r target.Release, overrides map[string]string,
@@ -44,9 +31,9 @@ type ImageStep struct {
 func (p *Plan) ImageSteps(name string) []ImageStep {
 	from := Origin{Field: "kubernetesVersion"}
 	switch name {
-	case Etcd, CoreDNS, Pause:
+	case target.Etcd, target.CoreDNS, target.Pause:
 		from = p.ByRelease()
-	case KubeVIP, HAProxy:
+	case target.KubeVIP, target.HAProxy:
 		from = Kiln
 	}
 	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}
@@ -63,19 +50,19 @@ func (p *Plan) ImageSteps(name string) []ImageStep {
 func (p *Plan) UsedImages() map[string]string {
 	used := maps.Clone(p.Images)
 	if len(p.EtcdMembers) == 0 {
-		delete(used, Etcd)
+		delete(used, target.Etcd)
 	}
 	if p.Config.Spec.Network.Proxy == "none" {
-		delete(used, KubeProxy)
+		delete(used, target.KubeProxy)
 	}
 	if p.Config.Spec.DNS.Provider == "none" {
-		delete(used, CoreDNS)
+		delete(used, target.CoreDNS)
 	}
 	if !p.VIP.IsValid() {
-		delete(used, KubeVIP)
+		delete(used, target.KubeVIP)
 	}
 	if p.BalancerPort == 0 {
-		delete(used, HAProxy)
+		delete(used, target.HAProxy)
 	}
 	return used
 }

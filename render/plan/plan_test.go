@@ -126,9 +126,9 @@ func TestFlags(t *testing.T) {
 			m := &p.Machines[i]
 			lines := map[string][]config.Arg{"kubelet": p.KubeletFlags(m)}
 			if m.ControlPlane() {
-				lines[plan.APIServer] = p.APIServerFlags(m).Args()
-				lines[plan.ControllerManager] = p.ControllerManagerFlags().Args()
-				lines[plan.Scheduler] = p.SchedulerFlags().Args()
+				lines[target.APIServer] = p.APIServerFlags(m).Args()
+				lines[target.ControllerManager] = p.ControllerManagerFlags().Args()
+				lines[target.Scheduler] = p.SchedulerFlags().Args()
 			}
 			for program, args := range lines {
 				for _, a := range args {
@@ -226,8 +226,8 @@ func TestImages(t *testing.T) {
 			require.NoError(t, err)
 			p := plan.New(c)
 			require.Equal(t, r, p.Release)
-			require.Equal(t, "registry.k8s.io/etcd:"+r.Etcd, p.Images[plan.Etcd])
-			require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[plan.APIServer])
+			require.Equal(t, "registry.k8s.io/etcd:"+r.Etcd, p.Images[target.Etcd])
+			require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[target.APIServer])
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"kiln/render/target"
 )
 
 // VIPLease is the Lease in kube-system whose holder has the address; kube-vip's own name for it.
@@ -20,7 +22,7 @@ func (p *Plan) VIPVariables(m *Machine) []Variable {
 	vip := p.Config.Spec.ControlPlane.VIP
 	out := []Variable{
 		{"address", p.VIP.String()},
-		{"port", strconv.Itoa(APIServerPort)},
+		{"port", strconv.Itoa(target.APIServerPort)},
 		{"cp_enable", "true"},
 		{"cp_namespace", "kube-system"},
 		{"svc_enable", "false"}, // kube-vip is not to carry addresses of Services
@@ -33,7 +35,7 @@ func (p *Plan) VIPVariables(m *Machine) []Variable {
 		{"vip_leaseduration", "5"},
 		{"vip_renewdeadline", "3"},
 		{"vip_retryperiod", "1"},
-		{"prometheus_server", loopback4.String() + ":" + strconv.Itoa(VIPMetricsPort)},
+		{"prometheus_server", loopback4.String() + ":" + strconv.Itoa(target.VIPMetricsPort)},
 	}
 	if vip.Interface != "" {
 		out = append(out, Variable{"vip_interface", vip.Interface})

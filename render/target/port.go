@@ -16,6 +16,6 @@ const (
 	SchedulerPort      = 10259
 	FirstNodePort      = 30000
 	LastNodePort       = 32767
-	VIPMetricsPort     = 2112 // of kube-vip
+	VIPMetricsPort     = 2112 // of kube-vip; its probes ask it too
 	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
 )
