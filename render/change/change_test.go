@@ -147,7 +147,7 @@ func oneMachine(version string) *Cluster {
 		Name: "c", UUID: "00000000-0000-0000-0000-000000000000", Version: version,
 		Machines: []*Machine{{
 			Name: "a", Role: "worker", OS: "flatcar", Platform: "metal", Format: "ignition",
-			Facts: Facts{{"kubelet", "v1.36.3"}, {"until", "2027"}},
+			Properties: Properties{{"kubelet", "v1.36.3"}, {"until", "2027"}},
 		}},
 	}
 }

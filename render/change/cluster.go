@@ -14,8 +14,8 @@ type Cluster struct {
 	Name    string
 	UUID    string
 	Version string // of Kubernetes
-	// Facts are properties that the machines' files depend on, such as "service subnets".
-	Facts Facts
+	// Properties are what the machines' files depend on, such as "service subnets".
+	Properties Properties
 	// Machines are nodes by name, then pools by name.
 	Machines []*Machine
 	// Entries has what the cluster has once: the operator's kubeconfig.
@@ -26,23 +26,23 @@ type Cluster struct {
 type Machine struct {
 	Name, Role, OS, Platform, Format string
 	Pool                             bool
-	// Facts are properties beside the files: kubelet, addresses, until.
-	Facts Facts
+	// Properties are what is known beside the files: kubelet, addresses, until.
+	Properties Properties
 	// Entries are the machine's files, units and so on.
 	Entries Entries
 }
 
-// Fact is a property of a cluster or of a machine.
-type Fact struct{ Name, Value string }
+// Property is a named value of a cluster or of a machine that its twin shows beside the entries.
+type Property struct{ Name, Value string }
 
-// Facts are properties in the order in which they are listed, each name once.
-type Facts []Fact
+// Properties are in the order in which they are listed, each name once.
+type Properties []Property
 
-// Value returns the value of a fact, or the empty string if there is none.
-func (f Facts) Value(name string) string {
-	for _, fact := range f {
-		if fact.Name == name {
-			return fact.Value
+// Value returns the value of a property, or the empty string if there is none.
+func (p Properties) Value(name string) string {
+	for _, property := range p {
+		if property.Name == name {
+			return property.Value
 		}
 	}
 	return ""

@@ -174,7 +174,7 @@ func (c *Cluster) has(name string) bool {
 	})
 }
 
-func (m *Machine) addresses() []string { return commas(m.Facts.Value("addresses")) }
+func (m *Machine) addresses() []string { return commas(m.Properties.Value("addresses")) }
 
 // Member reports whether the machine runs a member of etcd.
 func (m *Machine) Member() bool {

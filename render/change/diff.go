@@ -75,8 +75,8 @@ func Compare(old, new *Cluster) *Diff {
 	f.value("name", old.Name, new.Name)
 	f.value("UUID", old.UUID, new.UUID)
 	f.value("Kubernetes", old.Version, new.Version)
-	for _, name := range factNames(old.Facts, new.Facts) {
-		f.value(name, old.Facts.Value(name), new.Facts.Value(name))
+	for _, name := range propertyNames(old.Properties, new.Properties) {
+		f.value(name, old.Properties.Value(name), new.Properties.Value(name))
 	}
 	for _, a := range old.Entries {
 		b := new.Entries.Find(a.Key)
@@ -136,8 +136,8 @@ func (c *comparer) machine(p *pair) (out []*Change) {
 	f.value("operating system", p.old.OS, p.new.OS)
 	f.value("platform", p.old.Platform, p.new.Platform)
 	f.value("format", p.old.Format, p.new.Format)
-	for _, name := range factNames(p.old.Facts, p.new.Facts) {
-		f.value(name, p.old.Facts.Value(name), p.new.Facts.Value(name))
+	for _, name := range propertyNames(p.old.Properties, p.new.Properties) {
+		f.value(name, p.old.Properties.Value(name), p.new.Properties.Value(name))
 	}
 	if len(f) > 0 {
 		out = append(out, c.unique(&Change{Kind: "machine", What: Changed, Fields: f}))
@@ -283,10 +283,10 @@ func groupChanges(machines []*pair) []Group {
 	return out
 }
 
-// factNames returns the names of the facts of two states, sorted.
-func factNames(a, b Facts) (names []string) {
-	for _, fact := range slices.Concat(a, b) {
-		names = append(names, fact.Name)
+// propertyNames returns the names of the properties of two states, sorted.
+func propertyNames(a, b Properties) (names []string) {
+	for _, property := range slices.Concat(a, b) {
+		names = append(names, property.Name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

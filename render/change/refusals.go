@@ -42,18 +42,18 @@ var refusalTable = []refusal{
 		"every token of a service account ends at once, "+
 			"and API servers refuse each other's while they are replaced"),
 		"keep the generation of service-account"},
-	{"service-subnets", fact("service subnets",
+	{"service-subnets", property("service subnets",
 		"Services keep their addresses, "+
 			"and DNS and the API server's own address move away under running pods"),
 		"keep the subnets, or make a new cluster"},
-	{"pod-subnets", fact("pod subnets",
+	{"pod-subnets", property("pod subnets",
 		"running pods keep addresses that the other machines no longer route or masquerade"),
 		"keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
 	{"pod-ranges", movedRanges,
 		"set podCIDRs of the nodes to the ranges that they have"},
-	{"dns-domain", fact("dns domain", "running pods look names up under the old one"),
+	{"dns-domain", property("dns domain", "running pods look names up under the old one"),
 		"keep the domain"},
-	{"pod-network", fact("pod network",
+	{"pod-network", property("pod network",
 		"pods of machines with the old and with the new one do not reach each other"),
 		"make a new cluster, or plan an interruption of all pods"},
 	{"endpoint", lostEndpoint,
@@ -110,14 +110,14 @@ func otherCluster(d *Diff, _ []*decision) string {
 		d.old.Name, d.old.UUID, d.new.Name, d.new.UUID)
 }
 
-// fact returns a rule against a change of that fact of the cluster.
-func fact(name, why string) func(*Diff, []*decision) string {
+// property returns a rule against a change of that property of the cluster.
+func property(name, why string) func(*Diff, []*decision) string {
 	return func(d *Diff, _ []*decision) string {
-		if d.old.Facts.Value(name) == d.new.Facts.Value(name) {
+		old, new := d.old.Properties.Value(name), d.new.Properties.Value(name)
+		if old == new {
 			return ""
 		}
-		return fmt.Sprintf("%s %s → %s: %s", name, d.old.Facts.Value(name), d.new.Facts.Value(name),
-			why)
+		return fmt.Sprintf("%s %s → %s: %s", name, old, new, why)
 	}
 }
 
@@ -155,8 +155,8 @@ func otherGeneration(name, why string) func(*Diff, []*decision) string {
 
 // movedRanges: a running machine's pods get other addresses.
 func movedRanges(d *Diff, decisions []*decision) string {
-	if d.old.Facts.Value("pod subnets") != d.new.Facts.Value("pod subnets") ||
-		d.old.Facts.Value("pod network") != d.new.Facts.Value("pod network") {
+	if d.old.Properties.Value("pod subnets") != d.new.Properties.Value("pod subnets") ||
+		d.old.Properties.Value("pod network") != d.new.Properties.Value("pod network") {
 		return "" // another rule says that
 	}
 	var names []string
@@ -177,8 +177,8 @@ func movedRanges(d *Diff, decisions []*decision) string {
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates
 // lack.
 func lostEndpoint(d *Diff, _ []*decision) string {
-	old := d.old.Facts.Value("endpoint")
-	if old == d.new.Facts.Value("endpoint") || old == "" {
+	old := d.old.Properties.Value("endpoint")
+	if old == d.new.Properties.Value("endpoint") || old == "" {
 		return ""
 	}
 	host := old
@@ -195,7 +195,7 @@ func lostEndpoint(d *Diff, _ []*decision) string {
 			if !covers(commas(c.parts["names"]), host) {
 				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, "+
 					"which is no name of the new API servers' certificates",
-					old, d.new.Facts.Value("endpoint"), host)
+					old, d.new.Properties.Value("endpoint"), host)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func plural(n int, thing string) string {
 func kubeletSkew(d *Diff, _ []*decision) string {
 	var names []string
 	for _, m := range d.old.Machines {
-		if k := minor(m.Facts.Value("kubelet")); m.Role == worker && k >= 0 &&
+		if k := minor(m.Properties.Value("kubelet")); m.Role == worker && k >= 0 &&
 			minor(d.new.Version)-k > 3 {
 			names = append(names, m.title())
 		}

@@ -281,8 +281,8 @@ func (d *Diff) workers() (out []string) {
 // contain a kubelet.
 func (s *sequencer) image(list []*decision) string {
 	for _, f := range list {
-		if f.old == nil || f.old.Facts.Value("kubelet") != f.new.Facts.Value("kubelet") {
-			return ", an image with kubelet " + f.new.Facts.Value("kubelet")
+		if f.old == nil || f.old.Properties.Value("kubelet") != f.new.Properties.Value("kubelet") {
+			return ", an image with kubelet " + f.new.Properties.Value("kubelet")
 		}
 	}
 	return ""
@@ -302,7 +302,7 @@ func drain(name string) string {
 
 // ready returns what to wait for until the Node is ready.
 func ready(name string, m *Machine) string {
-	return "kubectl get node " + name + " says Ready, " + m.Facts.Value("kubelet")
+	return "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")
 }
 
 // etcdctl says how to run the program beside a member that stays, with the member's own

@@ -50,7 +50,7 @@ func mapOf(c *change.Cluster) clusterMap {
 	}
 	y := gap
 	endpoint := box{X: (m.Width - 2*boxWidth) / 2, Y: y, W: 2 * boxWidth, H: boxHeight,
-		Class: "endpoint", Title: strings.TrimPrefix(c.Facts.Value("endpoint"), "https://"),
+		Class: "endpoint", Title: strings.TrimPrefix(c.Properties.Value("endpoint"), "https://"),
 		Note: "endpoint of the API"}
 	m.Boxes = append(m.Boxes, endpoint)
 	y += boxHeight + 2*gap
@@ -87,7 +87,8 @@ func (m *clusterMap) row(class string, machines []*change.Machine, y *int) (firs
 		x := (m.Width - len(part)*(boxWidth+gap) + gap) / 2
 		for _, machine := range part {
 			b := box{X: x, Y: *y, W: boxWidth, H: boxHeight, Class: class, Title: machine.Name,
-				Note: cmp.Or(machine.Facts.Value("addresses"), "pool"), Anchor: anchor(machine)}
+				Note:   cmp.Or(machine.Properties.Value("addresses"), "pool"),
+				Anchor: anchor(machine)}
 			if machine.Member() {
 				b.Note += ", etcd"
 			}

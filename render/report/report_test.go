@@ -64,8 +64,8 @@ func TestPage(t *testing.T) {
 					name = "pool-" + m.Name
 				}
 				require.True(t, there[name], name)
-				for _, fact := range m.Facts {
-					require.Contains(t, string(page), ", "+fact.Name+" "+fact.Value)
+				for _, property := range m.Properties {
+					require.Contains(t, string(page), ", "+property.Name+" "+property.Value)
 				}
 			}
 			require.Contains(t, string(page), "91 %")

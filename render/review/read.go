@@ -98,7 +98,7 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 			}
 		case strings.HasPrefix(line, "cluster "):
 			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
-			c.Facts = append(c.Facts, change.Fact{Name: name, Value: value})
+			c.Properties = append(c.Properties, change.Property{Name: name, Value: value})
 		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
 			// kiln prints the names in commands that people paste into a shell.
 			if !machineName.MatchString(words[1]) {
@@ -110,7 +110,8 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 				OS: words[3], Platform: words[4], Format: words[5],
 			}
 			for j := 6; j+1 < len(words); j += 2 {
-				m.Facts = append(m.Facts, change.Fact{Name: words[j], Value: words[j+1]})
+				m.Properties = append(m.Properties,
+					change.Property{Name: words[j], Value: words[j+1]})
 			}
 			c.Machines = append(c.Machines, m)
 		default:

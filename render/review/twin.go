@@ -54,19 +54,20 @@ func NewTwin(c *assembly.Cluster) (*Twin, error) {
 
 func newTwin(c *change.Cluster, facts []plan.Fact) *Twin {
 	for _, f := range facts {
-		c.Facts = append(c.Facts, change.Fact(f))
+		c.Properties = append(c.Properties, change.Property(f))
 	}
 	return &Twin{cluster: c, entries: map[entryKey]*change.Entry{}}
 }
 
 // addMachine adds a machine without entries: its names, and what its line in the INDEX says of it.
 func (t *Twin) addMachine(m *change.Machine, kubelet string, addresses []string, until time.Time) {
-	m.Facts = change.Facts{{Name: "kubelet", Value: kubelet}}
+	m.Properties = change.Properties{{Name: "kubelet", Value: kubelet}}
 	if len(addresses) > 0 {
 		list := strings.Join(addresses, ",")
-		m.Facts = append(m.Facts, change.Fact{Name: "addresses", Value: list})
+		m.Properties = append(m.Properties, change.Property{Name: "addresses", Value: list})
 	}
-	m.Facts = append(m.Facts, change.Fact{Name: "until", Value: until.Format(time.RFC3339)})
+	end := until.Format(time.RFC3339)
+	m.Properties = append(m.Properties, change.Property{Name: "until", Value: end})
 	t.cluster.Machines = append(t.cluster.Machines, m)
 }
 

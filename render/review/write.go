@@ -154,7 +154,7 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 func index(c *change.Cluster) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, firstLine, c.Name, c.UUID, c.Version)
-	for _, f := range c.Facts {
+	for _, f := range c.Properties {
 		fmt.Fprintf(&b, "cluster %s: %s\n", f.Name, f.Value)
 	}
 	for _, e := range c.Entries {
@@ -166,7 +166,7 @@ func index(c *change.Cluster) []byte {
 			kind = "pool"
 		}
 		fmt.Fprintf(&b, "%s %s %s %s %s %s", kind, m.Name, m.Role, m.OS, m.Platform, m.Format)
-		for _, f := range m.Facts {
+		for _, f := range m.Properties {
 			fmt.Fprintf(&b, " %s %s", f.Name, f.Value)
 		}
 		b.WriteString("\n")
