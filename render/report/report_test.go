@@ -68,6 +68,10 @@ func TestPage(t *testing.T) {
 					require.Contains(t, string(page), ", "+property.Name+" "+property.Value)
 				}
 			}
+			for _, property := range c.Properties {
+				shown := "<dt>" + property.Name + "</dt><dd>" + property.Value + "</dd>"
+				require.Contains(t, string(page), shown)
+			}
 			require.Contains(t, string(page), "91 %")
 			require.Contains(t, string(page), "/etc/&lt;x&gt; 1")
 			again, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Steps: p})
