@@ -1,0 +1,64 @@
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// impure are the standard library's ways to the network, the machine, its environment and
+// randomness.
+var impure = []string{
+	"net/http", "os", "os/exec", "os/user", "syscall", "crypto/rand", "math/rand", "math/rand/v2",
+	"log", "log/slog", "io/ioutil",
+}
+
+// TestPure: the packages between reading and writing import no way out, and do not ask for the
+// time. They use net for its address types alone, and time for its arithmetic.
+func TestPure(t *testing.T) {
+	t.Parallel()
+	exceptions := map[string][]string{
+		"kiln/pki": {
+			"crypto/rand",
+		},
+		"kiln/render": {
+			"os",
+			"syscall",
+		},
+		"kiln/render/folder": {
+			"os",
+			"syscall",
+		},
+	}
+	for path, p := range packages(t) {
+		if strings.HasPrefix(path, "kiln/cmd/") || path == "kiln/test/trees" {
+			continue // they are the edge
+		}
+		for _, imported := range p.Imports {
+			if slices.Contains(impure, imported) {
+				require.Contains(t, exceptions[path], imported,
+					"%s must not import %s", path, imported)
+			}
+		}
+		for _, file := range p.GoFiles {
+			for _, call := range []string{
+				"time.Now", "time.Since", "time.Local", "os.Getenv", "os.Environ", "net.Dial",
+				"net.Lookup",
+			} {
+				require.NotContains(t, read(t, p.Dir+"/"+file), call+"(", "%s/%s", path, file)
+			}
+			touchesDisk := []string{
+				"files.go", "output.go", "read.go", "state.go", "twin.go", "unpack.go",
+			}
+			if path == "kiln/render" && !slices.Contains(touchesDisk, file) {
+				require.NotContains(t, read(t, p.Dir+"/"+file), "\"os\"\n", "%s/%s", path, file)
+			}
+			if path == "kiln/pki" &&
+				!slices.Contains([]string{"key.go", "bundle.go", "issue.go"}, file) {
+				require.NotContains(t, read(t, p.Dir+"/"+file), "crypto/rand", "%s/%s", path, file)
+			}
+		}
+	}
+}
