@@ -56,6 +56,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/media",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/report",
 			"kiln/render/suggest",
 			"kiln/render/target",
@@ -113,6 +114,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/folder",
+			"kiln/render/plural",
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/twin": {
@@ -166,6 +168,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/change": {
 			"kiln/render/layout",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
 		},
@@ -200,6 +203,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/compress": nil,
 		"kiln/render/config": {
 			"kiln/render/credential",
+			"kiln/render/plural",
 			"kiln/render/suggest",
 			"kiln/render/target",
 			"kiln/render/yamlpath",
@@ -260,6 +264,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/target",
 		},
+		"kiln/render/plural": nil,
 		"kiln/render/preflight": {
 			"kiln/render/config",
 			"kiln/render/plan",
@@ -267,6 +272,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/report": {
 			"kiln/render/change",
+			"kiln/render/plural",
 		},
 		"kiln/render/review": {
 			"kiln/pki",

@@ -13,6 +13,7 @@ import (
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
+	"kiln/render/plural"
 )
 
 type isoFlags struct{ out, form string }
@@ -110,6 +111,6 @@ func (f *isoFlags) report(out io.Writer, images []bootmedia.Image) error {
 	}
 	message.Printf(out, "%s with secrets; "+
 		"next: attach a machine's image to that machine alone, as a CD or a disk\n",
-		message.Count(len(images), "image"))
+		plural.Count(len(images), "image"))
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
 	"kiln/render/media"
+	"kiln/render/plural"
 )
 
 type netbootFlags struct {
@@ -160,7 +161,7 @@ func (f *netbootFlags) report(
 		message.Printf(out, "removed %s\n", filepath.Join(f.Out, name))
 	}
 	message.Printf(out, "%s, %d files written, %d unchanged in %s%s; next:\n",
-		message.Count(scripts, "script"), len(c.Written), c.Unchanged, f.Out, holders(entries))
+		plural.Count(scripts, "script"), len(c.Written), c.Unchanged, f.Out, holders(entries))
 	for _, name := range images {
 		message.Printf(out, "  put the system's image there: %s\n", filepath.Join(f.Out, name))
 	}
@@ -207,7 +208,7 @@ func holders(entries []render.Entry) string {
 	case len(entries):
 		return ", with every machine's secrets"
 	default:
-		machines := message.Count(len(entries), "machine")
+		machines := plural.Count(len(entries), "machine")
 		return fmt.Sprintf(", with the secrets of %d of %s", n, machines)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
 	"kiln/render"
+	"kiln/render/plural"
 )
 
 // lastTime is the time that the end of the server waits for a reader of its messages.
@@ -30,7 +31,7 @@ const lastTime = time.Second
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
 		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n",
-			message.Count(lines, "line"))
+			plural.Count(lines, "line"))
 	})
 	defer messages.End(lastTime)
 	s, err := serve.New(dirs, serve.Options{
@@ -122,7 +123,7 @@ func (f *serveFlags) listener(
 func (f *serveFlags) begin(out io.Writer, s *serve.Server, url string) {
 	name, _ := s.Cluster()
 	message.Printf(out, "%s: the documents of %s for %s, until %s\n", url, name,
-		message.Count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
+		plural.Count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
 	if f.peers.Any() {
 		message.Printf(out, "to the machines' own addresses, and from: %s\n", f.peers)
 	} else {
@@ -154,7 +155,7 @@ func startWarnings(s *serve.Server) (warnings []string) {
 func (f *serveFlags) end(out io.Writer, s *serve.Server, lost int) {
 	left := s.Left()
 	message.Printf(out, "%d of %s fetched a document\n",
-		s.Machines()-len(left), message.Count(s.Machines(), "machine"))
+		s.Machines()-len(left), plural.Count(s.Machines(), "machine"))
 	if more := len(left) - message.MaxListed; more > 0 {
 		left = append(left[:message.MaxListed], fmt.Sprintf("and %d more", more))
 	}

@@ -9,6 +9,7 @@ import (
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
+	"kiln/render/plural"
 )
 
 type unpackFlags struct {
@@ -147,13 +148,13 @@ func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
 		}{f.out, files, secrets, f.showSecrets})
 	}
 	message.Printf(cmd.OutOrStdout(), "%s in %s; INDEX has their modes and owners, and the units\n",
-		message.Count(files, "file"), f.out)
+		plural.Count(files, "file"), f.out)
 	return nil
 }
 
 // warn prints the number of files with secrets, and whether these are shown.
 func (f *unpackFlags) warn(messages io.Writer, secrets int) {
-	files := message.Count(secrets, "file")
+	files := plural.Count(secrets, "file")
 	switch {
 	case secrets == 0:
 	case f.showSecrets:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kiln/render/layout"
+	"kiln/render/plural"
 )
 
 // Refusal is a change that would break the running cluster.
@@ -238,17 +239,10 @@ func versionJump(d *Diff, _ []*decision) string {
 	case new < old:
 		return fmt.Sprintf("Kubernetes %s → %s goes back", d.old.Version, d.new.Version)
 	case new > old+1:
-		return fmt.Sprintf("Kubernetes %s → %s skips %d", d.old.Version, d.new.Version, new-old-1) +
-			plural(new-old-1, " minor")
+		return fmt.Sprintf("Kubernetes %s → %s skips %s", d.old.Version, d.new.Version,
+			plural.Count(new-old-1, "minor"))
 	}
 	return ""
-}
-
-func plural(n int, thing string) string {
-	if n == 1 {
-		return thing
-	}
-	return thing + "s"
 }
 
 // kubeletSkew: running kubelets are older than the new API servers allow.

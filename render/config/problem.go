@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"kiln/render/plural"
 )
 
 // Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what
@@ -65,12 +67,9 @@ func (p Problems) Summary() string {
 	if len(p) == 0 {
 		return "kiln: no problems"
 	}
-	n, noun := 0, "problems"
+	n := 0
 	for i := range p {
 		n += max(1, p[i].more)
 	}
-	if n == 1 {
-		noun = "problem"
-	}
-	return fmt.Sprintf("kiln: %d %s in %s; nothing was written", n, noun, p[0].File)
+	return fmt.Sprintf("kiln: %s in %s; nothing was written", plural.Count(n, "problem"), p[0].File)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kiln/render/change"
+	"kiln/render/plural"
 )
 
 // clusterMap is the drawing of the cluster: the endpoint above the control planes, the workers
@@ -73,9 +74,9 @@ func mapOf(c *change.Cluster) clusterMap {
 	m.Height = y
 	m.Label = fmt.Sprintf(
 		"The endpoint %s leads to %s; %s and %s find it. The tables below say the same.",
-		endpoint.Title, counted(len(rows["control-plane"]), "control plane"),
-		counted(len(rows["worker"]), "worker or pool"),
-		counted(len(rows["etcd"]), "etcd machine"))
+		endpoint.Title, plural.Count(len(rows["control-plane"]), "control plane"),
+		plural.Count(len(rows["worker"]), "worker or pool"),
+		plural.Count(len(rows["etcd"]), "etcd machine"))
 	return m
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/plural"
 )
 
 // Input holds what a page is made from.
@@ -53,7 +54,7 @@ var styleText string
 var scriptText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"percent": percent, "lines": markLines, "date": date, "count": counted,
+	"percent": percent, "lines": markLines, "date": date, "count": plural.Count,
 }).Parse(pageText))
 
 // mark is near the beginning of every page.
@@ -201,11 +202,4 @@ func percent(n, of int) int {
 		return 0
 	}
 	return min(100, 100*n/of)
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

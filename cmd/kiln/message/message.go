@@ -42,14 +42,6 @@ func NonNil(list []string) []string {
 	return list
 }
 
-// Count returns a number with its noun: "1 file", "2 files".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Names lists the first MaxNamed names and counts the others: "a, b, c, d, e and 3 more".
 func Names(names []string) string {
 	if more := len(names) - MaxNamed; more > 0 {

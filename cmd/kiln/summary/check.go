@@ -6,6 +6,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/render"
+	"kiln/render/plural"
 )
 
 // Check reports what a run without --check would change: the names of documents, and the
@@ -32,7 +33,7 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 		}
 	}
 	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
-		message.Printf(out, "\n… and %s more\n", message.Count(more, "file"))
+		message.Printf(out, "\n… and %s more\n", plural.Count(more, "file"))
 	}
 }
 

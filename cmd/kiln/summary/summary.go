@@ -13,6 +13,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/render"
+	"kiln/render/plural"
 	"kiln/render/target"
 )
 
@@ -43,7 +44,7 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	}
 	message.Printf(out, "%s, %d files written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-		message.Count(len(documents), "document"), len(result.Written), result.Unchanged,
+		plural.Count(len(documents), "document"), len(result.Written), result.Unchanged,
 		message.ShellWord(filepath.Join(r.Out, render.AdminFile)))
 	return nil
 }
