@@ -14,6 +14,7 @@ import (
 	"kiln/render/cloudinit"
 	"kiln/render/ignition"
 	"kiln/render/node"
+	"kiln/render/review"
 )
 
 // unpacked returns the machine of a document or body.
@@ -97,7 +98,7 @@ func TestDelivery(t *testing.T) {
 				require.Equal(t, len(doc.Extra) > 0, d.Entry.Node == "worker-1")
 				continue
 			}
-			u, err := render.ParseDocument(d.Files[0].Data)
+			u, err := review.ParseDocument(d.Files[0].Data)
 			require.NoError(t, err)
 			require.NotContains(t, string(u.List()), "<secret>",
 				"who reads the document learns no secret")
@@ -201,7 +202,7 @@ func TestUnpackDelivery(t *testing.T) {
 			body := filepath.Join(folder, files[1])
 			require.NoError(t, os.WriteFile(body, []byte("another"), 0o600))
 			_, err = render.Unpack(folder, "", nil)
-			require.ErrorIs(t, err, render.ErrBody)
+			require.ErrorIs(t, err, review.ErrBody)
 
 			alone, err := render.Unpack(kept, "", nil)
 			require.NoError(t, err)

@@ -6,25 +6,24 @@ import (
 	"kiln/render/review"
 )
 
-// Types that callers get from this package, each under the name that it has in the package that
-// makes it.
+// What follows stands here under a second name because the verbs import the driver and not the
+// rooms that make documents and review twins: what a verb can ask for has passed the checks.
+
 type (
-	Document  = document.Document
-	Output    = document.Output
+	// Output is the folder that a render wrote; kiln iso and kiln netboot read it.
+	Output = document.Output
+	// Inventory is its list of documents, which kiln render reports.
 	Inventory = document.Inventory
-	Entry     = document.Entry
-	Body      = document.Body
-	Unpacked  = review.Unpacked
+	// Entry is a document in the inventory; the verbs that hand out documents read it.
+	Entry = document.Entry
+	// Unpacked is a document as Unpack returns it to kiln unpack.
+	Unpacked = review.Unpacked
 )
 
-// IndexFile is the list of files of a review twin, and of each folder in it.
+// IndexFile is the list of files of a review twin, and of each folder in it. kiln diff and the
+// guard of twins know a twin by it.
 const IndexFile = review.IndexFile
 
-// ErrBody is in the chain of an error if a body does not belong to its document.
-var ErrBody = review.ErrBody
-
-// ParseDocument reads a boot document in any form in which a cloud or a person hands it over.
-func ParseDocument(doc []byte) (*Unpacked, error) { return review.ParseDocument(doc) }
-
 // FilesState reads a review twin from its files, which are given by their paths below its folder.
+// kiln diff takes them from a revision of git.
 func FilesState(files map[string][]byte) (*change.Cluster, error) { return review.Read(files) }

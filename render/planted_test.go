@@ -27,6 +27,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/ignition"
 	"kiln/render/report"
+	"kiln/render/review"
 	"kiln/render/suggest"
 )
 
@@ -401,7 +402,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		u, err := render.ParseDocument(doc)
+		u, err := review.ParseDocument(doc)
 		if err != nil {
 			return nil, err
 		}

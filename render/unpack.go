@@ -15,11 +15,11 @@ import (
 	"kiln/render/target"
 )
 
-// Unpack reads a boot document in any form that ParseDocument knows: from the file path, from in if
-// path is "-", or from the folder of a machine as Write makes it, with the files that are delivered
-// beside the document. If the machine fetches a body, the body is read from the file body or, if
-// body is empty, from the file beside the document. If there is no such file, the result is
-// incomplete and its Missing returns why.
+// Unpack reads a boot document in any form that review.ParseDocument knows: from the file path,
+// from in if path is "-", or from the folder of a machine as Write makes it, with the files that
+// are delivered beside the document. If the machine fetches a body, the body is read from the file
+// body or, if body is empty, from the file beside the document. If there is no such file, the
+// result is incomplete and its Missing returns why.
 func Unpack(path, body string, in io.Reader) (*review.Unpacked, error) {
 	if path == "-" {
 		data, err := folder.ReadUpTo("standard input", in, compress.MaxDocument)

@@ -23,6 +23,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/review"
 )
 
 // packed returns a shared machine's documents: in both formats, plain and compressed, by a name for
@@ -86,7 +87,7 @@ func TestUnpackConceals(t *testing.T) {
 			for _, n := range unlikeNodes(t, name) {
 				var u *render.Unpacked
 				for format, doc := range packed(t, n) {
-					same, err := render.ParseDocument(doc)
+					same, err := review.ParseDocument(doc)
 					require.NoError(t, err, format)
 					require.True(t, u == nil || reflect.DeepEqual(u, same),
 						"%s as %s", n.Name, format)
@@ -192,11 +193,11 @@ func forms(doc []byte) map[string][]byte {
 func TestUnpackForms(t *testing.T) {
 	t.Parallel()
 	for format, doc := range packed(t, nodes(t, "single")[0]) {
-		want, err := render.ParseDocument(doc)
+		want, err := review.ParseDocument(doc)
 		require.NoError(t, err)
 		require.NotEmpty(t, want.Machine().Files)
 		for form, text := range forms(doc) {
-			got, err := render.ParseDocument(text)
+			got, err := review.ParseDocument(text)
 			require.NoError(t, err, "%s, %s", format, form)
 			require.Equal(t, want, got, "%s, %s", format, form)
 		}
@@ -248,7 +249,7 @@ func TestUnpackRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := render.ParseDocument([]byte(row.doc))
+			_, err := review.ParseDocument([]byte(row.doc))
 			runtime.ReadMemStats(&after)
 			require.ErrorContains(t, err, row.want)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<29),
@@ -272,7 +273,7 @@ func TestUnpackErrorsHoldNoSecret(t *testing.T) {
 				"a quote more": slices.Insert(slices.Clone(doc), at, '"'),
 				"a tab more":   slices.Insert(slices.Clone(doc), at, '\n', '\t'),
 			} {
-				if _, err := render.ParseDocument(text); err != nil {
+				if _, err := review.ParseDocument(text); err != nil {
 					failed++
 					require.Empty(t, leaks(map[string][]byte{"": []byte(err.Error())}, windows),
 						"%s at %d: %s", format, at, damage)
@@ -346,7 +347,7 @@ func TestConcealed(t *testing.T) {
 		}
 		doc, err := cloudinit.Pack(n, 0, false)
 		require.NoError(t, err, row.name)
-		u, err := render.ParseDocument(doc)
+		u, err := review.ParseDocument(doc)
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, u.Machine().Files[0].Secret, row.name)
 		text, _, err := u.Contents([]string{row.path})
@@ -413,7 +414,7 @@ func TestUnpackTree(t *testing.T) {
 	}
 	doc, err := cloudinit.Pack(n, 0, false)
 	require.NoError(t, err)
-	u, err := render.ParseDocument(doc)
+	u, err := review.ParseDocument(doc)
 	require.NoError(t, err)
 	require.Equal(t, `user etcd 2379 /var/lib/etcd
 etc/
@@ -447,7 +448,7 @@ func TestUnpackWriteRefuses(t *testing.T) {
 				doc += fmt.Sprintf("- {path: %q, permissions: \"0644\", "+
 					"owner: \"root:root\", content: x}\n", p)
 			}
-			u, err := render.ParseDocument([]byte(doc))
+			u, err := review.ParseDocument([]byte(doc))
 			require.NoError(t, err)
 			dir := t.TempDir()
 			_, err = render.WriteUnpacked(u, filepath.Join(dir, "out"))
@@ -474,7 +475,7 @@ func FuzzParseDocument(f *testing.F) {
 	f.Add([]byte(`{"ignition":{"version":"3.4.0"},` +
 		`"storage":{"files":[{"path":"/a","append":[{"source":"data:,x"}]}]}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		u, err := render.ParseDocument(doc)
+		u, err := review.ParseDocument(doc)
 		if err != nil {
 			return
 		}

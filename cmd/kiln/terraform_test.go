@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln/render/document"
 )
 
 const terraformExamples = "../../docs/examples/terraform"
@@ -23,8 +23,8 @@ func TestTerraformFields(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[render.Entry](), reflect.TypeFor[render.Body](),
-		reflect.TypeFor[render.Inventory](),
+		reflect.TypeFor[document.Entry](), reflect.TypeFor[document.Body](),
+		reflect.TypeFor[document.Inventory](),
 	} {
 		for f := range of.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

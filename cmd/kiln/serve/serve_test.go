@@ -20,6 +20,7 @@ import (
 	"kiln/cmd/kiln/serve"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/document"
 )
 
 // TestOnce: a machine gets its document once, and the log has both requests.
@@ -154,7 +155,7 @@ func TestBody(t *testing.T) {
 	entries := []render.Entry{
 		{
 			Node: "cp-1", Document: "cp-1/user-data",
-			Body: &render.Body{
+			Body: &document.Body{
 				Document: "cp-1/body.sh", SHA512: hash,
 				URL: "https://boot.example.com/kiln/cp-1/" + hash,
 			},
