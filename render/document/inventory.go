@@ -36,7 +36,7 @@ const (
 
 // Entry describes one document in inventory.json.
 type Entry struct {
-	Node     string `json:"node"`
+	Node     string `json:"node"` // the name of the node or pool
 	Role     string `json:"role"`
 	Pool     bool   `json:"pool,omitempty"`
 	OS       string `json:"os"`

@@ -22,7 +22,7 @@ import (
 
 // Explanation says what a file of a machine is, or where a value in it comes from.
 type Explanation struct {
-	Node   string         `json:"node"`
+	Node   string         `json:"node"` // the name of the node or pool
 	Path   string         `json:"path"`
 	Mode   string         `json:"mode"`
 	Owner  string         `json:"owner"`

@@ -1,6 +1,6 @@
 // Package layout is the table of the files that kiln puts on a machine: the form of each file, who
 // may see it, where it counts in the size of a document, and what a change of it asks of a running
-// machine. The assembler makes the files; checks, reviews and plans look up here what a file is.
+// machine. Package assembly makes the files; checks, reviews and plans look up here what a file is.
 package layout
 
 import (

@@ -41,7 +41,7 @@ type Images struct {
 
 // Boot is how one machine boots.
 type Boot struct {
-	Node string `json:"node"`
+	Node string `json:"node"` // the name of the node or pool
 	Pool bool   `json:"pool,omitempty"`
 	OS   string `json:"os"`
 	MAC  string `json:"mac,omitempty"`

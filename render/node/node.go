@@ -176,10 +176,10 @@ func (n *Node) File(at string) *File {
 
 // Delivered returns n as a machine gets it: sorted, with all owners named, empty lists and contents
 // nil, and only what a document says about the machine. It has no role, reasons, names of secrets
-// and network-config: these stay with the renderer. Name is the content of /etc/hostname, or empty,
-// because a document has no other name. Delivered drops Started, which is about the first boot and
-// not about its result, units without a state, and Login without a key. Unpack of both packers
-// returns this form.
+// and network-config: package document keeps these for itself. Name is the content of
+// /etc/hostname, or empty, because a document has no other name. Delivered drops Started, which is
+// about the first boot and not about its result, units without a state, and Login without a key.
+// Unpack of both packers returns this form.
 func (n *Node) Delivered() Node {
 	d := *n
 	d.Name, d.Role, d.NetworkConfig = "", "", nil

@@ -22,7 +22,7 @@ const maxImage = 256 << 20
 
 // Image is a disk image that was written.
 type Image struct {
-	Node  string `json:"node"`
+	Node  string `json:"node"` // the name of the node or pool
 	Pool  bool   `json:"pool,omitempty"`
 	Path  string `json:"image"`
 	Label string `json:"label"`

@@ -21,8 +21,8 @@ const (
 
 // fetch says that a machine has fetched a document.
 type fetch struct {
-	Path    string    `json:"path"` // of the URL
-	Node    string    `json:"node"`
+	Path    string    `json:"path"`              // of the URL
+	Node    string    `json:"node"`              // the name of the node or pool
 	Machine string    `json:"machine,omitempty"` // the machine of a pool
 	SHA256  string    `json:"sha256"`            // of the content: a change makes another document
 	Time    time.Time `json:"time"`
