@@ -58,6 +58,7 @@ ci-work:
 
 test-all:
 	go test -timeout 1h ./render -all -hostile
+	go test -timeout 1h ./render/explain -all
 	go test -timeout 5h ./templates -all
 	go test -timeout 5h ./cmd/kiln -run TestCutOff -kills 200
 
