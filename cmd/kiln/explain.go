@@ -25,8 +25,8 @@ func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD] | PATH --node NAME --config FILE",
 		Short: "Document a field of cluster.yaml, or say where a value on a machine comes from",
-		Long: `Document a field of cluster.yaml; without a field, list the fields. With --node, say
-which layer, patch or default set a value. PATH is then one of these:
+		Long: `Document a field of cluster.yaml, or list the fields if none is given. With --node,
+say which layer, patch or default set a value. PATH is one of these:
   a setting below machines           kubelet.maxPods
   a field of the whole cluster       network.cni
   a file on the machine              /etc/motd

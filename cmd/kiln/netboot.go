@@ -29,14 +29,15 @@ func netbootCommand() *cobra.Command {
 		Use:   "netboot DIR --url URL --out DIR",
 		Short: "Write the files that machines need to boot over the network",
 		Long: `Write the files that machines need to boot over the network, from the folder that
-kiln render wrote: an iPXE script for each machine by its MAC address (nodes[].mac),
-the documents, initrds with Ignition's configurations, and the groups and profiles
-of Matchbox. Any web server that serves the folder as URL will do. The folder holds
-the machines' secrets (mode 0600), unless their documents have none.
+kiln render wrote: an iPXE script for each machine, found by its MAC address
+(nodes[].mac); the documents; initrds with Ignition's configurations; the groups and
+profiles of Matchbox. Let any web server serve the folder --out at the address
+--url. The folder holds the machines' secrets (mode 0600), unless their documents
+have none.
 
-The kernels and initrds of the operating systems belong below the folder, in
-images/OS, unless flags name another address. An address without a scheme is below
-URL. Addresses may hold variables of iPXE.`,
+Put the kernels and initrds of the operating systems into images/OS in that folder,
+or name their addresses with flags. An address without a scheme continues URL. An
+address may hold variables of iPXE.`,
 		Example: `  kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot
   kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
     --kernel 'flatcar=http://images.example.com/${buildarch}/vmlinuz' \

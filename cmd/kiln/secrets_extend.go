@@ -26,15 +26,14 @@ func extendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extend --secrets FILE [--install-only]",
 		Short: "Move the deadline to form the cluster, and the end of the install credential",
-		Long: `Move two dates of the bundle to some time from now. Render again after it.
+		Long: `Move two dates of the bundle into the future. Render again after it.
 
-A cluster that was not formed in time needs both dates: the formation deadline,
-until which a new etcd cluster may be formed, and the end of the install credential,
-which applies the API objects.
+The formation deadline is the date until which machines may form a new etcd cluster.
+The install credential, which also ends on a date, applies the API objects and labels
+new control planes. A cluster that was not formed in time needs both dates moved.
 
-A running cluster needs the second date alone (--install-only), to label a new
-control plane. Without --install-only, its members would be allowed to form etcd a
-second time.
+A running cluster needs only the second one moved (--install-only), to label a new
+control plane. Without --install-only its members could form etcd a second time.
 
 The install credential belongs to the group system:masters, and nobody can revoke
 it. Keep the window short.`,
