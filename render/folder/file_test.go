@@ -225,3 +225,32 @@ func TestOpenInside(t *testing.T) {
 	_, err = folder.OpenInside(dir, "pipe")
 	require.ErrorIs(t, err, folder.ErrIrregular)
 }
+
+// TestOpenUnlinked: no link is followed, wherever in the path it is, and only regular files are
+// opened.
+func TestOpenUnlinked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a/b/file"), "content")
+	put(t, filepath.Join(dir, "top"), "content")
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "a/b/link")))
+	require.NoError(t, os.Symlink("b", filepath.Join(dir, "a/linked")))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "out")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "a/pipe"), 0o600))
+	for _, name := range []string{"a/b/file", "top"} {
+		f, err := folder.OpenUnlinked(dir, name)
+		require.NoError(t, err, name)
+		require.NoError(t, f.Close())
+	}
+	for _, name := range []string{"a/b/link", "a/linked/file", "out/b/file"} {
+		_, err := folder.OpenUnlinked(dir, name)
+		require.ErrorIs(t, err, folder.ErrLink, name)
+	}
+	for name, want := range map[string]error{
+		"a/pipe": folder.ErrIrregular, "a/b": folder.ErrIrregular, "a/none": fs.ErrNotExist,
+		"none/file": fs.ErrNotExist,
+	} {
+		_, err := folder.OpenUnlinked(dir, name)
+		require.ErrorIs(t, err, want, name)
+	}
+}
