@@ -148,6 +148,10 @@ func startWarnings(s *serve.Server) (warnings []string) {
 			"not there: %s; copy images to where they are named, run kiln netboot again for its "+
 			"own files, and start kiln serve again", message.Names(missing)))
 	}
+	for _, line := range s.Withheld() {
+		warnings = append(warnings, line+": nobody gets it; put the file itself there, or move it "+
+			"out of the folder")
+	}
 	return warnings
 }
 

@@ -25,6 +25,7 @@ type catalogue struct {
 	addresses   map[string][]netip.Addr // a machine's addresses, by its name; a pool has none
 	documents   map[string]*item        // a machine's document, by its name
 	missing     []string                // the files that scripts name and that do not exist
+	withheld    map[string]error        // the reasons why files for everybody are not given
 }
 
 // static are the patterns of files without secrets: those that kiln netboot writes, and images.
@@ -49,6 +50,7 @@ func readFolders(dirs []string) (*catalogue, error) {
 	c := &catalogue{
 		items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{},
 		addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
+		withheld: map[string]error{},
 	}
 	var errs []error
 	for _, dir := range dirs {
@@ -181,7 +183,8 @@ func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 	return errors.Join(errs...)
 }
 
-// addFiles adds the files of kiln netboot in a folder.
+// addFiles adds the files of kiln netboot in a folder. It withholds a file that everybody would get
+// and that cannot be opened, such as a link: it may lead to the operator's own files.
 func (c *catalogue) addFiles(dir string) error {
 	var errs []error
 	var older []string // initrds of an older render
@@ -190,6 +193,9 @@ func (c *catalogue) addFiles(dir string) error {
 		names, err := fs.Glob(root, pattern)
 		errs = append(errs, err)
 		for _, name := range names {
+			if info, err := fs.Stat(root, name); err == nil && info.IsDir() {
+				continue
+			}
 			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
 			if slices.Contains(initrds, pattern) {
 				if !c.assign(it) {
@@ -198,6 +204,9 @@ func (c *catalogue) addFiles(dir string) error {
 				if _, err := it.read(); errors.Is(err, errOlder) {
 					older = append(older, filepath.Join(dir, name))
 				}
+			} else if err := it.test(); err != nil {
+				c.withheld[filepath.Join(dir, name)] = err
+				continue
 			}
 			errs = append(errs, c.add(it))
 		}

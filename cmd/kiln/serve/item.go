@@ -38,17 +38,19 @@ var (
 	errTooLarge = fmt.Errorf("it is larger than %d MiB", maxServed>>20)
 )
 
-// open opens the item and returns its size. It fails if the file cannot be read, is no regular
-// file, or is too large.
+// open opens the item and returns its size. It fails if the file cannot be read, is a link or no
+// regular file, or is too large.
 func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
 	}
-	f, err := folder.OpenInside(it.dir, it.file)
-	switch {
-	case errors.Is(err, folder.ErrIrregular):
-		return nil, 0, folder.ErrIrregular
-	case err != nil:
+	f, err := folder.OpenUnlinked(it.dir, it.file)
+	for _, known := range []error{folder.ErrIrregular, folder.ErrLink} {
+		if errors.Is(err, known) {
+			return nil, 0, known
+		}
+	}
+	if err != nil {
 		return nil, 0, errUnread
 	}
 	info, err := f.Stat()
@@ -62,6 +64,15 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
+}
+
+// test returns the error of open.
+func (it *item) test() error {
+	f, _, err := it.open()
+	if err == nil {
+		_ = f.Close()
+	}
+	return err
 }
 
 // read returns the content of the item. It fails if the content is not the one that the inventory

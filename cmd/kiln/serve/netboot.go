@@ -31,8 +31,10 @@ func (c *catalogue) readScripts(dir string) {
 	for _, address := range scriptAddresses(index) {
 		name, below := strings.CutPrefix(address, index.URL+"/")
 		// A name with a variable of iPXE stands for several files.
-		if below && !strings.Contains(name, "${") && c.items["/"+name] == nil {
-			c.missing = append(c.missing, filepath.Join(dir, name))
+		path := filepath.Join(dir, name)
+		if below && !strings.Contains(name, "${") && c.items["/"+name] == nil &&
+			c.withheld[path] == nil {
+			c.missing = append(c.missing, path)
 		}
 	}
 	slices.Sort(c.missing)

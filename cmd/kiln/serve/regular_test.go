@@ -5,6 +5,7 @@ package serve_test
 import (
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,47 @@ func TestNoPlainFolder(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(path, 0o600))
 		err := soon(t, dir, filepath.Join(t.TempDir(), "state"))
 		require.ErrorContains(t, err, path+": not a regular file")
+	}
+}
+
+// TestNoLinks: the server follows no link inside its folders, whoever asks and for whatever. At its
+// start it names the links among the files that everybody gets.
+func TestNoLinks(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	write(t, dir, map[string]string{
+		"admin.conf": "kind: Config\n", "ipxe/mine.ipxe": "#!ipxe\n", "images/flatcar/k": "\x00",
+	})
+	for name, to := range map[string]string{
+		"images/flatcar/link": "../../admin.conf", "ipxe/link.ipxe": "mine.ipxe",
+		"images/linked": "flatcar", "installer": "ipxe",
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "images/flatcar/older"), 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "images/flatcar/pipe"), 0o600))
+	r := start(t, dir, nil)
+	require.Equal(t, []string{
+		filepath.Join(dir, "images/flatcar/link") + ": a link, or below one",
+		filepath.Join(dir, "images/flatcar/pipe") + ": not a regular file",
+		filepath.Join(dir, "images/linked/k") + ": a link, or below one",
+		filepath.Join(dir, "images/linked/link") + ": a link, or below one",
+		filepath.Join(dir, "images/linked/pipe") + ": a link, or below one",
+		filepath.Join(dir, "ipxe/link.ipxe") + ": a link, or below one",
+	}, r.Withheld())
+	r.requireRefused(t, "/images/flatcar/older", "/images/flatcar/link", "/images/flatcar/pipe",
+		"/images/linked/k", "/ipxe/link.ipxe")
+	r.requireGiven(t, "/images/flatcar/k", "\x00")
+
+	// A link that takes the place of a file later is not followed either.
+	for name, to := range map[string]string{
+		"images/flatcar/k": "../../admin.conf", "worker-1/meta-data": "../admin.conf",
+	} {
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
+		status, body := r.get(t, "/"+name)
+		require.Equal(t, http.StatusServiceUnavailable, status, name)
+		require.NotContains(t, body, "Config")
 	}
 }
 

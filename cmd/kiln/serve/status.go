@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -64,6 +65,16 @@ func (s *Server) LostLines() int { return s.audit.queue.Lost() }
 // Missing lists the files that the scripts of kiln netboot name below their own address and that do
 // not exist, by path.
 func (s *Server) Missing() []string { return s.catalogue.missing }
+
+// Withheld lists the files in the folders of kiln netboot that everybody would get and nobody gets,
+// by path, with the reasons.
+func (s *Server) Withheld() (lines []string) {
+	for path, reason := range s.catalogue.withheld {
+		lines = append(lines, fmt.Sprintf("%s: %v", path, reason))
+	}
+	slices.Sort(lines)
+	return lines
+}
 
 // Unreachable lists the machines and pools without a known address or network, by name. Nobody may
 // fetch their documents.
