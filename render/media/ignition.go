@@ -78,31 +78,40 @@ type liveFile struct {
 	data []byte
 }
 
+// installerConfig is as much of Ignition's configuration as an installer needs.
+type installerConfig struct {
+	Ignition struct {
+		Version string `json:"version"`
+	} `json:"ignition"`
+	Storage struct {
+		Files []configFile `json:"files"`
+	} `json:"storage"`
+}
+
+type configFile struct {
+	Path     string       `json:"path"`
+	Contents configSource `json:"contents"`
+	Mode     int          `json:"mode"`
+}
+
+type configSource struct {
+	Source string `json:"source"`
+}
+
+// installerFile is the path of kiln's settings of coreos-installer on a live system.
+const installerFile = "/etc/coreos/installer.d/kiln.yaml"
+
 // installer returns the configuration of a live system that runs coreos-installer with these
 // settings at once and then boots the installed system. The installer's service looks for settings
 // in /etc/coreos/installer.d (coreos-installer's docs/customizing-install.md).
 func installer(settings string, more ...liveFile) ([]byte, error) {
-	type source struct {
-		Source string `json:"source"`
-	}
-	type file struct {
-		Path     string `json:"path"`
-		Contents source `json:"contents"`
-		Mode     int    `json:"mode"`
-	}
-	var config struct {
-		Ignition struct {
-			Version string `json:"version"`
-		} `json:"ignition"`
-		Storage struct {
-			Files []file `json:"files"`
-		} `json:"storage"`
-	}
+	var config installerConfig
 	config.Ignition.Version = "3.4.0"
-	own := liveFile{"/etc/coreos/installer.d/kiln.yaml", []byte(settings)}
+	own := liveFile{installerFile, []byte(settings)}
 	for _, f := range append([]liveFile{own}, more...) {
 		url := "data:;base64," + base64.StdEncoding.EncodeToString(f.data)
-		config.Storage.Files = append(config.Storage.Files, file{f.path, source{url}, 0o600})
+		config.Storage.Files = append(config.Storage.Files,
+			configFile{f.path, configSource{url}, 0o600})
 	}
 	return json.Marshal(config)
 }
