@@ -149,8 +149,8 @@ func startWarnings(s *serve.Server) (warnings []string) {
 			"own files, and start kiln serve again", message.Names(missing)))
 	}
 	for _, line := range s.Withheld() {
-		warnings = append(warnings, line+": nobody gets it; put the file itself there, or move it "+
-			"out of the folder")
+		warnings = append(warnings, line+": nobody gets it; put the file that machines boot in "+
+			"its place, or move it out of the folder")
 	}
 	return warnings
 }

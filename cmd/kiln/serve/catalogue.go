@@ -28,7 +28,8 @@ type catalogue struct {
 	withheld    map[string]error        // the reasons why files for everybody are not given
 }
 
-// static are the patterns of files without secrets: those that kiln netboot writes, and images.
+// static are the patterns of files for everybody: those that kiln netboot writes without secrets,
+// and images.
 var static = []string{"boot.ipxe", "ipxe/*.ipxe", "ipxe/pools/*.ipxe", "installer/*.ign", images}
 
 // images is the pattern of the kernels and initrds of systems.
@@ -184,7 +185,7 @@ func (c *catalogue) seed(dir string, e *render.Entry, doc *item) error {
 }
 
 // addFiles adds the files of kiln netboot in a folder. It withholds a file that everybody would get
-// and that cannot be opened, such as a link: it may lead to the operator's own files.
+// and that is none of those that a network boot needs, such as a link or a kubeconfig.
 func (c *catalogue) addFiles(dir string) error {
 	var errs []error
 	var older []string // initrds of an older render
@@ -197,7 +198,8 @@ func (c *catalogue) addFiles(dir string) error {
 				continue
 			}
 			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
-			if slices.Contains(initrds, pattern) {
+			it.public = !slices.Contains(initrds, pattern)
+			if !it.public {
 				if !c.assign(it) {
 					continue // the document of no machine is not for machines
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kiln/render/folder"
+	"kiln/render/media"
 )
 
 // maxServed bounds the size of a file that is no image. A document has a thousandth of it.
@@ -28,6 +29,8 @@ type item struct {
 	pool  bool   // it is for many machines
 	image bool   // it is a kernel or an initrd of a system, and may be large
 
+	public bool // everybody gets it, any number of times
+
 	closes *item // the document after which it is no longer given
 	holds  *item // the document inside an initrd
 }
@@ -39,7 +42,7 @@ var (
 )
 
 // open opens the item and returns its size. It fails if the file cannot be read, is a link or no
-// regular file, or is too large.
+// regular file, is too large, or is for everybody and holds what not everybody may read.
 func (it *item) open() (io.ReadCloser, int64, error) {
 	if it.file == "" {
 		return io.NopCloser(strings.NewReader("")), 0, nil
@@ -59,11 +62,23 @@ func (it *item) open() (io.ReadCloser, int64, error) {
 		err = errUnread
 	case info.Size() > maxServed && !it.image:
 		err = errTooLarge
+	case it.public:
+		err = checkPublic(it.file, f)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
+}
+
+// checkPublic returns an error if not everybody may read a file that lies at path.
+func checkPublic(path string, f io.ReaderAt) error {
+	head := make([]byte, media.HeadSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return errUnread
+	}
+	return media.CheckPublic(path, head[:n])
 }
 
 // test returns the error of open.

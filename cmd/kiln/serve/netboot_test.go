@@ -94,3 +94,31 @@ func TestMissing(t *testing.T) {
 	})
 	require.Equal(t, at("img/deep", "ipxe/gone.ipxe"), missing())
 }
+
+// TestPrivate: files for everybody are what a network boot needs. The server withholds anything
+// else from their folders, and says so at its start.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	write(t, dir, map[string]string{
+		"images/flatcar/kernel": "MZ\x00", "images/flatcar/admin.conf": "kind: Config\n",
+		"images/flatcar/admin.gz": initrd("kind: Config\n"),
+		"ipxe/secrets.ipxe":       "kind: Secrets\n", "installer/cp-1.ign": `{"one":1}`,
+	})
+	r := start(t, dir, nil)
+	const text = ": neither a kernel nor an initrd: it is text"
+	require.Equal(t, []string{
+		filepath.Join(dir, "images/flatcar/admin.conf") + text,
+		filepath.Join(dir, "images/flatcar/admin.gz") + text,
+		filepath.Join(dir, "installer/cp-1.ign") + ": not a configuration of kiln netboot that " +
+			"installs a machine",
+		filepath.Join(dir, "ipxe/secrets.ipxe") + ": not a script of iPXE, which begins with " +
+			"#!ipxe",
+	}, r.Withheld())
+	r.requireRefused(t, "/images/flatcar/admin.conf", "/images/flatcar/admin.gz",
+		"/installer/cp-1.ign", "/ipxe/secrets.ipxe")
+	write(t, dir, map[string]string{"images/flatcar/kernel": "kind: Config\n"})
+	status, body := r.get(t, "/images/flatcar/kernel")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.NotContains(t, body, "Config")
+}
