@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -36,6 +38,36 @@ func usageErrorf(format string, args ...any) error {
 // reportError comes if a verb has written its files, and then cannot print its report.
 type reportError struct{ error }
 
+// printError comes if standard output did not take all that a verb printed.
+type printError struct{ error }
+
+// finish closes the screen of standard output and returns the error of a verb. It returns a
+// printError if standard output failed, unless the verb has an error of its own to report.
+func finish(err error, results *screen.Screen) error {
+	_ = results.Close() // the screen keeps the error
+	failure := results.Failure()
+	var report reportError
+	if failure == nil || errors.As(err, &report) {
+		return err
+	}
+	// These errors say nothing without what was printed, or are the failure itself.
+	for _, known := range []error{nil, errDifferent, errRefused, failure} {
+		if errors.Is(err, known) {
+			return newPrintError(failure)
+		}
+	}
+	return err
+}
+
+// newPrintError returns the error of standard output without the name of its file, which says
+// nothing.
+func newPrintError(failure error) error {
+	if path := (*fs.PathError)(nil); errors.As(failure, &path) {
+		failure = path.Err
+	}
+	return printError{failure}
+}
+
 // errDifferent makes the command end with exitDifferent. The differences have been printed.
 var errDifferent = errors.New("different")
 
@@ -47,6 +79,7 @@ func exitCode(err error, messages io.Writer) int {
 	var problems config.Problems
 	var usage usageError
 	var report reportError
+	var print printError
 	switch {
 	case err == nil:
 		return exitDone
@@ -57,6 +90,10 @@ func exitCode(err error, messages io.Writer) int {
 		return exitWrong
 	case errors.As(err, &problems):
 		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
+		return exitWrong
+	case errors.As(err, &print):
+		message.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+
+			"make room, or send it to another place\n", print)
 		return exitWrong
 	case errors.As(err, &usage):
 		printLines(messages, usage)

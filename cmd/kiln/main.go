@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,13 +25,13 @@ func main() {
 // and out is a terminal.
 func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int {
 	results, notes := screen.New(out, colour), screen.New(messages, colour)
-	defer func() { _ = errors.Join(results.Close(), notes.Close()) }()
+	defer func() { _ = notes.Close() }()
 	cmd := root()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
-	return exitCode(cmd.Execute(), notes)
+	return exitCode(finish(cmd.Execute(), results), notes)
 }
 
 // root returns the command with all its verbs.

@@ -250,7 +250,11 @@ func (f *renderFlags) warnings(
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
-	if err := f.report(cmd.OutOrStdout(), path, result); err != nil {
+	err := f.report(cmd.OutOrStdout(), path, result)
+	switch {
+	case err != nil && f.dry:
+		return err
+	case err != nil:
 		return reportError{err}
 	}
 	stale := false

@@ -14,8 +14,8 @@ const MaxListed = 50
 // MaxNamed is the number of names that a sentence lists.
 const MaxNamed = 5
 
-// Printf writes a message. It drops the error of w, because there is no other place to report it
-// to.
+// Printf writes a message. It returns no error, because the screen below w keeps the first one, and
+// the command looks at it in the end.
 func Printf(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
 }

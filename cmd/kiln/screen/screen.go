@@ -31,6 +31,8 @@ type Screen struct {
 
 	limit atomic.Int64 // nanoseconds that a write may wait for its reader; 0 means for ever
 	stuck atomic.Bool  // a write has waited for so long; later ones fail at once
+
+	failure atomic.Pointer[error] // the first error of the writer below
 }
 
 // errStuck comes from a write that nobody read within the limit of Hurry, and from all writes after
@@ -55,9 +57,34 @@ func HasColour(w io.Writer) bool {
 // content only if visible says that it has no control characters but kiln's own.
 func Raw(w io.Writer, visible bool) io.Writer {
 	if s, ok := w.(*Screen); ok && (visible || !s.terminal) {
-		return s.w
+		return raw{s}
 	}
 	return w
+}
+
+// raw writes past a screen, and keeps the error as the screen does.
+type raw struct{ s *Screen }
+
+func (r raw) Write(content []byte) (int, error) {
+	n, err := r.s.w.Write(content)
+	return n, r.s.keep(err)
+}
+
+// keep remembers the first error of the writer below, and returns its argument.
+func (s *Screen) keep(err error) error {
+	if err != nil {
+		s.failure.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// Failure returns the first error of the writer below, so that no verb has to look at the error of
+// each line that it prints. It is nil after a write that nobody read within the limit of Hurry.
+func (s *Screen) Failure() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Hurry limits how long writes to w, if it is a screen, wait for a reader. After the first write
@@ -127,7 +154,8 @@ func (s *Screen) write(content []byte) (int, error) {
 		}
 	}
 	s.rest = slices.Clone(all[end:])
-	if _, err := io.WriteString(s.w, terminal.Visible(string(all[:end]), "\n\t")); err != nil {
+	_, err := io.WriteString(s.w, terminal.Visible(string(all[:end]), "\n\t"))
+	if s.keep(err) != nil {
 		return 0, err
 	}
 	return len(content), nil
@@ -141,7 +169,7 @@ func (s *Screen) Close() error {
 		defer s.mu.Unlock()
 		n, err := io.WriteString(s.w, terminal.Visible(string(s.rest), ""))
 		s.rest = nil
-		return n, err
+		return n, s.keep(err)
 	})
 	return err
 }

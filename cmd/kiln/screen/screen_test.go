@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -55,6 +56,32 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+// TestFailure: a screen keeps the first error of its writer, so that it is known at the end of a
+// verb that looked at no error.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	full, later := errors.New("full"), errors.New("later")
+	for _, to := range []func(s *Screen) io.Writer{
+		func(s *Screen) io.Writer { return s },
+		func(s *Screen) io.Writer { return Raw(s, true) },
+	} {
+		errs := []error{nil, full, later}
+		s := New(writer(func([]byte) (int, error) {
+			err := errs[0]
+			errs = errs[1:]
+			return 0, err
+		}), true)
+		for _, want := range []error{nil, full, full} {
+			_, _ = to(s).Write([]byte("x"))
+			require.Equal(t, want, s.Failure())
+		}
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 // TestHurry: a screen that nobody reads delays the end of a verb by the limit, and not by the limit
 // for each line.
 func TestHurry(t *testing.T) {
@@ -69,6 +96,7 @@ func TestHurry(t *testing.T) {
 	}
 	require.ErrorIs(t, s.Close(), errStuck)
 	require.True(t, s.stuck.Load(), "no later write waits")
+	require.NoError(t, s.Failure())
 }
 
 // TestHasColour: colours go to a terminal alone, and only if they are wanted.
