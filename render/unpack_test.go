@@ -120,7 +120,7 @@ func TestUnpackRefuses(t *testing.T) {
 			"more than 1048576 lines and values"},
 		{"as many values of YAML as there may be",
 			zip("#cloud-config\nruncmd: [" + strings.Repeat("[],", 1<<18) + "]\n"),
-			"an empty command"},
+			"runcmd: command 1 is none"},
 		{"as many values of JSON as there may be",
 			`{"ignition":{"version":"3.4.0"},"storage":{"files":[` +
 				strings.Repeat("{},", 1<<15-8) + `{}]}}`,
@@ -129,7 +129,7 @@ func TestUnpackRefuses(t *testing.T) {
 		{"deep JSON", strings.Repeat(`{"ignition":`, 1<<14), "exceeded max depth"},
 		{"a sequence for a terminal",
 			"#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n",
-			"file /a\\u001b[2J: owner"},
+			"file /a\\u001b[2J: its owner"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var before, after runtime.MemStats

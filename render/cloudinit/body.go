@@ -176,8 +176,11 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 	switch {
 	case len(words) == 4 && words[0] == "user":
 		id, err := strconv.Atoi(words[2])
+		if err != nil {
+			return rest, errors.New("the number of its user is none")
+		}
 		n.Users = append(n.Users, node.User{Name: words[1], ID: id, Home: words[3]})
-		return rest, err
+		return rest, nil
 	case len(words) == 5 && words[0] == "dir":
 		mode, err := permissions(words[1])
 		n.Dirs = append(n.Dirs, node.Dir{Path: words[4], Mode: mode, User: words[2],
@@ -204,8 +207,9 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 		n.Links = append(n.Links, node.Link{Target: words[1], Path: words[2]})
 		return rest, nil
 	case len(words) > 1 && words[0] == "unit" &&
-		slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]):
-		return rest, readRunCommand(append(argv{"systemctl"}, words[1:]...), n)
+		slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]) &&
+		readRunCommand(append(argv{"systemctl"}, words[1:]...), n):
+		return rest, nil
 	}
 	// the line may hold a secret, so the error does not quote it
 	return rest, errors.New("it is nothing that kiln writes")

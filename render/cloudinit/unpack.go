@@ -100,16 +100,16 @@ func machine(c config) (n node.Node, err error) {
 	if n.CloudConfig, err = writePassed(c.Passed); err != nil {
 		return n, err
 	}
-	for _, command := range c.Bootcmd {
-		if err := readBootCommand(command, &n); err != nil {
-			return n, fmt.Errorf("bootcmd: %w", err)
+	for i, command := range c.Bootcmd {
+		if !readBootCommand(command, &n) {
+			return n, unknown("bootcmd", i)
 		}
 	}
 	for _, f := range c.WriteFiles {
 		own := node.File{Path: string(f.Path)}
 		var found bool
 		if own.User, own.Group, found = strings.Cut(string(f.Owner), ":"); !found {
-			return n, fmt.Errorf("file %s: owner %q is not user:group", f.Path, f.Owner)
+			return n, fmt.Errorf("file %s: its owner is not user:group", f.Path)
 		}
 		if own.Mode, err = permissions(string(f.Permissions)); err != nil {
 			return n, fmt.Errorf("file %s: %w", f.Path, err)
@@ -122,58 +122,51 @@ func machine(c config) (n node.Node, err error) {
 	if n.Remote != nil {
 		n.Remote.Named = c.PreserveHostname && n.File(hostname) == nil
 	}
-	for _, command := range c.Runcmd {
-		if err := readRunCommand(command, &n); err != nil {
-			return n, fmt.Errorf("runcmd: %w", err)
+	for i, command := range c.Runcmd {
+		if !readRunCommand(command, &n) {
+			return n, unknown("runcmd", i)
 		}
 	}
 	return n, nil
 }
 
-// readBootCommand adds to n the user or directory that command makes.
-func readBootCommand(command argv, n *node.Node) error {
+// readBootCommand adds to n the user or directory that command makes. It reports whether kiln
+// writes such a command.
+func readBootCommand(command argv, n *node.Node) bool {
 	switch {
 	case slices.Equal(command, argv{"sh", "-c", beginAgain}):
-		return nil
+		return true
 	case n.Remote == nil && readFetchCommand(command) != nil:
 		n.Remote = readFetchCommand(command)
-		return nil
+		return true
 	case len(command) == 7 && command[2] == makeUser:
-		u := node.User{Name: command[4], Home: command[6]}
-		var err error
-		if u.ID, err = strconv.Atoi(command[5]); err != nil {
-			return fmt.Errorf("user %s: %w", u.Name, err)
-		}
-		if slices.Equal(command, userCommand(u)) {
+		id, err := strconv.Atoi(command[5])
+		u := node.User{Name: command[4], ID: id, Home: command[6]}
+		if err == nil && slices.Equal(command, userCommand(u)) {
 			n.Users = append(n.Users, u)
-			return nil
+			return true
 		}
 	case len(command) == 10 && command[0] == "install":
-		d := node.Dir{Path: command[9], User: command[5], Group: command[7]}
-		var err error
-		if d.Mode, err = permissions(command[3]); err != nil {
-			return fmt.Errorf("directory %s: %w", d.Path, err)
-		}
-		if slices.Equal(command, dirCommand(d)) {
+		mode, err := permissions(command[3])
+		d := node.Dir{Path: command[9], Mode: mode, User: command[5], Group: command[7]}
+		if err == nil && slices.Equal(command, dirCommand(d)) {
 			n.Dirs = append(n.Dirs, d)
-			return nil
+			return true
 		}
 	}
-	return unknown(command)
+	return false
 }
 
-// unknown returns the error for a command that kiln does not write. It does not quote the
-// arguments, which may be secrets.
-func unknown(command argv) error {
-	if len(command) == 0 {
-		return errors.New("an empty command")
-	}
-	return fmt.Errorf("unknown command %.40q", command[0])
+// unknown returns the error for a command that kiln does not write: the i-th of a key. It quotes no
+// word of it, because a shell's command may have a password in its first word.
+func unknown(key string, i int) error {
+	return fmt.Errorf("%s: command %d is none that kiln writes: this is no document of kiln's, "+
+		"or it was changed", key, i+1)
 }
 
 // readRunCommand adds to n the link that command makes, the owners of a file, or the state of a
-// unit.
-func readRunCommand(command argv, n *node.Node) error {
+// unit. It reports whether kiln writes such a command.
+func readRunCommand(command argv, n *node.Node) bool {
 	last := ""
 	if len(command) > 0 {
 		last = command[len(command)-1]
@@ -195,9 +188,9 @@ func readRunCommand(command argv, n *node.Node) error {
 	case is("systemctl", "start", "--no-block", "--", last):
 		unit(n, last).Started = true
 	default:
-		return unknown(command)
+		return false
 	}
-	return nil
+	return true
 }
 
 // unit returns the named unit of n, and adds it first if n does not have it.
@@ -214,7 +207,7 @@ func unit(n *node.Node, name string) *node.Unit {
 func permissions(octal string) (uint32, error) {
 	mode, err := strconv.ParseUint(octal, 8, 9)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a mode in octal", octal)
+		return 0, errors.New("its permissions are not a mode in octal")
 	}
 	return uint32(mode), nil
 }

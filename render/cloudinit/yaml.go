@@ -3,7 +3,7 @@ package cloudinit
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -109,7 +109,7 @@ func decode(content text, encoding string) ([]byte, error) {
 	case base64Encoding:
 		return base64.StdEncoding.DecodeString(string(content))
 	}
-	return nil, fmt.Errorf("unknown encoding %q", encoding)
+	return nil, errors.New("its encoding is none that kiln writes")
 }
 
 // printable reports whether content is UTF-8 with characters that a YAML 1.1 stream may hold
