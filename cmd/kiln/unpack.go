@@ -31,8 +31,8 @@ DOCUMENT is one of these:
   -                           standard input
 
 A document does not say which of its files are secret. kiln conceals credentials
-(docs/secrets.md), files in which kiln keeps secrets, and files that other users of
-the machine may not read.
+(docs/secrets.md), values of names like PASSWORD, files in which kiln keeps secrets,
+and files that other users of the machine may not read.
 
 Files and pipes get the content of a file unchanged. A terminal gets escapes in
 place of control characters.`,

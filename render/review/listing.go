@@ -91,12 +91,14 @@ func (u *Unpacked) entries() change.Entries {
 		f.Content = nil
 	}
 	for i := range n.Links {
+		n.Links[i].Target = u.text(n.Links[i].Target)
 		escape(&n.Links[i].Path, &n.Links[i].Target)
 	}
 	for i := range n.Units {
 		escape(&n.Units[i].Name)
 	}
 	for i := range n.AuthorizedKeys {
+		n.AuthorizedKeys[i] = u.text(n.AuthorizedKeys[i])
 		escape(&n.AuthorizedKeys[i])
 	}
 	n.NetworkConfig = u.visibleSettings(n.NetworkConfig)

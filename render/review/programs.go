@@ -73,19 +73,22 @@ type UnpackedUnit struct {
 func (u *Unpacked) Machine() *UnpackedMachine {
 	n := u.node
 	m := &UnpackedMachine{
-		Name:           n.Name,
+		Name:           u.name(),
 		Users:          []UnpackedUser{},
 		Directories:    []UnpackedFile{},
 		Files:          []UnpackedFile{},
 		Links:          []UnpackedLink{},
 		Units:          []UnpackedUnit{},
 		Login:          n.Login,
-		AuthorizedKeys: append([]string{}, n.AuthorizedKeys...),
+		AuthorizedKeys: []string{},
 		NetworkConfig:  string(u.settings(n.NetworkConfig)),
 		MetaData:       string(u.settings(u.metaData)),
 		Ignition:       u.settings(n.Extra),
 		CloudConfig:    u.settings(n.CloudConfig),
 		Fetches:        u.Missing(),
+	}
+	for _, key := range n.AuthorizedKeys {
+		m.AuthorizedKeys = append(m.AuthorizedKeys, u.text(key))
 	}
 	for _, user := range n.Users {
 		m.Users = append(m.Users, UnpackedUser(user))
@@ -99,7 +102,7 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 		m.Files = append(m.Files, unpackedFile(&n.Files[i]))
 	}
 	for _, l := range n.Links {
-		m.Links = append(m.Links, UnpackedLink(l))
+		m.Links = append(m.Links, UnpackedLink{l.Path, u.text(l.Target)})
 	}
 	for _, unit := range n.Units {
 		m.Units = append(m.Units, UnpackedUnit{unit.Name, unit.Enabled, unit.Masked})

@@ -44,7 +44,7 @@ func (u *Unpacked) ShowSecrets() { u.showSecrets = true }
 // conceal marks the files whose content must not be shown.
 func conceal(n *node.Node) {
 	for i := range n.Files {
-		if f := &n.Files[i]; secret.IsConcealed(f) {
+		if f := &n.Files[i]; secret.IsConcealed(f) || secret.AssignsSecret(f) {
 			f.Secret = secret.Redacted
 		}
 	}
@@ -61,7 +61,8 @@ func (u *Unpacked) Missing() *UnpackedBody {
 	if remote == nil {
 		return nil
 	}
-	return &UnpackedBody{terminal.Visible(remote.URL, ""), terminal.Visible(remote.SHA512, "")}
+	url := terminal.Visible(u.text(remote.URL), "")
+	return &UnpackedBody{url, terminal.Visible(remote.SHA512, "")}
 }
 
 // Fetch completes the machine with its body. It fails with ErrBody if the document names another
@@ -151,6 +152,25 @@ func (u *Unpacked) content(f *node.File) (content []byte, secret bool) {
 		return []byte(f.Secret + "\n"), true
 	}
 	return f.Content, f.Secret != ""
+}
+
+// name returns the name of the machine. It is empty if the file that it comes from is concealed.
+func (u *Unpacked) name() string {
+	if f := u.node.File(nameFile); f != nil && f.Secret != "" && !u.showSecrets {
+		return ""
+	}
+	return u.node.Name
+}
+
+// nameFile is the file from which a node.Node that was delivered has its name.
+const nameFile = "/etc/hostname"
+
+// text returns a string of the document, or a mark in its place if it may be a secret.
+func (u *Unpacked) text(s string) string {
+	if u.showSecrets {
+		return s
+	}
+	return secret.RedactString(s)
 }
 
 // settings returns settings in YAML or JSON with their secrets redacted.

@@ -46,6 +46,11 @@ func IsConcealed(f *node.File) bool {
 	return f.Mode&0o004 == 0 && !isPublic(f.Content)
 }
 
+// AssignsSecret reports whether a file that kiln does not show to everybody gives a value to a name
+// like PASSWORD, as a drop-in or a kernel's command line may. Others may read such a file on the
+// machine, so it decides nothing about a document; unpack conceals it all the same.
+func AssignsSecret(f *node.File) bool { return !isOpen(f.Path) && assigns(f.Content) }
+
 // isOpen reports whether kiln makes a file at a path and shows its content to reviewers.
 func isOpen(path string) bool {
 	file := layout.Of(path)
@@ -104,8 +109,18 @@ func Redact(data []byte) []byte {
 	return readable
 }
 
-// redact replaces strings in settings: everything below a field whose name suggests a secret, data
-// URLs, URLs with a user, and credentials. secret tells whether settings lie below such a field.
+// RedactString returns a string, or Redacted if it may hold a secret: a data URL, a URL with a
+// user, a credential, or a value of a name that suggests a secret.
+func RedactString(s string) string {
+	if strings.HasPrefix(s, "data:") || userInURL.MatchString(s) || credential.Holds([]byte(s)) ||
+		assigns([]byte(s)) {
+		return Redacted
+	}
+	return s
+}
+
+// redact replaces strings in settings: everything below a field whose name suggests a secret, and
+// what RedactString replaces. secret tells whether settings lie below such a field.
 // found is set to true if anything is replaced.
 func redact(settings any, secret bool, found *bool) any {
 	switch v := settings.(type) {
@@ -120,9 +135,7 @@ func redact(settings any, secret bool, found *bool) any {
 		}
 		return v
 	case string:
-		mayBeSecret := secret || strings.HasPrefix(v, "data:") || userInURL.MatchString(v) ||
-			credential.Holds([]byte(v))
-		if !mayBeSecret {
+		if !secret && RedactString(v) == v {
 			return v
 		}
 	case nil:
