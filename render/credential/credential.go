@@ -1,10 +1,10 @@
 // Package credential finds secrets that grant access by themselves: private keys, kubeconfigs with
 // keys, tokens, the bundle of a cluster. Each is a row of one table and known by its form. What is
-// packed in base64, hex, gzip or a data URL is searched as well.
+// packed in base64, hex, gzip, a data URL or UTF-16 is searched as well.
 //
 // A password is found only in a place that the table names: nothing distinguishes it from another
-// word. What is encrypted is not found, nor what is packed in another way (an archive's own
-// compression, UTF-16).
+// word. What is encrypted is not found, nor what is packed in another way, such as an archive's own
+// compression.
 package credential
 
 import (

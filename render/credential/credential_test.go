@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
@@ -272,6 +274,17 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
+func inUTF16(text string, order binary.AppendByteOrder, marked bool) string {
+	var out []byte
+	if marked {
+		out = order.AppendUint16(out, 0xfeff)
+	}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return string(out)
+}
+
 func wrapped(text, end string, width int) string {
 	var out strings.Builder
 	for len(text) > width {
@@ -324,6 +337,16 @@ func TestPacking(t *testing.T) {
 			what + " (in hex)"},
 		{"hex before a word", "a: " + hex.EncodeToString([]byte(plain)) + "\nkind: b",
 			what + " (in hex)"},
+		{"UTF-16 of Windows", inUTF16(plain, binary.LittleEndian, true),
+			what + " (in UTF-16)"},
+		{"UTF-16 without a mark", inUTF16(plain, binary.LittleEndian, false),
+			what + " (in UTF-16)"},
+		{"UTF-16 of the other order", inUTF16(plain, binary.BigEndian, true),
+			what + " (in UTF-16)"},
+		{"UTF-16 in base64", in64(inUTF16(plain, binary.BigEndian, false)),
+			what + " (in base64 of UTF-16)"},
+		{"base64 in UTF-16", inUTF16(std, binary.LittleEndian, false),
+			what + " (in UTF-16 of base64)"},
 		{"six layers", in64(in64(in64(zipped(t, in64(gz))))),
 			what + " (in base64 of base64 of base64 of gzip of base64 of gzip)"},
 		{"seven layers", in64(in64(in64(in64(zipped(t, in64(gz)))))), ""},

@@ -58,6 +58,9 @@ func (w *walk) visit(l Layer) bool {
 	if bytes.HasPrefix(l.Content, []byte{0x1f, 0x8b, 8}) {
 		return w.below(l, "gzip", gunzip(l.Content, w.left))
 	}
+	if !w.below(l, "UTF-16", fromUTF16(l.Content)) {
+		return false
+	}
 	for url := range dataURLs(l.Content) {
 		if !w.below(l, "a data URL", url) {
 			return false
