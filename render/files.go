@@ -71,6 +71,8 @@ type Files struct {
 	// name is never replaced.
 	List   string
 	Listed func(list []byte) ([]string, error)
+	// Makes reports whether kiln writes files with this path into such a folder.
+	Makes func(name string) bool
 	// Files yields the files by their paths below Dir, the list among them.
 	Files iter.Seq2[document.Output, error]
 }
@@ -80,7 +82,7 @@ type Files struct {
 func WriteFiles(files Files) (*Changes, error) {
 	f, err := folder.Open(folder.Options{
 		Dir: files.Dir, Mode: 0o600, Flag: "--out",
-		List: files.List, Paths: files.Listed, Shared: true,
+		List: files.List, Paths: files.Listed, Makes: files.Makes, Shared: true,
 	})
 	if err != nil {
 		return nil, err

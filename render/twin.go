@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // openTwin opens the twin's folder. It fails if the folder belongs to another cluster or holds
-// other files than a twin, because finishTwin removes every file in the folders of machines that is
-// not rendered.
+// other files than a twin, because finishTwin removes every file in the folders of rendered
+// machines that is not rendered. In the folder of a machine that is gone it removes what the INDEX
+// there names: the INDEX of the twin may come from anybody, and may name any folder.
 func (w *writer) openTwin() (err error) {
 	dir := w.options.Review
 	o := folder.Options{
@@ -29,6 +31,14 @@ func (w *writer) openTwin() (err error) {
 				err = w.foreign(dir, heading.Name, heading.Cluster, "--review")
 			}
 			return heading.Folders, err
+		},
+		Inside: func(dir string, read func(name string) ([]byte, error)) (names []string) {
+			for _, list := range []string{review.IndexFile, review.IndexFile + folder.Suffix} {
+				if index, err := read(path.Join(dir, list)); err == nil {
+					names = append(names, review.FolderFiles(dir, index)...)
+				}
+			}
+			return names
 		},
 	}
 	if o.Check {

@@ -178,6 +178,7 @@ func (w *writer) openDocuments() (err error) {
 			}
 			return inv.Paths(), err
 		},
+		Makes: document.IsPath,
 	})
 	return err
 }

@@ -104,14 +104,19 @@ func (inv *Inventory) Paths() []string {
 	paths := []string{plan.AdminFile, InventoryFile}
 	for i := range inv.Documents {
 		for _, p := range inv.Documents[i].paths() {
-			dir, file := path.Split(p)
-			machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
-			if config.IsMachineName(machine) && slices.Contains(DocumentNames, file) {
+			if IsPath(p) {
 				paths = append(paths, p)
 			}
 		}
 	}
 	return paths
+}
+
+// IsPath reports whether kiln writes files of machines with this path below the output folder.
+func IsPath(name string) bool {
+	dir, file := path.Split(name)
+	machine := strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "pools/")
+	return config.IsMachineName(machine) && slices.Contains(DocumentNames, file)
 }
 
 // paths returns all files of a document, below the output folder.

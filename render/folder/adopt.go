@@ -37,7 +37,14 @@ func (f *Folder) adopt() error {
 			left = set(names)
 		}
 	}
-	stranger, err := f.stranger(left)
+	written := left
+	if f.Folders {
+		written = map[string]bool{}
+		for dir := range left {
+			maps.Copy(written, set(f.inside(dir)))
+		}
+	}
+	stranger, err := f.stranger(written)
 	if err != nil {
 		return err
 	}
@@ -116,36 +123,66 @@ func (f *Folder) restrict(ours bool) error {
 // temporary files below the folder, then that list. It leaves temporary files beside the list to
 // Stage, because another verb may be writing one there.
 func (f *Folder) repair(left map[string]bool) error {
+	var names []string
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if f.covers(f.listed, name) || name == f.List || !f.ours(name) {
-			continue
-		}
-		if f.Folders {
-			if err := f.root.RemoveAll(name); err != nil {
-				return err
-			}
-		}
-		if err := f.remove(name); err != nil {
-			return err
+		switch {
+		case f.covers(f.listed, name) || name == f.List:
+		case f.Folders:
+			names = append(names, f.inside(name)...)
+		default:
+			names = append(names, name)
 		}
 	}
-	var temporary []string
-	err := fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.HasSuffix(name, Suffix) &&
-			strings.Contains(name, "/") {
-			temporary = append(temporary, name)
-		}
-		return err
-	})
+	temporary, err := f.temporary(left)
 	if err != nil {
 		return err
 	}
-	for _, name := range append(temporary, f.List+Suffix) {
-		if err := f.remove(name); err != nil {
-			return err
+	for _, name := range append(names, temporary...) {
+		if f.isFile(name) {
+			if err := f.remove(name); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return f.remove(f.List + Suffix)
+}
+
+// temporary returns the temporary files below the folder that kiln can have written: those of files
+// that a list names, and those of other files that kiln makes.
+func (f *Folder) temporary(left map[string]bool) (names []string, err error) {
+	if f.Folders {
+		for _, list := range []map[string]bool{f.listed, left} {
+			for _, dir := range slices.Sorted(maps.Keys(list)) {
+				for _, name := range f.inside(dir) {
+					names = append(names, name+Suffix)
+				}
+			}
+		}
+		return names, nil
+	}
+	err = fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		whole, temporary := strings.CutSuffix(name, Suffix)
+		if err == nil && !e.IsDir() && temporary && strings.Contains(name, "/") &&
+			(f.listed[whole] || left[whole] || f.Makes != nil && f.Makes(whole)) {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// inside returns the paths of the files that kiln wrote into a folder, if it is one and no link.
+func (f *Folder) inside(dir string) (names []string) {
+	if f.Inside == nil || f.root == nil || !fs.ValidPath(dir) || !f.isRealFolder(dir) {
+		return nil
+	}
+	read := func(name string) ([]byte, error) { return f.read(name, MaxList) }
+	for _, name := range f.Inside(dir, read) {
+		if fs.ValidPath(name) && strings.HasPrefix(name, dir+"/") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // covers reports whether a list names a path or, if it is a list of folders, a folder that the path
@@ -162,14 +199,14 @@ func (f *Folder) covers(list map[string]bool, name string) bool {
 	return false
 }
 
-// ours reports whether a name of a list exists and may be removed: no link leads to it, and it is a
-// regular file, or a folder if the list is one of folders. Kiln makes nothing else.
-func (f *Folder) ours(name string) bool {
+// isFile reports whether a path that a list names may be removed: it is a regular file, and neither
+// it nor a folder above it is a link. Kiln makes nothing else.
+func (f *Folder) isFile(name string) bool {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !f.isRealFolder(name[:i]) {
 		return false
 	}
 	info, err := f.root.Lstat(name)
-	return err == nil && (info.Mode().IsRegular() && !f.Folders || info.IsDir() && f.Folders)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // isRealFolder reports whether a path is a folder, and neither it nor a folder above it is a link.

@@ -64,9 +64,16 @@ type Options struct {
 	// Paths returns the paths in a list, and with them an error if a folder with this list must not
 	// change. Anybody may have written the list: Paths leaves out paths that kiln never writes.
 	Paths func(list []byte) ([]string, error)
-	// Folders is true if the paths of a list are folders, and everything in them is kiln's.
-	// Otherwise they are files, and a file that is not listed is not replaced.
+	// Folders is true if the paths of a list are folders. Everything is kiln's in those that the
+	// run writes. Otherwise they are files, and a file that is not listed is not replaced.
 	Folders bool
+	// Inside returns the paths of the files that kiln wrote into a folder, by the lists that lie in
+	// it; read returns the content of a file. It is for a list of folders: anybody may have put a
+	// folder into the list, and nothing else is removed from one that the run does not write.
+	Inside func(dir string, read func(name string) ([]byte, error)) []string
+	// Makes reports whether kiln writes files with this path. It is for a list of files: a
+	// temporary file of such a path is one that an interrupted run left.
+	Makes func(name string) bool
 	// Shared is true if other files may be in the folder, even before kiln wrote a list.
 	Shared bool
 	// Differs, if not nil, is called with Check for each file that would change.
@@ -260,36 +267,48 @@ func prefixes(name string) iter.Seq[string] {
 	}
 }
 
-// MarkStale notes the files that this run did not stage: those of the old list, or all other files
-// in its folders and in own. Commit removes them. Call it after every Stage except that of the
-// list.
+// MarkStale notes the files that this run did not stage: those of the old list or, with a list of
+// folders, all other files in own and what kiln wrote into the folders of the old list. Commit
+// removes them. Call it after every Stage except that of the list.
 func (f *Folder) MarkStale(own ...string) error {
 	if f.root == nil {
 		return nil
 	}
-	paths := slices.AppendSeq(own, maps.Keys(f.listed))
-	slices.Sort(paths)
-	for _, name := range slices.Compact(paths) {
+	for _, dir := range own {
+		if err := f.markStaleIn(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.listed)) {
+		names := []string{name}
 		switch {
+		case f.Folders && slices.Contains(own, name):
+			continue
 		case f.Folders:
-			if err := f.markStaleIn(name); err != nil {
-				return err
+			names = f.inside(name)
+		}
+		for _, name := range names {
+			if !f.seen[name] && name != f.List && f.isFile(name) {
+				f.removed = append(f.removed, name)
 			}
-		case !f.seen[name] && name != f.List && f.ours(name):
-			f.removed = append(f.removed, name)
 		}
 	}
 	return nil
 }
 
 // markStaleIn notes the files that this run did not stage, in a folder whose files are all kiln's.
+// It removes temporary files at once.
 func (f *Folder) markStaleIn(dir string) error {
 	if !f.isRealFolder(dir) {
 		return nil
 	}
 	err := fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !f.seen[name] &&
-			(f.Check || !strings.HasSuffix(name, Suffix)) {
+		whole, temporary := strings.CutSuffix(name, Suffix)
+		switch {
+		case err != nil || e.IsDir() || f.seen[name] || temporary && f.seen[whole] && !f.Check:
+		case temporary && !f.Check:
+			return f.root.Remove(name)
+		default:
 			f.removed = append(f.removed, name)
 		}
 		return err

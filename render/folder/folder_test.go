@@ -15,6 +15,10 @@ import (
 func run(o folder.Options, content string, paths ...string) error {
 	o.Mode, o.List, o.What, o.Flag = 0o600, "list", "a folder of kiln", "--out"
 	o.Paths = func(list []byte) ([]string, error) { return strings.Fields(string(list)), nil }
+	o.Makes = func(name string) bool { return strings.HasSuffix(name, "/x") }
+	o.Inside = func(dir string, _ func(string) ([]byte, error)) []string {
+		return []string{dir + "/x"}
+	}
 	f, err := folder.Open(o)
 	if err != nil {
 		return err
@@ -48,7 +52,8 @@ func run(o folder.Options, content string, paths ...string) error {
 }
 
 // TestCutOff: whatever an interrupted run left, the folder has what the next run writes, even if
-// that writes other files.
+// that writes other files. With a list of folders, temporary files stay in a folder that no list
+// names.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]map[string]string{
@@ -73,7 +78,12 @@ func TestCutOff(t *testing.T) {
 			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders, Check: true}, "2",
 				"a/x"), name)
 			require.NoError(t, run(folder.Options{Dir: dir, Folders: folders}, "2", "a/x"), name)
-			require.Equal(t, []string{"a/x", "list"}, names(t, dir), name)
+			want := []string{"a/x", "list"}
+			unnamed := name == "nothing in place" || name == "second run, before"
+			if folders && unnamed { // no list names the folder b, so it may be somebody else's
+				want = []string{"a/x", "b/x.kiln-new", "list"}
+			}
+			require.Equal(t, want, names(t, dir), name)
 			require.Equal(t, "2", read(t, filepath.Join(dir, "a/x")), name)
 		}
 	}
@@ -102,6 +112,28 @@ func TestStrangers(t *testing.T) {
 		require.ErrorContains(t, run(folder.Options{Dir: dir}, "2", "a/x", "c/x"), row.want, name)
 		require.Equal(t, before, names(t, dir), name)
 	}
+}
+
+// TestForeign: kiln removes nothing that it did not write: neither from a folder that somebody put
+// into the list, nor a file that only has the name of a temporary one.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	for _, list := range []string{"list", "list.kiln-new"} {
+		dir := t.TempDir()
+		require.NoError(t, run(folder.Options{Dir: dir, Folders: true}, "1", "a/x"))
+		for _, name := range []string{"b/mine", "b/deep/mine", "c/mine.kiln-new", "b/x"} {
+			put(t, filepath.Join(dir, name), "mine")
+		}
+		put(t, filepath.Join(dir, list), "a\nb\nc")
+		require.NoError(t, run(folder.Options{Dir: dir, Folders: true}, "2", "a/x"))
+		require.Equal(t, []string{"a/x", "b/deep/mine", "b/mine", "c/mine.kiln-new", "list"},
+			names(t, dir), list)
+	}
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "images/mine.kiln-new"), "mine")
+	put(t, filepath.Join(dir, "a/x.kiln-new"), "left")
+	require.NoError(t, run(folder.Options{Dir: dir, Shared: true}, "1", "b/x"))
+	require.Equal(t, []string{"b/x", "images/mine.kiln-new", "list"}, names(t, dir))
 }
 
 // TestShared: kiln writes beside foreign files, and replaces none.

@@ -52,6 +52,27 @@ func ParseHeading(name string, index []byte) (*Heading, error) {
 	return h, nil
 }
 
+// FolderFiles returns the paths of the files of a twin that the INDEX of its folder dir names, and
+// that of the INDEX. It returns none if a line of the INDEX is not that of a twin: then somebody
+// else wrote it.
+func FolderFiles(dir string, index []byte) []string {
+	names := []string{path.Join(dir, IndexFile)}
+	for _, line := range textdiff.Lines(index) {
+		if strings.HasPrefix(line, indent) || strings.HasPrefix(line, "with ") ||
+			strings.HasPrefix(line, "without ") {
+			continue
+		}
+		e, ok := readEntry(line, nil)
+		if !ok {
+			return nil
+		}
+		if e.Kind == "file" && path.IsAbs(e.ID) && path.Clean(e.ID) == e.ID {
+			names = append(names, dir+e.ID)
+		}
+	}
+	return names
+}
+
 // isFolderName reports whether a name is that of a single folder that is not hidden.
 func isFolderName(name string) bool {
 	return fs.ValidPath(name) && !strings.ContainsAny(name, `/\`) && name[0] != '.'

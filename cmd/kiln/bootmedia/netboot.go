@@ -53,6 +53,7 @@ func (n *Netboot) Write(dir string, inv *render.Inventory) (*media.Result, *rend
 	changes, err := render.WriteFiles(render.Files{
 		Dir: n.Out, List: media.IndexFile,
 		Listed: func(list []byte) ([]string, error) { return n.oldFiles(list, inv) },
+		Makes:  media.Made,
 		Files:  outputs(files),
 	})
 	return result, changes, err
