@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"kiln/render"
 	"kiln/render/media"
@@ -24,7 +26,7 @@ func (n *Netboot) systems(entries []render.Entry) error {
 	}
 	image := func(put func(i *media.Images, address string)) func(system, value string) error {
 		return func(system, value string) error {
-			if len(strings.Fields(value)) != 1 {
+			if value == "" || strings.Contains(value, " ") {
 				return errors.New("want one address")
 			}
 			i := s.Images[system]
@@ -44,7 +46,7 @@ func (n *Netboot) systems(entries []render.Entry) error {
 			i.RootFS = address
 		})),
 		each("append", n.Append, present, func(system, value string) error {
-			s.Append[system] = append(s.Append[system], strings.Fields(value)...)
+			s.Append[system] = append(s.Append[system], words(value)...)
 			return nil
 		}),
 		n.disks(),
@@ -60,7 +62,7 @@ func each(
 	seen := map[string]bool{}
 	for _, given := range values {
 		system, value, err := splitSystem(given, present)
-		for _, word := range strings.Fields(value) {
+		for _, word := range words(value) {
 			err = errors.Join(err, media.Argument(word))
 		}
 		if err == nil && seen[system] && (flag == "kernel" || flag == "rootfs") {
@@ -70,12 +72,21 @@ func each(
 			err = put(system, value)
 		}
 		if err != nil {
+			if strings.ContainsFunc(given, unicode.IsControl) {
+				given = strconv.Quote(given)
+			}
 			errs = append(errs, fmt.Errorf("--%s %s: %w", flag, given, err))
 			continue
 		}
 		seen[system] = true
 	}
 	return errors.Join(errs...)
+}
+
+// words returns the parts of a value between blanks. Any other space stays in its part, where
+// media.Argument refuses it: in a script a newline would begin another command.
+func words(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' })
 }
 
 // splitSystem divides [OS=]VALUE. A value without OS= is for the only system that the machines
