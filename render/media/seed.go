@@ -2,6 +2,7 @@ package media
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"kiln/render/media/iso9660"
@@ -22,9 +23,12 @@ func (m *Machine) medium() (*target.Medium, error) {
 	if platform.Medium != nil {
 		return platform.Medium, nil
 	}
-	return nil, fmt.Errorf("%s on %s reads Ignition from no disk; %s",
-		m.OS, m.Platform, cmp.Or(platform.Handover, "give it the document as user-data"))
+	return nil, fmt.Errorf("%s on %s %w; %s",
+		m.OS, m.Platform, ErrNoDisk, cmp.Or(platform.Handover, "give it the document as user-data"))
 }
+
+// ErrNoDisk is in the chain of an error if a machine reads no image.
+var ErrNoDisk = errors.New("reads Ignition from no disk")
 
 // Image returns the ISO 9660 image from which the machine reads its document and the files that are
 // delivered beside it, and the image's label: for cloud-init NoCloud's seed, for Ignition the

@@ -74,9 +74,10 @@ func (i *Images) files(yield func(render.Output, error) bool) {
 // file returns a machine's image, and lists it.
 func (i *Images) file(m *media.Machine) (render.Output, error) {
 	label, image, err := m.Image()
-	if err == nil {
+	switch {
+	case err == nil:
 		i.able = append(i.able, filepath.Join(i.Dir, m.Dir))
-	} else {
+	case errors.Is(err, media.ErrNoDisk):
 		i.unable++
 	}
 	name := i.name(m)
