@@ -38,6 +38,9 @@ func usageErrorf(format string, args ...any) error {
 // reportError comes if a verb has written its files, and then cannot print its report.
 type reportError struct{ error }
 
+// servedError comes if a server that may have given documents ends early.
+type servedError struct{ error }
+
 // printError comes if standard output did not take all that a verb printed.
 type printError struct{ error }
 
@@ -79,6 +82,7 @@ func exitCode(err error, messages io.Writer) int {
 	var problems config.Problems
 	var usage usageError
 	var report reportError
+	var served servedError
 	var print printError
 	switch {
 	case err == nil:
@@ -90,6 +94,12 @@ func exitCode(err error, messages io.Writer) int {
 		return exitWrong
 	case errors.As(err, &problems):
 		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
+		return exitWrong
+	case errors.As(err, &served):
+		printLines(messages, served)
+		message.Printf(messages, "kiln: the server has ended early; its log names the documents "+
+			"that it gave, and its state may lack the last one: mend the cause, and start it "+
+			"again\n")
 		return exitWrong
 	case errors.As(err, &print):
 		message.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+

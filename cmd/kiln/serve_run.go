@@ -75,10 +75,10 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// The last messages wait for no reader either.
 	screen.Hurry(cmd.ErrOrStderr(), lastTime)
 	screen.Hurry(out, lastTime)
-	if err != nil {
-		return err
-	}
 	f.end(out, s, messages.Lost())
+	if err != nil {
+		return servedError{err}
+	}
 	return nil
 }
 
