@@ -3,8 +3,10 @@ package git
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
+	"errors"
 	"io"
+	"io/fs"
 	"os/exec"
 	"strings"
 
@@ -21,16 +23,20 @@ func command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs git and returns its standard output. If git fails, the error holds git's message.
+// output runs git and returns its standard output. If git fails, the error holds the last line of
+// git's message; if there is no git, it says that.
 func output(in io.Reader, args ...string) ([]byte, error) {
 	cmd := command(args...)
 	var out, messages bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &messages
-	if err := cmd.Run(); err != nil {
-		if reason := strings.TrimSpace(messages.String()); reason != "" {
-			return nil, fmt.Errorf("git %s: %s", strings.Join(args, " "), reason)
-		}
-		return nil, fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no program git")
+	}
+	if err != nil {
+		reason := strings.TrimSpace(messages.String())
+		reason = strings.TrimPrefix(reason[strings.LastIndexByte(reason, '\n')+1:], "fatal: ")
+		return nil, errors.New(cmp.Or(reason, err.Error()))
 	}
 	return out.Bytes(), nil
 }

@@ -13,11 +13,12 @@ import (
 // folder, REV:PATH, as git understands it. Revision fails if git knows no such tree.
 func Revision(tree string) (map[string][]byte, error) {
 	if strings.HasPrefix(tree, "-") {
-		return nil, fmt.Errorf("%s: no revision of git", tree)
+		return nil, fmt.Errorf("%s: no revision of git; write it like main:review", tree)
 	}
 	list, err := output(nil, "ls-tree", "-r", "-z", "--full-tree", tree)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: git shows no such revision and folder: %w; write it like "+
+			"main:review, inside the work tree of git", tree, err)
 	}
 	var names []string
 	var objects bytes.Buffer
@@ -30,12 +31,13 @@ func Revision(tree string) (map[string][]byte, error) {
 		}
 	}
 	batch, err := output(&objects, "cat-file", "--batch")
-	if err != nil {
-		return nil, err
+	var files map[string][]byte
+	if err == nil {
+		files, err = splitBatch(batch, names)
 	}
-	files, err := splitBatch(batch, names)
 	if err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
+		return nil, fmt.Errorf("%s: git does not give the files: %w; in a partial clone fetch "+
+			"them first, such as with git checkout, and otherwise run git fsck", tree, err)
 	}
 	return files, nil
 }
@@ -48,7 +50,7 @@ func splitBatch(batch []byte, names []string) (map[string][]byte, error) {
 	for _, name := range names {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: its output ends too early", name)
 		}
 		words := strings.Fields(line)
 		if len(words) != 3 {
@@ -60,7 +62,7 @@ func splitBatch(batch []byte, names []string) (map[string][]byte, error) {
 		}
 		content := make([]byte, size+1)
 		if _, err := io.ReadFull(r, content); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: its output ends too early", name)
 		}
 		files[name] = content[:size]
 	}

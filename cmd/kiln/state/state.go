@@ -2,8 +2,11 @@
 package state
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,12 +38,14 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir() && render.IsTwin(arg):
-		return render.TwinState(arg)
+		c, err := render.TwinState(arg)
+		return c, withRemedy(err)
 	case err == nil && info.IsDir() && !paths.Absent(filepath.Join(arg, render.InventoryFile)):
-		return render.DocumentsState(arg)
+		c, err := render.DocumentsState(arg)
+		return c, withRemedy(err)
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s)",
-			arg, render.IndexFile, render.InventoryFile)
+		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s); "+
+			"name the folder of --review or --out", arg, render.IndexFile, render.InventoryFile)
 	case err == nil:
 		c, err := r.Public(arg)
 		if err != nil {
@@ -49,8 +54,27 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 		return r.Render(c)
 	case strings.Contains(arg, ":"):
 		return readRevision(arg)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file or directory; name a review twin, a revision of "+
+			"one like main:review, a configuration, or a folder of documents", arg)
 	}
-	return nil, err
+	return nil, fmt.Errorf("%w; make it readable, or name another state", err)
+}
+
+// withRemedy adds what to do to the error of a twin or of a folder of documents that somebody
+// changed: a file is missing, or a list is cut off.
+func withRemedy(err error) error {
+	var path *fs.PathError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+		before, _, _ := strings.Cut(err.Error(), path.Error())
+		return fmt.Errorf("%s%s is missing; render the folder again, or restore it",
+			before, path.Path)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%w; render the folder again, or restore it", err)
+	}
+	return err
 }
 
 // readRevision reads the review twin that a revision of git has, REV:PATH.
@@ -61,7 +85,7 @@ func readRevision(tree string) (*change.Cluster, error) {
 	}
 	c, err := render.FilesState(files)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", tree, err)
+		return nil, withRemedy(fmt.Errorf("%s: %w", tree, err))
 	}
 	return c, nil
 }

@@ -27,9 +27,9 @@ func CheckOutside(flag, name string) error {
 }
 
 // CheckStrays returns an error for each file with secrets in the folder of a review twin. It knows
-// such files by their names, so it ignores notes and pictures. It skips the folders that the twin
-// itself writes, because a render of the twin removes foreign files there. In any other folder
-// below the twin, it reports the first such file only.
+// such files by their names, so it ignores notes and pictures. It skips the folders that the INDEX
+// names, because a render of the twin removes foreign files there, or takes the folder off the
+// INDEX. In any other folder below the twin, it reports the first such file only.
 func CheckStrays(dir string) error {
 	if dir == "" {
 		return nil
@@ -60,6 +60,10 @@ func CheckStrays(dir string) error {
 		}
 		return nil
 	})
+	if err != nil {
+		err = fmt.Errorf("%w; kiln looks for secrets in the whole twin: make all of it readable",
+			err)
+	}
 	return errors.Join(append(errs, err)...)
 }
 
