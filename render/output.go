@@ -88,7 +88,7 @@ type Delivered struct {
 // cut off, or somebody changed the file. The others follow all the same.
 func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error] {
 	return func(yield func(Delivered, error) bool) {
-		root, err := os.OpenRoot(out)
+		root, err := folder.OpenRoot(out)
 		if err != nil {
 			yield(Delivered{}, err)
 			return

@@ -2,9 +2,9 @@ package render
 
 import (
 	"fmt"
-	"os"
 
 	"kiln/render/change"
+	"kiln/render/folder"
 	"kiln/render/review"
 )
 
@@ -31,7 +31,7 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 	if inv == nil {
 		return nil, fmt.Errorf("%s: no folder of documents: it has no %s", dir, InventoryFile)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := folder.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (w *writer) finishTwin() error {
 
 // TwinState reads the review twin in the folder dir.
 func TwinState(dir string) (*change.Cluster, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := folder.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

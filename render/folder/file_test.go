@@ -222,6 +222,12 @@ func TestOpenInside(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = folder.OpenInside(filepath.Join(dir, "file"), "x")
 	require.ErrorIs(t, err, syscall.ENOTDIR)
+	for _, open := range []func(dir, name string) (*os.File, error){
+		folder.OpenInside, folder.OpenUnlinked,
+	} {
+		_, err = open(filepath.Join(dir, "pipe"), "x") // without waiting for its other end
+		require.ErrorIs(t, err, syscall.ENOTDIR)
+	}
 	_, err = folder.OpenInside(dir, "pipe")
 	require.ErrorIs(t, err, folder.ErrIrregular)
 }

@@ -59,12 +59,8 @@ func ReadNoLink(path string, limit int64) ([]byte, error) {
 // error wraps ErrIrregular then, fs.ErrNotExist if nothing has the name, and syscall.ENOTDIR if dir
 // is no folder.
 func OpenInside(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
-		if info, failed := os.Stat(dir); failed == nil && !info.IsDir() {
-			// the error of OpenRoot has no cause
-			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
-		}
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
@@ -75,6 +71,19 @@ func OpenInside(dir, name string) (*os.File, error) {
 		failed.Path = whole
 	}
 	return f, err
+}
+
+// OpenRoot is os.OpenRoot, but it fails at once with syscall.ENOTDIR if dir is no folder. The one
+// of os waits for the other end of a pipe, and gives no cause.
+func OpenRoot(dir string) (*os.Root, error) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
 }
 
 // ReadUpTo reads all of in, which messages call name. It fails if there are more than limit bytes.

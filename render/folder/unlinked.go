@@ -16,7 +16,7 @@ var ErrLink = errors.New("a link, or below one")
 // OpenUnlinked is OpenInside, but it follows no link below dir. The error wraps ErrLink if there is
 // one.
 func OpenUnlinked(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
