@@ -88,14 +88,8 @@ type Delivered struct {
 // cut off, or somebody changed the file. The others follow all the same.
 func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error] {
 	return func(yield func(Delivered, error) bool) {
-		root, err := folder.OpenRoot(out)
-		if err != nil {
-			yield(Delivered{}, err)
-			return
-		}
-		defer func() { _ = root.Close() }()
 		for i := range entries {
-			if !yield(delivery(root, out, &entries[i])) {
+			if !yield(delivery(out, &entries[i])) {
 				return
 			}
 		}
@@ -103,7 +97,7 @@ func Deliveries(out string, entries []document.Entry) iter.Seq2[Delivered, error
 }
 
 // delivery reads the document of one entry and the files beside it.
-func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
+func delivery(out string, e *document.Entry) (Delivered, error) {
 	d := Delivered{Entry: *e, Dir: path.Dir(e.Document)}
 	inventory := filepath.Join(out, InventoryFile)
 	if !config.IsMachineName(e.Node) || path.Base(d.Dir) != e.Node || !fs.ValidPath(e.Document) {
@@ -115,7 +109,7 @@ func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
 			return d, fmt.Errorf("%s: node %q with the file %q: kiln writes no such entry; "+
 				"render again", inventory, e.Node, name)
 		}
-		data, err := readListed(root, out, name)
+		data, err := readListed(out, name)
 		if err != nil {
 			return d, err
 		}
@@ -128,14 +122,21 @@ func delivery(root *os.Root, out string, e *document.Entry) (Delivered, error) {
 	return d, nil
 }
 
-// readListed reads a file of the folder out that its inventory lists.
-func readListed(root *os.Root, out, name string) ([]byte, error) {
-	data, err := readInside(root, out, name)
-	if errors.Is(err, fs.ErrNotExist) {
+// readListed reads a file of the folder out that its inventory lists. It follows no link: only the
+// document has a hash, and a link to admin.conf beside it would put that on a machine.
+func readListed(out, name string) ([]byte, error) {
+	f, err := folder.OpenUnlinked(out, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: no such file, and %s lists it; render again",
 			filepath.Join(out, name), InventoryFile)
+	case errors.Is(err, folder.ErrLink):
+		return nil, fmt.Errorf("%w, and kiln makes none; remove it and render again", err)
+	case err != nil:
+		return nil, err
 	}
-	return data, err
+	defer func() { _ = f.Close() }()
+	return folder.ReadUpTo(filepath.Join(out, name), f, compress.MaxDocument)
 }
 
 // readInside reads a regular file of the folder dir. No link is followed out of it.
