@@ -102,7 +102,8 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// render makes a cluster of three control planes and some workers, changes it, and returns its page.
+// render makes a cluster of three control planes and some workers, changes it, and returns its
+// page.
 func render(t *testing.T, dir string, workers int) []byte {
 	t.Helper()
 	kiln := filepath.Join(dir, "kiln")
