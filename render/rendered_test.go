@@ -81,7 +81,7 @@ func TestDeliveries(t *testing.T) {
 	want := []string{
 		"", `node "../x" with the document "../x/config.ign": kiln writes no such entry`,
 		`node "cp-2" with the document "cp-9/config.ign"`,
-		`node "a b" with`, `node "cp-3" with the file "admin.conf"`, "escapes",
+		`node "a b" with`, `node "cp-3" with the file "admin.conf"`, "cp-4/user-data: a link",
 		"cp-5/user-data: not the document that inventory.json lists; render again",
 		"cp-6/user-data: not a regular file",
 	}
