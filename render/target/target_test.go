@@ -107,7 +107,7 @@ func TestPlatforms(t *testing.T) {
 }
 
 // TestReleases: the minors are without a gap, oldest first, and the judges of the rendered machines
-// are built for each of them.
+// are built for each of them, with the release of etcd that its image has.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	trees := lineWith(read(t, "../../test/trees/main.go"), "var versions = ")
@@ -120,6 +120,12 @@ func TestReleases(t *testing.T) {
 		require.Equal(t, target.OldestMinor()+i, r.Minor)
 		require.Contains(t, trees, fmt.Sprintf("v1.%d.", r.Minor))
 		require.Contains(t, judges, fmt.Sprintf("v1.%d", r.Minor))
+		module := fmt.Sprintf("../../test/judges/v1.%d.mod", r.Minor)
+		if !strings.Contains(others, fmt.Sprintf("v1.%d", r.Minor)) {
+			module = "../../test/judges/go.mod"
+		}
+		etcd, _, _ := strings.Cut(r.Etcd, "-")
+		require.Contains(t, read(t, module), "\tgo.etcd.io/etcd/server/v3 v"+etcd+"\n")
 	}
 	last := target.Releases[len(target.Releases)-1]
 	require.Equal(t, last.Minor, target.NewestMinor())

@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
+	_ "k8s.io/component-base/logs/json/register" // each program logs JSON too, with flags for it
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -189,7 +190,8 @@ func kubeletProgram() (program, error) {
 }
 
 // proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads
-// that file.
+// that file. It also leaves out boot-id-file and machine-id-file, two flags of cAdvisor that
+// kube-proxy 1.36 and older took over with its libraries.
 func proxyProgram() (program, error) {
 	var sets cliflag.NamedFlagSets
 	proxy.NewOptions().AddFlags(sets.FlagSet("generic"))
@@ -197,7 +199,7 @@ func proxyProgram() (program, error) {
 }
 
 // etcdProgram treats etcd's flags as etcdmain does (config.configFromCmdLine), which is not
-// exported. The release of etcd is the one that this Kubernetes' API server is tested with.
+// exported. The release of etcd is the one in the image that kubeadm deploys with this Kubernetes.
 func etcdProgram() (program, error) {
 	config := etcd.NewConfig()
 	config.ZapLoggerBuilder = etcd.NewZapLoggerBuilder(zap.NewNop())
@@ -211,7 +213,7 @@ func etcdProgram() (program, error) {
 	flags.SetOutput(io.Discard)
 	flags.AddGoFlagSet(set)
 	flags.VisitAll(func(f *pflag.Flag) {
-		// Releases 3.6.4 and 3.6.5 announce the end of snapshot-count, 3.6.8 and 3.7.0 no more.
+		// Releases 3.6.5 and 3.6.6 announce the end of snapshot-count, 3.6.8 and 3.7.0 no more.
 		if strings.Contains(f.Usage, "will be decommissioned") && f.Name != "snapshot-count" {
 			f.Deprecated = f.Usage
 		}
