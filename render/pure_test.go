@@ -172,7 +172,6 @@ func TestImports(t *testing.T) {
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
 		},
-		// It must not import what it judges.
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
@@ -203,6 +202,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/compress": nil,
 		"kiln/render/config": {
 			"kiln/render/credential",
+			"kiln/render/flags",
 			"kiln/render/plural",
 			"kiln/render/suggest",
 			"kiln/render/target",
@@ -231,6 +231,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/suggest",
 			"kiln/render/yamlpath",
+		},
+		"kiln/render/flags": {
+			"kiln/render/suggest",
 		},
 		"kiln/render/folder": nil,
 		"kiln/render/ignition": {
