@@ -44,12 +44,12 @@ spec:
   machines:
     os: debian
     kubelet: {eventRecordQPS: 7}
-    kubeletExtraArgs: [{name: v, value: TEXT}]
+    kubeletExtraArgs: [{name: runtime-cgroups, value: TEXT}]
     files: [{path: /etc/probe, content: TEXT}]
     sysctls: {net.core.somaxconn: TEXT}
   controlPlane:
-    apiServer: {extraArgs: [{name: v, value: TEXT}]}
-    scheduler: {extraArgs: [{name: v, value: TEXT}]}
+    apiServer: {extraArgs: [{name: external-hostname, value: TEXT}]}
+    scheduler: {extraArgs: [{name: leader-elect-resource-name, value: TEXT}]}
   nodes: [{name: cp-1, role: control-plane, addresses: [10.0.0.11]}]
 `)
 		c, err := config.Parse("cluster.yaml", []byte(text), nil)
@@ -70,9 +70,9 @@ spec:
 		require.NoError(t, err)
 
 		require.Equal(t, s, string(n.File("/etc/probe").Content))
-		require.Contains(t, podCommand(t, n, "kube-apiserver"), "--v="+s)
-		require.Contains(t, podCommand(t, n, "kube-scheduler"), "--v="+s)
-		require.Equal(t, "--v="+s, lastWord(t, string(n.File(dropIn).Content)))
+		require.Contains(t, podCommand(t, n, "kube-apiserver"), "--external-hostname="+s)
+		require.Contains(t, podCommand(t, n, "kube-scheduler"), "--leader-elect-resource-name="+s)
+		require.Equal(t, "--runtime-cgroups="+s, lastWord(t, string(n.File(dropIn).Content)))
 		sysctl := string(n.File("/etc/sysctl.d/90-kiln.conf").Content)
 		for _, line := range strings.Split(sysctl, "\n") {
 			require.True(t, line == "" || strings.Contains(line, " = "), "sysctl line %q", line)

@@ -170,7 +170,8 @@ var ways = map[string]func(b *bed, content string){
 			values{"host": "docker.io", "mirrors": []any{"https://mirror.example.com/" + c}})
 	},
 	"a kubelet flag": func(b *bed, c string) {
-		b.add(b.at("machines"), "kubeletExtraArgs", map[string]any{"name": "v", "value": c})
+		b.add(b.at("machines"), "kubeletExtraArgs",
+			map[string]any{"name": "runtime-cgroups", "value": c})
 	},
 }
 

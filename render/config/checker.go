@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"kiln/render/flags"
 	"kiln/render/yamlpath"
 )
 
@@ -24,11 +25,14 @@ type checker struct {
 	controlPlanes  []int          // the indices of the control planes in nodes
 	etcdMachines   []int          // the indices of the machines with role etcd
 
-	// reported holds the problems that reportLayer has reported, by path and format.
+	// reported holds the problems that reportLayer has reported, by path and format, and those of
+	// kubeletFlags, by path and word.
 	reported map[string]bool
 	// kubelets holds whether fields fit KubeletConfiguration, by their JSON. Many machines have the
 	// same fields.
 	kubelets map[string]bool
+	// kubeletFindings holds what kubeletFlags has found, by flags, feature gates and minor.
+	kubeletFindings map[string][]flags.Finding
 }
 
 // roles are the values of a node's role.

@@ -1,11 +1,14 @@
 package config
 
+import "kiln/render/flags"
+
 // validate runs all checks. Their order does not matter, because problems are sorted by line.
 func validate(c *Cluster, r *reporter) {
 	root, spec := locations()
 	v := &checker{
 		reporter: r, c: c, values: c.values, spec: spec,
 		reported: map[string]bool{}, kubelets: map[string]bool{},
+		kubeletFindings: map[string][]flags.Finding{},
 	}
 	for i := range c.Spec.Nodes {
 		switch c.Spec.Nodes[i].Role {

@@ -14,6 +14,7 @@ func (v *checker) controlPlane() {
 	v.args(cp.ControllerManager.ExtraArgs, ownControllerManagerFlags,
 		at.Key("controllerManager").Key("extraArgs"))
 	v.args(cp.Scheduler.ExtraArgs, ownSchedulerFlags, at.Key("scheduler").Key("extraArgs"))
+	v.controlPlaneFlags()
 	v.patches(cp.Patches, at.Key("patches"))
 	v.certSANs(cp.APIServer.CertSANs, at.Key("apiServer").Key("certSANs"))
 	v.etcd(&cp.Etcd, at.Key("etcd"))

@@ -42,14 +42,11 @@ var (
 	}
 )
 
-// Patterns of a flag's name and of one entry of feature-gates.
-var (
-	flagName    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
-	featureGate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*=(true|false)$`)
-)
+// flagName matches the name of a flag.
+var flagName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
 
-// args checks the further flags of a component against the owned ones. Whether the component has a
-// flag is not checked, because that changes from release to release.
+// args checks the further flags of a component against the owned ones. Method knownFlags checks
+// whether the component of that minor has them.
 func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
 	for i, a := range args {
 		here := at.Index(i)
@@ -57,16 +54,6 @@ func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
 		if hasControl(a.Value) {
 			v.report(here.Key("value"), "has a line end or control character; "+
 				"a flag's value is one line")
-			continue
-		}
-		if a.Name == "feature-gates" {
-			for gate := range strings.SplitSeq(a.Value, ",") {
-				if !featureGate.MatchString(gate) {
-					v.report(here.Key("value"), "%s is not a feature gate; "+
-						"write them like NodeSwap=true,UserNamespacesSupport=false", quote(gate))
-					break
-				}
-			}
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (v *checker) layers() {
 // machineLayers checks the settings of a machine. ok reports whether it has an operating system.
 func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
+	v.kubeletFlags(m)
 	if m.OS == "" {
 		return false
 	}

@@ -30,10 +30,13 @@ type Finding struct {
 }
 
 // Check checks the flags of a command line, and the feature gates of the program's configuration
-// file, which the flag feature-gates overrides.
+// file, which the flag feature-gates overrides. It skips flags without a name.
 func (p Program) Check(args []Arg, gates map[string]bool) []Finding {
 	c := &checker{Program: p}
 	for i, a := range args {
+		if a.Name == "" {
+			continue
+		}
 		name := p.normal(a.Name)
 		c.emulates = c.emulates || name == emulation || name == compatibility
 		if f, ok := c.flag(i, a, name); ok {
@@ -89,7 +92,11 @@ func (c *checker) flag(i int, a Arg, name string) (f Flag, ok bool) {
 		c.report(i, false, false, a.Name, "%s; remove it", why)
 		return Flag{}, false
 	}
-	if f.Deprecated != "" {
+	switch {
+	case strings.HasPrefix(f.Deprecated, "This parameter should be set via the config file"):
+		c.report(i, false, true, a.Name, "is deprecated in %s; "+
+			"write the field of KubeletConfiguration instead (kubelet)", c)
+	case f.Deprecated != "":
 		c.report(i, false, true, a.Name, "is deprecated in %s: %s", c, f.Deprecated)
 	}
 	return f, true
