@@ -37,19 +37,18 @@ func joinErrors(errs []error) error {
 	return errors.Join(out...)
 }
 
-// joinProblems returns the config.Problems in the errors of several machines, in file order. A
-// field that many machines share is reported once, as the first of them reports it.
+// joinProblems returns the config.Problems in the errors of several machines, in the order of files
+// and lines. A field that many machines share is reported once, as the first of them reports it.
 func joinProblems(errs []error) (out config.Problems) {
 	type place struct {
+		file         string
 		line, column int
 		path         string
 	}
 	reported := map[place]int{} // the machine that reports a place
 	for i, err := range errs {
-		var problems config.Problems
-		errors.As(err, &problems)
-		for _, p := range problems {
-			at := place{p.Line, p.Column, p.Path}
+		for _, p := range problemsIn(err) {
+			at := place{p.File, p.Line, p.Column, p.Path}
 			if first, ok := reported[at]; ok && first != i {
 				continue
 			}
@@ -58,7 +57,23 @@ func joinProblems(errs []error) (out config.Problems) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b config.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
+	return out
+}
+
+// problemsIn returns all config.Problems that an error joins or wraps.
+func problemsIn(err error) (out config.Problems) {
+	switch err := err.(type) {
+	case config.Problems:
+		return err
+	case interface{ Unwrap() error }:
+		return problemsIn(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range err.Unwrap() {
+			out = append(out, problemsIn(e)...)
+		}
+	}
 	return out
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,15 +62,20 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Summary returns the line that a command prints after the problems: their number, and that nothing
-// was written.
+// Summary returns the line that a command prints after the problems: their number, their files, and
+// that nothing was written.
 func (p Problems) Summary() string {
 	if len(p) == 0 {
 		return "kiln: no problems"
 	}
 	n := 0
+	var files []string
 	for i := range p {
 		n += max(1, p[i].more)
+		if !slices.Contains(files, p[i].File) {
+			files = append(files, p[i].File)
+		}
 	}
-	return fmt.Sprintf("kiln: %s in %s; nothing was written", plural.Count(n, "problem"), p[0].File)
+	return fmt.Sprintf("kiln: %s in %s; nothing was written",
+		plural.Count(n, "problem"), strings.Join(files, ", "))
 }

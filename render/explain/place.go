@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"kiln/manifests"
@@ -57,7 +58,11 @@ func (r explainer) stageSource(from plan.Origin, o manifests.Object, p yamlpath.
 		return config.Place{File: file, Line: line, Column: column, By: from.By}
 	}
 	if patch, ok := r.PatchText(from.Field); ok {
-		line, column := positionInPatch(patch, p)
+		var value any
+		if docs := yamlpath.Documents(o.YAML); len(docs) > 0 {
+			value, _ = docs[0].Value(p)
+		}
+		line, column := positionInPatch(patch, p, value)
 		return c.TextPlace(from.Field, "patch", "patchFrom", line, column)
 	}
 	for i, a := range c.Spec.Addons {
@@ -97,9 +102,10 @@ func stringAt(d yamlpath.Document, path string) string {
 
 // positionInPatch returns line and column of the part of a patch that sets the value at path p, or
 // the nearest map or list around it; 0 stands for the patch as a whole. It reads strategic merge
-// patches and JSON patches.
-func positionInPatch(patch string, p yamlpath.Path) (line, column int) {
-	best := 0
+// patches and JSON patches. Several operations of a JSON patch may set elements of one list: the
+// one with the value counts.
+func positionInPatch(patch string, p yamlpath.Path, value any) (line, column int) {
+	best, exact := 0, false
 	for _, d := range yamlpath.Documents([]byte(patch)) {
 		if d.IsMap() {
 			if l, c, steps := d.Position(p); steps > best {
@@ -112,15 +118,30 @@ func positionInPatch(patch string, p yamlpath.Path) (line, column int) {
 			if unknown != nil {
 				break
 			}
-			value, _ := d.Value(op)
-			pointer, _ := value.(string)
-			if steps := pointerSteps(pointer, p.Keys()); steps > best {
-				best = steps
+			at, _ := d.Value(op)
+			pointer, _ := at.(string)
+			steps := pointerSteps(pointer, p.Keys())
+			sets := setsValue(d, i, value)
+			if steps > best || steps > 0 && steps == best && sets && !exact {
+				best, exact = steps, sets
 				line, column, _ = d.Position(op)
 			}
 		}
 	}
 	return line, column
+}
+
+// setsValue reports whether the i-th operation of a JSON patch has a value, as it is or behind the
+// name of a flag.
+func setsValue(d yamlpath.Document, i int, value any) bool {
+	at, unknown := d.Path(fmt.Sprintf("[%d].value", i))
+	if unknown != nil {
+		return false
+	}
+	set, _ := d.Value(at)
+	word, isString := set.(string)
+	end, _ := value.(string)
+	return reflect.DeepEqual(set, value) || isString && strings.HasSuffix(word, "="+end)
 }
 
 // pointerSteps returns how many steps a JSON pointer (RFC 6901) has if it is a beginning of the
