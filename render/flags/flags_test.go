@@ -73,8 +73,8 @@ func TestCheckFlags(t *testing.T) {
 			"1.37 removed it; remove it"},
 		{flags.Kubelet, 36, "pod-infra-container-image", "pause", "error: " +
 			"pod-infra-container-image is not a flag of kubelet 1.36: 1.35 removed it " +
-			"(will be removed in 1.35. Image garbage collector will get sandbox image information " +
-			"from CRI); remove it"},
+			"(will be removed in 1.35. Image garbage collector will get sandbox image " +
+			"information from CRI); remove it"},
 		{flags.Scheduler, 35, "tls-curve-preferences", "23", "error: tls-curve-preferences " +
 			"is not a flag of kube-scheduler 1.35: it is there since 1.36; " +
 			"remove it, or raise the version of Kubernetes"},
