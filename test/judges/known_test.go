@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write what the programs of this minor know into the tables")
+var update = flag.Bool("update", false,
+	"write what the programs of this minor know into the tables")
 
 // TestKnown: the tables of flags and feature gates, by which kiln checks a configuration, say of
 // this minor what its programs say. With -update it writes them.
