@@ -113,6 +113,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/pki",
 			"kiln/render",
+			"kiln/render/config",
 			"kiln/render/folder",
 			"kiln/render/plural",
 			"kiln/render/target",
@@ -175,6 +176,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
+			"kiln/render/check/command",
 			"kiln/render/check/machine",
 			"kiln/render/check/search",
 			"kiln/render/config",
@@ -183,6 +185,13 @@ func TestImports(t *testing.T) {
 			"kiln/render/secret",
 			"kiln/render/target",
 			"kiln/templates",
+		},
+		"kiln/render/check/command": {
+			"kiln/render/check/machine",
+			"kiln/render/config",
+			"kiln/render/flags",
+			"kiln/render/node",
+			"kiln/render/plan",
 		},
 		"kiln/render/check/machine": {
 			"kiln/render/layout",

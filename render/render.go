@@ -48,6 +48,9 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 			Origin: func(m *plan.Machine, f *node.File) []config.Place {
 				return explain.Origin(a, m, f)
 			},
+			Source: func(m *plan.Machine) func(*node.File, string) config.Place {
+				return explain.Sources(a, m)
+			},
 		})
 	})
 	return r, nil
@@ -56,6 +59,10 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 // Check fails if n breaks a rule that every machine must keep, whatever the configuration. The
 // error joins one for each broken rule. The program checks every machine that it renders.
 func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
+
+// Warnings returns what the checks of machines so far warn of: flags and feature gates that are
+// deprecated. They are in the order of files and lines.
+func (r *Cluster) Warnings() config.Problems { return r.checker().Warnings() }
 
 // Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
 // do, and if the document is too large for the machine's platform.

@@ -11,6 +11,7 @@ import (
 	"errors"
 
 	"kiln/render/check/machine"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
@@ -52,6 +53,7 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 		c.checkSecrets,
 		c.readDescriptions,
 		c.readPrograms,
+		c.checkCommands,
 		c.checkTrust,
 		c.checkReferences,
 		c.checkPorts,
@@ -64,6 +66,9 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 	}
 	return errors.Join(c.errs...)
 }
+
+// Warnings returns what the programs of the machines that were checked so far warn of.
+func (k *Checker) Warnings() config.Problems { return k.facts.commands.Warnings() }
 
 // Holds returns an error for each difference between the secrets with which a machine's files are
 // marked and those that a table of secrets gives the machine.

@@ -15,6 +15,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/check/command"
 	"kiln/render/check/machine"
 	"kiln/render/check/search"
 	"kiln/render/config"
@@ -36,6 +37,8 @@ type Cluster struct {
 	// Origin returns the places in the configuration that a file of a machine comes from. Messages
 	// show them.
 	Origin func(m *plan.Machine, f *node.File) []config.Place
+	// Source returns the sources of the values in the files of a machine.
+	Source command.Sources
 }
 
 // facts is what the checks know of the whole cluster. It is read once and not changed afterwards,
@@ -64,6 +67,9 @@ type facts struct {
 	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
 
+	// commands checks the command lines of the machines.
+	commands *command.Checker
+
 	// errs are the errors of the cluster as a whole.
 	errs []error
 }
@@ -89,6 +95,7 @@ func readFacts(c *Cluster) *facts {
 		tokens:   map[string]bootstrapToken{},
 		images:   c.Plan.UsedImages(),
 		searcher: search.New(c.Plan, c.Bundle),
+		commands: command.New(c.Plan, c.Source),
 	}
 	f.readServers()
 	for _, o := range c.Objects {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"kiln/render/check/command"
 	"kiln/render/check/machine"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -124,6 +125,19 @@ func (c *inspection) readPrograms() {
 			c.fail("static pod %s: %s needs a container of this name; "+
 				"remove the patch that takes it away", name, role)
 		}
+	}
+}
+
+// checkCommands checks the command lines of the programs.
+func (c *inspection) checkCommands() {
+	problems, errs := c.facts.commands.Check(&command.Machine{
+		Machine: c.machine, Node: c.node, Programs: c.programs, Kubelet: c.kubelet,
+	})
+	if len(problems) > 0 {
+		c.errs = append(c.errs, problems)
+	}
+	for _, err := range errs {
+		c.fail("%w", err)
 	}
 }
 

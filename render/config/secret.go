@@ -40,6 +40,10 @@ func looksSecret(s string) bool {
 	return false
 }
 
+// Quote returns a value as a message may show it: in quotes, on one line, shortened if it is long,
+// and withheld if it may be a secret.
+func Quote(s string) string { return quote(s) }
+
 // quote returns a value as a message may show it: in quotes and on one line. It shortens a long
 // value, and withholds one that may be a secret.
 func quote(s string) string {
