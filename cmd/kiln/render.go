@@ -181,7 +181,8 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	message.Notes(cmd.ErrOrStderr(), summary.Generations(r))
+	notes := append(summary.Generations(r), summary.Deprecated(r.Warnings())...)
+	message.Notes(cmd.ErrOrStderr(), notes)
 	return f.finish(cmd, r, path, result)
 }
 
@@ -242,6 +243,7 @@ func (f *renderFlags) warnings(
 	}
 	list = append(list, summary.Dates(&b.Public, result)...)
 	list = append(list, summary.Generations(r)...)
+	list = append(list, summary.Deprecated(r.Warnings())...)
 	return append(list, summary.Sizes(result)...)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/summary"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
@@ -37,8 +38,9 @@ Nothing is written.`,
 
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, path, form string) error {
-	err := validateCluster(path)
+	warnings, err := validateCluster(path)
 	if form == "text" {
+		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
 		if err == nil {
 			message.Printf(cmd.OutOrStdout(), "%s is valid\n", path)
 		}
@@ -51,24 +53,26 @@ func validate(cmd *cobra.Command, path, form string) error {
 	return cmp.Or(message.JSON(cmd.OutOrStdout(), struct {
 		Valid    bool             `json:"valid"`
 		Problems []config.Problem `json:"problems"`
-	}{err == nil, append([]config.Problem{}, problems...)}), err)
+		Warnings []config.Problem `json:"warnings,omitempty"`
+	}{err == nil, append([]config.Problem{}, problems...), warnings}), err)
 }
 
 // validateCluster parses the configuration, and renders the whole cluster with secrets that it
 // throws away. The rendering finds mistakes that parsing cannot find, such as a patch that changes
-// nothing or an add-on object without a name.
-func validateCluster(path string) error {
+// nothing or an add-on object without a name. It returns what the rendering warns of.
+func validateCluster(path string) (warnings config.Problems, err error) {
 	c, err := render.Config(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := bundle.Make(c, pki.P256)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := render.New(c, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.Try()
+	err = r.Try()
+	return r.Warnings(), err
 }

@@ -7,7 +7,9 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/config"
 	"kiln/render/folder"
+	"kiln/render/plural"
 )
 
 // soon is the time before a certificate or token ends in which a render warns about that.
@@ -78,6 +80,19 @@ func Generations(c *render.Cluster) (warnings []string) {
 			"in this configuration has that secret. Correct the name if it is misspelt; keep the "+
 			"entry of a machine that is gone, or it comes back with its old keys",
 			name, c.Public.Generation(name)))
+	}
+	return warnings
+}
+
+// Deprecated returns the warnings of deprecated flags and feature gates: at most message.MaxListed,
+// and one more line with the number of the others.
+func Deprecated(found config.Problems) (warnings []string) {
+	for i, p := range found {
+		if i == message.MaxListed {
+			return append(warnings, fmt.Sprintf("and %s more of deprecated flags and gates",
+				plural.Count(len(found)-i, "warning")))
+		}
+		warnings = append(warnings, p.Error())
 	}
 	return warnings
 }
