@@ -180,6 +180,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/check/machine",
 			"kiln/render/check/search",
 			"kiln/render/config",
+			"kiln/render/kinds",
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/secret",
@@ -254,6 +255,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/target",
+		},
+		"kiln/render/kinds": {
+			"kiln/render/credential",
+			"kiln/render/suggest",
+			"kiln/render/yamlpath",
 		},
 		"kiln/render/layout": {
 			"kiln/manifests",

@@ -94,6 +94,38 @@ func (d Document) Path(text string) (Path, *suggest.Unknown) {
 	return p, nil
 }
 
+// Nearest reads a path as Path does, as far as the document has it.
+func (d Document) Nearest(text string) Path {
+	var p Path
+	n := d.root
+	for text != "" {
+		s, rest := next(n, text)
+		value, _ := s.step(n)
+		if value == nil {
+			break
+		}
+		p, n, text = append(p, s), value, rest
+	}
+	return p
+}
+
+// PathAt returns the path of a location. An element of a list is named as Path does, as far as the
+// document has the location.
+func (d Document) PathAt(at *Location) Path {
+	if at.parent == nil {
+		return nil
+	}
+	p := d.PathAt(at.parent)
+	if at.key != "" {
+		return p.below(at.key)
+	}
+	s := segment{kind: byNumber, key: strconv.Itoa(at.index), index: at.index}
+	if n, _, steps := d.reach(p); steps == len(p) {
+		s = element(n, at.index)
+	}
+	return append(slices.Clip(p), s)
+}
+
 // next reads the first step of a path that leads on from n. It returns the step and the text after
 // it.
 func next(n *yaml.Node, text string) (s segment, rest string) {

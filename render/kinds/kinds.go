@@ -1,0 +1,188 @@
+// Package kinds knows the kinds of Kubernetes: the objects of its API and the configuration files
+// of its programs. It finds what a program of Kubernetes would refuse in one of them: a field that
+// the kind does not have, a value of another type, and what the program's own validation refuses.
+//
+// The fields of all kinds are a table, fields.txt, made from the types of Kubernetes itself; the
+// types would make the program larger by 5 MB. The rules of values are tables too: rules_*.go.
+// test/judges holds both to the code of Kubernetes in every minor.
+package kinds
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	strictjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/suggest"
+	"kiln/render/yamlpath"
+)
+
+// Finding is one thing that a program of Kubernetes would refuse.
+type Finding struct {
+	Path    string // of the value, as yamlpath.Document.Path reads it; "" is the whole document
+	Message string // what was found there, and what is wanted
+}
+
+// String returns the finding as a message shows it.
+func (f Finding) String() string {
+	if f.Path == "" {
+		return f.Message
+	}
+	return f.Path + ": " + f.Message
+}
+
+// Checker checks documents for one minor of Kubernetes. Its methods may be called from several
+// goroutines.
+type Checker struct{ minor int }
+
+// New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
+// know it is the nearest.
+func New(minor int) *Checker {
+	known := fields().minors
+	minor = min(max(minor, known[0]), known[len(known)-1])
+	return &Checker{minor: minor}
+}
+
+// kind is the apiVersion and the kind of a document.
+type kind struct{ version, name string }
+
+// Check returns what is wrong with a document. Of a kind that is not known it checks the metadata.
+// No message quotes a value of a Secret.
+func (c *Checker) Check(text []byte) []Finding {
+	return c.check(text, nil)
+}
+
+// StaticPod does what Check does, and adds the rules of the kubelet for static pods.
+func (c *Checker) StaticPod(text []byte) []Finding {
+	return c.check(text, staticPodRules)
+}
+
+func (c *Checker) check(text []byte, more []document) []Finding {
+	data, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return []Finding{{Message: "is not valid YAML: " + firstLine(err)}}
+	}
+	var value any
+	if err := strictjson.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
+		return []Finding{{Message: "is not valid YAML: " + firstLine(err)}}
+	}
+	o, ok := value.(map[string]any)
+	if !ok {
+		return []Finding{{Message: "want a map, got " + nameOf(value)}}
+	}
+	version, _ := o["apiVersion"].(string)
+	name, _ := o["kind"].(string)
+	is := kind{version, name}
+	w := &walk{table: fields(), minor: c.minor}
+	root := &yamlpath.Location{}
+	t := w.table.typeOf(is, c.minor)
+	if t == "" {
+		w.unknownKind(is, root)
+		w.value(o["metadata"], "meta/v1.ObjectMeta", root.Key("metadata"))
+		return w.findings(text)
+	}
+	w.value(o, t, root)
+	for _, rule := range append(slices.Clip(documents[name]), more...) {
+		rule(&fault{walk: w, at: root, minor: c.minor}, data)
+	}
+	return w.findings(text)
+}
+
+// firstLine returns the first line of an error about YAML that says something about the text.
+func firstLine(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")
+	text = strings.TrimPrefix(text, "error converting YAML to JSON: ")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimPrefix(text, "yaml: ")
+}
+
+// Configures reports whether an apiVersion and a kind are those of a configuration file that a
+// program of Kubernetes reads.
+func Configures(apiVersion, name string) bool {
+	return slices.ContainsFunc(fields().kinds[kind{apiVersion, name}], func(row) bool {
+		return isConfiguration(apiVersion)
+	})
+}
+
+// isConfiguration reports whether kinds of that apiVersion are files of programs and not objects.
+func isConfiguration(apiVersion string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return strings.HasSuffix(group, ".config.k8s.io") || group == "audit.k8s.io" ||
+		group == "eventratelimit.admission.k8s.io"
+}
+
+// unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of
+// other groups are custom resources.
+func (w *walk) unknownKind(is kind, at *yamlpath.Location) {
+	group := groupOf(is.version)
+	var versions, names []string
+	elsewhere := false
+	for known, rows := range w.table.kinds {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.holds(w.minor) }) {
+			elsewhere = elsewhere || known == is
+			continue
+		}
+		if groupOf(known.version) != group {
+			continue
+		}
+		if known.name == is.name {
+			versions = append(versions, known.version)
+		}
+		if known.version == is.version {
+			names = append(names, known.name)
+		}
+		elsewhere = true
+	}
+	if !elsewhere && strings.Contains(group, ".") {
+		return // a custom resource
+	}
+	slices.Sort(versions)
+	slices.Sort(names)
+	if stable := slices.DeleteFunc(slices.Clone(versions), isUnstable); len(stable) > 0 {
+		versions = stable
+	}
+	if len(versions) > 0 {
+		w.add(at.Key("apiVersion"), "Kubernetes 1.%d has no %s in %s; write %s", w.minor, is.name,
+			is.version, strings.Join(versions, " or "))
+		return
+	}
+	w.add(at.Key("kind"), "Kubernetes 1.%d has no kind %s in %s%s", w.minor, is.name, is.version,
+		suggest.Hint(is.name, names))
+}
+
+// isUnstable reports whether an apiVersion is an alpha or beta one, which few API servers serve.
+func isUnstable(apiVersion string) bool {
+	return strings.Contains(apiVersion, "alpha") || strings.Contains(apiVersion, "beta")
+}
+
+// groupOf returns the group of an apiVersion, "" for the core group.
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// findings returns what the walk found, with the paths that the text has: an element of a list is
+// named if it has a name.
+func (w *walk) findings(text []byte) []Finding {
+	if len(w.found) == 0 {
+		return nil
+	}
+	var out []Finding
+	docs := yamlpath.Documents(text)
+	for _, m := range w.found {
+		f := Finding{Path: m.at.String(), Message: m.message}
+		if len(docs) > 0 {
+			f.Path = docs[0].PathAt(m.at).String()
+		}
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}

@@ -1,0 +1,287 @@
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"kiln/render/suggest"
+)
+
+// podOf, templateOf and jobTemplateOf find the pod in an object that runs pods, and hold it to what
+// one field alone cannot show.
+func podOf(f *fault, data []byte) {
+	if pod, ok := decode[core.Pod](data); ok {
+		checkPod(f.key("spec"), &pod.Spec)
+	}
+}
+
+// workload is an object whose pods have a template.
+type workload struct {
+	Spec struct {
+		Selector    *metav1.LabelSelector `json:"selector"`
+		Template    core.PodTemplateSpec  `json:"template"`
+		JobTemplate struct {
+			Spec struct {
+				Template core.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+}
+
+func templateOf(f *fault, data []byte) {
+	if w, ok := decode[workload](data); ok {
+		checkPod(f.key("spec", "template", "spec"), &w.Spec.Template.Spec)
+	}
+}
+
+func jobTemplateOf(f *fault, data []byte) {
+	if w, ok := decode[workload](data); ok {
+		at := f.key("spec", "jobTemplate", "spec", "template", "spec")
+		checkPod(at, &w.Spec.JobTemplate.Spec.Template.Spec)
+		checkJobRestart(at, &w.Spec.JobTemplate.Spec.Template.Spec)
+	}
+}
+
+// selectsOwn reports a selector that does not select the template's own pods.
+func selectsOwn(f *fault, data []byte) {
+	w, ok := decode[workload](data)
+	if !ok || w.Spec.Selector == nil {
+		return
+	}
+	at := f.key("spec", "selector")
+	selector, err := metav1.LabelSelectorAsSelector(w.Spec.Selector)
+	switch {
+	case err != nil:
+		at.report("is not a selector: %s", err)
+	case selector.Empty():
+		at.report("selects every pod; write matchLabels")
+	case !selector.Matches(labels.Set(w.Spec.Template.Labels)):
+		at.report("does not select the pods of spec.template: their labels are %s",
+			labels.Set(w.Spec.Template.Labels))
+	}
+}
+
+// restartsAlways reports a restartPolicy that pods of a controller cannot have.
+func restartsAlways(f *fault, data []byte) {
+	w, ok := decode[workload](data)
+	if !ok {
+		return
+	}
+	policy := w.Spec.Template.Spec.RestartPolicy
+	if policy != "" && policy != core.RestartPolicyAlways {
+		f.key("spec", "template", "spec", "restartPolicy").report("%s: these pods take only Always",
+			show(string(policy)))
+	}
+}
+
+// restartsNotAlways reports a restartPolicy that the pods of a Job cannot have.
+func restartsNotAlways(f *fault, data []byte) {
+	if w, ok := decode[workload](data); ok {
+		checkJobRestart(f.key("spec", "template", "spec"), &w.Spec.Template.Spec)
+	}
+}
+
+func checkJobRestart(f *fault, spec *core.PodSpec) {
+	if spec.RestartPolicy == "" || spec.RestartPolicy == core.RestartPolicyAlways {
+		f.report("the pods of a Job need restartPolicy Never or OnFailure")
+	}
+}
+
+// backSteps reports a path that leads out of where it begins.
+func backSteps(v any) string {
+	if s, _ := v.(string); slices.Contains(strings.Split(s, "/"), "..") {
+		return show(s) + ` holds ".."`
+	}
+	return ""
+}
+
+// checkPod reports what is wrong with the containers and volumes of a pod.
+func checkPod(f *fault, spec *core.PodSpec) {
+	if len(spec.Containers) == 0 {
+		f.report("containers is missing; a pod needs one")
+	}
+	p := pod{spec: spec, volumes: map[string]bool{}, names: map[string]bool{}}
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		at := f.key("volumes").index(i)
+		if p.volumes[v.Name] {
+			at.report("another volume has the name %s", show(v.Name))
+		}
+		p.volumes[v.Name] = true
+	}
+	for i := range spec.Containers {
+		p.checkContainer(f.key("containers").index(i), &spec.Containers[i], false)
+	}
+	for i := range spec.InitContainers {
+		p.checkContainer(f.key("initContainers").index(i), &spec.InitContainers[i], true)
+	}
+}
+
+// pod is a pod while its containers are checked.
+type pod struct {
+	spec    *core.PodSpec
+	volumes map[string]bool
+	names   map[string]bool // of the containers so far
+}
+
+// checkContainer reports what is wrong with a container. One without an image is most often a patch
+// whose name is misspelt, so the message lists the names of the others.
+func (p *pod) checkContainer(f *fault, c *core.Container, initial bool) {
+	if p.names[c.Name] {
+		f.report("another container has the name %s", show(c.Name))
+	}
+	p.names[c.Name] = true
+	if c.Image == "" {
+		var others []string
+		all := slices.Concat(p.spec.Containers, p.spec.InitContainers)
+		for i := range all {
+			if all[i].Image != "" {
+				others = append(others, all[i].Name)
+			}
+		}
+		what := "the container has no image"
+		if len(others) > 0 {
+			what = fmt.Sprintf("the container has no image; the pod has %s%s",
+				strings.Join(others, ", "), suggest.Hint(c.Name, others))
+		}
+		f.report("%s", what)
+	}
+	p.checkPorts(f.key("ports"), c)
+	p.checkMounts(f, c)
+	checkResources(f.key("resources"), &c.Resources)
+	probe := func(name string, handler *core.Probe, once bool) {
+		if handler != nil {
+			checkProbe(f.key(name), handler, once)
+		}
+	}
+	sidecar := c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways
+	if initial && !sidecar && (c.LivenessProbe != nil || c.ReadinessProbe != nil ||
+		c.StartupProbe != nil || c.Lifecycle != nil) {
+		f.report("an init container takes no probes and no lifecycle without restartPolicy Always")
+	}
+	probe("livenessProbe", c.LivenessProbe, true)
+	probe("readinessProbe", c.ReadinessProbe, false)
+	probe("startupProbe", c.StartupProbe, true)
+}
+
+// checkPorts reports ports with one name, and ports of the host that differ from the container's.
+func (p *pod) checkPorts(f *fault, c *core.Container) {
+	names := map[string]bool{}
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if port.Name != "" && names[port.Name] {
+			f.index(i).report("another port has the name %s", show(port.Name))
+		}
+		names[port.Name] = true
+		if p.spec.HostNetwork && port.HostPort != 0 && port.HostPort != port.ContainerPort {
+			f.index(i).report("hostPort %d is not containerPort %d; with hostNetwork both are one",
+				port.HostPort, port.ContainerPort)
+		}
+	}
+}
+
+// checkMounts reports mounts of volumes that the pod does not have, and paths with two mounts.
+func (p *pod) checkMounts(f *fault, c *core.Container) {
+	paths := map[string]bool{}
+	for i := range c.VolumeMounts {
+		m := &c.VolumeMounts[i]
+		at := f.key("volumeMounts").index(i)
+		if m.Name != "" && !p.volumes[m.Name] {
+			var known []string
+			for j := range p.spec.Volumes {
+				known = append(known, p.spec.Volumes[j].Name)
+			}
+			at.report("the pod has no volume %s%s", show(m.Name), suggest.Hint(m.Name, known))
+		}
+		if m.MountPath != "" && paths[m.MountPath] {
+			at.report("something else is mounted at %s", show(m.MountPath))
+		}
+		paths[m.MountPath] = true
+	}
+}
+
+// checkResources reports negative quantities, and requests above their limits.
+func checkResources(f *fault, r *core.ResourceRequirements) {
+	for _, list := range []struct {
+		name   string
+		values core.ResourceList
+	}{{"limits", r.Limits}, {"requests", r.Requests}} {
+		for name, q := range list.values {
+			if q.Sign() < 0 {
+				f.key(list.name, string(name)).report("%s is negative", q.String())
+			}
+		}
+	}
+	for name, request := range r.Requests {
+		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
+			f.key("requests", string(name)).report("%s is more than the limit, %s",
+				request.String(), limit.String())
+		}
+	}
+}
+
+// checkProbe reports a probe that does not ask in exactly one way. A probe that only says whether a
+// container lives is content with one success.
+func checkProbe(f *fault, p *core.Probe, once bool) {
+	ways := 0
+	for _, given := range []bool{
+		p.Exec != nil, p.HTTPGet != nil, p.TCPSocket != nil, p.GRPC != nil,
+	} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		f.report("a probe has exactly one of exec, httpGet, tcpSocket and grpc")
+	}
+	if once && p.SuccessThreshold > 1 {
+		f.key("successThreshold").report("%d is not 1", p.SuccessThreshold)
+	}
+}
+
+// noReferences reports what a static pod may not have, because the kubelet starts it without an API
+// server: the feature gate PreventStaticPodAPIReferences, on since 1.34.
+func noReferences(f *fault, data []byte) {
+	pod, ok := decode[core.Pod](data)
+	if !ok {
+		return
+	}
+	spec := f.key("spec")
+	if pod.Spec.ServiceAccountName != "" {
+		spec.key("serviceAccountName").report("a static pod has no service account; remove it")
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		spec.key("resourceClaims").report("a static pod has no resource claims; remove them")
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		for kind, used := range map[string]bool{
+			"a ConfigMap":             v.ConfigMap != nil,
+			"a Secret":                v.Secret != nil,
+			"a PersistentVolumeClaim": v.PersistentVolumeClaim != nil || v.Ephemeral != nil,
+			"a CSI driver":            v.CSI != nil,
+		} {
+			if used {
+				spec.key("volumes").index(i).report("a static pod cannot use %s; "+
+					"give it a file of the machine with hostPath", kind)
+			}
+		}
+	}
+	all := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for i := range all {
+		c := &all[i]
+		fromAPI := slices.ContainsFunc(c.Env, func(e core.EnvVar) bool {
+			return e.ValueFrom != nil &&
+				(e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil)
+		})
+		if fromAPI || len(c.EnvFrom) > 0 {
+			spec.report("container %s: a static pod takes no environment from ConfigMaps and "+
+				"Secrets", show(c.Name))
+		}
+	}
+}
