@@ -252,8 +252,9 @@ func TestCheckAccepts(t *testing.T) {
 		{name: "another static pod", breaks: func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
 				Path: plan.ManifestsDir + "/kube-vip.yaml", Mode: 0o600,
-				Content: []byte("{metadata: {name: kube-vip}, spec: {hostNetwork: true, " +
-					"containers: [{name: kube-vip, command: [kube-vip]}]}}"),
+				Content: []byte("{apiVersion: v1, kind: Pod, metadata: {name: kube-vip}, " +
+					"spec: {hostNetwork: true, " +
+					"containers: [{name: kube-vip, image: kube-vip, command: [kube-vip]}]}}"),
 			})
 		}},
 		{name: "a flag that quotes others", machine: "worker-1", breaks: func(m *machine) {

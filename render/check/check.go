@@ -52,6 +52,7 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 		c.checkPaths,
 		c.checkSecrets,
 		c.readDescriptions,
+		c.checkKinds,
 		c.readPrograms,
 		c.checkCommands,
 		c.checkTrust,

@@ -39,6 +39,12 @@ type Cluster struct {
 	Origin func(m *plan.Machine, f *node.File) []config.Place
 	// Source returns the sources of the values in the files of a machine.
 	Source command.Sources
+	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
+	// path leads to the mistake in the file, and wrong reports whether a version of the file has
+	// it.
+	Cause func(
+		m *plan.Machine, f *node.File, path string, wrong func(text []byte) bool,
+	) config.Place
 }
 
 // facts is what the checks know of the whole cluster. It is read once and not changed afterwards,
@@ -66,6 +72,9 @@ type facts struct {
 	origins sync.Map
 	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
+	// findings caches []kinds.Finding by the document: many machines share few. checkers caches
+	// *kinds.Checker by the minor.
+	findings, checkers sync.Map
 
 	// commands checks the command lines of the machines.
 	commands *command.Checker

@@ -81,12 +81,29 @@ func (r explainer) stageSource(from plan.Origin, o manifests.Object, p yamlpath.
 // manifests. If the stream has the object without that value, it returns the position of the
 // nearest map or list around it, and 0 if it has no such object.
 func positionInStream(stream []byte, o manifests.Object, p yamlpath.Path) (line, column int) {
+	made := yamlpath.Documents(o.YAML)
 	for _, d := range yamlpath.Documents(stream) {
-		if stringAt(d, "kind") == o.Kind && stringAt(d, "metadata.name") == o.Name {
-			line, column, _ = d.Position(p)
+		if stringAt(d, "kind") != o.Kind || stringAt(d, "metadata.name") != o.Name {
+			continue
 		}
+		if len(made) > 0 && !sameObject(d, made[0]) {
+			continue
+		}
+		line, column, _ = d.Position(p)
 	}
 	return line, column
+}
+
+// sameObject reports whether two documents of one kind and name are the same object. A patch may
+// give an object a namespace that its file leaves out.
+func sameObject(a, b yamlpath.Document) bool {
+	for _, path := range []string{"apiVersion", "metadata.namespace"} {
+		of, other := stringAt(a, path), stringAt(b, path)
+		if of != "" && other != "" && of != other {
+			return false
+		}
+	}
+	return true
 }
 
 // stringAt returns the string at a path of a document, empty if there is none.

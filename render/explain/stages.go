@@ -81,8 +81,9 @@ func (r explainer) pipeline(m *plan.Machine, file string) *pipeline {
 type stage struct {
 	source   func(yamlpath.Path) config.Place // where the stage takes the value at a path from
 	doc      yamlpath.Document
-	exists   bool // the stream holds the document after this stage
-	fromPipe bool // it is a stage of a pipeline, not a file as a whole
+	text     []byte // the document in YAML
+	exists   bool   // the stream holds the document after this stage
+	fromPipe bool   // it is a stage of a pipeline, not a file as a whole
 }
 
 // version lists the objects of a stream as one stage left it.
@@ -125,7 +126,7 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 		line, column, _ := docs[0].Position(p)
 		return r.lineSource(f, line, column)
 	}
-	return []stage{{source: source, doc: docs[0], exists: true}}, nil
+	return []stage{{source: source, doc: docs[0], text: f.Content, exists: true}}, nil
 }
 
 // stages returns the document of a pipeline in each version of its stream.
@@ -146,7 +147,7 @@ func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 				return nil, err
 			}
 		}
-		out[n].doc, out[n].exists = yamlpath.Documents(o.YAML)[0], true
+		out[n].doc, out[n].text, out[n].exists = yamlpath.Documents(o.YAML)[0], o.YAML, true
 		out[n].source = func(at yamlpath.Path) config.Place { return r.stageSource(v.from, o, at) }
 	}
 	return out, nil

@@ -1,0 +1,139 @@
+package check
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/config"
+	"kiln/render/kinds"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// checkKinds checks the static pods, the API objects and the configuration files of the programs of
+// Kubernetes, as they are after all patches: their fields and values are those of their kinds. The
+// errors are config.Problems, where a line of the user's files is to blame.
+func (c *inspection) checkKinds() {
+	var problems config.Problems
+	for i := range c.node.Files {
+		f := &c.node.Files[i]
+		static := path.Dir(f.Path) == plan.ManifestsDir
+		if c.lacksContent(f) || !static && !isDocument(f) {
+			continue
+		}
+		d := &document{f, c.facts.checker(c.readerOf(f.Path)), static}
+		for _, finding := range c.facts.findingsIn(d) {
+			if p, ok := c.problem(d, finding); ok {
+				problems = append(problems, p)
+			} else {
+				c.fail("file %s: %s", f.Path, finding)
+			}
+		}
+	}
+	if len(problems) > 0 {
+		c.errs = append(c.errs, problems)
+	}
+}
+
+// isDocument reports whether a file is an API object, or a configuration file of a kind of
+// Kubernetes.
+func isDocument(f *node.File) bool {
+	if path.Dir(f.Path)+"/" == plan.ObjectsDir {
+		return path.Ext(f.Path) == ".yaml"
+	}
+	if !bytes.Contains(f.Content, []byte("apiVersion")) {
+		return false
+	}
+	is := headOf(f.Content)
+	return kinds.Configures(is.APIVersion, is.Kind)
+}
+
+// head is what says which kind a document has.
+type head struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+}
+
+// String returns the kind and the name.
+func (h head) String() string { return strings.TrimSpace(h.Kind + " " + h.Metadata.Name) }
+
+// headOf returns the head of a document, an empty one if it has none.
+func headOf(text []byte) (is head) {
+	_ = yaml.Unmarshal(text, &is) // a document that cannot be read has no head
+	return is
+}
+
+// readerOf returns the minor of the program that reads a file: the kubelet's, or that of the
+// control plane.
+func (c *inspection) readerOf(file string) int {
+	if file == plan.KubeletConfig || path.Dir(file) == plan.ManifestsDir {
+		return c.machine.KubeletMinor
+	}
+	return c.cluster.Plan.Release.Minor
+}
+
+// document is a file with a document of a kind, and what checks it.
+type document struct {
+	*node.File
+	checker *kinds.Checker
+	static  bool // it is a static pod
+}
+
+// findings returns what is wrong with a version of the document.
+func (d *document) findings(text []byte) []kinds.Finding {
+	if d.static {
+		return d.checker.StaticPod(text)
+	}
+	return d.checker.Check(text)
+}
+
+// findingsIn returns what is wrong with a document, and looks at each content once.
+func (f *facts) findingsIn(d *document) []kinds.Finding {
+	type key struct {
+		checker *kinds.Checker
+		static  bool
+		text    string
+	}
+	is := key{d.checker, d.static, string(d.Content)}
+	if known, ok := f.findings.Load(is); ok {
+		return known.([]kinds.Finding)
+	}
+	found := d.findings(d.Content)
+	f.findings.Store(is, found)
+	return found
+}
+
+// checker returns the checker for a minor.
+func (f *facts) checker(minor int) *kinds.Checker {
+	if known, ok := f.checkers.Load(minor); ok {
+		return known.(*kinds.Checker)
+	}
+	known, _ := f.checkers.LoadOrStore(minor, kinds.New(minor))
+	return known.(*kinds.Checker)
+}
+
+// problem returns a finding as a problem at the line of the user's file that is to blame. ok
+// reports whether there is such a line.
+func (c *inspection) problem(d *document, finding kinds.Finding) (p config.Problem, ok bool) {
+	cause := c.cluster.Cause(c.machine, d.File, finding.Path, func(text []byte) bool {
+		return slices.Contains(d.findings(text), finding)
+	})
+	if cause.File == "" || cause.Field == "" {
+		return p, false
+	}
+	p = config.Problem{
+		File: cause.File, Line: cause.Line, Column: cause.Column, Path: cause.Field,
+	}
+	if subject := headOf(d.Content).String(); subject != "" {
+		p.Message = subject + ": "
+	}
+	p.Message += finding.String()
+	return p, true
+}
