@@ -131,9 +131,14 @@ func (c *inspection) problem(d *document, finding kinds.Finding) (p config.Probl
 	p = config.Problem{
 		File: cause.File, Line: cause.Line, Column: cause.Column, Path: cause.Field,
 	}
-	if subject := headOf(d.Content).String(); subject != "" {
-		p.Message = subject + ": "
+	switch subject := headOf(d.Content).String(); {
+	case d.Path == plan.KubeletConfig && strings.HasSuffix(cause.Field, "kubelet"):
+		p.Path += "." + finding.Path // the fields stand in the configuration itself
+		p.Message = finding.Message
+	case subject == "":
+		p.Message = finding.String()
+	default:
+		p.Message = subject + ": " + finding.String()
 	}
-	p.Message += finding.String()
 	return p, true
 }

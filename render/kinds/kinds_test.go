@@ -33,10 +33,9 @@ func TestCheck(t *testing.T) {
 		{name: "repeated key", text: pod + container + "    image: c\n", want: []string{
 			`is not valid YAML: line 8: key "image" already set in map`,
 		}},
-		{name: "unknown field", text: pod + container + "    imagePullPolice: Never\n", want: []string{
-			`spec.containers[a].imagePullPolice: Container has no such field; ` +
-				`did you mean "imagePullPolicy"?`,
-		}},
+		{name: "unknown field", text: pod + container + "    imagePullPolice: Never\n",
+			want: []string{`spec.containers[a].imagePullPolice: Container has no such field; ` +
+				`did you mean "imagePullPolicy"?`}},
 		{name: "unknown field, few known", text: pod + container +
 			"    securityContext: {seccompProfile: {x: y, type: RuntimeDefault}}\n",
 			want: []string{

@@ -28,13 +28,13 @@ type rule struct {
 type document func(f *fault, data []byte)
 
 // rules are the rules of fields, by type and field as fields.txt has them.
-var rules = joined(podRules)
+var rules = joined(podRules, kubeletRules)
 
 // required lists the fields of a type that must not be empty.
 var required = joined(podRequired)
 
 // documents are the rules of documents, by kind.
-var documents = joined(podDocuments)
+var documents = joined(podDocuments, kubeletDocuments)
 
 // joined returns one table of several, which share no key.
 func joined[V any](tables ...map[string]V) map[string]V {

@@ -58,7 +58,7 @@ var podRules = map[string]rule{
 	"core/v1.PodSecurityContext fsGroupChangePolicy": oneOf("Always", "OnRootMismatch"),
 
 	"core/v1.Toleration operator": oneOf("Equal", "Exists", "Lt", "Gt"),
-	"core/v1.Toleration effect":   oneOf("NoSchedule", "PreferNoSchedule", "NoExecute"),
+	"core/v1.Toleration effect":   taintEffect,
 
 	"core/v1.TopologySpreadConstraint whenUnsatisfiable": oneOf("DoNotSchedule", "ScheduleAnyway"),
 	"core/v1.TopologySpreadConstraint maxSkew":           atLeast(1),
@@ -85,6 +85,9 @@ var podRules = map[string]rule{
 
 // profileType is the rule of the origin of a profile of seccomp or AppArmor.
 var profileType = oneOf("RuntimeDefault", "Unconfined", "Localhost")
+
+// taintEffect is the rule of what a taint does, and of what a toleration allows.
+var taintEffect = oneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 // userID is the rule of a user's or group's number.
 var userID = within(0, 1<<31-1)

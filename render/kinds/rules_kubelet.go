@@ -1,0 +1,253 @@
+package kinds
+
+import (
+	"crypto/tls"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln/render/suggest"
+)
+
+// The rules of the kubelet are those that it starts by, read at 1.36.3 in k8s.io/kubernetes:
+// ValidateKubeletConfiguration of pkg/kubelet/apis/config/validation, ParseThresholdConfig of
+// pkg/kubelet/eviction, parseResourceList and InitializeTLS of cmd/kubelet/app, NewManager of
+// pkg/kubelet/cm/cpumanager. Rules that hold only with or without a feature gate are not here.
+// testdata/kinds/kubelet.yaml has values for each rule that one of them refuses and accepts.
+
+// kubeletRules are the rules of single fields of KubeletConfiguration.
+var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]rule{
+	"cgroupDriver": oneOf("cgroupfs", "systemd"),
+	"configMapAndSecretChangeDetectionStrategy": oneOf("Get", "Cache", "Watch"),
+	"containerLogMaxFiles":                      atLeast(2),
+	"containerLogMaxSize":                       {check: byteSize},
+	"containerLogMaxWorkers":                    atLeast(1),
+	"containerLogMonitorInterval":               lasting(3*time.Second, math.MaxInt64),
+	"cpuCFSQuotaPeriod":                         lasting(time.Millisecond, time.Second),
+	"cpuManagerPolicy":                          oneOf("none", "static"),
+	"eventBurst":                                notNegative,
+	"eventRecordQPS":                            notNegative,
+	"evictionHard":                              {check: thresholds},
+	"evictionMinimumReclaim":                    {check: reclaims},
+	"evictionSoft":                              {check: thresholds},
+	"evictionSoftGracePeriod":                   {check: gracePeriods},
+	"hairpinMode": oneOf("hairpin-veth", "none",
+		"promiscuous-bridge"),
+	"healthzPort":                     portNumber,
+	"imageGCHighThresholdPercent":     within(0, 100),
+	"imageGCLowThresholdPercent":      within(0, 100),
+	"imageMaximumGCAge":               lasting(0, math.MaxInt64),
+	"iptablesDropBit":                 within(0, 31),
+	"iptablesMasqueradeBit":           within(0, 31),
+	"kubeAPIBurst":                    notNegative,
+	"kubeAPIQPS":                      notNegative,
+	"kubeReserved":                    {check: reserved},
+	"maxOpenFiles":                    notNegative,
+	"maxParallelImagePulls":           atLeast(1),
+	"maxPods":                         notNegative,
+	"memoryManagerPolicy":             oneOf("None", "Static"),
+	"nodeLeaseDurationSeconds":        notNegative,
+	"nodeStatusMaxImages":             atLeast(-1),
+	"oomScoreAdj":                     within(-1000, 1000),
+	"podLogsDir":                      {check: cleanPath},
+	"podsPerCore":                     notNegative,
+	"port":                            portNumber,
+	"qosReserved":                     {check: qosReserved},
+	"readOnlyPort":                    portNumber,
+	"registryBurst":                   notNegative,
+	"registryPullQPS":                 notNegative,
+	"reservedSystemCPUs":              {check: cpuList},
+	"shutdownGracePeriod":             lasting(time.Second, math.MaxInt64),
+	"shutdownGracePeriodCriticalPods": lasting(time.Second, math.MaxInt64),
+	"systemReserved":                  {check: reserved},
+	"tlsCipherSuites":                 {check: cipherSuites},
+	"tlsMinVersion": oneOf("VersionTLS10", "VersionTLS11", "VersionTLS12",
+		"VersionTLS13"),
+	"topologyManagerPolicy": oneOf("none", "best-effort", "restricted",
+		"single-numa-node"),
+	"topologyManagerScope": oneOf("container", "pod"),
+	"imagePullCredentialsVerificationPolicy": oneOf("NeverVerify", "NeverVerifyPreloadedImages",
+		"NeverVerifyAllowlistedImages", "AlwaysVerify"),
+	"memoryReservationPolicy": oneOf("None", "TieredReservation"),
+	"memoryThrottlingFactor":  {zero: true, check: throttling},
+}, map[string]rule{
+	"config/v1beta1.CrashLoopBackOffConfig maxContainerRestartPeriod": lasting(time.Second,
+		5*time.Minute),
+	"config/v1beta1.MemorySwapConfiguration swapBehavior": oneOf("NoSwap", "LimitedSwap"),
+	"config/v1beta1.UserNamespaces idsPerPod":             {zero: true, check: idsPerPod},
+	"config/v1beta1.KubeletAuthorization mode":            oneOf("AlwaysAllow", "Webhook"),
+	"core/v1.Taint key":                                   matching(validation.IsQualifiedName),
+	"core/v1.Taint value":                                 matching(validation.IsValidLabelValue),
+	"core/v1.Taint effect":                                taintEffect,
+	"api/v1.LoggingConfiguration format":                  oneOf("text", "json"),
+	"api/v1.LoggingConfiguration verbosity":               within(0, math.MaxInt32),
+	"api/v1.TracingConfiguration samplingRatePerMillion":  within(0, 1_000_000),
+	"apiserver/v1beta1.TracingConfiguration samplingRatePerMillion": within(0,
+		1_000_000),
+})
+
+// inType returns rules of fields with the type that has them, and more rules beside them.
+func inType(prefix string, ofFields, more map[string]rule) map[string]rule {
+	out := map[string]rule{}
+	for field, r := range ofFields {
+		out[prefix+field] = r
+	}
+	return joined(out, more)
+}
+
+// lasting is the rule of a duration between two others. 0 stands for the default, or for never.
+func lasting(least, most time.Duration) rule {
+	return rule{check: func(v any) string {
+		s, _ := v.(string)
+		d, _ := time.ParseDuration(s)
+		switch {
+		case d == 0 && least > 0 && most == math.MaxInt64, d >= least && d <= most:
+			return ""
+		case most == math.MaxInt64:
+			return fmt.Sprintf("%s is shorter than %s", d, least)
+		}
+		return fmt.Sprintf("%s is not between %s and %s", d, least, most)
+	}}
+}
+
+// each applies a rule to every value of a map of strings, and returns what is wrong with the first
+// one in the order of its keys.
+func each(v any, check func(key, value string) string) string {
+	m, _ := v.(map[string]any)
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		value, _ := m[k].(string)
+		if message := check(k, value); message != "" {
+			return k + ": " + message
+		}
+	}
+	return ""
+}
+
+// reservable are the resources that can be reserved for the system.
+var reservable = []string{"cpu", "memory", "ephemeral-storage", "pid"}
+
+func reserved(v any) string {
+	return each(v, func(key, value string) string {
+		if !slices.Contains(reservable, key) {
+			return "cannot be reserved; write " + strings.Join(reservable, ", ")
+		}
+		return amount(value)
+	})
+}
+
+// amount returns why a string is not a quantity of 0 or more.
+func amount(value string) string {
+	q, err := resource.ParseQuantity(value)
+	switch {
+	case err != nil:
+		return show(value) + " is not a quantity such as 500m or 2Gi"
+	case q.Sign() < 0:
+		return show(value) + " is negative"
+	}
+	return ""
+}
+
+// byteSize returns why a value is not a number of bytes.
+func byteSize(v any) string {
+	s, _ := v.(string)
+	q, err := resource.ParseQuantity(s)
+	if err != nil {
+		return show(s) + " is not a size such as 10Mi"
+	}
+	if _, whole := q.AsInt64(); !whole {
+		return show(s) + " is not a whole number of bytes"
+	}
+	return ""
+}
+
+func qosReserved(v any) string {
+	return each(v, func(key, value string) string {
+		var n int
+		var rest string
+		read, _ := fmt.Sscanf(value, "%d%s", &n, &rest)
+		switch {
+		case key != "memory":
+			return "only memory can be reserved"
+		case read != 2 || rest != "%" || n < 0 || n > 100:
+			return show(value) + " is not a percentage between 0% and 100%"
+		}
+		return ""
+	})
+}
+
+// olderNames are the names of two suites that Kubernetes takes beside those of Go:
+// component-base/cli/flag/ciphersuites_flag.go.
+var olderNames = []string{
+	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+}
+
+func cipherSuites(v any) string {
+	known := slices.Clone(olderNames)
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		known = append(known, s.Name)
+	}
+	all, _ := v.([]any)
+	for _, e := range all {
+		if message := oneOf(known...).check(e); message != "" {
+			s, _ := e.(string)
+			return show(s) + " is not a cipher suite of Go" + suggest.Hint(s, known)
+		}
+	}
+	return ""
+}
+
+func throttling(v any) string {
+	n, isFloat := v.(float64)
+	if whole, ok := v.(int64); ok {
+		n, isFloat = float64(whole), true
+	}
+	if isFloat && (n <= 0 || n > 1) {
+		return fmt.Sprintf("%v is not above 0 and at most 1", n)
+	}
+	return ""
+}
+
+func idsPerPod(v any) string {
+	const unit = 65536
+	if n, ok := v.(int64); ok && (n < unit || n%unit != 0 || n > math.MaxUint32) {
+		return fmt.Sprintf("%d is not a multiple of %d below 2^32", n, unit)
+	}
+	return ""
+}
+
+func cleanPath(v any) string {
+	s, _ := v.(string)
+	ascii := !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
+	if !path.IsAbs(s) || path.Clean(s) != s || !ascii {
+		return show(s) + " is not an absolute, clean path in ASCII"
+	}
+	return ""
+}
+
+// cpuList returns why a value is not a list of CPUs such as 0-3,8.
+func cpuList(v any) string {
+	s, _ := v.(string)
+	for part := range strings.SplitSeq(s, ",") {
+		var from, to int
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		_, err := fmt.Sscanf(first+" "+last, "%d %d", &from, &to)
+		if err != nil || fmt.Sprint(from) != first || fmt.Sprint(to) != last || from > to {
+			return show(s) + " is not a list of CPUs such as 0-3,8"
+		}
+	}
+	return ""
+}
