@@ -85,7 +85,7 @@ func (c *Checker) check(text []byte, more []document) []Finding {
 	}
 	w.value(o, t, root)
 	for _, rule := range append(slices.Clip(documents[name]), more...) {
-		rule(&fault{walk: w, at: root, minor: c.minor}, data)
+		rule(&fault{&w.mistakes, root, c.minor}, data)
 	}
 	return w.findings(text)
 }

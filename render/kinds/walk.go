@@ -12,19 +12,9 @@ import (
 
 // walk goes through one document and collects what is wrong.
 type walk struct {
+	mistakes
 	table *table
 	minor int
-	found []mistake
-}
-
-// mistake is a finding whose path is not yet written.
-type mistake struct {
-	at      *yamlpath.Location
-	message string
-}
-
-func (w *walk) add(at *yamlpath.Location, format string, args ...any) {
-	w.found = append(w.found, mistake{at, fmt.Sprintf(format, args...)})
 }
 
 // value checks that a value has a type. As in Go's decoder, null fits every type.
