@@ -127,6 +127,17 @@ func (p *Patch) Matches(stream []byte) bool {
 	return slices.ContainsFunc(objects, p.matches)
 }
 
+// Names reports whether p says that it is for objects of that kind. A patch whose target names no
+// kind does not.
+func (p *Patch) Names(kind string) bool {
+	if p.selector == nil {
+		return slices.ContainsFunc(p.named, func(n object) bool { return n.Kind == kind })
+	}
+	return p.selector.Kind != "" && p.regex.MatchGvk(resid.Gvk{
+		Group: p.selector.Group, Version: p.selector.Version, Kind: kind,
+	})
+}
+
 // matches does what kustomize does before it applies a patch: Select of api/resmap/reswrangler.go
 // with a target, GetById without one (api v0.21.2). The caller holds engine.
 func (p *Patch) matches(o object) bool {

@@ -52,9 +52,9 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 				return explain.Sources(a, m)
 			},
 			Cause: func(
-				m *plan.Machine, f *node.File, path string, wrong func(text []byte) bool,
+				m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
 			) config.Place {
-				return explain.Cause(a, m, f, path, wrong)
+				return explain.Cause(a, m, f, path, inner, wrong)
 			},
 		})
 	})

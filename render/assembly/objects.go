@@ -65,6 +65,9 @@ func (r *Cluster) ObjectStream(
 	if stream, err = r.patches.apply(src, r.patches.forObjects(), watch); err != nil {
 		return nil, config.Problems{c.Problemf("patches", "%s", err)}
 	}
+	if stream, err = r.patchProxy(stream, watch); err != nil {
+		return nil, config.Problems{c.Problemf("patches", "%s", err)}
+	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
 	watch.report(plan.Kiln, stream)
 	return stream, nil

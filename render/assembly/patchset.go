@@ -139,13 +139,18 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 		if err != nil {
 			return nil, err
 		}
-		s.mu.Lock()
-		u.matched, u.changed = true, u.changed || !bytes.Equal(next, out)
-		s.mu.Unlock()
+		s.record(u, !bytes.Equal(next, out))
 		out = next
 		watch.report(plan.Origin{Field: u.path}, out)
 	}
 	return out, nil
+}
+
+// record notes that a patch matched an object, and whether it changed one.
+func (s *patchSet) record(u *userPatch, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.matched, u.changed = true, u.changed || changed
 }
 
 // applySteps returns the stream of a source with the first n steps of kiln's own values.

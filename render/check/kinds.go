@@ -115,16 +115,17 @@ func (f *facts) checker(minor int) *kinds.Checker {
 	if known, ok := f.checkers.Load(minor); ok {
 		return known.(*kinds.Checker)
 	}
-	known, _ := f.checkers.LoadOrStore(minor, kinds.New(minor))
+	made := kinds.New(minor)
+	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[plan.CoreDNS] != ""
+	known, _ := f.checkers.LoadOrStore(minor, made)
 	return known.(*kinds.Checker)
 }
 
 // problem returns a finding as a problem at the line of the user's file that is to blame. ok
 // reports whether there is such a line.
 func (c *inspection) problem(d *document, finding kinds.Finding) (p config.Problem, ok bool) {
-	cause := c.cluster.Cause(c.machine, d.File, finding.Path, func(text []byte) bool {
-		return slices.Contains(d.findings(text), finding)
-	})
+	found := func(text []byte) bool { return slices.Contains(d.findings(text), finding) }
+	cause := c.cluster.Cause(c.machine, d.File, finding.Path, finding.Inner, found)
 	if cause.File == "" || cause.Field == "" {
 		return p, false
 	}

@@ -85,28 +85,6 @@ func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 	return out
 }
 
-// Cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
-// the value at the path or, if the stage does not set it, what is around it. wrong reports whether
-// a version of the document has the mistake. The place is empty if the document of the file cannot
-// be made once more, and if no stage brought the mistake.
-func Cause(
-	c *assembly.Cluster, m *plan.Machine, f *node.File, path string, wrong func(text []byte) bool,
-) config.Place {
-	r := explainer{c}
-	stages, err := r.history(m, f)
-	if err != nil || len(stages) == 0 {
-		return config.Place{}
-	}
-	at := len(stages) - 1
-	if !stages[at].exists || !wrong(stages[at].text) {
-		return config.Place{}
-	}
-	for at > 0 && stages[at-1].exists && wrong(stages[at-1].text) {
-		at--
-	}
-	return stages[at].source(stages[at].doc.Nearest(path))
-}
-
 // values returns a function that explains the values in a file of m by their keys, as Explain does.
 // Each pipeline runs once, whatever files it makes. The function returns nil for a file without a
 // pipeline.

@@ -22,20 +22,29 @@ import (
 // Finding is one thing that a program of Kubernetes would refuse.
 type Finding struct {
 	Path    string // of the value, as yamlpath.Document.Path reads it; "" is the whole document
+	Inner   string // of the value in the document whose text is at Path; "" if there is none
 	Message string // what was found there, and what is wanted
 }
 
 // String returns the finding as a message shows it.
 func (f Finding) String() string {
-	if f.Path == "" {
-		return f.Message
+	var parts []string
+	for _, part := range []string{f.Path, f.Inner, f.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
-	return f.Path + ": " + f.Message
+	return strings.Join(parts, ": ")
 }
 
 // Checker checks documents for one minor of Kubernetes. Its methods may be called from several
 // goroutines.
-type Checker struct{ minor int }
+type Checker struct {
+	// AnyPlugin allows a Corefile plugins that CoreDNS' own image does not have.
+	AnyPlugin bool
+
+	minor int
+}
 
 // New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
 // know it is the nearest.
@@ -84,6 +93,9 @@ func (c *Checker) check(text []byte, more []document) []Finding {
 		return w.findings(text)
 	}
 	w.value(o, t, root)
+	if name == "ConfigMap" {
+		c.configMap(w, o, root)
+	}
 	for _, rule := range append(slices.Clip(documents[name]), more...) {
 		rule(&fault{&w.mistakes, root, c.minor}, data)
 	}
@@ -175,7 +187,7 @@ func (w *walk) findings(text []byte) []Finding {
 	var out []Finding
 	docs := yamlpath.Documents(text)
 	for _, m := range w.found {
-		f := Finding{Path: m.at.String(), Message: m.message}
+		f := Finding{Path: m.at.String(), Inner: m.inner, Message: m.message}
 		if len(docs) > 0 {
 			f.Path = docs[0].PathAt(m.at).String()
 		}
@@ -183,6 +195,8 @@ func (w *walk) findings(text []byte) []Finding {
 			out = append(out, f)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Inner, b.Inner))
+	})
 	return out
 }

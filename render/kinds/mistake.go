@@ -9,6 +9,7 @@ import (
 // mistake is a finding whose path is not yet written.
 type mistake struct {
 	at      *yamlpath.Location
+	inner   string // the path in the text at that place
 	message string
 }
 
@@ -16,7 +17,7 @@ type mistake struct {
 type mistakes struct{ found []mistake }
 
 func (m *mistakes) add(at *yamlpath.Location, format string, args ...any) {
-	m.found = append(m.found, mistake{at, fmt.Sprintf(format, args...)})
+	m.found = append(m.found, mistake{at: at, message: fmt.Sprintf(format, args...)})
 }
 
 // fault reports what is wrong in a document. Its methods return the fault of a value below.

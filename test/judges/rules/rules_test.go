@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coredns/caddy/caddyfile"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -20,6 +21,9 @@ import (
 	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	kubeletvalidation "k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
+	proxyconfig "k8s.io/kubernetes/pkg/proxy/apis/config"
+	proxyscheme "k8s.io/kubernetes/pkg/proxy/apis/config/scheme"
+	proxyvalidation "k8s.io/kubernetes/pkg/proxy/apis/config/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,7 +31,7 @@ import (
 type pair struct {
 	Refused, Accepted map[string]any
 	By                string // whose code decides; that of "start" is not exported
-	Since             int    // the first minor that refuses
+	Since, Until      int    // the first and the last minor with the rule; 0 is no limit
 }
 
 // TestKubelet asks the kubelet about testdata/kinds/kubelet.yaml.
@@ -35,6 +39,28 @@ func TestKubelet(t *testing.T) {
 	ask(t, "kubelet", map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 	}, kubelet)
+}
+
+// TestProxy asks kube-proxy about testdata/kinds/kube-proxy.yaml.
+func TestProxy(t *testing.T) {
+	ask(t, "kube-proxy", map[string]any{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+	}, proxy)
+}
+
+// TestCorefile asks CoreDNS' parser about testdata/kinds/corefile.yaml.
+func TestCorefile(t *testing.T) {
+	data, err := os.ReadFile("../../../testdata/kinds/corefile.yaml")
+	require.NoError(t, err)
+	var pairs []struct{ Refused, Accepted string }
+	require.NoError(t, yaml.UnmarshalStrict(data, &pairs))
+	plugins := []string{"errors", "forward", "hosts", "log"} // those of the pairs that there are
+	for _, p := range pairs {
+		_, err := caddyfile.Parse("Corefile", strings.NewReader(p.Accepted), plugins)
+		require.NoError(t, err, p.Accepted)
+		_, err = caddyfile.Parse("Corefile", strings.NewReader(p.Refused), plugins)
+		require.Error(t, err, p.Refused)
+	}
 }
 
 // ask holds the pairs of a file to what a program says of each: with the fields of base, one is
@@ -58,7 +84,7 @@ func ask(
 		return program(by, text)
 	}
 	for _, p := range pairs {
-		if p.By == "start" || minor < p.Since {
+		if p.By == "start" || minor < p.Since || p.Until > 0 && minor > p.Until {
 			continue
 		}
 		if err := says(p.By, p.Accepted); err != nil {
@@ -115,4 +141,13 @@ func kubelet(by string, text []byte) error {
 			return strings.Contains(err.Error(),
 				"kubelet is configured to not run on a host using cgroup v1")
 		})
+}
+
+// proxy returns why kube-proxy would not start with a configuration.
+func proxy(_ string, text []byte) error {
+	c, err := decode[*proxyconfig.KubeProxyConfiguration](proxyscheme.Scheme, text)
+	if err != nil {
+		return err
+	}
+	return proxyvalidation.Validate(c).ToAggregate()
 }

@@ -1,0 +1,32 @@
+package kinds
+
+import (
+	"kiln/render/yamlpath"
+)
+
+// configMap checks the settings of kube-proxy and of CoreDNS, which are texts in ConfigMaps.
+func (c *Checker) configMap(w *walk, o map[string]any, root *yamlpath.Location) {
+	metadata, _ := o["metadata"].(map[string]any)
+	data, _ := o["data"].(map[string]any)
+	if metadata["namespace"] != "kube-system" {
+		return
+	}
+	switch metadata["name"] {
+	case "kube-proxy":
+		for _, key := range []string{"config.conf", "kubeconfig.conf"} {
+			text, ok := data[key].(string)
+			if !ok {
+				continue
+			}
+			for _, f := range c.check([]byte(text), nil) {
+				w.found = append(w.found, mistake{root.Key("data").Key(key), f.Path, f.Message})
+			}
+		}
+	case "coredns":
+		if text, ok := data["Corefile"].(string); ok {
+			if wrong := corefile(text, c.AnyPlugin); wrong != "" {
+				w.add(root.Key("data").Key("Corefile"), "%s", wrong)
+			}
+		}
+	}
+}
