@@ -12,6 +12,7 @@ import (
 	"kiln/render/kinds"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 // checkKinds checks the static pods, the API objects and the configuration files of the programs of
@@ -116,7 +117,7 @@ func (f *facts) checker(minor int) *kinds.Checker {
 		return known.(*kinds.Checker)
 	}
 	made := kinds.New(minor)
-	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[plan.CoreDNS] != ""
+	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
 	known, _ := f.checkers.LoadOrStore(minor, made)
 	return known.(*kinds.Checker)
 }

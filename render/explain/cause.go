@@ -49,7 +49,9 @@ func (r explainer) lead(
 	if !ok || len(docs) == 0 {
 		return
 	}
-	if line, column := positionInPatch(patch, docs[0].Nearest(inner)); line > 0 {
+	at := docs[0].Nearest(inner)
+	set, _ := docs[0].Value(at)
+	if line, column := positionInPatch(patch, at, set); line > 0 {
 		*place = r.Plan.Config.TextPlace(place.Field, "patch", "patchFrom", line, column)
 	}
 }
