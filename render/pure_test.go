@@ -167,10 +167,14 @@ func TestImports(t *testing.T) {
 			"kiln/templates",
 		},
 		"kiln/render/change": {
+			"kiln/render/change/field",
 			"kiln/render/layout",
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/terminal",
+		},
+		"kiln/render/change/field": {
+			"kiln/render/layout",
 			"kiln/render/textdiff",
 		},
 		"kiln/render/check": {

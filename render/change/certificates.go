@@ -3,6 +3,8 @@ package change
 import (
 	"slices"
 	"strings"
+
+	"kiln/render/change/field"
 )
 
 // certificate holds the parts of a certificate's line in a twin.
@@ -38,18 +40,18 @@ func certificates(list []string) (certs []certificate, rest []string) {
 	return certs, rest
 }
 
-func (f *fields) certificate(old, new certificate) {
+func addCertificate(f *field.List, old, new certificate) {
 	if bothKnown(old.generation, new.generation) {
-		f.value("certificate", old.generation, new.generation)
+		f.Value("certificate", old.generation, new.generation)
 	}
 	for _, part := range append(certificateParts, "key") {
 		a, b := old.parts[part], new.parts[part]
 		switch {
 		case a == b:
 		case part == "names" || part == "for":
-			f.set("certificate "+part, commas(a), commas(b))
+			f.Set("certificate "+part, commas(a), commas(b))
 		default:
-			f.value("certificate "+part, a, b)
+			f.Value("certificate "+part, a, b)
 		}
 	}
 }

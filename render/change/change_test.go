@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/render/change/field"
 )
 
 // shownFields returns fields as text, a line each.
-func shownFields(list []Field) string {
+func shownFields(list []field.Field) string {
 	var b strings.Builder
 	for _, f := range list {
 		old, new := "-", "-"

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/change/field"
 	"kiln/render/layout"
 )
 
@@ -36,14 +37,14 @@ func decide(d *Diff, p *pair) *decision {
 	for _, c := range p.changes {
 		list := c.Fields
 		if c.What != Changed {
-			list = []Field{{}}
+			list = []field.Field{{}}
 		}
 		about := map[layout.Effect][]string{} // fields
 		reason := map[layout.Effect]string{}
 		for i := range list {
 			e, because := d.effect(c, &list[i])
 			worst = max(worst, e)
-			about[e] = append(about[e], list[i].short())
+			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], because)
 			switch e {
 			case layout.Live:
@@ -75,7 +76,7 @@ func decide(d *Diff, p *pair) *decision {
 
 // short returns a field's name for a reason: a flag without its command, a field of a pod's
 // container without the container.
-func (f *Field) short() string {
+func short(f *field.Field) string {
 	if i := strings.LastIndex(f.Name, " --"); i >= 0 {
 		return f.Name[i+1:]
 	}
@@ -108,11 +109,11 @@ func (c *Change) because(names []string, reason string) string {
 const maxNames = 4
 
 // nodeCommand returns the command that changes a label or taint of the Node NAME.
-func nodeCommand(c *Change, f *Field) string {
+func nodeCommand(c *Change, f *field.Field) string {
 	if strings.HasPrefix(f.Name, "registerWithTaints") {
 		var taint struct{ Key, Value, Effect string }
-		if err := json.Unmarshal([]byte(f.either()), &taint); err != nil {
-			return "kubectl taint node NAME …  # " + f.either()
+		if err := json.Unmarshal([]byte(f.Either()), &taint); err != nil {
+			return "kubectl taint node NAME …  # " + f.Either()
 		}
 		text := "kubectl taint --overwrite node NAME " + taint.Key
 		if taint.Value != "" {
@@ -145,9 +146,9 @@ func (c *Change) title() string {
 // effect returns what a field's change asks of a running machine, and why. Names of other machines
 // in a machine's certificate ask nothing: clients reach the machine by its own names, and by those
 // that all machines have.
-func (d *Diff) effect(c *Change, f *Field) (layout.Effect, string) {
+func (d *Diff) effect(c *Change, f *field.Field) (layout.Effect, string) {
 	if c.Kind == "file" && f.Name == "certificate names" &&
-		(d.old.has(f.either()) || d.new.has(f.either())) {
+		(d.old.has(f.Either()) || d.new.has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
 	e, why := effectOf(c, f)

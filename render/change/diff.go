@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kiln/render/change/field"
 )
 
 // What happened to a machine, or to an entry of it.
@@ -18,7 +20,7 @@ const (
 // Diff is the difference of two states of a cluster.
 type Diff struct {
 	// Cluster holds the differences of the cluster as a whole.
-	Cluster []Field `json:"cluster,omitempty"`
+	Cluster []field.Field `json:"cluster,omitempty"`
 	// Groups hold every other difference once, with all machines that have it. Groups of many
 	// machines come first.
 	Groups []Group `json:"groups,omitempty"`
@@ -40,10 +42,10 @@ type Group struct {
 
 // Change is what happened to one entry of a machine.
 type Change struct {
-	Kind   string  `json:"kind"`
-	Name   string  `json:"name"`
-	What   string  `json:"what"`
-	Fields []Field `json:"fields,omitempty"`
+	Kind   string        `json:"kind"`
+	Name   string        `json:"name"`
+	What   string        `json:"what"`
+	Fields []field.Field `json:"fields,omitempty"`
 }
 
 // pair is a machine in both states.
@@ -71,20 +73,20 @@ func (d *Diff) Changed() bool { return len(d.Cluster)+len(d.Groups) > 0 }
 // Compare returns the difference of two states of a cluster.
 func Compare(old, new *Cluster) *Diff {
 	d := &Diff{old: old, new: new, machines: pairMachines(old, new)}
-	var f fields
-	f.value("name", old.Name, new.Name)
-	f.value("UUID", old.UUID, new.UUID)
-	f.value("Kubernetes", old.Version, new.Version)
+	var f field.List
+	f.Value("name", old.Name, new.Name)
+	f.Value("UUID", old.UUID, new.UUID)
+	f.Value("Kubernetes", old.Version, new.Version)
 	for _, name := range propertyNames(old.Properties, new.Properties) {
-		f.value(name, old.Properties.Value(name), new.Properties.Value(name))
+		f.Value(name, old.Properties.Value(name), new.Properties.Value(name))
 	}
 	for _, a := range old.Entries {
 		b := new.Entries.Find(a.Key)
 		if b == nil {
 			continue // a state that was read from documents does not have it
 		}
-		for _, field := range differences(a.Key, a, b) {
-			f.add(strings.TrimSpace(a.ID+" "+field.Name), field.Old, field.New)
+		for _, one := range differences(a.Key, a, b) {
+			f.Add(strings.TrimSpace(a.ID+" "+one.Name), one.Old, one.New)
 		}
 	}
 	d.Cluster = f
@@ -131,13 +133,13 @@ type comparer struct {
 
 // machine returns the changes of a machine that is in both states.
 func (c *comparer) machine(p *pair) (out []*Change) {
-	var f fields
-	f.value("role", p.old.Role, p.new.Role)
-	f.value("operating system", p.old.OS, p.new.OS)
-	f.value("platform", p.old.Platform, p.new.Platform)
-	f.value("format", p.old.Format, p.new.Format)
+	var f field.List
+	f.Value("role", p.old.Role, p.new.Role)
+	f.Value("operating system", p.old.OS, p.new.OS)
+	f.Value("platform", p.old.Platform, p.new.Platform)
+	f.Value("format", p.old.Format, p.new.Format)
 	for _, name := range propertyNames(p.old.Properties, p.new.Properties) {
-		f.value(name, p.old.Properties.Value(name), p.new.Properties.Value(name))
+		f.Value(name, p.old.Properties.Value(name), p.new.Properties.Value(name))
 	}
 	if len(f) > 0 {
 		out = append(out, c.unique(&Change{Kind: "machine", What: Changed, Fields: f}))
@@ -191,12 +193,12 @@ func (c *comparer) entry(k Key, both [2]*Entry) *Change {
 }
 
 // describe returns the fields that a message about a new entry has.
-func describe(t *Entry) []Field {
-	var f fields
+func describe(t *Entry) []field.Field {
+	var f field.List
 	for _, name := range slices.Sorted(maps.Keys(t.Traits)) {
-		f.value(name, "", t.Traits[name])
+		f.Value(name, "", t.Traits[name])
 	}
-	f.value("secret", "", generationOf(t.Secret))
+	f.Value("secret", "", generationOf(t.Secret))
 	return f
 }
 

@@ -3,6 +3,7 @@ package change
 import (
 	"regexp"
 
+	"kiln/render/change/field"
 	"kiln/render/layout"
 	"kiln/render/plan"
 )
@@ -47,7 +48,7 @@ var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
 // effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
 // the machine keeps what it has until it is replaced.
-func effectOf(c *Change, f *Field) (layout.Effect, string) {
+func effectOf(c *Change, f *field.Field) (layout.Effect, string) {
 	for _, r := range rules {
 		if r.matches(c, f) {
 			return r.then, r.why
@@ -66,23 +67,12 @@ func effectOf(c *Change, f *Field) (layout.Effect, string) {
 
 // matches reports whether a rule applies to a field. The field is nil if the whole file was added
 // or removed.
-func (r *rule) matches(c *Change, f *Field) bool {
+func (r *rule) matches(c *Change, f *field.Field) bool {
 	if r.kind != "" && r.kind != c.Kind || r.path != "" && (c.Kind != "file" || c.Name != r.path) {
 		return false
 	}
 	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
 		return false
 	}
-	return r.line == nil || f != nil && r.line.MatchString(f.either())
-}
-
-// either returns the new value of a field, or the old one of a removed field.
-func (f *Field) either() string {
-	switch {
-	case f.New != nil:
-		return *f.New
-	case f.Old != nil:
-		return *f.Old
-	}
-	return ""
+	return r.line == nil || f != nil && r.line.MatchString(f.Either())
 }

@@ -7,71 +7,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kiln/render/change/field"
+	"kiln/render/layout"
 )
 
-// Field is one value that differs. Each added or removed member of a list without an order is a
-// field of its own.
-type Field struct {
-	// a path of keys, a flag, a directive, a part of a certificate; empty for a line
-	Name string  `json:"name"`
-	Old  *string `json:"old,omitempty"`
-	New  *string `json:"new,omitempty"`
-}
-
-// fields collects the fields in which two entries differ.
-type fields []Field
-
-func (f *fields) add(name string, old, new *string) { *f = append(*f, Field{name, old, new}) }
-
-// value adds a value that differs. An empty value counts as absent.
-func (f *fields) value(name, old, new string) {
-	if old == new {
-		return
-	}
-	f.add(name, optional(old), optional(new))
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// set adds the members that only one side has, in their order.
-func (f *fields) set(name string, old, new []string) {
-	count := map[string]int{}
-	for _, s := range new {
-		count[s]++
-	}
-	for _, s := range old {
-		if count[s]--; count[s] < 0 {
-			f.add(name, &s, nil)
-		}
-	}
-	clear(count)
-	for _, s := range old {
-		count[s]++
-	}
-	for _, s := range new {
-		if count[s]--; count[s] < 0 {
-			f.add(name, nil, &s)
-		}
-	}
-}
-
 // differences returns the fields in which two entries of the same key differ.
-func differences(k Key, old, new *Entry) []Field {
-	var f fields
-	for _, name := range slices.Sorted(maps.Keys(union(old.Traits, new.Traits))) {
-		f.value(name, old.Traits[name], new.Traits[name])
+func differences(k Key, old, new *Entry) []field.Field {
+	var f field.List
+	traits := slices.Concat(slices.Collect(maps.Keys(old.Traits)),
+		slices.Collect(maps.Keys(new.Traits)))
+	slices.Sort(traits)
+	for _, name := range slices.Compact(traits) {
+		f.Value(name, old.Traits[name], new.Traits[name])
 	}
 	if a, b := generationOf(old.Secret), generationOf(new.Secret); bothKnown(a, b) {
-		f.value("secret", a, b)
+		f.Value("secret", a, b)
 	}
-	f.shown(k, old.Shown, new.Shown)
+	addShown(&f, k, old.Shown, new.Shown)
 	if old.Content != nil && new.Content != nil && !bytes.Equal(old.Content, new.Content) {
-		f.content(k, old.Content, new.Content)
+		f.Content(form(k), old.Content, new.Content)
 	}
 	return f
 }
@@ -115,8 +70,8 @@ func (k Key) place() Key {
 	return k
 }
 
-// shown compares the lines in place of contents: certificates by their parts, other lines whole.
-func (f *fields) shown(k Key, old, new []string) {
+// addShown compares the lines in place of contents: certificates by their parts, other lines whole.
+func addShown(f *field.List, k Key, old, new []string) {
 	oldCerts, oldRest := certificates(old)
 	newCerts, newRest := certificates(new)
 	for i := range max(len(oldCerts), len(newCerts)) {
@@ -127,7 +82,7 @@ func (f *fields) shown(k Key, old, new []string) {
 		if i < len(newCerts) {
 			b = newCerts[i]
 		}
-		f.certificate(a, b)
+		addCertificate(f, a, b)
 	}
 	if k.ID == ObjectsDir+"index" {
 		for _, list := range [][]string{oldRest, newRest} {
@@ -136,15 +91,32 @@ func (f *fields) shown(k Key, old, new []string) {
 			}
 		}
 	}
-	f.set("", oldRest, newRest)
+	f.Set("", oldRest, newRest)
 }
 
-// union returns a map with the keys of both.
-func union[K comparable, V any](a, b map[K]V) map[K]V {
-	out := maps.Clone(a)
-	if out == nil {
-		out = map[K]V{}
+// form returns the format of a file: of kiln's own files by the table, of others by the name.
+func form(k Key) layout.Form {
+	if k.Kind != "file" {
+		return layout.YAML // network-config, and JSON is YAML
 	}
-	maps.Copy(out, b)
-	return out
+	if file := layout.Of(k.ID); file != nil {
+		return file.Form
+	}
+	switch dir := path.Dir(k.ID); path.Ext(k.ID) {
+	case ".yaml", ".yml", ".json", ".conflist":
+		return layout.YAML
+	case ".service", ".timer", ".socket", ".mount", ".path", ".target", ".network", ".netdev",
+		".link", ".slice", ".nmconnection":
+		return layout.Unit
+	case ".conf":
+		switch {
+		case dir == "/etc/kubernetes":
+			return layout.YAML // kubeconfigs
+		case strings.HasPrefix(dir, "/etc/systemd/"):
+			return layout.Unit
+		case dir == "/etc/sysctl.d":
+			return layout.Settings
+		}
+	}
+	return layout.Lines
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kiln/render/change/field"
 	"kiln/render/terminal"
 )
 
@@ -131,7 +132,7 @@ func (w *writer) change(c *Change) {
 }
 
 // fields writes the values of each field, on one line or on two.
-func (w *writer) fields(indent string, list []Field) {
+func (w *writer) fields(indent string, list []field.Field) {
 	for _, f := range list {
 		name := f.Name
 		if name != "" {

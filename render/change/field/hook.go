@@ -1,4 +1,4 @@
-package change
+package field
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY. It compares level and remedy of
 // checks that both sides have.
-func (f *fields) checks(old, new []byte) {
+func (f *List) checks(old, new []byte) {
 	read := func(text []byte) (list []setting, others map[string][2]string) {
 		others = map[string][2]string{}
 		before := ""
@@ -31,8 +31,8 @@ func (f *fields) checks(old, new []byte) {
 	f.settings(a, b)
 	for _, s := range b {
 		if was, ok := before[s.name]; ok {
-			f.value(s.name+" level", was[0], after[s.name][0])
-			f.value(s.name+" remedy", was[1], after[s.name][1])
+			f.Value(s.name+" level", was[0], after[s.name][0])
+			f.Value(s.name+" remedy", was[1], after[s.name][1])
 		}
 	}
 }
@@ -42,11 +42,11 @@ const maxRoutes = 1 << 14
 
 // routes compares routes to machines. A line stands for as many consecutive routes as its last word
 // says. If there are too many the caller compares lines.
-func (f *fields) routes(old, new []byte) {
+func (f *List) routes(old, new []byte) {
 	a, aOK := expandRoutes(old)
 	b, bOK := expandRoutes(new)
 	if aOK && bOK {
-		f.set("", a, b)
+		f.Set("", a, b)
 	}
 }
 

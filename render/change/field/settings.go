@@ -1,4 +1,4 @@
-package change
+package field
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ type setting struct {
 
 // settings compares values by name. If both sides have a list with several members, it compares the
 // members.
-func (f *fields) settings(old, new []setting) {
+func (f *List) settings(old, new []setting) {
 	a, order := collect(old, nil)
 	b, order := collect(new, order)
 	for _, name := range order {
@@ -27,14 +27,14 @@ func (f *fields) settings(old, new []setting) {
 			if sep := separator(x[0], y[0]); sep != "" {
 				x, y = strings.Split(x[0], sep), strings.Split(y[0], sep)
 			} else {
-				f.value(name, quote(x[0]), quote(y[0]))
+				f.Value(name, quote(x[0]), quote(y[0]))
 				continue
 			}
 		}
-		f.set(name, x, y)
+		f.Set(name, x, y)
 		if len(x) == len(y) && !slices.Equal(x, y) &&
 			slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))) {
-			f.value(name, strings.Join(x, " "), strings.Join(y, " "))
+			f.Value(name, strings.Join(x, " "), strings.Join(y, " "))
 		}
 	}
 }

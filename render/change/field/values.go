@@ -1,4 +1,4 @@
-package change
+package field
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 )
 
 // values compares two values at a path of a YAML document.
-func (f *fields) values(at string, old, new any) {
+func (f *List) values(at string, old, new any) {
 	switch a := old.(type) {
 	case map[string]any:
 		if b, ok := new.(map[string]any); ok {
@@ -34,10 +34,10 @@ func (f *fields) values(at string, old, new any) {
 			return
 		}
 	}
-	f.value(at, oneLine(old), oneLine(new))
+	f.Value(at, oneLine(old), oneLine(new))
 }
 
-func (f *fields) member(at string, old, new map[string]any, name string) {
+func (f *List) member(at string, old, new map[string]any, name string) {
 	a, had := old[name]
 	b, has := new[name]
 	switch {
@@ -48,9 +48,9 @@ func (f *fields) member(at string, old, new map[string]any, name string) {
 	case has && nonEmptyList(b):
 		f.lists(at, []any{}, b.([]any))
 	case had:
-		f.add(at, pointer(oneLine(a)), nil)
+		f.Add(at, pointer(oneLine(a)), nil)
 	default:
-		f.add(at, nil, pointer(oneLine(b)))
+		f.Add(at, nil, pointer(oneLine(b)))
 	}
 }
 
@@ -77,7 +77,7 @@ var identities = []string{"name", "mountPath", "key", "containerPort", "path", "
 
 // lists compares two lists: command lines by their flags, objects by their identities, scalars as a
 // set.
-func (f *fields) lists(at string, old, new []any) {
+func (f *List) lists(at string, old, new []any) {
 	a, aTexts := scalars(old)
 	b, bTexts := scalars(new)
 	if aTexts && bTexts {
@@ -85,9 +85,9 @@ func (f *fields) lists(at string, old, new []any) {
 			f.settings(flags(at, a), flags(at, b))
 			return
 		}
-		f.set(at, a, b)
+		f.Set(at, a, b)
 		if slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
-			f.value(at, strings.Join(a, " "), strings.Join(b, " "))
+			f.Value(at, strings.Join(a, " "), strings.Join(b, " "))
 		}
 		return
 	}
@@ -143,14 +143,14 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 }
 
 // strings compares two strings of several lines inside a document, as YAML if they are YAML.
-func (f *fields) strings(at, old, new string) {
+func (f *List) strings(at, old, new string) {
 	var a, b any
 	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil &&
 		structured(a) && structured(b) {
 		f.values(at, a, b)
 		return
 	}
-	f.set(at, textdiff.Lines([]byte(old)), textdiff.Lines([]byte(new)))
+	f.Set(at, textdiff.Lines([]byte(old)), textdiff.Lines([]byte(new)))
 }
 
 // oneLine returns a value as one line.
