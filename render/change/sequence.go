@@ -34,9 +34,11 @@ func share(text string) (func(total int) int, error) {
 }
 
 func (s *sequencer) all() []Step {
+	// A new machine's pods must be reachable from every machine that runs when they start, and so
+	// from those that are replaced after it.
 	comes := len(s.of(Add, worker))+len(s.of(Add, controlPlane)) > 0
 	if comes {
-		s.live()
+		s.live(Live, Replace)
 	}
 	for _, role := range []string{etcdRole, controlPlane} {
 		s.members(Add, role)
@@ -58,7 +60,7 @@ func (s *sequencer) all() []Step {
 		s.members(Remove, role)
 	}
 	if !comes {
-		s.live()
+		s.live(Live)
 	}
 	return s.list
 }
@@ -89,9 +91,9 @@ func names(list []*decision) (machines, pools []string) {
 	return machines, pools
 }
 
-// live adds the step that writes files to running machines, and labels and taints to Nodes, which
-// keep theirs even if their machine is replaced.
-func (s *sequencer) live() {
+// live adds the step that writes files to the running machines with one of the verdicts, and labels
+// and taints to Nodes, which keep theirs even if their machine is replaced.
+func (s *sequencer) live(verdicts ...string) {
 	files := map[string]bool{}
 	commands := map[string][]*decision{}
 	var with, all []*decision
@@ -99,7 +101,8 @@ func (s *sequencer) live() {
 		if f.verdict == Remove {
 			continue
 		}
-		if f.verdict != Replace && len(f.live) > 0 {
+		writes := len(f.live) > 0 && slices.Contains(verdicts, f.verdict)
+		if writes {
 			with = append(with, f)
 			for _, name := range f.live {
 				files[name] = true
@@ -108,7 +111,7 @@ func (s *sequencer) live() {
 		for _, command := range f.kubectl {
 			commands[command] = append(commands[command], f)
 		}
-		if len(f.kubectl) > 0 || f.verdict != Replace && len(f.live) > 0 {
+		if len(f.kubectl) > 0 || writes {
 			all = append(all, f)
 		}
 	}
