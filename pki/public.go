@@ -31,8 +31,8 @@ type Public struct {
 	// FormationDeadline is the time until which a new etcd cluster may be formed.
 	FormationDeadline time.Time
 	// InstallDeadline is the time until which the install credential and the tokens of named
-	// machines are valid; the zero time means the formation deadline. A running cluster needs the
-	// credential for a new control plane, and must not be formed again.
+	// machines are valid; the zero time means the formation deadline. A running cluster needs a
+	// later end only to replace a named machine with identity: token.
 	InstallDeadline time.Time
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int

@@ -63,6 +63,8 @@ func TestChanges(t *testing.T) {
 			d := change.Compare(old, state(t, bundle, &row))
 			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
+			require.NotContains(t, p.Text(change.Form{}), "secrets extend",
+				"a running cluster must not be formed again")
 			for name, got := range map[string]string{
 				"diff.txt": d.Text(change.Form{}), "plan.txt": p.Text(change.Form{}),
 			} {

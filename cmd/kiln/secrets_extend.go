@@ -32,8 +32,11 @@ The formation deadline is the date until which machines may form a new etcd clus
 The install credential, which also ends on a date, applies the API objects and labels
 new control planes. A cluster that was not formed in time needs both dates moved.
 
-A running cluster needs only the second one moved (--install-only), to label a new
-control plane. Without --install-only its members could form etcd a second time.
+Never move the formation deadline of a running cluster: its members would be allowed
+to form etcd a second time. New machines and new certificates need neither date.
+There is one exception: the token of a named machine with identity: token ends with
+the install credential. To replace such a machine, move that date alone
+(--install-only).
 
 The install credential belongs to the group system:masters, and nobody can revoke
 it. Keep the window short.`,
@@ -106,5 +109,5 @@ func (f *extendFlags) extend(b *pki.Bundle, deadline time.Time) (done, warning s
 	}
 	b.Extend(deadline)
 	return fmt.Sprintf("the formation deadline is %s, and the install credential ends then", until),
-		warning + "; a running cluster could be formed a second time: use --install-only for it"
+		warning + "; a running cluster could be formed a second time: never do this for one"
 }

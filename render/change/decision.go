@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"kiln/render/change/field"
 	"kiln/render/layout"
+	"kiln/render/plan"
 )
 
 // decision is a machine with its verdict.
@@ -176,6 +180,29 @@ func (c *Cluster) has(name string) bool {
 }
 
 func (m *Machine) addresses() []string { return commas(m.Properties.Value("addresses")) }
+
+// nodeLabels returns the labels of the machine's Node that only an administrator may set, as
+// kubectl label takes them, each after a space.
+func (m *Machine) nodeLabels() string {
+	if m == nil {
+		return ""
+	}
+	entry := m.Entries.Find(Key{"file", plan.KilnDir + "/node.yaml"})
+	if entry == nil {
+		return ""
+	}
+	var node struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if err := yaml.Unmarshal(entry.Content, &node); err != nil {
+		return "" // kiln wrote no such file
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(node.Metadata.Labels)) {
+		b.WriteString(" " + name + "=" + node.Metadata.Labels[name])
+	}
+	return b.String()
+}
 
 // Member reports whether the machine runs a member of etcd.
 func (m *Machine) Member() bool {

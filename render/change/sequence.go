@@ -198,10 +198,6 @@ func (s *sequencer) members(verdict, role string) {
 	if verdict != Add && member && several {
 		how("etcdctl endpoint health --cluster  # all of them, before it goes")
 	}
-	if verdict == Add && role == controlPlane {
-		how("if the install credential has ended: kiln secrets extend --install-only, " +
-			"and render again")
-	}
 	if verdict != Add && role == controlPlane {
 		how(drain(name))
 	}
@@ -229,6 +225,10 @@ func (s *sequencer) members(verdict, role string) {
 			step.Wait = append(step.Wait,
 				"etcdctl member list has "+name+" as started, and no learner")
 		}
+	}
+	if labels := list[0].new.nodeLabels(); verdict == Add && labels != "" {
+		how("kubectl label --overwrite node " + name + labels +
+			"  # once it is a Node: its hook may do it only while the cluster is formed")
 	}
 	s.list = append(s.list, step)
 }
