@@ -28,6 +28,7 @@ type changeCase struct {
 	Generations map[string]int `json:"generations"`
 	Issued      time.Time      `json:"issued"`
 	Restore     string         `json:"restore"`
+	Force       []string       `json:"force"` // refusals to override
 }
 
 // TestChanges: kiln diff and kiln plan say of every case what the golden files beside it say.
@@ -61,7 +62,7 @@ func TestChanges(t *testing.T) {
 				return state(t, bundle, &changeCase{Of: row.Of}), nil
 			})
 			d := change.Compare(old, state(t, bundle, &row))
-			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
+			p, err := change.New(d, change.Options{MaxUnavailable: "10%", Force: row.Force})
 			require.NoError(t, err)
 			require.NotContains(t, p.Text(change.Form{}), "secrets extend",
 				"a running cluster must not be formed again")

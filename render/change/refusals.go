@@ -77,8 +77,8 @@ var refusalTable = []refusal{
 	{"quorum", lostQuorum,
 		"keep members of etcd while others come: add first, remove in a second plan"},
 	{"single-member", singleMember,
-		"take a snapshot and render with --restore (docs/etcd.md), " +
-			"or grow to three members first"},
+		"grow to three members first; or accept that the API is away, with " +
+			"--force single-member: its steps take a snapshot before, and restore it after"},
 }
 
 // Refusals returns the names of all refusals.

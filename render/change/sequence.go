@@ -189,11 +189,12 @@ func (s *sequencer) members(verdict, role string) {
 	step := Step{Do: verdict, AtATime: 1}
 	step.Machines, _ = names(list)
 	name := placeholder(step.Machines)
-	var member, several bool
-	for _, f := range list {
-		member = member || f.machine().Member()
+	member := slices.ContainsFunc(list, func(f *decision) bool { return f.machine().Member() })
+	several := !s.onlyMember()
+	if verdict == Replace && member && !several {
+		s.replaceOnlyMember(list[0])
+		return
 	}
-	several = len(s.diff.old.members()) > 1
 	how := func(lines ...string) { step.How = append(step.How, lines...) }
 	if verdict != Add && member && several {
 		how("etcdctl endpoint health --cluster  # all of them, before it goes")
@@ -313,13 +314,17 @@ func ready(name string, m *Machine) string {
 func (s *sequencer) etcdctl() string {
 	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
 		"--key /etc/etcd/pki/server.key"
+	stays := " that stays"
+	if s.onlyMember() {
+		stays = ""
+	}
 	for _, m := range s.diff.new.members() {
 		if m.Role == etcdRole {
-			return "run on a machine with a member that stays: " +
+			return "run on a machine with a member" + stays + ": " +
 				"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program +
 				"  # CONTAINER: ctr -n k8s.io containers ls"
 		}
 	}
-	return "that of a member that stays, on NAME: kubectl -n kube-system exec etcd-NAME -- " +
+	return "that of a member" + stays + ", on NAME: kubectl -n kube-system exec etcd-NAME -- " +
 		program
 }

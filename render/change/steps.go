@@ -48,7 +48,7 @@ type Verdict struct {
 
 // Step is one step. It is complete before the next one begins.
 type Step struct {
-	Do       string   `json:"do"` // Add, Replace, Remove, Live or Apply
+	Do       string   `json:"do"` // Add, Replace, Remove, Live, Apply, Snapshot or Restore
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
 	// AtATime is how many of the machines may be away at the same time.
@@ -58,8 +58,12 @@ type Step struct {
 	Wait []string `json:"wait,omitempty"`
 }
 
-// Apply is the step in which API objects are applied.
-const Apply = "apply"
+// Do of steps that are no verdict of a machine.
+const (
+	Apply    = "apply"    // API objects are applied
+	Snapshot = "snapshot" // etcd's data is copied off the only member
+	Restore  = "restore"  // and comes back to it
+)
 
 // Options are the user's options for the steps.
 type Options struct {
@@ -179,7 +183,8 @@ const maxReasons = 8
 
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
-	Live: "change, while they run:", Apply: "apply API objects"}
+	Live: "change, while they run:", Apply: "apply API objects",
+	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 
 func (w *writer) step(n int, s *Step) {
 	title := fmt.Sprintf("%d. %s", n, doing[s.Do])
