@@ -15,7 +15,8 @@ import (
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	if b.Name != c.Metadata.Name {
 		return nil, fmt.Errorf("the bundle belongs to cluster %q, "+
-			"the configuration describes %q; name the right one with --secrets",
+			"the configuration describes %q; no cluster can change its name: "+
+			"name the right one with --secrets, or correct metadata.name",
 			b.Name, c.Metadata.Name)
 	}
 	return assemble(c, &b.Public, b)
@@ -26,7 +27,8 @@ func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 	if p.Name != c.Metadata.Name {
 		return nil, fmt.Errorf("the public half belongs to cluster %q, "+
-			"the configuration describes %q; name the right one with --public",
+			"the configuration describes %q; no cluster can change its name: "+
+			"name the right one with --public or --secrets, or correct metadata.name",
 			p.Name, c.Metadata.Name)
 	}
 	return assemble(c, p, nil)

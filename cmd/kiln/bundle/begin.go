@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -71,10 +72,14 @@ func (r *Run) mayBegin(path, name string) error {
 	if err != nil {
 		return err
 	}
-	if before != nil {
-		return fmt.Errorf("%s holds the documents of %s, and its bundle %s is missing: "+
-			"a new one would be another cluster; restore the bundle, or name it with --secrets",
-			r.Out, before.Name, path)
+	switch {
+	case before == nil:
+	case before.Name != name:
+		return fmt.Errorf("%s holds the documents of %s, and the configuration describes %s, "+
+			"which has no bundle: no cluster can change its name. Write metadata.name: %[2]s, "+
+			"or name another folder for a new cluster with --out", r.Out, before.Name, name)
+	default:
+		return lost(path, r.Out+" holds the documents of "+name)
 	}
 	if r.Restore != "" {
 		return fmt.Errorf("--restore: there is no bundle %s: the content of a snapshot is "+
@@ -86,12 +91,15 @@ func (r *Run) mayBegin(path, name string) error {
 	} {
 		if !paths.Absent(there.path) {
 			return fmt.Errorf("%s is %s, and %s is missing (no such file): "+
-				"a new one would be another cluster; restore the bundle, or name it with --secrets",
-				there.path, there.what, path)
+				"a new one would be another cluster; restore the bundle from its backup, or name "+
+				"it with --secrets", there.path, there.what, path)
 		}
 	}
 	if err := twin.CheckNoCluster(path, name, r.Config, r.Review); err != nil {
 		return err
+	}
+	if dir := documents(filepath.Dir(r.Config), name); dir != "" {
+		return lost(path, dir+" holds the documents of "+name)
 	}
 	if err := twin.CheckOutside("secrets", path); err != nil {
 		return err
@@ -101,6 +109,32 @@ func (r *Run) mayBegin(path, name string) error {
 			"make it first", path, dir)
 	}
 	return nil
+}
+
+// lost returns the error for a bundle that is missing although its cluster exists, as found says.
+func lost(path, found string) error {
+	return fmt.Errorf("%s, and its bundle %s is missing: a new one would be another cluster; "+
+		"restore the bundle from its backup, or name it with --secrets", found, path)
+}
+
+// documents returns a folder in dir that holds the documents of the cluster; empty if there is
+// none. Folders that cannot be read do not count.
+func documents(dir, cluster string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		folder := filepath.Join(dir, e.Name())
+		inv, err := render.ReadInventory(folder)
+		if err == nil && inv != nil && inv.Name == cluster {
+			return folder
+		}
+	}
+	return ""
 }
 
 // Renew gives etcd the identity that a restore needs, and window to form with it. The same restore

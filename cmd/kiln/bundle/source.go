@@ -42,8 +42,9 @@ func (s *Source) Half(config, cluster string) (half *pki.Public, path string, er
 		return half, "", err
 	case paths.Absent(path) && paths.Absent(stored):
 		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; "+
-			"kiln render --out makes a bundle, kiln secrets public writes its public half",
-			path, stored)
+			"if %s exists already, restore the bundle from its backup, or name it with "+
+			"--secrets; kiln secrets public writes its public half. A new cluster gets its "+
+			"bundle from its first kiln render --out", path, stored, cluster)
 	case paths.Absent(path):
 		half, err = render.Public(stored)
 		return half, "", err

@@ -91,7 +91,8 @@ func CheckNoCluster(bundle, cluster, config, review string) error {
 		case twin == nil:
 		case twin.Name == cluster:
 			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: "+
-				"a new one would be another cluster; restore the bundle, or name it with --secrets",
+				"a new one would be another cluster; restore the bundle from its backup, or name "+
+				"it with --secrets",
 				filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
 		case dir == review:
 			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; "+
