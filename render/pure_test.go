@@ -54,6 +54,7 @@ func TestImports(t *testing.T) {
 			"kiln/render",
 			"kiln/render/change",
 			"kiln/render/config",
+			"kiln/render/expiry",
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/plural",
@@ -111,9 +112,9 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/summary": {
 			"kiln/cmd/kiln/message",
-			"kiln/pki",
 			"kiln/render",
 			"kiln/render/config",
+			"kiln/render/expiry",
 			"kiln/render/folder",
 			"kiln/render/plural",
 			"kiln/render/target",
@@ -142,6 +143,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/compress",
 			"kiln/render/config",
 			"kiln/render/document",
+			"kiln/render/expiry",
 			"kiln/render/explain",
 			"kiln/render/folder",
 			"kiln/render/node",
@@ -235,6 +237,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/secret",
 			"kiln/render/target",
 			"kiln/render/terminal",
+		},
+		"kiln/render/expiry": {
+			"kiln/render/change",
+			"kiln/render/config",
+			"kiln/render/plan",
 		},
 		"kiln/render/explain": {
 			"kiln/manifests",

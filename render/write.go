@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"kiln/render/document"
 	"kiln/render/folder"
@@ -34,6 +35,9 @@ type Result struct {
 type Options struct {
 	// Review is the folder of the review twin; empty for none.
 	Review string
+	// Now is the time of the run: Write fails if a document has ended by then. The zero time means
+	// that documents may have ended.
+	Now time.Time
 	// Check writes nothing. The result holds the changes that a run without it would make.
 	Check bool
 	// BeforeCommit is called when everything is rendered, checked and on disk under temporary
@@ -67,6 +71,11 @@ func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	if r.Bundle == nil && out != "" {
 		return nil, errors.New("documents hold secrets; " +
 			"only the review twin is made from the public half alone")
+	}
+	if out != "" {
+		if err := r.checkEnds(o.Now); err != nil {
+			return nil, err
+		}
 	}
 	w := &writer{cluster: r, out: out, options: o}
 	if o.Review != "" {

@@ -36,17 +36,13 @@ func (f *compareFlags) check(cmd *cobra.Command) error {
 	return cmp.Or(checkOutput(f.form, "markdown"), checkSource(&f.states.Bundle))
 }
 
-// compare reads two states and returns their differences.
-func (f *compareFlags) compare(a, b string) (*change.Diff, error) {
-	old, err := f.states.Read(a)
-	if err != nil {
-		return nil, err
+// read reads two states.
+func (f *compareFlags) read(a, b string) (old, now *change.Cluster, err error) {
+	if old, err = f.states.Read(a); err != nil {
+		return nil, nil, err
 	}
-	now, err := f.states.Read(b)
-	if err != nil {
-		return nil, err
-	}
-	return change.Compare(old, now), nil
+	now, err = f.states.Read(b)
+	return old, now, err
 }
 
 // print prints a report in the form that --output names.

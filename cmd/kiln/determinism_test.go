@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +25,7 @@ const clusters = "../../testdata/clusters"
 func TestDeterminism(t *testing.T) {
 	t.Parallel()
 	kiln := program(t)
+	today := time.Now().UTC().Truncate(24 * time.Hour)
 	for _, name := range []string{"ha", "patches", "pools"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +40,7 @@ func TestDeterminism(t *testing.T) {
 				dir := t.TempDir()
 				require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, name))))
 				secrets := filepath.Join(dir, "bundle", "secrets.yaml")
-				require.NoError(t, os.Chmod(secrets, 0o600))
+				issueAgain(t, secrets, today)
 				out := filepath.Join(dir, "elsewhere", "nodes")
 				cmd := exec.Command(kiln, "render", "--config", "cluster.yaml",
 					"--secrets", secrets, "--out", out)
@@ -89,36 +92,107 @@ func tree(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// TestDeterminismOverTime renders before the bundle was made, and a year and ten years later.
-// Inside the bubble the clock begins in the year 2000, and sleeping moves it. The written files do
-// not depend on the clock; only the warnings do.
+// TestDeterminismOverTime renders before the bundle was made, and a week before its certificates
+// end. Inside the bubble the clock begins in the year 2000, and sleeping moves it. The written
+// files do not depend on the clock; only the warnings do.
 func TestDeterminismOverTime(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(clusters, "single"))))
-	secrets := filepath.Join(dir, "bundle", "secrets.yaml")
-	require.NoError(t, os.Chmod(secrets, 0o600))
+	c := single(t)
 	trees, warnings := map[string]map[string]string{}, map[string]string{}
 	synctest.Test(t, func(t *testing.T) {
-		for _, wait := range []time.Duration{0, 27 * year, 10 * year} {
+		for _, wait := range []time.Duration{0, 27 * year} {
 			time.Sleep(wait)
 			name := time.Now().Format("2006")
-			out := filepath.Join(dir, name)
-			var messages bytes.Buffer
-			args := []string{
-				"render", "--config", filepath.Join(dir, "cluster.yaml"),
-				"--secrets", secrets, "--out", out,
-			}
-			code := run(args, nil, io.Discard, &messages, false)
-			require.Equal(t, exitDone, code, messages.String())
-			trees[name], warnings[name] = tree(t, out), messages.String()
+			out := filepath.Join(c.dir, name)
+			code, messages := c.run("render", "--secrets", c.secrets, "--out", out)
+			require.Equal(t, exitDone, code, messages)
+			trees[name], warnings[name] = tree(t, out), messages
 		}
 	})
-	require.Len(t, trees, 3)
-	for name, got := range trees {
-		require.Equal(t, trees["2000"], got, name)
-	}
+	require.Len(t, trees, 2)
+	require.Equal(t, trees["2000"], trees["2026"])
 	require.Empty(t, warnings["2000"])
-	require.Contains(t, warnings["2036"], "its certificates or token ended")
+	require.Contains(t, warnings["2026"], "cp-1, worker-1: certificates end on 2027-01-01: raise "+
+		"certificates.lifetime from 8760h to 17520h, render again")
+}
+
+// TestRenewal: documents that have ended are not written. A longer lifetime renews them, and kiln
+// plan says that the machines have to be replaced. Without new CAs, that ends with the CAs.
+func TestRenewal(t *testing.T) {
+	c := single(t)
+	config := filepath.Join(c.dir, "cluster.yaml")
+	text := read(t, config)
+	out, review := filepath.Join(c.dir, "nodes"), filepath.Join(c.dir, "twin")
+	render := []string{"render", "--secrets", c.secrets, "--out", out, "--review", review}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27*year - 30*24*time.Hour) // a month and a week before the end
+		code, messages := c.run(render...)
+		require.Equal(t, exitDone, code)
+		require.NotContains(t, messages, "certificates end")
+		before := tree(t, out)
+
+		time.Sleep(year)
+		code, messages = c.run(render...)
+		require.Equal(t, exitWrong, code)
+		require.Contains(t, messages, "kiln: cp-1, worker-1: certificates ended on 2027-01-01: "+
+			"raise certificates.lifetime from 8760h to 26280h, render again, and replace each "+
+			"machine (docs/changes.md)\nkiln: nothing was written\n")
+		require.Equal(t, before, tree(t, out))
+		code, messages = c.run("render", "--secrets", c.secrets, "--review", review)
+		require.Equal(t, exitDone, code, "a twin is no document")
+		require.Contains(t, messages, "certificates ended on 2027-01-01")
+
+		const setting = "\nspec:\n  certificates: {lifetime: 26280h}\n"
+		longer := strings.Replace(text, "\nspec:\n", setting, 1)
+		require.NotEqual(t, text, longer)
+		require.NoError(t, os.WriteFile(config, []byte(longer), 0o600))
+		var steps, notes bytes.Buffer
+		args := []string{"plan", review, config, "--secrets", c.secrets}
+		require.Equal(t, exitDone, run(args, nil, &steps, &notes, false), notes.String())
+		require.Contains(t, notes.String(), "cp-1, worker-1: certificates ended on "+
+			"2027-01-01: replace each machine now, with its new document")
+		require.Contains(t, steps.String(), "next replacement: ")
+		code, messages = c.run(render...)
+		require.Equal(t, exitDone, code)
+		require.NotContains(t, messages, "certificates end")
+
+		time.Sleep(10 * year)
+		code, messages = c.run(render...)
+		require.Equal(t, exitWrong, code)
+		require.Contains(t, messages, "the CAs end on 2035-12-30, and kiln does not exchange them")
+	})
+}
+
+// issueAgain writes another day of issue into a golden bundle: a render refuses documents that have
+// ended.
+func issueAgain(t *testing.T, secrets string, day time.Time) {
+	t.Helper()
+	text := regexp.MustCompile(`(?m)^issued: .*$`).ReplaceAllString(read(t, secrets),
+		"issued: "+strconv.Quote(day.Format(time.RFC3339)))
+	text = regexp.MustCompile(`(?m)^formationDeadline: .*$`).ReplaceAllString(text,
+		"formationDeadline: "+strconv.Quote(day.Add(7*24*time.Hour).Format(time.RFC3339)))
+	require.NoError(t, os.WriteFile(secrets, []byte(text), 0o600))
+	require.NoError(t, os.Chmod(secrets, 0o600))
+}
+
+// aCluster is a copy of a golden cluster.
+type aCluster struct{ dir, secrets string }
+
+// single returns a copy of the golden cluster with one machine.
+func single(t *testing.T) *aCluster {
+	t.Helper()
+	c := &aCluster{dir: t.TempDir()}
+	require.NoError(t, os.CopyFS(c.dir, os.DirFS(filepath.Join(clusters, "single"))))
+	c.secrets = filepath.Join(c.dir, "bundle", "secrets.yaml")
+	require.NoError(t, os.Chmod(c.secrets, 0o600))
+	return c
+}
+
+// run runs a verb with the cluster's configuration. It returns the exit code and the messages.
+func (c *aCluster) run(args ...string) (code int, messages string) {
+	var b bytes.Buffer
+	args = append(args, "--config", filepath.Join(c.dir, "cluster.yaml"))
+	code = run(args, nil, io.Discard, &b, false)
+	return code, b.String()
 }
 
 const year = 365 * 24 * time.Hour

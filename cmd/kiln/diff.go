@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/state"
+	"kiln/render/change"
 )
 
 func diffCommand() *cobra.Command {
@@ -25,10 +26,11 @@ part. A change that is the same on several machines is shown once. The exit code
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			d, err := f.compare(list[0], list[1])
+			old, now, err := f.read(list[0], list[1])
 			if err != nil {
 				return err
 			}
+			d := change.Compare(old, now)
 			if err = f.print(cmd.OutOrStdout(), d); err == nil && d.Changed() {
 				err = errDifferent
 			}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/summary"
 	"kiln/render/change"
+	"kiln/render/expiry"
 )
 
 func planCommand() *cobra.Command {
@@ -29,10 +33,12 @@ workers as you want. kiln refuses a change that would break the running cluster
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			d, err := f.compare(list[0], list[1])
+			old, now, err := f.read(list[0], list[1])
 			if err != nil {
 				return err
 			}
+			d := change.Compare(old, now)
+			message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
 			p, err := change.New(d, o)
 			if err != nil {
 				return usageError{err}

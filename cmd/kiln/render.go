@@ -18,12 +18,14 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
+	"kiln/render/expiry"
 )
 
 type renderFlags struct {
 	bundle.Run
 	form string
-	dry  bool // --check
+	dry  bool      // --check
+	now  time.Time // of the run
 }
 
 func renderCommand() *cobra.Command {
@@ -108,7 +110,7 @@ func (f *renderFlags) checkFolders() error {
 }
 
 func (f *renderFlags) run(cmd *cobra.Command) error {
-	f.Stdin = cmd.InOrStdin()
+	f.Stdin, f.now = cmd.InOrStdin(), time.Now()
 	if f.Out == "" {
 		return f.runReview(cmd)
 	}
@@ -182,7 +184,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 		return err
 	}
 	notes := append(summary.Generations(r), summary.Deprecated(r.Warnings())...)
-	message.Notes(cmd.ErrOrStderr(), notes)
+	message.Notes(cmd.ErrOrStderr(), append(notes, summary.Ends(f.now, r.Ends())...))
 	return f.finish(cmd, r, path, result)
 }
 
@@ -213,7 +215,7 @@ func (f *renderFlags) write(
 	progress, finish := screen.Progress(messages, r.Machines())
 	defer finish()
 	return r.Write(f.Out, render.Options{
-		Review: f.Review, Check: f.dry, Progress: progress, BeforeCommit: before,
+		Review: f.Review, Check: f.dry, Now: f.now, Progress: progress, BeforeCommit: before,
 	})
 }
 
@@ -235,13 +237,14 @@ func (f *renderFlags) warnings(
 		made := fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; "+
 			"keep it safe and out of git", b.Path)
 		list = append(list, made, summary.Deadline(b.FormationDeadline))
+		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {
 		until := b.FormationDeadline.Format(time.RFC3339)
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
 			"it can be restored until %s", b.Path, b.EtcdCluster(), until))
 	}
-	list = append(list, summary.Dates(&b.Public, result)...)
+	list = append(list, summary.Dates(f.now, r)...)
 	list = append(list, summary.Generations(r)...)
 	list = append(list, summary.Deprecated(r.Warnings())...)
 	return append(list, summary.Sizes(result)...)

@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/summary"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
@@ -81,6 +83,7 @@ func (f *reportFlags) page() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	message.Notes(f.states.Messages, summary.Ends(time.Now(), r.Ends()))
 	in := report.Input{}
 	if in.Cluster, err = f.states.Render(r); err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ func extendCommand() *cobra.Command {
 		Long: `Move two dates of the bundle into the future. Render again after it.
 
 The formation deadline is the date until which machines may form a new etcd cluster.
-The install credential, which also ends on a date, applies the API objects and labels
-new control planes. A cluster that was not formed in time needs both dates moved.
+The install credential, which also ends on a date, applies the API objects. A cluster
+that was not formed in time needs both dates moved.
 
 Never move the formation deadline of a running cluster: its members would be allowed
 to form etcd a second time. New machines and new certificates need neither date.

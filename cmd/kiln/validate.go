@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,14 @@ Nothing is written.`,
 
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, path, form string) error {
-	warnings, err := validateCluster(path)
+	r, err := validateCluster(path)
+	var warnings config.Problems
+	if r != nil {
+		warnings = r.Warnings()
+	}
+	if err == nil {
+		message.Notes(cmd.ErrOrStderr(), storedEnds(r.Plan.Config, path))
+	}
 	if form == "text" {
 		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
 		if err == nil {
@@ -59,8 +67,9 @@ func validate(cmd *cobra.Command, path, form string) error {
 
 // validateCluster parses the configuration, and renders the whole cluster with secrets that it
 // throws away. The rendering finds mistakes that parsing cannot find, such as a patch that changes
-// nothing or an add-on object without a name. It returns what the rendering warns of.
-func validateCluster(path string) (warnings config.Problems, err error) {
+// nothing or an add-on object without a name. It returns the cluster, which has warnings, unless it
+// cannot be prepared.
+func validateCluster(path string) (*render.Cluster, error) {
 	c, err := render.Config(path)
 	if err != nil {
 		return nil, err
@@ -73,6 +82,21 @@ func validateCluster(path string) (warnings config.Problems, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = r.Try()
-	return r.Warnings(), err
+	return r, r.Try()
+}
+
+// storedEnds returns warnings about documents that have ended or end soon, if the bundle or its
+// public half lies beside the configuration. Without a bundle that can be read, nothing is known of
+// its dates.
+func storedEnds(c *config.Cluster, path string) []string {
+	var stored bundle.Source
+	half, _, err := stored.Half(path, c.Metadata.Name)
+	if err != nil {
+		return nil
+	}
+	r, err := render.NewPublic(c, half)
+	if err != nil {
+		return nil
+	}
+	return summary.Ends(time.Now(), r.Ends())
 }

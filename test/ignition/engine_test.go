@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -126,7 +127,7 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 		check(t, err)
 		// which takes larger documents
 		text = strings.ReplaceAll(string(config), "platform: aws", "platform: azure")
-		check(t, os.Chmod(dir+"/bundle/secrets.yaml", 0o600)) // one that others may read is refused
+		issueToday(t, dir+"/bundle/secrets.yaml")
 		arguments = append(arguments, "--secrets", dir+"/bundle/secrets.yaml")
 	}
 	check(t, os.WriteFile(dir+"/cluster.yaml", []byte(text), 0o600))
@@ -150,6 +151,23 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 		documents = append(documents, d)
 	}
 	return documents
+}
+
+// issueToday writes today as the day of issue into a golden bundle: a render refuses documents that
+// have ended. It also takes the bundle from others, who may not read one.
+func issueToday(t *testing.T, bundle string) {
+	t.Helper()
+	text, err := os.ReadFile(bundle)
+	check(t, err)
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	for field, date := range map[string]time.Time{
+		"issued": today, "formationDeadline": today.Add(7 * 24 * time.Hour),
+	} {
+		line := regexp.MustCompile(`(?m)^` + field + `: .*$`)
+		text = line.ReplaceAll(text, []byte(field+`: "`+date.Format(time.RFC3339)+`"`))
+	}
+	check(t, os.WriteFile(bundle, text, 0o600))
+	check(t, os.Chmod(bundle, 0o600))
 }
 
 var bodyURL = regexp.MustCompile(`"source":"https?://[^"]*"`)

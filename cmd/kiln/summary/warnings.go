@@ -5,37 +5,27 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/message"
-	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/expiry"
 	"kiln/render/folder"
 	"kiln/render/plural"
 )
 
-// soon is the time before a certificate or token ends in which a render warns about that.
-const soon = 30 * 24 * time.Hour
-
-// Dates returns a warning for each date that has passed or will pass soon. No other function
-// compares dates with the clock: the rendered files never depend on it.
-func Dates(b *pki.Public, result *render.Result) (warnings []string) {
-	now := time.Now()
-	if now.After(b.FormationDeadline) {
+// Dates returns a warning for each date of the documents that has passed or will pass soon.
+func Dates(now time.Time, r *render.Cluster) (warnings []string) {
+	if deadline := r.Public.FormationDeadline; now.After(deadline) {
 		warnings = append(warnings, fmt.Sprintf("the formation deadline was %s: "+
 			"these documents can replace machines of a running cluster, and can no longer form "+
 			"a new cluster; if the cluster has never run, move the deadline with "+
-			"kiln secrets extend, and render again", b.FormationDeadline.Format(time.RFC3339)))
+			"kiln secrets extend, and render again", deadline.Format(time.RFC3339)))
 	}
-	return append(warnings, each(result, "dates", func(e *render.Entry) string {
-		if now.Add(soon).Before(e.ValidUntil) {
-			return ""
-		}
-		verb := "end"
-		if now.After(e.ValidUntil) {
-			verb = "ended"
-		}
-		end := e.ValidUntil.Format(time.DateOnly)
-		return fmt.Sprintf("its certificates or token %s on %s", verb, end)
-	})...)
+	return append(warnings, Ends(now, r.Ends())...)
+}
+
+// Ends returns a warning about the documents that have ended or end soon.
+func Ends(now time.Time, list []expiry.Document) []string {
+	return append(expiry.Ended(now, list), expiry.Near(now, list)...)
 }
 
 // nearLimit is the share of a platform's limit, in percent, from which Sizes warns about a

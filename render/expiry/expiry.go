@@ -1,0 +1,204 @@
+// Package expiry says which documents of a cluster have ended or end soon, and what to do about it.
+// The time comes in as an argument.
+package expiry
+
+import (
+	"fmt"
+	"time"
+
+	"kiln/render/change"
+	"kiln/render/config"
+	"kiln/render/plan"
+)
+
+// Document is one document with the time at which it stops being usable.
+type Document struct {
+	Machine string
+	Pool    bool
+	// Token reports whether a bootstrap token ends, rather than certificates.
+	Token bool
+	Until time.Time
+	// Issued and Lifetime give Until, before it is staggered. They are zero if they are not known:
+	// a review twin does not have them.
+	Issued   time.Time
+	Lifetime time.Duration
+	// CAEnd is when the CA of its certificates ends; zero if that is not known.
+	CAEnd time.Time
+	// Renewed reports whether newer documents are there already, which end later.
+	Renewed bool
+}
+
+// month is the time before an end from which it counts as near. A shorter lifetime counts as ending
+// in its last quarter: nothing can be done about the other three.
+const month = 30 * 24 * time.Hour
+
+// kind is what documents have in common that need the same remedy.
+type kind struct{ pool, token, ended, renewed bool }
+
+// kinds are in the order in which they are reported.
+var kinds = []kind{
+	{ended: true, renewed: true}, {ended: true}, {ended: true, pool: true, token: true},
+	{ended: true, token: true},
+	{renewed: true}, {}, {pool: true, token: true},
+}
+
+// kind returns the kind of a document at the time now, and false if its end is far.
+func (d *Document) kind(now time.Time) (kind, bool) {
+	near := month
+	switch {
+	case d.Lifetime > 0:
+		near = min(near, d.Lifetime/4)
+	case d.Token:
+		near = 0
+	}
+	k := kind{
+		pool: d.Pool && d.Token, token: d.Token, ended: !now.Before(d.Until),
+		renewed: d.Renewed && !d.Token,
+	}
+	return k, !now.Before(d.Until.Add(-near))
+}
+
+// Ended returns a sentence for each kind of documents that no machine can use any more, and what to
+// do. A named machine whose token has ended is not among them: it needs the token only if it is
+// replaced.
+func Ended(now time.Time, list []Document) []string {
+	return sentences(now, list, func(k kind) bool { return k.ended && (k.pool || !k.token) })
+}
+
+// Near returns a sentence for each kind of documents that end soon, and one for named machines
+// whose token has ended.
+func Near(now time.Time, list []Document) []string {
+	return sentences(now, list, func(k kind) bool { return !k.ended || k.token && !k.pool })
+}
+
+// Tokens returns a sentence about each pool whose token ends within a month, for the first render:
+// nothing can be done later for machines that join after the end, without the API server.
+func Tokens(now time.Time, list []Document) (out []string) {
+	for i := range list {
+		if d := &list[i]; d.Pool && d.Token && d.Until.Before(now.Add(month)) {
+			out = append(out, sentence(now, kind{pool: true, token: true}, list[i:i+1]))
+		}
+	}
+	return out
+}
+
+func sentences(now time.Time, list []Document, wanted func(kind) bool) (out []string) {
+	for _, k := range kinds {
+		if !wanted(k) {
+			continue
+		}
+		var same []Document
+		for i := range list {
+			if of, near := list[i].kind(now); near && of == k {
+				same = append(same, list[i])
+			}
+		}
+		if len(same) > 0 {
+			out = append(out, sentence(now, k, same))
+		}
+	}
+	return out
+}
+
+// sentence says what ends on which machines, when, and what to do.
+func sentence(now time.Time, k kind, list []Document) string {
+	var machines, pools []string
+	first, last := list[0].Until, list[0].Until
+	for _, d := range list {
+		if d.Pool {
+			pools = append(pools, d.Machine)
+		} else {
+			machines = append(machines, d.Machine)
+		}
+		if d.Until.Before(first) {
+			first = d.Until
+		}
+		if d.Until.After(last) {
+			last = d.Until
+		}
+	}
+	when := " on " + first.Format(time.DateOnly)
+	if last.Format(time.DateOnly) != first.Format(time.DateOnly) {
+		when = " from " + first.Format(time.DateOnly) + " to " + last.Format(time.DateOnly)
+	}
+	verb := "end"
+	if k.ended {
+		verb = "ended"
+	}
+	thing := "certificates "
+	if k.token {
+		thing = "the bootstrap token "
+		if !k.ended {
+			verb = "ends"
+		}
+	}
+	return change.Names(machines, pools) + ": " + thing + verb + when + ": " +
+		remedy(now, k, &list[0])
+}
+
+// remedy returns what to do about documents of one kind, of which d is the first.
+func remedy(now time.Time, k kind, d *Document) string {
+	switch {
+	case k.token && k.pool:
+		return "no machine can join after that; raise tokenLifetime of the pool" +
+			longer(now, d) + ", render again, and apply the Secret of its token (docs/pools.md)"
+	case k.token:
+		return "the machine goes on without it; only before you replace it: " +
+			"kiln secrets extend --install-only, and render again"
+	case k.renewed && k.ended:
+		return "replace each machine now, with its new document"
+	case k.renewed:
+		return "replace each machine before that day, with its new document"
+	}
+	if !d.CAEnd.IsZero() && (!d.Until.Before(d.CAEnd) || !now.Before(d.CAEnd)) {
+		return "the CAs end on " + d.CAEnd.Format(time.DateOnly) + ", and kiln does not exchange " +
+			"them; make a new cluster, and move what runs (docs/leaked.md)"
+	}
+	return "raise certificates.lifetime" + longer(now, d) + ", render again, and replace each " +
+		"machine (docs/changes.md)"
+}
+
+// longer returns the lifetime with which the document is valid for at least as long again, from now
+// on. No certificate may outlive its CA.
+func longer(now time.Time, d *Document) string {
+	if d.Lifetime == 0 {
+		return ""
+	}
+	lifetime := d.Lifetime * (max(1, now.Sub(d.Issued)/d.Lifetime+1) + 1)
+	if !d.CAEnd.IsZero() {
+		lifetime = min(lifetime, d.CAEnd.Sub(d.Issued).Truncate(time.Hour))
+	}
+	return fmt.Sprintf(" from %s to %s", config.Duration(d.Lifetime), config.Duration(lifetime))
+}
+
+// Running returns the documents that machines run with in the state old of a cluster, and those of
+// machines that only the state new has.
+func Running(old, new *change.Cluster) (out []Document) {
+	before := map[string]*change.Machine{}
+	for _, m := range old.Machines {
+		before[key(m)] = m
+	}
+	for _, m := range new.Machines {
+		d := document(m)
+		if was := before[key(m)]; was != nil {
+			end := d.Until
+			d = document(was)
+			d.Renewed = end.After(d.Until)
+		}
+		if !d.Until.IsZero() {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// key identifies a machine or a pool.
+func key(m *change.Machine) string { return fmt.Sprint(m.Pool, m.Name) }
+
+// document returns what a state knows of a machine's document.
+func document(m *change.Machine) Document {
+	// A twin of another program may lack the date; it then counts as unknown.
+	until, _ := time.Parse(time.RFC3339, m.Facts.Value("until"))
+	token := m.Entries.Find(change.Key{Kind: "file", ID: plan.BootstrapConf})
+	return Document{Machine: m.Name, Pool: m.Pool, Token: m.Pool || token != nil, Until: until}
+}

@@ -1,0 +1,111 @@
+package expiry
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+)
+
+// issued is when the bundle of these tests was made.
+var issued = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// TestSentences: the documents of a cluster at different times.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	certificates := func(name string, stagger time.Duration) Document {
+		return Document{Machine: name, Issued: issued, Lifetime: year,
+			Until: issued.Add(year - stagger)}
+	}
+	list := []Document{
+		certificates("cp-1", 0), certificates("cp-2", 0), certificates("cp-3", 2*day),
+		{Machine: "blue", Pool: true, Token: true, Issued: issued, Lifetime: 7 * day,
+			Until: issued.Add(7 * day)},
+		{Machine: "joined", Token: true, Issued: issued, Until: issued.Add(7 * day)},
+	}
+	const (
+		pool = "no machine can join after that; raise tokenLifetime of the pool from "
+		node = "joined: the bootstrap token ended on 2026-01-08: the machine goes on without it; " +
+			"only before you replace it: kiln secrets extend --install-only, and render again"
+	)
+	for name, row := range map[string]struct {
+		after       time.Duration
+		ended, near []string
+	}{
+		"a fresh cluster": {after: time.Hour},
+		"a token in its last quarter": {after: 6 * day, near: []string{
+			"pool blue: the bootstrap token ends on 2026-01-08: " + pool +
+				"168h to 336h, render again, and apply the Secret of its token (docs/pools.md)",
+		}},
+		"the second its token ends": {after: 7 * day, ended: []string{
+			"pool blue: the bootstrap token ended on 2026-01-08: " + pool +
+				"168h to 504h, render again, and apply the Secret of its token (docs/pools.md)",
+		}, near: []string{node}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := issued.Add(row.after)
+			require.Equal(t, row.ended, Ended(now, list))
+			require.Equal(t, row.near, Near(now, list))
+		})
+	}
+
+	now := issued.Add(year - 3*day)
+	require.Equal(t, []string{"cp-1 … cp-3: certificates end from 2026-12-30 to " +
+		"2027-01-01: raise certificates.lifetime from 8760h to 17520h, render again, and " +
+		"replace each machine (docs/changes.md)"}, Near(now, list[:3]))
+	require.Empty(t, Ended(now, list[:3]))
+	require.Empty(t, Near(issued.Add(year-31*day-2*day), list[:3]))
+
+	now = issued.Add(2*year + day)
+	require.Equal(t, []string{"cp-1 … cp-3: certificates ended from 2026-12-30 to " +
+		"2027-01-01: raise certificates.lifetime from 8760h to 35040h, render again, and " +
+		"replace each machine (docs/changes.md)"}, Ended(now, list[:3]))
+	require.Empty(t, Near(now, list[:3]))
+
+	// No certificate outlives its CA.
+	list[0].CAEnd = issued.Add(2*year + 10*day)
+	require.Contains(t, Ended(now, list[:1])[0], "from 8760h to 17760h, render again")
+	list[0].CAEnd = issued.Add(year)
+	require.Equal(t, []string{"cp-1: certificates ended on 2027-01-01: the CAs end on " +
+		"2027-01-01, and kiln does not exchange them; make a new cluster, and move what runs " +
+		"(docs/leaked.md)"}, Ended(now, list[:1]))
+
+	// A lifetime of two days is near its end for half a day, and not always.
+	short := []Document{
+		{Machine: "a", Issued: issued, Lifetime: 2 * day, Until: issued.Add(2 * day)},
+	}
+	require.Empty(t, Near(issued.Add(day), short))
+	require.Len(t, Near(issued.Add(2*day-time.Hour), short), 1)
+
+	// The first render names the end of tokens, whatever their lifetime.
+	require.Len(t, Tokens(issued, list), 1)
+}
+
+// TestRunning: what machines run with counts, unless they do not run yet.
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	machine := func(name, until string) *change.Machine {
+		return &change.Machine{Name: name, Facts: change.Facts{{Name: "until", Value: until}}}
+	}
+	const soon, later = "2026-02-01T00:00:00Z", "2028-01-01T00:00:00Z"
+	old := &change.Cluster{Machines: []*change.Machine{
+		machine("a", soon), machine("b", soon), machine("gone", soon),
+	}}
+	new := &change.Cluster{Machines: []*change.Machine{
+		machine("a", later), machine("b", soon), machine("c", soon), machine("d", "never"),
+	}}
+	require.Equal(t, []string{
+		"a: certificates end on 2026-02-01: replace each machine before that day, with its new " +
+			"document",
+		"b, c: certificates end on 2026-02-01: raise certificates.lifetime, render again, and " +
+			"replace each machine (docs/changes.md)",
+	}, Near(issued.Add(day), Running(old, new)))
+}
