@@ -109,8 +109,8 @@ func TestPlatformsDoc(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, p := range target.Platforms {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p),
-			p.Counted, p.Ignition, p.CloudInit, p.Exposure, p.Trap, p.Source)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p),
+			p.Counted, p.Ignition, p.CloudInit, p.Exposure, routes(p.PodRoutes), p.Trap, p.Source)
 	}
 	const path = "../../docs/platforms.md"
 	page := read(t, path)
@@ -120,6 +120,17 @@ func TestPlatformsDoc(t *testing.T) {
 		return
 	}
 	require.Equal(t, b.String(), page[rows:], "make golden rewrites it")
+}
+
+// routes returns what docs/platforms.md says of network.cni routed on a platform.
+func routes(r *target.PodRoutes) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Never:
+		return "does not work: " + r.Text + " (" + r.Source + ")"
+	}
+	return "with " + r.Text + " (" + r.Source + ")"
 }
 
 // TestMediaDocs: docs/netboot.md names every system and flag, and docs/iso.md every image.

@@ -43,6 +43,7 @@ func validate(c *Cluster, r *reporter) {
 	v.nodes()
 	v.pools()
 	v.layers()
+	v.routed()
 }
 
 // certificates checks the lifetimes of certificates.

@@ -39,6 +39,10 @@ type Platform struct {
 	// port. They are closed to pods like Metadata.
 	Internal []netip.AddrPort `json:"internal,omitempty"`
 
+	// PodRoutes is what the platform's network asks of clusters with network.cni routed; nil if
+	// nothing is known that keeps the packets of pods from other machines.
+	PodRoutes *PodRoutes `json:"podRoutes,omitempty"`
+
 	// NetworkConfig reports whether cloud-init reads a network-config beside the user-data. On the
 	// other platforms the platform's own description of the interfaces holds.
 	NetworkConfig bool `json:"-"`
@@ -56,6 +60,27 @@ type Platform struct {
 	// same name. A live image of Fedora CoreOS is for all platforms and needs the name (docs of
 	// Fedora CoreOS, "Running directly from RAM").
 	IgnitionID string `json:"-"`
+}
+
+// PodRoutes is what a platform's network does with packets between pods of two machines. With
+// network.cni routed they carry the pods' own addresses, which the platform did not give away.
+type PodRoutes struct {
+	// Never reports whether the platform routes between machines itself: no route of a machine
+	// leads to the pods of another.
+	Never bool `json:"never,omitempty"`
+	// Text is why they never pass or, if they can, what has to be set for it.
+	Text string `json:"text"`
+	// Source is where that was read, in November 2026.
+	Source string `json:"source"`
+}
+
+// hostGateway is Rancher's page on networks in which machines are the gateways of their pods.
+const hostGateway = "Rancher: Networking Requirements for Host Gateway"
+
+// layer3 is the row of platforms whose machines stand on no common segment.
+var layer3 = PodRoutes{
+	Never: true, Source: hostGateway,
+	Text: "its network is layer 3: machines do not reach each other directly",
 }
 
 // linkLocal is where nearly all platforms have their metadata service.
@@ -89,6 +114,10 @@ var Platforms = []Platform{
 		Trap:     "launch configurations take 16,383; set the hop limit of IMDS to 1",
 		Source:   "EC2 user guide", Metadata: addresses(linkLocal, "fd00:ec2::254"),
 		NameSource: &awsName,
+		PodRoutes: &PodRoutes{
+			Text: "all machines in one subnet, and the source/destination check of each " +
+				"instance off", Source: hostGateway,
+		},
 	}, {
 		Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64",
 		Ignition:  "IMDS userData, or CustomData.bin on the provisioning disk",
@@ -103,7 +132,7 @@ var Platforms = []Platform{
 			netip.MustParseAddrPort("168.63.129.16:80"),
 			netip.MustParseAddrPort("168.63.129.16:32526"),
 		},
-		NameSource: &azureName,
+		NameSource: &azureName, PodRoutes: &layer3,
 	}, {
 		Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text",
 		Ignition: "metadata service", CloudInit: "metadata service",
@@ -119,11 +148,15 @@ var Platforms = []Platform{
 		Exposure: "every process on the machine that sends Metadata-Flavor: Google; " +
 			"viewers of the project; kiln closes it to pods",
 		Source: "Compute REST reference", Metadata: addresses(linkLocal, "fd20:ce::254"),
-		NameSource: &gcpName,
+		NameSource: &gcpName, PodRoutes: &layer3,
 	}, {
 		Name: "hetzner", Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API",
 		Ignition: "metadata service", CloudInit: "metadata service",
 		Exposure: inside, Source: vendorDocs, Metadata: addresses(linkLocal),
+		PodRoutes: &PodRoutes{
+			Never: true, Text: "a router stands between the machines of a network",
+			Source: "hetznercloud/hcloud-cloud-controller-manager#329",
+		},
 	}, {
 		Name: "hyperv", Unknown: true,
 		Counted:  "about 1 KiB a value of the key-value pool; Ignition reads several",
@@ -166,6 +199,10 @@ var Platforms = []Platform{
 		Exposure:  inside + "; a config drive: root on the machine",
 		Source:    "Nova's request schema", Metadata: addresses(linkLocal),
 		NameSource: &openstackName, Medium: &configDrive,
+		PodRoutes: &PodRoutes{
+			Text: "the pod subnets among the allowed address pairs of each port, " +
+				"or port security off", Source: "Neutron: allowed address pairs",
+		},
 	}, {
 		Name: "oracle", Limit: 23500,
 		Counted:  "32,000 bytes of all metadata in base64, with the ssh keys",
@@ -174,6 +211,9 @@ var Platforms = []Platform{
 			"kiln closes it to pods",
 		Trap:   "about 500 bytes are left for ssh keys",
 		Source: "OCI SDK", Metadata: addresses(linkLocal, "fd00:c1::a9fe:a9fe"),
+		PodRoutes: &PodRoutes{
+			Text: "the source/destination check of each VNIC off", Source: "OCI: VNICs",
+		},
 	}, {
 		Name: "proxmox", NoCloud: true, Counted: "a file",
 		Ignition: "the disk cidata", CloudInit: seedDisk,

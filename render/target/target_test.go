@@ -28,8 +28,9 @@ var optional = map[string][]string{
 	"Medium":  {},
 	"Platform": {
 		"Limit", "Unknown", "TextOnly", "NoCloud", "Trap", "Metadata", "Internal", "NetworkConfig",
-		"NameSource", "Medium", "NoSUSEImage", "Handover", "IgnitionID",
+		"NameSource", "Medium", "NoSUSEImage", "Handover", "IgnitionID", "PodRoutes",
 	},
+	"PodRoutes":  {"Never"},
 	"NameSource": {"Header", "Token", "Short"},
 	"Release":    {"FlexVolume"},
 	"Component":  {"Image", "Tag"},

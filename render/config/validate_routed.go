@@ -1,0 +1,111 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"kiln/render/target"
+)
+
+// routed checks that machines can hand each other the packets of pods, as network.cni routed wants:
+// they stand on one network segment, and their platform does not route between them.
+func (v *checker) routed() {
+	if v.c.Spec.Network.CNI != "routed" {
+		return
+	}
+	var joining []int // the nodes with pods, by their indices
+	for i := range v.c.Spec.Nodes {
+		if v.c.Spec.Nodes[i].Role != roleEtcd {
+			joining = append(joining, i)
+		}
+	}
+	if len(joining) < 2 {
+		return
+	}
+	var reported []string // platforms
+	for _, i := range joining {
+		p, _ := target.PlatformNamed(v.c.EffectiveNode(i).Platform)
+		if p.PodRoutes == nil || !p.PodRoutes.Never || slices.Contains(reported, p.Name) {
+			continue
+		}
+		reported = append(reported, p.Name)
+		v.report(v.spec.Key("network").Key("cni"), "routed cannot work on %s, which %s has: %s. "+
+			"Write none, and bring a CNI with addons", p.Name, v.c.Spec.Nodes[i].Name,
+			p.PodRoutes.Text)
+	}
+	v.segment(joining, true)
+	v.segment(joining, false)
+}
+
+// Prefix lengths of the largest network segments: 10.0.0.0/8 is the largest private network, and a
+// site has a /48 (RFC 6177).
+const (
+	widestSegment4 = 8
+	widestSegment6 = 48
+)
+
+// segment reports the first node whose address of a family is not on the network segment of
+// another. The interfaces of a node give the length of its network. Where they do not, only
+// addresses are reported that no segment has together.
+func (v *checker) segment(nodes []int, is4 bool) {
+	widest := widestSegment6
+	if is4 {
+		widest = widestSegment4
+	}
+	owners := map[netip.Prefix]int{} // the first node of each network
+	var networks []netip.Prefix
+	add := func(i int, network netip.Prefix) {
+		if _, ok := owners[network]; !ok {
+			owners[network] = i
+			networks = append(networks, network)
+		}
+	}
+	for _, i := range nodes {
+		a, _ := v.addressOf(i, is4)
+		if !a.IsValid() {
+			continue
+		}
+		if len(networks) == 0 {
+			add(i, netip.PrefixFrom(a, widest).Masked())
+		}
+		for _, nic := range v.values.Nodes[i].Interfaces {
+			for _, p := range nic.Addresses {
+				if p.Addr() == a {
+					add(i, p.Masked())
+				}
+			}
+		}
+	}
+	for _, network := range networks {
+		for _, j := range nodes {
+			a, index := v.addressOf(j, is4)
+			if !a.IsValid() || network.Contains(a) {
+				continue
+			}
+			first := owners[network]
+			other := v.c.Spec.Nodes[first].Name
+			where := fmt.Sprintf("is not in %s, the network of %s", network, other)
+			if b, _ := v.addressOf(first, is4); network.Bits() == widest {
+				where = fmt.Sprintf("and %s of %s are on no segment together", b, other)
+			}
+			at := v.spec.Key("nodes").Index(j).Key("addresses").Index(index)
+			v.report(at, "%s %s, and network.cni routed needs all machines on one network "+
+				"segment; move one of them, or write network.cni: none and bring a CNI with addons",
+				a, where)
+			return
+		}
+	}
+}
+
+// addressOf returns the node's address of a family, and its index. It returns the zero address if
+// the node has none, or if another check reports it.
+func (v *checker) addressOf(i int, is4 bool) (a netip.Addr, index int) {
+	for j, a := range v.values.Nodes[i].Addresses {
+		if a.IsValid() && a.Is4() == is4 && !a.Is4In6() && a.Zone() == "" && v.fits(is4) &&
+			specialUse(netip.PrefixFrom(a, a.BitLen())) == "" {
+			return a, j
+		}
+	}
+	return netip.Addr{}, 0
+}
