@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -183,8 +184,9 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	notes := append(summary.Generations(r), summary.Deprecated(r.Warnings())...)
-	message.Notes(cmd.ErrOrStderr(), append(notes, summary.Ends(f.now, r.Ends())...))
+	message.Notes(cmd.ErrOrStderr(), slices.Concat(
+		r.Plan.NetworkWarnings(), summary.Generations(r), summary.Deprecated(r.Warnings()),
+		summary.Ends(f.now, r.Ends())))
 	return f.finish(cmd, r, path, result)
 }
 
@@ -244,6 +246,7 @@ func (f *renderFlags) warnings(
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
 			"it can be restored until %s", b.Path, b.EtcdCluster(), until))
 	}
+	list = append(list, r.Plan.NetworkWarnings()...)
 	list = append(list, summary.Dates(f.now, r)...)
 	list = append(list, summary.Generations(r)...)
 	list = append(list, summary.Deprecated(r.Warnings())...)

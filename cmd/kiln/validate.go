@@ -45,7 +45,8 @@ func validate(cmd *cobra.Command, path, form string) error {
 		warnings = r.Warnings()
 	}
 	if err == nil {
-		message.Notes(cmd.ErrOrStderr(), storedEnds(r.Plan.Config, path))
+		message.Notes(cmd.ErrOrStderr(),
+			append(r.Plan.NetworkWarnings(), storedEnds(r.Plan.Config, path)...))
 	}
 	if form == "text" {
 		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))

@@ -198,7 +198,7 @@ func key(m *change.Machine) string { return fmt.Sprint(m.Pool, m.Name) }
 // document returns what a state knows of a machine's document.
 func document(m *change.Machine) Document {
 	// A twin of another program may lack the date; it then counts as unknown.
-	until, _ := time.Parse(time.RFC3339, m.Facts.Value("until"))
+	until, _ := time.Parse(time.RFC3339, m.Properties.Value("until"))
 	token := m.Entries.Find(change.Key{Kind: "file", ID: plan.BootstrapConf})
 	return Document{Machine: m.Name, Pool: m.Pool, Token: m.Pool || token != nil, Until: until}
 }
