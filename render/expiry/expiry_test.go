@@ -93,7 +93,7 @@ func TestSentences(t *testing.T) {
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	machine := func(name, until string) *change.Machine {
-		return &change.Machine{Name: name, Facts: change.Facts{{Name: "until", Value: until}}}
+		return &change.Machine{Name: name, Properties: change.Properties{{Name: "until", Value: until}}}
 	}
 	const soon, later = "2026-02-01T00:00:00Z", "2028-01-01T00:00:00Z"
 	old := &change.Cluster{Machines: []*change.Machine{
