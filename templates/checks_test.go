@@ -193,6 +193,10 @@ var checkRows = []struct {
 	{"walled", files{"/etc/kiln/forbidden": wallData}, programs{"journalctl": ""},
 		"pods reach 169.254.169.254: "},
 
+	{"kept routes", files{"/run/kiln-routes/routes.state": "ok\n"}, nil, "holds"},
+	{"kept routes", files{"/run/kiln-routes/routes.state": "1 ; route: invalid gateway\n"}, nil,
+		"1 ; route: invalid gateway"},
+	{"kept routes", nil, nil, "kiln-routes has not run yet"},
 	{"token 100", nil, programs{"date": "echo 100"}, "holds"},
 	{"token 100", nil, programs{"date": "echo 101"}, "101"},
 	{"token 100", files{"/var/lib/kubelet/pki/kubelet-client-current.pem": "pem"},

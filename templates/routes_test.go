@@ -119,6 +119,13 @@ func (r *router) read(name string) string {
 	return string(content)
 }
 
+// state returns what the program leaves for the checks of the first boot.
+func (r *router) state(topic string) string {
+	content, err := os.ReadFile(r.root + "/run/kiln-routes/" + topic + ".state")
+	must(r.t, err)
+	return string(content)
+}
+
 func TestRoutes(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for _, row := range []struct{ name, data, want string }{
@@ -159,6 +166,13 @@ func TestRoutesSayWhatFails(t *testing.T) {
 			!strings.Contains(r.read("sleep"), "5\n5\n") {
 			t.Errorf("%s%s\nwant once %s", out, r.read("ip"), want)
 		}
+		state, _ := strings.CutPrefix(want, "routes that cannot be set: ")
+		if got := r.state("routes"); got != state {
+			t.Errorf("state %s\nwant %s", got, state)
+		}
+		if got := r.state("masquerade"); got != "ok\n" {
+			t.Errorf("state %s", got)
+		}
 	})
 }
 
@@ -198,6 +212,9 @@ func TestMasquerade(t *testing.T) {
 		want = "pods cannot reach what lies outside the cluster: neither nft nor iptables is here\n"
 		if out := r.run(); strings.Count(out, want) != 1 {
 			t.Errorf("neither: %s", out)
+		}
+		if got := r.state("masquerade"); got != "neither nft nor iptables is here\n" {
+			t.Errorf("state %s", got)
 		}
 	})
 }
