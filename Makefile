@@ -68,6 +68,7 @@ test-all:
 golden:
 	go test ./render -update \
 		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
+	go test ./render -run TestMistakes -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc' -update
 	go test ./render/media -run TestGolden -update
