@@ -222,6 +222,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 			"kiln/render/suggest",
 			"kiln/render/target",
+			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
 		"kiln/render/credential": nil,
@@ -331,6 +332,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/textdiff": {
 			"kiln/render/terminal",
 		},
+		"kiln/render/yamlfault": nil,
 		"kiln/render/yamlpath": {
 			"kiln/render/suggest",
 		},

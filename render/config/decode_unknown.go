@@ -98,3 +98,13 @@ func walkFields(visit func(path string, f *field)) {
 	}
 	walk(reflect.TypeFor[Cluster](), "")
 }
+
+// fieldNames returns the names of all fields of cluster.yaml. A name may occur more than once.
+func fieldNames() (names []string) {
+	for _, fields := range structs {
+		for i := range fields.list {
+			names = append(names, fields.list[i].name)
+		}
+	}
+	return names
+}

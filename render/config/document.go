@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlfault"
 )
 
 // Limits of a cluster.yaml. They bound time and memory. No real cluster comes near them.
@@ -192,44 +194,27 @@ func reportSyntax(err error, data []byte, reached int, r *reporter) {
 			line = n
 		}
 	}
-	if m := unknownAnchor.FindStringSubmatch(message); m != nil {
-		r.add(aliasLine(data, reached, m[1]), 0, "", "aliases are not allowed; write the value out")
-		return
-	}
-	if tab := tabLine(data, max(reached, line)); tab > 0 && strings.Contains(message, "character") {
-		r.add(tab, 0, "", "the indentation has a tab; YAML allows spaces only")
-		return
-	}
-	if strings.HasPrefix(message, "did not find expected") {
-		line = max(line, reached)
-	}
 	if strings.Contains(message, "exceeded max depth") {
 		r.add(line, 0, "",
 			fmt.Sprintf("is nested too deeply; at most %d levels are read", maxDepth))
 		return
 	}
-	r.add(line, 0, "", fmt.Sprintf("is not valid YAML (%s); %s", message, syntaxAdvice(message)))
-}
-
-// syntaxAdvice returns what to do about a message of the YAML parser.
-func syntaxAdvice(message string) string {
-	for _, known := range []struct{ message, advice string }{
-		{
-			"mapping values are not allowed",
-			`check the indentation, and put a string that contains ": " into quotes`,
-		},
-		{"cannot start any token", "put a string that begins with @, ` or % into quotes"},
-		{"unexpected end of stream", "a quote or bracket is not closed"},
-		{
-			"escape",
-			`in double quotes a backslash is written \\; single quotes take it as it is`,
-		},
-	} {
-		if strings.Contains(message, known.message) {
-			return known.advice
-		}
+	if fault, ok := yamlfault.Find(data, fieldNames()); ok {
+		r.add(fault.Line, fault.Column, "", fault.Message)
+		return
 	}
-	return "check indentation, brackets and quotes here and on the line before"
+	if m := unknownAnchor.FindStringSubmatch(message); m != nil {
+		line = aliasLine(data, reached, m[1])
+		at := bytes.Index(lineAt(data, line), []byte("*"+m[1])) + 1
+		r.add(line, max(at, 1), "", "aliases are not allowed; write the value out")
+		return
+	}
+	if strings.HasPrefix(message, "did not find expected") {
+		line = max(line, reached)
+	}
+	column := yamlfault.Indentation(lineAt(data, line))
+	r.add(line, column, "", fmt.Sprintf("is not valid YAML (%s); "+
+		"check indentation, brackets and quotes here and on the line before", message))
 }
 
 // aliasLine returns the last line up to reached with an alias of that name. The parser names no
@@ -241,21 +226,6 @@ func aliasLine(data []byte, reached int, name string) int {
 		}
 	}
 	return 1
-}
-
-// tabLine returns the last line up to reached that is indented with a tab, 0 if there is none.
-func tabLine(data []byte, reached int) int {
-	found, line := 0, 1
-	for len(data) > 0 && line <= reached {
-		text := data[:lineEnd(data, 0)]
-		trimmed := bytes.TrimLeft(text, " -")
-		if len(trimmed) > 0 && trimmed[0] == '\t' {
-			found = line
-		}
-		data = data[min(len(data), len(text)+1):]
-		line++
-	}
-	return found
 }
 
 // lineAt returns the text of a line. The first line is 1.

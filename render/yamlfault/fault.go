@@ -1,0 +1,128 @@
+// Package yamlfault finds the place where a document stops to be YAML, and says what to write
+// there. A YAML parser knows only where it gave up, often lines later and without a column. The
+// package reads the lines as a person does: their indentation, their keys, their quotes and
+// brackets. It quotes nothing of a document but keys that its caller knows, because what does not
+// belong there may be a secret.
+package yamlfault
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Fault is the first place where a document is not valid YAML.
+type Fault struct {
+	Line, Column int    // 1-based; the column counts characters
+	Message      string // what is there, and what to write
+}
+
+// Find returns the fault of a document that the parser cannot read. Its message may name the keys
+// in known and no others. ok is false if Find does not understand the mistake. Find returns only a
+// fault that the parser confirms: it reads the lines before the fault, and not the line with it.
+func Find(document []byte, known []string) (f Fault, ok bool) {
+	r := newReader(known)
+	r.document(document)
+	if r.fault == nil || !confirmed(document, r.fault.Line) {
+		return Fault{}, false
+	}
+	return *r.fault, true
+}
+
+// Indentation returns the column of the first character of a line that is not a space, a tab or the
+// dash of a list item.
+func Indentation(line []byte) int {
+	return len(line) - len(bytes.TrimLeft(line, " \t-")) + 1
+}
+
+// confirmed reports whether the parser reads the lines before a line and fails with it.
+func confirmed(document []byte, line int) bool {
+	lines := slices.Collect(bytes.Lines(document))
+	return parses(lines[:line-1]) && !parses(lines[:line])
+}
+
+func parses(lines [][]byte) bool {
+	var root yaml.Node
+	return yaml.Unmarshal(bytes.Join(lines, nil), &root) == nil
+}
+
+// reader reads a document line by line and keeps what is open: lists and maps by their indentation,
+// brackets, a quote, a value of several lines.
+type reader struct {
+	known  []string
+	number int // of the current line
+	fault  *Fault
+
+	levels  []level   // the open block maps and lists, outermost first
+	opened  bool      // a value may begin: after a key or a dash alone, and at the beginning
+	plain   bool      // the line before ended in a value without quotes, which may go on
+	quote   *opener   // an open quote
+	flow    []bracket // the open brackets, outermost first
+	literal *literal  // an open value behind | or >
+}
+
+func newReader(known []string) *reader { return &reader{known: known, opened: true} }
+
+// document reads lines up to the first fault.
+func (r *reader) document(text []byte) {
+	for line := range bytes.Lines(text) {
+		r.number++
+		if r.line(bytes.TrimRight(line, "\r\n")); r.fault != nil {
+			return
+		}
+	}
+	r.end()
+}
+
+// level is a block map or list: all its keys or dashes have one indentation.
+type level struct {
+	indent int
+	list   bool
+	line   int // the last line with a key or dash of it
+}
+
+// opener is the place of a quote or bracket, and the indentation of its line.
+type opener struct {
+	char         byte
+	line, column int
+	indent       int
+}
+
+// literal is a value behind | or >, which is indented deeper than the key before it.
+type literal struct {
+	indent int // of the key
+	filled bool
+}
+
+// report records the fault. at is the index of its byte in the line.
+func (r *reader) report(line []byte, at int, message string) {
+	if r.fault == nil {
+		r.fault = &Fault{r.number, column(line, at), message}
+	}
+}
+
+// column returns the column of a byte of a line.
+func column(line []byte, at int) int { return utf8.RuneCount(line[:at]) + 1 }
+
+// reportOpen records a quote or bracket that is not closed.
+func (r *reader) reportOpen(o opener, message string) {
+	if r.fault == nil {
+		r.fault = &Fault{o.line, o.column, message}
+	}
+}
+
+// end reports what is still open at the end of the document.
+func (r *reader) end() {
+	switch {
+	case r.quote != nil:
+		r.reportOpen(*r.quote, "the quote is not closed; write "+
+			string(r.quote.char)+" at the end of the value")
+	case len(r.flow) > 0:
+		r.reportBracket()
+	}
+}
+
+// isKnown reports whether a message may name a key.
+func (r *reader) isKnown(key []byte) bool { return slices.Contains(r.known, string(key)) }
