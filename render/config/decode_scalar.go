@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/credential"
 	"kiln/render/suggest"
+	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -85,8 +86,19 @@ func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamlpath.Loc
 		d.breakAt(n, at, "%s is not supported; write %s", quote(s), f.enum[0])
 		return
 	}
-	d.breakAt(n, at, "%s is not allowed; write one of %s%s",
-		quote(s), strings.Join(f.enum, ", "), suggest.Hint(s, f.enum))
+	list := strings.Join(f.enum, ", ")
+	switch alias, ok := target.FindAlias(f.name, s); {
+	case !ok:
+		d.breakAt(n, at, "%s is not allowed; write one of %s%s",
+			quote(s), list, suggest.Hint(s, f.enum))
+	case alias.Name == "":
+		d.breakAt(n, at, "%s is not allowed: %s; write one of %s", quote(s), alias.Advice, list)
+	case alias.Advice == "":
+		d.breakAt(n, at, "%s is called %s here; write %[2]s", quote(s), alias.Name)
+	default:
+		d.breakAt(n, at, "%s is not among the values; write %s, %s",
+			quote(s), alias.Name, alias.Advice)
+	}
 }
 
 // bool decodes true or false.

@@ -387,3 +387,27 @@ func columns(page string) map[string]map[string]string {
 	}
 	return out
 }
+
+// TestAliases: an alias leads to a value that its field has, and is none itself.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	values := map[string][]string{
+		"arch":     {"amd64", "arm64"},
+		"cni":      {"routed", "none"},
+		"os":       target.SystemNames(nil),
+		"platform": target.PlatformNames(nil),
+		"proxy":    {"nftables", "iptables", "none"},
+		"role":     {"control-plane", "worker", "etcd"},
+	}
+	for field, words := range target.Aliases {
+		for word, alias := range words {
+			require.Equal(t, strings.ToLower(word), word)
+			require.NotContains(t, values[field], word)
+			if alias.Name == "" {
+				require.NotEmpty(t, alias.Advice, word)
+				continue
+			}
+			require.Contains(t, values[field], alias.Name, "%s: %s", field, word)
+		}
+	}
+}

@@ -1,0 +1,4 @@
+package target
+
+// Aliases is the table behind FindAlias.
+var Aliases = aliases
