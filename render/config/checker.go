@@ -54,6 +54,8 @@ func (v *checker) oneSource(
 	hasContent := content != "" || v.has(at.Key(inline))
 	hasFile := file != "" || v.has(at.Key(from))
 	switch {
+	case v.isHidden(at.Key(inline)) || v.isHidden(at.Key(from)):
+		// A key that stands for one of them is reported already.
 	case hasContent && hasFile:
 		v.report(at.Key(from), "is set together with %s; write one of the two", inline)
 	case !hasContent && !hasFile:

@@ -98,15 +98,6 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 	return len(line) > 0 && line[0] == c
 }
 
-// reportWrongKind reports a value of another kind than want, such as a list where a map belongs.
-func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
-	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!null" {
-		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
-		return
-	}
-	d.breakAt(n, at, "want a %s, got %s%s", want, aKind(n), remedies[want])
-}
-
 // pairs calls f for every key of a map that is a plain string and occurs for the first time. It
 // reports the others.
 func (d decoder) pairs(
@@ -134,6 +125,9 @@ func (d decoder) pairs(
 			d.breakAt(key, here, "tags (%s) are not allowed; remove it", key.Tag)
 		case key.Value == "":
 			d.reportBadKey(key, at, "a key is empty; write its name")
+		case first != nil && beginsItem(n, i, at):
+			d.breakAt(key, here, `begins another item of the list; write "- " before it`)
+			return
 		case first != nil && first.Line == key.Line:
 			d.breakAt(key, here, "defined twice (in this line); remove one")
 		case first != nil:
@@ -189,17 +183,21 @@ func (k *earlierKeys) find(i int) *yaml.Node {
 
 // fields decodes a map with known keys into a struct.
 func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
+	known := structs[v.Type()]
 	if n.Kind != yaml.MappingNode {
-		d.reportWrongKind(n, kindMap, at)
+		d.reportNoMap(n, known, at)
 		return
 	}
-	known := structs[v.Type()]
+	d.reportStrays(n, v.Type(), at)
 	var set fieldSet
 	var present uint64
 	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
 		f := known.byName[key.Value]
+		if f == nil && d.isHidden(here) {
+			return
+		}
 		if f == nil {
-			d.reportUnknown(key, known, here)
+			d.reportUnknown(key, v.Type(), here)
 			return
 		}
 		if f.name == "spec" && at.Parent() == nil {
@@ -208,6 +206,10 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 		present |= 1 << f.number
 		if f.machine >= 0 {
 			set |= 1 << f.machine
+		}
+		if f.required && isNull(value) {
+			d.breakAt(value, here, "has no value; %s", remedyOf(f))
+			return
 		}
 		target := v.FieldByIndex(f.index)
 		d.value(value, target, f, here)
@@ -243,17 +245,20 @@ func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamlpath.Location) {
 	if d.isHidden(at.Key(f.name)) {
 		return
 	}
-	remedy := "write it like " + f.name + ": " + f.example
+	d.breakAt(n, at.MissingKey(f.name), "missing; %s", remedyOf(f))
+}
+
+// remedyOf returns what to write for a required key that has no value.
+func remedyOf(f *field) string {
 	switch {
 	case len(f.enum) == 1:
-		remedy = "write " + f.name + ": " + f.enum[0]
+		return "write " + f.name + ": " + f.enum[0]
 	case len(f.enum) > 1:
-		remedy = "write one of " + strings.Join(f.enum, ", ")
+		return "write one of " + strings.Join(f.enum, ", ")
 	case f.example == "":
-		remedy = "it is required"
+		return "it is required"
 	}
-	here := at.MissingKey(f.name)
-	d.breakAt(n, here, "missing; %s", remedy)
+	return "write it like " + f.name + ": " + f.example
 }
 
 // reportZero reports a zero value that would be taken for an absent one and become the default.
@@ -281,11 +286,11 @@ func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def ==
 
 // list decodes a list.
 func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
+	count, element := len(n.Content), v.Type().Elem()
 	if n.Kind != yaml.SequenceNode {
-		d.reportWrongKind(n, kindList, at)
+		d.reportNoList(n, structs[element], at)
 		return
 	}
-	count, element := len(n.Content), v.Type().Elem()
 	machines := element == reflect.TypeFor[Node]() || element == reflect.TypeFor[Pool]()
 	if machines && count > maxNodes {
 		d.breakAt(n, at, "has %d machines; one cluster has at most %d", count, maxNodes)

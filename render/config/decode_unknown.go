@@ -24,10 +24,15 @@ var secretKey = regexp.MustCompile(
 
 // reportUnknown reports a key that is not one of the known ones, with the best guess at what was
 // meant.
-func (d decoder) reportUnknown(key *yaml.Node, known *fieldList, at *yamlpath.Location) {
+func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamlpath.Location) {
 	if len(d.found) > maxProblems {
 		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")
+		return
+	}
+	known := structs[t]
+	if field, missing := splitKey(key.Value, known); field != "" {
+		d.breakAt(key, at.Parent().Key(field), `%s; write "%s: " before the value`, missing, field)
 		return
 	}
 	names := make([]string, len(known.list))
@@ -37,7 +42,14 @@ func (d decoder) reportUnknown(key *yaml.Node, known *fieldList, at *yamlpath.Lo
 	var hint string
 	near := suggest.Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
+	field := fieldFor(t, known, key.Value)
 	switch {
+	case field != "":
+		hint = "it is called " + field + " here"
+		near = field
+	case t == poolType && slices.Contains(poolCounts, key.Value):
+		hint = "every machine that boots from the document of a pool joins, " +
+			"so a pool has no number of machines; remove it"
 	case near != "" && strings.EqualFold(near, key.Value):
 		hint = fmt.Sprintf("did you mean %q? Upper and lower case matter", near)
 	case near != "":
