@@ -15,6 +15,10 @@ func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamlpath.Locatio
 		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
 		return
 	}
+	if isTemplate(n) {
+		d.breakAt(n, at, "%s", unexpanded)
+		return
+	}
 	d.breakAt(n, at, "want a %s, got %s%s", want, aKind(n), remedies[want])
 }
 

@@ -41,12 +41,13 @@ func (r *reporter) add(line, column int, path, message string) {
 // breakAt reports that the value n cannot be read, and hides the field.
 func (r *reporter) breakAt(n *yaml.Node, at *yamlpath.Location, format string, args ...any) {
 	path := at.String()
+	message := blameVariable(fmt.Sprintf(format, args...), n)
 	if i, ok := r.soft[path]; ok {
-		r.found[i].Message = fmt.Sprintf(format, args...)
+		r.found[i].Message = message
 		delete(r.soft, path)
 	} else {
 		line, column := at.Position(n)
-		r.add(line, column, path, fmt.Sprintf(format, args...))
+		r.add(line, column, path, message)
 	}
 	r.hide(path)
 }
@@ -77,6 +78,11 @@ func (r *reporter) report(at *yamlpath.Location, format string, args ...any) {
 		return
 	}
 	message := fmt.Sprintf(format, args...)
+	if template.MatchString(message) {
+		if value, _ := yamlpath.Find(r.root, at); value != nil {
+			message = blameVariable(message, value)
+		}
+	}
 	if i, ok := r.soft[path]; ok {
 		r.found[i].Message = message
 		delete(r.soft, path)
