@@ -1,7 +1,10 @@
 package config
 
 import (
+	"fmt"
+	"math/bits"
 	"net/netip"
+	"strconv"
 
 	"kiln/render/yamlpath"
 )
@@ -142,21 +145,38 @@ func (v *checker) nodeMasks(at *yamlpath.Location) {
 // used.
 func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
 	p, subnet := v.pods[i], v.spec.Key("network").Key("podSubnets").Index(i)
-	if !maskFits(p, mask) {
-		smallest := p.Addr().BitLen() - minNodeBits
-		low, high := p.Bits(), min(smallest, p.Bits()+maxNodeMaskDiff)
-		if low > high {
-			v.report(subnet, "%s is too small; one machine needs a /%d", p, smallest)
-		} else {
-			v.report(at, "/%d does not fit podSubnets[%d] %s; write %d to %d",
-				mask, i, p, low, high)
+	machines := max(1, len(v.c.Spec.Nodes))
+	bits := bits.Len(uint(machines - 1)) // so many bits number the machines
+	low, high := p.Bits(), min(p.Addr().BitLen()-minNodeBits, p.Bits()+maxNodeMaskDiff)
+	fits := maskFits(p, mask)
+	switch {
+	case fits && mask-p.Bits() >= bits:
+		return true
+	case !fits && v.has(at) && low <= high:
+		sizes := fmt.Sprintf("%d to %d", low, high)
+		if low == high {
+			sizes = strconv.Itoa(low)
 		}
+		v.report(at, "/%d does not fit podSubnets[%d] %s; write %s", mask, i, p, sizes)
 		return false
 	}
-	if most := 1 << (mask - p.Bits()); len(v.c.Spec.Nodes) > most {
-		v.report(subnet, "%s in parts of /%d is enough for %d machines, and there are %d; "+
-			"enlarge it or change nodeMaskSizes", p, mask, most, len(v.c.Spec.Nodes))
-		return false
+	remedy := "enlarge it"
+	if want := mask - bits; want > 0 && want < p.Bits() {
+		remedy = fmt.Sprintf("write %s or a larger one",
+			netip.PrefixFrom(p.Addr(), want).Masked())
 	}
-	return true
+	switch {
+	case p.Bits()+bits > high:
+	case len(v.pods) == 1:
+		remedy += fmt.Sprintf(", or nodeMaskSizes: [%d] for smaller parts", high)
+	default:
+		remedy += ", or smaller parts with nodeMaskSizes"
+	}
+	noun := "machines"
+	if machines == 1 {
+		noun = "machine"
+	}
+	v.report(subnet, "%s is too small for %d %s with a /%d each; %s",
+		p, machines, noun, mask, remedy)
+	return false
 }
