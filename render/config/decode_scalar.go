@@ -156,8 +156,7 @@ func shown(n *yaml.Node) string {
 func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamlpath.Location) {
 	span, err := time.ParseDuration(s)
 	if err != nil {
-		d.breakAt(n, at, "%s is not a duration; "+
-			"write hours, minutes and seconds, such as 8760h or 30m", quote(s))
+		d.breakAt(n, at, "%s is not a duration; %s", quote(s), durationAdvice(s))
 		return
 	}
 	v.SetInt(int64(span))
