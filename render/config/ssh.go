@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,12 +16,18 @@ var sshKeyTypes = []string{
 	"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 }
 
+// sshKeyFile matches the name of a file with a key.
+var sshKeyFile = regexp.MustCompile(`^(~|\.{0,2}/|\$HOME).*|^[^\s]+\.pub$`)
+
 // sshKeyProblem returns why a line is not a public key of an authorized_keys file, "" if it is one.
 // It never repeats the line: that may be something else, pasted by mistake.
 func sshKeyProblem(line string) string {
 	const remedy = "paste the one line of a .pub file, such as ssh-ed25519 AAAA… name"
 	if hasControl(line) {
 		return "has more than one line; write each key as an entry of its own"
+	}
+	if sshKeyFile.MatchString(line) {
+		return "names a file; write its content, the one line of a .pub file"
 	}
 	parts := strings.Fields(line)
 	if len(parts) < 2 {

@@ -18,6 +18,34 @@ var cloudKeys = map[string]string{
 // CloudKeys returns the keys of cloud-init's user-data that cloudConfig may have, sorted.
 func CloudKeys() []string { return slices.Sorted(maps.Keys(cloudKeys)) }
 
+// installAdvice is what to do instead of letting cloud-init install packages.
+const installAdvice = "install packages with a script in preBoot, or use an image that has them"
+
+// alternatives maps keys of user-data to what to do instead, if no field does the same.
+var alternatives = map[string]string{
+	"apt":                        installAdvice,
+	"apt_pipelining":             installAdvice,
+	"ca_certs":                   "write the certificates with files, and trust them in preBoot",
+	"chpasswd":                   "let people log in with sshAuthorizedKeys",
+	"final_message":              "run a script in postBoot",
+	"fqdn":                       "write the host name as name of the node",
+	"locale":                     "set it with a script in preBoot",
+	"ntp":                        "write the configuration of the time service with files",
+	"package_reboot_if_required": installAdvice,
+	"package_update":             installAdvice,
+	"package_upgrade":            installAdvice,
+	"packages":                   installAdvice,
+	"password":                   "let people log in with sshAuthorizedKeys",
+	"phone_home":                 "run a script in postBoot",
+	"power_state":                "run a script in postBoot",
+	"snap":                       installAdvice,
+	"ssh_pwauth":                 "let people log in with sshAuthorizedKeys",
+	"swap":                       "make it with a script in preBoot, and set kubelet.failSwapOn",
+	"timezone":                   "set it with a script in preBoot",
+	"yum_repos":                  installAdvice,
+	"zypper":                     installAdvice,
+}
+
 // fieldsFor maps other keys of user-data to the fields of cluster.yaml that do the same.
 var fieldsFor = map[string]string{
 	"bootcmd":             "preBoot",
@@ -42,6 +70,8 @@ func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
 		case !ok && fieldsFor[key] != "":
 			v.report(at.Key(key), "has a field of its own in cluster.yaml; write %s",
 				fieldsFor[key])
+		case !ok && alternatives[key] != "":
+			v.report(at.Key(key), "is not passed on to cloud-init; %s", alternatives[key])
 		case !ok:
 			v.report(at.Key(key), "is not one of the keys that are passed on to cloud-init: %s",
 				strings.Join(CloudKeys(), ", "))

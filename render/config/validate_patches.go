@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"reflect"
+	"regexp"
 
 	"kiln/render/yamlpath"
 )
@@ -11,8 +13,14 @@ func (v *checker) patches(patches []Patch, at *yamlpath.Location) {
 	for i, p := range patches {
 		here := at.Index(i)
 		ok := v.oneSource(p.Patch, p.PatchFrom, "patch", "patchFrom", here)
-		if ok && p.Patch == "" && p.PatchFrom == "" {
+		switch text := v.c.Text(p.PatchFrom); {
+		case !ok:
+		case p.PatchFrom == "" && hasNoYAML([]byte(p.Patch)):
 			v.report(here.Key("patch"), "is empty; write a strategic merge or JSON6902 patch")
+		case text != nil && hasNoYAML(text):
+			v.report(here.Key("patchFrom"), "%s is empty; "+
+				"write a strategic merge or JSON6902 patch into it, or remove the entry",
+				quote(p.PatchFrom))
 		}
 		if p.Target != nil && *p.Target == (Target{}) && v.knownKeys(here.Key("target")) {
 			v.report(here.Key("target"), "selects everything; name at least a kind, "+
@@ -37,7 +45,21 @@ func (v *checker) knownKeys(at *yamlpath.Location) bool {
 	return true
 }
 
-// addons checks that each add-on is named once. The loader reports those that cannot be read.
+// noYAML matches the lines of a file without any object: comments, marks of documents, blanks.
+var noYAML = regexp.MustCompile(`^(\s*(#.*)?|---\s*(#.*)?|\.\.\.\s*)$`)
+
+// hasNoYAML reports whether a file has no value in it.
+func hasNoYAML(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if !noYAML.Match(bytes.TrimRight(line, "\r\n")) {
+			return false
+		}
+	}
+	return true
+}
+
+// addons checks that each add-on is named once, and that its file is not empty. The loader reports
+// those that cannot be read.
 func (v *checker) addons() {
 	seen := map[string]int{}
 	for i, a := range v.c.Spec.Addons {
@@ -48,5 +70,9 @@ func (v *checker) addons() {
 			continue
 		}
 		seen[name] = i
+		if text := v.c.Text(a.Path); text != nil && hasNoYAML(text) {
+			v.report(v.spec.Key("addons").Index(i).Key("path"),
+				"%s is empty; write objects into it, or remove the entry", quote(a.Path))
+		}
 	}
 }
