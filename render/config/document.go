@@ -59,16 +59,27 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 		reportSyntax(err, data, lines.count, r)
 		return nil
 	}
-	var next yaml.Node
-	if err := dec.Decode(&next); !errors.Is(err, io.EOF) {
-		line := lines.count
-		if err == nil {
-			line = next.Line
-		}
-		r.add(line, 0, "", "a second document begins here; one file describes one cluster. "+
+	if line := secondDocument(dec, lines); line > 0 {
+		r.add(line, 1, "", "a second document begins here; one file describes one cluster. "+
 			"Remove everything from the --- on")
 	}
 	return rootMap(doc.Content[0], r)
+}
+
+// secondDocument returns the line where another document begins behind the first one, 0 if there is
+// none. A mark of a document alone begins none.
+func secondDocument(dec *yaml.Decoder, lines *lineReader) (line int) {
+	for {
+		var next yaml.Node
+		switch err := dec.Decode(&next); {
+		case errors.Is(err, io.EOF):
+			return 0
+		case err != nil:
+			return lines.count
+		case !isNull(next.Content[0]):
+			return next.Line
+		}
+	}
 }
 
 // rootMap returns the outermost value of a document if it is a map with keys. It reports anything
@@ -102,8 +113,23 @@ func decodeText(data []byte, r *reporter) (text []byte, ok bool) {
 	return data, checkText(data, r)
 }
 
+// maxBrokenLines is how many lines with characters that do not belong in a text have a problem
+// each. A file with more is not a text in UTF-8, and has one problem.
+const maxBrokenLines = 5
+
 // checkText reports broken UTF-8 and control characters. ok reports whether there are none.
 func checkText(data []byte, r *reporter) (ok bool) {
+	before := len(r.found)
+	if ok = checkLines(data, r); len(r.found)-before > maxBrokenLines {
+		r.found = r.found[:before+1]
+		r.found[before].Message = "is not a text in UTF-8: this line and many others have bytes " +
+			"that do not belong there; name the configuration, or save the text as UTF-8"
+	}
+	return ok
+}
+
+// checkLines is checkText with a problem for each line.
+func checkLines(data []byte, r *reporter) (ok bool) {
 	ok = true
 	line, start := 1, 0
 	for i := 0; i < len(data) && len(r.found) <= maxProblems; {

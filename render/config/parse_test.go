@@ -76,6 +76,7 @@ func TestParseAccepts(t *testing.T) {
 		{"init with a name that needs quotes", string(config.Init("1234"))},
 		{"windows line ends", strings.ReplaceAll(header+onOS+oneNode, "\n", "\r\n")},
 		{"document markers", "---\n" + header + onOS + oneNode + "...\n"},
+		{"a mark of a document at the end", header + onOS + oneNode + "---\n# nothing\n---\n"},
 		{"dual stack, IPv6 first", header + onOS + `  network:
     podSubnets: ["fd00:10::/56", 10.244.0.0/16]
     serviceSubnets: ["fd00:20::/112", 10.96.0.0/16]
@@ -196,6 +197,10 @@ func TestParseLimits(t *testing.T) {
 		{
 			"10,001 nodes", header + onOS + oneNode + workers(10_001, "w-%d"),
 			"nodes: has 10002 machines; one cluster has at most 10000",
+		},
+		{
+			"binary", strings.Repeat("\x89PNG\r\n\x1a\n\xff", 100),
+			"cluster.yaml:1:1: is not a text in UTF-8",
 		},
 		{"deep lists", strings.Repeat("[", 400_000), "nested too deeply"},
 		{"deep blocks", strings.Repeat("- ", 1<<20), "nested too deeply"},
