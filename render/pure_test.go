@@ -146,6 +146,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/expiry",
 			"kiln/render/explain",
 			"kiln/render/folder",
+			"kiln/render/images",
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/review",
@@ -261,6 +262,11 @@ func TestImports(t *testing.T) {
 		"kiln/render/ignition": {
 			"kiln/render/compress",
 			"kiln/render/node",
+		},
+		"kiln/render/images": {
+			"kiln/manifests",
+			"kiln/render/assembly",
+			"kiln/render/config",
 		},
 		"kiln/render/interfaces": {
 			"kiln/render/config",

@@ -9,6 +9,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/explain"
+	"kiln/render/images"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -87,6 +88,10 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 	}
 	return n, r.Check(&r.Plan.Machines[i], n)
 }
+
+// Images returns the references of all images that the machines pull, by their users. It fails if a
+// patch of the user cannot be applied.
+func (r *Cluster) Images() (map[string]string, error) { return images.List(r.Cluster) }
 
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if

@@ -8,15 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
-	"kiln/render"
-	"kiln/render/plan"
 )
 
 func imagesCommand() *cobra.Command {
 	var path, form string
 	cmd := &cobra.Command{
-		Use:     "images --config FILE",
-		Short:   "List the container images that the cluster's machines run",
+		Use:   "images --config FILE",
+		Short: "List the container images that the cluster's machines pull",
+		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
+of kiln's own pods, those of all containers in add-ons, and those that the entries
+of addons name under images. kiln asks no registry whether it has them.`,
 		Example: "  kiln images --config cluster.yaml",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,17 +25,19 @@ func imagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := render.Config(path)
+			r, err := trial(path)
 			if err != nil {
 				return err
 			}
-			p := plan.New(c)
-			images := p.UsedImages()
+			images, err := r.Images()
+			if err != nil {
+				return err
+			}
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), images)
 			}
-			for _, name := range slices.Sorted(maps.Keys(images)) {
-				message.Printf(cmd.OutOrStdout(), "%s\n", images[name])
+			for _, reference := range slices.Sorted(maps.Values(images)) {
+				message.Printf(cmd.OutOrStdout(), "%s\n", reference)
 			}
 			return nil
 		},

@@ -66,20 +66,11 @@ func validate(cmd *cobra.Command, path, form string) error {
 	}{err == nil, append([]config.Problem{}, problems...), warnings}), err)
 }
 
-// validateCluster parses the configuration, and renders the whole cluster with secrets that it
-// throws away. The rendering finds mistakes that parsing cannot find, such as a patch that changes
-// nothing or an add-on object without a name. It returns the cluster, which has warnings, unless it
-// cannot be prepared.
+// validateCluster parses the configuration and renders the whole cluster. The rendering finds
+// mistakes that parsing cannot find, such as a patch that changes nothing or an add-on object
+// without a name. It returns the cluster, which has warnings, unless it cannot be prepared.
 func validateCluster(path string) (*render.Cluster, error) {
-	c, err := render.Config(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := bundle.Make(c, pki.P256)
-	if err != nil {
-		return nil, err
-	}
-	r, err := render.New(c, b)
+	r, err := trial(path)
 	if err != nil {
 		return nil, err
 	}
@@ -100,4 +91,17 @@ func storedEnds(c *config.Cluster, path string) []string {
 		return nil
 	}
 	return summary.Ends(time.Now(), r.Ends())
+}
+
+// trial returns the cluster of a configuration with secrets that are thrown away.
+func trial(path string) (*render.Cluster, error) {
+	c, err := render.Config(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Make(c, pki.P256)
+	if err != nil {
+		return nil, err
+	}
+	return render.New(c, b)
 }

@@ -11,8 +11,8 @@ import (
 	"kiln/render/target"
 )
 
-// checkImages checks that the machine runs the images that kiln images prints, so that a mirror
-// made from that list is complete. Containers that the user adds are not on the list.
+// checkImages checks that kiln's programs on the machine run the images that the configuration
+// gives them.
 func (c *inspection) checkImages() {
 	for _, p := range c.programs {
 		want := c.facts.images[p.Name]

@@ -33,4 +33,8 @@ type Target struct {
 type Addon struct {
 	// Path is a file with one or more YAML documents, or a folder with a kustomization.
 	Path string `json:"path" example:"addons/cilium.yaml"`
+	// Images are further images that the add-on pulls, for kiln images to list. It finds the images
+	// of containers itself. It does not find those that a custom resource has under a name of its
+	// own, or that a program of the add-on names.
+	Images []string `json:"images,omitempty" example:"[quay.io/cilium/cilium-envoy:v1.34.4]"`
 }

@@ -58,20 +58,23 @@ func hasNoYAML(text []byte) bool {
 	return true
 }
 
-// addons checks that each add-on is named once, and that its file is not empty. The loader reports
-// those that cannot be read.
+// addons checks that each add-on is named once, that its file is not empty, and that its images are
+// whole references. The loader reports those that cannot be read.
 func (v *checker) addons() {
 	seen := map[string]int{}
 	for i, a := range v.c.Spec.Addons {
-		name := cleanPath(a.Path)
+		name, at := cleanPath(a.Path), v.spec.Key("addons").Index(i)
+		for j, image := range a.Images {
+			v.image(image, "web", at.Key("images").Index(j))
+		}
 		if first, ok := seen[name]; ok {
-			v.report(v.spec.Key("addons").Index(i).Key("path"),
+			v.report(at.Key("path"),
 				"%s is already addons[%d]; remove one", quote(a.Path), first)
 			continue
 		}
 		seen[name] = i
 		if text := v.c.Text(a.Path); text != nil && hasNoYAML(text) {
-			v.report(v.spec.Key("addons").Index(i).Key("path"),
+			v.report(at.Key("path"),
 				"%s is empty; write objects into it, or remove the entry", quote(a.Path))
 		}
 	}

@@ -72,10 +72,17 @@ func (v *checker) images() {
 		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",
 				strings.Join(components, ", "), suggest.Hint(name, components))
-		case !imageReference.MatchString(image) || len(image) > 512:
-			v.report(here, "%s is not a whole image reference; "+
-				"write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3",
-				quote(image), name)
+		default:
+			v.image(image, name, here)
 		}
+	}
+}
+
+// image checks a whole reference of an image. name is the last part of the path in the example.
+func (v *checker) image(image, name string, at *yamlpath.Location) {
+	if !imageReference.MatchString(image) || len(image) > 512 {
+		v.report(at, "%s is not a whole image reference; "+
+			"write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3",
+			quote(image), name)
 	}
 }

@@ -1,0 +1,52 @@
+package manifests_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/manifests"
+)
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, object string
+		want         []manifests.Image
+	}{
+		{"a pod", `
+kind: Pod
+spec:
+  initContainers: [{name: a, image: "a:1"}]
+  containers: [{name: b, image: "b:1"}, {name: c}]
+  ephemeralContainers: [{name: d, image: "d:1"}]
+  volumes:
+  - {name: e, image: {reference: "e:1", pullPolicy: Always}}
+  - {name: f, emptyDir: {}}
+`, []manifests.Image{{"b", "b:1"}, {"d", "d:1"}, {"a", "a:1"}, {"e", "e:1"}}},
+		{"a template in a template", `
+kind: CronJob
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: "a:1"}]}}}}}
+`, []manifests.Image{{"a", "a:1"}}},
+		{"a custom resource", `
+kind: Rollout
+spec:
+  image: not:listed
+  parts: [{template: {spec: {containers: [{name: a, image: "a:1"}]}}}]
+`, []manifests.Image{{"a", "a:1"}}},
+		{"other values under these keys", `
+kind: ConfigMap
+data: {containers: "no", volumes: "no"}
+initContainers: [no, {image: 5}]
+`, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := manifests.Images([]byte(row.object))
+			require.NoError(t, err)
+			require.Equal(t, row.want, got)
+		})
+	}
+	_, err := manifests.Images([]byte("a: b: c"))
+	require.Error(t, err)
+}
