@@ -258,7 +258,14 @@ func (f *renderFlags) warnings(
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
-	err := f.report(cmd.OutOrStdout(), path, result)
+	images, err := r.Images()
+	if err != nil {
+		return err
+	}
+	run := &summary.Run{
+		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: len(images),
+	}
+	err = f.report(cmd.OutOrStdout(), run, result)
 	switch {
 	case err != nil && f.dry:
 		return err
@@ -282,8 +289,7 @@ func (f *renderFlags) finish(
 }
 
 // report prints what was written, or what would be.
-func (f *renderFlags) report(out io.Writer, path string, result *render.Result) error {
-	run := &summary.Run{Out: f.Out, Review: f.Review, Bundle: path}
+func (f *renderFlags) report(out io.Writer, run *summary.Run, result *render.Result) error {
 	switch {
 	case f.form == "json":
 		return run.JSON(out, result)

@@ -22,6 +22,8 @@ type Run struct {
 	Out    string // the folder of the documents; empty if there is none
 	Review string // the folder of the review twin; empty if there is none
 	Bundle string // the bundle's file
+	Config string // the configuration's file
+	Images int    // how many images the machines pull
 }
 
 // Text reports the written files for people, and names the next step. It fails if out does.
@@ -42,6 +44,8 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	if i := slices.IndexFunc(documents, hasBody); i >= 0 {
 		r.bodies(out, documents[i].Body.URL)
 	}
+	message.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
+		message.Count(r.Images, "image"), message.ShellWord(r.Config))
 	message.Printf(out, "%s, %d files written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 		plural.Count(len(documents), "document"), len(result.Written), result.Unchanged,
