@@ -60,7 +60,7 @@ func joinProblems(errs []error) (out config.Problems) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))
 	})
-	return out
+	return out.Shorten()
 }
 
 // problemsIn returns all config.Problems that an error joins or wraps.

@@ -62,6 +62,16 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Shorten returns at most as many problems as a message shows, and one more that counts the others.
+func (p Problems) Shorten() Problems {
+	rest := len(p) - maxProblems
+	if rest <= 0 {
+		return p
+	}
+	more := Problem{File: p[0].File, Message: fmt.Sprintf("and %d more", rest), more: rest}
+	return append(p[:maxProblems:maxProblems], more)
+}
+
 // Summary returns the line that a command prints after the problems: their number, their files, and
 // that nothing was written.
 func (p Problems) Summary() string {

@@ -113,9 +113,5 @@ func (r *reporter) problems() Problems {
 	slices.SortStableFunc(r.found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	if rest := len(r.found) - maxProblems; rest > 0 {
-		more := Problem{File: r.file, Message: fmt.Sprintf("and %d more", rest), more: rest}
-		r.found = append(r.found[:maxProblems:maxProblems], more)
-	}
-	return r.found
+	return Problems(r.found).Shorten()
 }

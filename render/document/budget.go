@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/config"
 	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -79,19 +80,68 @@ func compressedSize(m *plan.Machine, n *node.Node) (int, error) {
 	return len(doc), err
 }
 
-// sizeError returns the error for a document that is larger than its platform accepts. It has the
-// share of each part, and what helps.
-func sizeError(m *plan.Machine, n *node.Node, size int) error {
-	shares := ""
+// maxAdded is how many of the user's additions the error of a large document names.
+const maxAdded = 5
+
+// sizeError returns the problem of a machine whose document has size bytes, more than its platform
+// accepts. It has the share of each part, the user's own additions, and what helps.
+func sizeError(c *config.Cluster, m *plan.Machine, n *node.Node, size int) error {
+	message := fmt.Sprintf("the document of %s has %d bytes, %s takes %d",
+		m.Name, size, m.Platform.Name, m.Platform.Limit)
 	if budget, err := Budget(m, n); err == nil && len(budget) > 0 {
-		var list []string
+		var shares []string
 		for _, p := range budget {
-			list = append(list, fmt.Sprintf("%s %d", p.Name, p.Bytes))
+			shares = append(shares, fmt.Sprintf("%s %d", p.Name, p.Bytes))
 		}
-		shares = " of it are, about: " + strings.Join(list, ", ") + ";"
+		message += "; of it are, about: " + strings.Join(shares, ", ")
 	}
-	return fmt.Errorf("the document has %d bytes, %s takes %d;%s "+
-		"use delivery.mode lean or pointer, shorten what you add to it, "+
-		"use certificates.keyAlgorithm ECDSA-P256, or another platform",
-		size, m.Platform.Name, m.Platform.Limit, shares)
+	added := additions(n)
+	if len(added) > 0 {
+		message += "; you added, before compression: " + strings.Join(added, ", ")
+	}
+	return config.Problems{c.Problemf(m.Path, "%s; %s", message,
+		strings.Join(sizeAdvice(c, m, len(added) > 0), ", or "))}
+}
+
+// additions returns the fields of the configuration that gave files of n, with their sizes, the
+// largest first.
+func additions(n *node.Node) (list []string) {
+	var own []node.File
+	for _, f := range n.Files {
+		if f.Why == node.FromConfig && len(f.From) > 0 {
+			own = append(own, f)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b node.File) int {
+		return cmp.Compare(len(b.Content), len(a.Content))
+	})
+	for i, f := range own {
+		if i == maxAdded {
+			return append(list, fmt.Sprintf("and %d more", len(own)-i))
+		}
+		list = append(list, fmt.Sprintf("%s %d", f.From[0], len(f.Content)))
+	}
+	return list
+}
+
+// smallKeys is the value of certificates.keyAlgorithm with the smallest keys and certificates.
+const smallKeys = "ECDSA-P256"
+
+// sizeAdvice returns what makes a document of m smaller. It leaves out what is set already. added
+// reports whether the user added files.
+func sizeAdvice(c *config.Cluster, m *plan.Machine, added bool) (advice []string) {
+	switch m.Settings.Delivery.Mode {
+	case "pointer":
+	case "lean":
+		advice = append(advice, "use delivery.mode pointer")
+	default:
+		advice = append(advice, "use delivery.mode lean or pointer")
+	}
+	if c.Spec.Certificates.KeyAlgorithm != smallKeys {
+		advice = append(advice, "certificates.keyAlgorithm "+smallKeys+" in a new cluster")
+	}
+	if added {
+		advice = append(advice, "shorten what you added")
+	}
+	return append(advice, "another platform")
 }

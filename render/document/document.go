@@ -39,8 +39,8 @@ type Output struct {
 }
 
 // Pack returns the document of n, the finished machine that the plan calls m. Each error names the
-// machine. It fails if the document is larger than the platform accepts, if the format cannot
-// express the machine, or if the CA of the delivery cannot be read.
+// machine. It fails with config.Problems if the document is larger than the platform accepts. It
+// also fails if the format cannot express the machine, or if the CA of the delivery cannot be read.
 func Pack(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
 	d, err := packMachine(c, m, n)
 	if err != nil {
@@ -60,7 +60,7 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		return nil, err
 	}
 	if limit > 0 && len(doc) > limit {
-		return nil, sizeError(m, own, len(doc))
+		return nil, sizeError(c.Plan.Config, m, own, len(doc))
 	}
 	d := &Document{Dir: m.Folder()}
 	switch m.System.Format {

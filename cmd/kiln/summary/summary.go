@@ -45,7 +45,7 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 		r.bodies(out, documents[i].Body.URL)
 	}
 	message.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
-		message.Count(r.Images, "image"), message.ShellWord(r.Config))
+		plural.Count(r.Images, "image"), message.ShellWord(r.Config))
 	message.Printf(out, "%s, %d files written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 		plural.Count(len(documents), "document"), len(result.Written), result.Unchanged,
