@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -180,7 +181,7 @@ func Load(data []byte) (*Bundle, error) {
 	}{{"encryptionKey", f.EncryptionKey, &b.EncryptionKey}, {"leafSeed", f.LeafSeed, &b.LeafSeed}} {
 		raw, err := base64.StdEncoding.DecodeString(s.text)
 		if err != nil || len(raw) != seedBytes {
-			fail("%s: want %d bytes as base64", s.name, seedBytes)
+			fail("%s: want %d bytes as base64; "+damaged, s.name, seedBytes)
 		}
 		*s.into = raw
 	}
@@ -193,17 +194,20 @@ func Load(data []byte) (*Bundle, error) {
 		{"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
 		authority, key, err := parsePair(a.from)
 		if err != nil {
-			fail("%s: %w", a.name, err)
+			fail("%s: %w; "+damaged, a.name, err)
 		}
 		*a.into, *a.key = authority, key
 	}
 	key, err := ParseKey([]byte(f.ServiceAccountKey))
 	if err != nil {
-		fail("serviceAccountKey: %w", err)
+		fail("serviceAccountKey: %w; "+damaged, err)
 	}
 	b.ServiceAccountKey = key
 	if len(errs) > 0 && cutOff(data) {
 		return nil, errCutOff
+	}
+	if len(errs) == 0 {
+		errs = b.dateErrors()
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -225,6 +229,9 @@ func Mistaken(data []byte) error {
 		bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
 		return errors.New("the bundle is encrypted with age; decrypt it on the way: " +
 			"--secrets <(age -d -i KEY FILE)")
+	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return errors.New("this is not a bundle, and no text; " +
+			"name the bundle, or restore it from a copy")
 	case sopsFile.Match(data):
 		return errors.New(
 			"the bundle is encrypted with SOPS; decrypt it on the way: --secrets <(sops -d FILE)")
@@ -239,7 +246,7 @@ func Mistaken(data []byte) error {
 	return nil
 }
 
-var sopsFile = regexp.MustCompile(`(?m)^(sops:|\s*"sops":)`)
+var sopsFile = regexp.MustCompile(`(?m)^sops:|"sops":\s*\{`)
 
 // errCutOff comes when the end of a bundle is missing.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")

@@ -45,7 +45,7 @@ func TestLoadRefuses(t *testing.T) {
 	require.NoError(t, err)
 	for name, row := range map[string]struct{ text, want string }{
 		"empty":       {"", "the bundle is empty"},
-		"not YAML":    {"\t\x00", "not a bundle"},
+		"not YAML":    {"\t", "the bundle is empty"},
 		"unknown key": {string(good) + "extra: 1\n", "a bundle has no such key here"},
 		"encrypted":   {"-----BEGIN AGE ENCRYPTED FILE-----\n", "age -d"},
 		"cut off": {string(good[:len(good)/2]),
@@ -55,6 +55,8 @@ func TestLoadRefuses(t *testing.T) {
 		"public half":     {string(half), "this is the public half of a bundle"},
 		"short seed":      {replace(seed, "AAAA"), "leafSeed: want 32 bytes"},
 		"bad uuid":        {replace(b.Cluster, "prod"), "cluster: not a UUID"},
+		"binary":          {"\x89PNG\x00", "this is not a bundle, and no text"},
+		"SOPS, JSON":      {`{"data": "x", "sops": {"mac": "x"}}`, "sops -d"},
 		"bad date":        {replace("issued: \"", "issued: \"x"), "issued: not a time"},
 		"generation zero": {string(good) + "generations: {admin: 0}\n", "generations count from 1"},
 		"swapped keys":    {swapKeys(string(good)), "the key does not belong to the certificate"},
@@ -66,6 +68,55 @@ func TestLoadRefuses(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 			require.NotContains(t, err.Error(), seed)
 			require.NotContains(t, err.Error(), "PRIVATE KEY")
+		})
+	}
+}
+
+// TestLoadRefusesDates: a wrong date is one error, although no certificate could be made with it.
+func TestLoadRefusesDates(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change func(*pki.Public)
+		want   string
+	}{
+		"issued early": {
+			func(p *pki.Public) { p.Issued = p.Issued.AddDate(-9, 0, 0) },
+			`^issued: 2017-\S+ is not in the time of the CA in ca, \S+ to \S+; ` +
+				`restore the bundle from a copy$`,
+		},
+		"issued late": {
+			func(p *pki.Public) { p.Issued = p.Issued.AddDate(99, 0, 0) },
+			`^issued: 2125-\S+ is not in the time of the CA in ca, `,
+		},
+		"deadline early": {
+			func(p *pki.Public) { p.FormationDeadline = p.Issued.AddDate(0, 0, -1) },
+			`^formationDeadline: \S+ is before issued \(2026-\S+\); ` +
+				`restore the bundle from a copy$`,
+		},
+		"deadline late": {
+			func(p *pki.Public) { p.FormationDeadline = p.Issued.AddDate(99, 0, 0) },
+			`^formationDeadline: \S+ is after the end of the CA in ca \(2035-\S+\); `,
+		},
+		"install late": {
+			func(p *pki.Public) { p.InstallDeadline = p.Issued.AddDate(99, 0, 0) },
+			`^installDeadline: \S+ is after the end of the CA in ca `,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := load(t)
+			row.change(&b.Public)
+			bundle, err := b.Marshal()
+			require.NoError(t, err)
+			_, err = pki.Load(bundle)
+			require.Error(t, err)
+			require.Regexp(t, row.want, err.Error())
+			require.NotContains(t, err.Error(), "\n")
+			half, err := b.Public.Marshal()
+			require.NoError(t, err)
+			_, err = pki.LoadPublic(half)
+			require.Error(t, err)
+			require.Regexp(t, row.want, err.Error())
 		})
 	}
 }
@@ -138,7 +189,7 @@ func TestLoadPublicRefuses(t *testing.T) {
 	}
 	for name, row := range map[string]struct{ text, want string }{
 		"bundle":      {string(bundle), "holds a private key"},
-		"empty":       {"", "apiVersion and kind: want kiln.dev/v1alpha1 and SecretsPublic"},
+		"empty":       {"", "the public half is empty"},
 		"not YAML":    {"\t\x00", "not the public half"},
 		"unknown key": {string(good) + "leafSeed: AAAA\n", "not the public half"},
 		"bad uuid":    {replace(b.Cluster, "prod"), "cluster: not a UUID"},

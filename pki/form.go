@@ -9,7 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln/render/suggest"
+	"kiln/render/yamlfault"
 )
+
+// damaged is what to do about a value of a stored bundle that nobody can correct by hand.
+const damaged = "restore the bundle from a copy"
 
 // pairs and scalars are the keys of a stored bundle: CAs with certificate and key, and plain
 // values.
@@ -29,9 +33,13 @@ var syntaxLine = regexp.MustCompile(`line (\d+)`)
 // and key. It quotes no value, and no key that a bundle does not have: a key that is out of place
 // may be a secret. It does not show the parser's message either.
 func formProblems(data []byte) error {
-	const broken = "not a bundle: its YAML does not have the form that kiln writes"
+	const broken = "not a bundle: its YAML does not have the form that kiln writes; " +
+		"name the bundle, or restore it from a copy"
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
+		if f, ok := yamlfault.Find(data, slices.Concat(pairs, scalars)); ok {
+			return fmt.Errorf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+		}
 		if at := syntaxLine.FindStringSubmatch(err.Error()); at != nil {
 			return fmt.Errorf("line %s, or the one above it: not YAML; "+
 				"look at its blanks, colons and quotes", at[1])

@@ -42,7 +42,7 @@ func TestForm(t *testing.T) {
 			`0: a bundle has no such key here`, `3: generations: serve: want a whole number`,
 		}},
 		"no YAML": {"generations:\n  admin: 2\n hunter2\n",
-			[]string{", or the one above it: not YAML"}},
+			[]string{", column 2: has no key; write it like"}},
 	} {
 		_, err := pki.Load([]byte(string(text) + row.added))
 		require.Error(t, err, name)

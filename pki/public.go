@@ -221,6 +221,9 @@ func LoadPublic(data []byte) (*Public, error) {
 		return nil, fmt.Errorf("larger than %d bytes: this is not the public half of a bundle",
 			maxBundle)
 	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errors.New("the public half is empty; kiln secrets public writes it again")
+	}
 	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
 		return nil, errors.New("holds a private key: this is not the public half of a bundle; " +
 			"kiln secrets public writes that")
@@ -244,11 +247,48 @@ func LoadPublic(data []byte) (*Public, error) {
 		}
 		*a.into = authority
 	}
+	if len(errs) == 0 {
+		errs = p.dateErrors()
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return &p, nil
 }
+
+// dateErrors returns an error for each date that contradicts the CAs or another date: no
+// certificate could be made with it. It returns one for a date, whatever the number of CAs.
+func (p *Public) dateErrors() (errs []error) {
+	for _, ca := range []struct {
+		name string
+		Authority
+	}{{"ca", p.CA}, {"etcdCA", p.EtcdCA}, {"frontProxyCA", p.FrontProxyCA}} {
+		from, until := ca.Certificate.NotBefore, ca.Certificate.NotAfter
+		if p.Issued.Before(from) || p.Issued.After(until) {
+			return []error{fmt.Errorf("issued: %s is not in the time of the CA in %s, %s to %s; %s",
+				stamp(p.Issued), ca.name, stamp(from), stamp(until), damaged)}
+		}
+	}
+	end := p.CA.Certificate.NotAfter
+	for _, deadline := range []struct {
+		name string
+		time.Time
+	}{{"formationDeadline", p.FormationDeadline}, {"installDeadline", p.InstallDeadline}} {
+		switch {
+		case deadline.name == "installDeadline" && deadline.IsZero():
+		case deadline.Before(p.Issued):
+			errs = append(errs, fmt.Errorf("%s: %s is before issued (%s); %s",
+				deadline.name, stamp(deadline.Time), stamp(p.Issued), damaged))
+		case deadline.After(end):
+			errs = append(errs, fmt.Errorf("%s: %s is after the end of the CA in ca (%s); %s",
+				deadline.name, stamp(deadline.Time), stamp(end), damaged))
+		}
+	}
+	return errs
+}
+
+// stamp returns a time as a bundle has it.
+func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 
 // parseAuthority reads the certificate of a CA that can sign leaves.
 func parseAuthority(text string) (Authority, error) {

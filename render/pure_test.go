@@ -134,6 +134,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/suggest",
+			"kiln/render/yamlfault",
 		},
 		"kiln/render": {
 			"kiln/pki",
