@@ -194,7 +194,8 @@ func (w *writer) openDocuments() (err error) {
 
 // foreign returns the error for a folder that belongs to the cluster of that name and ID.
 func (w *writer) foreign(dir, name, id, flag string) error {
-	return fmt.Errorf("%s: %w: %s (%s), and this is %s (%s); name another folder with %s",
+	return fmt.Errorf("%s: %w: %s (%s), and the bundle is that of %s (%s); "+
+		"name the bundle of the folder's cluster with --secrets, or another folder with %s",
 		dir, ErrForeign, name, id, w.cluster.Plan.Name, w.cluster.Public.Cluster, flag)
 }
 

@@ -140,7 +140,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	}
 	r, err := render.New(cluster, b.Bundle)
 	if err != nil {
-		return err
+		return b.Blame(err)
 	}
 	if err := f.restoreEtcd(r, b.Renewed && f.dry); err != nil {
 		return err

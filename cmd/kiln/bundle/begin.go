@@ -56,6 +56,16 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 	return f, err
 }
 
+// Blame returns an error of rendering with the bundle's file in front, unless the error is about
+// the configuration.
+func (f *File) Blame(err error) error {
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", f.Path, err)
+}
+
 // Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.
 func Make(c *config.Cluster, algorithm pki.Algorithm) (*pki.Bundle, error) {
 	return pki.New(pki.Options{
