@@ -168,6 +168,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/preflight",
 			"kiln/render/suggest",
 			"kiln/render/target",
+			"kiln/render/yamlfault",
 			"kiln/templates",
 		},
 		"kiln/render/change": {

@@ -8,6 +8,7 @@ import (
 	"kiln/patches"
 	"kiln/render/config"
 	"kiln/render/credential"
+	"kiln/render/yamlfault"
 )
 
 // readAddon returns the documents of the add-on at path and the objects in them. A file is taken as
@@ -21,6 +22,11 @@ func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, erro
 		}
 	}
 	objects, err := manifests.Read(stream)
+	if err != nil && c.Folder(path) == nil {
+		if f, ok := yamlfault.Find(stream, nil); ok {
+			return nil, nil, fmt.Errorf("%s:%d:%d: %s", path, f.Line, f.Column, f.Message)
+		}
+	}
 	if err != nil {
 		var all []error
 		for _, err := range unjoin(err) {

@@ -56,6 +56,10 @@ func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 	switch found, has := credential.Find([]byte(n.Value)); {
 	case has && found.What == credential.PasswordInURL:
 		d.softAt(n, at, problem, found) // the check of a field that is a URL knows a better remedy
+	case has && at.Parent() != nil && strings.HasSuffix(at.Parent().String(), "AuthorizedKeys"):
+		d.breakAt(n, at, "holds %s; write the public key, the one line of the .pub file beside it",
+			found)
+		return false
 	case has:
 		d.breakAt(n, at, problem, found)
 		return false

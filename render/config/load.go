@@ -306,6 +306,10 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 			return files, nil
 		}
 	}
+	if _, ok := files[path.Join(root, "Chart.yaml")]; ok {
+		return nil, errors.New("is a Helm chart; " +
+			"render it with helm template, and name the file with its output")
+	}
 	return nil, errors.New("is a folder without kustomization.yaml; " +
 		"add one, or name the manifest file itself")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"kiln/render/yamlpath"
@@ -26,6 +27,8 @@ func (v *checker) network() {
 	v.services = v.subnets(net.ServiceSubnets, v.values.ServiceSubnets, at.Key("serviceSubnets"))
 	v.serviceSubnets(at.Key("serviceSubnets"))
 	v.nodeMasks(at.Key("nodeMaskSizes"))
+	v.aroundNodes(v.pods, at.Key("podSubnets"))
+	v.aroundNodes(v.services, at.Key("serviceSubnets"))
 
 	if domain := net.DNSDomain; domain == "localhost" || allDigits.MatchString(domain) {
 		v.report(at.Key("dnsDomain"), "%s is not a cluster domain; write one like cluster.local",
@@ -121,6 +124,28 @@ func (v *checker) subnet(text string, p netip.Prefix, at *yamlpath.Location) (ok
 		return false
 	}
 	return true
+}
+
+// aroundNodes reports each subnet that has the addresses of several machines in it. The subnet is
+// wrong then, and not each machine. It becomes zero.
+func (v *checker) aroundNodes(subnets []netip.Prefix, at *yamlpath.Location) {
+	for i, p := range subnets {
+		first, count := "", 0
+		for j := range v.values.Nodes {
+			inside := func(a netip.Addr) bool { return p.Contains(a) }
+			if !p.IsValid() || !slices.ContainsFunc(v.values.Nodes[j].Addresses, inside) {
+				continue
+			}
+			if count++; count == 1 {
+				first = v.c.Spec.Nodes[j].Name
+			}
+		}
+		if count > 1 {
+			v.report(at.Index(i), "%s has the addresses of %d machines in it, %s and others; "+
+				"write a network that nothing else uses", p, count, first)
+			subnets[i] = netip.Prefix{}
+		}
+	}
 }
 
 // nodeMasks checks the sizes of the parts of the pod subnets. A subnet with a problem becomes zero.

@@ -7,13 +7,15 @@ package yamlfault
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Fault is the first place where a document is not valid YAML.
+// Fault is the first place where a stream of documents is not valid YAML.
 type Fault struct {
 	Line, Column int    // 1-based; the column counts characters
 	Message      string // what is there, and what to write
@@ -44,8 +46,13 @@ func confirmed(document []byte, line int) bool {
 }
 
 func parses(lines [][]byte) bool {
-	var root yaml.Node
-	return yaml.Unmarshal(bytes.Join(lines, nil), &root) == nil
+	documents := yaml.NewDecoder(bytes.NewReader(bytes.Join(lines, nil)))
+	for {
+		var root yaml.Node
+		if err := documents.Decode(&root); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
 }
 
 // reader reads a document line by line and keeps what is open: lists and maps by their indentation,
