@@ -41,6 +41,7 @@ func TestImports(t *testing.T) {
 		"kiln/cmd/kiln": {
 			"kiln/cmd/kiln/bootmedia",
 			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
@@ -80,6 +81,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/folder",
 		},
+		"kiln/cmd/kiln/configuration": {
+			"kiln/render",
+			"kiln/render/config",
+			"kiln/render/folder",
+		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
@@ -104,6 +110,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/state": {
 			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/screen",

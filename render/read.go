@@ -39,12 +39,28 @@ func readConfig(path string, parse parser) (*config.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
+	return parseIn(filepath.Dir(path), path, data, parse)
+}
+
+// ConfigData is Config for a configuration that is not in a file. name stands for it in messages,
+// and dir takes the place of its folder.
+func ConfigData(name, dir string, data []byte) (*config.Cluster, error) {
+	return parseIn(dir, name, data, config.Parse)
+}
+
+// ConfigPublicData is ConfigData for a place without secrets.
+func ConfigPublicData(name, dir string, data []byte) (*config.Cluster, error) {
+	return parseIn(dir, name, data, config.ParsePublic)
+}
+
+// parseIn parses a configuration whose files are in the folder dir.
+func parseIn(dir, name string, data []byte, parse parser) (*config.Cluster, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return parse(path, data, regularFS{root.FS()})
+	return parse(name, data, regularFS{root.FS()})
 }
 
 // regularFS opens only regular files and folders. Reading a pipe would wait for its other end.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/config"
@@ -16,14 +17,15 @@ import (
 )
 
 type explainFlags struct {
-	node, config, form string
-	bundle             bundle.Source
+	node, form string
+	config     configuration.Source
+	bundle     bundle.Source
 }
 
 func explainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain [FIELD] | PATH --node NAME --config FILE",
+		Use:   "explain [FIELD] | PATH --node NAME [--config FILE]",
 		Short: "Document a field of cluster.yaml, or say where a value on a machine comes from",
 		Long: `Document a field of cluster.yaml, or list the fields if none is given. With --node,
 say which layer, patch or default set a value. PATH is one of these:
@@ -44,7 +46,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
 			if len(list) > 0 {
 				asked = list[0]
 			}
-			if err := f.check(asked); err != nil {
+			if err := f.check(cmd, asked); err != nil {
 				return err
 			}
 			err := f.run(cmd, asked)
@@ -68,9 +70,9 @@ Files need the bundle or its public half. No secret is ever shown.`,
 }
 
 // check returns an error if flags are missing or contradict each other.
-func (f *explainFlags) check(asked string) error {
+func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 	switch {
-	case f.node == "" && f.config != "":
+	case f.node == "" && f.config.Path != "":
 		return usageErrorf("--config needs --node: whose value is asked for? " +
 			"For example --node worker-1; without both, a field of cluster.yaml is documented")
 	case f.node == "" && strings.HasPrefix(asked, "/"):
@@ -83,7 +85,7 @@ func (f *explainFlags) check(asked string) error {
 	if err := cmp.Or(checkSource(&f.bundle), checkOutput(f.form)); err != nil || f.node == "" {
 		return err
 	}
-	return checkGiven("config", f.config, "cluster.yaml")
+	return findConfig(cmd, &f.config)
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
@@ -95,7 +97,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 		f.bundle.Stdin = cmd.InOrStdin()
 		return f.file(out, asked)
 	}
-	c, err := render.ConfigPublic(f.config)
+	c, err := f.config.Public()
 	if err != nil {
 		return err
 	}
@@ -133,11 +135,11 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 
 // file explains a file on the machine, or a value in a file.
 func (f *explainFlags) file(out io.Writer, asked string) error {
-	c, err := render.ConfigPublic(f.config)
+	c, err := f.config.Public()
 	if err != nil {
 		return err
 	}
-	half, _, err := f.bundle.Half(f.config, c.Metadata.Name)
+	half, _, err := f.bundle.Half(f.config.Path, c.Metadata.Name)
 	if err != nil {
 		return err
 	}

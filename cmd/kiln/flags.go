@@ -13,11 +13,6 @@ import (
 	"kiln/render/suggest"
 )
 
-// configFlag adds the flag for the configuration.
-func configFlag(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVarP(path, "config", "c", "", "read the cluster's configuration from `FILE`")
-}
-
 // outputFlag adds the flag for the form of a report: text, json, or one of the other forms.
 func outputFlag(cmd *cobra.Command, form *string, report string, others ...string) {
 	usage := fmt.Sprintf("print the %s in this `FORM`: %s", report, choice(others))
@@ -59,7 +54,7 @@ func checkGiven(flag, value, example string) error {
 // error, the verb would use the flag's default, and read or write another file than the user meant.
 func checkEmpty(cmd *cobra.Command) error {
 	var errs []error
-	for _, name := range []string{"config", "out", "review", "secrets", "public"} {
+	for _, name := range []string{"config", "filename", "out", "review", "secrets", "public"} {
 		flag := cmd.Flags().Lookup(name)
 		if flag != nil && flag.Changed && flag.Value.String() == "" {
 			errs = append(errs, fmt.Errorf("--%s is empty; is a variable unset?", name))
@@ -81,17 +76,12 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// noArgs refuses positional arguments. It names the flag for the configuration if the verb has that
-// flag, and the command line has not.
+// noArgs refuses positional arguments.
 func noArgs(cmd *cobra.Command, list []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
-	if flag := cmd.Flags().Lookup("config"); flag != nil && !flag.Changed {
-		err = fmt.Errorf("%w; name the configuration with --config %s", err, list[0])
-	}
-	return usageError{err}
+	return usageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
 }
 
 // suggestFlag adds to the error about an unknown flag the known flag that was probably meant.

@@ -1,31 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 )
 
 func imagesCommand() *cobra.Command {
-	var path, form string
+	var source configuration.Source
+	var form string
 	cmd := &cobra.Command{
-		Use:   "images --config FILE",
+		Use:   "images [FILE]",
 		Short: "List the container images that the cluster's machines pull",
 		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
 of kiln's own pods, those of all containers in add-ons, and those that the entries
 of addons name under images. kiln asks no registry whether it has them.`,
-		Example: "  kiln images --config cluster.yaml",
-		Args:    noArgs,
+		Example: "  kiln images cluster.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
-			if err != nil {
+			if err := checkOutput(form); err != nil {
 				return err
 			}
-			r, err := trial(path)
+			r, err := trial(&source)
 			if err != nil {
 				return err
 			}
@@ -42,7 +41,7 @@ of addons name under images. kiln asks no registry whether it has them.`,
 			return nil
 		},
 	}
-	configFlag(cmd, &path)
+	takeConfig(cmd, &source)
 	outputFlag(cmd, &form, "list")
 	return cmd
 }

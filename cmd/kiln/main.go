@@ -43,8 +43,8 @@ func root() *cobra.Command {
 		Long: "kiln renders Kubernetes machines offline:\n" +
 			"one file in, one finished boot document per machine out.\n\n" + exitCodes,
 		Example: `  kiln init --name prod > cluster.yaml
-  kiln validate --config cluster.yaml
-  kiln render --config cluster.yaml --out ./nodes`,
+  kiln validate cluster.yaml
+  kiln render cluster.yaml --out ./nodes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Without a verb the command prints its help. An unknown verb makes the command line wrong.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
@@ -24,34 +25,35 @@ import (
 
 type renderFlags struct {
 	bundle.Run
-	form string
-	dry  bool      // --check
-	now  time.Time // of the run
+	source configuration.Source
+	form   string
+	dry    bool      // --check
+	now    time.Time // of the run
 }
 
 func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
-		Use:   "render --config FILE [--out DIR] [--review DIR]",
+		Use:   "render [FILE] [--out DIR] [--review DIR]",
 		Short: "Render every machine into its boot document, and into a twin for review",
 		Long: `Render every machine of a cluster: into its boot document (--out), into a review
 twin that is safe for git (--review), or into both. The first render with --out
 makes the bundle, the file with every secret of the cluster. The twin alone needs no
 secret: the public half of the bundle is enough, which kiln secrets public writes.`,
-		Example: `  kiln render --config cluster.yaml --out ./nodes
-  kiln render --config cluster.yaml --out ./nodes --review ./review
-  kiln render --config cluster.yaml --review ./review --check
-  kiln render --config cluster.yaml --out ./nodes \
+		Example: `  kiln render cluster.yaml --out ./nodes
+  kiln render cluster.yaml --out ./nodes --review ./review
+  kiln render cluster.yaml --review ./review --check
+  kiln render cluster.yaml --out ./nodes \
     --restore cp-1:/var/backups/etcd/etcd-cp-1-20260131T020000Z.db`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.Config = f.source.Path
 			if err := f.check(); err != nil {
 				return err
 			}
 			return f.run(cmd)
 		},
 	}
-	configFlag(cmd, &f.Config)
+	takeConfig(cmd, &f.source)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Out, "out", "", "write the documents into the folder `DIR` "+
 		"(mode 0700; its files 0600, because they hold secrets)")
@@ -75,7 +77,7 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 func (f *renderFlags) check() error {
 	if f.Review == "" {
 		if err := checkGiven("out", f.Out, "./nodes"); err != nil {
-			return errors.Join(checkGiven("config", f.Config, "cluster.yaml"), err)
+			return err
 		}
 	}
 	if f.Public != "" && f.Out != "" {
@@ -85,7 +87,7 @@ func (f *renderFlags) check() error {
 	if err := cmp.Or(checkSource(&f.Source), f.checkFolders()); err != nil {
 		return err
 	}
-	return errors.Join(checkGiven("config", f.Config, "cluster.yaml"), checkOutput(f.form))
+	return checkOutput(f.form)
 }
 
 // checkFolders returns an error if the folder of the documents is shared with the twin or with the
@@ -102,7 +104,9 @@ func (f *renderFlags) checkFolders() error {
 	case f.Review != "" && (paths.Within(f.Out, f.Review) || paths.Within(f.Review, f.Out)):
 		return usageErrorf("--out and --review: the one folder is in the other; " +
 			"secrets and what goes into git need two")
-	case f.Config == "":
+	case f.Config == configuration.Stdin && out == paths.Resolve("."):
+		return usageErrorf("--out %s: the bundle is in it; name a folder for the documents "+
+			"alone, for example --out ./nodes", f.Out)
 	case paths.Within(f.Out, f.Config) || out == paths.Resolve(filepath.Dir(f.Config)):
 		return usageErrorf("--out %s: %s is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out, f.Config)
@@ -119,7 +123,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	messages := cmd.ErrOrStderr()
-	cluster, err := render.Config(f.Config)
+	cluster, err := f.source.Config()
 	if err != nil {
 		return err
 	}
@@ -161,7 +165,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 
 // runReview writes the review twin alone. It needs no secret, and uses none if there are any.
 func (f *renderFlags) runReview(cmd *cobra.Command) error {
-	cluster, err := render.ConfigPublic(f.Config)
+	cluster, err := f.source.Public()
 	if err != nil {
 		return err
 	}

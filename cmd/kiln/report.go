@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
@@ -17,26 +18,25 @@ import (
 
 // reportFlags are the flags of kiln report.
 type reportFlags struct {
-	states             state.Reader
-	config, since, out string
+	states     state.Reader
+	config     configuration.Source
+	since, out string
 }
 
 func reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use:   "report --config FILE --out FILE",
+		Use:   "report [FILE] --out PAGE",
 		Short: "Write one HTML page that shows the cluster, without a secret",
 		Long: `Write one HTML page that shows the cluster: its machines, who trusts whom, the files
 on each machine, the sizes of the documents, and the dates on which something ends.
 With an older state (--since) the page also shows the differences and the steps of
 the change. The page needs no network and holds no secret. It shows sizes only if
 the bundle is there, because documents hold secrets.`,
-		Example: `  kiln report --config cluster.yaml --out report.html
-  kiln report --config cluster.yaml --since main:review --out report.html`,
-		Args: noArgs,
+		Example: `  kiln report cluster.yaml --out report.html
+  kiln report cluster.yaml --since main:review --out report.html`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
-				checkGiven("config", f.config, "cluster.yaml"),
 				checkGiven("out", f.out, "report.html"),
 				checkSource(&f.states.Bundle),
 			)
@@ -46,9 +46,9 @@ the bundle is there, because documents hold secrets.`,
 			return f.run(cmd)
 		},
 	}
-	configFlag(cmd, &f.config)
+	takeConfig(cmd, &f.config)
 	flags, b := cmd.Flags(), &f.states.Bundle
-	flags.StringVar(&f.out, "out", "", "write the page to `FILE`; an older page of kiln report "+
+	flags.StringVar(&f.out, "out", "", "write the page to the file `PAGE`; an older page of kiln report "+
 		"is replaced")
 	flags.StringVar(&f.since, "since", "", "compare with this older `STATE`: a review twin, "+
 		"a revision of a twin (main:review), a configuration, or a folder of documents")
@@ -79,7 +79,7 @@ const largestFiles = 3
 // page returns the page about the configuration, and about the differences from the older state if
 // there is one.
 func (f *reportFlags) page() ([]byte, error) {
-	r, err := f.states.Whole(f.config)
+	r, err := f.states.Whole(&f.config)
 	if err != nil {
 		return nil, err
 	}

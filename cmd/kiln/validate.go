@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/summary"
 	"kiln/pki"
@@ -16,42 +17,42 @@ import (
 )
 
 func validateCommand() *cobra.Command {
-	var path, form string
+	var source configuration.Source
+	var form string
 	cmd := &cobra.Command{
-		Use:   "validate --config FILE",
+		Use:   "validate [FILE]",
 		Short: "Report every mistake in a configuration",
 		Long: `Report every mistake in a configuration, with its line and the way to correct it.
 Nothing is written.`,
-		Example: "  kiln validate --config cluster.yaml",
-		Args:    noArgs,
+		Example: `  kiln validate cluster.yaml
+  cat cluster.yaml | kiln validate -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := cmp.Or(checkGiven("config", path, "cluster.yaml"), checkOutput(form))
-			if err != nil {
+			if err := checkOutput(form); err != nil {
 				return err
 			}
-			return validate(cmd, path, form)
+			return validate(cmd, &source, form)
 		},
 	}
-	configFlag(cmd, &path)
+	takeConfig(cmd, &source)
 	outputFlag(cmd, &form, "report")
 	return cmd
 }
 
 // validate reports the mistakes in a configuration.
-func validate(cmd *cobra.Command, path, form string) error {
-	r, err := validateCluster(path)
+func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
+	r, err := validateCluster(s)
 	var warnings config.Problems
 	if r != nil {
 		warnings = r.Warnings()
 	}
 	if err == nil {
 		message.Notes(cmd.ErrOrStderr(),
-			append(r.Plan.NetworkWarnings(), storedEnds(r.Plan.Config, path)...))
+			append(r.Plan.NetworkWarnings(), storedEnds(r.Plan.Config, s.Path)...))
 	}
 	if form == "text" {
 		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
 		if err == nil {
-			message.Printf(cmd.OutOrStdout(), "%s is valid\n", path)
+			message.Printf(cmd.OutOrStdout(), "%s is valid\n", s.Name())
 		}
 		return err
 	}
@@ -69,8 +70,8 @@ func validate(cmd *cobra.Command, path, form string) error {
 // validateCluster parses the configuration and renders the whole cluster. The rendering finds
 // mistakes that parsing cannot find, such as a patch that changes nothing or an add-on object
 // without a name. It returns the cluster, which has warnings, unless it cannot be prepared.
-func validateCluster(path string) (*render.Cluster, error) {
-	r, err := trial(path)
+func validateCluster(s *configuration.Source) (*render.Cluster, error) {
+	r, err := trial(s)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +95,8 @@ func storedEnds(c *config.Cluster, path string) []string {
 }
 
 // trial returns the cluster of a configuration with secrets that are thrown away.
-func trial(path string) (*render.Cluster, error) {
-	c, err := render.Config(path)
+func trial(s *configuration.Source) (*render.Cluster, error) {
+	c, err := s.Config()
 	if err != nil {
 		return nil, err
 	}

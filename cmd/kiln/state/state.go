@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/screen"
@@ -47,7 +48,7 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s); "+
 			"name the folder of --review or --out", arg, render.IndexFile, render.InventoryFile)
 	case err == nil:
-		c, err := r.Public(arg)
+		c, err := r.Public(&configuration.Source{Path: arg})
 		if err != nil {
 			return nil, err
 		}
@@ -98,12 +99,12 @@ func (r *Reader) Render(c *render.Cluster) (*change.Cluster, error) {
 }
 
 // Public returns the cluster of a configuration without its secrets.
-func (r *Reader) Public(config string) (*render.Cluster, error) {
-	c, err := render.ConfigPublic(config)
+func (r *Reader) Public(s *configuration.Source) (*render.Cluster, error) {
+	c, err := s.Public()
 	if err != nil {
 		return nil, err
 	}
-	half, _, err := r.Bundle.Half(config, c.Metadata.Name)
+	half, _, err := r.Bundle.Half(s.Path, c.Metadata.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,19 +113,19 @@ func (r *Reader) Public(config string) (*render.Cluster, error) {
 
 // Whole returns the cluster of a configuration: with its secrets if the bundle exists, and without
 // them if only its public half does or --public names it.
-func (r *Reader) Whole(config string) (*render.Cluster, error) {
-	c, err := render.ConfigPublic(config)
+func (r *Reader) Whole(s *configuration.Source) (*render.Cluster, error) {
+	c, err := s.Public()
 	if err != nil {
 		return nil, err
 	}
 	name := c.Metadata.Name
-	if !r.Bundle.HasBundle(config, name) {
-		return r.Public(config)
+	if !r.Bundle.HasBundle(s.Path, name) {
+		return r.Public(s)
 	}
-	if c, err = render.Config(config); err != nil {
+	if c, err = s.Config(); err != nil {
 		return nil, err
 	}
-	b, err := r.Bundle.Bundle(config, name)
+	b, err := r.Bundle.Bundle(s.Path, name)
 	if err != nil {
 		return nil, err
 	}

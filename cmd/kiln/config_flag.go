@@ -1,0 +1,68 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/paths"
+)
+
+// takeConfig lets a verb take the configuration as its argument or with a flag. If neither names
+// one, it is configuration.Default. s is complete when the verb runs.
+func takeConfig(cmd *cobra.Command, s *configuration.Source) {
+	configFlag(cmd, s)
+	cmd.Args = func(cmd *cobra.Command, list []string) error {
+		if len(list) > 1 {
+			return usageErrorf("%s takes one configuration, and %s is another one",
+				cmd.CommandPath(), list[1])
+		}
+		return nil
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
+		if len(list) == 1 && list[0] == "" {
+			return usageErrorf("the name of the configuration is empty; is a variable unset?")
+		}
+		if len(list) == 1 && s.Path != "" {
+			return usageErrorf("two configurations: %s (--config) and %s; name one",
+				s.Path, list[0])
+		}
+		if len(list) == 1 {
+			s.Path = list[0]
+		}
+		return findConfig(cmd, s)
+	}
+}
+
+// configFlag adds the flag for the configuration, and -f, which other programs have for that.
+func configFlag(cmd *cobra.Command, s *configuration.Source) {
+	flags := cmd.Flags()
+	flags.StringVarP(&s.Path, "config", "c", "", "read the cluster's configuration from `FILE`, "+
+		"or from standard input if it is - (default: "+configuration.Default+
+		" in the working folder)")
+	flags.StringVarP(&s.Path, "filename", "f", "", "the same as --config")
+	flags.Lookup("filename").Hidden = true
+}
+
+// findConfig completes a source whose path may be missing. It fails if there is no configuration,
+// or more than one.
+func findConfig(cmd *cobra.Command, s *configuration.Source) error {
+	flags := cmd.Flags()
+	if flags.Changed("config") && flags.Changed("filename") {
+		return usageErrorf("--config and -f: name the configuration once")
+	}
+	if s.Path == "" {
+		if paths.Absent(configuration.Default) {
+			return usageErrorf("--config is missing, and there is no %s in this folder; "+
+				"name the configuration, for example: %s prod.yaml; "+
+				"or write a first one: kiln init > %[1]s", configuration.Default, cmd.CommandPath())
+		}
+		s.Path = configuration.Default
+	}
+	secrets := flags.Lookup("secrets")
+	if s.Path == configuration.Stdin && secrets != nil &&
+		secrets.Value.String() == configuration.Stdin {
+		return usageErrorf("--config - and --secrets -: standard input is one of them")
+	}
+	s.In = cmd.InOrStdin()
+	return nil
+}
