@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"kiln/render/suggest"
+)
+
+// maxPlaces is how many fields of one name NoField lists.
+const maxPlaces = 3
+
+// NoField returns the error for a path that Field does not know. The error names the field that was
+// probably meant: one with nearly that name, or one of that name in another place.
+func NoField(path string) *suggest.Unknown {
+	u := &suggest.Unknown{Message: fmt.Sprintf("%q is no field of cluster.yaml", path)}
+	parent, key, keys := missing(strings.TrimPrefix(withoutIndices(path), "spec."))
+	if near := suggest.Nearest(key, keys); near != "" {
+		u.Nearest = parent + near
+		u.Message += fmt.Sprintf("; did you mean %q?", u.Nearest)
+		return u
+	}
+	if places := fieldsNamed(key); len(places) > 0 {
+		u.Message += "; there is " + strings.Join(places, ", ")
+		return u
+	}
+	field := strings.TrimSuffix(parent, ".")
+	switch {
+	case field == "":
+		u.Message += "; kiln explain lists the fields"
+	case len(keys) == 0:
+		u.Message += fmt.Sprintf("; kiln documents no fields below %s", field)
+	default:
+		u.Message += fmt.Sprintf("; kiln explain %s lists the fields there are", field)
+	}
+	return u
+}
+
+// missing returns the first key of a path that is no field, the path in front of it with a dot at
+// its end, and the keys that there are in its place.
+func missing(path string) (parent, key string, keys []string) {
+	keys = append(keysOf(reflect.TypeFor[Cluster]()), keysOf(reflect.TypeFor[Spec]())...)
+	for key := range strings.SplitSeq(path, ".") {
+		doc, ok := Field(parent + key)
+		if !ok {
+			return parent, key, keys
+		}
+		parent, keys = parent+key+".", doc.Fields
+	}
+	return parent, "", keys
+}
+
+// fieldsNamed returns the paths of the first fields with a name, at most maxPlaces.
+func fieldsNamed(name string) (found []string) {
+	for _, path := range FieldPaths() {
+		if strings.HasSuffix(path, "."+name) && len(found) < maxPlaces {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// FieldPaths returns the paths of all fields, as Field takes them, in the order of the types.
+func FieldPaths() []string {
+	return appendPaths(nil, "", keysOf(reflect.TypeFor[Spec]()))
+}
+
+// appendPaths adds the paths of the fields below a path, which ends with a dot or is empty.
+func appendPaths(list []string, parent string, keys []string) []string {
+	for _, key := range keys {
+		doc, ok := Field(parent + key)
+		if ok {
+			list = appendPaths(append(list, parent+key), parent+key+".", doc.Fields)
+		}
+	}
+	return list
+}
