@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/render"
@@ -78,7 +80,7 @@ var errDifferent = errors.New("different")
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 // exitCode prints the error of a verb and returns the exit code for it.
-func exitCode(err error, messages io.Writer) int {
+func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var problems config.Problems
 	var usage usageError
 	var report reportError
@@ -107,7 +109,7 @@ func exitCode(err error, messages io.Writer) int {
 		return exitWrong
 	case errors.As(err, &usage):
 		printLines(messages, usage)
-		message.Printf(messages, "kiln: see: kiln help\n")
+		message.Printf(messages, "kiln: see: %s\n", helpLine(verb))
 		return exitUsage
 	case errors.As(err, &report):
 		printLines(messages, report)

@@ -40,7 +40,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
   kiln explain /var/lib/kubelet/config.yaml:maxPods --node worker-1 --config cluster.yaml
   kiln explain /etc/kubernetes/manifests/kube-apiserver.yaml:--audit-log-maxage \
     --node cp-1 --config cluster.yaml`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: takeArgs(0, 1, "one field or path", "kiln explain network.cni"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			asked := ""
 			if len(list) > 0 {
@@ -119,8 +119,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 func (f *explainFlags) field(out io.Writer, asked string) error {
 	doc, ok := config.Field(cmp.Or(asked, "spec"))
 	if !ok {
-		return usageErrorf("%q is no field of cluster.yaml; "+
-			"for example: kiln explain network.cni", asked)
+		return usageError{config.NoField(asked)}
 	}
 	if f.form == "json" {
 		return message.JSON(out, doc)

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kiln/cmd/kiln/bundle"
-	"kiln/render/suggest"
 )
 
 // outputFlag adds the flag for the form of a report: text, json, or one of the other forms.
@@ -64,36 +62,4 @@ func checkEmpty(cmd *cobra.Command) error {
 		return nil
 	}
 	return usageError{errors.Join(errs...)}
-}
-
-// args wraps a check of positional arguments. A wrong number of them makes the command line wrong.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, list []string) error {
-		if err := check(cmd, list); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
-}
-
-// noArgs refuses positional arguments.
-func noArgs(cmd *cobra.Command, list []string) error {
-	if len(list) == 0 {
-		return nil
-	}
-	return usageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
-}
-
-// suggestFlag adds to the error about an unknown flag the known flag that was probably meant.
-func suggestFlag(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if name := suggest.Nearest(unknown.GetSpecifiedName(), names); name != "" {
-		return fmt.Errorf("%w; did you mean --%s?", err, name)
-	}
-	return err
 }

@@ -31,7 +31,7 @@ names another place. They hold the machines' secrets (mode 0600).`,
 		Example: `  kiln iso nodes/worker-1
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: takeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := checkOutput(f.form); err != nil {
 				return err

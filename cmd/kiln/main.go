@@ -31,7 +31,8 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetIn(in)
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
-	return exitCode(finish(cmd.Execute(), results), notes)
+	verb, err := cmd.ExecuteC()
+	return exitCode(verb, finish(err, results), notes)
 }
 
 // root returns the command with all its verbs.
@@ -62,6 +63,7 @@ func root() *cobra.Command {
 	})
 	cmd.SetUsageTemplate(strings.ReplaceAll(
 		cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
+	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(
 		initCommand(), validateCommand(), renderCommand(), secretsCommand(),
 		diffCommand(), planCommand(), reportCommand(), unpackCommand(), explainCommand(),
@@ -73,12 +75,3 @@ func root() *cobra.Command {
 
 // helpWidth is the number of columns of the help.
 const helpWidth = 100
-
-// suggestVerb returns the question whether a known verb was meant, or nothing if none is similar.
-func suggestVerb(cmd *cobra.Command, verb string) string {
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(verb); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %s?", near[0])
-	}
-	return ""
-}

@@ -44,7 +44,8 @@ address may hold variables of iPXE.`,
     --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
   kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
     --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: takeArgs(1, 1, "the folder that kiln render wrote",
+			"kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -28,7 +28,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 		Example: `  kiln plan main:review review
   kiln plan review cluster.yaml --max-unavailable 2
   kiln plan review cluster.yaml --force single-member`,
-		Args: args(cobra.ExactArgs(2)),
+		Args: takeArgs(2, 2, "two states, A and B", "kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -13,12 +13,12 @@ func secretsCommand() *cobra.Command {
 		Example: `  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
   kiln secrets extend --secrets prod.secrets.yaml`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, list []string) error {
+		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usageErrorf("unknown verb %q of secrets; see: kiln help secrets",
-					list[0])
+				return usageErrorf("unknown verb %q of secrets%s", list[0], suggestVerb(cmd, list[0]))
 			}
-			return usageErrorf("secrets needs a verb; see: kiln help secrets")
+			return usageErrorf("kiln secrets needs a verb; " +
+				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}
 	cmd.AddCommand(extendCommand(), publicCommand())

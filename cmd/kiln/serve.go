@@ -43,7 +43,8 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
   kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --from 10.0.0.0/24 \
     --window 20m --log audit.log
   kiln serve ./nodes --from 127.0.0.1 --again worker-3`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: takeArgs(1, 0, "the folder that kiln render wrote",
+			"kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -42,7 +42,7 @@ place of control characters.`,
   kiln unpack nodes/worker-1 --out ./worker-1
   aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData |
     kiln unpack -`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: takeArgs(1, 0, "a DOCUMENT or a machine's folder", "kiln unpack nodes/cp-1"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(list[1:]); err != nil {
 				return err

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kiln/render/suggest"
+)
+
+// takeArgs returns the check of a verb's arguments: their number is at least least and, unless most
+// is 0, at most most. what names them in messages, and example is a right command line.
+func takeArgs(least, most int, what, example string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, list []string) error {
+		switch n := len(list); {
+		case n < least && n > 0:
+			return usageErrorf("%s needs %s, and %s is all there is; for example: %s",
+				cmd.CommandPath(), what, strings.Join(list, " "), example)
+		case n < least:
+			return usageErrorf("%s needs %s; for example: %s", cmd.CommandPath(), what, example)
+		case n > most && most > 0:
+			return usageErrorf("%s takes %s, and %q is one too many; for example: %s",
+				cmd.CommandPath(), what, list[most], example)
+		}
+		return nil
+	}
+}
+
+// noArgs refuses positional arguments.
+func noArgs(cmd *cobra.Command, list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return usageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
+}
+
+// suggestFlag adds to the error about an unknown flag the known flag that was probably meant.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if name := suggest.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, name)
+	}
+	return err
+}
+
+// suggestVerb returns the question whether a known verb was meant, or nothing if none is similar.
+func suggestVerb(cmd *cobra.Command, verb string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(verb); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %s?", near[0])
+	}
+	return ""
+}
