@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,6 +80,11 @@ var errDifferent = errors.New("different")
 // errRefused makes the command end with exitWrong. The reasons have been printed.
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
+// readers are the verbs that write no files. Their errors do not say that nothing was written.
+var readers = []string{
+	"diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate", "version",
+}
+
 // exitCode prints the error of a verb and returns the exit code for it.
 func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var problems config.Problems
@@ -86,6 +92,7 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var report reportError
 	var served servedError
 	var print printError
+	reads := slices.Contains(readers, verb.Name())
 	switch {
 	case err == nil:
 		return exitDone
@@ -95,7 +102,11 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		printLines(messages, err)
 		return exitWrong
 	case errors.As(err, &problems):
-		message.Printf(messages, "%s\n%s\n", problems, problems.Summary())
+		summary := problems.Summary()
+		if reads {
+			summary = "kiln: " + problems.Count()
+		}
+		message.Printf(messages, "%s\n%s\n", problems, summary)
 		return exitWrong
 	case errors.As(err, &served):
 		printLines(messages, served)
@@ -118,7 +129,7 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		return exitWrong
 	default:
 		printLines(messages, err)
-		if !errors.Is(err, render.ErrPartial) {
+		if !reads && !errors.Is(err, render.ErrPartial) {
 			message.Printf(messages, "kiln: nothing was written\n")
 		}
 		return exitWrong

@@ -78,6 +78,12 @@ func (p Problems) Summary() string {
 	if len(p) == 0 {
 		return "kiln: no problems"
 	}
+	return "kiln: " + p.Count() + "; nothing was written"
+}
+
+// Count returns the number of problems, which are one or more, and their files: "2 problems in
+// cluster.yaml".
+func (p Problems) Count() string {
 	n := 0
 	var files []string
 	for i := range p {
@@ -86,6 +92,5 @@ func (p Problems) Summary() string {
 			files = append(files, p[i].File)
 		}
 	}
-	return fmt.Sprintf("kiln: %s in %s; nothing was written",
-		plural.Count(n, "problem"), strings.Join(files, ", "))
+	return fmt.Sprintf("%s in %s", plural.Count(n, "problem"), strings.Join(files, ", "))
 }
