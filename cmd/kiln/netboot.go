@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +13,6 @@ import (
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
 	"kiln/render/media"
-	"kiln/render/plural"
 )
 
 type netbootFlags struct {
@@ -139,78 +136,13 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	for _, s := range result.Skipped {
 		message.Printf(messages, "kiln: no script: %s\n", s)
 	}
-	if err := f.report(cmd.OutOrStdout(), name, entries, result, changes); err != nil {
+	if f.form == "json" {
+		err = f.ReportJSON(cmd.OutOrStdout(), result, changes)
+	} else {
+		f.Report(cmd.OutOrStdout(), name, entries, result, changes)
+	}
+	if err != nil {
 		return reportError{err}
 	}
 	return nil
-}
-
-// report prints what was made from the output folder dir, and the next steps.
-func (f *netbootFlags) report(
-	out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes,
-) error {
-	images := f.MissingImages(r)
-	if f.form == "json" {
-		return f.reportJSON(out, images, r, c)
-	}
-	scripts := 0
-	for _, b := range r.Boots {
-		if b.Script != "" {
-			scripts++
-		}
-	}
-	for _, name := range c.Removed {
-		message.Printf(out, "removed %s\n", filepath.Join(f.Out, name))
-	}
-	message.Printf(out, "%s, %d files written, %d unchanged in %s%s; next:\n",
-		plural.Count(scripts, "script"), len(c.Written), c.Unchanged, f.Out, holders(entries))
-	for _, name := range images {
-		message.Printf(out, "  put the system's image there: %s\n", filepath.Join(f.Out, name))
-	}
-	serve := f.ServeCommand(dir)
-	if serve != "" {
-		serve = "; --from names the network that DHCP gives them, for example:\n    " + serve
-	}
-	message.Printf(out, "  serve %s as %s, to the machines alone%s\n", f.Out, f.URL, serve)
-	message.Printf(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", f.URL)
-	return nil
-}
-
-// reportJSON prints the report for programs.
-func (f *netbootFlags) reportJSON(
-	out io.Writer, images []string, r *media.Result, c *render.Changes,
-) error {
-	return message.JSON(out, struct {
-		Folder    string       `json:"folder"`
-		Machines  []media.Boot `json:"machines"`
-		NoScript  []string     `json:"noScript"`
-		Images    []string     `json:"missingImages"`
-		Written   []string     `json:"written"`
-		Removed   []string     `json:"removed"`
-		Unchanged int          `json:"unchanged"`
-	}{
-		f.Out, r.Boots, message.NonNil(skipReasons(r)), message.NonNil(images),
-		message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
-	})
-}
-
-// skipReasons returns a line for each machine without a script, with the reason.
-func skipReasons(r *media.Result) (lines []string) {
-	for _, s := range r.Skipped {
-		lines = append(lines, s.String())
-	}
-	return lines
-}
-
-// holders returns words for the machines whose documents hold secrets.
-func holders(entries []render.Entry) string {
-	switch n := len(bootmedia.WithSecrets(entries)); n {
-	case 0:
-		return ", with no machine's secrets"
-	case len(entries):
-		return ", with every machine's secrets"
-	default:
-		machines := plural.Count(len(entries), "machine")
-		return fmt.Sprintf(", with the secrets of %d of %s", n, machines)
-	}
 }

@@ -1,0 +1,75 @@
+package bootmedia
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"kiln/cmd/kiln/message"
+	"kiln/render"
+	"kiln/render/media"
+	"kiln/render/plural"
+)
+
+// Report prints what was made from the output folder dir, and the next steps.
+func (n *Netboot) Report(
+	out io.Writer, dir string, entries []render.Entry, r *media.Result, c *render.Changes,
+) {
+	scripts := 0
+	for _, b := range r.Boots {
+		if b.Script != "" {
+			scripts++
+		}
+	}
+	for _, name := range c.Removed {
+		message.Printf(out, "removed %s\n", filepath.Join(n.Out, name))
+	}
+	message.Printf(out, "%s, %d files written, %d unchanged in %s%s; next:\n",
+		plural.Count(scripts, "script"), len(c.Written), c.Unchanged, n.Out, holders(entries))
+	for _, name := range n.MissingImages(r) {
+		message.Printf(out, "  put the system's image there: %s\n", filepath.Join(n.Out, name))
+	}
+	serve := n.ServeCommand(dir)
+	if serve != "" {
+		serve = "; --from names the network that DHCP gives them, for example:\n    " + serve
+	}
+	message.Printf(out, "  serve %s as %s, to the machines alone%s\n", n.Out, n.URL, serve)
+	message.Printf(out, "  have DHCP tell iPXE to load %s/boot.ipxe\n", n.URL)
+}
+
+// ReportJSON prints the report for programs. It fails if out does.
+func (n *Netboot) ReportJSON(out io.Writer, r *media.Result, c *render.Changes) error {
+	return message.JSON(out, struct {
+		Folder    string       `json:"folder"`
+		Machines  []media.Boot `json:"machines"`
+		NoScript  []string     `json:"noScript"`
+		Images    []string     `json:"missingImages"`
+		Written   []string     `json:"written"`
+		Removed   []string     `json:"removed"`
+		Unchanged int          `json:"unchanged"`
+	}{
+		n.Out, r.Boots, message.NonNil(skipReasons(r)), message.NonNil(n.MissingImages(r)),
+		message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
+	})
+}
+
+// skipReasons returns a line for each machine without a script, with the reason.
+func skipReasons(r *media.Result) (lines []string) {
+	for _, s := range r.Skipped {
+		lines = append(lines, s.String())
+	}
+	return lines
+}
+
+// holders returns words for the machines whose documents hold secrets.
+func holders(entries []render.Entry) string {
+	switch holding := len(WithSecrets(entries)); holding {
+	case 0:
+		return ", with no machine's secrets"
+	case len(entries):
+		return ", with every machine's secrets"
+	default:
+		machines := plural.Count(len(entries), "machine")
+		return fmt.Sprintf(", with the secrets of %d of %s", holding, machines)
+	}
+}
