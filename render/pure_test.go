@@ -100,6 +100,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/serve": {
+			"kiln/cmd/kiln/message",
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/compress",

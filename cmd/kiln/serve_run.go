@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -64,8 +63,8 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	f.begin(out, s, url)
-	message.Notes(messages, startWarnings(s))
+	s.PrintStart(out, url)
+	message.Notes(messages, s.StartWarnings())
 	// A signal ends the server, rather than the program, so that transfers and the log come to an
 	// end.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -75,7 +74,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// The last messages wait for no reader either.
 	screen.Hurry(cmd.ErrOrStderr(), lastTime)
 	screen.Hurry(out, lastTime)
-	f.end(out, s, messages.Lost())
+	s.PrintEnd(out, messages.Lost())
 	if err != nil {
 		return servedError{err}
 	}
@@ -117,59 +116,4 @@ func (f *serveFlags) listener(
 		return nil, "", errors.Join(err, l.Close())
 	}
 	return l, "http://" + l.Addr().String(), nil
-}
-
-// begin prints what the server serves, to whom, and for how long.
-func (f *serveFlags) begin(out io.Writer, s *serve.Server, url string) {
-	name, _ := s.Cluster()
-	message.Printf(out, "%s: the documents of %s for %s, until %s\n", url, name,
-		plural.Count(s.Machines(), "machine"), time.Now().Add(f.window).Format(time.RFC3339))
-	if f.peers.Any() {
-		message.Printf(out, "to the machines' own addresses, and from: %s\n", f.peers)
-	} else {
-		message.Printf(out, "to the machines' own addresses alone; "+
-			"others, such as those of DHCP, need --from\n")
-	}
-	if fetched := s.Fetched(); len(fetched) > 0 {
-		message.Printf(out, "fetched already: %s; --again NODE gives a document once more\n",
-			message.Names(fetched))
-	}
-}
-
-// startWarnings returns notes about machines that will not get what they need.
-func startWarnings(s *serve.Server) (warnings []string) {
-	if names := s.Unreachable(); len(names) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: the addresses of its machines are not "+
-			"known, so nobody gets the document; name their network: --from %s=10.0.8.0/22",
-			strings.Join(names, ", "), names[0]))
-	}
-	if missing := s.Missing(); len(missing) > 0 {
-		warnings = append(warnings, fmt.Sprintf("the scripts of kiln netboot name files that are "+
-			"not there: %s; copy images to where they are named, run kiln netboot again for its "+
-			"own files, and start kiln serve again", message.Names(missing)))
-	}
-	for _, line := range s.Withheld() {
-		warnings = append(warnings, line+": nobody gets it; put the file that machines boot in "+
-			"its place, or move it out of the folder")
-	}
-	return warnings
-}
-
-// end prints which machines have not fetched a document, and what happened.
-func (f *serveFlags) end(out io.Writer, s *serve.Server, lost int) {
-	left := s.Left()
-	message.Printf(out, "%d of %s fetched a document\n",
-		s.Machines()-len(left), plural.Count(s.Machines(), "machine"))
-	if more := len(left) - message.MaxListed; more > 0 {
-		left = append(left[:message.MaxListed], fmt.Sprintf("and %d more", more))
-	}
-	if len(left) > 0 {
-		message.Printf(out, "not fetched: %s\n", strings.Join(left, ", "))
-	}
-	for _, line := range s.Alarms() {
-		message.Printf(out, "%s\n", line)
-	}
-	if lost += s.LostLines(); lost > 0 {
-		message.Printf(out, "lines that are not in the log or on standard error: %d\n", lost)
-	}
 }

@@ -1,6 +1,6 @@
 // Package serve gives machines their documents over HTTP: each machine its own, once, within a
 // limited time. It reads the folders that `kiln render` and `kiln netboot` write. It leaves flags
-// and messages to the command line.
+// and exit codes to the command line.
 package serve
 
 import (
