@@ -268,6 +268,7 @@ func (f *renderFlags) finish(
 	}
 	run := &summary.Run{
 		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: len(images),
+		Dry: f.dry,
 	}
 	err = f.report(cmd.OutOrStdout(), run, result)
 	switch {

@@ -7,16 +7,25 @@ import (
 	"kiln/render"
 )
 
-// changes are the changes in one folder.
+// changes are the changes in one folder. A run that writes nothing says what it would write.
 type changes struct {
-	Written   []string      `json:"written"`
-	Removed   []string      `json:"removed"`
-	Unchanged int           `json:"unchanged"`
-	Diffs     []render.Diff `json:"diffs,omitempty"`
+	Written     *[]string     `json:"written,omitempty"`
+	Removed     *[]string     `json:"removed,omitempty"`
+	WouldWrite  *[]string     `json:"wouldWrite,omitempty"`
+	WouldRemove *[]string     `json:"wouldRemove,omitempty"`
+	Unchanged   int           `json:"unchanged"`
+	Diffs       []render.Diff `json:"diffs,omitempty"`
 }
 
-func newChanges(c *render.Changes) *changes {
-	return &changes{message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged, c.Diffs}
+// newChanges returns the changes in one folder. dry says that nothing was written.
+func newChanges(c *render.Changes, dry bool) *changes {
+	written, removed := message.NonNil(c.Written), message.NonNil(c.Removed)
+	if dry {
+		return &changes{
+			WouldWrite: &written, WouldRemove: &removed, Unchanged: c.Unchanged, Diffs: c.Diffs,
+		}
+	}
+	return &changes{Written: &written, Removed: &removed, Unchanged: c.Unchanged}
 }
 
 // JSON writes the report for programs: the changes in the documents and their inventory, and the
@@ -28,10 +37,10 @@ func (r *Run) JSON(out io.Writer, result *render.Result) error {
 		Review    *changes          `json:"review,omitempty"`
 	}{}
 	if r.Out != "" {
-		report.changes, report.Inventory = newChanges(&result.Changes), &result.Inventory
+		report.changes, report.Inventory = newChanges(&result.Changes, r.Dry), &result.Inventory
 	}
 	if r.Review != "" {
-		report.Review = newChanges(&result.Review)
+		report.Review = newChanges(&result.Review, r.Dry)
 	}
 	return message.JSON(out, report)
 }

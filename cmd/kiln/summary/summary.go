@@ -24,6 +24,7 @@ type Run struct {
 	Bundle string // the bundle's file
 	Config string // the configuration's file
 	Images int    // how many images the machines pull
+	Dry    bool   // nothing was written (--check)
 }
 
 // Text reports the written files for people, and names the next step. It fails if out does.
