@@ -42,6 +42,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/bootmedia",
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/failure",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
 			"kiln/cmd/kiln/message",
@@ -85,6 +86,9 @@ func TestImports(t *testing.T) {
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/folder",
+		},
+		"kiln/cmd/kiln/failure": {
+			"kiln/render/config",
 		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",

@@ -54,11 +54,47 @@ powershell.
 	for _, m := range code.FindAllStringSubmatch(exitCodes, -1) {
 		fmt.Fprintf(&b, "| %s | %s |\n", m[1], m[2])
 	}
+	b.WriteString(programs)
 	for _, cmd := range kiln.Commands() {
 		cliSection(&b, "##", cmd)
 	}
 	return b.String()
 }
+
+// programs documents failure.Report, which TestFailures requires.
+const programs = `
+## Reports for programs
+
+` + "`-o json`" + ` prints the report of a verb as JSON on standard output. If the verb fails, it prints
+why, in the same form for every verb, and ends with the same exit code as without:
+
+` + "```json" + `
+{
+  "exitCode": 1,
+  "problems": [
+    {
+      "file": "cluster.yaml",
+      "line": 10,
+      "column": 51,
+      "path": "nodes[0].addresses[0]",
+      "message": "\"10.0.0.300\" is not an IP address; write it like 10.0.0.30",
+      "remedy": "write it like 10.0.0.30"
+    }
+  ]
+}
+` + "```" + `
+
+| field | holds |
+|---|---|
+| ` + "`exitCode`" + ` | the exit code |
+| ` + "`file`" + ` | the file with the problem, if it is known |
+| ` + "`line`, `column`, `path`" + ` | the place in a configuration: counted from 1, and the field |
+| ` + "`message`" + ` | what people read |
+| ` + "`remedy`" + ` | the part of the message that says what to do, if it has one |
+
+` + "`kiln validate`" + ` says ` + "`valid`" + ` too, with no problems if it is. A difference (exit code 3) and a
+refused change are no failures: the report of the verb says them.
+`
 
 // anchor returns the link target of a verb's heading.
 func anchor(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }

@@ -34,6 +34,9 @@ const exitCodes = `Exit codes:
 // usageError is a wrong command line.
 type usageError struct{ error }
 
+// Unwrap returns what is wrong with the command line.
+func (e usageError) Unwrap() error { return e.error }
+
 func usageErrorf(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
@@ -74,11 +77,54 @@ func newPrintError(failure error) error {
 	return printError{failure}
 }
 
+// printedError comes from a verb whose report says already why it failed.
+type printedError struct{ error }
+
+// Unwrap returns why the verb failed.
+func (e printedError) Unwrap() error { return e.error }
+
 // errDifferent makes the command end with exitDifferent. The differences have been printed.
 var errDifferent = errors.New("different")
 
 // errRefused makes the command end with exitWrong. The reasons have been printed.
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
+
+// printReport prints with -o json what a verb has written.
+func printReport(out io.Writer, report any) error {
+	if err := message.JSON(out, report); err != nil {
+		return reportError{err}
+	}
+	return nil
+}
+
+// reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless
+// the verb's own report says it already.
+func reportsFailure(verb *cobra.Command, args []string, err error) bool {
+	var printed printedError
+	var late reportError
+	return err != nil && !errors.Is(err, errDifferent) && !errors.Is(err, errRefused) &&
+		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
+}
+
+// wantsJSON reports whether the command line asks for JSON, in any place: a wrong flag ends the
+// reading of flags.
+func wantsJSON(verb *cobra.Command, args []string) bool {
+	flag := verb.Flags().Lookup("output")
+	if flag == nil || flag.Changed {
+		return flag != nil && flag.Value.String() == "json"
+	}
+	for i, arg := range args {
+		switch arg {
+		case "-ojson", "-o=json", "--output=json":
+			return true
+		case "-o", "--output":
+			if i+1 < len(args) && args[i+1] == "json" {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // readers are the verbs that write no files. Their errors do not say that nothing was written.
 var readers = []string{

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/isolate"
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 )
 
@@ -32,6 +34,12 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
 	verb, err := cmd.ExecuteC()
+	if reportsFailure(verb, args, err) && results.Failure() == nil {
+		code := exitCode(verb, err, notes)
+		_ = message.JSON(results, failure.New(code, err)) // the exit code says it in any case
+		_ = results.Close()
+		return code
+	}
 	return exitCode(verb, finish(err, results), notes)
 }
 

@@ -21,6 +21,7 @@ type reportFlags struct {
 	states     state.Reader
 	config     configuration.Source
 	since, out string
+	form       string
 }
 
 func reportCommand() *cobra.Command {
@@ -39,6 +40,7 @@ the bundle is there, because documents hold secrets.`,
 			err := cmp.Or(
 				checkGiven("out", f.out, "report.html"),
 				checkSource(&f.states.Bundle),
+				checkOutput(f.form),
 			)
 			if err != nil {
 				return err
@@ -56,6 +58,7 @@ the bundle is there, because documents hold secrets.`,
 		"input if it is - (default: NAME.secrets.yaml beside the configuration)")
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
+	outputFlag(cmd, &f.form, "path and size of the page")
 	return cmd
 }
 
@@ -67,6 +70,12 @@ func (f *reportFlags) run(cmd *cobra.Command) error {
 	}
 	if err := render.WritePage(f.out, page, report.Made); err != nil {
 		return err
+	}
+	if f.form == "json" {
+		return printReport(cmd.OutOrStdout(), struct {
+			Page  string `json:"page"`
+			Bytes int    `json:"bytes"`
+		}{f.out, len(page)})
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n",
 		filepath.Clean(f.out), len(page))

@@ -7,14 +7,20 @@ import (
 )
 
 func schemaCommand() *cobra.Command {
-	return &cobra.Command{
+	var form string
+	cmd := &cobra.Command{
 		Use:     "schema",
 		Short:   "Print the JSON Schema of cluster.yaml, for editors",
 		Example: "  kiln schema > cluster.schema.json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(form); err != nil {
+				return err
+			}
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		},
 	}
+	outputFlag(cmd, &form, "schema, which is JSON in both forms,")
+	return cmd
 }

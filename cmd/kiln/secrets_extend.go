@@ -16,7 +16,7 @@ const maxWindow = 168 * time.Hour
 
 // extendFlags are the flags of kiln secrets extend.
 type extendFlags struct {
-	path              string
+	path, form        string
 	window            time.Duration
 	installOnly, long bool
 }
@@ -54,6 +54,7 @@ it. Keep the window short.`,
 	durationFlag(cmd, &f.window, "window", maxWindow, "let both dates end this `TIME` from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
 		"move the end of the install credential alone; nobody can form etcd again")
+	outputFlag(cmd, &f.form, "new dates")
 	cmd.Flags().BoolVar(&f.long, "longer-than-a-week", false, "let --window be longer than 168h")
 	return cmd
 }
@@ -70,7 +71,7 @@ func (f *extendFlags) check() error {
 			"install credential (system:masters) before it ends; want a shorter one, or add "+
 			"--longer-than-a-week", f.window, maxWindow)
 	}
-	return nil
+	return checkOutput(f.form)
 }
 
 func (f *extendFlags) run(cmd *cobra.Command) error {
@@ -91,8 +92,15 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err := render.ReplaceBundle(f.path, b); err != nil {
 		return err
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, done)
 	message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
+	if f.form == "json" {
+		return printReport(cmd.OutOrStdout(), struct {
+			Bundle            string    `json:"bundle"`
+			FormationDeadline time.Time `json:"formationDeadline"`
+			InstallEnds       time.Time `json:"installEnds"`
+		}{f.path, b.FormationDeadline, b.InstallEnd()})
+	}
+	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, done)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
@@ -9,7 +11,7 @@ import (
 )
 
 // publicFlags are the flags of kiln secrets public.
-type publicFlags struct{ secrets, out string }
+type publicFlags struct{ secrets, out, form string }
 
 func publicCommand() *cobra.Command {
 	var f publicFlags
@@ -23,7 +25,7 @@ it again after every change of the bundle.`,
 		Example: "  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkGiven("secrets", f.secrets, "prod.secrets.yaml"); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return f.run(cmd)
@@ -33,7 +35,17 @@ it again after every change of the bundle.`,
 		"read the bundle from `FILE`, or from standard input if it is -")
 	cmd.Flags().StringVar(&f.out, "out", "", "write the public half to `FILE`, "+
 		"and replace an older public half there (default: print it)")
+	outputFlag(cmd, &f.form, "report about --out")
 	return cmd
+}
+
+// check returns an error if flags are missing or contradict each other.
+func (f *publicFlags) check() error {
+	if f.form == "json" && f.out == "" {
+		return usageErrorf("-o json reports what --out wrote, and --out is missing; " +
+			"for example --out prod.public.yaml")
+	}
+	return cmp.Or(checkOutput(f.form), checkGiven("secrets", f.secrets, "prod.secrets.yaml"))
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {
@@ -54,6 +66,12 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 	}
 	if err := render.WritePublic(f.out, &b.Public); err != nil {
 		return err
+	}
+	if f.form == "json" {
+		return printReport(cmd.OutOrStdout(), struct {
+			Public string `json:"public"`
+			Bundle string `json:"bundle"`
+		}{f.out, f.secrets})
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", f.out, f.secrets)
 	return nil

@@ -12,11 +12,11 @@ import (
 )
 
 type serveFlags struct {
-	listen, secrets, state, log string
-	names, again, from          []string
-	window                      time.Duration
-	poolLimit                   int
-	plain                       bool
+	listen, secrets, state, log, form string
+	names, again, from                []string
+	window                            time.Duration
+	poolLimit                         int
+	plain                             bool
 
 	peers serve.Peers // the value of --from
 }
@@ -76,10 +76,14 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"this `NAME` once more")
 	flags.StringVar(&f.log, "log", "", "add a line of JSON for each request to `FILE` "+
 		"(default: standard error)")
+	outputFlag(cmd, &f.form, "report at the end")
 }
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
 func (f *serveFlags) check() error {
+	if err := checkOutput(f.form); err != nil {
+		return err
+	}
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "" {
 		return usageErrorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",

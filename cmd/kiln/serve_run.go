@@ -63,7 +63,11 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	s.PrintStart(out, url)
+	if f.form == "json" {
+		s.PrintStart(messages, url) // standard output has the report alone
+	} else {
+		s.PrintStart(out, url)
+	}
 	message.Notes(messages, s.StartWarnings())
 	// A signal ends the server, rather than the program, so that transfers and the log come to an
 	// end.
@@ -74,9 +78,14 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// The last messages wait for no reader either.
 	screen.Hurry(cmd.ErrOrStderr(), lastTime)
 	screen.Hurry(out, lastTime)
-	s.PrintEnd(out, messages.Lost())
-	if err != nil {
+	if f.form != "json" {
+		s.PrintEnd(out, messages.Lost())
+	}
+	switch {
+	case err != nil:
 		return servedError{err}
+	case f.form == "json":
+		return message.JSON(out, s.Summary(messages.Lost()))
 	}
 	return nil
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/summary"
 	"kiln/pki"
@@ -45,7 +44,9 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	if r != nil {
 		warnings = r.Warnings()
 	}
+	code := exitWrong
 	if err == nil {
+		code = exitDone
 		message.Notes(cmd.ErrOrStderr(),
 			append(r.Plan.NetworkWarnings(), storedEnds(r.Plan.Config, s.Path)...))
 	}
@@ -56,15 +57,15 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 		}
 		return err
 	}
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return err
-	}
-	return cmp.Or(message.JSON(cmd.OutOrStdout(), struct {
-		Valid    bool             `json:"valid"`
-		Problems []config.Problem `json:"problems"`
+	failed := message.JSON(cmd.OutOrStdout(), struct {
+		Valid bool `json:"valid"`
+		failure.Report
 		Warnings []config.Problem `json:"warnings,omitempty"`
-	}{err == nil, append([]config.Problem{}, problems...), warnings}), err)
+	}{err == nil, failure.New(code, err), warnings})
+	if err != nil {
+		return printedError{err}
+	}
+	return failed
 }
 
 // validateCluster parses the configuration and renders the whole cluster. The rendering finds

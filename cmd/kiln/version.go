@@ -13,18 +13,34 @@ import (
 var version = ""
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var form string
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of kiln",
 		Example: "  kiln version",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := version
-			if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-				v = info.Main.Version
+			if err := checkOutput(form); err != nil {
+				return err
 			}
-			message.Printf(cmd.OutOrStdout(), "kiln %s\n", cmp.Or(v, "(devel)"))
+			if form == "json" {
+				return message.JSON(cmd.OutOrStdout(), struct {
+					Version string `json:"version"`
+				}{versionName()})
+			}
+			message.Printf(cmd.OutOrStdout(), "kiln %s\n", versionName())
 			return nil
 		},
 	}
+	outputFlag(cmd, &form, "version")
+	return cmd
+}
+
+// versionName returns the version of this program, or "(devel)" if the build does not know it.
+func versionName() string {
+	v := version
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+	}
+	return cmp.Or(v, "(devel)")
 }

@@ -65,3 +65,25 @@ func (s *Server) PrintEnd(out io.Writer, lost int) {
 		message.Printf(out, "lines that are not in the log or on standard error: %d\n", lost)
 	}
 }
+
+// Summary is what PrintEnd prints, for programs.
+type Summary struct {
+	Name       string   `json:"name"`
+	Cluster    string   `json:"cluster"` // the cluster's UUID
+	Machines   int      `json:"machines"`
+	Fetched    []string `json:"fetched"`
+	NotFetched []string `json:"notFetched"`
+	Alarms     []string `json:"alarms"`
+	LostLines  int      `json:"lostLines"`
+}
+
+// Summary returns which machines have fetched a document, and what happened. lost is the number of
+// lines that are missing on standard error.
+func (s *Server) Summary(lost int) Summary {
+	name, id := s.Cluster()
+	return Summary{
+		Name: name, Cluster: id, Machines: s.Machines(),
+		Fetched: message.NonNil(s.Fetched()), NotFetched: message.NonNil(s.Left()),
+		Alarms: message.NonNil(s.Alarms()), LostLines: lost + s.LostLines(),
+	}
+}

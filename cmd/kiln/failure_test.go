@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/failure"
+)
+
+// TestFailures: with -o json, a verb that fails prints a failure.Report on standard output, with
+// the exit code that it ends with. Every verb that reports has -o json.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	absent := filepath.Join(t.TempDir(), "absent")
+	wrong := map[string][]string{ // an input that each verb refuses; nil if it reads none
+		"diff":           {absent, absent},
+		"explain":        {"os", "--node", "cp-1", "--config", absent},
+		"images":         {absent},
+		"iso":            {absent},
+		"netboot":        {absent, "--url", "http://10.0.0.1", "--out", absent},
+		"plan":           {absent, absent},
+		"platforms":      nil,
+		"render":         {absent, "--out", absent},
+		"report":         {absent, "--out", absent},
+		"schema":         nil,
+		"secrets extend": {"--secrets", absent},
+		"secrets public": {"--secrets", absent, "--out", absent},
+		"serve":          {absent, "--from", "any"},
+		"unpack":         {absent},
+		"validate":       {absent},
+		"version":        nil,
+	}
+	var without []string // verbs without -o
+	forEachVerb(root(), func(verb *cobra.Command) {
+		name := strings.TrimPrefix(verb.CommandPath(), "kiln ")
+		if verb.Flags().Lookup("output") == nil {
+			without = append(without, name)
+			return
+		}
+		input, ok := wrong[name]
+		require.True(t, ok, "%s: the table has no row for it", name)
+		words := append(strings.Fields(name), "-o", "json")
+		requireFailure(t, exitUsage, slices.Concat(strings.Fields(name), []string{"--nonsense"},
+			[]string{"-o", "json"})...)
+		requireFailure(t, exitUsage, append(words, "--nonsense")...)
+		if input != nil {
+			requireFailure(t, exitWrong, append(words, input...)...)
+		}
+	})
+	require.Equal(t, []string{"init"}, slices.Sorted(slices.Values(without)))
+}
+
+// forEachVerb calls visit for each verb below cmd that has no verbs of its own.
+func forEachVerb(cmd *cobra.Command, visit func(*cobra.Command)) {
+	for _, verb := range cmd.Commands() {
+		if verb.HasSubCommands() {
+			forEachVerb(verb, visit)
+		} else {
+			visit(verb)
+		}
+	}
+}
+
+// requireFailure requires that a command line ends with a code and prints its report.
+func requireFailure(t *testing.T, code int, args ...string) {
+	t.Helper()
+	var out, messages bytes.Buffer
+	require.Equal(t, code, run(args, nil, &out, &messages, false), "%q: %s", args, &messages)
+	var report struct {
+		Valid *bool `json:"valid"` // kiln validate says this too
+		failure.Report
+	}
+	decoder := json.NewDecoder(&out)
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&report), "%q", args)
+	require.NoError(t, requireEnd(decoder), "%q", args)
+	require.Equal(t, code, report.ExitCode, "%q", args)
+	require.NotEmpty(t, report.Problems, "%q", args)
+	for _, p := range report.Problems {
+		require.NotEmpty(t, p.Message, "%q", args)
+		require.Contains(t, messages.String(), p.Message, "%q: people read the same", args)
+	}
+}
+
+// requireEnd returns an error if the decoder's input goes on.
+func requireEnd(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); err != io.EOF {
+		return io.ErrNoProgress
+	}
+	return nil
+}
