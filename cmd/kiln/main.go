@@ -54,6 +54,7 @@ func root() *cobra.Command {
 		Example: `  kiln init --name prod > cluster.yaml
   kiln validate cluster.yaml
   kiln render cluster.yaml --out ./nodes`,
+		Version:       versionName(), // the flags --version and -v
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Without a verb the command prints its help. An unknown verb makes the command line wrong.
@@ -71,6 +72,8 @@ func root() *cobra.Command {
 	})
 	cmd.SetUsageTemplate(strings.ReplaceAll(
 		cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
+	cmd.SetVersionTemplate("kiln {{.Version}}\n")
+	cmd.Flags().BoolP("version", "v", false, "print the version of kiln")
 	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(
 		initCommand(), validateCommand(), renderCommand(), secretsCommand(),
