@@ -89,6 +89,8 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/failure": {
 			"kiln/render/config",
+			"kiln/render/folder",
+			"kiln/render/suggest",
 		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",

@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kiln/cmd/kiln/failure"
 	"kiln/render/suggest"
 )
 
@@ -62,4 +64,26 @@ func suggestVerb(cmd *cobra.Command, verb string) string {
 		return fmt.Sprintf("; did you mean %s?", near[0])
 	}
 	return ""
+}
+
+// outputs are the flags that name what a verb writes.
+var outputs = []string{"out", "review", "log", "state"}
+
+// namedPaths returns the paths that the command line of a verb names, and those of its defaults.
+func namedPaths(verb *cobra.Command) (list []failure.Named) {
+	configuration := verb.Flags().Lookup("config") != nil && verb.Name() != "explain"
+	verb.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && !f.Hidden {
+			list = append(list, failure.Named{
+				Path: f.Value.String(), Flag: "--" + f.Name,
+				Output: slices.Contains(outputs, f.Name),
+			})
+		}
+	})
+	for _, arg := range verb.Flags().Args() {
+		if !configuration { // or else --config has it
+			list = append(list, failure.Named{Path: arg})
+		}
+	}
+	return list
 }

@@ -34,6 +34,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
 	verb, err := cmd.ExecuteC()
+	err = failure.Files(err, namedPaths(verb))
 	if reportsFailure(verb, args, err) && results.Failure() == nil {
 		code := exitCode(verb, err, notes)
 		_ = message.JSON(results, failure.New(code, err)) // the exit code says it in any case

@@ -40,6 +40,7 @@ Nothing is written.`,
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	r, err := validateCluster(s)
+	err = failure.Files(err, namedPaths(cmd))
 	var warnings config.Problems
 	if r != nil {
 		warnings = r.Warnings()

@@ -47,8 +47,11 @@ func appendProblems(list []Problem, err error) []Problem {
 		}
 		return list
 	}
-	if parts := joined(err); parts != nil {
-		for _, part := range parts {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if !isJoined(e) {
+			continue
+		}
+		for _, part := range e.(interface{ Unwrap() []error }).Unwrap() {
 			list = appendProblems(list, part)
 		}
 		return list
@@ -61,16 +64,11 @@ func appendProblems(list []Problem, err error) []Problem {
 	return append(list, p)
 }
 
-// joined returns the errors that err joins, or nil if err is one error. An error that wraps several
-// others in a sentence of its own is one.
-func joined(err error) []error {
-	for ; err != nil; err = errors.Unwrap(err) {
-		list, ok := err.(interface{ Unwrap() []error })
-		if ok && errors.Join(list.Unwrap()...).Error() == err.Error() {
-			return list.Unwrap()
-		}
-	}
-	return nil
+// isJoined reports whether err joins errors. An error that wraps several others in a sentence of its
+// own is one error.
+func isJoined(err error) bool {
+	list, ok := err.(interface{ Unwrap() []error })
+	return ok && errors.Join(list.Unwrap()...).Error() == err.Error()
 }
 
 // remedy returns the part of a message that says what to do, which is behind the first semicolon

@@ -1,0 +1,201 @@
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"kiln/render/folder"
+	"kiln/render/suggest"
+)
+
+// Named is a path that the command line names.
+type Named struct {
+	Path   string
+	Flag   string // with its dashes; empty for an argument
+	Output bool   // the verb writes there
+}
+
+// Files returns err with plain words in place of the operating system's message about a file: where
+// it is, what is wrong, and what to do. named are the paths of the command line.
+func Files(err error, named []Named) error {
+	if isJoined(err) {
+		parts := slices.Clone(err.(interface{ Unwrap() []error }).Unwrap())
+		for i := range parts {
+			parts[i] = Files(parts[i], named)
+		}
+		return errors.Join(parts...)
+	}
+	raw, path, cause := fileError(err)
+	if raw == "" || !strings.Contains(err.Error(), raw) {
+		return irregular(err, named)
+	}
+	path, by := origin(path, named)
+	what := describe(path, cause, by)
+	before, after, _ := strings.Cut(err.Error(), raw)
+	if after == "" {
+		what += advice(path, cause, by)
+	}
+	return &plainError{before + what + after, err}
+}
+
+// plainError is an error with another text.
+type plainError struct {
+	text  string
+	cause error
+}
+
+func (e *plainError) Error() string { return e.text }
+
+func (e *plainError) Unwrap() error { return e.cause }
+
+// fileError returns the operating system's message in an error, with its path and cause. The
+// message is empty if the error has none.
+func fileError(err error) (raw, path string, cause error) {
+	var one *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &one):
+		return one.Error(), one.Path, one.Err
+	case errors.As(err, &two):
+		return two.Error(), two.New, two.Err
+	}
+	return "", "", nil
+}
+
+// origin returns the path that the command line means by the path of an error, and the part of the
+// command line that it comes from: of several, the longest path. That part is nil if the command
+// line does not name it.
+func origin(path string, named []Named) (meant string, by *Named) {
+	path = strings.TrimSuffix(path, folder.Suffix)
+	for i := range named {
+		n := &named[i]
+		// The folder of a file that is to be written, or its name there.
+		parent := n.Output && (path == filepath.Base(n.Path) || path == filepath.Dir(n.Path))
+		if n.Path == "" || by != nil && len(n.Path) <= len(by.Path) {
+			continue
+		}
+		if isIn(n.Path, path) {
+			meant, by = path, n
+		} else if parent {
+			meant, by = n.Path, n
+		}
+	}
+	if by == nil {
+		meant = path
+	}
+	return meant, by
+}
+
+// isIn reports whether a path is a folder or lies in it.
+func isIn(dir, path string) bool {
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
+// describe says what is wrong with a path.
+func describe(path string, cause error, by *Named) string {
+	output := by != nil && by.Output
+	switch {
+	case errors.Is(cause, syscall.ENOTDIR):
+		for up := path; ; up = filepath.Dir(up) {
+			info, err := os.Stat(up)
+			if err == nil && !info.IsDir() {
+				return fmt.Sprintf("%s: %s is a file, and a folder is needed there", path, up)
+			}
+			if up == filepath.Dir(up) {
+				break
+			}
+		}
+	case errors.Is(cause, fs.ErrNotExist) && output && isFolder(filepath.Dir(path)):
+		return path + ": nothing can be made there (no such file or directory)"
+	case errors.Is(cause, fs.ErrNotExist) && output:
+		return fmt.Sprintf("%s: there is no folder %s", path, filepath.Dir(path))
+	case errors.Is(cause, fs.ErrPermission) && output:
+		return fmt.Sprintf("%s: you may not write there (%v)", path, cause)
+	case errors.Is(cause, fs.ErrPermission):
+		return fmt.Sprintf("%s: you may not read it (%v)", path, cause)
+	}
+	return fmt.Sprintf("%s: %v", path, cause)
+}
+
+// advice says what to do about it, after a semicolon. It is empty if there is nothing to say.
+func advice(path string, cause error, by *Named) string {
+	if near := neighbour(path); errors.Is(cause, fs.ErrNotExist) && near != "" &&
+		(by == nil || !by.Output) {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	if by == nil {
+		return ""
+	}
+	flag := ""
+	if by.Flag != "" {
+		flag = " with " + by.Flag
+	}
+	switch {
+	case by.Output:
+		return "; name another place" + flag
+	case errors.Is(cause, fs.ErrPermission):
+		return "; change its mode or owner, or name another file" + flag
+	case by.Flag == "--config" && errors.Is(cause, fs.ErrNotExist):
+		return "; name the configuration, or write a first one: kiln init > cluster.yaml"
+	default:
+		return "; name one that exists" + flag
+	}
+}
+
+// neighbour returns the path of a file with nearly the same name in the same folder, or nothing.
+func neighbour(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), folder.Suffix) {
+			names = append(names, e.Name())
+		}
+	}
+	near := suggest.Nearest(filepath.Base(path), names)
+	if near == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), near)
+}
+
+// irregular explains the error about a path of the command line that is a folder, and should be a
+// file. It returns any other error as it is.
+func irregular(cause error, named []Named) error {
+	if !errors.Is(cause, folder.ErrIrregular) {
+		return cause
+	}
+	for _, n := range named {
+		if cause.Error() != n.Path+": "+folder.ErrIrregular.Error() || !isFolder(n.Path) {
+			continue
+		}
+		text := n.Path + ": a folder, and a file is needed; "
+		inside := filepath.Join(n.Path, "cluster.yaml")
+		_, err := os.Stat(inside)
+		switch {
+		case n.Flag == "--config" && err == nil:
+			text += fmt.Sprintf("did you mean %s?", inside)
+		case n.Flag != "":
+			text += "name a file with " + n.Flag
+		default:
+			text += "name a file"
+		}
+		return &plainError{text, cause}
+	}
+	return cause
+}
+
+// isFolder reports whether a path is that of a folder.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
