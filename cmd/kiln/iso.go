@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +11,6 @@ import (
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
-	"kiln/render/plural"
 )
 
 type isoFlags struct{ out, form string }
@@ -61,7 +58,12 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", images.Secrets(written)...))
-	if err := f.report(cmd.OutOrStdout(), written); err != nil {
+	if f.form == "json" {
+		err = message.JSON(cmd.OutOrStdout(), written)
+	} else {
+		err = bootmedia.ReportImages(cmd.OutOrStdout(), written)
+	}
+	if err != nil {
 		return reportError{err}
 	}
 	return nil
@@ -93,24 +95,4 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 		}
 	}
 	return dir, entries, errors.Join(errs...)
-}
-
-// report prints the images, at most message.MaxListed, and the next step.
-func (f *isoFlags) report(out io.Writer, images []bootmedia.Image) error {
-	if f.form == "json" {
-		return message.JSON(out, images)
-	}
-	if len(images) <= message.MaxListed {
-		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, i := range images {
-			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Path, i.Label, i.Bytes)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	message.Printf(out, "%s with secrets; "+
-		"next: attach a machine's image to that machine alone, as a CD or a disk\n",
-		plural.Count(len(images), "image"))
-	return nil
 }

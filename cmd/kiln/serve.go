@@ -2,8 +2,6 @@ package main
 
 import (
 	"net"
-	"net/netip"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,45 +102,20 @@ func (f *serveFlags) check() error {
 	case f.secrets != "" && f.plain:
 		return usageErrorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
-	case isLoopback(host) && !f.peers.Any():
+	case serve.IsLoopback(host) && !f.peers.Any():
 		return usageErrorf("--listen %s: this computer alone reaches it, and no machine has such "+
 			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
 			"a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
-	case f.secrets == "" && !f.plain && !isLoopback(host):
+	case f.secrets == "" && !f.plain && !serve.IsLoopback(host):
 		return usageErrorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
-	return f.checkNames(host)
-}
-
-// dnsName matches a host name that a certificate can have.
-var dnsName = regexp.MustCompile(
-	`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
-
-// checkNames returns an error if a TLS certificate cannot have the names of the server. Without
-// names, it takes the host that the server listens on.
-func (f *serveFlags) checkNames(host string) error {
-	if f.secrets != "" && len(f.names) == 0 {
-		addr, err := netip.ParseAddr(host)
-		if host == "" || err == nil && addr.IsUnspecified() {
-			return usageErrorf("--listen %s: says no address by which machines reach "+
-				"it; name it with --tls-name boot.example.com", f.listen)
-		}
-		f.names = []string{host}
-	}
-	for _, name := range f.names {
-		if _, err := netip.ParseAddr(name); err != nil && !dnsName.MatchString(name) {
-			return usageErrorf("--tls-name %s: neither a host name nor an IP address",
-				name)
+	if f.secrets != "" {
+		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
+			return usageError{err}
 		}
 	}
 	return nil
-}
-
-// isLoopback reports whether a host is this computer's loopback.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"text/tabwriter"
 
 	"kiln/cmd/kiln/message"
 	"kiln/render"
@@ -72,4 +73,22 @@ func holders(entries []render.Entry) string {
 		machines := plural.Count(len(entries), "machine")
 		return fmt.Sprintf(", with the secrets of %d of %s", holding, machines)
 	}
+}
+
+// ReportImages prints the images, at most message.MaxListed, and the next step. It fails if out
+// does.
+func ReportImages(out io.Writer, images []Image) error {
+	if len(images) <= message.MaxListed {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, i := range images {
+			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Path, i.Label, i.Bytes)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	message.Printf(out, "%s with secrets; "+
+		"next: attach a machine's image to that machine alone, as a CD or a disk\n",
+		plural.Count(len(images), "image"))
+	return nil
 }
