@@ -28,7 +28,7 @@ func TestTokensOfOneName(t *testing.T) {
 	b.Generations = map[string]int{"token/node/small": 2}
 	r, err := render.New(c, b)
 	require.NoError(t, err)
-	require.NoError(t, r.Try())
+	require.NoError(t, r.Try(nil))
 
 	tokens := map[string]bool{}
 	for i := range r.Plan.Machines {

@@ -9,6 +9,7 @@ import (
 
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
 	"kiln/render"
@@ -97,7 +98,7 @@ func (f *reportFlags) page() ([]byte, error) {
 	if in.Cluster, err = f.states.Render(r); err != nil {
 		return nil, err
 	}
-	if in.Sizes, err = sizes(r); err != nil {
+	if in.Sizes, err = f.sizes(r); err != nil {
 		return nil, err
 	}
 	if f.since != "" {
@@ -115,8 +116,10 @@ func (f *reportFlags) page() ([]byte, error) {
 }
 
 // sizes returns the size of each document, with its largest files.
-func sizes(r *render.Cluster) (list []report.Size, err error) {
-	documents, err := r.Sizes(largestFiles)
+func (f *reportFlags) sizes(r *render.Cluster) (list []report.Size, err error) {
+	progress, finish := screen.Progress(f.states.Messages, r.Machines())
+	defer finish()
+	documents, err := r.Sizes(largestFiles, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/summary"
 	"kiln/pki"
 	"kiln/render"
@@ -39,7 +40,7 @@ Nothing is written.`,
 
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
-	r, err := validateCluster(s)
+	r, err := validateCluster(cmd, s)
 	err = failure.Files(err, namedPaths(cmd))
 	var warnings config.Problems
 	if r != nil {
@@ -72,12 +73,16 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 // validateCluster parses the configuration and renders the whole cluster. The rendering finds
 // mistakes that parsing cannot find, such as a patch that changes nothing or an add-on object
 // without a name. It returns the cluster, which has warnings, unless it cannot be prepared.
-func validateCluster(s *configuration.Source) (*render.Cluster, error) {
+func validateCluster(
+	cmd *cobra.Command, s *configuration.Source,
+) (*render.Cluster, error) {
 	r, err := trial(s)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.Try()
+	progress, finish := screen.Progress(cmd.ErrOrStderr(), r.Machines())
+	defer finish()
+	return r, r.Try(progress)
 }
 
 // storedEnds returns warnings about documents that have ended or end soon, if the bundle or its
