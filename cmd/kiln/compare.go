@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,8 @@ const maxUnavailable = "10%"
 
 // compareFlags are the flags that diff and plan share.
 type compareFlags struct {
-	states state.Reader
-	form   string
+	states      state.Reader
+	form, color string
 }
 
 func (f *compareFlags) add(cmd *cobra.Command) {
@@ -28,12 +29,26 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
 		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
 	outputFlag(cmd, &f.form, "report", "markdown")
+	flags.StringVar(&f.color, "color", "auto", "show text in colours: always, never, or auto, "+
+		"which is on a terminal unless NO_COLOR is set")
 }
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *compareFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	if !slices.Contains(colours, f.color) {
+		return usageErrorf("--color %s: want auto, always or never", f.color)
+	}
 	return cmp.Or(checkOutput(f.form, "markdown"), checkSource(&f.states.Bundle))
+}
+
+// colours are the values of --color.
+var colours = []string{"auto", "always", "never"}
+
+// hasColour reports whether a report on out has colours.
+func (f *compareFlags) hasColour(out io.Writer) bool {
+	return f.form == "text" &&
+		(f.color == "always" || f.color == "auto" && screen.HasColour(out))
 }
 
 // read reads two states.
@@ -51,7 +66,7 @@ func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) 
 		return message.JSON(out, report)
 	}
 	form := change.Form{
-		Colour:   f.form == "text" && screen.HasColour(out),
+		Colour:   f.hasColour(out),
 		Markdown: f.form == "markdown",
 	}
 	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
