@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/change"
+	"kiln/render/config"
 	"kiln/render/media"
 	"kiln/render/target"
 )
@@ -102,6 +103,25 @@ func TestChangesDoc(t *testing.T) {
 	for _, name := range change.Refusals() {
 		require.Contains(t, doc, "`"+name+"`")
 	}
+}
+
+// TestKubeadmDoc: each field of cluster.yaml that docs/kubeadm.md puts beside one of kubeadm exists.
+func TestKubeadmDoc(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "../../docs/kubeadm.md"), "## Fields of the configuration")
+	table, _, _ = strings.Cut(table, "\n## ")
+	fields := 0
+	for _, row := range regexp.MustCompile(`(?m)^\|.*\| (.*) \|$`).FindAllStringSubmatch(table, -1) {
+		for _, m := range regexp.MustCompile("`([A-Za-z.]+)`").FindAllStringSubmatch(row[1], -1) {
+			if m[1] == "cluster.yaml" {
+				continue
+			}
+			_, ok := config.Field(m[1])
+			require.True(t, ok, m[1])
+			fields++
+		}
+	}
+	require.Greater(t, fields, 20)
 }
 
 // TestPlatformsDoc holds the table of docs/platforms.md to the table in Go.
