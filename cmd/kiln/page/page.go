@@ -1,0 +1,75 @@
+// Package page collects what the page of kiln report shows.
+package page
+
+import (
+	"time"
+
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/summary"
+	"kiln/render"
+	"kiln/render/change"
+	"kiln/render/report"
+)
+
+// largestFiles is the number of files that the page names of each document.
+const largestFiles = 3
+
+// Input is what the page is made from.
+type Input struct {
+	States  state.Reader
+	Config  configuration.Source
+	Since   string         // an older state to compare with; empty for none
+	Options change.Options // of the steps from the older state
+}
+
+// Make returns the page about the configuration, and about the differences from the older state if
+// there is one.
+func (i *Input) Make() ([]byte, error) {
+	r, err := i.States.Whole(&i.Config)
+	if err != nil {
+		return nil, err
+	}
+	message.Notes(i.States.Messages, summary.Ends(time.Now(), r.Ends()))
+	in := report.Input{}
+	if in.Cluster, err = i.States.Render(r); err != nil {
+		return nil, err
+	}
+	if in.Sizes, err = i.sizes(r); err != nil {
+		return nil, err
+	}
+	if i.Since != "" {
+		old, err := i.States.Read(i.Since)
+		if err != nil {
+			return nil, err
+		}
+		in.Diff = change.Compare(old, in.Cluster)
+		if in.Steps, err = change.New(in.Diff, i.Options); err != nil {
+			return nil, err
+		}
+	}
+	return report.Page(in)
+}
+
+// sizes returns the size of each document, with its largest files.
+func (i *Input) sizes(r *render.Cluster) (list []report.Size, err error) {
+	progress, finish := screen.Progress(i.States.Messages, r.Machines())
+	defer finish()
+	documents, err := r.Sizes(largestFiles, progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		size := report.Size{
+			Machine: d.Entry.Node, Platform: d.Entry.Platform,
+			Bytes: d.Entry.Bytes, Limit: d.Entry.Limit,
+		}
+		for _, file := range d.Largest {
+			size.Largest = append(size.Largest, report.File(file))
+		}
+		list = append(list, size)
+	}
+	return list, nil
+}
