@@ -1,28 +1,83 @@
 package main
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/render/config"
+	"kiln/render/target"
 )
 
 func initCommand() *cobra.Command {
-	var name string
+	var o config.InitOptions
 	cmd := &cobra.Command{
-		Use:     "init [--name NAME]",
-		Short:   "Print a first cluster.yaml with comments",
-		Example: "  kiln init --name prod > cluster.yaml",
-		Args:    noArgs,
+		Use:   "init [--name NAME]",
+		Short: "Print a first cluster.yaml with comments",
+		Long: `Print a first cluster.yaml with comments. It is valid as it is, and kiln render takes
+it at once. Put in the addresses of your machines before you boot them.
+
+One control plane is for trying kiln: it cannot be changed in place, only installed
+anew with a snapshot of etcd. Three survive the loss of one.`,
+		Example: `  kiln init --name prod > cluster.yaml
+  kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			content := config.Init(name)
-			if _, err := config.Parse("cluster.yaml", content, nil); err != nil {
-				return usageErrorf("--name %s: a cluster's name is made of "+
-					"lower-case letters, digits and hyphens", name)
+			content, err := firstConfig(o)
+			if err != nil {
+				return usageError{err}
 			}
-			_, err := cmd.OutOrStdout().Write(content)
+			_, err = cmd.OutOrStdout().Write(content)
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "demo", "give the cluster this `NAME`")
+	flags := cmd.Flags()
+	flags.StringVar(&o.Name, "name", "demo", "give the cluster this `NAME`")
+	flags.StringVar(&o.OS, "os", "ubuntu", "install this `SYSTEM` on the machines: "+
+		strings.Join(target.SystemNames(nil), ", "))
+	flags.StringVar(&o.Platform, "platform", "nocloud", "run the machines on this `PLATFORM`; "+
+		"kiln platforms lists them")
+	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "describe this `NUMBER` of control planes")
+	flags.IntVar(&o.Workers, "workers", 1, "describe this `NUMBER` of workers")
+	flags.StringVar(&o.Pool, "pool", "", "add a pool of this `NAME`: workers that share one "+
+		"document (default: none)")
 	return cmd
+}
+
+// The most machines that kiln init writes. More members make etcd slow, and more workers are better
+// a pool.
+const (
+	maxControlPlanes = 7
+	maxWorkers       = 230
+)
+
+// firstConfig returns a valid configuration. It fails if the flags describe none.
+func firstConfig(o config.InitOptions) ([]byte, error) {
+	if n := o.ControlPlanes; n < 1 || n > maxControlPlanes {
+		return nil, fmt.Errorf("--control-planes %d: want 1 to %d", n, maxControlPlanes)
+	}
+	if n := o.Workers; n < 0 || n > maxWorkers {
+		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)
+	}
+	content := config.Init(o)
+	_, err := config.Parse(configuration.Default, content, nil)
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return content, err
+	}
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = fmt.Errorf("%s: %s", cmp.Or(initFlags[p.Path], p.Path), p.Message)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// initFlags names the flag that sets a field.
+var initFlags = map[string]string{
+	"metadata.name": "--name", "machines.os": "--os", "machines.platform": "--platform",
+	"nodes": "--control-planes", "pools[0].name": "--pool",
 }

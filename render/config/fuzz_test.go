@@ -27,7 +27,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Add(config.Init("demo"))
+	f.Add(firstConfig("demo"))
 	dir := fstest.MapFS{"x": {Data: []byte("x")}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		start := time.Now()

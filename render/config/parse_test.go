@@ -72,8 +72,8 @@ func TestParseAccepts(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, text string }{
 		{"smallest", header + onOS + oneNode},
-		{"first cluster of init", string(config.Init("first"))},
-		{"init with a name that needs quotes", string(config.Init("1234"))},
+		{"first cluster of init", string(firstConfig("first"))},
+		{"init with a name that needs quotes", string(firstConfig("1234"))},
 		{"windows line ends", strings.ReplaceAll(header+onOS+oneNode, "\n", "\r\n")},
 		{"document markers", "---\n" + header + onOS + oneNode + "...\n"},
 		{"a mark of a document at the end", header + onOS + oneNode + "---\n# nothing\n---\n"},

@@ -196,7 +196,7 @@ func TestFields(t *testing.T) {
 	field, _ = config.Field("workers.localBalancer.port")
 	require.Equal(t, fmt.Sprint(target.APIServerPort), field.Default)
 	systems := strings.Replace(listed(target.SystemNames(nil)), " and ", " or ", 1)
-	require.Contains(t, string(config.Init("demo")), "# "+systems+"\n", "init.yaml")
+	require.Contains(t, string(config.Init(config.InitOptions{})), "# "+systems+"\n", "init.yaml")
 }
 
 // listed joins names as a sentence does.

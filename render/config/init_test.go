@@ -1,0 +1,43 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/config"
+	"kiln/render/target"
+)
+
+// firstConfig returns the configuration that kiln init writes without flags but the name.
+func firstConfig(name string) []byte {
+	return config.Init(config.InitOptions{
+		Name: name, OS: "ubuntu", Platform: "nocloud", ControlPlanes: 1, Workers: 1,
+	})
+}
+
+// TestInit: the first configuration is valid for every system and platform that fit each other, and
+// for names that YAML would take for something else.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	for _, system := range target.SystemNames(nil) {
+		for _, platform := range target.PlatformNames(nil) {
+			for _, controlPlanes := range []int{1, 3, 5, 7} {
+				o := config.InitOptions{
+					Name: "1234", OS: system, Platform: platform,
+					ControlPlanes: controlPlanes, Workers: 2, Pool: "on",
+				}
+				if controlPlanes == 1 {
+					o.Workers, o.Pool = 0, ""
+				}
+				_, err := config.Parse("c.yaml", config.Init(o), nil)
+				require.NoError(t, err, "%+v", o)
+			}
+		}
+	}
+	most := config.InitOptions{
+		Name: "most", OS: "debian", Platform: "metal", ControlPlanes: 7, Workers: 230,
+	}
+	_, err := config.Parse("c.yaml", config.Init(most), nil)
+	require.NoError(t, err)
+}
