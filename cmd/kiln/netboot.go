@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/twin"
 	"kiln/render"
-	"kiln/render/media"
 )
 
 type netbootFlags struct {
@@ -84,21 +82,8 @@ func (f *netbootFlags) check() error {
 			checkGiven("out", f.Out, "./netboot"),
 		)}
 	}
-	for _, flag := range []struct {
-		name  string
-		value *string
-	}{{"url", &f.URL}, {"matchbox", &f.Matchbox}} {
-		*flag.value = strings.TrimRight(*flag.value, "/")
-		if *flag.value == "" {
-			continue
-		}
-		if err := media.Address(*flag.value); err != nil {
-			shown := *flag.value
-			if at := strings.LastIndexByte(shown, '@'); at >= 0 {
-				shown = "…" + shown[at:] // a password may stand before the @
-			}
-			return usageErrorf("--%s %s: %w", flag.name, shown, err)
-		}
+	if err := f.CheckAddresses(); err != nil {
+		return usageError{err}
 	}
 	f.Initrd = f.ignition == "initrd"
 	switch {

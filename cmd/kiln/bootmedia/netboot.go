@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kiln/render"
 	"kiln/render/media"
@@ -27,6 +28,28 @@ type Netboot struct {
 	InstallDev              []string // disks, [NODE=]/dev/…
 
 	settings media.Netboot
+}
+
+// CheckAddresses returns an error if an address of the flags is none, and removes slashes at the
+// ends.
+func (n *Netboot) CheckAddresses() error {
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{{"url", &n.URL}, {"matchbox", &n.Matchbox}} {
+		*flag.value = strings.TrimRight(*flag.value, "/")
+		if *flag.value == "" {
+			continue
+		}
+		if err := media.Address(*flag.value); err != nil {
+			shown := *flag.value
+			if at := strings.LastIndexByte(shown, '@'); at >= 0 {
+				shown = "…" + shown[at:] // a password may stand before the @
+			}
+			return fmt.Errorf("--%s %s: %w", flag.name, shown, err)
+		}
+	}
+	return nil
 }
 
 // Prepare reads the flags about systems and machines, for the machines of an output folder. Its
