@@ -27,7 +27,7 @@ const (
 // exitCodes explains the exit codes in the help.
 const exitCodes = `Exit codes:
   0  the verb has done its work
-  1  the input is wrong, or the rendering is; or a file could not be read or written
+  1  the input or the rendering is wrong, a file cannot be used, or a change is refused
   2  the command line is wrong
   3  the verb compared two things, and they differ (diff, and render with --check)`
 

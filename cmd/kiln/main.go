@@ -44,6 +44,12 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	return exitCode(verb, finish(err, results), notes)
 }
 
+// The help lists the verbs in the order of the work, and not in that of the alphabet.
+func init() { cobra.EnableCommandSorting = false }
+
+// others is the title of the last verbs in the help.
+const others = "Look up:"
+
 // root returns the command with all its verbs.
 func root() *cobra.Command {
 	cmd := &cobra.Command{
@@ -76,12 +82,28 @@ func root() *cobra.Command {
 	cmd.SetVersionTemplate("kiln {{.Version}}\n")
 	cmd.Flags().BoolP("version", "v", false, "print the version of kiln")
 	cmd.SetHelpCommand(helpCommand())
-	cmd.AddCommand(
-		initCommand(), validateCommand(), renderCommand(), secretsCommand(),
-		diffCommand(), planCommand(), reportCommand(), unpackCommand(), explainCommand(),
-		isoCommand(), netbootCommand(), serveCommand(),
-		imagesCommand(), platformsCommand(), schemaCommand(), versionCommand(),
-	)
+	for _, part := range []struct {
+		title string
+		verbs []*cobra.Command
+	}{
+		{"Write a configuration:", []*cobra.Command{
+			initCommand(), validateCommand(), explainCommand(), schemaCommand(),
+		}},
+		{"Render it:", []*cobra.Command{renderCommand(), secretsCommand()}},
+		{"Review a change:", []*cobra.Command{diffCommand(), planCommand(), reportCommand()}},
+		{"Boot the machines:", []*cobra.Command{
+			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
+		}},
+		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
+	} {
+		cmd.AddGroup(&cobra.Group{ID: part.title, Title: part.title})
+		for _, verb := range part.verbs {
+			verb.GroupID = part.title
+		}
+		cmd.AddCommand(part.verbs...)
+	}
+	cmd.SetHelpCommandGroupID(others)
+	cmd.SetCompletionCommandGroupID(others)
 	return cmd
 }
 
