@@ -156,7 +156,12 @@ func (p *Steps) Text(form Form) string {
 	}
 	w.section("machines")
 	for _, v := range p.Machines {
-		w.line(fmt.Sprintf("  %s: %s", v.Verdict, Names(v.Machines, v.Pools)))
+		line := fmt.Sprintf("  %s: %s", v.Verdict, Names(v.Machines, v.Pools))
+		if what := verdictMarks[v.Verdict]; what != "" {
+			w.colour(what, line)
+		} else {
+			w.line(line)
+		}
 		for i, why := range v.Why {
 			if i == maxReasons {
 				w.line(fmt.Sprintf("      and %d more", len(v.Why)-i))
@@ -180,6 +185,9 @@ func (p *Steps) Text(form Form) string {
 
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
 const maxReasons = 8
+
+// verdictMarks has the mark of a verdict that adds or removes machines.
+var verdictMarks = map[string]string{Add: Added, Remove: Removed}
 
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
