@@ -1,4 +1,5 @@
 # make            builds bin/kiln
+# make man        writes the man pages into bin/man
 # make test       runs every test that needs no virtual machine (two minutes)
 # make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition, page
 #                 and gitleaks (root; seven minutes)
@@ -35,8 +36,8 @@ MODULES := boot judges etcd ignition gitleaks page
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
-.PHONY: all build test ci ci-work test-all golden judges gitleaks page etcd ignition bench fuzz lint \
-	vuln boot-test clean
+.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench fuzz \
+	lint vuln boot-test clean
 
 all: build
 
@@ -45,6 +46,9 @@ build:
 
 # kiln is built without cgo, and so are its tests: gcc would need longer to link some than they run.
 build test golden bench lint: export CGO_ENABLED := 0
+
+man:
+	go test ./cmd/kiln -run TestMan -man $(CURDIR)/bin/man
 
 test:
 	go test -timeout 20m ./...

@@ -43,7 +43,7 @@ prints the same about one verb. The page is made from the program by ` + "`make 
 	b.WriteString(`
 ` + "`kiln completion SHELL`" + ` prints a script that completes verbs and flags in ` +
 		`bash, zsh, fish or
-powershell.
+powershell. ` + "`make man`" + ` writes the man pages into ` + "`bin/man`" + `.
 
 ## Exit codes
 
