@@ -65,8 +65,8 @@ powershell. ` + "`make man`" + ` writes the man pages into ` + "`bin/man`" + `.
 const programs = `
 ## Reports for programs
 
-` + "`-o json`" + ` prints the report of a verb as JSON on standard output. If the verb fails, it prints
-why, in the same form for every verb, and ends with the same exit code as without:
+` + "`-o json`" + ` prints the report of a verb as JSON on standard output. If the verb fails, it
+prints why, in the same form for every verb, and ends with the same exit code as without:
 
 ` + "```json" + `
 {
@@ -92,8 +92,8 @@ why, in the same form for every verb, and ends with the same exit code as withou
 | ` + "`message`" + ` | what people read |
 | ` + "`remedy`" + ` | the part of the message that says what to do, if it has one |
 
-` + "`kiln validate`" + ` says ` + "`valid`" + ` too, with no problems if it is. A difference (exit code 3) and a
-refused change are no failures: the report of the verb says them.
+` + "`kiln validate`" + ` says ` + "`valid`" + ` too, with no problems if it is. A difference
+(exit code 3) and a refused change are no failures: the report of the verb says them.
 `
 
 // anchor returns the link target of a verb's heading.

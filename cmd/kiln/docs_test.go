@@ -105,14 +105,17 @@ func TestChangesDoc(t *testing.T) {
 	}
 }
 
-// TestKubeadmDoc: each field of cluster.yaml that docs/kubeadm.md puts beside one of kubeadm exists.
+// TestKubeadmDoc: each field of cluster.yaml that docs/kubeadm.md puts beside one of kubeadm's
+// exists.
 func TestKubeadmDoc(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(read(t, "../../docs/kubeadm.md"), "## Fields of the configuration")
 	table, _, _ = strings.Cut(table, "\n## ")
 	fields := 0
-	for _, row := range regexp.MustCompile(`(?m)^\|.*\| (.*) \|$`).FindAllStringSubmatch(table, -1) {
-		for _, m := range regexp.MustCompile("`([A-Za-z.]+)`").FindAllStringSubmatch(row[1], -1) {
+	right := regexp.MustCompile(`(?m)^\|.*\| (.*) \|$`)
+	name := regexp.MustCompile("`([A-Za-z.]+)`")
+	for _, row := range right.FindAllStringSubmatch(table, -1) {
+		for _, m := range name.FindAllStringSubmatch(row[1], -1) {
 			if m[1] == "cluster.yaml" {
 				continue
 			}

@@ -128,7 +128,8 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 
 // readers are the verbs that write no files. Their errors do not say that nothing was written.
 var readers = []string{
-	"diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate", "version",
+	"diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate",
+	"version",
 }
 
 // exitCode prints the error of a verb and returns the exit code for it.

@@ -44,8 +44,8 @@ the bundle is there, because documents hold secrets.`,
 	}
 	takeConfig(cmd, &f.Config)
 	flags, b := cmd.Flags(), &f.States.Bundle
-	flags.StringVar(&f.out, "out", "", "write the page to the file `PAGE`; an older page of kiln report "+
-		"is replaced")
+	flags.StringVar(&f.out, "out", "", "write the page to the file `PAGE`; an older page "+
+		"of kiln report is replaced")
 	flags.StringVar(&f.Since, "since", "", "compare with this older `STATE`: a review twin, "+
 		"a revision of a twin (main:review), a configuration, or a folder of documents")
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle from `FILE`, or from standard "+

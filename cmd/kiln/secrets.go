@@ -15,7 +15,8 @@ func secretsCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usageErrorf("unknown verb %q of secrets%s", list[0], suggestVerb(cmd, list[0]))
+				return usageErrorf("unknown verb %q of secrets%s",
+					list[0], suggestVerb(cmd, list[0]))
 			}
 			return usageErrorf("kiln secrets needs a verb; " +
 				"for example: kiln secrets public --secrets prod.secrets.yaml")

@@ -64,8 +64,8 @@ func appendProblems(list []Problem, err error) []Problem {
 	return append(list, p)
 }
 
-// isJoined reports whether err joins errors. An error that wraps several others in a sentence of its
-// own is one error.
+// isJoined reports whether err joins errors. An error that wraps several others in a sentence of
+// its own is one error.
 func isJoined(err error) bool {
 	list, ok := err.(interface{ Unwrap() []error })
 	return ok && errors.Join(list.Unwrap()...).Error() == err.Error()

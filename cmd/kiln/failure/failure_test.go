@@ -37,7 +37,9 @@ func TestNew(t *testing.T) {
 		{
 			"a file",
 			fmt.Errorf("config: %w", absent),
-			[]failure.Problem{{File: "a.yaml", Message: "config: open a.yaml: file does not exist"}},
+			[]failure.Problem{{
+				File: "a.yaml", Message: "config: open a.yaml: file does not exist",
+			}},
 		},
 		{
 			"problems of a configuration",
