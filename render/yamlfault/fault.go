@@ -27,7 +27,7 @@ type Fault struct {
 func Find(document []byte, known []string) (f Fault, ok bool) {
 	r := newReader(known)
 	r.document(document)
-	if r.fault == nil || !confirmed(document, r.fault.Line) {
+	if r.fault == nil || !confirmed(document, r.fault.Line, r.number) {
 		return Fault{}, false
 	}
 	return *r.fault, true
@@ -39,10 +39,11 @@ func Indentation(line []byte) int {
 	return len(line) - len(bytes.TrimLeft(line, " \t-")) + 1
 }
 
-// confirmed reports whether the parser reads the lines before a line and fails with it.
-func confirmed(document []byte, line int) bool {
+// confirmed reports whether the parser reads the lines before the one with a fault, and fails at
+// the latest with the one where the fault shows.
+func confirmed(document []byte, line, shown int) bool {
 	lines := slices.Collect(bytes.Lines(document))
-	return parses(lines[:line-1]) && !parses(lines[:line])
+	return parses(lines[:line-1]) && !parses(lines[:shown])
 }
 
 func parses(lines [][]byte) bool {
@@ -65,6 +66,7 @@ type reader struct {
 	levels  []level   // the open block maps and lists, outermost first
 	opened  bool      // a value may begin: after a key or a dash alone, and at the beginning
 	plain   bool      // the line before ended in a value without quotes, which may go on
+	alone   *alone    // the line before is a value without a key
 	quote   *opener   // an open quote
 	flow    []bracket // the open brackets, outermost first
 	literal *literal  // an open value behind | or >
@@ -95,6 +97,12 @@ type opener struct {
 	char         byte
 	line, column int
 	indent       int
+}
+
+// alone is a line with a value alone, which may be a key that lost its colon.
+type alone struct {
+	text       []byte
+	number, at int
 }
 
 // literal is a value behind | or >, which is indented deeper than the key before it.

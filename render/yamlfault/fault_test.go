@@ -37,6 +37,12 @@ func TestFind(t *testing.T) {
 			"before it"},
 		{"a word that nobody knows", "a: b\nhunter2\n", `2:1: has no key; write it like ` +
 			`"key: value", or indent it deeper than the key above if it belongs to its value`},
+		{"the first key without its colon", "a b\nc: d\n", `1:1: the colon is missing; ` +
+			`write "a: " before the value`},
+		{"the first key of an item without its colon", "- c\n- a b\n  c: d\n",
+			`2:3: the colon is missing; write "a: " before the value`},
+		{"the first key of a map without its space", "c:\n  a:b\n  c: d\n",
+			`2:3: the space behind the colon is missing; write "a: " before the value`},
 		{"characters of several bytes", "{é: [ü, ö }\n", "1:5: the [ is not closed; " +
 			"write ] behind its last item"},
 		{"the second document", "a: b\n---\na: b\nc d\n", `4:1: has no key; write it like ` +

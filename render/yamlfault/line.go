@@ -89,8 +89,11 @@ func (r *reader) block(text []byte, at int) {
 		}
 		at = next
 	}
-	rest := text[at:]
+	rest, before := text[at:], r.alone
+	r.alone = nil
 	switch key := keyOf(rest); {
+	case key != nil && before != nil && before.at == at && !r.opened && r.plain:
+		r.reportAlone(before)
 	case key != nil:
 		if !r.place(text, at, false) {
 			return
@@ -108,7 +111,7 @@ func (r *reader) block(text []byte, at int) {
 	case bytes.HasPrefix(rest, []byte("? ")) || bytes.HasPrefix(rest, []byte(": ")):
 		r.opened = true // a key that is not a string, and its value
 	case r.opened && at > r.indent():
-		r.opened = false
+		r.opened, r.alone = false, &alone{text, r.number, at}
 		r.value(text, at, r.indent())
 	case r.plain && at > r.indent():
 		// The value of the line before goes on.
@@ -204,6 +207,13 @@ func spaces(n int) string {
 		return "1 space"
 	}
 	return fmt.Sprintf("%d spaces", n)
+}
+
+// reportAlone reports a line before the current one, to which a key with the same indentation shows
+// that it was to be a key.
+func (r *reader) reportAlone(before *alone) {
+	r.reportNoKey(before.text, before.at)
+	r.fault.Line = before.number
 }
 
 // reportNoKey reports a line of a map that has no key.
