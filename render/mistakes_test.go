@@ -96,7 +96,7 @@ func validateText(text []byte, dir string) error {
 	if err != nil {
 		return err
 	}
-	return r.Try()
+	return r.Try(nil)
 }
 
 // TestMistakes makes each mistake of the tables and holds it to its messages: all of them, so that

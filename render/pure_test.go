@@ -376,6 +376,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/ignition",
 			"kiln/render/node",
 		},
+		"kiln/test/verdicts": {
+			"kiln/render/flags",
+		},
 	}
 	foreign := map[string]string{
 		"github.com/coreos/":            "kiln/render/ignition",

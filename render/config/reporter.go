@@ -78,7 +78,7 @@ func (r *reporter) report(at *yamlpath.Location, format string, args ...any) {
 		return
 	}
 	message := fmt.Sprintf(format, args...)
-	if template.MatchString(message) {
+	if variable.MatchString(message) {
 		if value, _ := yamlpath.Find(r.root, at); value != nil {
 			message = blameVariable(message, value)
 		}

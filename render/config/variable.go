@@ -11,8 +11,8 @@ import (
 const unexpanded = "holds a variable, and kiln expands none; write the value, " +
 	"or expand the file before kiln reads it, for example with envsubst"
 
-// template matches a variable of a shell or of a template language.
-var template = regexp.MustCompile(`\$\{\w+[^}]*\}|"\$\w+"|\{\{.*\}\}`)
+// variable matches a variable of a shell or of a template language.
+var variable = regexp.MustCompile(`\$\{\w+[^}]*\}|"\$\w+"|\{\{.*\}\}`)
 
 // isTemplate reports whether a value is {{ name }} without quotes, which YAML reads as a map in a
 // map.
@@ -25,7 +25,7 @@ func isTemplate(n *yaml.Node) bool {
 // that the value itself is wrong. Otherwise it returns message.
 func blameVariable(message string, value *yaml.Node) string {
 	quoted := quote(value.Value)
-	if strings.HasPrefix(message, quoted) && template.MatchString(quoted) {
+	if strings.HasPrefix(message, quoted) && variable.MatchString(quoted) {
 		return unexpanded
 	}
 	return message
