@@ -28,7 +28,7 @@ type Machine struct {
 	// them against the type of Kubernetes.
 	Kubelet map[string]any `json:"kubelet,omitempty"`
 	// KubeletExtraArgs are further flags of the kubelet. Few settings need them: most are fields of
-	// KubeletConfiguration.
+	// KubeletConfiguration. The kubelet of that minor must have them.
 	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
 	// Labels are the labels of the Node. Of the keys under kubernetes.io, a kubelet may set only a
 	// few itself. Workers may also have roles, node-role.kubernetes.io/NAME, from kubernetesVersion

@@ -24,14 +24,14 @@ type ControlPlane struct {
 // Component holds the settings of a program of the control plane.
 type Component struct {
 	// ExtraArgs are further flags. A flag that kiln sets too replaces kiln's value. A flag may
-	// occur more than once.
+	// occur more than once. The program of that minor must have it.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 }
 
 // APIServer holds the settings of kube-apiserver.
 type APIServer struct {
 	// ExtraArgs are further flags. A flag that kiln sets too replaces kiln's value. A flag may
-	// occur more than once.
+	// occur more than once. The program of that minor must have it.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 	// CertSANs are further names and addresses in the API server's certificate. Wildcards are
 	// allowed.
@@ -82,7 +82,7 @@ type Etcd struct {
 	// etcd and nothing else of the cluster. It has no Node, so it has no labels, taints or
 	// identity.
 	Machines Machine `json:"machines,omitempty"`
-	// ExtraArgs are further flags of the members.
+	// ExtraArgs are further flags of the members. The etcd of that minor must have them.
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 	// External is an etcd cluster that kiln does not make. The control planes then have no members.
 	External *ExternalEtcd `json:"external,omitempty"`
