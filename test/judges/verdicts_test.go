@@ -100,7 +100,7 @@ var odd = []string{
 }
 
 // ask draws flags: those of each process with their defaults and with odd values, misspelt ones,
-// and feature gates of all kinds. A flag that the process has is left out, and so are those of OpenID
+// and feature gates of all kinds. A flag that the process has is left out. So are those of OpenID
 // Connect, which need each other, and paths, which the machine may not have.
 func ask(t *testing.T, processes []process) (all []question) {
 	t.Helper()
