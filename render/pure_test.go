@@ -188,6 +188,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/interfaces",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/podsecurity",
 			"kiln/render/preflight",
 			"kiln/render/suggest",
 			"kiln/render/target",
@@ -326,6 +327,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/render/plural": nil,
+		"kiln/render/podsecurity": {
+			"kiln/manifests",
+			"kiln/render/config",
+		},
 		"kiln/render/preflight": {
 			"kiln/render/config",
 			"kiln/render/plan",
