@@ -28,6 +28,7 @@ type Patch struct {
 	regex    *types.SelectorRegex
 	labels   labels.Selector
 	named    []object // the objects that a strategic merge without a target names
+	head     string   // what kustomize wants in front of a strategic merge with a target
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field
@@ -86,6 +87,10 @@ func New(name, text string, target *Target) (*Patch, error) {
 				return nil, fmt.Errorf("%s: a strategic merge patch without target needs "+
 					"apiVersion, kind and metadata.name of the object that it changes", name)
 			}
+			if target != nil && d.APIVersion == "" && d.Kind == "" && d.Metadata.Name == "" &&
+				len(docs) == 1 && !strings.HasPrefix(strings.TrimSpace(text), "{") {
+				p.head = anyObject
+			}
 			p.named = append(p.named, d)
 		default:
 			return nil, fmt.Errorf("%s: neither a strategic merge patch "+
@@ -113,18 +118,27 @@ func New(name, text string, target *Target) (*Patch, error) {
 	return p, nil
 }
 
+// anyObject is the head of an object. kustomize reads no strategic merge without one, and with a
+// target it ignores what the head says.
+const anyObject = "apiVersion: v1\nkind: Any\nmetadata: {name: any}\n"
+
 // Matches reports whether p selects any object of a stream, by kustomize's own rules.
 func (p *Patch) Matches(stream []byte) bool {
-	var objects []object
+	objects := objectsIn(stream)
+	engine.Lock()
+	defer engine.Unlock()
+	return slices.ContainsFunc(objects, p.matches)
+}
+
+// objectsIn returns the objects of a stream, without what cannot be read.
+func objectsIn(stream []byte) (objects []object) {
 	for _, doc := range strings.Split("\n"+string(stream), "\n---") {
 		var o object
 		if yaml.Unmarshal([]byte(doc), &o) == nil && o.Kind != "" {
 			objects = append(objects, o)
 		}
 	}
-	engine.Lock()
-	defer engine.Unlock()
-	return slices.ContainsFunc(objects, p.matches)
+	return objects
 }
 
 // Names reports whether p says that it is for objects of that kind. A patch whose target names no
@@ -154,13 +168,18 @@ var engine sync.Mutex
 
 // Apply returns the stream with the patches applied in their order. Objects keep their order, and
 // keys are sorted. kustomize runs without plugins on a file system in memory, and can read nothing
-// outside it. An error names the patch.
+// outside it. An error names the patch; it is a *Failure if an operation of one patch does not fit.
 func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
+	if len(patches) == 1 {
+		if f := patches[0].failure(stream); f != nil {
+			return nil, f
+		}
+	}
 	k := types.Kustomization{Resources: []string{"resources.yaml"}}
 	fs := filesys.MakeFsInMemory()
 	for i, p := range patches {
 		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i), Target: p.selector}
-		if err := fs.WriteFile(kp.Path, []byte(p.Text)); err != nil {
+		if err := fs.WriteFile(kp.Path, []byte(p.head+p.Text)); err != nil {
 			return nil, err
 		}
 		k.Patches = append(k.Patches, kp)

@@ -62,11 +62,12 @@ func (r *Cluster) ObjectStream(
 		return nil, problems
 	}
 	src := manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}
-	if stream, err = r.patches.apply(src, r.patches.forObjects(), watch); err != nil {
-		return nil, config.Problems{c.Problemf("patches", "%s", err)}
+	stream, err = r.patches.apply(src, r.patches.forObjects(), watch)
+	if err == nil {
+		stream, err = r.patchProxy(stream, watch)
 	}
-	if stream, err = r.patchProxy(stream, watch); err != nil {
-		return nil, config.Problems{c.Problemf("patches", "%s", err)}
+	if err != nil {
+		return nil, problemsOf(err, c.Problemf("patches", "%s", err))
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
 	watch.report(plan.Kiln, stream)

@@ -3,6 +3,7 @@ package assembly
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -15,6 +16,8 @@ import (
 
 // patchSet holds the user's patches by layer.
 type patchSet struct {
+	config *config.Cluster // for the places of patches
+
 	cluster, controlPlane, workers []*userPatch
 	machines                       map[string][]*userPatch // by the path of the node or pool
 	all                            []*userPatch
@@ -31,6 +34,7 @@ type userPatch struct {
 
 // read parses the patches of every layer.
 func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
+	s.config = c
 	layer := func(path string, entries []config.Patch) (out []*userPatch) {
 		for i := range entries {
 			field := element(path, i)
@@ -114,8 +118,9 @@ func (w Watch) report(from plan.Origin, stream []byte) {
 	}
 }
 
-// apply returns the stream of a source with kiln's own values and then the user's patches. It
-// records for each patch whether it matched an object and whether it changed one.
+// apply returns the stream of a source with kiln's own values and then the user's patches. The
+// error is config.Problems for the patches that cannot be applied. apply records for each patch
+// whether it matched an object and whether it changed one.
 func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	whole := len(from) - 1
@@ -131,19 +136,34 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 		}
 		watch.report(from[n], out)
 	}
+	var problems config.Problems
 	for _, u := range user {
 		if !u.Matches(out) {
 			continue
 		}
 		next, err := patches.Apply(out, u.Patch)
 		if err != nil {
-			return nil, err
+			problems = append(problems, s.problem(u, err))
+			continue
 		}
 		s.record(u, !bytes.Equal(next, out))
 		out = next
 		watch.report(plan.Origin{Field: u.path}, out)
 	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
 	return out, nil
+}
+
+// problem returns why a patch cannot be applied, at the line of the patch.
+func (s *patchSet) problem(u *userPatch, err error) config.Problem {
+	failure := &patches.Failure{}
+	errors.As(err, &failure)
+	at := s.config.TextPlace(u.path, "patch", "patchFrom", failure.Line, failure.Column)
+	return config.Problem{
+		File: at.File, Line: at.Line, Column: at.Column, Path: u.path, Message: err.Error(),
+	}
 }
 
 // record notes that a patch matched an object, and whether it changed one.

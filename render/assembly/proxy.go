@@ -5,6 +5,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/patches"
+	"kiln/render/config"
 	"kiln/render/plan"
 )
 
@@ -26,7 +27,7 @@ func (r *Cluster) patchProxy(stream []byte, watch Watch) ([]byte, error) {
 		}
 		after, err := patches.Apply(before, u.Patch)
 		if err != nil {
-			return nil, err
+			return nil, config.Problems{r.patches.problem(u, err)}
 		}
 		if stream, err = manifests.WithProxy(objects, after); err != nil {
 			return nil, err

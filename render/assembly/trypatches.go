@@ -1,8 +1,11 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
+	"kiln/manifests"
 	"kiln/render/config"
 	"kiln/render/plan"
 )
@@ -23,17 +26,21 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			}
 			tried[m.Role] = true
 		}
-		if err := r.tryMachine(m); err != nil {
-			return config.Problems{r.Plan.Config.Problemf(m.Path, "%s", err)}
+		for _, p := range r.tryMachine(m) {
+			if !slices.Contains(problems, p) {
+				problems = append(problems, p)
+			}
 		}
+	}
+	if len(problems) > 0 {
+		return problems
 	}
 	for _, u := range r.patches.all {
 		name := fmt.Sprintf("patch %q", u.Name)
 		switch {
 		case !u.matched:
 			problems = append(problems, r.Plan.Config.Problemf(u.path,
-				"%s matches no object; a patch must name an object that kiln renders in this "+
-					"layer: see kiln explain patches", name))
+				"%s matches no object; %s; see kiln explain patches", name, r.offer(u)))
 		case !u.changed:
 			problems = append(problems, r.Plan.Config.Problemf(u.path,
 				"%s changes nothing: what it sets is so already; "+
@@ -43,18 +50,58 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 	return problems
 }
 
-// tryMachine applies the patches for m to every document that they may match.
-func (r *Cluster) tryMachine(m *plan.Machine) error {
-	if r.Plan.StaticPods(m) {
-		if _, err := r.StaticPods(m, nil); err != nil {
-			return err
+// problemsOf returns the problems that an error holds, or other if it holds none.
+func problemsOf(err error, other config.Problem) config.Problems {
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		return problems
+	}
+	return config.Problems{other}
+}
+
+// tryMachine applies the patches for m to every document that they may match, and returns the
+// problems of those that cannot be applied.
+func (r *Cluster) tryMachine(m *plan.Machine) (problems config.Problems) {
+	try := func(err error) {
+		if err != nil {
+			problems = append(problems,
+				problemsOf(err, r.Plan.Config.Problemf(m.Path, "%s", err))...)
 		}
+	}
+	if r.Plan.StaticPods(m) {
+		_, err := r.StaticPods(m, nil)
+		try(err)
 	}
 	if m.ControlPlane() {
-		if _, err := r.APIServerSettings(m, nil); err != nil {
-			return err
-		}
+		_, err := r.APIServerSettings(m, nil)
+		try(err)
 	}
 	_, err := r.KubeletConfig(m, nil)
-	return err
+	try(err)
+	return problems
+}
+
+// offer says which objects of its layer a patch could match.
+func (r *Cluster) offer(u *userPatch) string {
+	var streams [][]byte
+	for i := range r.Plan.Machines {
+		m := &r.Plan.Machines[i]
+		if !slices.Contains(r.patches.forMachine(m), u) {
+			continue
+		}
+		if r.Plan.StaticPods(m) {
+			streams = append(streams, manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()).Base)
+		}
+		if m.ControlPlane() {
+			streams = append(streams, manifests.APIServer(r.Plan).Base)
+		}
+		streams = append(streams, manifests.Kubelet(r.Plan, m).Base)
+	}
+	if slices.Contains(r.patches.forObjects(), u) {
+		for _, o := range r.Objects {
+			streams = append(streams, o.YAML)
+		}
+		streams = append(streams, manifests.Proxy(r.Objects))
+	}
+	return u.Offer(streams)
 }

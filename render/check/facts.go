@@ -40,8 +40,8 @@ type Cluster struct {
 	// Source returns the sources of the values in the files of a machine.
 	Source command.Sources
 	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
-	// path leads to the mistake in the file, inner on in the document whose text is there, and wrong
-	// reports whether a version of the file has the mistake.
+	// path leads to the mistake in the file, inner on in the document whose text is there, and
+	// wrong reports whether a version of the file has the mistake.
 	Cause func(
 		m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
 	) config.Place

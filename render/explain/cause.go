@@ -10,9 +10,9 @@ import (
 
 // Cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
 // the value at the path or, if the stage does not set it, what is around it. inner leads on in the
-// document whose text is at the path; it is "" for a value of the file itself. wrong reports whether
-// a version of the document has the mistake. The place is empty if the document of the file cannot
-// be made once more, and if no stage brought the mistake.
+// document whose text is at the path; it is "" for a value of the file itself. wrong reports
+// whether a version of the document has the mistake. The place is empty if the document of the file
+// cannot be made once more, and if no stage brought the mistake.
 func Cause(
 	c *assembly.Cluster, m *plan.Machine, f *node.File, path, inner string,
 	wrong func(text []byte) bool,

@@ -9,7 +9,8 @@ import (
 	"kiln/render/suggest"
 )
 
-// plugins are those of CoreDNS' own image: plugin.cfg of github.com/coredns/coredns, read at 1.14.2.
+// plugins are those of CoreDNS' own image: plugin.cfg of github.com/coredns/coredns, read at
+// 1.14.2.
 var plugins = strings.Fields(`
 	root metadata geoip cancel tls quic grpc_server https https3 timeouts multisocket reload nsid
 	bufsize bind debug trace ready health pprof prometheus errors log dnstap local dns64 acl any
