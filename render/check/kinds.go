@@ -111,12 +111,19 @@ func (f *facts) findingsIn(d *document) []kinds.Finding {
 	return found
 }
 
-// checker returns the checker for a minor.
+// checker returns the checker for a minor, which knows the custom resources that the API objects
+// define.
 func (f *facts) checker(minor int) *kinds.Checker {
 	if known, ok := f.checkers.Load(minor); ok {
 		return known.(*kinds.Checker)
 	}
-	made := kinds.New(minor)
+	var definitions [][]byte
+	for _, o := range f.cluster.Objects {
+		if o.Kind == kinds.Definition {
+			definitions = append(definitions, o.YAML)
+		}
+	}
+	made := kinds.New(minor, definitions...)
 	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
 	known, _ := f.checkers.LoadOrStore(minor, made)
 	return known.(*kinds.Checker)

@@ -43,15 +43,21 @@ type Checker struct {
 	// AnyPlugin allows a Corefile plugins that CoreDNS' own image does not have.
 	AnyPlugin bool
 
-	minor int
+	minor  int
+	custom map[kind]custom // by group and kind
 }
 
 // New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
-// know it is the nearest.
-func New(minor int) *Checker {
+// know it is the nearest. definitions are the CustomResourceDefinitions, in YAML, that custom
+// resources are checked by.
+func New(minor int, definitions ...[]byte) *Checker {
 	known := fields().minors
 	minor = min(max(minor, known[0]), known[len(known)-1])
-	return &Checker{minor: minor}
+	c := &Checker{minor: minor, custom: map[kind]custom{}}
+	for _, text := range definitions {
+		c.define(text)
+	}
+	return c
 }
 
 // kind is the apiVersion and the kind of a document.
@@ -86,6 +92,9 @@ func (c *Checker) check(text []byte, more []document) []Finding {
 	is := kind{version, name}
 	w := &walk{table: fields(), minor: c.minor}
 	root := &yamlpath.Location{}
+	if c.checkCustom(w, is, o, root) {
+		return w.findings(text)
+	}
 	t := w.table.typeOf(is, c.minor)
 	if t == "" {
 		w.unknownKind(is, root)

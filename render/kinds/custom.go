@@ -1,0 +1,256 @@
+package kinds
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/suggest"
+	"kiln/render/yamlpath"
+)
+
+// Definition is the kind that defines others.
+const Definition = "CustomResourceDefinition"
+
+// schema is the part of an OpenAPI schema by which a custom resource is checked: types, required
+// and unknown fields, and the limits of single values. Validation rules in CEL are not checked.
+type schema struct {
+	Type                 string            `json:"type"`
+	Properties           map[string]schema `json:"properties"`
+	AdditionalProperties any               `json:"additionalProperties"`
+	Items                *schema           `json:"items"`
+	Required             []string          `json:"required"`
+	Enum                 []any             `json:"enum"`
+	Pattern              string            `json:"pattern"`
+	Minimum              *float64          `json:"minimum"`
+	Maximum              *float64          `json:"maximum"`
+	MinLength            *int              `json:"minLength"`
+	MaxLength            *int              `json:"maxLength"`
+	MinItems             *int              `json:"minItems"`
+	MaxItems             *int              `json:"maxItems"`
+	Nullable             bool              `json:"nullable"`
+	Default              any               `json:"default"`
+	IntOrString          bool              `json:"x-kubernetes-int-or-string"`
+	PreserveUnknown      bool              `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded             bool              `json:"x-kubernetes-embedded-resource"`
+}
+
+// definition is the part of a CustomResourceDefinition that is read.
+type definition struct {
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Versions []struct {
+			Name   string `json:"name"`
+			Served bool   `json:"served"`
+			Schema struct {
+				OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
+			} `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+// define reads the schemas of a CustomResourceDefinition. One that cannot be read defines nothing.
+func (c *Checker) define(text []byte) {
+	var d definition
+	if yaml.Unmarshal(text, &d) != nil {
+		return
+	}
+	of := custom{}
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			of[v.Name] = v.Schema.OpenAPIV3Schema
+		}
+	}
+	c.custom[kind{d.Spec.Group, d.Spec.Names.Kind}] = of
+}
+
+// custom holds the schemas of a custom kind by the versions that are served; nil if a version has
+// none.
+type custom map[string]*schema
+
+// checkCustom checks a custom resource. ok reports whether its kind is defined.
+func (c *Checker) checkCustom(w *walk, is kind, o map[string]any, at *yamlpath.Location) (ok bool) {
+	versions, ok := c.custom[kind{groupOf(is.version), is.name}]
+	if !ok {
+		return false
+	}
+	_, version, _ := strings.Cut(is.version, "/")
+	s, served := versions[version]
+	if !served {
+		w.add(at.Key("apiVersion"), "the definition of %s does not serve %s; write %s", is.name,
+			show(version), strings.Join(slices.Sorted(maps.Keys(versions)), " or "))
+		return true
+	}
+	if s != nil {
+		w.custom(o, s, at, true)
+	}
+	return true
+}
+
+// custom checks that a value fits a schema. root reports whether the value is a whole object.
+func (w *walk) custom(v any, s *schema, at *yamlpath.Location, root bool) {
+	if v == nil {
+		// The API server drops a null that is not allowed, if there is a default.
+		if !s.Nullable && s.Default == nil && s.Type != "" {
+			w.add(at, "want %s, got nothing", typeNames[s.Type])
+		}
+		return
+	}
+	if s.IntOrString {
+		if message := scalar(v, "int-or-string"); message != "" {
+			w.add(at, "%s", message)
+		}
+		return
+	}
+	if !fits(v, s.Type) {
+		w.add(at, "want %s, got %s", typeNames[s.Type], nameOf(v))
+		return
+	}
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return same(e, v) }) {
+		w.add(at, "%s", notAmong(v, s.Enum))
+	}
+	switch v := v.(type) {
+	case string:
+		w.customString(v, s, at)
+	case int64:
+		w.customNumber(float64(v), s, at)
+	case float64:
+		w.customNumber(v, s, at)
+	case []any:
+		w.customLength(len(v), s.MinItems, s.MaxItems, "elements", at)
+		for i, e := range v {
+			if s.Items != nil {
+				w.custom(e, s.Items, at.Index(i), false)
+			}
+		}
+	case map[string]any:
+		w.customMap(v, s, at, root)
+	}
+}
+
+// customMap checks the keys of a map. The API server knows apiVersion, kind and metadata of a whole
+// object by itself.
+func (w *walk) customMap(m map[string]any, s *schema, at *yamlpath.Location, root bool) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		whole := root || s.Embedded
+		if whole && key == "metadata" {
+			w.value(m[key], "meta/v1.ObjectMeta", at.Key(key))
+			continue
+		}
+		if whole && (key == "apiVersion" || key == "kind") {
+			continue
+		}
+		if p, ok := s.Properties[key]; ok {
+			w.custom(m[key], &p, at.Key(key), false)
+			continue
+		}
+		more, free := s.additional()
+		switch {
+		case more != nil:
+			w.custom(m[key], more, at.Key(key), false)
+		case !free && !s.PreserveUnknown:
+			names := slices.Sorted(maps.Keys(s.Properties))
+			hint := suggest.Hint(key, names)
+			if hint == "" && len(names) > 0 && len(names) <= maxListed {
+				hint = "; there are " + strings.Join(names, ", ")
+			}
+			w.add(at.Key(key), "its definition has no such field%s", hint)
+		}
+	}
+	for _, name := range s.Required {
+		if _, ok := m[name]; !ok && s.Properties[name].Default == nil {
+			w.add(at, "%s is missing", name)
+		}
+	}
+}
+
+// additional returns the schema of the keys that are no properties. free reports whether they may
+// have any value.
+func (s *schema) additional() (more *schema, free bool) {
+	switch v := s.AdditionalProperties.(type) {
+	case bool:
+		return nil, v
+	case map[string]any:
+		text, err := yaml.Marshal(v)
+		more = &schema{}
+		if err != nil || yaml.Unmarshal(text, more) != nil {
+			return nil, true
+		}
+		return more, false
+	}
+	return nil, false
+}
+
+func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
+	w.customLength(len([]rune(v)), s.MinLength, s.MaxLength, "characters", at)
+	if s.Pattern == "" {
+		return
+	}
+	if pattern, err := regexp.Compile(s.Pattern); err == nil && !pattern.MatchString(v) {
+		w.add(at, "%s does not match %s", show(v), s.Pattern)
+	}
+}
+
+func (w *walk) customNumber(v float64, s *schema, at *yamlpath.Location) {
+	if s.Minimum != nil && v < *s.Minimum {
+		w.add(at, "%v is below %v", v, *s.Minimum)
+	}
+	if s.Maximum != nil && v > *s.Maximum {
+		w.add(at, "%v is above %v", v, *s.Maximum)
+	}
+}
+
+func (w *walk) customLength(n int, least, most *int, what string, at *yamlpath.Location) {
+	if least != nil && n < *least {
+		w.add(at, "has %d %s, fewer than %d", n, what, *least)
+	}
+	if most != nil && n > *most {
+		w.add(at, "has %d %s, more than %d", n, what, *most)
+	}
+}
+
+// typeNames are the types of a schema as messages name them.
+var typeNames = map[string]string{
+	"array": "a list", "boolean": "a boolean", "integer": "a whole number", "number": "a number",
+	"object": "a map", "string": "a string",
+}
+
+// fits reports whether a value has the type of a schema.
+func fits(v any, typ string) bool {
+	switch v := v.(type) {
+	case bool:
+		return typ == "boolean" || typ == ""
+	case string:
+		return typ == "string" || typ == ""
+	case int64:
+		return typ == "integer" || typ == "number" || typ == ""
+	case float64:
+		return typ == "number" || typ == "" || typ == "integer" && v == float64(int64(v))
+	case []any:
+		return typ == "array" || typ == ""
+	}
+	return typ == "object" || typ == ""
+}
+
+// same reports whether two values of a document are equal. A schema is read with other numbers.
+func same(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+
+// notAmong returns the message about a value that is none of those of a schema.
+func notAmong(v any, values []any) string {
+	var words []string
+	for _, e := range values {
+		words = append(words, fmt.Sprint(e))
+	}
+	s, ok := v.(string)
+	if !ok {
+		return fmt.Sprintf("want one of %s", strings.Join(words, ", "))
+	}
+	return oneOf(words...).check(s)
+}

@@ -1,0 +1,88 @@
+package kinds_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/kinds"
+)
+
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties:
+              size: {type: integer, minimum: 1, maximum: 9}
+              color: {type: string, enum: [red, green], default: red}
+              name: {type: string, pattern: "^[a-z]+$", maxLength: 5}
+              port: {x-kubernetes-int-or-string: true}
+              tags: {type: array, minItems: 1, items: {type: string}}
+              limits: {type: object, additionalProperties: {type: integer}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              maybe: {type: string, nullable: true}
+  - name: v1beta1
+    served: false
+`
+
+// TestCustom: a custom resource has the fields, types and values of its definition.
+func TestCustom(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n"
+	for _, row := range []struct {
+		name, text string
+		want       []string
+	}{
+		{name: "good", text: head + "spec: {size: 3, color: green, port: http, tags: [a], " +
+			"limits: {a: 1}, free: {x: [y]}, maybe: null}\n"},
+		{name: "required", text: head, want: []string{"spec is missing"}},
+		{name: "unknown", text: head + "spec: {size: 1, colour: red}\n", want: []string{
+			`spec.colour: its definition has no such field; did you mean "color"?`,
+		}},
+		{name: "metadata", text: "apiVersion: example.com/v1\nkind: Widget\n" +
+			"metadata: {name: a, label: {}}\nspec: {size: 1}\n", want: []string{
+			`metadata.label: ObjectMeta has no such field; did you mean "labels"?`,
+		}},
+		{name: "types", text: head + "spec: {size: big, tags: {}, limits: {a: b}, port: 1.5, " +
+			"name: null}\n", want: []string{
+			"spec.limits.a: want a whole number, got a string",
+			"spec.name: want a string, got nothing",
+			"spec.port: want a whole number or a string, got a number",
+			"spec.size: want a whole number, got a string",
+			"spec.tags: want a list, got a map",
+		}},
+		{name: "values", text: head + "spec: {size: 10, color: rd, name: ABCDEF, tags: []}\n",
+			want: []string{
+				`spec.color: "rd" is not one of red, green; did you mean "red"?`,
+				`spec.name: "ABCDEF" does not match ^[a-z]+$`,
+				"spec.name: has 6 characters, more than 5",
+				"spec.size: 10 is above 9",
+				"spec.tags: has 0 elements, fewer than 1",
+			}},
+		{name: "version", text: "apiVersion: example.com/v1beta1\nkind: Widget\n", want: []string{
+			`apiVersion: the definition of Widget does not serve "v1beta1"; write v1`,
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := kinds.New(36, []byte(widgets))
+			require.ElementsMatch(t, row.want, lines(c.Check([]byte(row.text))))
+		})
+	}
+}
