@@ -102,7 +102,10 @@ func (c *Checker) check(text []byte, more []document) []Finding {
 		return w.findings(text)
 	}
 	w.value(o, t, root)
-	if name == "ConfigMap" {
+	switch name {
+	case "AdmissionConfiguration":
+		c.admission(w, o, root)
+	case "ConfigMap":
 		c.configMap(w, o, root)
 	}
 	for _, rule := range append(slices.Clip(documents[name]), more...) {

@@ -100,6 +100,27 @@ func TestCheck(t *testing.T) {
 				"spec.selector: does not select the pods of spec.template: their labels are a=c",
 				`spec.template.spec.restartPolicy: "Never": these pods take only Always`,
 			}},
+		{name: "admission plugins", text: "apiVersion: apiserver.config.k8s.io/v1\n" +
+			"kind: AdmissionConfiguration\nplugins:\n- name: PodSecurity\n  configuration:\n" +
+			"    apiVersion: pod-security.admission.config.k8s.io/v1\n" +
+			"    kind: PodSecurityConfiguration\n" +
+			"    defaults: {enforce: strict, warm: baseline}\n" +
+			"- name: PodSecurity\n",
+			want: []string{
+				`plugins[0].configuration.defaults.enforce: "strict" is not one of privileged, ` +
+					`baseline, restricted`,
+				`plugins[0].configuration.defaults.warm: PodSecurityDefaults has no such ` +
+					`field; did you mean "warn"?`,
+				"plugins[1]: another plugin has this name",
+			}},
+		{name: "audit policy", text: "apiVersion: audit.k8s.io/v1\nkind: Policy\n" +
+			"rules: [{level: All}, {omitStages: [Panik]}]\n",
+			want: []string{
+				`rules[0].level: "All" is not one of None, Metadata, Request, RequestResponse`,
+				"rules[1]: level is missing",
+				`rules[1].omitStages: "Panik" is not one of RequestReceived, ResponseStarted, ` +
+					`ResponseComplete, Panic; did you mean "Panic"?`,
+			}},
 		{name: "job that restarts", text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n" +
 			"spec: {template: {spec: {containers: [{name: a, image: b}]}}}\n",
 			want: []string{
@@ -175,10 +196,8 @@ func TestEveryScalar(t *testing.T) {
 	require.Greater(t, found, 250, "paths")
 }
 
-// custom matches what Kubernetes gives no form: custom resources, and the settings of admission
-// plugins.
-var custom = regexp.MustCompile(`^(Gateway|Widget) (spec|size)|` +
-	`^AdmissionConfiguration .*\.configuration\.`)
+// custom matches what Kubernetes gives no form: custom resources.
+var custom = regexp.MustCompile(`^(Gateway|Widget) (spec|size)`)
 
 // document is a file of a golden machine.
 type document struct {
