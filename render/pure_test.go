@@ -183,6 +183,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render/cloudinit",
 			"kiln/render/config",
+			"kiln/render/containerd",
 			"kiln/render/credential",
 			"kiln/render/ignition",
 			"kiln/render/interfaces",
@@ -213,6 +214,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/check/machine",
 			"kiln/render/check/search",
 			"kiln/render/config",
+			"kiln/render/containerd", // the part that reads
 			"kiln/render/kinds",
 			"kiln/render/node",
 			"kiln/render/plan",
@@ -252,6 +254,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
+		"kiln/render/containerd": nil,
 		"kiln/render/credential": nil,
 		"kiln/render/document": {
 			"kiln/render/assembly",
@@ -387,7 +390,7 @@ func TestImports(t *testing.T) {
 	}
 	foreign := map[string]string{
 		"github.com/coreos/":            "kiln/render/ignition",
-		"github.com/pelletier/go-toml":  "kiln/render/check",
+		"github.com/pelletier/go-toml":  "kiln/render/containerd",
 		"github.com/rogpeppe/go-intern": "",
 		"github.com/spf13/cobra":        "kiln/cmd/kiln",
 		"github.com/spf13/pflag":        "kiln/cmd/kiln",

@@ -1,45 +1,27 @@
 package assembly
 
 import (
-	"encoding/json"
-	"fmt"
 	"path"
-	"strings"
 
+	"kiln/render/config"
+	"kiln/render/containerd"
+	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/target"
 	"kiln/templates"
 )
 
-// addContainerd adds the container runtime's configuration: the sandbox image of this cluster,
-// systemd's cgroups, the registries' mirrors and the proxy. The format is version 2: containerd 1.7
-// reads no newer one, and 2.x migrates it on reading.
+// addContainerd adds the container runtime's configuration: the registries' mirrors and the proxy
+// beside its main file.
 func (t *tree) addContainerd() {
-	const cri = `plugins."io.containerd.grpc.v1.cri"`
-	runc := cri + ".containerd.runtimes.runc"
-	t.addFile(plan.ContainerdConfig, 0o644, strings.Join([]string{
-		`version = 2`,
-		`[` + cri + `]`,
-		`sandbox_image = ` + tomlString(t.Plan.Images[target.Pause]),
-		`[` + cri + `.cni]`,
-		`bin_dir = ` + tomlString(plan.CNIBinDir),
-		`conf_dir = ` + tomlString(plan.CNIConfDir),
-		`[` + cri + `.registry]`,
-		`config_path = ` + tomlString(plan.RegistriesDir),
-		`[` + runc + `]`,
-		`runtime_type = "io.containerd.runc.v2"`,
-		`[` + runc + `.options]`,
-		`SystemdCgroup = true`,
-	}, "\n")+"\n", "the container runtime's configuration",
-		"images."+target.Pause, "imageRepository")
+	t.addFile(plan.ContainerdConfig, 0o644, containerd.Config(containerd.Settings{
+		SandboxImage: t.Plan.Images[target.Pause],
+		CNIBinDir:    plan.CNIBinDir, CNIConfDir: plan.CNIConfDir,
+		RegistriesDir: plan.RegistriesDir,
+	}), "the container runtime's configuration", "images."+target.Pause, "imageRepository")
 	for _, r := range t.m.Settings.Registries {
-		var lines strings.Builder
-		for _, mirror := range r.Mirrors {
-			fmt.Fprintf(&lines, "[host.%s]\n", tomlString(mirror))
-			lines.WriteString(`capabilities = ["pull", "resolve"]` + "\n")
-		}
-		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644, lines.String(),
-			"mirrors of "+r.Host, t.m.Settings.Path("registries"))
+		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644,
+			containerd.Hosts(r.Mirrors), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
 	if t.m.System.ContainerdEnv {
 		const dropIn = "containerd.service.d/10-kiln.conf"
@@ -56,12 +38,24 @@ func (t *tree) addContainerd() {
 	}
 }
 
-// tomlString returns s as a TOML basic string. TOML knows every escape of JSON, and wants the
-// delete character escaped as well.
-func tomlString(s string) string {
-	out, err := json.Marshal(s)
-	if err != nil {
-		panic("assembly: a string cannot be encoded: " + err.Error())
+// mergeContainerd merges the user's files for containerd into its configuration.
+func (t *tree) mergeContainerd() error {
+	own := t.n.File(plan.ContainerdConfig)
+	for i := range t.n.Files {
+		f := &t.n.Files[i]
+		if own == nil || f.Why != node.FromConfig || !containerd.Merged(f.Path) {
+			continue
+		}
+		c := t.Plan.Config
+		if f.Secret != "" {
+			return config.Problems{c.Problemf(f.From[0], "%s: is merged into %s, which reviewers "+
+				"see; leave secret out", f.Path, plan.ContainerdConfig)}
+		}
+		text, err := containerd.Merge(string(own.Content), string(f.Content))
+		if err != nil {
+			return config.Problems{c.Problemf(f.From[0], "%s: %s", f.Path, err)}
+		}
+		own.Content, own.From = []byte(text), append(own.From, f.From...)
 	}
-	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
+	return nil
 }

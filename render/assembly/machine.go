@@ -16,18 +16,19 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 		Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys,
 	}}
 	for _, step := range []func() error{
-		t.addTrust,       // trust.go: CAs, certificates and keys
-		t.addKubeconfigs, // kubeconfigs.go: how each component reaches the API server
-		t.addAPIServer,   // apiserver.go: the settings that the API server reads from files
-		t.addStaticPods,  // staticpods.go: the control plane, etcd and the balancer
-		t.addKubelet,     // kubelet.go: its configuration, its unit and its time to shut down
-		t.addSystem,      // system.go, containerd.go: name, modules, sysctls, container runtime
-		t.addPodNetwork,  // podnetwork.go: routes between machines, services closed to pods
-		t.addInterfaces,  // interfaces.go: the machine's own network interfaces
-		t.addHook,        // hook.go, preflight.go, objects.go: the first boot
-		t.addBackup,      // backup.go: snapshots of etcd
-		t.addUser,        // user.go, cloudconfig.go, butane.go: what the configuration adds
-		t.addFileList,    // filelist.go: the list of all files above, so it comes last
+		t.addTrust,        // trust.go: CAs, certificates and keys
+		t.addKubeconfigs,  // kubeconfigs.go: how each component reaches the API server
+		t.addAPIServer,    // apiserver.go: the settings that the API server reads from files
+		t.addStaticPods,   // staticpods.go: the control plane, etcd and the balancer
+		t.addKubelet,      // kubelet.go: its configuration, its unit and its time to shut down
+		t.addSystem,       // system.go, containerd.go: name, modules, sysctls, container runtime
+		t.addPodNetwork,   // podnetwork.go: routes between machines, services closed to pods
+		t.addInterfaces,   // interfaces.go: the machine's own network interfaces
+		t.addHook,         // hook.go, preflight.go, objects.go: the first boot
+		t.addBackup,       // backup.go: snapshots of etcd
+		t.addUser,         // user.go, cloudconfig.go, butane.go: what the configuration adds
+		t.mergeContainerd, // containerd.go: what the configuration adds for the container runtime
+		t.addFileList,     // filelist.go: the list of all files above, so it comes last
 	} {
 		if err := step(); err != nil {
 			return nil, err

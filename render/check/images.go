@@ -3,9 +3,8 @@ package check
 import (
 	"errors"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"kiln/manifests"
+	"kiln/render/containerd"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -34,15 +33,7 @@ func sandboxImage(f *node.File) (string, error) {
 	if f == nil {
 		return "", errors.New("missing")
 	}
-	var conf struct {
-		Plugins struct {
-			CRI struct {
-				SandboxImage string `toml:"sandbox_image"`
-			} `toml:"io.containerd.grpc.v1.cri"`
-		} `toml:"plugins"`
-	}
-	err := toml.Unmarshal(f.Content, &conf)
-	return conf.Plugins.CRI.SandboxImage, err
+	return containerd.SandboxImage(f.Content)
 }
 
 // checkWorkloads checks that kiln's Deployment and DaemonSet run the images that kiln images
