@@ -64,9 +64,9 @@ type header struct {
 const customResource = "CustomResourceDefinition"
 
 // Read splits a stream of YAML documents into objects with their paths, in their order, without the
-// empty documents. It fails on the first document that is a list or no object, with the document's
-// place in the stream. It also fails if the API would refuse names of objects, with all of these as
-// joined errors.
+// empty documents. It fails on the first document that is a list or no object, or that has a key
+// twice, with the document's place in the stream. It also fails if the API would refuse names of
+// objects, with all of these as joined errors.
 func Read(stream []byte) ([]Object, error) {
 	type resource struct {
 		plural  string
@@ -79,8 +79,8 @@ func Read(stream []byte) ([]Object, error) {
 	for i, doc := range Split(stream) {
 		var h header
 		var whole any
-		if err := yaml.Unmarshal(doc, &whole); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		if err := yaml.UnmarshalStrict(doc, &whole); err != nil {
+			return nil, fmt.Errorf("document %d: %s", i+1, firstMistake(err))
 		}
 		if whole == nil {
 			continue
@@ -145,6 +145,15 @@ func Read(stream []byte) ([]Object, error) {
 			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i]})
 	}
 	return out, nil
+}
+
+// firstMistake returns the first mistake that an error of the YAML decoder names, on one line.
+func firstMistake(err error) string {
+	text := err.Error()
+	if _, after, ok := strings.Cut(text, "unmarshal errors:\n"); ok {
+		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
+	}
+	return text
 }
 
 // Split cuts a stream of YAML documents at its separators. Documents keep their comments.

@@ -64,8 +64,15 @@ func New(name, text string, target *Target) (*Patch, error) {
 	var whole any
 	docs := strings.Split("\n"+text, "\n---")
 	for _, doc := range docs {
-		if err := yaml.Unmarshal([]byte(doc), &whole); err != nil {
-			return nil, fmt.Errorf("%s: not YAML: %w", name, err)
+		doc = strings.TrimPrefix(doc, "\n")
+		whole = nil
+		if err := yaml.UnmarshalStrict([]byte(doc), &whole); err != nil {
+			_, mistake, ok := strings.Cut(err.Error(), "unmarshal errors:\n")
+			if !ok {
+				return nil, fmt.Errorf("%s: not YAML: %w", name, err)
+			}
+			mistake, _, _ = strings.Cut(strings.TrimSpace(mistake), "\n")
+			return nil, fmt.Errorf("%s: %s", name, mistake)
 		}
 		switch whole.(type) {
 		case nil:
