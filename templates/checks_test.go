@@ -311,7 +311,7 @@ func TestChecks(t *testing.T) {
 			script := "set -euf\nexport LC_ALL=C root\netc=$root/etc/kiln lib=$root/var/lib/kiln " +
 				"run=$root/run/kiln kube=$root/etc/kubernetes proc=$root/proc found=''\n" +
 				"client=$root/var/lib/kubelet/pki/kubelet-client-current.pem\n" +
-				engine("ask") + templates.Steps(nil, []string{kind}) +
+				templates.Steps(nil, []string{kind}) +
 				"if check_" + strings.ReplaceAll(kind, "-", "_") +
 				" $arguments; then printf holds; else printf %s \"$found\"; fi\n"
 			cmd := exec.Command(shell[0], append(shell[1:], "-c", script)...)
@@ -371,11 +371,4 @@ func machineFolder(t *testing.T, files files, programs programs) string {
 		write(t, dir+"/bin/"+name, "#!/bin/sh\n"+text+"\n", 0o700)
 	}
 	return dir
-}
-
-// engine returns a function of the hook's engine.
-func engine(name string) string {
-	_, body, _ := strings.Cut(templates.Boot, "\n"+name+"() {\n")
-	body, _, _ = strings.Cut(body, "\n}\n")
-	return name + "() {\n" + body + "\n}\n"
 }

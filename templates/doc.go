@@ -17,7 +17,7 @@
 //	steps               the steps of this machine in their order, see below
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
-//	step_timeout        seconds that a step may wait
+//	step_timeout        seconds that a step waits before it reports a fault
 //	formation_deadline  seconds since 1970 at which the install credential ends
 //	api                 URL of the API server, no slash at its end: a control plane's own,
 //	                    a worker's endpoint; empty with role etcd
@@ -79,10 +79,10 @@
 //
 // Lines id|severity|check|remedy. The id is the fault's code. An empty remedy is that of the line
 // before. If a stop check fails the machine stops; if a warn check fails it goes on; a wait check
-// is tried again until step_timeout, and then counts as stop. A check is a kind with its arguments,
-// which hold no spaces: "port-free 6443" calls the function check_port_free with 6443. It returns
-// whether the check holds, and leaves its evidence in $found. The functions are in boot/checks, the
-// list of checks in render/preflight.
+// is tried again, and reported after step_timeout. A check is a kind with its arguments, which hold
+// no spaces: "port-free 6443" calls the function check_port_free with 6443. It returns whether the
+// check holds, and leaves its evidence in $found. The functions are in boot/checks, the list of
+// checks in render/preflight.
 //
 // # /etc/kiln/files
 //
@@ -118,6 +118,16 @@
 // Each fault is also one line "FAULT code object: evidence; remedy" in the journal, on the console
 // and in /etc/issue.d/kiln.issue. Codes are the ids of checks and FaultCodes. All is printable
 // ASCII; quotation marks show as ', backslashes as /, everything else as ?.
+//
+// # Waits
+//
+// A wait asks again and again, first every second, then at pauses of a thirtieth of the time that
+// the step has waited, and at least eight times what the question takes, up to 20 seconds. After
+// step_timeout the phase is waiting with faults: the hook reports the fault once in all four
+// places, and asks every one to five minutes. When the answer comes the fault is taken back, and
+// the step has its whole time again for its next wait. docs/faults.md has the table of all waits.
+// The loop is in the hook, not in systemd: Restart= would do the machine step and the restarts of
+// units again each time, and its pause grows only from systemd 254 on.
 //
 // # /etc/kiln/routes, /etc/kiln/masquerade, /etc/kiln/forbidden
 //

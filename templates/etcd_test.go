@@ -56,6 +56,7 @@ var etcdRows = []struct {
 	start   string   // what etcd is started with
 	calls   []string // that change the members, in their order
 	fault   string   // instead
+	waits   bool     // the machine goes on trying
 }{
 	{name: "nobody answers yet", start: asRendered, arrange: func(*aMachine) {}},
 	{name: "nobody answers in time", start: asRendered,
@@ -125,41 +126,49 @@ var etcdRows = []struct {
 	{name: "long after, nobody answers", arrange: func(m *aMachine) {
 		m.know("clock", "1800600001\n")
 	},
+		waits: true,
 		fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, " +
 			"and no other member answers; "},
 	{name: "two of three are gone", arrange: func(m *aMachine) {
 		m.know("clock", "1820000000\n")
 		m.peersKnow(ran, known2, known3)
 		m.rule("POST", "*/member/list", 99, 503, 0, `{"error":"etcdserver: request timed out"}`)
-	}, fault: "etcd-no-quorum https://10.0.0.11:2380: list: cp-2: HTTP 503 {'error':'etcdserver: " +
-		"request timed out'}, cp-3: HTTP 503 "},
+	}, waits: true,
+		fault: "etcd-no-quorum https://10.0.0.11:2380: list: " +
+			"cp-2: HTTP 503 {'error':'etcdserver: " +
+			"request timed out'}, cp-3: HTTP 503 "},
 	{name: "two of three are gone, while the cluster may be formed", arrange: func(m *aMachine) {
 		m.peersKnow(ran, known2, known3)
 		m.rule("POST", "*/member/list", 99, 503, 0, `{"error":"etcdserver: request timed out"}`)
-	}, fault: "etcd-no-quorum https://10.0.0.11:2380: list: cp-2: HTTP 503 "},
+	}, waits: true,
+		fault: "etcd-no-quorum https://10.0.0.11:2380: list: cp-2: HTTP 503 "},
 	{name: "never a member, no quorum", arrange: func(m *aMachine) { m.peersKnow(known2, known3) },
+		waits: true,
 		fault: "etcd-no-quorum https://10.0.0.11:2380: list: cp-2: curl: (7) refused , cp-3: " +
 			"curl: (7) refused ; "},
 	{name: "added, no quorum", arrange: func(m *aMachine) {
 		m.peersKnow(known2, known3, addedIdle)
-	}, fault: "etcd-no-quorum "},
+	}, waits: true,
+		fault: "etcd-no-quorum "},
 	{name: "the others may not spare it", arrange: func(m *aMachine) {
 		m.peersKnow(ran, known2, known3)
 		m.lists(99, listedRan, listed2, listed3)
 		m.rule("POST", "*/member/remove", 99, 400, 0, `{"error":"etcdserver: re-configuration `+
 			`failed due to not enough started members"}`)
-	}, fault: "etcd-no-quorum https://10.0.0.11:2380: remove: cp-2: " +
-		"HTTP 400 {'error':'etcdserver: re-configuration failed due to not enough started " +
-		"members'}, cp-3: "},
+	}, waits: true,
+		fault: "etcd-no-quorum https://10.0.0.11:2380: remove: cp-2: " +
+			"HTTP 400 {'error':'etcdserver: re-configuration failed due to not enough started " +
+			"members'}, cp-3: "},
 	{name: "no vote", arrange: func(m *aMachine) {
 		m.peersKnow(addedIdle, known2, known3)
 		m.lists(1, listed2, listed3, listedAdded)
 		m.lists(99, listed2, listed3, listedLearner)
 		m.rule("POST", "*/member/promote", 99, 412, 0, `{"error":"etcdserver: `+
 			`can only promote a learner member which is in sync with leader"}`)
-	}, fault: "etcd-learner https://10.0.0.11:2380: promote: cp-2: " +
-		"HTTP 412 {'error':'etcdserver: can only promote a learner member which is in sync with " +
-		"leader'}"},
+	}, waits: true,
+		fault: "etcd-learner https://10.0.0.11:2380: promote: cp-2: " +
+			"HTTP 412 {'error':'etcdserver: can only promote a learner member which is in sync " +
+			"with leader'}"},
 	{name: "another's disk", arrange: func(m *aMachine) {
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-2\n")
 	},
@@ -177,10 +186,12 @@ var etcdRows = []struct {
 	{name: "a peer talks nonsense", arrange: func(m *aMachine) {
 		m.rule("GET", "*10.0.0.12:2380/members", 99, 200, 0, "hello")
 	},
+		waits: true,
 		fault: "etcd-peer-unclear https://10.0.0.12:2380: HTTP 200; "},
 	{name: "a peer of another CA", arrange: func(m *aMachine) {
 		m.rule("GET", "*10.0.0.12:2380/members", 99, 0, 60, "")
 	},
+		waits: true,
 		fault: "etcd-peer-unclear https://10.0.0.12:2380: curl: (60) as the rule says; "},
 	{name: "two clusters", arrange: func(m *aMachine) {
 		m.know("etcd-id", "aaaa\n")
@@ -218,7 +229,7 @@ func TestEtcd(t *testing.T) {
 				m.document()
 				before := m.kept()
 				if row.fault != "" {
-					m.wantFaults("FAULT " + row.fault)
+					m.wantFault("FAULT "+row.fault, row.waits)
 					_, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed")
 					if after := m.kept(); err != nil && after != before {
 						t.Errorf("it changed the machine:\n%s", diff(before, after))

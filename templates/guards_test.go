@@ -163,7 +163,7 @@ func TestBootStopsLoops(t *testing.T) {
 		m.data["step_timeout"] = "1"
 		m.know("no-kubelet", "")
 		m.document()
-		m.wantFaults("FAULT kubelet-unhealthy ")
+		m.wantOverdue("FAULT kubelet-unhealthy ")
 		m.at("/var/lib/kiln/starts", "20\n")
 		m.wantFaults(
 			"FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")

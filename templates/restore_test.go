@@ -47,6 +47,7 @@ var restoreRows = []struct {
 	owner   string   // of the data in the end
 	start   string   // what etcd is started with
 	fault   string   // instead
+	waits   bool     // the machine goes on trying
 }{
 	{name: "restored", start: asRendered, owner: restoredOwner,
 		ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) { m.restores() }},
@@ -76,11 +77,13 @@ var restoreRows = []struct {
 	{name: "no image", ctr: []string{"images pull"}, arrange: func(m *aMachine) {
 		m.restores()
 		m.know("images", "another\n")
-	}, fault: "etcd-restore registry.k8s.io/etcd:3.6.8-0: ctr: no such host; "},
+	}, waits: true,
+		fault: "etcd-restore registry.k8s.io/etcd:3.6.8-0: ctr: no such host; "},
 	{name: "no snapshot", arrange: func(m *aMachine) {
 		m.restores()
 		must(m.t, os.Remove(m.root+"/var/backups/etcd/a.db"))
-	}, fault: "etcd-snapshot /var/backups/etcd/a.db: missing; "},
+	}, waits: true,
+		fault: "etcd-snapshot /var/backups/etcd/a.db: missing; "},
 	{name: "a bad snapshot", ctr: []string{"containers rm", "run"}, arrange: func(m *aMachine) {
 		m.restores()
 		m.know("bad-snapshot", "")
@@ -88,8 +91,9 @@ var restoreRows = []struct {
 	{name: "too late", arrange: func(m *aMachine) {
 		m.restores()
 		m.know("clock", "1800600001\n")
-	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, " +
-		"and no other member answers; "},
+	}, waits: true,
+		fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, after 1800600000, " +
+			"and no other member answers; "},
 	{name: "the data is from before the restore", arrange: func(m *aMachine) {
 		m.restores()
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1\n")
@@ -105,6 +109,7 @@ var restoreRows = []struct {
 			m.lists(9, listed2, listed3, listedNew)
 		}},
 	{name: "nobody is restored", arrange: func(m *aMachine) { m.follows() },
+		waits: true,
 		fault: "etcd-nobody /var/lib/etcd: empty, and no other member answers; "},
 	{name: "there is nobody else", arrange: func(m *aMachine) {
 		m.follows()
@@ -131,8 +136,9 @@ var restoreRows = []struct {
 		m.follows()
 		m.rule("GET", "*:2380/members", 1, 200, 0, "["+known2+"]")
 		m.rule("GET", "*:2380/members", 99, 0, 7, "")
-	}, fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800000000, after 0, " +
-		"and no other member answers; "},
+	}, waits: true,
+		fault: "etcd-empty-after-formation /var/lib/etcd: empty at 1800000000, after 0, " +
+			"and no other member answers; "},
 }
 
 func TestRestore(t *testing.T) {
@@ -149,7 +155,7 @@ func TestRestore(t *testing.T) {
 				m.document()
 				before := m.kept()
 				if row.fault != "" {
-					m.wantFaults("FAULT " + row.fault)
+					m.wantFault("FAULT "+row.fault, row.waits)
 					if after := m.kept(); after != before {
 						t.Errorf("it changed the machine:\n%s", diff(before, after))
 					}

@@ -101,6 +101,29 @@ func (m *aMachine) wantDone() string {
 // evidence", in their order), and report them in all four places.
 func (m *aMachine) wantFaults(want ...string) string {
 	m.t.Helper()
+	return m.wantReport("stopped", 1, want)
+}
+
+// wantOverdue runs the hook, which must report exactly these faults as wantFaults and go on trying.
+// It is killed then.
+func (m *aMachine) wantOverdue(want ...string) string {
+	m.t.Helper()
+	return m.wantReport("waiting", -1, want)
+}
+
+// wantFault runs the hook, which must report that fault and either go on trying or stop.
+func (m *aMachine) wantFault(want string, waits bool) string {
+	m.t.Helper()
+	if waits {
+		return m.wantOverdue(want)
+	}
+	return m.wantFaults(want)
+}
+
+// wantReport runs the hook, which must report exactly these faults in that phase and end with that
+// status.
+func (m *aMachine) wantReport(phase string, status int, want []string) string {
+	m.t.Helper()
 	out, code := m.run()
 	var got []string
 	for line := range strings.Lines(out) {
@@ -108,16 +131,19 @@ func (m *aMachine) wantFaults(want ...string) string {
 			got = append(got, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	if code != 1 || len(got) != len(want) {
+	if code != status || len(got) != len(want) {
 		m.t.Fatalf("exit status %d, want %d faults %q\n%s", code, len(want), want, out)
 	}
 	v := m.status()
-	if v.Phase != "stopped" || len(v.Faults) != len(want) {
+	if v.Phase != phase || len(v.Faults) != len(want) {
 		m.t.Fatalf("status.json: %+v", v)
 	}
 	for i := range want {
 		if !strings.HasPrefix(got[i], want[i]) {
 			m.t.Errorf("fault %d: %s\nwant %s", i, got[i], want[i])
+		}
+		if strings.HasSuffix(got[i], "; then it goes on by itself") != (phase == "waiting") {
+			m.t.Errorf("fault %d: %s", i, got[i])
 		}
 		f := v.Faults[i]
 		if line := fmt.Sprintf("FAULT %s %s: %s; %s", f.Code, f.Object, f.Evidence,

@@ -120,7 +120,7 @@ func TestBootKeepsWall(t *testing.T) {
 		must(t, os.Mkdir(m.bin+"/real", 0o755))
 		must(t, os.Symlink("../fake", m.bin+"/real/ip"))
 		m.document()
-		m.wantFaults("FAULT metadata-wall walled: pods reach 169.254.169.254: " +
+		m.wantOverdue("FAULT metadata-wall walled: pods reach 169.254.169.254: " +
 			"pods can reach the metadata service; see journalctl")
 		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
 			t.Error("the kubelet may start")
@@ -291,7 +291,7 @@ func TestBootSaysWhereNameLeads(t *testing.T) {
 		write(t, m.bin+"/getent", "#!/bin/sh\n[ \"$*\" = 'ahosts api.test' ] && echo '10.9.9.9 "+
 			"STREAM api.test'\n", 0o755)
 		m.document()
-		m.wantFaults("FAULT api-endpoint https://api.test:6443/api/v1/nodes/cp-1: curl: " +
+		m.wantOverdue("FAULT api-endpoint https://api.test:6443/api/v1/nodes/cp-1: curl: " +
 			"(7) as the rule says; it leads to 10.9.9.9; see that this leads to the cluster")
 	})
 }

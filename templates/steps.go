@@ -60,6 +60,7 @@ func Steps(steps, kinds []string) string {
 		}
 	}
 	want("step_done")
+	want("healthy") // the report calls it
 	for _, s := range steps {
 		// The hook does the same: step_control for control-plane. It has the step files itself.
 		if name, _, _ := cutLast(s, "-"); name != "files" {

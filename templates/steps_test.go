@@ -86,6 +86,7 @@ func TestStepsAreWhole(t *testing.T) {
 		for _, name := range []string{root, "step_done"} {
 			follow("the engine", name)
 		}
+		follow("the report", "healthy")
 		if root == "step_name" {
 			follow("the engine", "remembered")
 		}

@@ -98,7 +98,8 @@ type Boot struct {
 	// FormationWindow is how long the machines may form a new etcd cluster. The install credential
 	// is valid as long. The time begins when kiln makes the bundle, which then contains its end.
 	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h"`
-	// StepTimeout is how long the first boot waits for one step before it ends with a fault. Steps
-	// are the kubelet, etcd, the API server and so on, pulls of images included.
+	// StepTimeout is how long the first boot waits for one step before it reports a fault. It goes
+	// on trying after that, more slowly. Steps are the kubelet, etcd, the API server and so on,
+	// pulls of images included.
 	StepTimeout Duration `json:"stepTimeout,omitempty" default:"30m"`
 }

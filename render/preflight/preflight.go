@@ -15,7 +15,7 @@ import (
 // Severities: what the failure of a check means.
 const (
 	Stop = "stop" // it ends the first boot
-	Wait = "wait" // it is tried again until the step's time is over, and then ends the first boot
+	Wait = "wait" // it is tried again, and is reported when the step's time is over
 	Warn = "warn" // it is reported
 )
 

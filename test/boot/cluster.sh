@@ -48,7 +48,7 @@ within() {
     if ((SECONDS - asked >= 60)); then
       asked=$SECONDS
       for machine in "${machines[@]}"; do
-        ! has_phase stopped "$machine" 2>/dev/null || fail "$what: the hook on $machine stopped"
+        ! has_fault "$machine" 2>/dev/null || fail "$what: the hook on $machine has a fault"
       done
     fi
     sleep "$pause"
@@ -106,6 +106,9 @@ forget_boots() { # forget_boots MACHINE...
 
 has_phase() { # has_phase PHASE MACHINE
   vm ssh "$2" cat /var/lib/kiln/status.json | grep -E "\"phase\": *\"$1\""
+}
+has_fault() { # has_fault MACHINE
+  vm ssh "$1" cat /var/lib/kiln/status.json | grep -F '"faults":[{'
 }
 hooks_are_done() {
   local machine

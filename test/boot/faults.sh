@@ -81,10 +81,11 @@ END_OF_HARM
   vm start cp-1 "$seed" "$control_plane_memory"
 }
 
-# seen CODE: the hook has stopped with this fault, and says so in all four places.
+# seen CODE: the hook has this fault, whether it stopped or goes on trying, and says so in all four
+# places.
 seen() {
   local line
-  has_phase stopped cp-1 && line=$(vm ssh cp-1 cat /etc/issue.d/kiln.issue) || return
+  has_fault cp-1 && line=$(vm ssh cp-1 cat /etc/issue.d/kiln.issue) || return
   echo "$line"
   [[ $line == "FAULT $1 "* ]] &&
     vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F "\"code\":\"$1\"" &&

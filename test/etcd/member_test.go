@@ -177,7 +177,9 @@ func (m *member) step() (ended bool, phase string) {
 	}
 	var status struct{ Phase string }
 	json.Unmarshal([]byte(m.read("/var/lib/kiln/status.json")), &status)
-	return status.Phase == "done" || status.Phase == "stopped", status.Phase
+	// A hook with a fault may go on trying; that is an end too.
+	ended = status.Phase == "done" || status.Phase == "stopped" || m.fault() != ""
+	return ended, status.Phase
 }
 
 var flag = regexp.MustCompile(`(?m)^ *- (--\S+)$`)
