@@ -18,7 +18,8 @@
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step waits before it reports a fault
-//	formation_deadline  seconds since 1970 at which the install credential ends
+//	formation_deadline  seconds since 1970 at which the install credential or, where there is
+//	                    one, the bootstrap token ends: retire comes then at the latest
 //	api                 URL of the API server, no slash at its end: a control plane's own,
 //	                    a worker's endpoint; empty with role etcd
 //	etcd_member         this member's name, empty without local etcd
@@ -48,8 +49,9 @@
 //	name_short          not empty if the name ends at the first dot
 //	node_address        a word for each family of the cluster: -4 or -6, and after commas the
 //	                    arguments of ip address show
-//	retire              paths and patterns removed at the end, and at each later start:
-//	                    install.crt, install.key, bootstrap-kubelet.conf, …
+//	retire              paths and patterns removed at the end, at each later start, and after
+//	                    formation_deadline: install.crt, install.key,
+//	                    bootstrap-kubelet.conf, …
 //	wall                not empty if the kubelet may start only where the rules of
 //	                    /etc/kiln/forbidden are there
 //

@@ -163,7 +163,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	must(t, os.Truncate(m.world+"/systemctl", 0))
 	write(t, m.bin+"/fake", fake, 0o755)
 	for _, name := range strings.Fields(
-		"sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run journalctl curl") {
+		"sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run journalctl curl " +
+			"timedatectl") {
 		must(t, os.Symlink("fake", m.bin+"/"+name))
 	}
 

@@ -47,7 +47,11 @@ func (t *tree) machineData(walled bool) string {
 	set("cluster", t.Public.Cluster)
 	set("steps", t.steps()...)
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
-	set("formation_deadline", epoch(t.Public.InstallEnd()))
+	end := t.Public.InstallEnd()
+	if m.Token {
+		end = t.TokenExpiry(m)
+	}
+	set("formation_deadline", epoch(end))
 	set("api", p.APIURL(m))
 	member := ""
 	if m.EtcdMember {

@@ -1,0 +1,133 @@
+package templates_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// remains reports whether the machine still holds a file.
+func (m *aMachine) remains(path string) bool {
+	_, err := os.Lstat(m.root + path)
+	return err == nil
+}
+
+const (
+	installKey = "/etc/kubernetes/pki/install.key"
+	synced     = "/run/systemd/timesync/synchronized"
+	bootstrap  = "/etc/kubernetes/bootstrap-kubelet.conf"
+)
+
+// TestBootEndsCredential: a machine keeps the install credential while it waits and may still need
+// it. It removes the credential when it has ended, and waits on without it.
+func TestBootEndsCredential(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		waits := func() *aMachine {
+			m := newMachine(t, shell, "control-plane")
+			m.data["step_timeout"] = "3"
+			m.rule("GET", "*/configmaps/kiln", 9999, 401, 0, "")
+			m.document()
+			return m
+		}
+		m := waits()
+		m.at(synced, "")
+		m.wantOverdue("FAULT object ")
+		if !m.remains(installKey) {
+			t.Error("it was removed although it is needed")
+		}
+		m.know("clock", "1800600001\n")
+		m.wantOverdue("FAULT object ")
+		if m.remains(installKey) || m.remains("/etc/kubernetes/pki/install.crt") {
+			t.Error("it is still there")
+		}
+		// Another control plane has applied the objects.
+		must(t, os.RemoveAll(m.world+"/rules"))
+		m.wantOverdue("FAULT object " + kubeSystem +
+			"/configmaps/kiln: the install credential has ended; ")
+		m.know("api/api_v1_namespaces_kube-system_configmaps_kiln", "")
+		m.wantDone()
+
+		// A clock that nobody has set may be wrong.
+		m = waits()
+		m.know("clock", "1800600001\n")
+		m.data["etcd_deadline"] = "1900000000"
+		m.document()
+		m.wantOverdue("FAULT object ")
+		if !m.remains(installKey) {
+			t.Error("it was removed although the clock may be wrong")
+		}
+	})
+}
+
+// TestBootEndsCredentialOfStopped: a person may mend a machine that stopped, so it keeps the
+// install credential, and a timer removes it when it has ended. On a machine that no mending helps it is
+// removed at once.
+func TestBootEndsCredentialOfStopped(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.document()
+		m.know("cpus", "1\n")
+		m.wantFaults("FAULT cpus ")
+		const timer = "--on-calendar @1800600000 sh -c rm -f " +
+			"/etc/kubernetes/bootstrap-kubelet.conf"
+		if timers := m.read(m.world + "/timers"); !m.remains(installKey) ||
+			!strings.Contains(timers, timer) || !strings.Contains(timers, installKey) {
+			t.Errorf("timers: %s", timers)
+		}
+		m.at(synced, "")
+		m.know("clock", "1800600001\n")
+		m.wantFaults("FAULT cpus ")
+		if m.remains(installKey) {
+			t.Error("it is still there")
+		}
+
+		m = newMachine(t, shell, "control-plane")
+		m.document()
+		m.know("cpus", "1\n")
+		m.wantFaults("FAULT cpus ")
+		m.at("/etc/machine-id", "ffffffffffffffffffffffffffffffff\n")
+		m.wantFaults("FAULT cloned ")
+		if m.remains(installKey) {
+			t.Error("a copy of the machine keeps it")
+		}
+
+		m = newMachine(t, shell, "control-plane")
+		m.document()
+		m.know("cpus", "1\n")
+		m.wantFaults("FAULT cpus ")
+		m.at("/etc/with space.conf", "another document")
+		m.document()
+		m.wantFaults("FAULT document-changed ")
+		if m.remains(installKey) {
+			t.Error("it is still there after the document was changed")
+		}
+	})
+}
+
+// TestPoolEndsToken: a machine whose bootstrap token has ended before its kubelet got a certificate
+// can never join. It says so, stops and removes the token. As long as the token lasts it waits.
+func TestPoolEndsToken(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.data["step_timeout"] = "3"
+		m.know("no-kubelet", "active\n")
+		m.rule("GET", "*:10248/healthz", 9999, 200, 0, "")
+		m.rule("GET", "*/nodes/*", 9999, 401, 0, "")
+		m.at(synced, "")
+		m.document()
+		m.wantOverdue("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+			"HTTP 401; kubectl get csr")
+		if !m.remains(bootstrap) {
+			t.Error("the token was removed although it is needed")
+		}
+		if asked := m.read(m.world + "/curl"); strings.Contains(asked, "--cert ") {
+			t.Errorf("it names a certificate that is not there: %s", asked)
+		}
+		m.know("clock", "1800600001\n")
+		m.wantFaults("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+			"HTTP 401; its bootstrap token has ended: ")
+		if m.remains(bootstrap) {
+			t.Error("the token is still there")
+		}
+	})
+}
