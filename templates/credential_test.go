@@ -60,8 +60,8 @@ func TestBootEndsCredential(t *testing.T) {
 }
 
 // TestBootEndsCredentialOfStopped: a person may mend a machine that stopped, so it keeps the
-// install credential, and a timer removes it when it has ended. On a machine that no mending helps it is
-// removed at once.
+// install credential, and a timer removes it when it has ended. On a machine that no mending helps
+// it is removed at once.
 func TestBootEndsCredentialOfStopped(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")

@@ -145,9 +145,12 @@ func TestBootSpeaksHTTP(t *testing.T) {
 				"GET " + kubeSystem + "/configmaps/kiln  ", // as the kubelet
 				"GET " + kubeSystem + "/configmaps/kiln  ",
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
+				"PATCH " + object + apply + "kind: Deployment",
+				"GET " + kubeSystem + "/configmaps/kiln  ",
+				"GET " + kubeSystem + "/configmaps/kiln  ",
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,
 				"PATCH " + object + apply + "kind: Deployment",
-				"PATCH " + object + apply + "kind: Deployment",
+				"PATCH " + kubeSystem + "/configmaps/kiln" + apply + "kind: ConfigMap",
 			}
 			lock.Lock()
 			got := strings.Join(requests, "\n")
@@ -156,8 +159,9 @@ func TestBootSpeaksHTTP(t *testing.T) {
 				t.Errorf("%s\nwant %s", got, strings.Join(want, "\n"))
 			}
 			for _, text := range []string{"etcd: no answer: curl: (7) ",
-				"waiting for " + object + ": HTTP 409: the object has been 'modified'\n",
-				"waiting for " + kubeSystem + "/secrets/token: HTTP 409\n"} {
+				"waiting for " + kubeSystem + "/configmaps/kiln: " + kubeSystem +
+					"/secrets/token: HTTP 409; " + object +
+					": HTTP 409: the object has been 'modified'; \n"} {
 				if !strings.Contains(out, text) {
 					t.Errorf("no %q in\n%s", text, out)
 				}

@@ -83,6 +83,21 @@ func TestBootGoesOnTrying(t *testing.T) {
 				`{"message":"Unauthorized","reason":"Unauthorized"}`),
 			want: "FAULT object " + kubeSystem + "/configmaps/kiln: HTTP 401: Unauthorized; ",
 			mend: answers},
+		{role: "control-plane", name: "object malformed",
+			wrong: answer("PATCH", "*/coredns*", 422, 0,
+				`{"kind":"Status","metadata":{},"status":"Failure","message":"Deployment `+
+					`\"coredns\" `+
+					`is invalid:\n spec","reason":"Invalid","details":{"causes":[{"reason":"x"}]},`+
+					`"code":422}`),
+			want: "FAULT object " + coredns + ": HTTP 422: " +
+				"Deployment 'coredns' is invalid:n spec; ", mend: answers},
+		{role: "control-plane", name: "object without message",
+			wrong: answer("PATCH", "*/coredns*", 400, 0, secret),
+			want:  "FAULT object " + coredns + ": HTTP 400; ", mend: answers},
+		{role: "control-plane", name: "secret malformed",
+			wrong: answer("PATCH", "*/secrets/*", 400, 0,
+				`{"message":"cannot decode `+secret+`","reason":"x"}`),
+			want: "FAULT object " + kubeSystem + "/secrets/token: HTTP 400; ", mend: answers},
 		{role: "control-plane", name: "webhook down",
 			wrong: answer("PATCH", "*/coredns*", 500, 0,
 				`{"message":"failed calling webhook","reason":"InternalError"}`),

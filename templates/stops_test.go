@@ -150,24 +150,6 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT etcd-empty-after-formation /var/lib/etcd: empty at 1800600001, " +
 				"after 1800600000, and no other member answers; "}},
 		// objects
-		{role: "control-plane", name: "object malformed",
-			wrong: answer("PATCH", "*/coredns*", 422, 0,
-				`{"kind":"Status","metadata":{},"status":"Failure","message":"Deployment `+
-					`\"coredns\" `+
-					`is invalid:\n spec","reason":"Invalid","details":{"causes":[{"reason":"x"}]},`+
-					`"code":422}`),
-			want: []string{
-				`FAULT object /apis/apps/v1/namespaces/kube-system/deployments/coredns: HTTP ` +
-					`422: Deployment 'coredns' is invalid:n spec; `}},
-		{role: "control-plane", name: "object without message",
-			wrong: answer("PATCH", "*/coredns*", 400, 0, secret),
-			want: []string{
-				"FAULT object /apis/apps/v1/namespaces/kube-system/deployments/coredns: " +
-					"HTTP 400; "}},
-		{role: "control-plane", name: "secret malformed",
-			wrong: answer("PATCH", "*/secrets/*", 400, 0,
-				`{"message":"cannot decode `+secret+`","reason":"x"}`),
-			want: []string{"FAULT object " + kubeSystem + "/secrets/token: HTTP 400; "}},
 		{role: "control-plane", name: "labels refused",
 			wrong: answer("PATCH", "*/nodes/*", 422, 0,
 				`{"message":"bad label","reason":"Invalid"}`),

@@ -52,7 +52,6 @@ func TestBootWaits(t *testing.T) {
 			"kubelet: waiting for kubelet: curl: (7) as the rule says":                         2,
 			"control-plane: waiting for etcd: HTTP 500 [-]etcd failed":                         1,
 			"objects: waiting for " + kubeSystem + "/configmaps/kiln: HTTP 403: RBAC: not yet": 1,
-			"objects: waiting for /apis/apps/v1/namespaces/kube-system/deployments/coredns":    1,
 			"node: waiting for cp-1: HTTP 404":                                                 1,
 		} {
 			if n := strings.Count(out, text); n != times {

@@ -7,9 +7,8 @@ import (
 // builtinNamespaces are the namespaces that the API server makes by itself.
 var builtinNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
-// namespaces returns a problem for each namespace that an object uses before an object makes it:
-// the first boot would wait for it in vain. addon holds the index of an object's add-on by its
-// path.
+// namespaces returns a problem for each namespace that an object uses and no object makes: the
+// first boot would wait for it in vain. addon holds the index of an object's add-on by its path.
 func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 	made := map[string]bool{}
 	for _, name := range builtinNamespaces {
@@ -23,8 +22,8 @@ func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 		if o.Namespace != "" && !made[o.Namespace] && !reported[o.Namespace] {
 			reported[o.Namespace] = true
 			problems = append(problems, r.Plan.Config.Problemf(addonPath(addon, o),
-				"%s %s: nothing before it makes its namespace %q; "+
-					"put an object of kind Namespace before it",
+				"%s %s: nothing makes its namespace %q; "+
+					"add an object of kind Namespace",
 				o.Kind, o.Name, o.Namespace))
 		}
 	}

@@ -29,12 +29,13 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 	if r.Objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
+	manifests.Sort(r.Objects)
 	return append(r.namespaces(addon), r.podSecurity(addon)...)
 }
 
 // ObjectStream returns the objects that the API server receives: kiln's own, then those of the
-// add-ons, patched, then the marker. It fills addon with the index of the add-on that an object
-// comes from, by the object's path in the API.
+// add-ons, patched, then the marker. Machines apply them in the order of manifests.Sort. It fills
+// addon with the index of the add-on that an object comes from, by the object's path in the API.
 func (r *Cluster) ObjectStream(
 	addon map[string]int, watch Watch,
 ) (stream []byte, problems config.Problems) {

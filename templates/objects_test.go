@@ -1,0 +1,138 @@
+package templates_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/oxen.example.com"
+	ox         = "/apis/example.com/v1/oxen/big"
+	namespace  = "/api/v1/namespaces/farm"
+	inFarm     = "/api/v1/namespaces/farm/configmaps/a"
+)
+
+// brings gives the machine these objects, and the marker.
+func (m *aMachine) brings(paths ...string) {
+	m.t.Helper()
+	var index strings.Builder
+	for _, path := range append(paths, m.data["marker"]) {
+		name := path[strings.LastIndex(path, "/")+1:] + ".yaml"
+		index.WriteString(path + "\t" + name + "\n")
+		m.at("/etc/kiln/objects/"+name, "object "+path)
+	}
+	m.at("/etc/kiln/objects/index", index.String())
+}
+
+// patched returns the paths of the objects that the hook tried to apply, in their order.
+func (m *aMachine) patched() (paths []string) {
+	m.t.Helper()
+	for line := range strings.Lines(m.read(m.world + "/curl")) {
+		if strings.Contains(line, "-X PATCH") {
+			_, path, _ := strings.Cut(line[strings.LastIndex(line, " https://")+1:], ":6443")
+			path, _, _ = strings.Cut(path, "?")
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// TestObjectsWaitForDefinitions: what follows a namespace or a definition of custom resources is
+// tried once that is ready.
+func TestObjectsWaitForDefinitions(t *testing.T) {
+	const yes, no = `{"spec":{},"status":{"conditions":[{"type":"NamesAccepted","status":"True"},` +
+		`{"type":"Established","status":"True","reason":"InitialNamesAccepted"}]}}`,
+		`{"spec":{},"status":{"conditions":[{"type":"Established","status":"False"}]}}`
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.brings(namespace, definition, ox, inFarm)
+		m.rule("PATCH", "*"+namespace+"[?]*", 1, 503, 0, "")
+		m.rule("PATCH", "*"+definition+"*", 2, 200, 0, no)
+		m.rule("PATCH", "*"+definition+"*", 1, 201, 0, yes)
+		m.document()
+		out := m.wantDone()
+		want := []string{namespace, namespace, definition, definition, definition, ox, inFarm,
+			m.data["marker"], "/api/v1/nodes/cp-1"}
+		if got := m.patched(); !slices.Equal(got, want) {
+			t.Errorf("tried %q\nwant %q", got, want)
+		}
+		says := "waiting for " + m.data["marker"] + ": " + namespace + ": HTTP 503; \n"
+		if !strings.Contains(out, says) {
+			t.Error(out)
+		}
+	})
+}
+
+// TestObjectsDoNotWaitForOthers: an object that is refused for good, or whose definition only an
+// operator brings, is named in all four places and in the marker. The others come, and the marker
+// is whole once the refused ones have come too.
+func TestObjectsDoNotWaitForOthers(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		for i, row := range []struct {
+			code     int
+			body     string
+			evidence string
+		}{
+			{422, `{"message":"Ox \"big\" is invalid","reason":"Invalid"}`,
+				"HTTP 422: Ox 'big' is invalid"},
+			{404, `{"message":"the server could not find it","reason":"NotFound"}`,
+				"HTTP 404: the server could not find it"},
+		} {
+			if !isTurn(shell, i) && !isTurn(shell, i+2) { // by both rows each shell has one
+				continue
+			}
+			m := newMachine(t, shell, "control-plane")
+			m.data["step_timeout"] = "30"
+			m.brings(ox, namespace, inFarm)
+			m.rule("PATCH", "*"+ox+"*", 9999, row.code, 0, row.body)
+			m.document()
+			m.wantOverdue("FAULT object " + ox + ": " + row.evidence + "; correct it in ")
+			for _, path := range []string{namespace, inFarm} {
+				name := strings.ReplaceAll(path[1:], "/", "_")
+				if !strings.Contains(m.read(m.world+"/applied"), name) {
+					t.Errorf("%s was not applied", path)
+				}
+			}
+			marker := m.world + "/api/" + strings.ReplaceAll(m.data["marker"][1:], "/", "_")
+			want := `"data":{"failed":"` + ox + ": " + row.evidence + `\n"}}`
+			if got := m.read(marker); !strings.HasSuffix(got, want) {
+				t.Errorf("the marker is %s, want %s", got, want)
+			}
+
+			// A marker that lists failed objects is no reason to leave them out, on any machine.
+			m.rule("GET", "*/configmaps/kiln", 2, 200, 0,
+				`{"data":{"failed":"x"},"metadata":{"managedFields":[{"f:data":{"f:failed":{}}}]}}`)
+			m.know("meanwhile", `rm "$WORLD/rules/000"`)
+			out, code := m.run()
+			if v := m.status(); code != 0 || v.Phase != "done" || len(v.Faults) != 0 {
+				t.Errorf("exit status %d, %+v\n%s", code, v, out)
+			}
+			if got := m.read(marker); got != "object "+m.data["marker"] {
+				t.Errorf("the marker is %s", got)
+			}
+		}
+	})
+}
+
+// TestObjectsFromAnother: a machine that cannot apply an object is done once the marker says that
+// all objects are there: another control plane has applied them, or a person has.
+func TestObjectsFromAnother(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.brings(ox)
+		m.rule("PATCH", "*"+ox+"*", 9999, 422, 0, "{}")
+		m.document()
+		m.know("meanwhile", `mkdir "$WORLD/no"; mv "$WORLD/rules/000" "$WORLD/no"
+		printf 'GET\n*/configmaps/kiln\n9\n200\n0\n{"data":{"name":"x"}}\n' >"$WORLD/rules/000"`)
+		out, code := m.run()
+		if v := m.status(); code != 0 || v.Phase != "done" ||
+			!strings.Contains(out, "objects: "+m.data["marker"]+" says that it was done\n") {
+			t.Errorf("exit status %d, %+v\n%s", code, v, out)
+		}
+		if _, err := os.Stat(m.root + "/etc/issue.d/kiln.issue"); err == nil {
+			t.Error("the fault is still at the login prompt")
+		}
+	})
+}
