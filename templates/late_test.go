@@ -177,6 +177,7 @@ func TestBootComesAfterAnHour(t *testing.T) {
 		m.document()
 		m.know("meanwhile", `
 		read -r up _ <"$KILN_ROOT/proc/uptime"
+		echo "(7) after ${up%.*} ms" >"$WORLD/curl-says"
 		[ "${up%.*}" -lt 14400 ] || rm -rf "$WORLD/rules"
 		cp "$WORLD/then" "$WORLD/meanwhile"
 		[ -e "$KILN_ROOT/var/lib/kiln/starts" ] && echo counted >"$WORLD/counted"
