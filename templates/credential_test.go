@@ -68,7 +68,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 		m.document()
 		m.know("cpus", "1\n")
 		m.wantFaults("FAULT cpus ")
-		const timer = "--on-calendar @1800600000 sh -c rm -f " +
+		const timer = "--on-calendar @1800600000 sh -c rm -f $* rm " +
 			"/etc/kubernetes/bootstrap-kubelet.conf"
 		if timers := m.read(m.world + "/timers"); !m.remains(installKey) ||
 			!strings.Contains(timers, timer) || !strings.Contains(timers, installKey) {
