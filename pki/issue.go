@@ -130,7 +130,7 @@ const (
 func (b *Public) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
 	c := &p.Config.Spec.Certificates
 	until = b.Issued.Add(time.Duration(c.Lifetime))
-	if stagger := time.Duration(c.Stagger); stagger > 0 && machine != "" {
+	if stagger := time.Duration(*c.Stagger); stagger > 0 && machine != "" {
 		sum := sha256.Sum256([]byte(machine))
 		share := new(big.Int).Mul(new(big.Int).SetBytes(sum[:8]), big.NewInt(int64(stagger)))
 		until = until.Add(-time.Duration(share.Rsh(share, 64).Int64())).Truncate(time.Second)

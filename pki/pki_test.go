@@ -307,10 +307,10 @@ func TestStagger(t *testing.T) {
 	stagger := 720 * time.Hour
 	ends := map[time.Time]bool{}
 	for i := range p.Machines {
+		*p.Config.Spec.Certificates.Stagger = 0
 		plain := b.Specs(p, &p.Machines[i])[0].NotAfter
-		p.Config.Spec.Certificates.Stagger = asDuration(stagger)
+		*p.Config.Spec.Certificates.Stagger = asDuration(stagger)
 		end := b.Specs(p, &p.Machines[i])[0].NotAfter
-		p.Config.Spec.Certificates.Stagger = 0
 		require.LessOrEqual(t, plain.Sub(end), stagger)
 		require.GreaterOrEqual(t, plain.Sub(end), time.Duration(0))
 		ends[end] = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"reflect"
+	"time"
 )
 
 // setDefaults sets absent fields to the default of their tags, then those whose default follows
@@ -13,6 +14,7 @@ func setDefaults(c *Cluster) {
 	fillStruct(reflect.ValueOf(c).Elem())
 	setNodeMasks(&c.Spec.Network)
 	setSecurity(&c.Spec.Security)
+	setStagger(&c.Spec.Certificates)
 	setEndpoint(&c.Spec)
 }
 
@@ -38,6 +40,16 @@ func setSecurity(sec *Security) {
 	}
 	sec.PodSecurity.Enforce = cmp.Or(sec.PodSecurity.Enforce, level)
 	sec.MetadataService = cmp.Or(sec.MetadataService, metadata)
+}
+
+// setStagger sets an absent stagger to 30 days, which is also about a twelfth of the default
+// lifetime. A shorter lifetime has a shorter stagger, so that no certificate loses much of it.
+func setStagger(cert *Certificates) {
+	if cert.Stagger == nil {
+		stagger := min(720*Duration(time.Hour), max(cert.Lifetime, 0)/12)
+		stagger -= stagger % Duration(time.Second)
+		cert.Stagger = &stagger
+	}
 }
 
 // setEndpoint sets an absent endpoint and the absent fields of a vip. Each of the two gets its

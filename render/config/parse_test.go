@@ -59,13 +59,31 @@ func TestParseDefaults(t *testing.T) {
 	require.Equal(t, "nftables", s.Network.Proxy)
 	require.Equal(t, config.Duration(8760*time.Hour), s.Certificates.Lifetime)
 	require.Equal(t, config.Duration(87600*time.Hour), s.Certificates.CALifetime)
-	require.Zero(t, s.Certificates.Stagger)
+	require.Equal(t, config.Duration(720*time.Hour), *s.Certificates.Stagger)
 	require.Equal(t, "online", s.Certificates.Signing)
 	require.Equal(t, "ECDSA-P256", s.Certificates.KeyAlgorithm)
 	require.Equal(t, 2, s.DNS.Replicas)
 	require.Equal(t, config.Duration(168*time.Hour), s.Boot.FormationWindow)
 	require.Empty(t, s.Machines.Platform, "machines have a layer of their own for defaults")
 	require.Empty(t, s.Nodes[0].Identity)
+}
+
+// TestStagger reads the time by which certificates end apart: 30 days of a year, less of a shorter
+// lifetime, and the time that is written, also none.
+func TestStagger(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]time.Duration{
+		"":                            720 * time.Hour,
+		"lifetime: 17520h":            720 * time.Hour,
+		"lifetime: 240h":              20 * time.Hour,
+		"lifetime: 1m30s":             7 * time.Second,
+		"stagger: 0s":                 0,
+		"stagger: 2h":                 2 * time.Hour,
+		"lifetime: 240h, stagger: 3h": 3 * time.Hour,
+	} {
+		c := parse(t, header+onOS+oneNode+"  certificates: {"+written+"}\n", nil)
+		require.Equal(t, config.Duration(want), *c.Spec.Certificates.Stagger, written)
+	}
 }
 
 func TestParseAccepts(t *testing.T) {

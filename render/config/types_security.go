@@ -46,8 +46,9 @@ type Certificates struct {
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
 	// Stagger spreads the ends of the machines' certificates, so that not all end at once. The
 	// certificates of each machine end earlier by a time between 0 and stagger, which follows from
-	// the machine's name.
-	Stagger Duration `json:"stagger,omitempty" default:"0s"`
+	// the machine's name. The default is 720h, or a twelfth of lifetime if that is shorter. With 0s
+	// all end at the same time.
+	Stagger *Duration `json:"stagger,omitempty" example:"720h"`
 	// KubeletServing is the serving certificate of a kubelet that joins with a token. The kubelets
 	// of pools do, and those of nodes with identity token; the others have a certificate of the
 	// cluster's CA in their documents. self-signed: the kubelet makes a certificate itself, and API

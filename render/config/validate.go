@@ -57,11 +57,11 @@ func (v *checker) certificates() {
 			cert.Lifetime, cert.CALifetime)
 	}
 	switch {
-	case cert.Stagger < 0:
-		v.report(at.Key("stagger"), "%s is negative; write 0s or more", cert.Stagger)
-	case cert.Stagger >= cert.Lifetime && cert.Lifetime > 0:
+	case *cert.Stagger < 0:
+		v.report(at.Key("stagger"), "%s is negative; write 0s or more", *cert.Stagger)
+	case *cert.Stagger >= cert.Lifetime && cert.Lifetime > 0:
 		v.report(at.Key("stagger"), "%s is not shorter than lifetime (%s); "+
-			"the first certificates would never be valid. Shorten it", cert.Stagger, cert.Lifetime)
+			"the first certificates would never be valid. Shorten it", *cert.Stagger, cert.Lifetime)
 	}
 }
 
