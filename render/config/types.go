@@ -48,8 +48,8 @@ type Spec struct {
 	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
 	// Images replaces single images. The keys are components: etcd, coredns, pause, kube-proxy,
 	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy. Each value is a
-	// whole image reference and may have a digest. The images of kube-vip and haproxy do not come
-	// from imageRepository.
+	// whole image reference and may have a digest; that of pause has a tag or a digest, not both.
+	// The images of kube-vip and haproxy do not come from imageRepository.
 	Images map[string]string `json:"images,omitempty"`
 	// Endpoint is where everything outside the control plane finds the API server. It is a host
 	// name or an IP address, with an optional port (default 6443). With controlPlane.vip the

@@ -56,6 +56,7 @@ var (
 	imageRepository = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)*$`)
 	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+` +
 		`(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
+	tagAndDigest = regexp.MustCompile(imageTag + imageHash + `$`)
 )
 
 // images checks the repository of images and the references that replace single ones.
@@ -72,6 +73,10 @@ func (v *checker) images() {
 		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",
 				strings.Join(components, ", "), suggest.Hint(name, components))
+		case name == target.Pause && tagAndDigest.MatchString(image):
+			// https://github.com/containerd/containerd/issues/13529
+			v.report(here, "the reference has a tag and a digest, with which containerd 2.3.0 "+
+				"to 2.3.3 starts no pod; remove the tag: the digest alone names the image")
 		default:
 			v.image(image, name, here)
 		}
