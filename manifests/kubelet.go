@@ -27,6 +27,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own.set(plan.Kiln, object{"shutdownGracePeriod": "60s",
 			"shutdownGracePeriodCriticalPods": "20s"})
 	}
+	if m.Joins() {
+		own.set(plan.Kiln, object{"systemReserved": systemReserved})
+	}
 	// An API server ends when its etcd has no quorum yet. With the usual pauses between two starts,
 	// of up to five minutes, it would be the last to notice that the other members have come.
 	if (m.ControlPlane() || m.EtcdMember) && m.KubeletMinor >= target.ContainerBackOff {
@@ -126,6 +129,12 @@ func setsShutdown(fields map[string]any) bool {
 	}
 	return false
 }
+
+// systemReserved is what pods do not get of a machine: without it the scheduler gives the whole
+// machine to pods, and the kubelet, containerd and sshd starve with them. kubeadm reserves nothing.
+// The amounts are those of KubeKey (https://github.com/kubesphere/kubekey), which reserves them
+// twice: for the system and for Kubernetes.
+var systemReserved = object{"cpu": "200m", "memory": "250Mi"}
 
 // podPidsLimit keeps one pod from taking all process IDs of its machine (CIS 4.2.13).
 const podPidsLimit = 4096
