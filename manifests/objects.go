@@ -43,6 +43,9 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	if p.Config.Spec.DNS.Provider != "none" {
 		names = append(names, "objects/coredns.yaml")
 		patches = append(patches, coreDNS(p)...)
+		if budget(p) {
+			names = append(names, "objects/coredns-budget.yaml")
+		}
 	}
 	names = append(names, "objects/marker.yaml")
 	src := Source{Base: base(names...), Patches: patches}
@@ -50,6 +53,19 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 		src.Base = Join(src.Base, tokenSecret(t))
 	}
 	return src
+}
+
+// budget reports whether CoreDNS has a PodDisruptionBudget: if there are several pods, and several
+// machines. On the only machine of a cluster a drain would wait for ever, since an evicted pod
+// becomes ready nowhere else.
+func budget(p *plan.Plan) bool {
+	machines := 0
+	for i := range p.Machines {
+		if p.Machines[i].Joins() {
+			machines++
+		}
+	}
+	return p.Config.Spec.DNS.Replicas > 1 && machines > 1
 }
 
 func tokenSecret(t BootstrapToken) []byte {
