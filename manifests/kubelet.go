@@ -13,8 +13,12 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	own := kubeletPatch()
 	own.set(m.BySystem(), object{"resolvConf": m.System.ResolvConf})
 	if m.Joins() {
-		own.set(plan.Kiln, object{"tlsCipherSuites": plan.KubeletCipherSuites(),
-			"tlsMinVersion": plan.MinTLS})
+		if p.OnlyTLS13() {
+			own.set(plan.ByTLS, object{"tlsMinVersion": "VersionTLS13"})
+		} else {
+			own.set(plan.Kiln, object{"tlsCipherSuites": plan.KubeletCipherSuites(),
+				"tlsMinVersion": plan.MinTLS})
+		}
 		own.set(plan.Origin{Field: "network.serviceSubnets"},
 			object{"clusterDNS": list{p.DNSAddress.String()}})
 		own.set(plan.Origin{Field: "network.dnsDomain"}, object{"clusterDomain": p.DNSDomain})

@@ -31,6 +31,7 @@ var tables = map[string][]string{
 	},
 	"hashPolicies":  {"layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4"},
 	"keyAlgorithms": {"ECDSA-P256", "RSA-2048"},
+	"tls":           {"VersionTLS12", "VersionTLS13"},
 	"serving":       {"self-signed", "request"},
 }
 

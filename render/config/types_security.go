@@ -17,6 +17,11 @@ type Security struct {
 	// hands out the machine's document, and often its cloud credentials. Pods on the host's network
 	// always reach it. The default is deny with profile cis, and allow with profile baseline.
 	MetadataService string `json:"metadataService,omitempty" enum:"deny,allow"`
+	// TLSMinVersion is the oldest version of TLS that the servers of the cluster speak. These are
+	// the API server, etcd, the controller-manager, the scheduler and kubelets. With VersionTLS13
+	// they refuse every client that knows only TLS 1.2. No cipher suites are set then: those of
+	// TLS 1.3 cannot be chosen.
+	TLSMinVersion string `json:"tlsMinVersion,omitempty" table:"tls" default:"VersionTLS12"`
 	// AlwaysPullImages turns on the admission plugin of that name. At every start of a pod the
 	// registry decides whether the pod may have its image. While the registry is down no pod
 	// starts.

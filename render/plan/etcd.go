@@ -48,9 +48,14 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 		"heartbeat-interval":             "250",
 		"election-timeout":               "2500",
 		"watch-progress-notify-interval": "5s",
-		"tls-min-version":                "TLS1.2",
-		"cipher-suites":                  strings.Join(CipherSuites, ","),
 	})
+	if p.OnlyTLS13() {
+		c.set(ByTLS, flags{"tls-min-version": "TLS1.3"})
+	} else {
+		c.set(Kiln, flags{
+			"tls-min-version": "TLS1.2", "cipher-suites": strings.Join(CipherSuites, ","),
+		})
+	}
 	c.set(Origin{Field: m.Path + ".name"}, flags{"name": m.Name})
 	c.set(m.ByAddresses(), flags{
 		"listen-client-urls":          local + "," + m.EtcdClientURL(),

@@ -40,7 +40,7 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 		"tls-cert-file":                      PKIDir + "/apiserver.crt",
 		"tls-private-key-file":               PKIDir + "/apiserver.key",
 	})
-	c.set(Kiln, componentTLS)
+	c.setTLS(p)
 	c.set(m.ByAddresses(), flags{"advertise-address": m.Addresses[0].String()})
 	c.set(p.byEtcd(m), flags{"etcd-servers": strings.Join(p.etcdServers(m), ",")})
 	c.set(Origin{Field: "network.dnsDomain"}, flags{
@@ -115,7 +115,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 		"service-account-private-key-file": ServiceKey,
 		"use-service-account-credentials":  "true",
 	})
-	c.set(Kiln, componentTLS)
+	c.setTLS(p)
 	c.set(Origin{Field: "metadata.name"}, flags{"cluster-name": p.Name})
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{
 		"service-cluster-ip-range": join(p.ServiceSubnets),
@@ -166,7 +166,7 @@ func (p *Plan) SchedulerFlags() Commands {
 		"leader-elect":              "true",
 		"profiling":                 "false",
 	})
-	c.set(Kiln, componentTLS)
+	c.setTLS(p)
 	c.extra("controlPlane.scheduler.extraArgs", p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
 	return c
 }

@@ -47,13 +47,27 @@ func KubeletCipherSuites() []string {
 	return names
 }
 
-// MinTLS is the oldest version of TLS that the servers of the cluster speak.
+// MinTLS is the oldest version of TLS that the servers of the cluster speak, unless
+// security.tlsMinVersion says otherwise.
 const MinTLS = "VersionTLS12"
 
-// componentTLS are the flags for TLS of Kubernetes' own components.
-var componentTLS = flags{
-	"tls-min-version":   MinTLS,
-	"tls-cipher-suites": strings.Join(CipherSuites, ","),
+// OnlyTLS13 reports whether the servers of the cluster speak no older version than TLS 1.3. Its
+// suites cannot be chosen: etcd does not start with suites then, and the kubelet warns of them.
+func (p *Plan) OnlyTLS13() bool { return p.Config.Spec.Security.TLSMinVersion == "VersionTLS13" }
+
+// ByTLS is the origin of what security.tlsMinVersion sets.
+var ByTLS = Origin{Field: "security.tlsMinVersion"}
+
+// setTLS adds the flags for TLS of one of Kubernetes' own components.
+func (c *Commands) setTLS(p *Plan) {
+	if p.OnlyTLS13() {
+		c.set(ByTLS, flags{"tls-min-version": "VersionTLS13"})
+		return
+	}
+	c.set(Kiln, flags{
+		"tls-min-version":   MinTLS,
+		"tls-cipher-suites": strings.Join(CipherSuites, ","),
+	})
 }
 
 // Forbidden is a way on the network that pods must not take.
