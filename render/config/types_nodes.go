@@ -21,7 +21,7 @@ type Node struct {
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
 	// ProductUUID is the UUID that the firmware of the machine has. It is the system UUID of
 	// SMBIOS, in /sys/class/dmi/id/product_uuid. If it is set, the first boot stops on every other
-	// machine.
+	// machine, and on one without SMBIOS, such as many of arm64: write mac for those.
 	ProductUUID string `json:"productUUID,omitempty" example:"8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"`
 	// Interfaces are the network interfaces of the machine, if the platform does not configure
 	// them. cloud-init gets them as network-config; a system with Ignition gets files of the

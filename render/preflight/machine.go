@@ -203,7 +203,8 @@ var identity = []Entry{
 		Wants:    "the node's `productUUID`",
 		Severity: Stop,
 		Remedy:   "boot this document on its own machine, or correct productUUID",
-		Source:   "kubernetes.io: install-kubeadm, unique product_uuid",
+		Source: "kubernetes.io: install-kubeadm, unique product_uuid; many machines with arm64 " +
+			"have no DMI: give them `mac`",
 		calls: func(f *Facts) []call {
 			return when(f.Machine.ProductUUID != "", "product-uuid "+f.Machine.ProductUUID)
 		},
