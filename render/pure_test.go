@@ -73,6 +73,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 			"kiln/render/media",
 			"kiln/render/media/iso9660",
+			"kiln/render/plural",
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/bundle": {
@@ -103,8 +104,10 @@ func TestImports(t *testing.T) {
 		"kiln/cmd/kiln/message": nil,
 		"kiln/cmd/kiln/page": {
 			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/state",
+			"kiln/cmd/kiln/summary",
 			"kiln/render",
 			"kiln/render/change",
 			"kiln/render/report",
@@ -122,6 +125,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 			"kiln/render/media",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/state": {
@@ -207,6 +211,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/textdiff",
 		},
+		// It must not import what it judges.
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",

@@ -92,11 +92,21 @@ func tree(t testing.TB, dir string) map[string]string {
 	return files
 }
 
+// endTogether lets all certificates of the cluster in dir end on one day.
+func endTogether(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "cluster.yaml")
+	text := strings.Replace(read(t, path),
+		"\nspec:\n", "\nspec:\n  certificates: {stagger: 0s}\n", 1)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
 // TestDeterminismOverTime renders before the bundle was made, and a week before its certificates
 // end. Inside the bubble the clock begins in the year 2000, and sleeping moves it. The written
 // files do not depend on the clock; only the warnings do.
 func TestDeterminismOverTime(t *testing.T) {
 	c := single(t)
+	endTogether(t, c.dir)
 	trees, warnings := map[string]map[string]string{}, map[string]string{}
 	synctest.Test(t, func(t *testing.T) {
 		for _, wait := range []time.Duration{0, 27 * year} {
@@ -119,6 +129,7 @@ func TestDeterminismOverTime(t *testing.T) {
 // plan says that the machines have to be replaced. Without new CAs, that ends with the CAs.
 func TestRenewal(t *testing.T) {
 	c := single(t)
+	endTogether(t, c.dir)
 	config := filepath.Join(c.dir, "cluster.yaml")
 	text := read(t, config)
 	out, review := filepath.Join(c.dir, "nodes"), filepath.Join(c.dir, "twin")
@@ -141,8 +152,7 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, exitDone, code, "a twin is no document")
 		require.Contains(t, messages, "certificates ended on 2027-01-01")
 
-		const setting = "\nspec:\n  certificates: {lifetime: 26280h}\n"
-		longer := strings.Replace(text, "\nspec:\n", setting, 1)
+		longer := strings.Replace(text, "stagger: 0s", "stagger: 0s, lifetime: 26280h", 1)
 		require.NotEqual(t, text, longer)
 		require.NoError(t, os.WriteFile(config, []byte(longer), 0o600))
 		var steps, notes bytes.Buffer
