@@ -24,9 +24,9 @@ const (
 
 // field is a field of an object, with values that it may have.
 type field struct {
-	name string
+	name  string
 	shape shape
-	good []any
+	good  []any
 }
 
 // place is where fields can be set: below a path of a document.

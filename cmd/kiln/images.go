@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/trial"
 )
 
 func imagesCommand() *cobra.Command {
@@ -24,7 +25,7 @@ of addons name under images. kiln asks no registry whether it has them.`,
 			if err := checkOutput(form); err != nil {
 				return err
 			}
-			r, err := trial(&source)
+			r, err := trial.Cluster(&source)
 			if err != nil {
 				return err
 			}

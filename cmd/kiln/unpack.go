@@ -1,15 +1,10 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
-	"kiln/cmd/kiln/twin"
+	"kiln/cmd/kiln/unpacked"
 	"kiln/render"
-	"kiln/render/plural"
 )
 
 type unpackFlags struct {
@@ -51,7 +46,11 @@ place of control characters.`,
 			if err != nil {
 				return err
 			}
-			return f.run(cmd, u, list[1:])
+			report := unpacked.Report{
+				Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+				Out: f.out, Tree: f.tree, JSON: f.form == "json", ShowSecrets: f.showSecrets,
+			}
+			return report.Print(u, list[1:])
 		},
 	}
 	flags := cmd.Flags()
@@ -76,92 +75,4 @@ func (f *unpackFlags) check(paths []string) error {
 			"leave -o json and the names of files out")
 	}
 	return checkOutput(f.form)
-}
-
-func (f *unpackFlags) run(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
-	out, messages := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if f.showSecrets {
-		u.ShowSecrets()
-	}
-	if b := u.Missing(); b != nil {
-		message.Printf(messages, "kiln: this is not all of the machine: it fetches the rest from "+
-			"%s, and the rest is not here (SHA-512 %.16s…); name its file with --body\n",
-			b.URL, b.SHA512)
-	}
-	switch {
-	case f.out != "":
-		return f.write(cmd, u)
-	case len(paths) > 0:
-		return f.contents(cmd, u, paths)
-	case f.form == "json":
-		return message.JSON(out, u.Machine())
-	}
-	list := u.List()
-	if f.tree {
-		list = u.Tree()
-	}
-	if f.showSecrets {
-		message.Printf(messages, "kiln: secrets in the machine's settings are shown; "+
-			"the contents of its files are not: name them, or --out\n")
-	}
-	_, err := out.Write(list)
-	return err
-}
-
-// contents prints the content of files.
-func (f *unpackFlags) contents(cmd *cobra.Command, u *render.Unpacked, paths []string) error {
-	contents, secrets, err := u.Contents(paths)
-	if err != nil {
-		return err
-	}
-	f.warn(cmd.ErrOrStderr(), secrets)
-	if f.form == "json" {
-		files, err := u.Files(paths)
-		if err != nil {
-			return err
-		}
-		return message.JSON(cmd.OutOrStdout(), files)
-	}
-	_, err = screen.Raw(cmd.OutOrStdout(), false).Write(contents)
-	return err
-}
-
-// write writes all files into the folder of --out.
-func (f *unpackFlags) write(cmd *cobra.Command, u *render.Unpacked) error {
-	if f.showSecrets {
-		if err := twin.CheckOutside("out", f.out); err != nil {
-			return err
-		}
-	}
-	secrets, err := render.WriteUnpacked(u, f.out)
-	if err != nil {
-		return err
-	}
-	f.warn(cmd.ErrOrStderr(), secrets)
-	files := len(u.Machine().Files)
-	if f.form == "json" {
-		return message.JSON(cmd.OutOrStdout(), struct {
-			Folder  string `json:"folder"`
-			Files   int    `json:"files"`
-			Secrets int    `json:"secrets"`
-			Shown   bool   `json:"shown"`
-		}{f.out, files, secrets, f.showSecrets})
-	}
-	message.Printf(cmd.OutOrStdout(), "%s in %s; INDEX has their modes and owners, and the units\n",
-		plural.Count(files, "file"), f.out)
-	return nil
-}
-
-// warn prints the number of files with secrets, and whether these are shown.
-func (f *unpackFlags) warn(messages io.Writer, secrets int) {
-	files := plural.Count(secrets, "file")
-	switch {
-	case secrets == 0:
-	case f.showSecrets:
-		message.Printf(messages, "kiln: %s with secrets of the machine: keep them like the "+
-			"machine itself, and out of git and logs\n", files)
-	default:
-		message.Printf(messages, "kiln: the content of %s is not shown, because it is secret "+
-			"or may be; --show-secrets shows it\n", files)
-	}
 }

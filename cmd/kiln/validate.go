@@ -1,18 +1,13 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/summary"
-	"kiln/pki"
-	"kiln/render"
+	"kiln/cmd/kiln/trial"
 	"kiln/render/config"
 )
 
@@ -40,7 +35,7 @@ Nothing is written.`,
 
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
-	r, err := validateCluster(cmd, s)
+	r, err := trial.Run(s, cmd.ErrOrStderr())
 	err = failure.Files(err, namedPaths(cmd))
 	var warnings config.Problems
 	if r != nil {
@@ -50,7 +45,7 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	if err == nil {
 		code = exitDone
 		message.Notes(cmd.ErrOrStderr(),
-			append(r.Plan.NetworkWarnings(), storedEnds(r.Plan.Config, s.Path)...))
+			append(r.Plan.NetworkWarnings(), trial.StoredEnds(r.Plan.Config, s.Path)...))
 	}
 	if form == "text" {
 		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
@@ -68,48 +63,4 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 		return printedError{err}
 	}
 	return failed
-}
-
-// validateCluster parses the configuration and renders the whole cluster. The rendering finds
-// mistakes that parsing cannot find, such as a patch that changes nothing or an add-on object
-// without a name. It returns the cluster, which has warnings, unless it cannot be prepared.
-func validateCluster(
-	cmd *cobra.Command, s *configuration.Source,
-) (*render.Cluster, error) {
-	r, err := trial(s)
-	if err != nil {
-		return nil, err
-	}
-	progress, finish := screen.Progress(cmd.ErrOrStderr(), r.Machines())
-	defer finish()
-	return r, r.Try(progress)
-}
-
-// storedEnds returns warnings about documents that have ended or end soon, if the bundle or its
-// public half lies beside the configuration. Without a bundle that can be read, nothing is known of
-// its dates.
-func storedEnds(c *config.Cluster, path string) []string {
-	var stored bundle.Source
-	half, _, err := stored.Half(path, c.Metadata.Name)
-	if err != nil {
-		return nil
-	}
-	r, err := render.NewPublic(c, half)
-	if err != nil {
-		return nil
-	}
-	return summary.Ends(time.Now(), r.Ends())
-}
-
-// trial returns the cluster of a configuration with secrets that are thrown away.
-func trial(s *configuration.Source) (*render.Cluster, error) {
-	c, err := s.Config()
-	if err != nil {
-		return nil, err
-	}
-	b, err := bundle.Make(c, pki.P256)
-	if err != nil {
-		return nil, err
-	}
-	return render.New(c, b)
 }

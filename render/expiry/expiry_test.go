@@ -93,7 +93,8 @@ func TestSentences(t *testing.T) {
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	machine := func(name, until string) *change.Machine {
-		return &change.Machine{Name: name, Properties: change.Properties{{Name: "until", Value: until}}}
+		properties := change.Properties{{Name: "until", Value: until}}
+		return &change.Machine{Name: name, Properties: properties}
 	}
 	const soon, later = "2026-02-01T00:00:00Z", "2028-01-01T00:00:00Z"
 	old := &change.Cluster{Machines: []*change.Machine{

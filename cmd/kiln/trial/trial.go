@@ -1,0 +1,58 @@
+// Package trial renders a cluster with secrets that are thrown away, to find mistakes.
+package trial
+
+import (
+	"io"
+	"time"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/summary"
+	"kiln/pki"
+	"kiln/render"
+	"kiln/render/config"
+)
+
+// Run parses the configuration and renders the whole cluster. The rendering finds mistakes that
+// parsing cannot find, such as a patch that changes nothing or an add-on object without a name. It
+// shows its progress on messages. It returns the cluster, which has warnings, unless that cannot be
+// prepared.
+func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
+	r, err := Cluster(s)
+	if err != nil {
+		return nil, err
+	}
+	progress, finish := screen.Progress(messages, r.Machines())
+	defer finish()
+	return r, r.Try(progress)
+}
+
+// StoredEnds returns warnings about documents that have ended or end soon, if the bundle or its
+// public half lies beside the configuration. Without a bundle that can be read, nothing is known of
+// its dates.
+func StoredEnds(c *config.Cluster, path string) []string {
+	var stored bundle.Source
+	half, _, err := stored.Half(path, c.Metadata.Name)
+	if err != nil {
+		return nil
+	}
+	r, err := render.NewPublic(c, half)
+	if err != nil {
+		return nil
+	}
+	return summary.Ends(time.Now(), r.Ends())
+}
+
+// Cluster returns the cluster of a configuration with secrets that are thrown away.
+func Cluster(s *configuration.Source) (*render.Cluster, error) {
+	c, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Make(c, pki.P256)
+	if err != nil {
+		return nil, err
+	}
+	return render.New(c, b)
+}
