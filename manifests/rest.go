@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"kiln/render/yamlfault"
 	"net/url"
 	"strings"
 
@@ -149,7 +150,7 @@ func Read(stream []byte) ([]Object, error) {
 
 // firstMistake returns the first mistake that an error of the YAML decoder names, on one line.
 func firstMistake(err error) string {
-	text := err.Error()
+	text := yamlfault.Message(err)
 	if _, after, ok := strings.Cut(text, "unmarshal errors:\n"); ok {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}

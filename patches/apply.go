@@ -5,6 +5,7 @@ package patches
 
 import (
 	"fmt"
+	"kiln/render/yamlfault"
 	"slices"
 	"strings"
 	"sync"
@@ -69,7 +70,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 		if err := yaml.UnmarshalStrict([]byte(doc), &whole); err != nil {
 			_, mistake, ok := strings.Cut(err.Error(), "unmarshal errors:\n")
 			if !ok {
-				return nil, fmt.Errorf("%s: not YAML: %w", name, err)
+				return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
 			}
 			mistake, _, _ = strings.Cut(strings.TrimSpace(mistake), "\n")
 			return nil, fmt.Errorf("%s: %s", name, mistake)

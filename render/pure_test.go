@@ -173,8 +173,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/target",
+			"kiln/render/yamlfault",
 		},
-		"kiln/patches": nil,
+		"kiln/patches": {
+			"kiln/render/yamlfault",
+		},
 		"kiln/pki": {
 			"kiln/render/config",
 			"kiln/render/plan",

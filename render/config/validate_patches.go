@@ -21,6 +21,9 @@ func (v *checker) patches(patches []Patch, at *yamlpath.Location) {
 			v.report(here.Key("patchFrom"), "%s is empty; "+
 				"write a strategic merge or JSON6902 patch into it, or remove the entry",
 				quote(p.PatchFrom))
+		case p.Target != nil && p.Target.Kind == "Secret" && secretValues.MatchString(p.Patch):
+			v.report(here.Key("patch"), "changes the values of a Secret, and everybody who reads "+
+				"this file would see them; put the patch into a file named by patchFrom")
 		}
 		if p.Target != nil && *p.Target == (Target{}) && v.knownKeys(here.Key("target")) {
 			v.report(here.Key("target"), "selects everything; name at least a kind, "+
@@ -28,6 +31,9 @@ func (v *checker) patches(patches []Patch, at *yamlpath.Location) {
 		}
 	}
 }
+
+// secretValues matches the fields of a Secret that have its values.
+var secretValues = regexp.MustCompile(`\b(?:data|stringData)\b`)
 
 // knownKeys reports whether all keys of a target are known. If one is misspelt, the target was
 // meant to select something else.
