@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -354,8 +355,9 @@ func TestIsolation(t *testing.T) {
 			}
 			seen("under way")
 		}
-		// All machines have power and network. A hook that has stopped is started again, as a
-		// person does after reading its fault.
+		// All machines have power and network. A hook that has stopped, or waits with a fault, is
+		// started again, as a person does after reading the fault: by itself it would try again
+		// after minutes.
 		for _, m := range l.members {
 			m.plug(true)
 			if m.etcd == nil && m.hook == nil {
@@ -369,6 +371,7 @@ func TestIsolation(t *testing.T) {
 				if phase == "done" || wiped > 1 || start == 5 {
 					break
 				}
+				syscall.Kill(-m.hook.Process.Pid, syscall.SIGTERM)
 				m.hook.Wait()
 				m.powerOn()
 			}
