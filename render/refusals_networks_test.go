@@ -40,6 +40,10 @@ var portRefusals = []refusal{
 	{name: "etcd's clients of another port", breaks: func(m *machine) {
 		m.pod("kube-apiserver", "127.0.0.1:2379", "127.0.0.1:4001")
 	}, want: "static pod kube-apiserver: --etcd-servers: asks https://127.0.0.1:4001"},
+	{name: "etcd's gateway on another port", breaks: func(m *machine) {
+		m.pod("etcd", "--listen-client-http-urls=https://10.0.0.11:2378",
+			"--listen-client-http-urls=https://10.0.0.11:4001")
+	}, want: "the hook of each member, and the backup: asks https://10.0.0.11:2378"},
 	{name: "the hook's port", machine: "worker-1", breaks: func(m *machine) {
 		m.edit(plan.KubeletConfig, "10248", "10247")
 	}, want: "file /etc/kiln/boot: asks http://127.0.0.1:10248"},

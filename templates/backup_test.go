@@ -67,21 +67,21 @@ var backupRows = []struct {
 			write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
 			write(t, world+"/stream", streamed(snapshot()[:1000]), 0o600)
 			write(t, world+"/curl-fails", "curl: (18) transfer closed", 0o600)
-		}, fault: "https://10.0.0.11:2379: 1000 bytes arrived, which is no whole snapshot: curl: " +
+		}, fault: "https://10.0.0.11:2378: 1000 bytes arrived, which is no whole snapshot: curl: " +
 			"(18) transfer closed; "},
 	{name: "etcd is down", arrange: func(t *testing.T, _, world string) {
 		write(t, world+"/stream", "", 0o600)
 		write(t, world+"/curl-fails", "curl: (7) refused\n", 0o600)
-	}, fault: "https://10.0.0.11:2379: 0 bytes arrived, which is no whole snapshot: curl: " +
+	}, fault: "https://10.0.0.11:2378: 0 bytes arrived, which is no whole snapshot: curl: " +
 		"(7) refused; "},
 	{name: "an error instead", arrange: func(t *testing.T, _, world string) {
 		write(t, world+"/stream", `{"error":{"code":14,"message":"closed"}}`, 0o600)
-	}, fault: "https://10.0.0.11:2379: 0 bytes arrived, "},
+	}, fault: "https://10.0.0.11:2378: 0 bytes arrived, "},
 	{name: "another byte", arrange: func(t *testing.T, _, world string) {
 		data := snapshot()
 		data[77] ^= 1
 		write(t, world+"/stream", streamed(data), 0o600)
-	}, fault: "https://10.0.0.11:2379: what arrived does not have its checksum; "},
+	}, fault: "https://10.0.0.11:2378: what arrived does not have its checksum; "},
 	{name: "no room", left: []string{"etcd-cp-1-20250101T000000Z.db"},
 		arrange: func(t *testing.T, dir, world string) {
 			write(t, dir+"/etcd-cp-1-20250101T000000Z.db", "x", 0o600)
@@ -107,7 +107,7 @@ func TestBackup(t *testing.T) {
 				must(t, os.MkdirAll(root+"/etc/kiln", 0o700))
 				write(t, root+"/etc/kiln/machine",
 					"etcd_member='cp-1'\nbackup_directory='/var/backups/etcd'\nbackup_keep='3'\n"+
-						"backup_url='https://10.0.0.11:2379'\n", 0o600)
+						"backup_url='https://10.0.0.11:2378'\n", 0o600)
 				write(t, root+"/etc/kiln/backup", templates.Backup, 0o600)
 				write(t, bin+"/curl", backupCurl, 0o755)
 				write(t, bin+"/stat", "#!/bin/sh\ncase $1 in -f) cat \"$WORLD/free\" ;; "+

@@ -30,7 +30,7 @@
 //	                    0 if it never may
 //	etcd_snapshot       the file that the member is restored from; step restore
 //	etcd_image          the image that has the program for it; step restore
-//	etcd_peers          name=https://address:2380,https://address:2379 of each other member:
+//	etcd_peers          name=https://address:2380,https://address:2378 of each other member:
 //	                    where it answers members, where clients
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start:

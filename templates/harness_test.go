@@ -262,8 +262,8 @@ func (m *aMachine) carriesMember() {
 	m.data["etcd_cluster"] = m.data["cluster"]
 	m.data["etcd_deadline"] = m.data["formation_deadline"]
 	m.data["etcd_url"] = "https://10.0.0.11:2380"
-	m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2379 " +
-		"cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379"
+	m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2378 " +
+		"cp-3=https://10.0.0.13:2380,https://10.0.0.13:2378"
 }
 
 func must(t *testing.T, err error) {

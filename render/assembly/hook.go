@@ -66,7 +66,7 @@ func (t *tree) machineData(walled bool) string {
 	if t.backup() != nil {
 		set("backup_directory", t.backup().Directory)
 		set("backup_keep", strconv.Itoa(t.backup().Keep))
-		set("backup_url", m.EtcdClientURL())
+		set("backup_url", m.EtcdHTTPURL())
 	}
 	if t.hasSnapshot() {
 		set("etcd_snapshot", t.restore.snapshot)
@@ -74,7 +74,7 @@ func (t *tree) machineData(walled bool) string {
 	}
 	var peers []string
 	for _, peer := range t.etcdPeers() {
-		peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdClientURL())
+		peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdHTTPURL())
 	}
 	set("etcd_peers", peers...)
 	pre, post := t.userHooks()

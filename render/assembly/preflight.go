@@ -47,7 +47,7 @@ func (t *tree) preflight() *preflight.Facts {
 		Images: t.images(),
 	}
 	for _, peer := range t.etcdPeers() {
-		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdClientURL()})
+		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdHTTPURL()})
 	}
 	if t.m.Joins() && t.Plan.Routed() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {

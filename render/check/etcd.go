@@ -87,13 +87,13 @@ func (c *inspection) checkMemberTrust() {
 	for _, member := range machine.SplitList(etcd.Flag("initial-cluster")) {
 		c.requireMember("static pod etcd: --initial-cluster", member, "etcd-peer")
 	}
-	// The hook knows two URLs of each member: one for its peers and one for its clients.
+	// The hook knows two URLs of each member: one for its peers and one for HTTP.
 	const source = "file " + plan.KilnDir + "/machine: etcd_peers"
 	for _, member := range strings.Fields(c.tree.HookData("etcd_peers")) {
 		name, urls, _ := strings.Cut(member, "=")
-		peerURL, clientURL, _ := strings.Cut(urls, ",")
+		peerURL, httpURL, _ := strings.Cut(urls, ",")
 		c.requireMember(source, name+"="+peerURL, "etcd-peer")
-		c.requireMember(source, name+"="+clientURL, "etcd-server")
+		c.requireMember(source, name+"="+httpURL, "etcd-server")
 	}
 	known, advertised := c.tree.HookData("etcd_url"), etcd.Flag("initial-advertise-peer-urls")
 	if etcd != nil && known != advertised {

@@ -123,7 +123,8 @@ func (c *inspection) addProgramPorts(p *machine.Program) {
 	switch {
 	case p.IsComponent() && p.Name == target.Etcd:
 		for _, flag := range []string{
-			"listen-client-urls", "listen-peer-urls", "listen-metrics-urls",
+			"listen-client-urls", "listen-client-http-urls", "listen-peer-urls",
+			"listen-metrics-urls",
 		} {
 			for _, u := range machine.SplitList(p.Flag(flag)) {
 				scheme, host, port := machine.SplitURL(u)
@@ -223,6 +224,7 @@ func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 			c.requireDial(client.program.String()+": --"+client.flag, etcd, u)
 		}
 	}
+	c.requireDial("the hook of each member, and the backup", etcd, c.machine.EtcdHTTPURL())
 }
 
 // requireDial adds an error if a URL leads to this machine, but not to the program. It passes if

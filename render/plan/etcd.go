@@ -60,6 +60,7 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 	c.set(m.ByAddresses(), flags{
 		"listen-client-urls":          local + "," + m.EtcdClientURL(),
 		"advertise-client-urls":       m.EtcdClientURL(),
+		"listen-client-http-urls":     m.EtcdHTTPURL(),
 		"listen-peer-urls":            m.EtcdPeerURL(),
 		"initial-advertise-peer-urls": m.EtcdPeerURL(),
 	})
@@ -71,6 +72,13 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 // EtcdClientURL returns where m's etcd member answers other machines.
 func (m *Machine) EtcdClientURL() string {
 	return url(m.Addresses[0].String(), target.EtcdClientPort)
+}
+
+// EtcdHTTPURL returns where m's etcd member answers HTTP with JSON: the hooks of the other members
+// and the backup ask there. gRPC has the other port for itself, because etcd lets the watches of an
+// API server starve where both share one with TLS (etcd-io/etcd#15402).
+func (m *Machine) EtcdHTTPURL() string {
+	return url(m.Addresses[0].String(), target.EtcdHTTPPort)
 }
 
 // EtcdPeerURL returns where m's etcd member answers the other members.

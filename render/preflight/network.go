@@ -160,7 +160,7 @@ func firewalld(f *Facts) []call {
 		open = append(open, strconv.Itoa(target.APIServerPort))
 	}
 	if f.Machine.EtcdMember {
-		open = append(open, fmt.Sprintf("%d-%d", target.EtcdClientPort, target.EtcdPeerPort))
+		open = append(open, fmt.Sprintf("%d-%d", target.EtcdHTTPPort, target.EtcdPeerPort))
 	}
 	return []call{{strings.Join(open, " "), "inactive firewalld.service"}}
 }
@@ -179,7 +179,7 @@ func ports(f *Facts) []string {
 	}
 	if f.Machine.EtcdMember {
 		numbers = append(numbers,
-			target.EtcdClientPort, target.EtcdPeerPort, target.EtcdMetricsPort)
+			target.EtcdHTTPPort, target.EtcdClientPort, target.EtcdPeerPort, target.EtcdMetricsPort)
 	}
 	if f.Plan.Balanced(f.Machine) {
 		numbers = append(numbers, f.Plan.BalancerPort, target.BalancerHealthPort)

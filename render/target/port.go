@@ -4,6 +4,7 @@ package target
 // Protocols").
 const (
 	APIServerPort      = 6443
+	EtcdHTTPPort       = 2378 // of etcd's JSON gateway; kiln's own choice
 	EtcdClientPort     = 2379
 	EtcdPeerPort       = 2380
 	EtcdMetricsPort    = 2381

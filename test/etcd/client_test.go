@@ -28,7 +28,7 @@ func (m *member) call(method string, request, response any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		"https://"+m.address+":2379/v3/"+method, strings.NewReader(string(body)))
+		"https://"+m.address+":2378/v3/"+method, strings.NewReader(string(body)))
 	if err != nil {
 		return err
 	}

@@ -264,7 +264,7 @@ var mutations = map[string]mutation{
 		edit("worker-1", "/etc/kiln/machine", "api='https://api.ha", "api='https://api.hb")},
 	"hook that asks one peer of two": {"trust",
 		edit("cp-1", "/etc/kiln/machine",
-			" cp-3=https://10.0.0.13:2380,https://10.0.0.13:2379", "")},
+			" cp-3=https://10.0.0.13:2380,https://10.0.0.13:2378", "")},
 	"machine of another name": {"trust",
 		edit("worker-1", "/etc/hostname", "worker-1", "worker-2")},
 	"kubelet's unit not enabled": {"trust",

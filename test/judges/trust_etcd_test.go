@@ -90,7 +90,7 @@ func TestEtcdMachinesAreSeen(t *testing.T) {
 		},
 		"hook that asks one peer of two": {
 			edit("etcd-1", "/etc/kiln/machine",
-				" etcd-3=https://10.0.0.33:2380,https://10.0.0.33:2379", ""),
+				" etcd-3=https://10.0.0.33:2380,https://10.0.0.33:2378", ""),
 			"etcd_peers is",
 		},
 		"hook that looks for a cluster": {

@@ -237,7 +237,7 @@ func (t *trust) hook() {
 			if m != t.at {
 				peers = append(peers, t.option(m, "etcd", "name")+"="+
 					t.option(m, "etcd", "initial-advertise-peer-urls")+","+
-					t.option(m, "etcd", "advertise-client-urls"))
+					t.option(m, "etcd", "listen-client-http-urls"))
 			}
 		}
 		want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")

@@ -200,7 +200,9 @@ func (t *trust) listeners(m *Machine) map[string][]string {
 		out["kube-proxy"] = []string{"10249", "10256"}
 	}
 	var etcd []string
-	for _, flag := range []string{"listen-client-urls", "listen-peer-urls", "listen-metrics-urls"} {
+	for _, flag := range []string{
+		"listen-client-urls", "listen-client-http-urls", "listen-peer-urls", "listen-metrics-urls",
+	} {
 		for text := range strings.SplitSeq(t.option(m, "etcd", flag), ",") {
 			if u, err := url.Parse(text); err == nil && u.Port() != "" {
 				etcd = append(etcd, flag+" "+u.Port())
