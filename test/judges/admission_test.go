@@ -23,9 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/openapi/openapitest"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -60,8 +58,7 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 	require.Equal(t, one != "", replaced == 1, one)
 	require.Len(t, policies, 4)
 
-	client := fake.NewClientset(policies...)
-	known := informers.NewSharedInformerFactory(client, 0)
+	_, known := newClientset(t, policies...)
 	all := apiserveroptions.NewAdmissionOptions().GenericAdmission
 	var names []string
 	for _, name := range all.RecommendedPluginOrder {

@@ -25,8 +25,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -276,8 +274,7 @@ func requestAdmission(
 	t *testing.T, policies ...runtime.Object,
 ) func(by user.Info, signer string, request []byte) error {
 	t.Helper()
-	client := fake.NewClientset(policies...)
-	known := informers.NewSharedInformerFactory(client, 0)
+	client, known := newClientset(t, policies...)
 	plugins := admission.NewPlugins()
 	validating.Register(plugins)
 	plugin, err := plugins.NewFromPlugins([]string{validating.PluginName},
@@ -317,8 +314,11 @@ func requestAdmission(
 		return plugin.(admission.ValidationInterface).Validate(
 			context.Background(), attributes, interfaces)
 	}
-	// It takes a moment until the plugin knows its policies.
-	require.Eventually(t, func() bool { return ask(joining, "example.com/none", nil) != nil },
-		time.Minute, 10*time.Millisecond)
+	// It takes a moment until the plugin knows its policies. Until then it refuses everything, and
+	// when it knows of none it refuses nothing.
+	require.Eventually(t, func() bool {
+		err := ask(joining, "example.com/none", nil)
+		return err != nil && strings.Contains(err.Error(), "bootstrap.kiln.dev")
+	}, time.Minute, 10*time.Millisecond)
 	return ask
 }

@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/controller/ttl"
 )
 
@@ -210,10 +208,9 @@ func TestTTLControllerWritesAgain(t *testing.T) {
 		worker.File("/etc/kiln/steps").Content)
 	require.NotNil(t, patch)
 
-	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
+	client, known := newClientset(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: worker.Name, Annotations: map[string]string{corev1.ObjectTTLAnnotationKey: "0"},
 	}})
-	known := informers.NewSharedInformerFactory(client, 0)
 	keeper := ttl.NewTTLController(t.Context(), known.Core().V1().Nodes(), client)
 	known.Start(t.Context().Done())
 	known.WaitForCacheSync(t.Context().Done())
