@@ -335,11 +335,15 @@ func TestBootReports(t *testing.T) {
 			"panic: "+jwt+" and "+token+"\n-----BEGIN EC PRIVATE KEY-----\n"+key+"\n"+
 				"-----END EC PRIVATE KEY-----\nBearer "+key+"\nlast line\n")
 		m.wantOverdue("FAULT kube-apiserver-unhealthy ")
+		m.at("/run/cloud-init/enabled", "")
+		write(t, m.bin+"/cloud-init", "#!/bin/sh\n[ \"$*\" = 'status --long' ] || exit 1\n"+
+			"echo 'extended_status: degraded done'; echo 'key \"mounst\" is unknown'\nexit 2\n",
+			0o755)
 		before := m.outcome()
 		out, code := m.start("report")
 		for _, want := range []string{`"phase":"waiting"`, "FAULT kube-apiserver-unhealthy",
 			"[-]etcd failed: reason withheld", "/var/log/pods/kube-system_etcd-cp-1_0/etcd/0.log",
-			"last line"} {
+			"last line", "extended_status: degraded done", `key "mounst" is unknown`} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
