@@ -181,7 +181,7 @@ func TestBroken(t *testing.T) {
 		"scheduler's lease": {flagsJudge, "ha", scheduler,
 			"--leader-elect=true", "--leader-elect-lease-duration=1s", "leaseDuration"},
 		"etcd's unknown flag": {flagsJudge, "ha", etcd,
-			"--snapshot-count=10000", "--snapshots=10000", "unknown flag: --snapshots"},
+			"--heartbeat-interval=250", "--heartbeat=250", "unknown flag: --heartbeat"},
 		"etcd's state": {flagsJudge, "ha", etcd,
 			"state=new", "state=old", `invalid argument "old"`},
 		"etcd's address": {flagsJudge, "ha", etcd,
