@@ -1,8 +1,13 @@
 package change
 
-// onlyMember reports whether etcd has one member, before the change and after it.
-func (s *sequencer) onlyMember() bool {
-	return len(s.diff.old.members()) == 1 && len(s.diff.new.members()) == 1
+// mostMembers returns the number of etcd's members when machines are replaced: new members have
+// joined by then, and none has been removed.
+func (d *Diff) mostMembers() int {
+	names := map[string]bool{}
+	for _, m := range append(d.old.members(), d.new.members()...) {
+		names[m.Name] = true
+	}
+	return len(names)
 }
 
 // replaceOnlyMember adds the steps that replace the machine with the only member of etcd. No other

@@ -321,9 +321,9 @@ func lostQuorum(d *Diff, _ []*decision) string {
 	return "no member of etcd stays, and its data with it"
 }
 
-// singleMember: the only member of etcd would be replaced.
+// singleMember: the only member of etcd would be replaced, and no other one comes before.
 func singleMember(d *Diff, decisions []*decision) string {
-	if len(d.old.members()) != 1 {
+	if d.mostMembers() != 1 {
 		return ""
 	}
 	for _, f := range decisions {

@@ -190,7 +190,7 @@ func (s *sequencer) members(verdict, role string) {
 	step.Machines, _ = names(list)
 	name := placeholder(step.Machines)
 	member := slices.ContainsFunc(list, func(f *decision) bool { return f.machine().Member() })
-	several := !s.onlyMember()
+	several := s.diff.mostMembers() > 1
 	if verdict == Replace && member && !several {
 		s.replaceOnlyMember(list[0])
 		return
@@ -315,7 +315,7 @@ func (s *sequencer) etcdctl() string {
 	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
 		"--key /etc/etcd/pki/server.key"
 	stays := " that stays"
-	if s.onlyMember() {
+	if s.diff.mostMembers() == 1 {
 		stays = ""
 	}
 	for _, m := range s.diff.new.members() {
