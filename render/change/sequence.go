@@ -202,11 +202,13 @@ func (s *sequencer) members(verdict, role string) {
 	if verdict != Add && role == controlPlane {
 		how(drain(name))
 	}
+	// One of two members has no majority while the other one is gone, so it could not take it back.
+	pair := s.diff.mostMembers() == 2
+	if member && (verdict == Remove || verdict == Replace && pair) {
+		how("etcdctl member list  # the ID of "+name, "etcdctl member remove ID")
+	}
 	switch verdict {
 	case Remove:
-		if member {
-			how("etcdctl member list  # the ID of "+name, "etcdctl member remove ID")
-		}
 		how("power it off, and destroy its disk or its document: with both it would join again")
 		if role == controlPlane {
 			how("kubectl delete node " + name + ", and take it out of the endpoint's load " +
