@@ -195,3 +195,53 @@ func TestShare(t *testing.T) {
 		require.Equal(t, row.want, of(row.total), "%s of %d", row.text, row.total)
 	}
 }
+
+// TestAdvice: no refusal advises what the change does already, or what no configuration can say.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	cluster := func(names ...string) *Cluster {
+		c := &Cluster{}
+		for _, name := range names {
+			role, member := controlPlane, true
+			switch {
+			case strings.HasPrefix(name, "etcd"):
+				role = etcdRole
+			case strings.HasPrefix(name, "client"):
+				member = false
+			}
+			m := &Machine{Name: name, Role: role}
+			if member {
+				pod := Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}
+				m.Entries = Entries{{Key: pod, Content: []byte("a: 1\n")}}
+			}
+			c.Machines = append(c.Machines, m)
+		}
+		return c
+	}
+	for name, row := range map[string]struct {
+		old, new *Cluster
+		want     string
+	}{
+		"others":          {cluster("a"), cluster("b"), "add first, remove in a second plan"},
+		"others, added":   {cluster("a"), cluster("a", "b"), ""},
+		"others, removed": {cluster("a", "b"), cluster("b"), ""},
+		"to etcd machines": {cluster("a"), cluster("client", "etcd"),
+			"or restore a snapshot: members do not move"},
+		"from etcd machines": {cluster("client", "etcd"), cluster("a"),
+			"or restore a snapshot: members do not move"},
+		"to an external etcd": {cluster("a"), cluster("client"),
+			"make a new cluster with the external etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := New(Compare(row.old, row.new), Options{MaxUnavailable: "1"})
+			require.NoError(t, err)
+			if row.want == "" {
+				require.Empty(t, p.Refused)
+				return
+			}
+			require.Len(t, p.Refused, 1)
+			require.Contains(t, p.Refused[0].Instead, row.want)
+		})
+	}
+}

@@ -1,5 +1,41 @@
 package change
 
+import "slices"
+
+// exceptions hold the advice for changes to which the advice of their refusal does not apply.
+var exceptions = []struct {
+	name    string // of the refusal
+	applies func(d *Diff) bool
+	instead string
+}{
+	{"quorum", movesMembers,
+		"make a new cluster, or restore a snapshot: members do not move between control planes " +
+			"and etcd machines while they run (docs/etcd.md)"},
+	{"quorum", func(d *Diff) bool { return len(d.new.members()) == 0 },
+		"make a new cluster with the external etcd: the data stays in the members that go"},
+	{"renamed", func(d *Diff) bool { return lostQuorum(d, nil) != "" },
+		"keep the name of one member of etcd; a new member needs an address of its own"},
+}
+
+// insteadOf returns the advice for a change that the rule refuses.
+func insteadOf(r *refusal, d *Diff) string {
+	for _, e := range exceptions {
+		if e.name == r.name && e.applies(d) {
+			return e.instead
+		}
+	}
+	return r.instead
+}
+
+// movesMembers reports whether the members of etcd were all on control planes, and the new ones are
+// all on etcd machines, or the other way round.
+func movesMembers(d *Diff) bool {
+	onMachine := func(m *Machine) bool { return m.Role == etcdRole }
+	old, new := d.old.members(), d.new.members()
+	return len(old) > 0 && len(new) > 0 &&
+		slices.ContainsFunc(old, onMachine) != slices.ContainsFunc(new, onMachine)
+}
+
 // mostMembers returns the number of etcd's members when machines are replaced: new members have
 // joined by then, and none has been removed.
 func (d *Diff) mostMembers() int {

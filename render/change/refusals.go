@@ -64,8 +64,8 @@ var refusalTable = []refusal{
 		"go one minor at a time, and never back: " +
 			"API servers of two minors share the objects in etcd"},
 	{"kubelet-skew", kubeletSkew,
-		"replace those workers first, " +
-			"with a kubelet that is at most three minors older than the new API servers"},
+		"replace those workers first, or remove them, in a plan of its own: " +
+			"a kubelet is at most three minors older than the new API servers"},
 	{"renamed", nameChange,
 		"remove the machine first, with a plan of its own, " +
 			"then add it by its new name: a Node's name is who it is"},
@@ -93,7 +93,7 @@ func Refusals() []string {
 func refusals(d *Diff, decisions []*decision) (out []Refusal) {
 	for _, r := range refusalTable {
 		if why := r.why(d, decisions); why != "" {
-			out = append(out, Refusal{r.name, why, r.instead})
+			out = append(out, Refusal{r.name, why, insteadOf(&r, d)})
 			if r.name == "cluster" {
 				// Other refusals mean nothing for two clusters.
 				break
