@@ -298,7 +298,6 @@ func TestImports(t *testing.T) {
 		"kiln/render/expiry": {
 			"kiln/render/change",
 			"kiln/render/config",
-			"kiln/render/plan",
 		},
 		"kiln/render/explain": {
 			"kiln/manifests",

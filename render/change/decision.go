@@ -46,7 +46,7 @@ func decide(d *Diff, p *pair) *decision {
 		about := map[layout.Effect][]string{} // fields
 		reason := map[layout.Effect]string{}
 		for i := range list {
-			e, because := d.effect(c, &list[i])
+			e, because := d.effect(p, c, &list[i])
 			worst = max(worst, e)
 			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], because)
@@ -150,13 +150,16 @@ func (c *Change) title() string {
 // effect returns what a field's change asks of a running machine, and why. Names of other machines
 // in a machine's certificate ask nothing: clients reach the machine by its own names, and by those
 // that all machines have.
-func (d *Diff) effect(c *Change, f *field.Field) (layout.Effect, string) {
+func (d *Diff) effect(p *pair, c *Change, f *field.Field) (layout.Effect, string) {
 	if c.Kind == "file" && f.Name == "certificate names" &&
 		(d.old.has(f.Either()) || d.new.has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
 	e, why := effectOf(c, f)
 	switch {
+	case c.Kind == "machine" && f.Name == "until" && p.old.Token():
+		why = fmt.Sprintf("its bootstrap token ends on %s; a machine that has joined needs none",
+			deref(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
 		why = fmt.Sprintf("what it runs with ends on %s; replace it before", deref(f.Old))
 	case c.Kind == "machine" && e == layout.Replace:
@@ -202,6 +205,11 @@ func (m *Machine) nodeLabels() string {
 		b.WriteString(" " + name + "=" + node.Metadata.Labels[name])
 	}
 	return b.String()
+}
+
+// Token reports whether the machine joins with a bootstrap token.
+func (m *Machine) Token() bool {
+	return m.Pool || m.Entries.Find(Key{"file", plan.BootstrapConf}) != nil
 }
 
 // Member reports whether the machine runs a member of etcd.

@@ -8,7 +8,6 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/config"
-	"kiln/render/plan"
 )
 
 // Document is one document with the time at which it stops being usable.
@@ -37,7 +36,8 @@ type kind struct{ pool, token, ended, renewed bool }
 
 // kinds are in the order in which they are reported.
 var kinds = []kind{
-	{ended: true, renewed: true}, {ended: true}, {ended: true, pool: true, token: true},
+	{ended: true, renewed: true}, {ended: true},
+	{ended: true, pool: true, token: true, renewed: true}, {ended: true, pool: true, token: true},
 	{ended: true, token: true},
 	{renewed: true}, {}, {pool: true, token: true},
 }
@@ -53,7 +53,10 @@ func (d *Document) kind(now time.Time) (kind, bool) {
 	}
 	k := kind{
 		pool: d.Pool && d.Token, token: d.Token, ended: !now.Before(d.Until),
-		renewed: d.Renewed && !d.Token,
+		renewed: d.Renewed,
+	}
+	if k.token && !k.pool && k.renewed {
+		return k, false // its newer document has all that a replacement needs
 	}
 	return k, !now.Before(d.Until.Add(-near))
 }
@@ -139,6 +142,9 @@ func sentence(now time.Time, k kind, list []Document) string {
 // remedy returns what to do about documents of one kind, of which d is the first.
 func remedy(now time.Time, k kind, d *Document) string {
 	switch {
+	case k.token && k.pool && k.renewed:
+		return "give new machines the pool's new document, and apply the Secret of its token " +
+			"(docs/pools.md)"
 	case k.token && k.pool:
 		return "no machine can join after that; raise tokenLifetime of the pool" +
 			longer(now, d) + ", render again, and apply the Secret of its token (docs/pools.md)"
@@ -199,6 +205,5 @@ func key(m *change.Machine) string { return fmt.Sprint(m.Pool, m.Name) }
 func document(m *change.Machine) Document {
 	// A twin of another program may lack the date; it then counts as unknown.
 	until, _ := time.Parse(time.RFC3339, m.Properties.Value("until"))
-	token := m.Entries.Find(change.Key{Kind: "file", ID: plan.BootstrapConf})
-	return Document{Machine: m.Name, Pool: m.Pool, Token: m.Pool || token != nil, Until: until}
+	return Document{Machine: m.Name, Pool: m.Pool, Token: m.Token(), Until: until}
 }

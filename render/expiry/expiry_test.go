@@ -89,6 +89,20 @@ func TestSentences(t *testing.T) {
 	require.Len(t, Tokens(issued, list), 1)
 }
 
+// TestRenewedTokens: a change that renews a token is not told to renew it.
+func TestRenewedTokens(t *testing.T) {
+	t.Parallel()
+	list := []Document{
+		{Machine: "blue", Pool: true, Token: true, Until: issued, Renewed: true},
+		{Machine: "joined", Token: true, Until: issued, Renewed: true},
+	}
+	now := issued.Add(time.Hour)
+	require.Equal(t, []string{"pool blue: the bootstrap token ended on 2026-01-01: give new " +
+		"machines the pool's new document, and apply the Secret of its token (docs/pools.md)"},
+		Ended(now, list))
+	require.Empty(t, Near(now, list))
+}
+
 // TestRunning: what machines run with counts, unless they do not run yet.
 func TestRunning(t *testing.T) {
 	t.Parallel()
