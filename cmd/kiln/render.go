@@ -242,13 +242,13 @@ func (f *renderFlags) warnings(
 	if b.New && !f.dry {
 		made := fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; "+
 			"keep it safe and out of git", b.Path)
-		list = append(list, made, summary.Deadline(b.FormationDeadline))
+		list = append(list, made, summary.Deadline(f.now, r))
 		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {
-		until := b.FormationDeadline.Format(time.RFC3339)
+		end, _ := summary.FormationEnd(r)
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
-			"it can be restored until %s", b.Path, b.EtcdCluster(), until))
+			"it can be restored until %s", b.Path, b.EtcdCluster(), end.Format(time.RFC3339)))
 	}
 	list = append(list, r.Plan.NetworkWarnings()...)
 	list = append(list, summary.Dates(f.now, r)...)

@@ -100,13 +100,31 @@ func Access(dir string, result *render.Result) (warnings []string) {
 	return warnings
 }
 
-// Deadline returns a note about the time until which the machines of a new cluster may form it. It
-// names the day, or the exact time if that is less than two days away.
-func Deadline(deadline time.Time) string {
+// Deadline returns a note about the time until which the machines of a new cluster may form it. The
+// note names the day, or the exact time if that is less than two days away.
+func Deadline(now time.Time, r *render.Cluster) string {
+	deadline, certificates := FormationEnd(r)
 	until := deadline.UTC().Format(time.DateOnly)
-	if time.Until(deadline) < 2*24*time.Hour {
-		until = deadline.Format(time.RFC3339)
+	if deadline.Sub(now) < 2*24*time.Hour {
+		until = deadline.UTC().Format(time.RFC3339)
+	}
+	if certificates {
+		return fmt.Sprintf("boot the machines before %s: their first certificates end then; "+
+			"if that is too early, raise certificates.lifetime, and render again", until)
 	}
 	return fmt.Sprintf("boot the machines before %s: until then they may form the cluster; "+
 		"later: kiln secrets extend, and render again", until)
+}
+
+// FormationEnd returns the time until which the machines can form etcd: the formation deadline or,
+// if that comes first, the end of the first certificate of a named machine. It also reports whether
+// that certificate comes first.
+func FormationEnd(r *render.Cluster) (end time.Time, certificates bool) {
+	end = r.Public.FormationDeadline
+	for _, d := range r.Ends() {
+		if !d.Token && d.Until.Before(end) {
+			end, certificates = d.Until, true
+		}
+	}
+	return end, certificates
 }
