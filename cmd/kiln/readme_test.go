@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // TestReadme types what the console blocks of a page show, in one folder and in their order, and
-// holds the answers to what stands there. Long lines are folded there; dates may differ, and sizes
-// may, by one percent.
+// holds the answers to what stands there. Long lines are folded there. Dates may differ, but not
+// the time between them, and sizes by one percent.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Dir(program(t))
@@ -37,6 +38,7 @@ func TestReadme(t *testing.T) {
 				out, _ := cmd.CombinedOutput()
 				require.Equal(t, wordsOf(e.answer), wordsOf(string(out)), e.command)
 				requireSizes(t, e.answer, string(out))
+				requireDates(t, e.answer, string(out))
 			}
 		})
 	}
@@ -97,4 +99,27 @@ func requireSizes(t *testing.T, shown, found string) {
 		require.NoError(t, err)
 		require.InEpsilon(t, want, got, 0.01, "it is %s now", all[i][0])
 	}
+}
+
+// requireDates holds the dates that a page shows to the true ones: each is as many days after the
+// first one, or one day more or less, because times of the day differ.
+func requireDates(t *testing.T, shown, found string) {
+	t.Helper()
+	got, want := datesOf(t, shown), datesOf(t, found)
+	for i := range got {
+		days := want[i].Sub(want[0]).Hours() / 24
+		require.InDelta(t, days, got[i].Sub(got[0]).Hours()/24, 1,
+			"%s is %v days after the first date now", got[i].Format(time.DateOnly), days)
+	}
+}
+
+// datesOf returns the dates in an answer, in their order.
+func datesOf(t *testing.T, answer string) (list []time.Time) {
+	t.Helper()
+	for _, text := range date.FindAllString(answer, -1) {
+		day, err := time.Parse(time.DateOnly, text)
+		require.NoError(t, err)
+		list = append(list, day)
+	}
+	return list
 }
