@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,21 +27,16 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
 		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
 	outputFlag(cmd, &f.form, "report", "markdown")
-	flags.StringVar(&f.color, "color", "auto", "show text in colours: always, never, or auto, "+
-		"which is on a terminal unless NO_COLOR is set")
+	flags.StringVar(&f.color, "color", "auto", "show text in colours; `WHEN` is always, never, or "+
+		"auto: on a terminal, unless NO_COLOR is set")
+	allow(cmd, "color", []string{"auto", "always", "never"})
 }
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *compareFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	if !slices.Contains(colours, f.color) {
-		return usageErrorf("--color %s: want auto, always or never", f.color)
-	}
-	return cmp.Or(checkOutput(f.form, "markdown"), checkSource(&f.states.Bundle))
+	return checkSource(&f.states.Bundle)
 }
-
-// colours are the values of --color.
-var colours = []string{"auto", "always", "never"}
 
 // hasColour reports whether a report on out has colours.
 func (f *compareFlags) hasColour(out io.Writer) bool {

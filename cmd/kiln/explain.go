@@ -82,7 +82,7 @@ func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 		return usageErrorf("which value of %s? Name a setting or a file, "+
 			"for example kubelet.maxPods or /etc/motd", f.node)
 	}
-	if err := cmp.Or(checkSource(&f.bundle), checkOutput(f.form)); err != nil || f.node == "" {
+	if err := checkSource(&f.bundle); err != nil || f.node == "" {
 		return err
 	}
 	return findConfig(cmd, &f.config)

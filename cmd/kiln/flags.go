@@ -1,35 +1,59 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/message"
 )
 
 // outputFlag adds the flag for the form of a report: text, json, or one of the other forms.
 func outputFlag(cmd *cobra.Command, form *string, report string, others ...string) {
-	usage := fmt.Sprintf("print the %s in this `FORM`: %s", report, choice(others))
-	cmd.Flags().StringVarP(form, "output", "o", "text", usage)
-}
-
-// checkOutput returns an error unless form is text, json, or one of the other forms.
-func checkOutput(form string, others ...string) error {
-	if form == "text" || form == "json" || slices.Contains(others, form) {
-		return nil
-	}
-	return usageErrorf("-o %s: want %s", form, choice(others))
-}
-
-// choice lists the forms of a report: "text, json or markdown".
-func choice(others []string) string {
 	forms := append([]string{"text", "json"}, others...)
-	last := len(forms) - 1
-	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+	usage := fmt.Sprintf("print the %s in this `FORM`: %s", report, choice(forms))
+	cmd.Flags().StringVarP(form, "output", "o", forms[0], usage)
+	allow(cmd, "output", forms)
+}
+
+// choices is the annotation of a flag that has a list of values.
+const choices = "choices"
+
+// allow lets a flag have these values alone. checkChoices refuses others.
+func allow(cmd *cobra.Command, flag string, values []string) {
+	cmd.Flags().Lookup(flag).Annotations = map[string][]string{choices: values}
+}
+
+// checkChoices returns an error if a flag has a value that is not in its list.
+func checkChoices(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values, value := f.Annotations[choices], f.Value.String()
+		if len(values) == 0 || slices.Contains(values, value) {
+			return
+		}
+		name, instead := "--"+f.Name, ""
+		if f.Name == "output" {
+			name = "-o"
+			if out := cmd.Flags().Lookup("out"); out != nil && !out.Changed {
+				instead = fmt.Sprintf(", the form of what is printed; to write there: --out %s",
+					message.ShellWord(value))
+			}
+		}
+		err = cmp.Or(err, usageErrorf("%s %s: want %s%s", name, value, choice(values), instead))
+	})
+	return err
+}
+
+// choice lists the values of a flag: "text, json or markdown".
+func choice(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // checkSource returns an error if the flags name both a bundle and a public half.

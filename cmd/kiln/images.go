@@ -22,9 +22,6 @@ of kiln's own pods, those of all containers in add-ons, and those that the entri
 of addons name under images. kiln asks no registry whether it has them.`,
 		Example: "  kiln images cluster.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(form); err != nil {
-				return err
-			}
 			r, err := trial.Cluster(&source)
 			if err != nil {
 				return err

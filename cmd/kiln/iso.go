@@ -30,9 +30,6 @@ names another place. They hold the machines' secrets (mode 0600).`,
   kiln iso nodes --out ./images`,
 		Args: takeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := checkOutput(f.form); err != nil {
-				return err
-			}
 			return f.run(cmd, list)
 		},
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +74,9 @@ func root() *cobra.Command {
 			return usageErrorf("unknown verb %q%s", args[0], suggestVerb(cmd, args[0]))
 		},
 	}
-	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmpty(cmd) }
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return cmp.Or(checkEmpty(cmd), checkChoices(cmd))
+	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{suggestFlag(cmd, err)}
 	})

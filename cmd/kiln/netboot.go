@@ -93,7 +93,7 @@ func (f *netbootFlags) check() error {
 		return usageErrorf("--matchbox is for configurations over HTTP, and " +
 			"--ignition initrd for those that come with the kernel; leave one out")
 	}
-	return checkOutput(f.form)
+	return nil
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {

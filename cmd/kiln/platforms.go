@@ -19,9 +19,6 @@ func platformsCommand() *cobra.Command {
 		Example: "  kiln platforms",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(form); err != nil {
-				return err
-			}
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), target.Platforms)
 			}

@@ -87,7 +87,7 @@ func (f *renderFlags) check() error {
 	if err := cmp.Or(checkSource(&f.Source), f.checkFolders()); err != nil {
 		return err
 	}
-	return checkOutput(f.form)
+	return nil
 }
 
 // checkFolders returns an error if the folder of the documents is shared with the twin or with the

@@ -34,7 +34,6 @@ the bundle is there, because documents hold secrets.`,
 			err := cmp.Or(
 				checkGiven("out", f.out, "report.html"),
 				checkSource(&f.States.Bundle),
-				checkOutput(f.form),
 			)
 			if err != nil {
 				return err

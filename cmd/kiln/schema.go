@@ -14,9 +14,6 @@ func schemaCommand() *cobra.Command {
 		Example: "  kiln schema > cluster.schema.json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(form); err != nil {
-				return err
-			}
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		},

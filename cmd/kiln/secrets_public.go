@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
@@ -45,7 +43,7 @@ func (f *publicFlags) check() error {
 		return usageErrorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
-	return cmp.Or(checkOutput(f.form), checkGiven("secrets", f.secrets, "prod.secrets.yaml"))
+	return checkGiven("secrets", f.secrets, "prod.secrets.yaml")
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {

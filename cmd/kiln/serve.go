@@ -79,9 +79,6 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
 func (f *serveFlags) check() error {
-	if err := checkOutput(f.form); err != nil {
-		return err
-	}
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "" {
 		return usageErrorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",

@@ -22,9 +22,6 @@ Nothing is written.`,
 		Example: `  kiln validate cluster.yaml
   cat cluster.yaml | kiln validate -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(form); err != nil {
-				return err
-			}
 			return validate(cmd, &source, form)
 		},
 	}

@@ -20,9 +20,6 @@ func versionCommand() *cobra.Command {
 		Example: "  kiln version",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(form); err != nil {
-				return err
-			}
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), struct {
 					Version string `json:"version"`
