@@ -39,8 +39,12 @@ func noArgs(cmd *cobra.Command, list []string) error {
 	return usageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
 }
 
-// suggestFlag adds to the error about an unknown flag the known flag that was probably meant.
+// suggestFlag adds to the error about an unknown flag the known flag that was probably meant. It
+// returns another error if the verb before the flag is unknown.
 func suggestFlag(cmd *cobra.Command, err error) error {
+	if list := cmd.Flags().Args(); !cmd.HasParent() && len(list) > 0 {
+		return unknownVerb(cmd, list[0]) // which hides that the flag may be one of the verb's
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
@@ -55,6 +59,20 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; did you mean --%s?", err, name)
 	}
 	return err
+}
+
+// unknownVerb returns the error about a verb of kiln that does not exist.
+func unknownVerb(root *cobra.Command, verb string) error {
+	hint := suggestVerb(root, verb)
+	if slices.Contains(changers, verb) {
+		hint += " kiln changes no machine: it renders documents, and machines boot from them"
+	}
+	return usageErrorf("unknown verb %q%s", verb, hint)
+}
+
+// changers are verbs with which other programs change machines; kiln render comes nearest to them.
+var changers = []string{
+	"apply", "bootstrap", "create", "deploy", "generate", "install", "join", "provision", "up",
 }
 
 // suggestVerb returns the question whether a known verb was meant, or nothing if none is similar.

@@ -71,7 +71,7 @@ func root() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usageErrorf("unknown verb %q%s", args[0], suggestVerb(cmd, args[0]))
+			return unknownVerb(cmd, args[0])
 		},
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

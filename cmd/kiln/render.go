@@ -34,8 +34,9 @@ type renderFlags struct {
 func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
-		Use:   "render [FILE] [--out DIR] [--review DIR]",
-		Short: "Render every machine into its boot document, and into a twin for review",
+		Use:        "render [FILE] [--out DIR] [--review DIR]",
+		SuggestFor: changers,
+		Short:      "Render every machine into its boot document, and into a twin for review",
 		Long: `Render every machine of a cluster: into its boot document (--out), into a review
 twin that is safe for git (--review), or into both. The first render with --out
 makes the bundle, the file with every secret of the cluster. The twin alone needs no
