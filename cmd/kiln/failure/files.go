@@ -126,9 +126,10 @@ func describe(path string, cause error, by *Named) string {
 
 // advice says what to do about it, after a semicolon. It is empty if there is nothing to say.
 func advice(path string, cause error, by *Named) string {
-	if near := neighbour(path); errors.Is(cause, fs.ErrNotExist) && near != "" &&
-		(by == nil || !by.Output) {
-		return fmt.Sprintf("; did you mean %s?", near)
+	if errors.Is(cause, fs.ErrNotExist) && (by == nil || !by.Output) {
+		if near := neighbour(path, by); near != "" {
+			return fmt.Sprintf("; did you mean %s?", near)
+		}
 	}
 	if by == nil {
 		return ""
@@ -149,19 +150,30 @@ func advice(path string, cause error, by *Named) string {
 	}
 }
 
-// neighbour returns the path of a file with nearly the same name in the same folder, or nothing.
-func neighbour(path string) string {
+// parts are in the names of the files that kiln makes for a flag.
+var parts = map[string]string{"--secrets": ".secrets.", "--public": ".public."}
+
+// neighbour returns the path of a file in the same folder that was probably meant, or nothing: one
+// with nearly the same name or, for a flag with files of its own, the only one of these.
+func neighbour(path string, by *Named) string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return ""
 	}
+	part := ""
+	if by != nil {
+		part = parts[by.Flag]
+	}
 	var names []string
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), folder.Suffix) {
+		if strings.Contains(e.Name(), part) && !strings.HasSuffix(e.Name(), folder.Suffix) {
 			names = append(names, e.Name())
 		}
 	}
 	near := suggest.Nearest(filepath.Base(path), names)
+	if near == "" && part != "" && len(names) == 1 {
+		near = names[0]
+	}
 	if near == "" {
 		return ""
 	}
