@@ -39,6 +39,10 @@ func (s Setting) String() string {
 					withoutIndices(field))
 			}
 		}
+		if field, ok := strings.CutPrefix(s.Path, kubeletKey); ok {
+			fmt.Fprintf(&b, "  no layer sets it; /var/lib/kubelet/config.yaml:%s is what the "+
+				"machine has\n", field)
+		}
 		return b.String()
 	}
 	for i, g := range s.Given {
@@ -193,6 +197,9 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 		p, _ = docs[i].Path(path)
 	}
 	if p == nil {
+		if unknown := unknownKubeletField(path); unknown != nil {
+			return nil, unknown
+		}
 		if _, known := Field("machines." + path); known || merges && err.Nearest == "" {
 			return []Setting{{Path: path}}, nil
 		}
