@@ -86,23 +86,31 @@ func (i *Images) file(m *media.Machine) (render.Output, error) {
 	return render.Output{Name: name, Data: image}, errors.Join(err, checkImage(place))
 }
 
-// choose decides where the images go. It fails if --out names a file, and several images need a
-// folder.
+// choose decides where the images go. It fails if --out names one file, and several images need a
+// folder, or if the folder of that file does not exist.
 func (i *Images) choose() error {
 	i.folder, i.name = i.Dir, func(m *media.Machine) string { return m.Dir + ".iso" }
 	if i.Out == "" {
 		return nil
 	}
 	info, err := os.Stat(i.Out)
-	switch several := len(i.Machines) > 1; {
-	case err == nil && info.IsDir() || err != nil && several:
-		i.folder = i.Out
-	case several:
+	absent := err != nil
+	several := len(i.Machines) > 1
+	switch {
+	case several && absent && strings.EqualFold(filepath.Ext(i.Out), ".iso"):
+		return fmt.Errorf("%s: the name of one image, and %d images need a folder; name it with "+
+			"--out, for example --out ./images", i.Out, len(i.Machines))
+	case several && !absent && !info.IsDir():
 		return fmt.Errorf("%s: not a folder, and %d images need one; name a folder with --out",
 			i.Out, len(i.Machines))
-	default:
-		i.folder = filepath.Dir(i.Out)
-		i.name = func(*media.Machine) string { return filepath.Base(i.Out) }
+	case several, !absent && info.IsDir(), os.IsPathSeparator(i.Out[len(i.Out)-1]):
+		i.folder = i.Out
+		return nil
+	}
+	i.folder = filepath.Dir(i.Out)
+	i.name = func(*media.Machine) string { return filepath.Base(i.Out) }
+	if _, err := os.Stat(i.folder); err != nil {
+		return &fs.PathError{Op: "create", Path: i.Out, Err: fs.ErrNotExist}
 	}
 	return nil
 }
