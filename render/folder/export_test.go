@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"io"
 	"io/fs"
 	"os"
 )
@@ -25,3 +26,6 @@ func Writing(path string) (*os.File, error) {
 	defer p.close()
 	return p.stage([]byte("half of it"), 0o600)
 }
+
+// WithoutWaiting is withoutWaiting.
+func WithoutWaiting(f *os.File) io.Reader { return withoutWaiting(f) }

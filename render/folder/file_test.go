@@ -3,6 +3,7 @@ package folder_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,6 +199,29 @@ func TestReadNoLink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "content", string(data))
 	_, err = folder.ReadNoLink(filepath.Join(dir, "link"), 100)
+	require.ErrorIs(t, err, folder.ErrIrregular)
+}
+
+// TestWithoutWaiting: a file that has something to read is read, and one that would wait is
+// refused.
+func TestWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "file"), "content")
+	f, err := os.Open(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	defer f.Close()
+	data, err := io.ReadAll(folder.WithoutWaiting(f))
+	require.NoError(t, err)
+	require.Equal(t, "content", string(data))
+
+	// A pipe whose other end is open waits as /proc/kmsg does, which only root can read.
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	both, err := os.OpenFile(pipe, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer both.Close()
+	_, err = io.ReadAll(folder.WithoutWaiting(both))
 	require.ErrorIs(t, err, folder.ErrIrregular)
 }
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ErrIrregular comes when a file to be read is not a regular file: a folder, a pipe, a socket or a
-// device.
+// ErrIrregular comes when a file to be read is not a regular file: a folder, a pipe, a socket, a
+// device, or a file of the kernel whose reads wait.
 var ErrIrregular = errors.New("not a regular file")
 
 // Read returns the content of a regular file of at most limit bytes. Anything else is an error: a
@@ -101,7 +101,7 @@ func ReadUpTo(name string, in io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// readRegular opens a file with openRegular and reads it, up to limit bytes.
+// readRegular opens a file with openRegular and reads it, up to limit bytes and without waiting.
 func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error),
 	open func(string, int, fs.FileMode) (*os.File, error), at string,
 ) ([]byte, error) {
@@ -110,7 +110,7 @@ func readRegular(name string, limit int64, stat func(string) (fs.FileInfo, error
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return ReadUpTo(name, f, limit)
+	return ReadUpTo(name, withoutWaiting(f), limit)
 }
 
 // openRegular opens the file at; messages call it name. It checks the type before opening, because
