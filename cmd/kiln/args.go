@@ -87,6 +87,9 @@ func suggestVerb(cmd *cobra.Command, verb string) string {
 // outputs are the flags that name what a verb writes.
 var outputs = []string{"out", "review", "log", "state"}
 
+// inputs are the flags that name standard input by -.
+var inputs = []string{"config", "secrets"}
+
 // namedPaths returns the paths that the command line of a verb names, and those of its defaults.
 func namedPaths(verb *cobra.Command) (list []failure.Named) {
 	configuration := verb.Flags().Lookup("config") != nil && verb.Name() != "explain"
@@ -94,13 +97,13 @@ func namedPaths(verb *cobra.Command) (list []failure.Named) {
 		if f.Value.Type() == "string" && !f.Hidden {
 			list = append(list, failure.Named{
 				Path: f.Value.String(), Flag: "--" + f.Name,
-				Output: slices.Contains(outputs, f.Name),
+				Output: slices.Contains(outputs, f.Name), Stdin: slices.Contains(inputs, f.Name),
 			})
 		}
 	})
 	for _, arg := range verb.Flags().Args() {
 		if !configuration { // or else --config has it
-			list = append(list, failure.Named{Path: arg})
+			list = append(list, failure.Named{Path: arg, Stdin: verb.Name() == "unpack"})
 		}
 	}
 	return list

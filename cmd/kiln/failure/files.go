@@ -19,6 +19,7 @@ type Named struct {
 	Path   string
 	Flag   string // with its dashes; empty for an argument
 	Output bool   // the verb writes there
+	Stdin  bool   // the verb reads standard input if this is -
 }
 
 // Files returns err with plain words in place of the operating system's message about a file: where
@@ -180,30 +181,38 @@ func neighbour(path string, by *Named) string {
 	return filepath.Join(filepath.Dir(path), near)
 }
 
-// irregular explains the error about a path of the command line that is a folder, and should be a
-// file. It returns any other error as it is.
+// irregular explains the error about a path of the command line that is no regular file. It returns
+// any other error as it is.
 func irregular(cause error, named []Named) error {
 	if !errors.Is(cause, folder.ErrIrregular) {
 		return cause
 	}
-	for _, n := range named {
-		if cause.Error() != n.Path+": "+folder.ErrIrregular.Error() || !isFolder(n.Path) {
-			continue
+	for i := range named {
+		n := &named[i]
+		if cause.Error() == n.Path+": "+folder.ErrIrregular.Error() && !n.Output {
+			return &plainError{n.Path + ": " + n.regular(), cause}
 		}
-		text := n.Path + ": a folder, and a file is needed; "
-		inside := filepath.Join(n.Path, "cluster.yaml")
-		_, err := os.Stat(inside)
-		switch {
-		case n.Flag == "--config" && err == nil:
-			text += fmt.Sprintf("did you mean %s?", inside)
-		case n.Flag != "":
-			text += "name a file with " + n.Flag
-		default:
-			text += "name a file"
-		}
-		return &plainError{text, cause}
 	}
 	return cause
+}
+
+// regular says what a path is that is no regular file, and what to name in its place.
+func (n *Named) regular() string {
+	name := "name a file"
+	if n.Flag != "" {
+		name += " with " + n.Flag
+	}
+	if isFolder(n.Path) {
+		inside := filepath.Join(n.Path, "cluster.yaml")
+		if _, err := os.Stat(inside); err == nil && n.Flag == "--config" {
+			name = fmt.Sprintf("did you mean %s?", inside)
+		}
+		return "a folder, and a file is needed; " + name
+	}
+	if n.Stdin {
+		name += ", or - for standard input"
+	}
+	return folder.ErrIrregular.Error() + "; " + name
 }
 
 // isFolder reports whether a path is that of a folder.
