@@ -175,10 +175,6 @@ func (w *writer) openDocuments() (err error) {
 		List: InventoryFile, Paths: func(list []byte) ([]string, error) {
 			name := filepath.Join(w.out, InventoryFile)
 			inv, err := document.ParseInventory(name, list)
-			if err == nil && inv.Kind != document.InventoryKind {
-				err = fmt.Errorf("%s: not an inventory of kiln: its kind is not %s",
-					name, document.InventoryKind)
-			}
 			if err != nil {
 				return nil, fmt.Errorf("%w; remove it, or name another folder with --out", err)
 			}

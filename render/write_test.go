@@ -140,8 +140,9 @@ func TestReadInventoryInside(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nodes")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	link := filepath.Join(dir, render.InventoryFile)
+	inventory := []byte(`{"kind": "Inventory", "documents": [{"node": "cp-1"}]}`)
 	for _, to := range []string{"inside", "../outside"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, to), []byte("{}"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), inventory, 0o600))
 		_ = os.Remove(link)
 		require.NoError(t, os.Symlink(to, link))
 		inv, err := render.ReadInventory(dir)

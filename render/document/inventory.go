@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -82,10 +83,18 @@ type Body struct {
 }
 
 // ParseInventory reads an inventory. name is its path, for messages. It fails if data is not JSON,
-// or if a field has the wrong type.
+// if a field has the wrong type, and if it is another document or lists none.
 func ParseInventory(name string, data []byte) (*Inventory, error) {
 	var inv Inventory
-	if err := json.Unmarshal(data, &inv); err != nil {
+	err := json.Unmarshal(data, &inv)
+	switch {
+	case err != nil:
+	case inv.Kind != InventoryKind:
+		err = errors.New("its kind is not " + InventoryKind)
+	case len(inv.Documents) == 0:
+		err = errors.New("it lists no document")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", name, err)
 	}
 	return &inv, nil

@@ -43,7 +43,8 @@ func folder(t *testing.T, entries []render.Entry, files map[string]string) strin
 		e.SHA256, e.Bytes = hex.EncodeToString(sum[:]), len(files[e.Document])
 	}
 	text, err := json.Marshal(render.Inventory{
-		Name: "prod", Cluster: "11111111-2222-4333-8444-555555555555", Documents: entries,
+		Kind: "Inventory", Name: "prod", Cluster: "11111111-2222-4333-8444-555555555555",
+		Documents: entries,
 	})
 	require.NoError(t, err)
 	write(t, dir, files)
