@@ -167,7 +167,12 @@ func (f *File) Renew(restore string, window time.Duration) {
 func (f *File) Save() error {
 	switch {
 	case f.New:
-		return render.CreateBundle(f.Path, f.Bundle)
+		err := render.CreateBundle(f.Path, f.Bundle)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s: another run of kiln has made it meanwhile; "+
+				"render again, with that bundle", f.Path)
+		}
+		return err
 	case f.Renewed:
 		return render.ReplaceBundle(f.Path, f.Bundle)
 	case !f.Piped:
