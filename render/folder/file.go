@@ -264,8 +264,11 @@ func (p *place) fill(file *os.File, data []byte, mode fs.FileMode) error {
 		err = errors.Join(file.Chmod(mode), file.Sync())
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("write %s: %w", p.path, err), file.Close(),
-			p.root.Remove(p.temp))
+		var failed *fs.PathError // it names the temporary file
+		if errors.As(err, &failed) {
+			err = &fs.PathError{Op: "write", Path: p.path, Err: failed.Err}
+		}
+		err = errors.Join(err, file.Close(), p.root.Remove(p.temp))
 	}
 	return err
 }

@@ -74,6 +74,7 @@ func fileError(err error) (raw, path string, cause error) {
 // line does not name it.
 func origin(path string, named []Named) (meant string, by *Named) {
 	path = strings.TrimSuffix(path, folder.Suffix)
+	path = strings.ReplaceAll(path, folder.Suffix+"/", "/") // while the folder is not whole
 	for i := range named {
 		n := &named[i]
 		// The folder of a file that is to be written, or its name there.
