@@ -36,8 +36,8 @@ MODULES := boot judges etcd ignition gitleaks page
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
-.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench fuzz \
-	lint vuln boot-test clean
+.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench
+.PHONY: fuzz lint vuln boot-test clean
 
 all: build
 
@@ -108,10 +108,12 @@ lint:
 	go vet ./...
 	for m in $(MODULES); do (cd test/$$m && CGO_ENABLED=1 go vet ./...) || exit 1; done
 	go run $(STATICCHECK) ./...
-	for m in judges etcd ignition; do (cd test/$$m && CGO_ENABLED=1 go run $(STATICCHECK) ./...) || exit 1; done
+	for m in judges etcd ignition; do \
+		(cd test/$$m && CGO_ENABLED=1 go run $(STATICCHECK) ./...) || exit 1; \
+	done
 	@# G304, files named by a variable: a command line reads the files that people name.
-	@# G115, integers that may overflow: it cannot see the bounds that are checked before a conversion,
-	@# and all 30 that it ever found here were bounded.
+	@# G115, integers that may overflow: it cannot see the bounds that are checked before a
+	@# conversion, and all 30 that it ever found here were bounded.
 	go run $(GOSEC) -quiet -exclude=G304,G115 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
 	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
