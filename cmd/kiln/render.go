@@ -29,6 +29,7 @@ type renderFlags struct {
 	form   string
 	dry    bool      // --check
 	now    time.Time // of the run
+	images int       // how many the machines pull
 }
 
 func renderCommand() *cobra.Command {
@@ -211,8 +212,8 @@ func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
 	return nil
 }
 
-// write renders into the folders that the flags name. It calls before when all machines are
-// rendered and nothing is written yet.
+// write renders into the folders that the flags name, and counts the images. It calls before when
+// all machines are rendered and nothing is written yet.
 func (f *renderFlags) write(
 	messages io.Writer, r *render.Cluster, before func(*render.Result) error,
 ) (*render.Result, error) {
@@ -221,9 +222,26 @@ func (f *renderFlags) write(
 	}
 	progress, finish := screen.Progress(messages, r.Machines())
 	defer finish()
-	return r.Write(f.Out, render.Options{
-		Review: f.Review, Check: f.dry, Now: f.now, Progress: progress, BeforeCommit: before,
+	result, err := r.Write(f.Out, render.Options{
+		Review: f.Review, Check: f.dry, Now: f.now, Progress: progress,
+		BeforeCommit: func(result *render.Result) error {
+			if err := f.countImages(r); err != nil || before == nil {
+				return err
+			}
+			return before(result)
+		},
 	})
+	if err == nil && f.dry { // there was no commit
+		err = f.countImages(r)
+	}
+	return result, err
+}
+
+// countImages counts the images that the machines pull.
+func (f *renderFlags) countImages(r *render.Cluster) error {
+	images, err := r.Images()
+	f.images = len(images)
+	return err
 }
 
 // keepOutOfGit keeps the documents out of git, and the bundle unless it came from a pipe.
@@ -263,15 +281,11 @@ func (f *renderFlags) warnings(
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
-	images, err := r.Images()
-	if err != nil {
-		return err
-	}
 	run := &summary.Run{
-		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: len(images),
+		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: f.images,
 		Dry: f.dry,
 	}
-	err = f.report(cmd.OutOrStdout(), run, result)
+	err := f.report(cmd.OutOrStdout(), run, result)
 	switch {
 	case err != nil && f.dry:
 		return err
