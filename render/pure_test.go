@@ -71,6 +71,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/paths",
+			"kiln/cmd/kiln/screen",
 			"kiln/render",
 			"kiln/render/folder",
 			"kiln/render/media",
@@ -95,6 +96,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/folder",
 			"kiln/render/suggest",
+			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/git": {
 			"kiln/cmd/kiln/isolate",
@@ -141,6 +143,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/summary": {
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/screen",
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/expiry",
@@ -161,6 +164,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/paths",
 			"kiln/render",
 			"kiln/render/media",
+			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/unpacked": {
 			"kiln/cmd/kiln/message",
@@ -312,7 +316,9 @@ func TestImports(t *testing.T) {
 		"kiln/render/flags": {
 			"kiln/render/suggest",
 		},
-		"kiln/render/folder": nil,
+		"kiln/render/folder": {
+			"kiln/render/terminal",
+		},
 		"kiln/render/ignition": {
 			"kiln/render/compress",
 			"kiln/render/node",

@@ -185,7 +185,7 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 
 // printLines prints each line of an error, which may join several.
 func printLines(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(screen.OneLine(w, err.Error())) {
 		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 }

@@ -29,6 +29,10 @@ func main() {
 func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int {
 	results, notes := screen.New(out, colour), screen.New(messages, colour)
 	defer func() { _ = notes.Close() }()
+	here, _ := os.Getwd() // without it, no message names it
+	for _, s := range []*screen.Screen{results, notes} {
+		s.Names(append(args, here))
+	}
 	cmd := root()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)

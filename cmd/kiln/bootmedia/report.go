@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/render"
 	"kiln/render/media"
 	"kiln/render/plural"
@@ -81,7 +82,8 @@ func ReportImages(out io.Writer, images []Image) error {
 	if len(images) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, i := range images {
-			message.Printf(table, "%s\tlabel %s\t%d bytes\n", i.Path, i.Label, i.Bytes)
+			message.Printf(table, "%s\tlabel %s\t%d bytes\n",
+				screen.OneLine(out, i.Path), i.Label, i.Bytes)
 		}
 		if err := table.Flush(); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/folder"
 	"kiln/render/suggest"
+	"kiln/render/terminal"
 )
 
 // Named is a path that the command line names.
@@ -179,7 +180,7 @@ func neighbour(path string, by *Named) string {
 	if near == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(path), near)
+	return filepath.Join(filepath.Dir(path), terminal.Visible(near, ""))
 }
 
 // irregular explains the error about a path of the command line that is no regular file. It returns

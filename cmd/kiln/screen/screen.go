@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,8 @@ import (
 type Screen struct {
 	w        io.Writer
 	terminal bool
-	colour   bool // colours are wanted on a terminal
+	colour   bool              // colours are wanted on a terminal
+	names    *strings.Replacer // escapes line breaks in names; nil if no name has one
 
 	mu   sync.Mutex
 	rest []byte // the first bytes of a character whose last bytes have not been written yet
@@ -154,7 +156,7 @@ func (s *Screen) write(content []byte) (int, error) {
 		}
 	}
 	s.rest = slices.Clone(all[end:])
-	_, err := io.WriteString(s.w, terminal.Visible(string(all[:end]), "\n\t"))
+	_, err := io.WriteString(s.w, terminal.Visible(OneLine(s, string(all[:end])), "\n\t"))
 	if s.keep(err) != nil {
 		return 0, err
 	}

@@ -12,6 +12,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestNames: the name of a file forges no line, in whatever form a verb shows it.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := New(&out, false)
+	s.Names([]string{"render", "dir/a\nkiln: forged/x", "--out=\tb/", "\n", "plain"})
+	for text, want := range map[string]string{
+		"a\nkiln: forged is there\n": "a\\u000akiln: forged is there\n",
+		"in \tb: one\n\ttwo\n":       "in \\u0009b: one\n\ttwo\n",
+		"plain\n\nlines\n":           "plain\n\nlines\n",
+	} {
+		out.Reset()
+		_, err := io.WriteString(s, text)
+		require.NoError(t, err)
+		require.Equal(t, want, out.String())
+		require.Equal(t, want, OneLine(s, text))
+	}
+	require.Equal(t, "a\nb", OneLine(&out, "a\nb"))
+}
+
 // TestScreen: nothing that a verb prints moves the cursor, in whatever pieces it is written.
 func TestScreen(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/screen"
 	"kiln/render"
 	"kiln/render/plural"
 	"kiln/render/target"
@@ -60,11 +61,11 @@ func (r *Run) documents(out io.Writer, result *render.Result) error {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
 			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n",
-				filepath.Join(r.Out, e.Document), e.Bytes, share(&e),
+				screen.OneLine(out, filepath.Join(r.Out, e.Document)), e.Bytes, share(&e),
 				e.ValidUntil.Format(time.DateOnly))
 			if e.Body != nil {
 				message.Printf(table, "%s\t%d bytes\tfetched\t\n",
-					filepath.Join(r.Out, e.Body.Document), e.Body.Bytes)
+					screen.OneLine(out, filepath.Join(r.Out, e.Body.Document)), e.Body.Bytes)
 			}
 		}
 		if err := table.Flush(); err != nil {

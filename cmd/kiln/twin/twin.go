@@ -12,6 +12,7 @@ import (
 	"kiln/cmd/kiln/paths"
 	"kiln/render"
 	"kiln/render/media"
+	"kiln/render/terminal"
 )
 
 // CheckOutside returns an error if a file or folder lies in a review twin: a twin is made for git,
@@ -53,7 +54,7 @@ func CheckStrays(dir string) error {
 		case !e.IsDir() && below != render.IndexFile && isSecretName(e.Name()):
 			errs = append(errs, fmt.Errorf("%s: holds secrets, or may, and %s is a review twin, "+
 				"made for git; take it out, out of git's history too if it was committed",
-				name, filepath.Clean(dir)))
+				terminal.Visible(name, ""), filepath.Clean(dir)))
 			if filepath.Dir(below) != "." {
 				return fs.SkipDir // one file of the folder is enough
 			}
