@@ -10,7 +10,7 @@ import (
 )
 
 // errBusy comes when another run has locked a folder or a temporary file.
-var errBusy = errors.New("another kiln is writing there")
+var errBusy = errors.New("another kiln is writing there; wait until it has ended, and try again")
 
 // Replace writes a file in the place of whatever has its name, even a link, which is not followed.
 // The old file stays whole until the new one is on disk. Several processes may replace one file at
