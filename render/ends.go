@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"kiln/pki"
+	"kiln/render/assembly"
 	"kiln/render/expiry"
 )
 
@@ -25,6 +27,16 @@ func (r *Cluster) Ends() []expiry.Document {
 		}
 	}
 	return out
+}
+
+// EndsWith is Ends with the dates of another bundle of the cluster, for a cluster that was rendered
+// with secrets that are thrown away. It renders nothing, and returns nothing for another cluster.
+func (r *Cluster) EndsWith(p *pki.Public) []expiry.Document {
+	if p.Name != r.Plan.Name {
+		return nil
+	}
+	dated := &Cluster{Cluster: &assembly.Cluster{Plan: r.Plan, Public: p}}
+	return dated.Ends()
 }
 
 // checkEnds fails if no machine could use some of the documents at the time now. The zero time

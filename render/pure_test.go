@@ -158,7 +158,6 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/summary",
 			"kiln/pki",
 			"kiln/render",
-			"kiln/render/config",
 		},
 		"kiln/cmd/kiln/twin": {
 			"kiln/cmd/kiln/paths",

@@ -11,7 +11,6 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/config"
 )
 
 // Run parses the configuration and renders the whole cluster. The rendering finds mistakes that
@@ -28,20 +27,16 @@ func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
 	return r, r.Try(progress)
 }
 
-// StoredEnds returns warnings about documents that have ended or end soon, if the bundle or its
-// public half lies beside the configuration. Without a bundle that can be read, nothing is known of
-// its dates.
-func StoredEnds(c *config.Cluster, path string) []string {
+// StoredEnds returns warnings about documents of r's cluster that have ended or end soon, if the
+// bundle or its public half lies beside the configuration path. Without a bundle that can be read,
+// nothing is known of its dates.
+func StoredEnds(r *render.Cluster, path string) []string {
 	var stored bundle.Source
-	half, _, err := stored.Half(path, c.Metadata.Name)
+	half, _, err := stored.Half(path, r.Plan.Name)
 	if err != nil {
 		return nil
 	}
-	r, err := render.NewPublic(c, half)
-	if err != nil {
-		return nil
-	}
-	return summary.Ends(time.Now(), r.Ends())
+	return summary.Ends(time.Now(), r.EndsWith(half))
 }
 
 // Cluster returns the cluster of a configuration with secrets that are thrown away.
