@@ -84,8 +84,13 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{suggestFlag(cmd, err)}
 	})
-	cmd.SetUsageTemplate(strings.ReplaceAll(
-		cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
+	cmd.SetUsageTemplate(strings.NewReplacer(
+		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth),
+		"Use \"{{.CommandPath}} [command] --help\" for more information about a command.",
+		"{{.CommandPath}} VERB --help explains one verb.",
+		"[command]", "VERB",
+		"Available Commands:", "Verbs:",
+	).Replace(cmd.UsageTemplate()))
 	cmd.SetVersionTemplate("kiln {{.Version}}\n")
 	cmd.Flags().BoolP("version", "v", false, "print the version of kiln")
 	cmd.SetHelpCommand(helpCommand())
