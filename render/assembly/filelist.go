@@ -21,7 +21,7 @@ func (t *tree) addFileList() error {
 		return err
 	}
 	list := node.File{
-		Path: plan.KilnDir + "/files", Mode: 0o600, Why: "every file that must be there",
+		Path: node.List, Mode: 0o600, Why: "every file that must be there",
 		// A hash of a secret is computed from it. The review shows all else of the list elsewhere.
 		Shown: []string{SumsShown},
 	}

@@ -4,10 +4,8 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 )
@@ -23,6 +21,9 @@ const (
 // it was rendered. Until then, whatever interrupted the first boot, the document may be written
 // again.
 const Verified = "/var/lib/kiln/state"
+
+// List is the file that lists all other files of the machine with their hashes.
+const List = "/etc/kiln/files"
 
 // Root is the owner of a file or directory that names none.
 const Root = "root"
@@ -143,25 +144,6 @@ func (n *Node) Sort() {
 	slices.SortFunc(n.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(n.Links, func(a, b Link) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(n.Units, func(a, b Unit) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-// Alike returns the files in the order of a document, in which they compress best because
-// neighbours are alike. Files are sorted by the ending of their names; PEM, which resembles nothing
-// but other PEM, is last.
-func (n *Node) Alike() []File {
-	files := clone(n.Files)
-	slices.SortStableFunc(files, func(a, b File) int {
-		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.Path, b.Path))
-	})
-	return files
-}
-
-// kind returns the ending of a file's name, or for PEM a string that sorts after all endings.
-func (f *File) kind() string {
-	if bytes.HasPrefix(f.Content, []byte("-----BEGIN ")) {
-		return "~"
-	}
-	return path.Ext(f.Path)
 }
 
 // File returns the file of that path, or nil.

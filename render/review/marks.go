@@ -193,7 +193,7 @@ func findMark(marks map[string]bool, name string) string {
 // if the content itself may be seen, and for a secret without a certificate.
 func (m *marker) shownLines(f *node.File) (lines []string) {
 	switch f.Path {
-	case plan.KilnDir + "/files":
+	case node.List:
 		return []string{assembly.SumsShown}
 	case plan.ServicePub:
 		return []string{"<public key of " + findMark(m.clusterMarks, "service-account") + ">"}

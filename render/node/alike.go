@@ -1,0 +1,47 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"path"
+	"slices"
+)
+
+// kind is a kind of content that compresses well beside its like.
+type kind int
+
+// The kinds of content in their order in a document. The list of files repeats the names of all
+// others, so it comes after them. PEM resembles nothing but other PEM.
+const (
+	kindProgram kind = iota // functions of the shell
+	kindText
+	kindList
+	kindPEM
+)
+
+// Alike returns the files in the order of a document, in which they compress best because
+// neighbours are alike: sorted by kind, then by the ending of their names.
+func (n *Node) Alike() []File {
+	kinds := make(map[string]kind, len(n.Files))
+	for i := range n.Files {
+		kinds[n.Files[i].Path] = n.Files[i].kind()
+	}
+	files := clone(n.Files)
+	slices.SortStableFunc(files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(kinds[a.Path], kinds[b.Path]),
+			cmp.Compare(path.Ext(a.Path), path.Ext(b.Path)), cmp.Compare(a.Path, b.Path))
+	})
+	return files
+}
+
+func (f *File) kind() kind {
+	switch {
+	case bytes.HasPrefix(f.Content, []byte("-----BEGIN ")):
+		return kindPEM
+	case f.Path == List:
+		return kindList
+	case bytes.Contains(f.Content, []byte("() {\n")):
+		return kindProgram
+	}
+	return kindText
+}
