@@ -78,7 +78,7 @@ func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if limit <= 0 || doc.Len() <= limit {
 		return doc.Bytes(), nil
 	}
-	zipped := compress.Gzip(doc.Bytes())
+	zipped := compress.Gzip(doc.Bytes(), n.Breaks()...)
 	if textOnly {
 		return message(zipped), nil
 	}

@@ -29,12 +29,23 @@ var writers = sync.Pool{New: func() any {
 
 // Gzip returns doc as gzip without a time or a name. Equal documents give equal bytes, with the
 // same release of Go.
-func Gzip(doc []byte) []byte {
+//
+// Breaks are strings of doc, in their order, where its text turns into another kind of text. gzip
+// has one code for all bytes of a block, so a new block begins at each break. A string that doc
+// does not have is left out.
+func Gzip(doc []byte, breaks ...string) []byte {
 	w := writers.Get().(*gzip.Writer)
 	defer writers.Put(w)
 	var out bytes.Buffer
 	w.Reset(&out)
 	// Writes to a bytes.Buffer do not fail.
+	for _, s := range breaks {
+		if at := bytes.Index(doc, []byte(s)); at > 0 {
+			_, _ = w.Write(doc[:at])
+			_ = w.Flush()
+			doc = doc[at:]
+		}
+	}
 	_, _ = w.Write(doc)
 	_ = w.Close()
 	return out.Bytes()

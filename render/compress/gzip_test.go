@@ -2,6 +2,10 @@ package compress_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +30,31 @@ func FuzzGzip(f *testing.F) {
 			require.Error(t, err, "cut off")
 		}
 	})
+}
+
+// TestBreaks: a document with breaks unpacks to the same, wherever they are, and is smaller if they
+// are where the text changes.
+func TestBreaks(t *testing.T) {
+	t.Parallel()
+	random := make([]byte, 9000)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(random)
+	doc := "first:" + hex.EncodeToString(random[:4000]) +
+		"second:" + base64.StdEncoding.EncodeToString(random[4000:])
+	whole := compress.Gzip([]byte(doc))
+	for _, breaks := range [][]string{
+		{"second:"}, {"first:"}, {"none"}, {""}, {"second:", "first:"}, {"second:", "second:"},
+		{"none", "second:"},
+	} {
+		packed := compress.Gzip([]byte(doc), breaks...)
+		plain, err := compress.Gunzip(packed)
+		require.NoError(t, err, "%q", breaks)
+		require.Equal(t, doc, string(plain), "%q", breaks)
+		if slices.Contains(breaks, "second:") {
+			require.Less(t, len(packed), len(whole)-100, "%q", breaks)
+		} else {
+			require.Equal(t, whole, packed, "%q", breaks)
+		}
+	}
 }
 
 func TestBomb(t *testing.T) {

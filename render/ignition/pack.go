@@ -66,7 +66,7 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if err != nil || limit <= 0 || len(doc) <= limit {
 		return doc, err
 	}
-	return document(stub(compress.Gzip(doc)))
+	return document(stub(compress.Gzip(doc, n.Breaks()...)))
 }
 
 // config returns the config of n without n.Extra.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 )
 
 // kind is a kind of content that compresses well beside its like.
@@ -32,6 +33,19 @@ func (n *Node) Alike() []File {
 			cmp.Compare(path.Ext(a.Path), path.Ext(b.Path)), cmp.Compare(a.Path, b.Path))
 	})
 	return files
+}
+
+// Breaks returns where the text of a document turns into another kind of text: the path of the
+// first file of each kind in Alike, but not of the first kind. The paths are in double quotes, as
+// both formats write them.
+func (n *Node) Breaks() (paths []string) {
+	files := n.Alike()
+	for i := 1; i < len(files); i++ {
+		if files[i].kind() != files[i-1].kind() {
+			paths = append(paths, strconv.Quote(files[i].Path))
+		}
+	}
+	return paths
 }
 
 func (f *File) kind() kind {
