@@ -26,7 +26,7 @@ func unseen(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r
 var (
 	unitLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)=`)
 	fileLine = regexp.MustCompile(
-		`^(dir|[0-9a-f]{12}) (0[0-7]{3}) (-|[a-z0-9_-]+:[a-z0-9_-]+) (/.*)$`)
+		`^(dir|[0-9a-f]{8}) (0[0-7]{3}) (-|[a-z0-9_-]+:[a-z0-9_-]+) (/.*)$`)
 )
 
 // inert holds each file that is read by lines, columns or keys to have those that kiln wrote.

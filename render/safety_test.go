@@ -50,6 +50,8 @@ func secretsOf(t testing.TB, name string) secrets {
 			if f.Secret != "" {
 				sum := sha256.Sum256(f.Content)
 				s["sum of "+m.Name+f.Path] = sum[:]
+				// The list of files has too little of the sum to be found by it alone.
+				s["listed sum of "+m.Name+f.Path] = fmt.Appendf(nil, "%x %04o", sum[:4], f.Mode)
 			}
 			if strings.HasPrefix(f.Secret, "file ") || f.Secret == "external-etcd-client" {
 				s[f.Secret] = f.Content

@@ -92,8 +92,8 @@
 // everything else in /etc/kiln. Its SHA-256 is the document's identity.
 //
 //	                                an OWNER:GROUP of - means root:root
-//	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex: 12 digits find every
-//	                                accident. MODE has a leading 0
+//	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex: 8 digits, which find
+//	                                accidents. MODE has a leading 0
 //	dir MODE OWNER:GROUP PATH       made if missing
 //	none - - PATH                   must not be there; a file at this path is moved aside
 //	link TARGET - PATH              symbolic link, made if missing; a file in its place is moved

@@ -132,7 +132,7 @@ var owners = regexp.MustCompile(` (etcd:etcd|[0-9]+:[0-9]+) `)
 // sum is how the hook's list of files names a content.
 func sum(content string) string {
 	h := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(h[:])[:12]
+	return hex.EncodeToString(h[:])[:8]
 }
 
 func (m *member) at(path, content string, mode os.FileMode) {

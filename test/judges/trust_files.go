@@ -38,7 +38,7 @@ func (t *trust) manifest() {
 }
 
 // manifestOf returns the list that a machine should have: directories, files except the list
-// itself, and links. Each part is sorted by path and has 48 bits of every file's SHA-256 and a dash
+// itself, and links. Each part is sorted by path and has 32 bits of every file's SHA-256 and a dash
 // for root:root. A machine that requests its certificate has none before; a certificate that an
 // image left there is moved aside.
 func manifestOf(m *Machine) string {
@@ -54,7 +54,7 @@ func manifestOf(m *Machine) string {
 	}
 	for _, f := range m.Files {
 		if f.Path != manifestPath {
-			fmt.Fprintf(&out, "%.6x %04o %s %s\n", sha256.Sum256(f.Content), f.Mode,
+			fmt.Fprintf(&out, "%.4x %04o %s %s\n", sha256.Sum256(f.Content), f.Mode,
 				owner(f.User, f.Group), f.Path)
 		}
 	}
