@@ -21,15 +21,24 @@ const (
 )
 
 // Alike returns the files in the order of a document, in which they compress best because
-// neighbours are alike: sorted by kind, then by the ending of their names.
+// neighbours are alike: sorted by kind, then by the ending of their names. The longest program is
+// first, because it has the words of the others.
 func (n *Node) Alike() []File {
 	kinds := make(map[string]kind, len(n.Files))
 	for i := range n.Files {
 		kinds[n.Files[i].Path] = n.Files[i].kind()
 	}
+	// length returns the length of a program, and 0 for other files.
+	length := func(f *File) int {
+		if kinds[f.Path] != kindProgram {
+			return 0
+		}
+		return len(f.Content)
+	}
 	files := clone(n.Files)
 	slices.SortStableFunc(files, func(a, b File) int {
 		return cmp.Or(cmp.Compare(kinds[a.Path], kinds[b.Path]),
+			cmp.Compare(length(&b), length(&a)),
 			cmp.Compare(path.Ext(a.Path), path.Ext(b.Path)), cmp.Compare(a.Path, b.Path))
 	})
 	return files
