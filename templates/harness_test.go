@@ -161,11 +161,11 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	}
 	must(t, os.Truncate(m.world+"/curl", 0))
 	must(t, os.Truncate(m.world+"/systemctl", 0))
-	write(t, m.bin+"/fake", fake, 0o755)
-	for _, name := range strings.Fields(
-		"sync sleep date id nproc uname kubelet timeout ip systemctl systemd-run journalctl curl " +
-			"timedatectl") {
-		must(t, os.Symlink("fake", m.bin+"/"+name))
+	for name, program := range fakes {
+		write(t, m.bin+"/fakes/"+name, "#!/bin/sh\n"+program+"\n", 0o755)
+		if name != "ctr" {
+			must(t, os.Symlink("fakes/"+name, m.bin+"/"+name))
+		}
 	}
 
 	m.at("/etc/kiln/boot", templates.Boot)
@@ -292,7 +292,8 @@ func (m *aMachine) know(name, content string) {
 	write(m.t, m.world+"/"+name, content, 0o600)
 }
 
-// rule makes curl give that answer to a request, that many times. The URL may contain *.
+// rule makes curl give that answer to a request, that many times; 9999 is for ever. The URL
+// may contain *.
 func (m *aMachine) rule(method, url string, times, code, exit int, body string) {
 	m.t.Helper()
 	rules, _ := os.ReadDir(m.world + "/rules")

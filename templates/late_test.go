@@ -213,7 +213,7 @@ func TestBootPollsFast(t *testing.T) {
 			"echo \"${up%.*} $1\" >>\"$WORLD/slept\"\n"+
 			"exec \"${0%/*}/real/sleep\" \"$1\"\n", 0o755)
 		must(t, os.Mkdir(m.bin+"/real", 0o755))
-		must(t, os.Symlink("../fake", m.bin+"/real/sleep"))
+		must(t, os.Symlink("../fakes/sleep", m.bin+"/real/sleep"))
 		m.document()
 		m.wantOverdue("FAULT node-not-registered ")
 		for line := range strings.Lines(m.read(m.world + "/slept")) {

@@ -97,7 +97,7 @@ func (m *aMachine) asks(service *metadata, platform, curl string) {
 		m.data["name_short"] = "yes"
 	}
 	must(m.t, os.MkdirAll(m.bin+"/other", 0o755))
-	must(m.t, os.Symlink("../fake", m.bin+"/other/curl"))
+	must(m.t, os.Symlink("../fakes/curl", m.bin+"/other/curl"))
 	must(m.t, os.Remove(m.bin+"/curl"))
 	// The real curl asks the service and the fake one asks the cluster. The arguments of both are
 	// recorded.

@@ -15,7 +15,7 @@ func (m *aMachine) restores() {
 	m.data["etcd_image"] = "registry.k8s.io/etcd:3.6.8-0"
 	m.know("images", "registry.k8s.io/etcd:3.6.8-0\n")
 	m.at("/var/backups/etcd/a.db", "snapshot")
-	must(m.t, os.Symlink("fake", m.bin+"/ctr"))
+	must(m.t, os.Symlink("fakes/ctr", m.bin+"/ctr"))
 }
 
 // follows makes the machine one of the other members.

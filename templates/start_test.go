@@ -75,7 +75,7 @@ echo "$((${up%%.*} + $1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 		// One that never ends does not keep the machine from being done.
 		must(t, os.Remove(m.root+"/run/cloud-init/result.json"))
 		must(t, os.Remove(m.bin+"/sleep"))
-		must(t, os.Symlink("fake", m.bin+"/sleep"))
+		must(t, os.Symlink("fakes/sleep", m.bin+"/sleep"))
 		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
 		m.wantDone()
 		if _, err := os.Lstat(m.root + "/var/lib/cloud/instances/iid-1/obj.pkl"); err == nil {
@@ -118,7 +118,7 @@ func TestBootKeepsWall(t *testing.T) {
 		write(t, m.bin+"/ip", "#!/bin/sh\ncase $* in *'rule show') cat \"$WORLD/rules-of-ip\" "+
 			"2>/dev/null ;; *) exec \"${0%/*}/real/ip\" \"$@\" ;; esac\n", 0o755)
 		must(t, os.Mkdir(m.bin+"/real", 0o755))
-		must(t, os.Symlink("../fake", m.bin+"/real/ip"))
+		must(t, os.Symlink("../fakes/ip", m.bin+"/real/ip"))
 		m.document()
 		m.wantOverdue("FAULT metadata-wall walled: pods reach 169.254.169.254: " +
 			"pods can reach the metadata service; see journalctl")
