@@ -44,12 +44,13 @@ func (v *checker) security() {
 		}
 		seen[name] = i
 	}
+	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
+	v.authorization(args)
 	if !v.c.Spec.Security.Hardened() {
 		return
 	}
 	// The API server does not start with both (Kubernetes 1.36,
 	// pkg/kubeapiserver/options/authentication.go).
-	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
 	for i, a := range v.c.Spec.ControlPlane.APIServer.ExtraArgs {
 		if strings.HasPrefix(a.Name, "oidc-") || a.Name == "anonymous-auth" {
 			v.report(args.Index(i).Key("name"), "%s contradicts the authentication "+

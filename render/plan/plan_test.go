@@ -102,12 +102,12 @@ func TestExtraArgs(t *testing.T) {
   controlPlane:
     apiServer:
       extraArgs:
-      - {name: authorization-mode, value: RBAC}
+      - {name: authorization-mode, value: "RBAC,Node"}
       - {name: v, value: '2'}
       - {name: v, value: '3'}
 `, "")
 	args := p.APIServerFlags(&p.Machines[0]).Args()
-	require.Equal(t, []string{"RBAC"}, values(args, "authorization-mode"))
+	require.Equal(t, []string{"RBAC,Node"}, values(args, "authorization-mode"))
 	require.Equal(t, []string{"2", "3"}, values(args, "v"))
 	require.Equal(t, "authorization-mode", args[len(args)-3].Name)
 }

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"kiln/render/yamlpath"
+)
+
+// authorization checks the authorizers of the API server, flag authorization-mode. The CIS
+// benchmark wants Node and RBAC, and refuses AlwaysAllow (1.2.6 to 1.2.8). With profile baseline
+// AlwaysAllow lets requests pass that have no credential.
+func (v *checker) authorization(at *yamlpath.Location) {
+	args := v.c.Spec.ControlPlane.APIServer.ExtraArgs
+	last := -1 // a repeated flag adds to the list, and the last entry is a place as good as any
+	var modes []string
+	open := !v.c.Spec.Security.Hardened() // to anonymous requests
+	for i, a := range args {
+		switch a.Name {
+		case "authorization-mode":
+			modes, last = append(modes, strings.Split(a.Value, ",")...), i
+		case "anonymous-auth":
+			open = open && a.Value == "true"
+		}
+	}
+	if last < 0 {
+		return
+	}
+	at = at.Index(last).Key("value")
+	has := func(mode string) bool { // one in other letters has a problem of its own
+		return slices.ContainsFunc(modes, func(m string) bool { return strings.EqualFold(m, mode) })
+	}
+	missing := missingOf(has, "Node", "RBAC")
+	others := has("AlwaysAllow") || has("ABAC") || has("Webhook") // may allow what these two would
+	switch {
+	case has("AlwaysAllow") && v.c.Spec.Security.Hardened():
+		v.report(at, "AlwaysAllow lets every client do everything, and contradicts "+
+			"security.profile cis; remove it")
+	case has("AlwaysAllow") && open:
+		v.report(at, "AlwaysAllow lets everybody who reaches the API server do everything, "+
+			"without any credential; remove it, or set anonymous-auth to false too")
+	case missing != "" && v.c.Spec.Security.Hardened():
+		v.report(at, "%s leaves out %s, which security.profile cis needs; add it",
+			quote(args[last].Value), missing)
+	case !has("RBAC") && !others:
+		v.report(at, "%s leaves out RBAC, and nothing would allow what controllers do; add it",
+			quote(args[last].Value))
+	}
+	for i, mode := range modes {
+		if mode != "" && slices.Contains(modes[:i], mode) {
+			v.report(at, "names %s twice, and the API server exits with that; remove one", mode)
+			return
+		}
+	}
+}
+
+// missingOf returns the names that has does not have, with and between them.
+func missingOf(has func(string) bool, names ...string) string {
+	return strings.Join(slices.DeleteFunc(names, has), " and ")
+}
