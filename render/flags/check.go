@@ -29,15 +29,20 @@ type Finding struct {
 	Warning bool
 }
 
-// Check checks the flags of a command line, and the feature gates of the program's configuration
-// file, which the flag feature-gates overrides. It skips flags without a name.
+// Check checks flags, each alone, and the feature gates of the program's configuration file, which
+// the flag feature-gates overrides. It skips flags without a name.
 func (p Program) Check(args []Arg, gates map[string]bool) []Finding {
 	c := &checker{Program: p}
+	return c.check(args, gates)
+}
+
+// check does what Check does.
+func (c *checker) check(args []Arg, gates map[string]bool) []Finding {
 	for i, a := range args {
 		if a.Name == "" {
 			continue
 		}
-		name := p.normal(a.Name)
+		name := c.normal(a.Name)
 		c.emulates = c.emulates || name == emulation || name == compatibility
 		if f, ok := c.flag(i, a, name); ok {
 			c.value(i, a, f)
@@ -161,7 +166,7 @@ func (c *checker) instead(name string) string {
 	return ""
 }
 
-// value checks the value of a flag.
+// value checks the value of a flag: its type, then the words and limits that the flag has.
 func (c *checker) value(i int, a Arg, f Flag) {
 	if f.Name == "feature-gates" {
 		c.flagGates(i, a.Value, f.Type)
@@ -170,6 +175,9 @@ func (c *checker) value(i int, a Arg, f Flag) {
 	want := wants(f.Type, a.Value)
 	if f.Name == "runtime-config" {
 		want = wantsRuntimeConfig(a.Value)
+	}
+	if want == "" && c.words(i, a, f.Name) {
+		want = c.limits(f.Name, a.Value)
 	}
 	if want != "" {
 		c.report(i, true, false, a.Value, "does not fit --%s of %s (%s); write %s",

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// CheckCommand checks the words of a container's command behind the program, as Check does. Arg of
-// a finding is the index of a word: that of the flag, even if its value is the next word. A value
-// with a variable, $(NAME), is known only when the container starts, and is not checked.
+// CheckCommand checks the words of a container's command behind the program: each flag as Check
+// does, and all together, as the program does when it starts. Arg of a finding is the index of a
+// word: that of the flag, even if its value is the next word. A value with a variable, $(NAME), is
+// known only when the container starts, and is not checked.
 func (p Program) CheckCommand(words []string) []Finding {
 	var args []Arg
 	var at []int // the word of each flag
@@ -47,7 +48,9 @@ func (p Program) CheckCommand(words []string) []Finding {
 		}
 		args, at = append(args, a), append(at, first)
 	}
-	for _, f := range p.Check(args, nil) {
+	c := &checker{Program: p}
+	c.pairs(args)
+	for _, f := range c.check(args, nil) {
 		if f.InValue && strings.Contains(args[f.Arg].Value, "$(") {
 			continue
 		}

@@ -2,7 +2,7 @@
 // etcd that runs beside them, in each minor. It checks command lines and gates against them, as the
 // programs do when they start.
 //
-// The two tables are made from the programs' own flag sets and registries, by test/judges. They are
+// The tables are made from the programs' own flag sets and registries, by test/judges. They are
 // read at the first question.
 package flags
 
@@ -43,10 +43,11 @@ type Gate struct {
 
 // Program is a program of one minor of Kubernetes.
 type Program struct {
-	name  string
-	minor int
-	flags history[Flag]
-	gates history[Gate]
+	name       string
+	minor      int
+	flags      history[Flag]
+	gates      history[Gate]
+	knownWords history[Words]
 }
 
 // Of returns the program of a minor such as 36, and whether the tables have it.
@@ -59,7 +60,7 @@ func Of(name string, minor int) (p Program, ok bool) {
 	if name == Etcd {
 		whose = Etcd
 	}
-	return Program{name, minor, t.flags[name], t.gates[whose]}, true
+	return Program{name, minor, t.flags[name], t.gates[whose], t.words[name]}, true
 }
 
 // String returns the name and the minor: kube-apiserver 1.36. Releases of etcd have other numbers,
@@ -124,18 +125,24 @@ var (
 	flagsTable string
 	//go:embed gates.tsv
 	gatesTable string
+	//go:embed words.tsv
+	wordsTable string
 )
 
-// table is both tables after reading.
+// table is all tables after reading.
 type table struct {
-	flags          map[string]history[Flag] // by program
-	gates          map[string]history[Gate] // by owner: kubernetes or etcd
+	flags          map[string]history[Flag]  // by program
+	gates          map[string]history[Gate]  // by owner: kubernetes or etcd
+	words          map[string]history[Words] // by program
 	oldest, newest int
 }
 
 // tables reads the tables once.
 var tables = sync.OnceValue(func() *table {
-	t := &table{flags: map[string]history[Flag]{}, gates: map[string]history[Gate]{}}
+	t := &table{
+		flags: map[string]history[Flag]{}, gates: map[string]history[Gate]{},
+		words: map[string]history[Words]{},
+	}
 	t.read(flagsTable, 5, func(c []string, first, last int) {
 		add(t.flags, c[0], c[1], period[Flag]{first, last, Flag{c[1], c[3], c[4]}})
 	})
@@ -143,6 +150,10 @@ var tables = sync.OnceValue(func() *table {
 		needs := strings.FieldsFunc(c[6], func(r rune) bool { return r == ',' })
 		gate := Gate{c[1], c[3], c[4] == "true", c[5] == "locked", needs}
 		add(t.gates, c[0], c[1], period[Gate]{first, last, gate})
+	})
+	t.read(wordsTable, 5, func(c []string, first, last int) {
+		words := Words{c[3], strings.Split(c[4], ",")}
+		add(t.words, c[0], c[1], period[Words]{first, last, words})
 	})
 	return t
 })

@@ -43,7 +43,7 @@ func TestTables(t *testing.T) {
 	}
 	_, ok := flags.Of("coredns", target.NewestMinor())
 	require.False(t, ok)
-	for _, table := range []string{"flags.tsv", "gates.tsv"} {
+	for _, table := range []string{"flags.tsv", "gates.tsv", "words.tsv"} {
 		info, err := os.Stat(table)
 		require.NoError(t, err)
 		require.Less(t, info.Size(), int64(150_000), table)
@@ -105,7 +105,8 @@ func TestCheckFlags(t *testing.T) {
 		{flags.APIServer, 36, "tls-curve-preferences", "23,x", "error: 23,x does not fit " +
 			"--tls-curve-preferences of kube-apiserver 1.36 (int32Slice); " +
 			"write whole numbers with commas between them"},
-		{flags.APIServer, 36, "runtime-config", "batch/v1=true,api/alpha=", ""},
+		{flags.APIServer, 36, "runtime-config", "batch/v1=true,api/alpha=true", ""},
+		{flags.APIServer, 36, "runtime-config", "batch/v1,v1=,/v1/pods=true,api/legacy=1", ""},
 		{flags.APIServer, 36, "runtime-config", "batch/v1=yes", "error: batch/v1=yes does not " +
 			"fit --runtime-config of kube-apiserver 1.36 (mapStringString); " +
 			"write groups and versions of APIs such as batch/v1=true,api/alpha=false"},

@@ -65,16 +65,13 @@ func wants(kind, value string) string {
 
 var errMalformed = errors.New("malformed")
 
-// wantsRuntimeConfig does what wants does for the flag runtime-config (k8s.io/apiserver v0.36.3,
-// pkg/server/resourceconfig/helpers.go: MergeAPIResourceConfigs).
+// wantsRuntimeConfig does what wants does for the flag runtime-config. Method apis checks the
+// names.
 func wantsRuntimeConfig(value string) string {
 	for pair := range strings.SplitSeq(value, ",") {
-		if pair == "" {
-			continue
-		}
-		api, on, ok := strings.Cut(pair, "=")
+		api, on, _ := strings.Cut(pair, "=")
 		_, err := strconv.ParseBool(strings.TrimSpace(on))
-		if !ok || strings.TrimSpace(api) == "" || err != nil && strings.TrimSpace(on) != "" {
+		if pair != "" && strings.TrimSpace(api) == "" || err != nil && strings.TrimSpace(on) != "" {
 			return "groups and versions of APIs such as batch/v1=true,api/alpha=false"
 		}
 	}

@@ -25,6 +25,7 @@ import (
 const (
 	flagsTable = "render/flags/flags.tsv"
 	gatesTable = "render/flags/gates.tsv"
+	wordsTable = "render/flags/words.tsv"
 )
 
 // known is what the programs of one minor know: the columns after the minors, by the columns

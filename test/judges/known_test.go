@@ -14,8 +14,8 @@ import (
 var update = flag.Bool("update", false,
 	"write what the programs of this minor know into the tables")
 
-// TestKnown: the tables of flags and feature gates, by which kiln checks a configuration, say of
-// this minor what its programs say. With -update it writes them.
+// TestKnown: the tables of flags, feature gates and words, by which kiln checks a configuration,
+// say of this minor what its programs say. With -update it writes them.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	number, err := strconv.Atoi(strings.TrimPrefix(minor, "v1."))
@@ -32,7 +32,7 @@ func TestKnown(t *testing.T) {
 		file string
 		keys int
 		want known
-	}{{flagsTable, 2, flags}, {gatesTable, 2, knownGates()}} {
+	}{{flagsTable, 2, flags}, {gatesTable, 2, knownGates()}, {wordsTable, 2, knownWords()}} {
 		path := filepath.Join("..", "..", filepath.FromSlash(table.file))
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	etcd "go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
+	"k8s.io/apiserver/pkg/server/resourceconfig"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -31,6 +32,7 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	kubeletoptions "k8s.io/kubernetes/cmd/kubelet/app/options"
+	"k8s.io/kubernetes/pkg/controlplane"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 )
 
@@ -103,6 +105,15 @@ func apiServerProgram() (program, error) {
 		}
 		serving := completed.SecureServing
 		errs := append(completed.Validate(), checkTLS(serving.CipherSuites, serving.MinTLSVersion))
+		for _, scheme := range servedSchemes {
+			_, err := resourceconfig.MergeAPIResourceConfigs(
+				controlplane.DefaultAPIResourceConfigSource(),
+				completed.APIEnablement.RuntimeConfig, scheme,
+			)
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
 		// Its CA files would be watched from here on; they are read elsewhere.
 		authentication := *completed.Authentication
 		authentication.ClientCert, authentication.RequestHeader = nil, nil
