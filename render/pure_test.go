@@ -277,6 +277,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/config": {
 			"kiln/render/credential",
 			"kiln/render/flags",
+			"kiln/render/kinds",
 			"kiln/render/plural",
 			"kiln/render/suggest",
 			"kiln/render/target",

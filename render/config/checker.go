@@ -28,9 +28,6 @@ type checker struct {
 	// reported holds the problems that reportLayer has reported, by path and format, and those of
 	// kubeletFlags, by path and word.
 	reported map[string]bool
-	// kubelets holds whether fields fit KubeletConfiguration, by their JSON. Many machines have the
-	// same fields.
-	kubelets map[string]bool
 	// kubeletFindings holds what kubeletFlags has found, by flags, feature gates and minor.
 	kubeletFindings map[string][]flags.Finding
 }

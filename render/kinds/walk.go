@@ -15,6 +15,7 @@ type walk struct {
 	mistakes
 	table *table
 	minor int
+	types bool // whether only fields and types are checked, and no values
 }
 
 // value checks that a value has a type. As in Go's decoder, null fits every type.
@@ -73,13 +74,14 @@ func (w *walk) structure(m map[string]any, typ string, at *yamlpath.Location) {
 		}
 		before := len(w.found)
 		w.value(m[key], t, at.Key(key))
-		if rule := rules[typ+" "+key]; rule.check != nil && len(w.found) == before {
+		rule := rules[typ+" "+key]
+		if rule.check != nil && !w.types && len(w.found) == before {
 			w.apply(rule, m[key], at.Key(key))
 		}
 		wrong[key] = len(w.found) > before
 	}
 	for _, name := range required[typ] {
-		if isEmpty(m[name]) && !wrong[name] {
+		if !w.types && isEmpty(m[name]) && !wrong[name] {
 			w.add(at, "%s is missing", name)
 		}
 	}
