@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -34,6 +35,9 @@ func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamlpath.Locati
 		field, missing = splitKey(n.Value, known)
 	}
 	example := exampleOf(known)
+	if flag := flagIn(n, known); flag != "" {
+		example = flag
+	}
 	switch {
 	case field != "":
 		d.breakAt(n, at, `%s; write "%s: " before the value`, missing, field)
@@ -53,12 +57,29 @@ func (d decoder) reportNoList(n *yaml.Node, known *fieldList, at *yamlpath.Locat
 	}
 	first := n.Content[0]
 	if known.byName[first.Value] == nil {
+		example := exampleOf(known)
+		if flag := flagIn(first, known); flag != "" {
+			example = flag
+		}
 		d.breakAt(n, at, "want a list, got a map; "+
-			"write each entry on a line of its own, like - %s", exampleOf(known))
+			"write each entry on a line of its own, like - %s", example)
 		return
 	}
 	d.breakAt(first, at, `want a list, got a map; write "- " before %s, `+
 		"and indent the keys below it alike", first.Value)
+}
+
+// flagIn returns how a flag is written that stands as a string, such as --v=2, or as a key. It
+// returns "" if n has no name of a flag, or the known keys are not those of flags.
+func flagIn(n *yaml.Node, known *fieldList) string {
+	if known != structs[reflect.TypeFor[Arg]()] || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(n.Value, "-"), "=")
+	if !flagName.MatchString(name) {
+		return ""
+	}
+	return fmt.Sprintf(`{name: %s, value: "…"}`, name)
 }
 
 // reportStrays reports keys of a list's last item that are not indented like the item, and hides

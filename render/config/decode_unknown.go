@@ -47,6 +47,8 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamlpath.Loca
 	case field != "":
 		hint = "it is called " + field + " here"
 		near = field
+	case misplaced[t][key.Value] != "":
+		hint = misplaced[t][key.Value]
 	case t == poolType && slices.Contains(poolCounts, key.Value):
 		hint = "every machine that boots from the document of a pool joins, " +
 			"so a pool has no number of machines; remove it"
