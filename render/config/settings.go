@@ -32,18 +32,33 @@ func ignition(s *target.System) bool { return s.Format == target.Ignition }
 // reportLayer reports a problem of a field at the layer that set it. Many machines share a layer,
 // so it reports a problem once, which it recognizes by the format.
 func (v *checker) reportLayer(m settings, name, format string, args ...any) {
-	at := m.at
-	switch layerOf(m, name) {
+	v.reportOnce(v.layerAt(m, layerOf(m, name)).Key(name), format, args...)
+}
+
+// reportKey reports a problem with a key of a field that is a map, at the narrowest layer that sets
+// the key.
+func (v *checker) reportKey(m settings, name, key, format string, args ...any) {
+	at := v.layerAt(m, m.Source[name+"."+key]).Key(name).Key(key)
+	v.reportOnce(at, format, args...)
+}
+
+// layerAt returns the location of a layer of a machine.
+func (v *checker) layerAt(m settings, layer string) *yamlpath.Location {
+	switch layer {
 	case layerAll:
-		at = v.spec.Key("machines")
+		return v.spec.Key("machines")
 	case layerControlPlane:
-		at = v.spec.Key("controlPlane").Key("machines")
+		return v.spec.Key("controlPlane").Key("machines")
 	case layerEtcd:
-		at = v.spec.Key("controlPlane").Key("etcd").Key("machines")
+		return v.spec.Key("controlPlane").Key("etcd").Key("machines")
 	case layerWorkers:
-		at = v.spec.Key("workers").Key("machines")
+		return v.spec.Key("workers").Key("machines")
 	}
-	at = at.Key(name)
+	return m.at
+}
+
+// reportOnce reports a problem of a field, unless it has been reported there before.
+func (v *checker) reportOnce(at *yamlpath.Location, format string, args ...any) {
 	if id := at.String() + format; !v.reported[id] {
 		v.reported[id] = true
 		v.report(at, format, args...)

@@ -19,6 +19,9 @@ func (v *checker) layers() {
 			without = append(without, m)
 		}
 		v.interfaceDelivery(m, nodes[i].Interfaces)
+		if nodes[i].Role != roleEtcd {
+			v.podSysctls(m)
+		}
 		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
 			tokens++
 		}
@@ -29,6 +32,7 @@ func (v *checker) layers() {
 		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
+		v.podSysctls(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
 	v.reportWithoutSystem(without, len(nodes)+len(pools))

@@ -77,20 +77,6 @@ func (v *checker) ignorePreflight(ids []string, at *yamlpath.Location) {
 	}
 }
 
-// sysctls checks the names and values of kernel settings.
-func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
-	for name, value := range settings {
-		here := at.Key(name)
-		switch {
-		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
-			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn",
-				quote(name))
-		case value == "" || hasControl(value):
-			v.report(here, "%s is not a value; write one line that is not empty", quote(value))
-		}
-	}
-}
-
 // kernelModules checks the names of kernel modules.
 func (v *checker) kernelModules(names []string, at *yamlpath.Location) {
 	seen := map[string]int{}

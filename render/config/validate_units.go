@@ -70,6 +70,9 @@ func (v *checker) unit(u *Unit, at *yamlpath.Location) {
 	if u.Masked && hasContent {
 		v.report(at.Key("masked"), "a masked unit has no content; remove masked or the content")
 	}
+	if u.Masked && u.Name == "containerd.service" {
+		v.report(at.Key("masked"), "without containerd no pod starts; remove it")
+	}
 	if !hasContent && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
 		v.report(at, "says nothing about the unit; "+
 			"write content, contentFrom, dropIns, enabled: true or masked: true")

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"kiln/render/suggest"
+	"kiln/render/yamlpath"
+)
+
+// sysctlRoots are the first parts of the names of kernel settings, below /proc/sys. Modules of other
+// makers may add more.
+var sysctlRoots = []string{
+	"abi", "crypto", "debug", "dev", "fs", "fscache", "kernel", "lnet", "net", "sunrpc", "user",
+	"vm", "xen",
+}
+
+// sysctls checks the names and values of kernel settings.
+func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
+	for name, value := range settings {
+		here := at.Key(name)
+		root, _, _ := strings.Cut(strings.ReplaceAll(name, "/", "."), ".")
+		switch {
+		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
+			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn",
+				quote(name))
+		case value == "" || hasControl(value):
+			v.report(here, "%s is not a value; write one line that is not empty", quote(value))
+		case !slices.Contains(sysctlRoots, root) && suggest.Nearest(root, sysctlRoots) != "":
+			v.report(here, "the kernel has no settings below %s%s", quote(root),
+				suggest.Hint(root, sysctlRoots))
+		}
+	}
+}
+
+// neededSysctls are the kernel settings without which the pods of a machine are cut off, and the
+// values that cut them off.
+var neededSysctls = []struct {
+	name, wrong string
+	needed      func(c *Cluster) bool
+	why         string
+}{
+	{
+		"net.ipv4.ip_forward", "0", (*Cluster).hasPods4,
+		"the kernel forwards no packets of pods",
+	},
+	{
+		"net.ipv4.conf.all.forwarding", "0", (*Cluster).hasPods4,
+		"the kernel forwards no packets of pods",
+	},
+	{
+		"net.ipv6.conf.all.forwarding", "0", (*Cluster).hasPods6,
+		"the kernel forwards no packets of pods",
+	},
+	{
+		"net.ipv6.conf.all.disable_ipv6", "1", (*Cluster).hasPods6,
+		"the machine and its pods have no IPv6 addresses",
+	},
+	{
+		"net.bridge.bridge-nf-call-iptables", "0", (*Cluster).bridges,
+		"kube-proxy sees no packets between pods of one machine, and Services fail there",
+	},
+	{
+		"net.bridge.bridge-nf-call-ip6tables", "0",
+		func(c *Cluster) bool { return c.bridges() && c.hasPods6() },
+		"kube-proxy sees no packets between pods of one machine, and Services fail there",
+	},
+}
+
+// hasPods4 reports whether pods have IPv4 addresses.
+func (c *Cluster) hasPods4() bool { return c.hasPods(true) }
+
+// hasPods6 reports whether pods have IPv6 addresses.
+func (c *Cluster) hasPods6() bool { return c.hasPods(false) }
+
+// hasPods reports whether pods have addresses of a family.
+func (c *Cluster) hasPods(is4 bool) bool {
+	for _, p := range c.values.PodSubnets {
+		if p.IsValid() && p.Addr().Is4() == is4 {
+			return true
+		}
+	}
+	return false
+}
+
+// bridges reports whether kube-proxy serves pods on a bridge, that of cni routed.
+func (c *Cluster) bridges() bool {
+	return c.Spec.Network.CNI == "routed" && c.Spec.Network.Proxy != "none"
+}
+
+// podSysctls checks that the kernel settings of a machine with pods do not cut these off.
+func (v *checker) podSysctls(m settings) {
+	for _, s := range neededSysctls {
+		for _, name := range []string{s.name, strings.ReplaceAll(s.name, ".", "/")} {
+			set, ok := m.Sysctls[name]
+			if ok && strings.TrimSpace(set) == s.wrong && s.needed(v.c) {
+				v.reportKey(m, "sysctls", name, "with %s %s; remove it", quote(set), s.why)
+			}
+		}
+	}
+}
