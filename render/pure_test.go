@@ -426,7 +426,7 @@ func TestImports(t *testing.T) {
 		"github.com/spf13/cobra":        "kiln/cmd/kiln",
 		"github.com/spf13/pflag":        "kiln/cmd/kiln",
 		"github.com/stretchr/testify":   "",
-		"mvdan.cc/sh":                   "",
+		"mvdan.cc/sh":                   "kiln/render/config",
 		"sigs.k8s.io/kustomize":         "kiln/patches",
 	}
 	for path, p := range packages(t) {

@@ -28,6 +28,8 @@ type checker struct {
 	// reported holds the problems that reportLayer has reported, by path and format, and those of
 	// kubeletFlags, by path and word.
 	reported map[string]bool
+	// bash holds whether scripts are for bash alone, by their text.
+	bash map[string]bool
 	// kubeletFindings holds what kubeletFlags has found, by flags, feature gates and minor.
 	kubeletFindings map[string][]flags.Finding
 }

@@ -7,7 +7,7 @@ func validate(c *Cluster, r *reporter) {
 	root, spec := locations()
 	v := &checker{
 		reporter: r, c: c, values: c.values, spec: spec,
-		reported:        map[string]bool{},
+		reported: map[string]bool{}, bash: map[string]bool{},
 		kubeletFindings: map[string][]flags.Finding{},
 	}
 	for i := range c.Spec.Nodes {

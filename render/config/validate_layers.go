@@ -47,6 +47,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	}
 	v.format(m)
 	v.readOnly(m)
+	v.dashScripts(m)
 	return true
 }
 
