@@ -122,6 +122,19 @@ func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
 	}
 }
 
+// shortestBoot is the shortest time in which somebody renders a machine, puts its document where it
+// boots from, and sees it join.
+const shortestBoot = Duration(5 * time.Minute)
+
+// window checks a duration that begins with the bundle and in which machines have to boot.
+func (v *checker) window(d Duration, at *yamlpath.Location) {
+	v.span(d, at)
+	if d > 0 && d%Duration(time.Second) == 0 && d < shortestBoot {
+		v.report(at, "%s has ended before a machine is up: it begins when the bundle is made; "+
+			"write %s or more", d, shortestBoot)
+	}
+}
+
 // span checks a duration that must be more than 0 and of whole seconds.
 func (v *checker) span(d Duration, at *yamlpath.Location) {
 	switch {

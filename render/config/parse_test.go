@@ -76,7 +76,7 @@ func TestStagger(t *testing.T) {
 		"":                            720 * time.Hour,
 		"lifetime: 17520h":            720 * time.Hour,
 		"lifetime: 240h":              20 * time.Hour,
-		"lifetime: 1m30s":             7 * time.Second,
+		"lifetime: 5m30s":             27 * time.Second,
 		"stagger: 0s":                 0,
 		"stagger: 2h":                 2 * time.Hour,
 		"lifetime: 240h, stagger: 3h": 3 * time.Hour,

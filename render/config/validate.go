@@ -49,7 +49,7 @@ func validate(c *Cluster, r *reporter) {
 // certificates checks the lifetimes of certificates.
 func (v *checker) certificates() {
 	cert, at := &v.c.Spec.Certificates, v.spec.Key("certificates")
-	v.span(cert.Lifetime, at.Key("lifetime"))
+	v.window(cert.Lifetime, at.Key("lifetime"))
 	v.span(cert.CALifetime, at.Key("caLifetime"))
 	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
 		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), "+
@@ -68,7 +68,7 @@ func (v *checker) certificates() {
 // boot checks the limits of the first boot's waits.
 func (v *checker) boot() {
 	boot, at := &v.c.Spec.Boot, v.spec.Key("boot")
-	v.span(boot.FormationWindow, at.Key("formationWindow"))
+	v.window(boot.FormationWindow, at.Key("formationWindow"))
 	v.span(boot.StepTimeout, at.Key("stepTimeout"))
 	ca := v.c.Spec.Certificates.CALifetime
 	if window := boot.FormationWindow; window > ca && ca > 0 {
