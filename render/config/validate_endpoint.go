@@ -34,6 +34,8 @@ func (v *checker) endpoint() {
 				"write a name or address that all machines share", quote(text))
 		case problem != "":
 			v.report(at, "the host of %s %s", quote(text), problem)
+		default:
+			v.namedEndpoint(at)
 		}
 		return
 	}
@@ -47,7 +49,21 @@ func (v *checker) endpoint() {
 	}
 }
 
-// ownEndpoint checks an endpoint that is the address of a control plane.
+// namedEndpoint checks an endpoint that is the name of a machine. A machine resolves its own name
+// to itself (nss-myhostname(8), and /etc/hosts on systems with cloud-init).
+func (v *checker) namedEndpoint(at *yamlpath.Location) {
+	for i := range v.c.Spec.Nodes {
+		n := &v.c.Spec.Nodes[i]
+		if n.Name == v.values.EndpointHost && n.Role != roleControlPlane {
+			v.report(at, "%s is the name of a machine without an API server (nodes[%d])%s; "+
+				"write another name for the endpoint, or rename the machine",
+				quote(n.Name), i, v.line(v.spec.Key("nodes").Index(i).Key("name")))
+		}
+	}
+}
+
+// ownEndpoint checks an endpoint that is the address of a machine. On a worker something of the
+// user's may forward another port than that of API servers.
 func (v *checker) ownEndpoint(at *yamlpath.Location) {
 	a, port := v.values.EndpointAddress, v.values.EndpointPort
 	for _, i := range v.controlPlanes {
@@ -66,6 +82,13 @@ func (v *checker) ownEndpoint(at *yamlpath.Location) {
 				a, n.Name, len(v.controlPlanes))
 		}
 		return
+	}
+	for i := range v.c.Spec.Nodes {
+		n := &v.c.Spec.Nodes[i]
+		if n.Role != roleControlPlane && port == target.APIServerPort && v.hasAddress(i, a) {
+			v.report(at, "%s is the address of %s, which has no API server; write that of a "+
+				"control plane, or of a load balancer in front of them", a, n.Name)
+		}
 	}
 }
 

@@ -45,14 +45,19 @@ const (
 	widestSegment6 = 48
 )
 
+// widestSegment returns the prefix length of the largest network segment of a family.
+func widestSegment(is4 bool) int {
+	if is4 {
+		return widestSegment4
+	}
+	return widestSegment6
+}
+
 // segment reports the first node whose address of a family is not on the network segment of
 // another. The interfaces of a node give the length of its network. Where they do not, only
 // addresses are reported that no segment has together.
 func (v *checker) segment(nodes []int, is4 bool) {
-	widest := widestSegment6
-	if is4 {
-		widest = widestSegment4
-	}
+	widest := widestSegment(is4)
 	owners := map[netip.Prefix]int{} // the first node of each network
 	var networks []netip.Prefix
 	add := func(i int, network netip.Prefix) {

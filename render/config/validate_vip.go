@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
@@ -75,9 +76,42 @@ func (v *checker) vipAddress(vip *VIP, at *yamlpath.Location) {
 				"kube-vip needs one that no machine has of its own", a, v.c.Spec.Nodes[i].Name)
 		}
 	}
+	if vip.Mode == "arp" {
+		v.vipSegment(a, at)
+	}
 	if !v.fits(a.Is4()) {
 		v.report(at, "%s is %s, and the cluster is %s; write an address of that family",
 			a, family(a.Is4()), families(v.pods))
+	}
+}
+
+// vipSegment checks that an address that kube-vip announces by ARP or neighbour advertisements is
+// on the network segment of the control planes: in a network of their interfaces or, where DHCP
+// gives their addresses, near enough to these.
+func (v *checker) vipSegment(a netip.Addr, at *yamlpath.Location) {
+	for _, i := range v.controlPlanes {
+		own, _ := v.addressOf(i, a.Is4())
+		if !own.IsValid() {
+			continue
+		}
+		var list []netip.Prefix
+		for _, nic := range v.values.Nodes[i].Interfaces {
+			for _, p := range nic.Addresses {
+				if p.IsValid() && p.Addr().Is4() == a.Is4() {
+					list = append(list, p)
+				}
+			}
+		}
+		name, where := v.c.Spec.Nodes[i].Name, networks(list)
+		if !ownAddress(list, own) { // DHCP gives the address, and maybe others
+			widest := netip.PrefixFrom(own, widestSegment(a.Is4()))
+			list, where = []netip.Prefix{widest}, own.String()
+		}
+		if !slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) }) {
+			v.report(at, "%s is not on the network segment of %s (%s), where mode arp announces "+
+				"it; write an address of that segment, or use mode bgp", a, name, where)
+			return
+		}
 	}
 }
 
