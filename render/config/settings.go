@@ -35,10 +35,13 @@ func (v *checker) reportLayer(m settings, name, format string, args ...any) {
 	v.reportOnce(v.layerAt(m, layerOf(m, name)).Key(name), format, args...)
 }
 
-// reportKey reports a problem with a key of a field that is a map, at the narrowest layer that sets
-// the key.
-func (v *checker) reportKey(m settings, name, key, format string, args ...any) {
-	at := v.layerAt(m, m.Source[name+"."+key]).Key(name).Key(key)
+// reportKey reports a problem with a value inside a field that is a map, at the narrowest layer
+// that sets the value. keys lead to it, the name of the field first.
+func (v *checker) reportKey(m settings, keys []string, format string, args ...any) {
+	at := v.layerAt(m, m.Source[strings.Join(keys, ".")])
+	for _, key := range keys {
+		at = at.Key(key)
+	}
 	v.reportOnce(at, format, args...)
 }
 

@@ -9,7 +9,8 @@ type Network struct {
 	// have the order of podSubnets.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
 	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet. They have the
-	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6.
+	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6. With cni routed a part has
+	// at least as many addresses as the machine may have pods (kubelet.maxPods, 110 by default).
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
 	// DNSDomain is the DNS domain of the cluster.
 	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`

@@ -21,6 +21,7 @@ func (v *checker) layers() {
 		v.interfaceDelivery(m, nodes[i].Interfaces)
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)
+			v.maxPods(m)
 		}
 		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
 			tokens++
@@ -42,6 +43,7 @@ func (v *checker) layers() {
 func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	v.kubeletFlags(m)
+	v.reserved(m)
 	if m.OS == "" {
 		return false
 	}

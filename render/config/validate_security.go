@@ -70,8 +70,9 @@ func (v *checker) kernelDefaults(m settings) {
 		want := KernelDefaults[key]
 		for _, name := range []string{key, strings.ReplaceAll(key, ".", "/")} {
 			if set, ok := m.Sysctls[name]; ok && set != want {
-				v.reportKey(m, "sysctls", name, "with %s the kubelet does not start, it wants %s; "+
-					"remove it, or set kubelet.protectKernelDefaults: false", quote(set), want)
+				v.reportKey(m, []string{"sysctls", name}, "with %s the kubelet does not start, "+
+					"it wants %s; remove it, or set kubelet.protectKernelDefaults: false",
+					quote(set), want)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// sysctlRoots are the first parts of the names of kernel settings, below /proc/sys. Modules of other
-// makers may add more.
+// sysctlRoots are the first parts of the names of kernel settings, below /proc/sys. Modules of
+// other makers may add more.
 var sysctlRoots = []string{
 	"abi", "crypto", "debug", "dev", "fs", "fscache", "kernel", "lnet", "net", "sunrpc", "user",
 	"vm", "xen",
@@ -94,7 +94,8 @@ func (v *checker) podSysctls(m settings) {
 		for _, name := range []string{s.name, strings.ReplaceAll(s.name, ".", "/")} {
 			set, ok := m.Sysctls[name]
 			if ok && strings.TrimSpace(set) == s.wrong && s.needed(v.c) {
-				v.reportKey(m, "sysctls", name, "with %s %s; remove it", quote(set), s.why)
+				v.reportKey(m, []string{"sysctls", name}, "with %s %s; remove it",
+					quote(set), s.why)
 			}
 		}
 	}

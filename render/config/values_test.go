@@ -37,7 +37,8 @@ func TestPodCIDRs(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := parse(t, header+onOS+"  network: "+row.network+"\n  nodes:\n"+
-				"  - {name: a, role: control-plane, addresses: [\""+row.address+"\"]}\n", nil)
+				"  - {name: a, role: control-plane, addresses: [\""+row.address+"\"], "+
+				"kubelet: {maxPods: 10}}\n", nil)
 			got := c.Values().Nodes[0].PodCIDRs
 			require.Len(t, got, 1)
 			require.Equal(t, row.want, got[0].String())

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// defaultMaxPods is how many pods a kubelet runs by default (Kubernetes 1.36,
+// pkg/kubelet/apis/config/v1beta1/defaults.go).
+const defaultMaxPods = 110
+
+// maxPods checks that a machine has an address for each of its pods, with cni routed. Pods on the
+// host's network need none, so all addresses of a part count. Another CNI may have addresses of its
+// own.
+func (v *checker) maxPods(m settings) {
+	if v.c.Spec.Network.CNI != "routed" {
+		return
+	}
+	const longest = 16 // bits of a larger part are not counted
+	pods, isSet := int64(defaultMaxPods), false
+	if set, ok := m.Kubelet["maxPods"].(int64); ok && set > 0 {
+		pods, isSet = set, true
+	}
+	for i, p := range v.pods {
+		if !p.IsValid() {
+			continue
+		}
+		bits := p.Addr().BitLen() - v.c.Spec.Network.NodeMaskSizes[i]
+		if bits >= longest || pods <= 1<<bits {
+			continue
+		}
+		const remedy = "the others would wait for ever; write kubelet.maxPods: %d, " +
+			"or larger parts with network.nodeMaskSizes"
+		if isSet {
+			keys := []string{"kubelet", "maxPods"}
+			v.reportKey(m, keys, "%d pods do not fit into a part of /%d of "+
+				"network.podSubnets[%d], which has %d addresses: "+remedy,
+				pods, v.c.Spec.Network.NodeMaskSizes[i], i, 1<<bits, 1<<bits-4)
+			continue
+		}
+		v.reportOnce(v.spec.Key("network").Key("nodeMaskSizes").Index(i), "a part of /%d has %d "+
+			"addresses, and a kubelet runs up to %d pods: "+remedy,
+			v.c.Spec.Network.NodeMaskSizes[i], 1<<bits, pods, 1<<bits-4)
+	}
+}
+
+// reservation is the least and the most of a resource that a person means to reserve.
+type reservation struct {
+	least, most resource.Quantity
+	example     string
+}
+
+// reservations are by resource. A machine with Kubernetes has at least 1 CPU and 1 GiB of memory,
+// and no machine has more than the most. Less than the least is a number without its unit.
+var reservations = map[string]reservation{
+	"cpu":    {resource.MustParse("1m"), resource.MustParse("64"), "500m"},
+	"memory": {resource.MustParse("1Mi"), resource.MustParse("1Ti"), "512Mi"},
+	"ephemeral-storage": {
+		resource.MustParse("1Mi"), resource.MustParse("100Ti"), "1Gi",
+	},
+}
+
+// reserved checks the reservations of a machine's kubelet: their units.
+func (v *checker) reserved(m settings) {
+	for _, field := range []string{"kubeReserved", "systemReserved"} {
+		values, _ := m.Kubelet[field].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			text, _ := values[name].(string)
+			q, err := resource.ParseQuantity(text)
+			limits, known := reservations[name]
+			if err != nil || !known || q.Sign() <= 0 {
+				continue // the check of the finished machine reports it
+			}
+			keys := []string{"kubelet", field, name}
+			switch {
+			case q.Cmp(limits.least) < 0:
+				v.reportKey(m, keys, "%s is nearly nothing; write a unit, such as %s",
+					quote(text), limits.example)
+			case q.Cmp(limits.most) > 0:
+				v.reportKey(m, keys, "%s is more than a machine has; write a unit, such as %s",
+					quote(text), limits.example)
+			}
+		}
+	}
+}
