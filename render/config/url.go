@@ -43,3 +43,10 @@ func urlProblem(text string, schemes ...string) string {
 	}
 	return ""
 }
+
+// fitsPort reports whether the port of a host is a port, or there is none.
+func fitsPort(host string) bool {
+	_, text, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
+	port, err := strconv.Atoi(text)
+	return text == "" || err == nil && port <= math.MaxUint16
+}

@@ -29,6 +29,7 @@ func validate(c *Cluster, r *reporter) {
 	v.boot()
 	v.dns()
 	v.controlPlane()
+	v.neededFlags()
 	v.vip()
 	v.localBalancer()
 	v.patches(c.Spec.Patches, spec.Key("patches"))

@@ -35,6 +35,15 @@ var ownKubeletFields = map[string]string{
 	"tlsPrivateKeyFile":        "the machine's key is in its document",
 }
 
+// harmfulFields maps fields of KubeletConfiguration to the value with which no machine joins.
+var harmfulFields = map[string]struct {
+	value bool
+	why   string
+}{
+	"registerNode": {false, "the machine gets no Node, for which its first boot waits"},
+	"runOnce":      {true, "the kubelet starts the static pods and exits"},
+}
+
 // kubelet checks fields of KubeletConfiguration against those that a kubelet of the cluster may
 // have. A layer may be for machines with older kubelets, up to three minors
 // (https://kubernetes.io/releases/version-skew-policy), so a field that one of them takes is left to
@@ -42,9 +51,13 @@ var ownKubeletFields = map[string]string{
 func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	rest := make(map[string]any, len(fields))
 	for key, value := range fields {
-		if why, own := ownKubeletFields[key]; own {
+		why, own := ownKubeletFields[key]
+		switch harm, harmful := harmfulFields[key]; {
+		case own:
 			v.report(at.Key(key), "is set by kiln; remove it (%s)", why)
-		} else {
+		case harmful && value == harm.value:
+			v.report(at.Key(key), "with %t %s; remove it", harm.value, harm.why)
+		default:
 			rest[key] = value
 		}
 	}

@@ -108,6 +108,12 @@ func (v *checker) registries(list []Registry, at *yamlpath.Location) {
 			v.report(here.Key("host"), "%s is not a registry's host; write it as images name it, "+
 				"such as docker.io or registry.example.com:5000, or _default for all others",
 				quote(r.Host))
+		case !fitsPort(r.Host):
+			v.report(here.Key("host"), "%s has a port above 65535; correct it", quote(r.Host))
+		case r.Host == "index.docker.io":
+			// github.com/distribution/reference, normalize.go: splitDockerDomain
+			v.report(here.Key("host"), "containerd reads index.docker.io in names of images as "+
+				"docker.io, so nothing would ask this mirror; write docker.io")
 		case ok:
 			v.report(here.Key("host"), "%s is already registries[%d]; "+
 				"put all mirrors of a host into one entry", quote(r.Host), first)

@@ -129,6 +129,7 @@ func (v *checker) nicDNS(n *nic) {
 			v.report(at, "%s is already nameservers[%d]; remove one", a, first)
 		}
 		seen[a] = k
+		v.outside(a, at) // the machine needs names before the cluster is there
 		if n.bond == "" && !n.has(a.Is4()) {
 			v.report(at, "%s is %s, and this interface has no address of that family; "+
 				"move it to one that has", a, family(a.Is4()))

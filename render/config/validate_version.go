@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kiln/render/suggest"
@@ -79,7 +80,23 @@ func (v *checker) images() {
 				"to 2.3.3 starts no pod; remove the tag: the digest alone names the image")
 		default:
 			v.image(image, name, here)
+			v.imageMinor(image, name, here)
 		}
+	}
+}
+
+// imageVersion matches the version in the tag of an image.
+var imageVersion = regexp.MustCompile(`:v1\.([0-9]{1,3})\.[0-9]+[^/]*$`)
+
+// imageMinor checks that an image of Kubernetes is of the cluster's minor, if its tag says one. The
+// flags and configuration files are those of that minor.
+func (v *checker) imageMinor(image, name string, at *yamlpath.Location) {
+	m := imageVersion.FindStringSubmatch(image)
+	known := v.version != version{} && strings.HasPrefix(name, "kube-") && name != target.KubeVIP
+	if m != nil && known && m[1] != strconv.Itoa(v.version.minor) {
+		v.report(at, "%s is of Kubernetes 1.%s, and the flags are those of kubernetesVersion "+
+			"(%s); write an image of that minor, or change kubernetesVersion",
+			quote(image), m[1], v.c.Spec.KubernetesVersion)
 	}
 }
 
