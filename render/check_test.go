@@ -201,7 +201,7 @@ func TestCheckAccepts(t *testing.T) {
 	}{
 		{name: "as rendered"},
 		{name: "file of the image", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/opt/oidc/ca.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/usr/share/oidc/ca.crt")
 		}},
 		{name: "file of the machine", breaks: func(m *machine) {
 			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/etc/ssl/certs/oidc.crt")

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"kiln/render/check/command"
 	"kiln/render/check/machine"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 )
@@ -102,18 +104,19 @@ var writtenFlags = map[string]bool{"audit-log-path": true, "data-dir": true, "wa
 
 // requireUsable adds an error unless a path that a flag of p names is in a volume of the pod, and
 // leads to something that the pod's user may use. A path in no volume is taken for one of the
-// image. That is an error if the document has the path, if only the document can have it, or if the
-// program writes it.
+// image. That is an error if the document has the path, if only the document can have it, if the
+// program writes it, or if the image is one of Kubernetes, of which the files are known.
 func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 	if !path.IsAbs(inside) {
 		return
 	}
 	source := p.String() + ": --" + flag
 	at := p.Locate(inside)
-	needsVolume := isOnlyInDocument(inside) || c.tree.Exact(inside) != nil || writtenFlags[flag]
+	needsVolume := isOnlyInDocument(inside) || c.tree.Exact(inside) != nil || writtenFlags[flag] ||
+		c.cluster.Plan.Config.Spec.Images[p.Name] == "" && p.ReadsFile(flag, inside)
 	switch {
 	case at.Mount == nil && needsVolume:
-		c.fail("%s: %s is in no volume of the pod; add a volume and its mount", source, inside)
+		c.failFlag(p, flag, inside+" is in no volume of the pod; add a volume and its mount")
 	case at.Path == "": // in the image, or in a volume that is not a path of the machine
 	case writtenFlags[flag] && at.Mount.ReadOnly:
 		c.fail("%s: %s is written, and its volume %s is read-only; remove readOnly from the mount",
@@ -129,6 +132,17 @@ func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 			}
 		}
 	}
+}
+
+// failFlag adds an error about a flag of a static pod: a problem where a line of the user's files
+// is to blame.
+func (c *inspection) failFlag(p *machine.Program, flag, message string) {
+	m := &command.Machine{Machine: c.machine, Node: c.node}
+	if problem, ok := c.facts.commands.FlagProblem(m, p, flag, message); ok {
+		c.errs = append(c.errs, config.Problems{problem})
+		return
+	}
+	c.fail("%s: --%s: %s", p, flag, message)
 }
 
 // requirePath adds an error if a path is missing that only the document can bring.

@@ -136,6 +136,25 @@ func (c *inspection) wordSource(
 	return c.source(f, fmt.Sprintf("%s[%d]", key, i))
 }
 
+// FlagProblem returns what is wrong with a flag of a static pod as a problem. ok reports whether a
+// line of a file that a person wrote is to blame.
+func (k *Checker) FlagProblem(
+	m *Machine, p *machine.Program, flag, message string,
+) (problem config.Problem, ok bool) {
+	c := &inspection{Checker: k, machine: m}
+	f := m.Node.File(path.Join(plan.ManifestsDir, p.Name+".yaml"))
+	for i, word := range slices.Concat(p.Command, p.Args) {
+		if name, _, _ := strings.Cut(word, "="); name == "--"+flag {
+			place := c.wordSource(f, "spec", &p.Container, i)
+			return config.Problem{
+				File: place.File, Line: place.Line, Column: place.Column, Path: place.Field,
+				Message: fmt.Sprintf("%s: --%s: %s", p, flag, message),
+			}, place.File != ""
+		}
+	}
+	return config.Problem{}, false
+}
+
 // source returns the place that a value in a file of the machine comes from.
 func (c *inspection) source(f *node.File, key string) config.Place {
 	if f == nil {

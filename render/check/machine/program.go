@@ -123,3 +123,12 @@ func (p *Program) Locate(inside string) (l Location) {
 	}
 	return l
 }
+
+// ReadsFile reports whether a flag of p names a file that p reads and its usual image does not
+// have. The images of Kubernetes and etcd have CA certificates and time zones, and no other files
+// that a flag could name (https://github.com/GoogleContainerTools/distroless/tree/main/base).
+func (p *Program) ReadsFile(flag, file string) bool {
+	reads := strings.HasSuffix(flag, "config") || strings.HasSuffix(flag, "file") ||
+		flag == "kubelet-certificate-authority"
+	return reads && p.IsComponent() && !LiesIn(file, "/etc/ssl") && !LiesIn(file, "/usr")
+}
