@@ -46,8 +46,8 @@ var harmfulFields = map[string]struct {
 
 // kubelet checks fields of KubeletConfiguration against those that a kubelet of the cluster may
 // have. A layer may be for machines with older kubelets, up to three minors
-// (https://kubernetes.io/releases/version-skew-policy), so a field that one of them takes is left to
-// the check of the finished machine. So are values that depend on each other.
+// (https://kubernetes.io/releases/version-skew-policy), so a field that one of them takes is left
+// to the check of the finished machine. So are values that depend on each other.
 func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	rest := make(map[string]any, len(fields))
 	for key, value := range fields {
@@ -65,8 +65,9 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 		return // so many problems are not shown, and guesses at the right names take time
 	}
 	for key, value := range rest {
-		for _, misfit := range v.misfits(map[string]any{key: value}, at) {
-			v.report(misfit.At, "%s%s", misfit.Message, v.quoting(misfit))
+		for _, found := range v.misfits(map[string]any{key: value}) {
+			here := yamlpath.Locate(v.root, at, found.Path)
+			v.report(here, "%s%s", found.Message, v.quoting(found.Message, here))
 		}
 	}
 }
@@ -76,12 +77,10 @@ const maxDetailed = 2 * maxProblems
 
 // misfits returns what is wrong with fields for a kubelet of the cluster's minor, and nothing if
 // they fit an older one.
-func (v *checker) misfits(fields map[string]any, at *yamlpath.Location) []kinds.Misfit {
-	var first []kinds.Misfit
+func (v *checker) misfits(fields map[string]any) (first []kinds.Finding) {
 	for older := range target.KubeletSkew + 1 {
-		minor := v.version.minor - older
-		found := kinds.New(minor).
-			Fields("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", fields, at)
+		found := kinds.New(v.version.minor-older).
+			Fields("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", fields)
 		if len(found) == 0 {
 			return nil
 		}
@@ -94,16 +93,16 @@ func (v *checker) misfits(fields map[string]any, at *yamlpath.Location) []kinds.
 
 // quoting returns the end of a message about a scalar that lacks quotes, or has them where a number
 // or boolean belongs.
-func (v *checker) quoting(misfit kinds.Misfit) string {
-	n, _ := yamlpath.Find(v.root, misfit.At)
+func (v *checker) quoting(message string, at *yamlpath.Location) string {
+	n, _ := yamlpath.Find(v.root, at)
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	bare := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
 	switch isString := bare.ShortTag() == "!!str"; {
-	case n.Style == 0 && !isString && strings.HasPrefix(misfit.Message, "want a string, "):
+	case n.Style == 0 && !isString && strings.HasPrefix(message, "want a string, "):
 		return fmt.Sprintf("; write %q", n.Value)
-	case n.Style != 0 && !isString && strings.HasSuffix(misfit.Message, ", got a string"):
+	case n.Style != 0 && !isString && strings.HasSuffix(message, ", got a string"):
 		return "; write it without quotes"
 	}
 	return ""

@@ -69,6 +69,13 @@ func (c *Checker) Check(text []byte) []Finding {
 	return c.check(text, nil)
 }
 
+// Fields returns what is wrong with the names and types of fields of a kind. It checks no values.
+func (c *Checker) Fields(version, name string, values map[string]any) []Finding {
+	w := &walk{table: fields(), minor: c.minor, types: true}
+	w.structure(values, w.table.typeOf(kind{version, name}, c.minor), &yamlpath.Location{})
+	return w.findings(nil)
+}
+
 // StaticPod does what Check does, and adds the rules of the kubelet for static pods.
 func (c *Checker) StaticPod(text []byte) []Finding {
 	return c.check(text, staticPodRules)

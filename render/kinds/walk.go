@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ type walk struct {
 	mistakes
 	table *table
 	minor int
-	types bool // whether only fields and types are checked, and no values
+	types bool // whether names and types are checked, and no values
 }
 
 // value checks that a value has a type. As in Go's decoder, null fits every type.
@@ -74,8 +75,7 @@ func (w *walk) structure(m map[string]any, typ string, at *yamlpath.Location) {
 		}
 		before := len(w.found)
 		w.value(m[key], t, at.Key(key))
-		rule := rules[typ+" "+key]
-		if rule.check != nil && !w.types && len(w.found) == before {
+		if rule := rules[typ+" "+key]; rule.check != nil && !w.types && len(w.found) == before {
 			w.apply(rule, m[key], at.Key(key))
 		}
 		wrong[key] = len(w.found) > before
@@ -124,20 +124,10 @@ const maxListed = 12
 // isEmpty reports whether a value is the zero value of its type, which Go's encoder leaves out.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case int64:
-		return v == 0
-	case float64:
-		return v == 0
-	case bool:
-		return !v
 	case []any:
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
 	}
-	return false
+	return v == nil || reflect.ValueOf(v).IsZero()
 }
