@@ -197,7 +197,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 		p, _ = docs[i].Path(path)
 	}
 	if p == nil {
-		if unknown := unknownKubeletField(path); unknown != nil {
+		if unknown := c.unknownKubeletField(e, path); unknown != nil {
 			return nil, unknown
 		}
 		if _, known := Field("machines." + path); known || merges && err.Nearest == "" {

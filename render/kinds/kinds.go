@@ -76,6 +76,28 @@ func (c *Checker) Fields(version, name string, values map[string]any) []Finding 
 	return w.findings(nil)
 }
 
+// Unknown returns the error about the first of some keys, each below the one before it, that is no
+// field of the kind. It returns nil if all are fields, and looks at no key below a list or a free
+// map.
+func (c *Checker) Unknown(apiVersion, name string, keys []string) *suggest.Unknown {
+	w := &walk{table: fields(), minor: c.minor}
+	typ := w.table.typeOf(kind{apiVersion, name}, c.minor)
+	for _, key := range keys {
+		if !hasFields(typ) {
+			return nil
+		}
+		next := w.table.field(typ, key, c.minor)
+		if next == "" {
+			return &suggest.Unknown{
+				Message: w.unknownField(typ, key),
+				Nearest: suggest.Nearest(key, w.table.names(typ, c.minor)),
+			}
+		}
+		typ = next
+	}
+	return nil
+}
+
 // StaticPod does what Check does, and adds the rules of the kubelet for static pods.
 func (c *Checker) StaticPod(text []byte) []Finding {
 	return c.check(text, staticPodRules)
