@@ -5,7 +5,6 @@ package patches
 
 import (
 	"fmt"
-	"kiln/render/yamlfault"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlfault"
 )
 
 // Patch is one patch: a strategic merge, or a list of JSON6902 operations with a target.
@@ -195,7 +196,7 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	if err := fs.WriteFile("resources.yaml", stream); err != nil {
 		return nil, err
 	}
-	out, err := run(fs, &k, ".")
+	out, err := run(fs, &k)
 	if err != nil {
 		if len(patches) == 1 {
 			return nil, fmt.Errorf("apply patch %s: %w", patches[0].Name, err)
@@ -210,37 +211,39 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 // helm. If there is a problem nothing is built, and the error has all problems. withhold reports
 // whether a value is a credential, which the error must not quote.
 func Build(root string, files map[string][]byte, withhold func(value string) bool) ([]byte, error) {
-	files, err := reachable(root, files, withhold)
-	if err != nil {
+	r := read(root, files, withhold)
+	if err := r.err(); err != nil {
 		return nil, err
 	}
 	fs := filesys.MakeFsInMemory()
-	for name, data := range files {
+	for name, data := range r.reached {
 		if err := fs.WriteFile(name, data); err != nil {
 			return nil, fmt.Errorf("%s: kustomize takes no file of this name; "+
 				"rename it: %w", name, err)
 		}
 	}
 	// After a dot no folder's name can be taken for an address (github.com/x/y).
-	out, err := run(fs, nil, "./"+root)
+	resources, err := kustomize(fs, "./"+root)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", root, err)
+		return nil, fmt.Errorf("build %s: %s", root, r.conceal(err))
 	}
-	return out, nil
+	if err := r.checkNames(resources); err != nil {
+		return nil, err
+	}
+	return marshal(resources)
 }
 
-func run(fs filesys.FileSystem, k *types.Kustomization, root string) (out []byte, err error) {
-	if k != nil {
-		k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
-		text, err := yaml.Marshal(k)
-		if err != nil {
-			return nil, err
-		}
-		if err := fs.WriteFile("kustomization.yaml", text); err != nil {
-			return nil, err
-		}
+// run returns the objects that kustomize builds from a kustomization in the root of fs.
+func run(fs filesys.FileSystem, k *types.Kustomization) ([]byte, error) {
+	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
+	text, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
 	}
-	resources, err := kustomize(fs, root)
+	if err := fs.WriteFile("kustomization.yaml", text); err != nil {
+		return nil, err
+	}
+	resources, err := kustomize(fs, ".")
 	if err != nil {
 		return nil, err
 	}

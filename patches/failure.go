@@ -51,6 +51,9 @@ func (p *Patch) failure(stream []byte) *Failure {
 			if json.Unmarshal(one, &op) != nil {
 				return p.failed(i, "operation %d is not an operation of JSON6902", i+1)
 			}
+			if why := op.exposes(); o.Kind == secretKind && why != "" {
+				return p.failed(i, "%s %s: %s", op.Op, op.Path, why)
+			}
 			// The library replaces a key that is not there, which RFC 6902 forbids (4.3).
 			why := missing(value, op)
 			if why == "" {

@@ -12,6 +12,9 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlfault"
+	"kiln/render/yamlpath"
 )
 
 // kustomize fetches what a field names, and runs git for it, whatever file system it is given. It
@@ -135,33 +138,41 @@ var fields = map[string]use{
 
 // reader reads the kustomizations of a folder and everything that they name.
 type reader struct {
+	root    string
 	files   map[string][]byte // of the add-on
 	reached map[string][]byte // those that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
 
-	withhold func(value string) bool // as in Build
+	withhold   func(value string) bool // as in Build
+	generators []generator             // of Secrets
+	secrets    []string                // values of Secrets, which no message may quote
 }
 
-// reachable returns the files that the kustomization in the folder root names, directly or through
-// other kustomizations. It fails, with all problems, if a field names something that is not among
-// files or that would run a program.
-func reachable(
-	root string, files map[string][]byte, withhold func(string) bool,
-) (map[string][]byte, error) {
+// generator is an entry of secretGenerator.
+type generator struct{ file, field, name string }
+
+// read reads the kustomization in the folder root, and everything that it names, directly or
+// through other kustomizations. The reader has all problems: a field names something that is not among
+// files, would run a program, or lets a value of a Secret leave it.
+func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
 		withhold: withhold,
 	}
 	root = path.Clean(root)
+	r.root = root
 	for name, data := range files {
 		if root == "." || strings.HasPrefix(name, root+"/") {
 			r.files[name] = data
 		}
 	}
 	r.folder(root)
-	return r.reached, errors.Join(r.found...)
+	return r
 }
+
+// err returns all problems, joined.
+func (r *reader) err() error { return errors.Join(r.found...) }
 
 // folder reads the kustomization of a folder.
 func (r *reader) folder(dir string) {
@@ -176,18 +187,19 @@ func (r *reader) folder(dir string) {
 		}
 	}
 	if len(names) != 1 {
-		r.problem(dir, "the folder has %d kustomizations; it needs one kustomization.yaml",
+		r.problem(dir, "", "the folder has %d kustomizations; it needs one kustomization.yaml",
 			len(names))
 		return
 	}
 	// kustomize's own decoder: its keys may be written in any case.
 	var k types.Kustomization
 	if err := k.Unmarshal(r.files[names[0]]); err != nil {
-		r.problem(names[0], "%s", err)
+		r.problem(names[0], "", "%s", yamlfault.Message(err))
 		return
 	}
 	at := place{reader: r, name: names[0], dir: dir}
 	at.walk(reflect.ValueOf(k), "", within)
+	at.checkSecrets(&k)
 }
 
 // reach reports whether the add-on has the file, and lets kustomize see it.
@@ -199,8 +211,17 @@ func (r *reader) reach(name string) bool {
 	return ok
 }
 
-func (r *reader) problem(name, format string, args ...any) {
-	r.found = append(r.found, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+// problem notes a problem in a file of the add-on, at a field of it; "" is the file as a whole.
+func (r *reader) problem(name, field, format string, args ...any) {
+	at := name
+	if docs := yamlpath.Documents(r.files[name]); field != "" && len(docs) > 0 {
+		line, column, _ := docs[0].Position(docs[0].Nearest(field))
+		at = fmt.Sprintf("%s:%d:%d", name, line, column)
+	}
+	if field != "" {
+		field += ": "
+	}
+	r.found = append(r.found, fmt.Errorf("%s: %s%s", at, field, fmt.Sprintf(format, args...)))
 }
 
 // place is a kustomization's file and its folder.
@@ -209,16 +230,19 @@ type place struct {
 	name, dir string
 }
 
+// inside returns the path in the add-on of what a field of the kustomization names.
+func (p place) inside(value string) string { return path.Join(p.dir, value) }
+
 // walk checks a field's value and all fields in it. field is the path in the kustomization.
 func (p place) walk(v reflect.Value, field string, kind use) {
 	switch {
 	case kind == nothing:
 	case kind == plugin:
-		p.problem(p.name, "%s: kiln runs no plugins; use a field that does the same: patches, "+
-			"replacements, labels, images, namespace, configMapGenerator", field)
+		p.problem(p.name, field, "kiln runs no plugins; use a field that does the same: patches, "+
+			"replacements, labels, images, namespace, configMapGenerator")
 	case kind == chart:
-		p.problem(p.name, "%s: kiln does not run helm; render the chart with \"helm template\", "+
-			"add the output to the folder and name it under resources", field)
+		p.problem(p.name, field, "kiln does not run helm; render the chart with "+
+			"\"helm template\", add the output to the folder and name it under resources")
 	case kind == schema:
 		if name, ok := v.Interface().(map[string]string)["path"]; ok {
 			p.followField(name, field+".path", file)
@@ -231,7 +255,7 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 			}
 			inner, known := fields[v.Type().Name()+"."+f.Name]
 			if !known {
-				p.problem(p.name, "%s: kiln does not know this field", f.Name)
+				p.problem(p.name, f.Name, "kiln does not know this field")
 			}
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			p.walk(v.Field(i), strings.Trim(field+"."+key, "."), inner)
@@ -245,7 +269,7 @@ func (p place) walk(v reflect.Value, field string, kind use) {
 	case v.Kind() == reflect.String:
 		p.followField(v.String(), field, kind)
 	default:
-		p.problem(p.name, "%s: kiln does not know this field", field)
+		p.problem(p.name, field, "kiln does not know this field")
 	}
 }
 
@@ -261,14 +285,14 @@ func (p place) followField(value, field string, kind use) {
 		return
 	}
 	if problem := p.follow(target, kind); problem != "" {
-		p.problem(p.name, "%s: %s %s", field, p.shown(value), problem)
+		p.problem(p.name, field, "%s %s", p.shown(value), problem)
 	}
 }
 
 // follow reads the file or folder that value names. It returns why that may not be used, or an
 // empty string.
 func (p place) follow(value string, kind use) string {
-	name := path.Join(p.dir, value)
+	name := p.inside(value)
 	switch {
 	case value == "":
 		return "is empty; name a file of the add-on"
@@ -286,7 +310,7 @@ func (p place) follow(value string, kind use) string {
 			"move the file, or name a folder with a kustomization of its own"
 	case kind != folder && p.reach(name):
 		if err := checkAliases(p.files[name]); kind != keyedFile && err != nil {
-			p.problem(name, "%s", err)
+			p.problem(name, "", "%s", err)
 		}
 		return ""
 	case (kind == folder || kind == either) && p.isFolder(name):

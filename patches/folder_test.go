@@ -159,7 +159,7 @@ func buildAddresses(t *testing.T, host, mark string) {
 			_, err := build("addon", files)
 			require.Error(t, err, text)
 			require.NotRegexp(t, `[\x00-\x09\x0b-\x1f]`, err.Error())
-			require.Contains(t, err.Error(), "addon/below/kustomization.yml: ", text)
+			require.Contains(t, err.Error(), "addon/below/kustomization.yml:", text)
 			// The same with a file, and a folder, whose name is the address: a file that is not
 			// YAML is taken for a folder.
 			for _, name := range []string{address, address + "/kustomization.yaml"} {
@@ -200,7 +200,7 @@ func TestBuildRefuses(t *testing.T) {
 		"a parent": {"resources: [../outside.yaml]",
 			`resources[0]: "../outside.yaml" is not among the add-on's files`},
 		"a file above": {"resources: [deep]",
-			`addon/deep/kustomization.yaml: resources[0]: ` +
+			`addon/deep/kustomization.yaml:1:13: resources[0]: ` +
 				`"../a.yaml" lies above or beside the folder`},
 		"a way round": {"resources: [../addon/../outside.yaml]",
 			`is not among the add-on's files`},

@@ -188,7 +188,8 @@ func jsonString(text string) string {
 func generate(b *bed, generator, content string) {
 	b.files["planted/content"] = &fstest.MapFile{Data: []byte(content)}
 	b.files["planted/kustomization.yaml"] = &fstest.MapFile{
-		Data: []byte(generator + ": [{name: planted, namespace: kube-system, files: [content]}]\n"),
+		Data: []byte("generatorOptions: {disableNameSuffixHash: true}\n" +
+			generator + ": [{name: planted, namespace: kube-system, files: [content]}]\n"),
 	}
 	b.add(b.at(), "addons", map[string]any{"path": "planted"})
 }

@@ -180,6 +180,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/patches": {
 			"kiln/render/yamlfault",
+			"kiln/render/yamlpath",
 		},
 		"kiln/pki": {
 			"kiln/render/config",

@@ -1,0 +1,125 @@
+package patches
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlfault"
+)
+
+// kustomize quotes what it cannot use, whatever it is. Its messages are shown without the values of
+// Secrets that the add-on has, and without the parts that quote whole objects.
+
+// quotes are the parts of kustomize's messages that quote values at length.
+var quotes = regexp.MustCompile(`(?s): node contents:.*|literal sources \[.*|` +
+	`invalid literal source .*|out of bounds for value .*`)
+
+// withheld stands in a message for what it must not quote.
+const withheld = "(value withheld)"
+
+// noteGenerator notes a generator of Secrets, and the values that it is given.
+func (p place) noteGenerator(field string, g *types.SecretArgs) {
+	p.generators = append(p.generators, generator{p.name, field, g.Name})
+	pairs := slices.Clone(g.LiteralSources)
+	for i, pair := range pairs {
+		if !strings.Contains(pair, "=") {
+			p.problem(p.name, fmt.Sprintf("%s.literals[%d]", field, i),
+				"has no key; write it like password=VALUE")
+		}
+	}
+	for _, name := range append(slices.Clone(g.EnvSources), g.EnvSource) {
+		pairs = append(pairs, strings.Split(string(p.files[p.inside(name)]), "\n")...)
+	}
+	for _, pair := range pairs {
+		_, value, _ := strings.Cut(pair, "=")
+		p.secrets = append(p.secrets, pair, value)
+	}
+	for _, source := range g.FileSources {
+		if _, name, ok := strings.Cut(source, "="); ok {
+			source = name
+		}
+		p.secrets = append(p.secrets, string(p.files[p.inside(source)]))
+	}
+}
+
+// noteStrings notes all strings of a text in YAML as values of a Secret.
+func (r *reader) noteStrings(text []byte) {
+	var whole any
+	if yaml.Unmarshal(text, &whole) == nil {
+		r.note(whole)
+	}
+}
+
+// note notes all strings in a value, and what they are in base64.
+func (r *reader) note(value any) {
+	switch v := value.(type) {
+	case string:
+		r.secrets = append(r.secrets, v)
+		if plain, err := base64.StdEncoding.DecodeString(v); err == nil {
+			r.secrets = append(r.secrets, string(plain))
+		}
+	case []any:
+		for _, e := range v {
+			r.note(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			r.note(e)
+		}
+	}
+}
+
+// noteObjects notes the values of all Secrets in the files of the add-on.
+func (r *reader) noteObjects() {
+	for _, data := range r.reached {
+		for _, doc := range strings.Split("\n"+string(data), "\n---") {
+			var o struct {
+				Kind             string
+				Data, StringData any
+			}
+			if yaml.Unmarshal([]byte(doc), &o) == nil && o.Kind == secretKind {
+				r.note(o.Data)
+				r.note(o.StringData)
+			}
+		}
+	}
+}
+
+// shortest is the length from which on a value is looked for everywhere, and not as a word alone.
+const shortest = 4
+
+// conceal returns the message of an error of kustomize without values of Secrets.
+func (r *reader) conceal(err error) string {
+	text := quotes.ReplaceAllString(yamlfault.Message(err), ": "+withheld)
+	r.noteObjects()
+	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, value := range slices.Compact(r.secrets) {
+		switch value = strings.TrimSpace(value); {
+		case len(value) >= shortest:
+			text = strings.ReplaceAll(text, value, withheld)
+		case value != "":
+			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`)
+			text = word.ReplaceAllString(text, withheld)
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// generatorOf returns the file and the field of the generator that made the Secret of a name; the
+// field is "" if the name was changed.
+func (r *reader) generatorOf(name string) (file, field string) {
+	for _, g := range r.generators {
+		if strings.Contains(name, g.name) {
+			return g.file, g.field
+		}
+	}
+	return path.Clean(r.root), ""
+}
