@@ -337,8 +337,19 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/kinds": {
 			"kiln/render/credential",
+			"kiln/render/kinds/rule",
+			"kiln/render/kinds/workload",
 			"kiln/render/suggest",
 			"kiln/render/yamlpath",
+		},
+		"kiln/render/kinds/rule": {
+			"kiln/render/credential",
+			"kiln/render/suggest",
+			"kiln/render/yamlpath",
+		},
+		"kiln/render/kinds/workload": {
+			"kiln/render/kinds/rule",
+			"kiln/render/suggest",
 		},
 		"kiln/render/layout": {
 			"kiln/manifests",

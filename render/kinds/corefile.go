@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 )
 
@@ -160,7 +161,7 @@ func (r *corefileReader) block() {
 // snippet reads what stands in the braces after the name of a snippet.
 func (r *corefileReader) snippet(name string) {
 	if r.words[r.at].text != "{" {
-		r.fail(r.at, "a brace must follow %s", show(name))
+		r.fail(r.at, "a brace must follow %s", rule.Show(name))
 		return
 	}
 	opened := r.at
@@ -185,7 +186,7 @@ func (r *corefileReader) plugin() {
 	name := r.words[r.at].text
 	known := name == "import" || r.anyPlugin || slices.Contains(plugins, name)
 	if !known {
-		r.fail(r.at, "CoreDNS has no plugin %s%s", show(name), suggest.Hint(name, plugins))
+		r.fail(r.at, "CoreDNS has no plugin %s%s", rule.Show(name), suggest.Hint(name, plugins))
 		return
 	}
 	r.used++
@@ -223,6 +224,6 @@ func (r *corefileReader) imports(name string, n int) {
 	}
 	target := r.words[n+1].text
 	if !r.snippets[target] && !strings.ContainsAny(target, "/.*") {
-		r.fail(n, "no snippet %s stands before it", show("("+target+")"))
+		r.fail(n, "no snippet %s stands before it", rule.Show("("+target+")"))
 	}
 }

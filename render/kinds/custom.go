@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 	"kiln/render/yamlpath"
 )
@@ -85,7 +86,7 @@ func (c *Checker) checkCustom(w *walk, is kind, o map[string]any, at *yamlpath.L
 	s, served := versions[version]
 	if !served {
 		w.add(at.Key("apiVersion"), "the definition of %s does not serve %s; write %s", is.name,
-			show(version), strings.Join(slices.Sorted(maps.Keys(versions)), " or "))
+			rule.Show(version), strings.Join(slices.Sorted(maps.Keys(versions)), " or "))
 		return true
 	}
 	if s != nil {
@@ -194,7 +195,7 @@ func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
 		return
 	}
 	if pattern, err := regexp.Compile(s.Pattern); err == nil && !pattern.MatchString(v) {
-		w.add(at, "%s does not match %s", show(v), s.Pattern)
+		w.add(at, "%s does not match %s", rule.Show(v), s.Pattern)
 	}
 }
 
@@ -252,5 +253,5 @@ func notAmong(v any, values []any) string {
 	if !ok {
 		return fmt.Sprintf("want one of %s", strings.Join(words, ", "))
 	}
-	return oneOf(words...).check(s)
+	return rule.OneOf(words...).Check(s)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"kiln/render/kinds/rule"
 )
 
 // signals are what the kubelet watches to evict pods: pkg/kubelet/eviction/api/types.go.
@@ -33,13 +35,14 @@ func thresholds(v any) string {
 			return wrong
 		} else if ok {
 			if percent < 0 || percent > 100 {
-				return show(value) + " is not between 0% and 100%"
+				return rule.Show(value) + " is not between 0% and 100%"
 			}
 			return ""
 		}
 		q, err := resource.ParseQuantity(value)
 		if err != nil || q.Sign() <= 0 {
-			return show(value) + " is not a percentage, and not a quantity above 0 such as 100Mi"
+			return rule.Show(value) + " is not a percentage, and not a quantity above 0 " +
+				"such as 100Mi"
 		}
 		return ""
 	})
@@ -52,7 +55,7 @@ func reclaims(v any) string {
 			return wrong
 		} else if ok {
 			if percent <= 0 {
-				return show(value) + " is not above 0%"
+				return rule.Show(value) + " is not above 0%"
 			}
 			return ""
 		}
@@ -69,7 +72,7 @@ func percentage(value string) (percent float64, ok bool, wrong string) {
 	}
 	percent, err := strconv.ParseFloat(strings.TrimRight(digits, "%"), 32)
 	if err != nil {
-		return 0, true, show(value) + " is not a percentage"
+		return 0, true, rule.Show(value) + " is not a percentage"
 	}
 	return percent, true, ""
 }
@@ -79,7 +82,7 @@ func gracePeriods(v any) string {
 	return eachSignal(v, func(value string) string {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
-			return show(value) + " is not a duration such as 90s"
+			return rule.Show(value) + " is not a duration such as 90s"
 		}
 		return ""
 	})

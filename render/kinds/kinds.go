@@ -15,6 +15,8 @@ import (
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/kinds/rule"
+	"kiln/render/kinds/workload"
 	"kiln/render/suggest"
 	"kiln/render/yamlpath"
 )
@@ -100,10 +102,10 @@ func (c *Checker) Unknown(apiVersion, name string, keys []string) *suggest.Unkno
 
 // StaticPod does what Check does, and adds the rules of the kubelet for static pods.
 func (c *Checker) StaticPod(text []byte) []Finding {
-	return c.check(text, staticPodRules)
+	return c.check(text, workload.StaticPod)
 }
 
-func (c *Checker) check(text []byte, more []document) []Finding {
+func (c *Checker) check(text []byte, more []rule.Document) []Finding {
 	data, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return []Finding{{Message: "is not valid YAML: " + firstLine(err)}}
@@ -137,8 +139,11 @@ func (c *Checker) check(text []byte, more []document) []Finding {
 	case "ConfigMap":
 		c.configMap(w, o, root)
 	}
+	faults := rule.NewFault(c.minor, func(at *yamlpath.Location, message string) {
+		w.add(at, "%s", message)
+	})
 	for _, rule := range append(slices.Clip(documents[name]), more...) {
-		rule(&fault{&w.mistakes, root, c.minor}, data)
+		rule(faults, data)
 	}
 	return w.findings(text)
 }

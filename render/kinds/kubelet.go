@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 )
 
@@ -16,7 +17,7 @@ const defaultMinimumAge = 2 * time.Minute
 
 // kubeletDocuments are the rules of a kubelet's configuration that concern several fields. Each
 // knows the defaults of the fields that it compares.
-var kubeletDocuments = map[string][]document{"KubeletConfiguration": {
+var kubeletDocuments = map[string][]rule.Document{"KubeletConfiguration": {
 	ofKubelet(imageGC),
 	ofKubelet(imageAges),
 	ofKubelet(parallelPulls),
@@ -31,9 +32,9 @@ var kubeletDocuments = map[string][]document{"KubeletConfiguration": {
 }}
 
 // ofKubelet is the rule of a document by one of its decoded form.
-func ofKubelet(check func(f *fault, c *kubelet.KubeletConfiguration)) document {
-	return func(f *fault, data []byte) {
-		if c, ok := decode[kubelet.KubeletConfiguration](data); ok {
+func ofKubelet(check func(f *rule.Fault, c *kubelet.KubeletConfiguration)) rule.Document {
+	return func(f *rule.Fault, data []byte) {
+		if c, ok := rule.Decode[kubelet.KubeletConfiguration](data); ok {
 			check(f, c)
 		}
 	}
@@ -47,7 +48,7 @@ func or[T any](v *T, byDefault T) T {
 	return *v
 }
 
-func imageGC(f *fault, c *kubelet.KubeletConfiguration) {
+func imageGC(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	low, high := or(c.ImageGCLowThresholdPercent, 80), or(c.ImageGCHighThresholdPercent, 85)
 	if low < high {
 		return
@@ -56,44 +57,44 @@ func imageGC(f *fault, c *kubelet.KubeletConfiguration) {
 	if c.ImageGCLowThresholdPercent == nil {
 		at = "imageGCHighThresholdPercent"
 	}
-	f.key(at).report("the low threshold, %d, is not below the high one, %d", low, high)
+	f.Key(at).Report("the low threshold, %d, is not below the high one, %d", low, high)
 }
 
-func imageAges(f *fault, c *kubelet.KubeletConfiguration) {
+func imageAges(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
-	if least < 0 && f.minor >= 36 {
-		f.key("imageMinimumGCAge").report("%s is negative", least)
+	if least < 0 && f.Minor >= 36 {
+		f.Key("imageMinimumGCAge").Report("%s is negative", least)
 	}
 	if least == 0 {
 		least = defaultMinimumAge
 	}
 	if most > 0 && most <= least {
-		f.key("imageMaximumGCAge").report("%s is not longer than imageMinimumGCAge, %s", most,
+		f.Key("imageMaximumGCAge").Report("%s is not longer than imageMinimumGCAge, %s", most,
 			least)
 	}
 }
 
-func parallelPulls(f *fault, c *kubelet.KubeletConfiguration) {
+func parallelPulls(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if or(c.SerializeImagePulls, false) && or(c.MaxParallelImagePulls, 1) > 1 {
-		f.key("maxParallelImagePulls").report("%d has no sense with serializeImagePulls; set that "+
+		f.Key("maxParallelImagePulls").Report("%d has no sense with serializeImagePulls; set that "+
 			"to false", *c.MaxParallelImagePulls)
 	}
 }
 
-func shutdown(f *fault, c *kubelet.KubeletConfiguration) {
+func shutdown(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
 	if critical > all {
-		f.key("shutdownGracePeriodCriticalPods").report("%s is longer than shutdownGracePeriod, %s",
+		f.Key("shutdownGracePeriodCriticalPods").Report("%s is longer than shutdownGracePeriod, %s",
 			critical, all)
 	}
 	if len(c.ShutdownGracePeriodByPodPriority) > 0 && (all > 0 || critical > 0) {
-		f.key("shutdownGracePeriodByPodPriority").report("excludes shutdownGracePeriod and " +
+		f.Key("shutdownGracePeriodByPodPriority").Report("excludes shutdownGracePeriod and " +
 			"shutdownGracePeriodCriticalPods; keep one")
 	}
 }
 
 // allocatable checks which limits the kubelet enforces, and that it knows the cgroups for it.
-func allocatable(f *fault, c *kubelet.KubeletConfiguration) {
+func allocatable(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	cgroups := map[string]string{
 		"pods": "-", "none": "-",
 		"system-reserved": c.SystemReservedCgroup, "kube-reserved": c.KubeReservedCgroup,
@@ -101,7 +102,7 @@ func allocatable(f *fault, c *kubelet.KubeletConfiguration) {
 		"kube-reserved-compressible":   c.KubeReservedCgroup,
 	}
 	for i, name := range c.EnforceNodeAllocatable {
-		at := f.key("enforceNodeAllocatable").index(i)
+		at := f.Key("enforceNodeAllocatable").Index(i)
 		kind, _ := strings.CutSuffix(name, "-compressible")
 		cgroup, known := cgroups[name]
 		switch {
@@ -111,31 +112,31 @@ func allocatable(f *fault, c *kubelet.KubeletConfiguration) {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			at.report("%s is not one of %s%s", show(name), strings.Join(names, ", "),
+			at.Report("%s is not one of %s%s", rule.Show(name), strings.Join(names, ", "),
 				suggest.Hint(name, names))
 		case slices.Index(c.EnforceNodeAllocatable, name) < i:
-			at.report("%s stands there twice", show(name))
+			at.Report("%s stands there twice", rule.Show(name))
 		case name == "none" && len(c.EnforceNodeAllocatable) > 1:
-			at.report("none stands alone")
+			at.Report("none stands alone")
 		case cgroup == "":
-			at.report("%s needs %s", name, map[string]string{
+			at.Report("%s needs %s", name, map[string]string{
 				"system-reserved": "systemReservedCgroup", "kube-reserved": "kubeReservedCgroup",
 			}[kind])
 		case name != "none" && !or(c.CgroupsPerQOS, true):
-			at.report("%s needs cgroupsPerQOS", name)
+			at.Report("%s needs cgroupsPerQOS", name)
 		case kind != name && slices.Contains(c.EnforceNodeAllocatable, kind):
-			at.report("%s excludes %s", name, kind)
+			at.Report("%s excludes %s", name, kind)
 		}
 	}
 	if c.EnforceNodeAllocatable == nil && !or(c.CgroupsPerQOS, true) {
-		f.key("cgroupsPerQOS").report("false needs enforceNodeAllocatable without pods, " +
+		f.Key("cgroupsPerQOS").Report("false needs enforceNodeAllocatable without pods, " +
 			"which is its default")
 	}
 }
 
-func reservedCPUs(f *fault, c *kubelet.KubeletConfiguration) {
+func reservedCPUs(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if c.ReservedSystemCPUs != "" && (c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "") {
-		f.key("reservedSystemCPUs").report("excludes systemReservedCgroup and kubeReservedCgroup")
+		f.Key("reservedSystemCPUs").Report("excludes systemReservedCgroup and kubeReservedCgroup")
 	}
 	type limit struct {
 		node     int32
@@ -144,15 +145,15 @@ func reservedCPUs(f *fault, c *kubelet.KubeletConfiguration) {
 	seen := map[limit]bool{}
 	for i, m := range c.ReservedMemory {
 		for name, q := range m.Limits {
-			at := f.key("reservedMemory").index(i).key("limits", string(name))
+			at := f.Key("reservedMemory").Index(i).Key("limits", string(name))
 			is := limit{m.NumaNode, string(name)}
 			switch {
 			case name != "memory" && !strings.HasPrefix(string(name), "hugepages-"):
-				at.report("only memory and hugepages-SIZE can be reserved")
+				at.Report("only memory and hugepages-SIZE can be reserved")
 			case q.IsZero():
-				at.report("0 reserves nothing")
+				at.Report("0 reserves nothing")
 			case seen[is]:
-				at.report("NUMA node %d has this already", m.NumaNode)
+				at.Report("NUMA node %d has this already", m.NumaNode)
 			}
 			seen[is] = true
 		}
@@ -160,7 +161,7 @@ func reservedCPUs(f *fault, c *kubelet.KubeletConfiguration) {
 }
 
 // staticCPUs: the static policy gives whole CPUs to containers and needs some that it never gives.
-func staticCPUs(f *fault, c *kubelet.KubeletConfiguration) {
+func staticCPUs(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if c.CPUManagerPolicy != "static" || c.ReservedSystemCPUs != "" {
 		return
 	}
@@ -171,36 +172,36 @@ func staticCPUs(f *fault, c *kubelet.KubeletConfiguration) {
 		}
 	}
 	if sum.Sign() <= 0 {
-		f.key("cpuManagerPolicy").report("static needs a CPU for the system; set cpu in " +
+		f.Key("cpuManagerPolicy").Report("static needs a CPU for the system; set cpu in " +
 			"systemReserved or kubeReserved, or reservedSystemCPUs")
 	}
 }
 
 // staticMemory: the static policy has to know what each NUMA node keeps for the system. The kubelet
 // always keeps some: evictionHard.
-func staticMemory(f *fault, c *kubelet.KubeletConfiguration) {
+func staticMemory(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if c.MemoryManagerPolicy == "Static" && len(c.ReservedMemory) == 0 {
-		f.key("memoryManagerPolicy").report("Static needs reservedMemory")
+		f.Key("memoryManagerPolicy").Report("Static needs reservedMemory")
 	}
 }
 
-func softEvictions(f *fault, c *kubelet.KubeletConfiguration) {
+func softEvictions(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	for signal, value := range c.EvictionSoft {
 		_, ok := c.EvictionSoftGracePeriod[signal]
 		if !ok && value != "0%" && value != "100%" {
-			f.key("evictionSoft", signal).report("needs evictionSoftGracePeriod.%s", signal)
+			f.Key("evictionSoft", signal).Report("needs evictionSoftGracePeriod.%s", signal)
 		}
 	}
 }
 
-func systemCgroups(f *fault, c *kubelet.KubeletConfiguration) {
+func systemCgroups(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if c.SystemCgroups != "" && c.CgroupRoot == "" {
-		f.key("systemCgroups").report("needs cgroupRoot")
+		f.Key("systemCgroups").Report("needs cgroupRoot")
 	}
 }
 
-func logQuery(f *fault, c *kubelet.KubeletConfiguration) {
+func logQuery(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if or(c.EnableSystemLogQuery, false) && !or(c.EnableSystemLogHandler, true) {
-		f.key("enableSystemLogQuery").report("needs enableSystemLogHandler")
+		f.Key("enableSystemLogQuery").Report("needs enableSystemLogHandler")
 	}
 }

@@ -1,10 +1,15 @@
 package kinds
 
+import (
+	"kiln/render/kinds/rule"
+	"kiln/render/kinds/workload"
+)
+
 // rules are the rules of fields, by type and field as fields.txt has them.
-var rules = joined(podRules, kubeletRules, proxyRules, settingRules)
+var rules = rule.Joined(workload.Rules, kubeletRules, proxyRules, settingRules)
 
 // required lists the fields of a type that must not be empty.
-var required = joined(podRequired, settingRequired)
+var required = rule.Joined(workload.Required, settingRequired)
 
 // documents are the rules of documents, by kind.
-var documents = joined(podDocuments, kubeletDocuments, proxyDocuments)
+var documents = rule.Joined(workload.Documents, kubeletDocuments, proxyDocuments)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 )
 
@@ -22,88 +23,89 @@ import (
 // testdata/kinds/kubelet.yaml has values for each rule that one of them refuses and accepts.
 
 // kubeletRules are the rules of single fields of KubeletConfiguration.
-var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]rule{
-	"cgroupDriver": oneOf("cgroupfs", "systemd"),
-	"configMapAndSecretChangeDetectionStrategy": oneOf("Get", "Cache", "Watch"),
-	"containerLogMaxFiles":                      atLeast(2),
-	"containerLogMaxSize":                       {check: byteSize},
-	"containerLogMaxWorkers":                    atLeast(1),
+var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]rule.Rule{
+	"cgroupDriver": rule.OneOf("cgroupfs", "systemd"),
+	"configMapAndSecretChangeDetectionStrategy": rule.OneOf("Get", "Cache", "Watch"),
+	"containerLogMaxFiles":                      rule.AtLeast(2),
+	"containerLogMaxSize":                       {Check: byteSize},
+	"containerLogMaxWorkers":                    rule.AtLeast(1),
 	"containerLogMonitorInterval":               lasting(3*time.Second, math.MaxInt64),
 	"cpuCFSQuotaPeriod":                         lasting(time.Millisecond, time.Second),
-	"cpuManagerPolicy":                          oneOf("none", "static"),
-	"eventBurst":                                notNegative,
-	"eventRecordQPS":                            notNegative,
-	"evictionHard":                              {check: thresholds},
-	"evictionMinimumReclaim":                    {check: reclaims},
-	"evictionSoft":                              {check: thresholds},
-	"evictionSoftGracePeriod":                   {check: gracePeriods},
-	"hairpinMode": oneOf("hairpin-veth", "none",
+	"cpuManagerPolicy":                          rule.OneOf("none", "static"),
+	"eventBurst":                                rule.NotNegative,
+	"eventRecordQPS":                            rule.NotNegative,
+	"evictionHard":                              {Check: thresholds},
+	"evictionMinimumReclaim":                    {Check: reclaims},
+	"evictionSoft":                              {Check: thresholds},
+	"evictionSoftGracePeriod":                   {Check: gracePeriods},
+	"hairpinMode": rule.OneOf("hairpin-veth", "none",
 		"promiscuous-bridge"),
-	"healthzPort":                     portNumber,
-	"imageGCHighThresholdPercent":     within(0, 100),
-	"imageGCLowThresholdPercent":      within(0, 100),
+	"healthzPort":                     rule.Port,
+	"imageGCHighThresholdPercent":     rule.Within(0, 100),
+	"imageGCLowThresholdPercent":      rule.Within(0, 100),
 	"imageMaximumGCAge":               lasting(0, math.MaxInt64),
-	"iptablesDropBit":                 within(0, 31),
-	"iptablesMasqueradeBit":           within(0, 31),
-	"kubeAPIBurst":                    notNegative,
-	"kubeAPIQPS":                      notNegative,
-	"kubeReserved":                    {check: reserved},
-	"maxOpenFiles":                    notNegative,
-	"maxParallelImagePulls":           atLeast(1),
-	"maxPods":                         notNegative,
-	"memoryManagerPolicy":             oneOf("None", "Static"),
-	"nodeLeaseDurationSeconds":        notNegative,
-	"nodeStatusMaxImages":             atLeast(-1),
-	"oomScoreAdj":                     within(-1000, 1000),
-	"podLogsDir":                      {check: cleanPath},
-	"podsPerCore":                     notNegative,
-	"port":                            portNumber,
-	"qosReserved":                     {check: qosReserved},
-	"readOnlyPort":                    portNumber,
-	"registryBurst":                   notNegative,
-	"registryPullQPS":                 notNegative,
-	"reservedSystemCPUs":              {check: cpuList},
+	"iptablesDropBit":                 rule.Within(0, 31),
+	"iptablesMasqueradeBit":           rule.Within(0, 31),
+	"kubeAPIBurst":                    rule.NotNegative,
+	"kubeAPIQPS":                      rule.NotNegative,
+	"kubeReserved":                    {Check: reserved},
+	"maxOpenFiles":                    rule.NotNegative,
+	"maxParallelImagePulls":           rule.AtLeast(1),
+	"maxPods":                         rule.NotNegative,
+	"memoryManagerPolicy":             rule.OneOf("None", "Static"),
+	"nodeLeaseDurationSeconds":        rule.NotNegative,
+	"nodeStatusMaxImages":             rule.AtLeast(-1),
+	"oomScoreAdj":                     rule.Within(-1000, 1000),
+	"podLogsDir":                      {Check: cleanPath},
+	"podsPerCore":                     rule.NotNegative,
+	"port":                            rule.Port,
+	"qosReserved":                     {Check: qosReserved},
+	"readOnlyPort":                    rule.Port,
+	"registryBurst":                   rule.NotNegative,
+	"registryPullQPS":                 rule.NotNegative,
+	"reservedSystemCPUs":              {Check: cpuList},
 	"shutdownGracePeriod":             lasting(time.Second, math.MaxInt64),
 	"shutdownGracePeriodCriticalPods": lasting(time.Second, math.MaxInt64),
-	"systemReserved":                  {check: reserved},
-	"tlsCipherSuites":                 {check: cipherSuites},
-	"tlsMinVersion": oneOf("VersionTLS10", "VersionTLS11", "VersionTLS12",
+	"systemReserved":                  {Check: reserved},
+	"tlsCipherSuites":                 {Check: cipherSuites},
+	"tlsMinVersion": rule.OneOf("VersionTLS10", "VersionTLS11", "VersionTLS12",
 		"VersionTLS13"),
-	"topologyManagerPolicy": oneOf("none", "best-effort", "restricted",
+	"topologyManagerPolicy": rule.OneOf("none", "best-effort", "restricted",
 		"single-numa-node"),
-	"topologyManagerScope": oneOf("container", "pod"),
-	"imagePullCredentialsVerificationPolicy": oneOf("NeverVerify", "NeverVerifyPreloadedImages",
-		"NeverVerifyAllowlistedImages", "AlwaysVerify"),
-	"memoryReservationPolicy": oneOf("None", "TieredReservation"),
-	"memoryThrottlingFactor":  {zero: true, check: throttling},
-}, map[string]rule{
+	"topologyManagerScope": rule.OneOf("container", "pod"),
+	"imagePullCredentialsVerificationPolicy": rule.OneOf("NeverVerify",
+		"NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"),
+	"memoryReservationPolicy": rule.OneOf("None", "TieredReservation"),
+	"memoryThrottlingFactor":  {Zero: true, Check: throttling},
+}, map[string]rule.Rule{
 	"config/v1beta1.CrashLoopBackOffConfig maxContainerRestartPeriod": lasting(time.Second,
 		5*time.Minute),
-	"config/v1beta1.MemorySwapConfiguration swapBehavior": oneOf("NoSwap", "LimitedSwap"),
-	"config/v1beta1.UserNamespaces idsPerPod":             {zero: true, check: idsPerPod},
-	"config/v1beta1.KubeletAuthorization mode":            oneOf("AlwaysAllow", "Webhook"),
-	"core/v1.Taint key":                                   matching(validation.IsQualifiedName),
-	"core/v1.Taint value":                                 matching(validation.IsValidLabelValue),
-	"core/v1.Taint effect":                                taintEffect,
-	"api/v1.LoggingConfiguration format":                  oneOf("text", "json"),
-	"api/v1.LoggingConfiguration verbosity":               within(0, math.MaxInt32),
-	"api/v1.TracingConfiguration samplingRatePerMillion":  within(0, 1_000_000),
-	"apiserver/v1beta1.TracingConfiguration samplingRatePerMillion": within(0,
+	"config/v1beta1.MemorySwapConfiguration swapBehavior": rule.OneOf("NoSwap", "LimitedSwap"),
+	"config/v1beta1.UserNamespaces idsPerPod":             {Zero: true, Check: idsPerPod},
+	"config/v1beta1.KubeletAuthorization mode":            rule.OneOf("AlwaysAllow", "Webhook"),
+	"core/v1.Taint key":                                   rule.Matching(validation.IsQualifiedName),
+	"core/v1.Taint value": rule.Matching(
+		validation.IsValidLabelValue),
+	"core/v1.Taint effect":                               rule.TaintEffect,
+	"api/v1.LoggingConfiguration format":                 rule.OneOf("text", "json"),
+	"api/v1.LoggingConfiguration verbosity":              rule.Within(0, math.MaxInt32),
+	"api/v1.TracingConfiguration samplingRatePerMillion": rule.Within(0, 1_000_000),
+	"apiserver/v1beta1.TracingConfiguration samplingRatePerMillion": rule.Within(0,
 		1_000_000),
 })
 
 // inType returns rules of fields with the type that has them, and more rules beside them.
-func inType(prefix string, ofFields, more map[string]rule) map[string]rule {
-	out := map[string]rule{}
+func inType(prefix string, ofFields, more map[string]rule.Rule) map[string]rule.Rule {
+	out := map[string]rule.Rule{}
 	for field, r := range ofFields {
 		out[prefix+field] = r
 	}
-	return joined(out, more)
+	return rule.Joined(out, more)
 }
 
 // lasting is the rule of a duration between two others. 0 stands for the default, or for never.
-func lasting(least, most time.Duration) rule {
-	return rule{check: func(v any) string {
+func lasting(least, most time.Duration) rule.Rule {
+	return rule.Rule{Check: func(v any) string {
 		s, _ := v.(string)
 		d, _ := time.ParseDuration(s)
 		switch {
@@ -151,9 +153,9 @@ func amount(value string) string {
 	q, err := resource.ParseQuantity(value)
 	switch {
 	case err != nil:
-		return show(value) + " is not a quantity such as 500m or 2Gi"
+		return rule.Show(value) + " is not a quantity such as 500m or 2Gi"
 	case q.Sign() < 0:
-		return show(value) + " is negative"
+		return rule.Show(value) + " is negative"
 	}
 	return ""
 }
@@ -163,10 +165,10 @@ func byteSize(v any) string {
 	s, _ := v.(string)
 	q, err := resource.ParseQuantity(s)
 	if err != nil {
-		return show(s) + " is not a size such as 10Mi"
+		return rule.Show(s) + " is not a size such as 10Mi"
 	}
 	if _, whole := q.AsInt64(); !whole {
-		return show(s) + " is not a whole number of bytes"
+		return rule.Show(s) + " is not a whole number of bytes"
 	}
 	return ""
 }
@@ -180,7 +182,7 @@ func qosReserved(v any) string {
 		case key != "memory":
 			return "only memory can be reserved"
 		case read != 2 || rest != "%" || n < 0 || n > 100:
-			return show(value) + " is not a percentage between 0% and 100%"
+			return rule.Show(value) + " is not a percentage between 0% and 100%"
 		}
 		return ""
 	})
@@ -199,9 +201,9 @@ func cipherSuites(v any) string {
 	}
 	all, _ := v.([]any)
 	for _, e := range all {
-		if message := oneOf(known...).check(e); message != "" {
+		if message := rule.OneOf(known...).Check(e); message != "" {
 			s, _ := e.(string)
-			return show(s) + " is not a cipher suite of Go" + suggest.Hint(s, known)
+			return rule.Show(s) + " is not a cipher suite of Go" + suggest.Hint(s, known)
 		}
 	}
 	return ""
@@ -230,7 +232,7 @@ func cleanPath(v any) string {
 	s, _ := v.(string)
 	ascii := !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
 	if !path.IsAbs(s) || path.Clean(s) != s || !ascii {
-		return show(s) + " is not an absolute, clean path in ASCII"
+		return rule.Show(s) + " is not an absolute, clean path in ASCII"
 	}
 	return ""
 }
@@ -246,7 +248,7 @@ func cpuList(v any) string {
 		}
 		_, err := fmt.Sscanf(first+" "+last, "%d %d", &from, &to)
 		if err != nil || fmt.Sprint(from) != first || fmt.Sprint(to) != last || from > to {
-			return show(s) + " is not a list of CPUs such as 0-3,8"
+			return rule.Show(s) + " is not a list of CPUs such as 0-3,8"
 		}
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kiln/render/kinds/rule"
 )
 
 // The rules of kube-proxy are those of Validate in k8s.io/kubernetes, pkg/proxy/apis/config/
@@ -15,30 +17,30 @@ import (
 // and accepted.
 
 // proxyRules are the rules of fields of KubeProxyConfiguration, and of the types in it.
-var proxyRules = inType("config/v1alpha1.", map[string]rule{
-	"KubeProxyConfiguration bindAddress":        {check: address},
+var proxyRules = inType("config/v1alpha1.", map[string]rule.Rule{
+	"KubeProxyConfiguration bindAddress":        {Check: address},
 	"KubeProxyConfiguration configSyncPeriod":   duration,
-	"KubeProxyConfiguration healthzBindAddress": {check: hostPort},
-	"KubeProxyConfiguration metricsBindAddress": {check: hostPort},
-	"KubeProxyConfiguration mode":               oneOf("iptables", "ipvs", "nftables"),
-	"KubeProxyConfiguration oomScoreAdj":        within(-1000, 1000),
-	"KubeProxyConfiguration detectLocalMode": oneOf("ClusterCIDR", "NodeCIDR", "BridgeInterface",
-		"InterfaceNamePrefix"),
-	"KubeProxyConntrackConfiguration maxPerCore":            notNegative,
-	"KubeProxyConntrackConfiguration min":                   notNegative,
+	"KubeProxyConfiguration healthzBindAddress": {Check: hostPort},
+	"KubeProxyConfiguration metricsBindAddress": {Check: hostPort},
+	"KubeProxyConfiguration mode":               rule.OneOf("iptables", "ipvs", "nftables"),
+	"KubeProxyConfiguration oomScoreAdj":        rule.Within(-1000, 1000),
+	"KubeProxyConfiguration detectLocalMode": rule.OneOf("ClusterCIDR", "NodeCIDR",
+		"BridgeInterface", "InterfaceNamePrefix"),
+	"KubeProxyConntrackConfiguration maxPerCore":            rule.NotNegative,
+	"KubeProxyConntrackConfiguration min":                   rule.NotNegative,
 	"KubeProxyConntrackConfiguration tcpCloseWaitTimeout":   duration,
 	"KubeProxyConntrackConfiguration tcpEstablishedTimeout": duration,
 	"KubeProxyConntrackConfiguration udpStreamTimeout":      duration,
 	"KubeProxyConntrackConfiguration udpTimeout":            duration,
-	"KubeProxyIPTablesConfiguration masqueradeBit":          within(0, 31),
-	"ClientConnectionConfiguration burst":                   notNegative,
+	"KubeProxyIPTablesConfiguration masqueradeBit":          rule.Within(0, 31),
+	"ClientConnectionConfiguration burst":                   rule.NotNegative,
 }, nil)
 
 // duration is the rule of a duration that is not negative; 0 stands for the default.
 var duration = lasting(0, math.MaxInt64)
 
 // proxyDocuments are the rules that concern several fields.
-var proxyDocuments = map[string][]document{"KubeProxyConfiguration": {
+var proxyDocuments = map[string][]rule.Document{"KubeProxyConfiguration": {
 	proxyModes, proxyPeriods, nodePorts,
 }}
 
@@ -72,41 +74,41 @@ type proxySync struct {
 }
 
 // proxyModes checks the settings that count in one mode alone.
-func proxyModes(f *fault, data []byte) {
-	c, ok := decode[proxySettings](data)
+func proxyModes(f *rule.Fault, data []byte) {
+	c, ok := rule.Decode[proxySettings](data)
 	if !ok {
 		return
 	}
-	report := func(at *fault, message string) {
+	report := func(at *rule.Fault, message string) {
 		if message != "" {
-			at.report("%s", message)
+			at.Report("%s", message)
 		}
 	}
 	switch c.Mode {
 	case "nftables":
 		if c.NFTables.MasqueradeBit != nil {
-			report(f.key("nftables", "masqueradeBit"),
-				within(0, 31).check(*c.NFTables.MasqueradeBit))
+			report(f.Key("nftables", "masqueradeBit"),
+				rule.Within(0, 31).Check(*c.NFTables.MasqueradeBit))
 		}
 	case "ipvs":
 		for i, cidr := range c.IPVS.ExcludeCIDRs {
-			report(f.key("ipvs", "excludeCIDRs").index(i), network(cidr))
+			report(f.Key("ipvs", "excludeCIDRs").Index(i), network(cidr))
 		}
-		report(f.key("ipvs", "tcpTimeout"), duration.check(c.IPVS.TCPTimeout))
-		report(f.key("ipvs", "tcpFinTimeout"), duration.check(c.IPVS.TCPFinTimeout))
-		report(f.key("ipvs", "udpTimeout"), duration.check(c.IPVS.UDPTimeout))
+		report(f.Key("ipvs", "tcpTimeout"), duration.Check(c.IPVS.TCPTimeout))
+		report(f.Key("ipvs", "tcpFinTimeout"), duration.Check(c.IPVS.TCPFinTimeout))
+		report(f.Key("ipvs", "udpTimeout"), duration.Check(c.IPVS.UDPTimeout))
 	}
 	switch {
 	case c.DetectLocalMode == "BridgeInterface" && c.DetectLocal.BridgeInterface == "":
-		f.key("detectLocalMode").report("BridgeInterface needs detectLocal.bridgeInterface")
+		f.Key("detectLocalMode").Report("BridgeInterface needs detectLocal.bridgeInterface")
 	case c.DetectLocalMode == "InterfaceNamePrefix" && c.DetectLocal.InterfaceNamePrefix == "":
-		f.key("detectLocalMode").report("InterfaceNamePrefix needs detectLocal.interfaceNamePrefix")
+		f.Key("detectLocalMode").Report("InterfaceNamePrefix needs detectLocal.interfaceNamePrefix")
 	}
 }
 
 // proxyPeriods checks how often the rules of the mode are written, with its defaults.
-func proxyPeriods(f *fault, data []byte) {
-	c, ok := decode[proxySettings](data)
+func proxyPeriods(f *rule.Fault, data []byte) {
+	c, ok := rule.Decode[proxySettings](data)
 	if !ok {
 		return
 	}
@@ -117,7 +119,7 @@ func proxyPeriods(f *fault, data []byte) {
 	case "nftables":
 		section, given = "nftables", c.NFTables.proxySync
 	}
-	f = f.key(section)
+	f = f.Key(section)
 	period, least := lengthOf(given.SyncPeriod), lengthOf(given.MinSyncPeriod)
 	if period == 0 {
 		period = defaultSyncPeriod
@@ -127,11 +129,11 @@ func proxyPeriods(f *fault, data []byte) {
 	}
 	switch {
 	case period < 0:
-		f.key("syncPeriod").report("%s is negative", period)
+		f.Key("syncPeriod").Report("%s is negative", period)
 	case least < 0:
-		f.key("minSyncPeriod").report("%s is negative", least)
+		f.Key("minSyncPeriod").Report("%s is negative", least)
 	case least > period:
-		f.key("minSyncPeriod").report("%s is longer than syncPeriod, %s", least, period)
+		f.Key("minSyncPeriod").Report("%s is longer than syncPeriod, %s", least, period)
 	}
 }
 
@@ -151,7 +153,7 @@ func lengthOf(s string) time.Duration {
 func address(v any) string {
 	s, _ := v.(string)
 	if net.ParseIP(s) == nil {
-		return show(s) + " is not an IP address"
+		return rule.Show(s) + " is not an IP address"
 	}
 	return ""
 }
@@ -164,33 +166,33 @@ func hostPort(v any) string {
 	host, port, err := net.SplitHostPort(s)
 	n, wrong := strconv.Atoi(port)
 	if err != nil || net.ParseIP(host) == nil || wrong != nil || n < 0 || n > 65535 {
-		return show(s) + " is not an address with a port, such as 0.0.0.0:10249"
+		return rule.Show(s) + " is not an address with a port, such as 0.0.0.0:10249"
 	}
 	return ""
 }
 
 // nodePorts checks where Services with node ports are reached: networks, or words for addresses of
 // the machine. Before 1.37 there is one such word, and it stands alone.
-func nodePorts(f *fault, data []byte) {
-	c, ok := decode[proxySettings](data)
+func nodePorts(f *rule.Fault, data []byte) {
+	c, ok := rule.Decode[proxySettings](data)
 	if !ok {
 		return
 	}
 	words := []string{"primary"}
-	if f.minor >= 37 {
+	if f.Minor >= 37 {
 		words = []string{"primary", "localhost", "all"}
 	}
 	for i, s := range c.NodePortAddresses {
-		at := f.key("nodePortAddresses").index(i)
+		at := f.Key("nodePortAddresses").Index(i)
 		switch isWord := slices.Contains(words, s); {
 		case !isWord:
 			if message := network(s); message != "" {
-				at.report("%s, and not one of the words %s", message, strings.Join(words, ", "))
+				at.Report("%s, and not one of the words %s", message, strings.Join(words, ", "))
 			}
-		case f.minor < 37 && len(c.NodePortAddresses) > 1:
-			at.report("%s stands alone", s)
+		case f.Minor < 37 && len(c.NodePortAddresses) > 1:
+			at.Report("%s stands alone", s)
 		case slices.Index(c.NodePortAddresses, s) < i:
-			at.report("%s stands there twice", s)
+			at.Report("%s stands there twice", s)
 		}
 	}
 }
@@ -198,7 +200,7 @@ func nodePorts(f *fault, data []byte) {
 // network returns why a string is not a network.
 func network(s string) string {
 	if _, err := netip.ParsePrefix(s); err != nil {
-		return show(s) + " is not a network such as 10.0.0.0/24"
+		return rule.Show(s) + " is not a network such as 10.0.0.0/24"
 	}
 	return ""
 }

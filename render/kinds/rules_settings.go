@@ -3,6 +3,7 @@ package kinds
 import (
 	"net/url"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/yamlpath"
 )
 
@@ -12,11 +13,11 @@ import (
 // admission/eventratelimit/apis/eventratelimit/validation. Expressions in CEL are left to it.
 
 // securityLevel is the rule of a level of Pod Security.
-var securityLevel = oneOf("privileged", "baseline", "restricted")
+var securityLevel = rule.OneOf("privileged", "baseline", "restricted")
 
 // settingRules are the rules of fields of the settings of the API server.
-var settingRules = map[string]rule{
-	"audit/v1.PolicyRule level": oneOf("None", "Metadata", "Request", "RequestResponse"),
+var settingRules = map[string]rule.Rule{
+	"audit/v1.PolicyRule level": rule.OneOf("None", "Metadata", "Request", "RequestResponse"),
 	"audit/v1.PolicyRule omitStages": eachOf("RequestReceived", "ResponseStarted",
 		"ResponseComplete", "Panic"),
 	"audit/v1.Policy omitStages": eachOf("RequestReceived", "ResponseStarted",
@@ -24,12 +25,12 @@ var settingRules = map[string]rule{
 	"api/v1.PodSecurityDefaults enforce": securityLevel,
 	"api/v1.PodSecurityDefaults audit":   securityLevel,
 	"api/v1.PodSecurityDefaults warn":    securityLevel,
-	"eventratelimit/v1alpha1.Limit type": oneOf("Server", "Namespace", "User",
+	"eventratelimit/v1alpha1.Limit type": rule.OneOf("Server", "Namespace", "User",
 		"SourceAndObject"),
-	"eventratelimit/v1alpha1.Limit qps":       atLeast(1),
-	"eventratelimit/v1alpha1.Limit burst":     atLeast(1),
-	"eventratelimit/v1alpha1.Limit cacheSize": notNegative,
-	"apiserver/v1.Issuer url":                 {check: secureURL},
+	"eventratelimit/v1alpha1.Limit qps":       rule.AtLeast(1),
+	"eventratelimit/v1alpha1.Limit burst":     rule.AtLeast(1),
+	"eventratelimit/v1alpha1.Limit cacheSize": rule.NotNegative,
+	"apiserver/v1.Issuer url":                 {Check: secureURL},
 }
 
 // settingRequired are the fields of the settings that must not be empty.
@@ -46,11 +47,11 @@ var settingRequired = map[string][]string{
 }
 
 // eachOf is the rule of a list whose elements must be some of these.
-func eachOf(words ...string) rule {
-	return rule{check: func(v any) string {
+func eachOf(words ...string) rule.Rule {
+	return rule.Rule{Check: func(v any) string {
 		all, _ := v.([]any)
 		for _, e := range all {
-			if message := oneOf(words...).check(e); message != "" {
+			if message := rule.OneOf(words...).Check(e); message != "" {
 				return message
 			}
 		}
@@ -62,7 +63,7 @@ func secureURL(v any) string {
 	s, _ := v.(string)
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return show(s) + " is not a URL with https and nothing but a host and a path"
+		return rule.Show(s) + " is not a URL with https and nothing but a host and a path"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 	"kiln/render/yamlpath"
 )
@@ -75,7 +76,7 @@ func (w *walk) structure(m map[string]any, typ string, at *yamlpath.Location) {
 		}
 		before := len(w.found)
 		w.value(m[key], t, at.Key(key))
-		if rule := rules[typ+" "+key]; rule.check != nil && !w.types && len(w.found) == before {
+		if rule := rules[typ+" "+key]; rule.Check != nil && !w.types && len(w.found) == before {
 			w.apply(rule, m[key], at.Key(key))
 		}
 		wrong[key] = len(w.found) > before
@@ -88,11 +89,11 @@ func (w *walk) structure(m map[string]any, typ string, at *yamlpath.Location) {
 }
 
 // apply checks a value by a rule. The value has the type of its field.
-func (w *walk) apply(rule rule, v any, at *yamlpath.Location) {
-	if isEmpty(v) && !rule.zero {
+func (w *walk) apply(rule rule.Rule, v any, at *yamlpath.Location) {
+	if isEmpty(v) && !rule.Zero {
 		return // the program sets its default
 	}
-	if message := rule.check(v); message != "" {
+	if message := rule.Check(v); message != "" {
 		w.add(at, "%s", message)
 	}
 }

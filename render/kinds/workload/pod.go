@@ -1,4 +1,4 @@
-package kinds
+package workload
 
 import (
 	"fmt"
@@ -9,14 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"kiln/render/kinds/rule"
 	"kiln/render/suggest"
 )
 
 // podOf, templateOf and jobTemplateOf find the pod in an object that runs pods, and hold it to what
 // one field alone cannot show.
-func podOf(f *fault, data []byte) {
-	if pod, ok := decode[core.Pod](data); ok {
-		checkPod(f.key("spec"), &pod.Spec)
+func podOf(f *rule.Fault, data []byte) {
+	if pod, ok := rule.Decode[core.Pod](data); ok {
+		checkPod(f.Key("spec"), &pod.Spec)
 	}
 }
 
@@ -33,92 +34,92 @@ type workload struct {
 	} `json:"spec"`
 }
 
-func templateOf(f *fault, data []byte) {
-	if w, ok := decode[workload](data); ok {
-		checkPod(f.key("spec", "template", "spec"), &w.Spec.Template.Spec)
+func templateOf(f *rule.Fault, data []byte) {
+	if w, ok := rule.Decode[workload](data); ok {
+		checkPod(f.Key("spec", "template", "spec"), &w.Spec.Template.Spec)
 	}
 }
 
-func jobTemplateOf(f *fault, data []byte) {
-	if w, ok := decode[workload](data); ok {
-		at := f.key("spec", "jobTemplate", "spec", "template", "spec")
+func jobTemplateOf(f *rule.Fault, data []byte) {
+	if w, ok := rule.Decode[workload](data); ok {
+		at := f.Key("spec", "jobTemplate", "spec", "template", "spec")
 		checkPod(at, &w.Spec.JobTemplate.Spec.Template.Spec)
 		checkJobRestart(at, &w.Spec.JobTemplate.Spec.Template.Spec)
 	}
 }
 
 // selectsOwn reports a selector that does not select the template's own pods.
-func selectsOwn(f *fault, data []byte) {
-	w, ok := decode[workload](data)
+func selectsOwn(f *rule.Fault, data []byte) {
+	w, ok := rule.Decode[workload](data)
 	if !ok || w.Spec.Selector == nil {
 		return
 	}
-	at := f.key("spec", "selector")
+	at := f.Key("spec", "selector")
 	selector, err := metav1.LabelSelectorAsSelector(w.Spec.Selector)
 	switch {
 	case err != nil:
-		at.report("is not a selector: %s", err)
+		at.Report("is not a selector: %s", err)
 	case selector.Empty():
-		at.report("selects every pod; write matchLabels")
+		at.Report("selects every pod; write matchLabels")
 	case !selector.Matches(labels.Set(w.Spec.Template.Labels)):
-		at.report("does not select the pods of spec.template: their labels are %s",
+		at.Report("does not select the pods of spec.template: their labels are %s",
 			labels.Set(w.Spec.Template.Labels))
 	}
 }
 
 // restartsAlways reports a restartPolicy that pods of a controller cannot have.
-func restartsAlways(f *fault, data []byte) {
-	w, ok := decode[workload](data)
+func restartsAlways(f *rule.Fault, data []byte) {
+	w, ok := rule.Decode[workload](data)
 	if !ok {
 		return
 	}
 	policy := w.Spec.Template.Spec.RestartPolicy
 	if policy != "" && policy != core.RestartPolicyAlways {
-		f.key("spec", "template", "spec", "restartPolicy").report("%s: these pods take only Always",
-			show(string(policy)))
+		f.Key("spec", "template", "spec", "restartPolicy").Report("%s: these pods take only Always",
+			rule.Show(string(policy)))
 	}
 }
 
 // restartsNotAlways reports a restartPolicy that the pods of a Job cannot have.
-func restartsNotAlways(f *fault, data []byte) {
-	if w, ok := decode[workload](data); ok {
-		checkJobRestart(f.key("spec", "template", "spec"), &w.Spec.Template.Spec)
+func restartsNotAlways(f *rule.Fault, data []byte) {
+	if w, ok := rule.Decode[workload](data); ok {
+		checkJobRestart(f.Key("spec", "template", "spec"), &w.Spec.Template.Spec)
 	}
 }
 
-func checkJobRestart(f *fault, spec *core.PodSpec) {
+func checkJobRestart(f *rule.Fault, spec *core.PodSpec) {
 	if spec.RestartPolicy == "" || spec.RestartPolicy == core.RestartPolicyAlways {
-		f.report("the pods of a Job need restartPolicy Never or OnFailure")
+		f.Report("the pods of a Job need restartPolicy Never or OnFailure")
 	}
 }
 
 // backSteps reports a path that leads out of where it begins.
 func backSteps(v any) string {
 	if s, _ := v.(string); slices.Contains(strings.Split(s, "/"), "..") {
-		return show(s) + ` holds ".."`
+		return rule.Show(s) + ` holds ".."`
 	}
 	return ""
 }
 
 // checkPod reports what is wrong with the containers and volumes of a pod.
-func checkPod(f *fault, spec *core.PodSpec) {
+func checkPod(f *rule.Fault, spec *core.PodSpec) {
 	if len(spec.Containers) == 0 {
-		f.report("containers is missing; a pod needs one")
+		f.Report("containers is missing; a pod needs one")
 	}
 	p := pod{spec: spec, volumes: map[string]bool{}, names: map[string]bool{}}
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
-		at := f.key("volumes").index(i)
+		at := f.Key("volumes").Index(i)
 		if p.volumes[v.Name] {
-			at.report("another volume has the name %s", show(v.Name))
+			at.Report("another volume has the name %s", rule.Show(v.Name))
 		}
 		p.volumes[v.Name] = true
 	}
 	for i := range spec.Containers {
-		p.checkContainer(f.key("containers").index(i), &spec.Containers[i], false)
+		p.checkContainer(f.Key("containers").Index(i), &spec.Containers[i], false)
 	}
 	for i := range spec.InitContainers {
-		p.checkContainer(f.key("initContainers").index(i), &spec.InitContainers[i], true)
+		p.checkContainer(f.Key("initContainers").Index(i), &spec.InitContainers[i], true)
 	}
 }
 
@@ -131,9 +132,9 @@ type pod struct {
 
 // checkContainer reports what is wrong with a container. One without an image is most often a patch
 // whose name is misspelt, so the message lists the names of the others.
-func (p *pod) checkContainer(f *fault, c *core.Container, initial bool) {
+func (p *pod) checkContainer(f *rule.Fault, c *core.Container, initial bool) {
 	if p.names[c.Name] {
-		f.report("another container has the name %s", show(c.Name))
+		f.Report("another container has the name %s", rule.Show(c.Name))
 	}
 	p.names[c.Name] = true
 	if c.Image == "" {
@@ -149,20 +150,20 @@ func (p *pod) checkContainer(f *fault, c *core.Container, initial bool) {
 			what = fmt.Sprintf("the container has no image; the pod has %s%s",
 				strings.Join(others, ", "), suggest.Hint(c.Name, others))
 		}
-		f.report("%s", what)
+		f.Report("%s", what)
 	}
-	p.checkPorts(f.key("ports"), c)
+	p.checkPorts(f.Key("ports"), c)
 	p.checkMounts(f, c)
-	checkResources(f.key("resources"), &c.Resources)
+	checkResources(f.Key("resources"), &c.Resources)
 	probe := func(name string, handler *core.Probe, once bool) {
 		if handler != nil {
-			checkProbe(f.key(name), handler, once)
+			checkProbe(f.Key(name), handler, once)
 		}
 	}
 	sidecar := c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways
 	if initial && !sidecar && (c.LivenessProbe != nil || c.ReadinessProbe != nil ||
 		c.StartupProbe != nil || c.Lifecycle != nil) {
-		f.report("an init container takes no probes and no lifecycle without restartPolicy Always")
+		f.Report("an init container takes no probes and no lifecycle without restartPolicy Always")
 	}
 	probe("livenessProbe", c.LivenessProbe, true)
 	probe("readinessProbe", c.ReadinessProbe, false)
@@ -170,56 +171,56 @@ func (p *pod) checkContainer(f *fault, c *core.Container, initial bool) {
 }
 
 // checkPorts reports ports with one name, and ports of the host that differ from the container's.
-func (p *pod) checkPorts(f *fault, c *core.Container) {
+func (p *pod) checkPorts(f *rule.Fault, c *core.Container) {
 	names := map[string]bool{}
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if port.Name != "" && names[port.Name] {
-			f.index(i).report("another port has the name %s", show(port.Name))
+			f.Index(i).Report("another port has the name %s", rule.Show(port.Name))
 		}
 		names[port.Name] = true
 		if p.spec.HostNetwork && port.HostPort != 0 && port.HostPort != port.ContainerPort {
-			f.index(i).report("hostPort %d is not containerPort %d; with hostNetwork both are one",
+			f.Index(i).Report("hostPort %d is not containerPort %d; with hostNetwork both are one",
 				port.HostPort, port.ContainerPort)
 		}
 	}
 }
 
 // checkMounts reports mounts of volumes that the pod does not have, and paths with two mounts.
-func (p *pod) checkMounts(f *fault, c *core.Container) {
+func (p *pod) checkMounts(f *rule.Fault, c *core.Container) {
 	paths := map[string]bool{}
 	for i := range c.VolumeMounts {
 		m := &c.VolumeMounts[i]
-		at := f.key("volumeMounts").index(i)
+		at := f.Key("volumeMounts").Index(i)
 		if m.Name != "" && !p.volumes[m.Name] {
 			var known []string
 			for j := range p.spec.Volumes {
 				known = append(known, p.spec.Volumes[j].Name)
 			}
-			at.report("the pod has no volume %s%s", show(m.Name), suggest.Hint(m.Name, known))
+			at.Report("the pod has no volume %s%s", rule.Show(m.Name), suggest.Hint(m.Name, known))
 		}
 		if m.MountPath != "" && paths[m.MountPath] {
-			at.report("something else is mounted at %s", show(m.MountPath))
+			at.Report("something else is mounted at %s", rule.Show(m.MountPath))
 		}
 		paths[m.MountPath] = true
 	}
 }
 
 // checkResources reports negative quantities, and requests above their limits.
-func checkResources(f *fault, r *core.ResourceRequirements) {
+func checkResources(f *rule.Fault, r *core.ResourceRequirements) {
 	for _, list := range []struct {
 		name   string
 		values core.ResourceList
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
 		for name, q := range list.values {
 			if q.Sign() < 0 {
-				f.key(list.name, string(name)).report("%s is negative", q.String())
+				f.Key(list.name, string(name)).Report("%s is negative", q.String())
 			}
 		}
 	}
 	for name, request := range r.Requests {
 		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
-			f.key("requests", string(name)).report("%s is more than the limit, %s",
+			f.Key("requests", string(name)).Report("%s is more than the limit, %s",
 				request.String(), limit.String())
 		}
 	}
@@ -227,7 +228,7 @@ func checkResources(f *fault, r *core.ResourceRequirements) {
 
 // checkProbe reports a probe that does not ask in exactly one way. A probe that only says whether a
 // container lives is content with one success.
-func checkProbe(f *fault, p *core.Probe, once bool) {
+func checkProbe(f *rule.Fault, p *core.Probe, once bool) {
 	ways := 0
 	for _, given := range []bool{
 		p.Exec != nil, p.HTTPGet != nil, p.TCPSocket != nil, p.GRPC != nil,
@@ -237,26 +238,26 @@ func checkProbe(f *fault, p *core.Probe, once bool) {
 		}
 	}
 	if ways != 1 {
-		f.report("a probe has exactly one of exec, httpGet, tcpSocket and grpc")
+		f.Report("a probe has exactly one of exec, httpGet, tcpSocket and grpc")
 	}
 	if once && p.SuccessThreshold > 1 {
-		f.key("successThreshold").report("%d is not 1", p.SuccessThreshold)
+		f.Key("successThreshold").Report("%d is not 1", p.SuccessThreshold)
 	}
 }
 
 // noReferences reports what a static pod may not have, because the kubelet starts it without an API
 // server: the feature gate PreventStaticPodAPIReferences, on since 1.34.
-func noReferences(f *fault, data []byte) {
-	pod, ok := decode[core.Pod](data)
+func noReferences(f *rule.Fault, data []byte) {
+	pod, ok := rule.Decode[core.Pod](data)
 	if !ok {
 		return
 	}
-	spec := f.key("spec")
+	spec := f.Key("spec")
 	if pod.Spec.ServiceAccountName != "" {
-		spec.key("serviceAccountName").report("a static pod has no service account; remove it")
+		spec.Key("serviceAccountName").Report("a static pod has no service account; remove it")
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
-		spec.key("resourceClaims").report("a static pod has no resource claims; remove them")
+		spec.Key("resourceClaims").Report("a static pod has no resource claims; remove them")
 	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -267,7 +268,7 @@ func noReferences(f *fault, data []byte) {
 			"a CSI driver":            v.CSI != nil,
 		} {
 			if used {
-				spec.key("volumes").index(i).report("a static pod cannot use %s; "+
+				spec.Key("volumes").Index(i).Report("a static pod cannot use %s; "+
 					"give it a file of the machine with hostPath", kind)
 			}
 		}
@@ -280,8 +281,8 @@ func noReferences(f *fault, data []byte) {
 				(e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil)
 		})
 		if fromAPI || len(c.EnvFrom) > 0 {
-			spec.report("container %s: a static pod takes no environment from ConfigMaps and "+
-				"Secrets", show(c.Name))
+			spec.Report("container %s: a static pod takes no environment from ConfigMaps and "+
+				"Secrets", rule.Show(c.Name))
 		}
 	}
 }

@@ -1,99 +1,96 @@
-package kinds
+// Package workload holds the rules of pods and of the objects that run pods: Deployments,
+// DaemonSets, StatefulSets, Jobs.
+package workload
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln/render/kinds/rule"
 )
 
 // The rules of pods are those of k8s.io/kubernetes, pkg/apis/core/validation/validation.go, read at
 // 1.36.3. A static pod that breaks one is refused by the kubelet; a Deployment is refused by the
 // API server.
 
-// portNumber is the rule of a port; 0 stands for none.
-var portNumber = set(within(1, 65535))
-
-var notNegative = atLeast(0)
-
-// podRules are the rules of fields in pods and in templates of pods.
-var podRules = map[string]rule{
-	"core/v1.PodSpec restartPolicy": oneOf("Always", "OnFailure", "Never"),
-	"core/v1.PodSpec dnsPolicy": oneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
+// Rules are the rules of fields in pods and in templates of pods.
+var Rules = map[string]rule.Rule{
+	"core/v1.PodSpec restartPolicy": rule.OneOf("Always", "OnFailure", "Never"),
+	"core/v1.PodSpec dnsPolicy": rule.OneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
 		"None"),
-	"core/v1.PodSpec preemptionPolicy":              oneOf("Never", "PreemptLowerPriority"),
-	"core/v1.PodSpec terminationGracePeriodSeconds": notNegative,
-	"core/v1.PodSpec activeDeadlineSeconds":         set(atLeast(1)),
-	"core/v1.PodOS name":                            oneOf("linux", "windows"),
+	"core/v1.PodSpec preemptionPolicy":              rule.OneOf("Never", "PreemptLowerPriority"),
+	"core/v1.PodSpec terminationGracePeriodSeconds": rule.NotNegative,
+	"core/v1.PodSpec activeDeadlineSeconds":         rule.Set(rule.AtLeast(1)),
+	"core/v1.PodOS name":                            rule.OneOf("linux", "windows"),
 
-	"core/v1.Container name":                     matching(validation.IsDNS1123Label),
-	"core/v1.Container imagePullPolicy":          oneOf("Always", "IfNotPresent", "Never"),
-	"core/v1.Container terminationMessagePolicy": oneOf("File", "FallbackToLogsOnError"),
-	"core/v1.ContainerPort containerPort":        portNumber,
-	"core/v1.ContainerPort hostPort":             portNumber,
-	"core/v1.ContainerPort protocol":             oneOf("TCP", "UDP", "SCTP"),
-	"core/v1.ContainerPort name":                 matching(validation.IsValidPortName),
-	"core/v1.EnvVar name":                        matching(validation.IsRelaxedEnvVarName),
+	"core/v1.Container name":                     rule.Matching(validation.IsDNS1123Label),
+	"core/v1.Container imagePullPolicy":          rule.OneOf("Always", "IfNotPresent", "Never"),
+	"core/v1.Container terminationMessagePolicy": rule.OneOf("File", "FallbackToLogsOnError"),
+	"core/v1.ContainerPort containerPort":        rule.Port,
+	"core/v1.ContainerPort hostPort":             rule.Port,
+	"core/v1.ContainerPort protocol":             rule.OneOf("TCP", "UDP", "SCTP"),
+	"core/v1.ContainerPort name":                 rule.Matching(validation.IsValidPortName),
+	"core/v1.EnvVar name":                        rule.Matching(validation.IsRelaxedEnvVarName),
 
-	"core/v1.Probe initialDelaySeconds":           notNegative,
-	"core/v1.Probe timeoutSeconds":                notNegative,
-	"core/v1.Probe periodSeconds":                 notNegative,
-	"core/v1.Probe successThreshold":              notNegative,
-	"core/v1.Probe failureThreshold":              notNegative,
-	"core/v1.Probe terminationGracePeriodSeconds": atLeast(1),
-	"core/v1.HTTPGetAction scheme":                oneOf("HTTP", "HTTPS"),
+	"core/v1.Probe initialDelaySeconds":           rule.NotNegative,
+	"core/v1.Probe timeoutSeconds":                rule.NotNegative,
+	"core/v1.Probe periodSeconds":                 rule.NotNegative,
+	"core/v1.Probe successThreshold":              rule.NotNegative,
+	"core/v1.Probe failureThreshold":              rule.NotNegative,
+	"core/v1.Probe terminationGracePeriodSeconds": rule.AtLeast(1),
+	"core/v1.HTTPGetAction scheme":                rule.OneOf("HTTP", "HTTPS"),
 
-	"core/v1.Volume name":               matching(validation.IsDNS1123Label),
-	"core/v1.HostPathVolumeSource path": {check: backSteps},
-	"core/v1.HostPathVolumeSource type": oneOf("DirectoryOrCreate", "Directory", "FileOrCreate",
-		"File", "Socket", "CharDevice", "BlockDevice"),
-	"core/v1.VolumeMount mountPropagation":  oneOf("None", "HostToContainer", "Bidirectional"),
-	"core/v1.VolumeMount recursiveReadOnly": oneOf("Disabled", "IfPossible", "Enabled"),
+	"core/v1.Volume name":               rule.Matching(validation.IsDNS1123Label),
+	"core/v1.HostPathVolumeSource path": {Check: backSteps},
+	"core/v1.HostPathVolumeSource type": rule.OneOf("DirectoryOrCreate", "Directory",
+		"FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
+	"core/v1.VolumeMount mountPropagation":  rule.OneOf("None", "HostToContainer", "Bidirectional"),
+	"core/v1.VolumeMount recursiveReadOnly": rule.OneOf("Disabled", "IfPossible", "Enabled"),
 
 	"core/v1.SeccompProfile type":                    profileType,
 	"core/v1.AppArmorProfile type":                   profileType,
-	"core/v1.SecurityContext procMount":              oneOf("Default", "Unmasked"),
+	"core/v1.SecurityContext procMount":              rule.OneOf("Default", "Unmasked"),
 	"core/v1.SecurityContext runAsUser":              userID,
 	"core/v1.SecurityContext runAsGroup":             userID,
 	"core/v1.PodSecurityContext runAsUser":           userID,
 	"core/v1.PodSecurityContext runAsGroup":          userID,
 	"core/v1.PodSecurityContext fsGroup":             userID,
-	"core/v1.PodSecurityContext fsGroupChangePolicy": oneOf("Always", "OnRootMismatch"),
+	"core/v1.PodSecurityContext fsGroupChangePolicy": rule.OneOf("Always", "OnRootMismatch"),
 
-	"core/v1.Toleration operator": oneOf("Equal", "Exists", "Lt", "Gt"),
-	"core/v1.Toleration effect":   taintEffect,
+	"core/v1.Toleration operator": rule.OneOf("Equal", "Exists", "Lt", "Gt"),
+	"core/v1.Toleration effect":   rule.TaintEffect,
 
-	"core/v1.TopologySpreadConstraint whenUnsatisfiable": oneOf("DoNotSchedule", "ScheduleAnyway"),
-	"core/v1.TopologySpreadConstraint maxSkew":           atLeast(1),
+	"core/v1.TopologySpreadConstraint whenUnsatisfiable": rule.OneOf("DoNotSchedule",
+		"ScheduleAnyway"),
+	"core/v1.TopologySpreadConstraint maxSkew": rule.AtLeast(1),
 
-	"core/v1.ServiceSpec type": oneOf("ClusterIP", "NodePort", "LoadBalancer",
+	"core/v1.ServiceSpec type": rule.OneOf("ClusterIP", "NodePort", "LoadBalancer",
 		"ExternalName"),
-	"core/v1.ServiceSpec externalTrafficPolicy": oneOf("Cluster", "Local"),
-	"core/v1.ServiceSpec internalTrafficPolicy": oneOf("Cluster", "Local"),
-	"core/v1.ServiceSpec sessionAffinity":       oneOf("None", "ClientIP"),
-	"core/v1.ServicePort port":                  portNumber,
-	"core/v1.ServicePort protocol":              oneOf("TCP", "UDP", "SCTP"),
+	"core/v1.ServiceSpec externalTrafficPolicy": rule.OneOf("Cluster", "Local"),
+	"core/v1.ServiceSpec internalTrafficPolicy": rule.OneOf("Cluster", "Local"),
+	"core/v1.ServiceSpec sessionAffinity":       rule.OneOf("None", "ClientIP"),
+	"core/v1.ServicePort port":                  rule.Port,
+	"core/v1.ServicePort protocol":              rule.OneOf("TCP", "UDP", "SCTP"),
 
-	"apps/v1.DeploymentSpec replicas":           notNegative,
-	"apps/v1.StatefulSetSpec replicas":          notNegative,
-	"apps/v1.DeploymentStrategy type":           oneOf("Recreate", "RollingUpdate"),
-	"apps/v1.DaemonSetUpdateStrategy type":      oneOf("RollingUpdate", "OnDelete"),
-	"apps/v1.StatefulSetUpdateStrategy type":    oneOf("RollingUpdate", "OnDelete"),
-	"batch/v1.CronJobSpec concurrencyPolicy":    oneOf("Allow", "Forbid", "Replace"),
-	"networking/v1.NetworkPolicyPort protocol":  oneOf("TCP", "UDP", "SCTP"),
-	"rbac/v1.RoleRef kind":                      oneOf("ClusterRole", "Role"),
-	"storage/v1.StorageClass volumeBindingMode": oneOf("Immediate", "WaitForFirstConsumer"),
-	"storage/v1.StorageClass reclaimPolicy":     oneOf("Delete", "Retain"),
+	"apps/v1.DeploymentSpec replicas":           rule.NotNegative,
+	"apps/v1.StatefulSetSpec replicas":          rule.NotNegative,
+	"apps/v1.DeploymentStrategy type":           rule.OneOf("Recreate", "RollingUpdate"),
+	"apps/v1.DaemonSetUpdateStrategy type":      rule.OneOf("RollingUpdate", "OnDelete"),
+	"apps/v1.StatefulSetUpdateStrategy type":    rule.OneOf("RollingUpdate", "OnDelete"),
+	"batch/v1.CronJobSpec concurrencyPolicy":    rule.OneOf("Allow", "Forbid", "Replace"),
+	"networking/v1.NetworkPolicyPort protocol":  rule.OneOf("TCP", "UDP", "SCTP"),
+	"rbac/v1.RoleRef kind":                      rule.OneOf("ClusterRole", "Role"),
+	"storage/v1.StorageClass volumeBindingMode": rule.OneOf("Immediate", "WaitForFirstConsumer"),
+	"storage/v1.StorageClass reclaimPolicy":     rule.OneOf("Delete", "Retain"),
 }
 
 // profileType is the rule of the origin of a profile of seccomp or AppArmor.
-var profileType = oneOf("RuntimeDefault", "Unconfined", "Localhost")
-
-// taintEffect is the rule of what a taint does, and of what a toleration allows.
-var taintEffect = oneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
+var profileType = rule.OneOf("RuntimeDefault", "Unconfined", "Localhost")
 
 // userID is the rule of a user's or group's number.
-var userID = within(0, 1<<31-1)
+var userID = rule.Within(0, 1<<31-1)
 
-// podRequired are the fields in pods, and in objects that run them, that must not be empty.
-var podRequired = map[string][]string{
+// Required are the fields in pods, and in objects that run them, that must not be empty.
+var Required = map[string][]string{
 	"core/v1.Container":            {"name"},
 	"core/v1.ContainerPort":        {"containerPort"},
 	"core/v1.EnvVar":               {"name"},
@@ -115,8 +112,8 @@ var podRequired = map[string][]string{
 	"storage/v1.StorageClass":      {"provisioner"},
 }
 
-// podDocuments are the rules of objects with pods.
-var podDocuments = map[string][]document{
+// Documents are the rules of objects with pods.
+var Documents = map[string][]rule.Document{
 	"Pod":         {podOf},
 	"Deployment":  {templateOf, selectsOwn, restartsAlways},
 	"DaemonSet":   {templateOf, selectsOwn, restartsAlways},
@@ -126,5 +123,5 @@ var podDocuments = map[string][]document{
 	"CronJob":     {jobTemplateOf},
 }
 
-// staticPodRules are the rules that the kubelet adds for static pods.
-var staticPodRules = []document{noReferences}
+// StaticPod are the rules that the kubelet adds for static pods.
+var StaticPod = []rule.Document{noReferences}
