@@ -29,6 +29,7 @@ type Patch struct {
 	selector *types.Selector // nil without a target
 	regex    *types.SelectorRegex
 	labels   labels.Selector
+	list     bool     // it is a list of operations
 	named    []object // the objects that a strategic merge without a target names
 	head     string   // what kustomize wants in front of a strategic merge with a target
 }
@@ -64,6 +65,9 @@ func (o *object) id() resid.ResId {
 func New(name, text string, target *Target) (*Patch, error) {
 	p := &Patch{Name: name, Text: text}
 	var whole any
+	if err := CheckDepth([]byte(text)); err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
 	docs := strings.Split("\n"+text, "\n---")
 	for _, doc := range docs {
 		doc = strings.TrimPrefix(doc, "\n")
@@ -80,6 +84,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 		case nil:
 			continue
 		case []any:
+			p.list = true
 			if target == nil {
 				return nil, fmt.Errorf("%s: JSON6902 operations need a target; "+
 					"name the kind and name of what they change", name)
@@ -188,7 +193,11 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	fs := filesys.MakeFsInMemory()
 	for i, p := range patches {
 		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i), Target: p.selector}
-		if err := fs.WriteFile(kp.Path, []byte(p.head+p.Text)); err != nil {
+		text := []byte(p.head + p.Text)
+		if p.list { // kustomize takes what begins with [ for JSON, and it may be YAML
+			text, _ = yaml.YAMLToJSON(text) // New has read it
+		}
+		if err := fs.WriteFile(kp.Path, text); err != nil {
 			return nil, err
 		}
 		k.Patches = append(k.Patches, kp)
@@ -198,10 +207,11 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	}
 	out, err := run(fs, &k)
 	if err != nil {
+		why := reason(yamlfault.Message(err))
 		if len(patches) == 1 {
-			return nil, fmt.Errorf("apply patch %s: %w", patches[0].Name, err)
+			return nil, fmt.Errorf("apply patch %s: %s", patches[0].Name, why)
 		}
-		return nil, fmt.Errorf("apply patches: %w", err)
+		return nil, fmt.Errorf("apply patches: %s", why)
 	}
 	return out, nil
 }
@@ -225,7 +235,7 @@ func Build(root string, files map[string][]byte, withhold func(value string) boo
 	// After a dot no folder's name can be taken for an address (github.com/x/y).
 	resources, err := kustomize(fs, "./"+root)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %s", root, r.conceal(err))
+		return nil, r.blame(err)
 	}
 	if err := r.checkNames(resources); err != nil {
 		return nil, err

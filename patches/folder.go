@@ -145,6 +145,8 @@ type reader struct {
 	found   []error
 
 	withhold   func(value string) bool // as in Build
+	parts      map[string]parts        // of the folders that were read
+	resources  []string                // the files with objects
 	generators []generator             // of Secrets
 	secrets    []string                // values of Secrets, which no message may quote
 }
@@ -153,12 +155,12 @@ type reader struct {
 type generator struct{ file, field, name string }
 
 // read reads the kustomization in the folder root, and everything that it names, directly or
-// through other kustomizations. The reader has all problems: a field names something that is not among
-// files, would run a program, or lets a value of a Secret leave it.
+// through other kustomizations. The reader has all problems: a field names something that is not
+// among files, would run a program, or lets a value of a Secret leave it.
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
-		withhold: withhold,
+		withhold: withhold, parts: map[string]parts{},
 	}
 	root = path.Clean(root)
 	r.root = root
@@ -168,6 +170,10 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 		}
 	}
 	r.folder(root)
+	if len(r.found) == 0 && r.size(root) > MaxObjects {
+		r.problem(root, "", "kustomize would make more than %d objects; "+
+			"apply some of them with kubectl, once the cluster runs", MaxObjects)
+	}
 	return r
 }
 
@@ -200,6 +206,7 @@ func (r *reader) folder(dir string) {
 	at := place{reader: r, name: names[0], dir: dir}
 	at.walk(reflect.ValueOf(k), "", within)
 	at.checkSecrets(&k)
+	at.noteSize(&k)
 }
 
 // reach reports whether the add-on has the file, and lets kustomize see it.
@@ -311,6 +318,8 @@ func (p place) follow(value string, kind use) string {
 	case kind != folder && p.reach(name):
 		if err := checkAliases(p.files[name]); kind != keyedFile && err != nil {
 			p.problem(name, "", "%s", err)
+		} else if err := CheckDepth(p.files[name]); kind != keyedFile && err != nil {
+			p.found = append(p.found, fmt.Errorf("%s:%w", name, err))
 		}
 		return ""
 	case (kind == folder || kind == either) && p.isFolder(name):

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -31,6 +32,26 @@ func Find(document []byte, known []string) (f Fault, ok bool) {
 		return Fault{}, false
 	}
 	return *r.fault, true
+}
+
+// template matches what a template of Helm has between braces.
+var template = regexp.MustCompile(`\{\{-?\s*(/\*|` +
+	`\$?\.(Values|Release|Chart|Capabilities|Files)\b|` + `(if|with|range|include|template|define|end|toYaml|tpl)\b)`)
+
+// Template returns the first place where a document that the parser cannot read is a template of
+// Helm. ok is false if there is none.
+func Template(document []byte) (f Fault, ok bool) {
+	at := template.FindIndex(document)
+	if at == nil {
+		return Fault{}, false
+	}
+	before := document[:at[0]]
+	return Fault{
+		Line:   bytes.Count(before, []byte("\n")) + 1,
+		Column: utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1,
+		Message: "is a template of Helm, and kiln does not run Helm; " +
+			"write the output of helm template into the file",
+	}, true
 }
 
 // Indentation returns the column of the first character of a line that is not a space, a tab or the

@@ -117,3 +117,20 @@ func FuzzFind(f *testing.F) {
 		require.LessOrEqual(t, fault.Column, len([]rune(lines[fault.Line-1]))+1)
 	})
 }
+
+// TestTemplate: a template of Helm is known by what stands between its braces.
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]int{
+		"a: b\nc: {{ .Values.x }}\n":      {2, 4},
+		"{{- if .Values.on }}\n":          {1, 1},
+		"x:\n  {{- include \"y\" . }}\n":  {2, 3},
+		"a: {{ .Alert }}\n":               {},
+		"a: {b: {c: d}}\n":                {},
+		"é: {{ $.Release.Name | quote }}": {1, 4},
+	} {
+		f, ok := yamlfault.Template([]byte(text))
+		require.Equal(t, want[0] > 0, ok, text)
+		require.Equal(t, want, [2]int{f.Line, f.Column}, text)
+	}
+}

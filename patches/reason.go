@@ -1,0 +1,122 @@
+package patches
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"kiln/render/yamlfault"
+)
+
+// said is a message of kustomize, and what kiln says instead.
+type said struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+// sayings are the messages of kustomize that people meet most (api v0.21.2).
+var sayings = []said{
+	{ // it tries each file as a folder, too
+		regexp.MustCompile(`(?s)^accumulating resources: accumulation err='` +
+			`(?:accumulating resources|merging resources) from '([^']+)': (.*)': ` +
+			`must build at directory: .*`),
+		"$1: $2",
+	},
+	{
+		regexp.MustCompile(`may not add resource with an already registered id: ` +
+			`([^. ]+)\.[^ ]*/([^ ]+)\.([^ .]+)$`),
+		"$1 $2 stands there twice (namespace $3); remove one",
+	},
+	{
+		regexp.MustCompile(`(?s)^no resource matches strategic merge patch ` +
+			`"([^.]+)\.[^"]*/([^"]+)\.([^."]+)".*`),
+		"a patch changes $1 $2 (namespace $3), and there is no such object; " +
+			"correct its name or its namespace",
+	},
+	{
+		regexp.MustCompile(`(?s)^trouble configuring builtin PatchTransformer .*`),
+		"a patch is neither a strategic merge nor a list of JSON6902 operations; " +
+			"operations in YAML begin with - and not with [",
+	},
+	{
+		regexp.MustCompile(`(?s)^wrong node kind: .*`),
+		"a list or a map stands where the patch or the object needs something else; " +
+			"compare the lists of both",
+	},
+	{
+		regexp.MustCompile(`(?s)^kustomize: runtime error: .*`),
+		"kustomize breaks off; a list or a map stands where something else belongs",
+	},
+}
+
+// reason returns a message of kustomize in the words of kiln, if it is one that people meet often.
+func reason(text string) string {
+	for _, s := range sayings {
+		text = s.pattern.ReplaceAllString(text, s.instead)
+	}
+	return regexp.MustCompile(`namespace \[noNs\]`).ReplaceAllString(text, "no namespace")
+}
+
+// blame returns the problem of the files that are why kustomize fails with an error: those that are
+// not YAML or, if all are, those that it cannot read alone. Without such a file it returns what
+// kustomize says.
+func (r *reader) blame(failure error) error {
+	for _, name := range r.resources {
+		if notYAML(r.files[name]) == nil {
+			continue
+		}
+		f, ok := yamlfault.Template(r.files[name])
+		if !ok {
+			f, ok = yamlfault.Find(r.files[name], nil)
+		}
+		if !ok {
+			f = yamlfault.Fault{Line: 1, Column: 1, Message: "the file is not valid YAML"}
+		}
+		r.found = append(r.found, fmt.Errorf("%s:%d:%d: %s", name, f.Line, f.Column, f.Message))
+	}
+	if len(r.found) > 0 {
+		return r.err()
+	}
+	for _, name := range r.resources {
+		fs := filesys.MakeFsInMemory()
+		if fs.WriteFile("resources.yaml", r.files[name]) != nil {
+			continue
+		}
+		k := types.Kustomization{Resources: []string{"resources.yaml"}}
+		if _, err := run(fs, &k); err != nil {
+			r.problem(name, "", "%s", reason(r.conceal(err)))
+		}
+	}
+	if len(r.found) > 0 {
+		return r.err()
+	}
+	return fmt.Errorf("build %s: %s", r.root, reason(r.conceal(failure)))
+}
+
+// notYAML returns why a stream cannot be parsed, nil if it can.
+func notYAML(stream []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(stream))
+	for {
+		var root yaml.Node
+		if err := decoder.Decode(&root); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// addResource notes a file with objects, once.
+func (r *reader) addResource(name string) {
+	if !slices.Contains(r.resources, name) {
+		r.resources = append(r.resources, name)
+	}
+}
