@@ -206,10 +206,20 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 			"kiln/render/textdiff",
 		},
+		"kiln/render/addons": {
+			"kiln/manifests",
+			"kiln/patches",
+			"kiln/render/config",
+			"kiln/render/credential",
+			"kiln/render/kinds",
+			"kiln/render/yamlfault",
+			"kiln/render/yamlpath",
+		},
 		"kiln/render/assembly": {
 			"kiln/manifests",
 			"kiln/patches",
 			"kiln/pki",
+			"kiln/render/addons",
 			"kiln/render/cloudinit",
 			"kiln/render/config",
 			"kiln/render/containerd",
@@ -306,6 +316,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/explain": {
 			"kiln/manifests",
+			"kiln/render/addons",
 			"kiln/render/assembly",
 			"kiln/render/config",
 			"kiln/render/credential",

@@ -1,4 +1,6 @@
-package assembly
+// Package addons reads the add-ons of a configuration, files and kustomize folders, and finds what
+// the objects of all of them together cannot be.
+package addons
 
 import (
 	"errors"
@@ -9,22 +11,52 @@ import (
 	"kiln/render/config"
 	"kiln/render/credential"
 	"kiln/render/yamlfault"
+	"kiln/render/yamlpath"
 )
 
-// readAddon returns the documents of the add-on at path and the objects in them. A file is taken as
-// it is, and a folder as kustomize builds it. Each line of an error names the add-on.
-func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, error) {
-	stream := c.Text(path)
-	if folder := c.Folder(path); folder != nil {
-		var err error
-		if stream, err = patches.Build(path, folder, holdsCredential); err != nil {
-			return nil, nil, err
+// Addon is an add-on that was read.
+type Addon struct {
+	Stream  []byte             // its documents
+	Objects []manifests.Object // in the order of the documents
+
+	field, path string
+	folder      bool
+}
+
+// Read reads the add-on at a path, which a field of the configuration names. A file is taken
+// as it is, and a folder as kustomize builds it.
+func Read(c *config.Cluster, field, path string) (a *Addon, problems config.Problems) {
+	a, err := read(c, field, path)
+	if err != nil {
+		for _, err := range unjoin(err) {
+			problems = append(problems, c.Problemf(field, "%s", err))
 		}
 	}
-	objects, err := manifests.Read(stream)
-	if err != nil && c.Folder(path) == nil {
-		if f, ok := yamlfault.Find(stream, nil); ok {
-			return nil, nil, fmt.Errorf("%s:%d:%d: %s", path, f.Line, f.Column, f.Message)
+	return a, problems
+}
+
+// read does what Read does. Each line of the error names the add-on.
+func read(c *config.Cluster, field, path string) (*Addon, error) {
+	a := &Addon{field: field, path: path, Stream: c.Text(path)}
+	if folder := c.Folder(path); folder != nil {
+		var err error
+		if a.Stream, err = patches.Build(path, folder, holdsCredential); err != nil {
+			return nil, err
+		}
+		a.folder = true
+	}
+	if err := patches.CheckDepth(a.Stream); err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	var err error
+	a.Objects, err = manifests.Read(a.Stream)
+	if err != nil && !a.folder {
+		f, ok := yamlfault.Template(a.Stream)
+		if !ok {
+			f, ok = yamlfault.Find(a.Stream, nil)
+		}
+		if ok {
+			return nil, fmt.Errorf("%s:%d:%d: %s", path, f.Line, f.Column, f.Message)
 		}
 	}
 	if err != nil {
@@ -32,26 +64,32 @@ func readAddon(c *config.Cluster, path string) ([]byte, []manifests.Object, erro
 		for _, err := range unjoin(err) {
 			all = append(all, fmt.Errorf("%s: %w", path, err))
 		}
-		return nil, nil, errors.Join(all...)
+		return nil, errors.Join(all...)
 	}
-	return stream, objects, nil
+	return a, nil
+}
+
+// problem returns a problem of the i-th object, at the line of the value at a path in it. The
+// objects of a folder have no lines.
+func (a *Addon) problem(
+	c *config.Cluster, i int, path, format string, args ...any,
+) config.Problem {
+	p := c.Problemf(a.field, format, args...)
+	docs := yamlpath.Documents(a.Stream)
+	if a.folder || len(docs) != len(a.Objects) {
+		return p
+	}
+	p.File = a.path
+	p.Line, p.Column, _ = docs[i].Position(docs[i].Nearest(path))
+	return p
 }
 
 // holdsCredential reports whether a value of an add-on holds a credential, which no message may
 // quote.
 func holdsCredential(value string) bool { return credential.Holds([]byte(value)) }
 
-// addonPath returns the field of the configuration that an object comes from: the entry of its
-// add-on, which addon holds by the object's path, or the list of add-ons for an object of kiln.
-func addonPath(addon map[string]int, o manifests.Object) string {
-	if i, ok := addon[o.Path]; ok {
-		return AddonField(i)
-	}
-	return "addons"
-}
-
-// AddonField returns the field of the configuration that names the i-th add-on.
-func AddonField(i int) string { return fmt.Sprintf("addons[%d].path", i) }
+// Field returns the field of the configuration that names the i-th add-on.
+func Field(i int) string { return fmt.Sprintf("addons[%d].path", i) }
 
 // unjoin returns the errors that errors.Join made one of, or err alone.
 func unjoin(err error) []error {

@@ -95,3 +95,11 @@ func writtenPaths(n *node.Node) (out []string) {
 	}
 	return out
 }
+
+// unjoin returns the errors that errors.Join made one of, or err alone.
+func unjoin(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

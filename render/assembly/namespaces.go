@@ -1,6 +1,8 @@
 package assembly
 
 import (
+	"kiln/manifests"
+	"kiln/render/addons"
 	"kiln/render/config"
 )
 
@@ -28,4 +30,13 @@ func (r *Cluster) namespaces(addon map[string]int) (problems config.Problems) {
 		}
 	}
 	return problems
+}
+
+// addonPath returns the field of the configuration that an object comes from: the entry of its
+// add-on, which addon holds by the object's path, or the list of add-ons for an object of kiln.
+func addonPath(addon map[string]int, o manifests.Object) string {
+	if i, ok := addon[o.Path]; ok {
+		return addons.Field(i)
+	}
+	return "addons"
 }

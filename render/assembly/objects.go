@@ -7,6 +7,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -35,31 +36,34 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 
 // ObjectStream returns the objects that the API server receives: kiln's own, then those of the
 // add-ons, patched, then the marker. Machines apply them in the order of manifests.Sort. It fills
-// addon with the index of the add-on that an object comes from, by the object's path in the API.
+// from with the index of the add-on that an object comes from, by the object's path in the API.
 func (r *Cluster) ObjectStream(
-	addon map[string]int, watch Watch,
+	from map[string]int, watch Watch,
 ) (stream []byte, problems config.Problems) {
 	c := r.Plan.Config
 	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, watch)
 	if err != nil {
 		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
 	}
-	for i, a := range c.Spec.Addons {
-		field := AddonField(i)
-		documents, objects, err := readAddon(c, a.Path)
-		if err != nil {
-			for _, err := range unjoin(err) {
-				problems = append(problems, c.Problemf(field, "%s", err))
-			}
+	own, err := manifests.Read(stream)
+	if err != nil {
+		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
+	}
+	var all []*addons.Addon
+	for i, entry := range c.Spec.Addons {
+		field := addons.Field(i)
+		a, wrong := addons.Read(c, field, entry.Path)
+		if problems = append(problems, wrong...); len(wrong) > 0 {
 			continue
 		}
-		for _, o := range objects {
-			addon[o.Path] = i
+		all = append(all, a)
+		for _, o := range a.Objects {
+			from[o.Path] = i
 		}
-		stream = manifests.Join(stream, documents)
+		stream = manifests.Join(stream, a.Stream)
 		watch.report(plan.Origin{Field: field}, stream)
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, addons.Check(c, own, all)...); len(problems) > 0 {
 		return nil, problems
 	}
 	src := manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}
@@ -68,6 +72,9 @@ func (r *Cluster) ObjectStream(
 		stream, err = r.patchProxy(stream, watch)
 	}
 	if err != nil {
+		if wrong := addons.Unusable(c, r.Plan.Release.Minor, all); len(wrong) > 0 {
+			return nil, wrong
+		}
 		return nil, problemsOf(err, c.Problemf("patches", "%s", err))
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))

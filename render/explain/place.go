@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kiln/manifests"
-	"kiln/render/assembly"
+	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -66,7 +66,7 @@ func (r explainer) stageSource(from plan.Origin, o manifests.Object, p yamlpath.
 		return c.TextPlace(from.Field, "patch", "patchFrom", line, column)
 	}
 	for i, a := range c.Spec.Addons {
-		if assembly.AddonField(i) == from.Field && c.Folder(a.Path) == nil {
+		if addons.Field(i) == from.Field && c.Folder(a.Path) == nil {
 			line, column := positionInStream(c.Text(a.Path), o, p)
 			return config.Place{File: a.Path, Line: line, Column: column, Field: from.Field}
 		}

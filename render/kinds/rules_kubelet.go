@@ -83,7 +83,8 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]rul
 	"config/v1beta1.MemorySwapConfiguration swapBehavior": rule.OneOf("NoSwap", "LimitedSwap"),
 	"config/v1beta1.UserNamespaces idsPerPod":             {Zero: true, Check: idsPerPod},
 	"config/v1beta1.KubeletAuthorization mode":            rule.OneOf("AlwaysAllow", "Webhook"),
-	"core/v1.Taint key":                                   rule.Matching(validation.IsQualifiedName),
+	"core/v1.Taint key": rule.Matching(
+		validation.IsQualifiedName),
 	"core/v1.Taint value": rule.Matching(
 		validation.IsValidLabelValue),
 	"core/v1.Taint effect":                               rule.TaintEffect,
