@@ -52,11 +52,7 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 			Source: func(m *plan.Machine) func(*node.File, string) config.Place {
 				return explain.Sources(a, m)
 			},
-			Cause: func(
-				m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
-			) config.Place {
-				return explain.Cause(a, m, f, path, inner, wrong)
-			},
+			Cause: explain.Causes(a),
 		})
 	})
 	return r, nil

@@ -8,16 +8,22 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
+// Causes returns a function that finds what brought mistakes, as cause does. Each pipeline runs
+// once for all of them. The function may be called from several goroutines.
+func Causes(c *assembly.Cluster) func(
+	m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
+) config.Place {
+	return explainer{c, &runs{made: map[[2]string][]version{}}}.cause
+}
+
+// cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
 // the value at the path or, if the stage does not set it, what is around it. inner leads on in the
 // document whose text is at the path; it is "" for a value of the file itself. wrong reports
 // whether a version of the document has the mistake. The place is empty if the document of the file
 // cannot be made once more, and if no stage brought the mistake.
-func Cause(
-	c *assembly.Cluster, m *plan.Machine, f *node.File, path, inner string,
-	wrong func(text []byte) bool,
+func (r explainer) cause(
+	m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
 ) config.Place {
-	r := explainer{c}
 	stages, err := r.history(m, f)
 	if err != nil || len(stages) == 0 {
 		return config.Place{}

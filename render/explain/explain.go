@@ -54,7 +54,7 @@ func (e *Explanation) String() string {
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
 // there is no such machine, file or key, and if the value may not be shown or the file has no keys.
 func Explain(c *assembly.Cluster, machine, target string) (*Explanation, error) {
-	r := explainer{c}
+	r := explainer{Cluster: c}
 	m, err := r.machine(machine)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func Explain(c *assembly.Cluster, machine, target string) (*Explanation, error) 
 // Origin returns the sources of a file of a machine in the order in which they apply. It returns
 // none if the document of the file cannot be made once more.
 func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
-	r := explainer{c}
+	r := explainer{Cluster: c}
 	stages, err := r.history(m, f)
 	if err != nil {
 		return nil
@@ -105,7 +105,10 @@ func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
 }
 
 // explainer makes documents of a cluster once more.
-type explainer struct{ *assembly.Cluster }
+type explainer struct {
+	*assembly.Cluster
+	runs *runs // nil if each pipeline runs as often as it is asked for
+}
 
 // machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a
 // similar name.

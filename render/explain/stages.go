@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 
 	"kiln/manifests"
 	"kiln/render/assembly"
@@ -102,11 +103,41 @@ func (p *pipeline) versions() (all []version, err error) {
 	return all, errors.Join(err, unreadable)
 }
 
+// runs keeps what pipelines made, so that each runs once. It may be used by several goroutines.
+type runs struct {
+	mu   sync.Mutex
+	made map[[2]string][]version // by the machine and the folder of the file
+}
+
+// versions returns the versions of a pipeline that makes a file of m.
+func (r *runs) versions(m *plan.Machine, file string, p *pipeline) ([]version, error) {
+	if r == nil {
+		return p.versions()
+	}
+	is := [2]string{m.Name, path.Dir(file)}
+	switch {
+	case file == plan.KubeletConfig:
+		is[1] = file
+	case is[1]+"/" == plan.ObjectsDir:
+		is[0] = "" // all control planes have the same objects
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.made[is]; ok {
+		return known, nil
+	}
+	all, err := p.versions()
+	if err == nil {
+		r.made[is] = all
+	}
+	return all, err
+}
+
 // history makes the document of a file once more and returns its stages. A document without a
 // pipeline has one stage. A file that is not exactly one YAML or JSON map has none.
 func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 	if p := r.pipeline(m, f.Path); p != nil {
-		versions, err := p.versions()
+		versions, err := r.runs.versions(m, f.Path, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}

@@ -91,7 +91,7 @@ func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 func values(
 	c *assembly.Cluster, m *plan.Machine,
 ) func(f *node.File) (func(key string) (*config.Setting, error), error) {
-	r := explainer{c}
+	r := explainer{Cluster: c}
 	ran := map[string][]version{}
 	return func(f *node.File) (func(key string) (*config.Setting, error), error) {
 		p := r.pipeline(m, f.Path)
