@@ -65,7 +65,7 @@ func (o *object) id() resid.ResId {
 func New(name, text string, target *Target) (*Patch, error) {
 	p := &Patch{Name: name, Text: text}
 	var whole any
-	if err := CheckDepth([]byte(text)); err != nil {
+	if err := CheckBounds([]byte(text)); err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
 	docs := strings.Split("\n"+text, "\n---")

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -61,9 +63,24 @@ func (r *reader) size(dir string) int {
 // takes 1.5 MiB.
 const maxDepth = 200
 
-// CheckDepth fails at the first value of a stream that lies too deep, with its line and column. It
-// finds nothing in what is not YAML.
-func CheckDepth(stream []byte) error {
+// tiny matches a number that is nearer to 0 than any that Kubernetes knows. Its parser of
+// quantities divides by 10 as often as the exponent says, for hours.
+var tiny = regexp.MustCompile(`^[+-]?[0-9.]+[eE]-[0-9]{4,}$`)
+
+// maxDigits is how many digits a number may have. The parser takes a time that grows with their
+// square.
+const maxDigits = 10_000
+
+// isEndless reports whether Kubernetes would read a value as a number for a long time.
+func isEndless(value string) bool {
+	return tiny.MatchString(value) ||
+		len(value) > maxDigits && strings.Trim(value, "0123456789.") == ""
+}
+
+// CheckBounds fails at the first value of a stream that takes too long to read, with its line and
+// column: values that lie too deep in each other, and a tiny number. It finds nothing in what is
+// not YAML.
+func CheckBounds(stream []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(stream))
 	for {
 		var root yaml.Node
@@ -71,7 +88,12 @@ func CheckDepth(stream []byte) error {
 			return nil
 		}
 		deep := &depths{of: map[*yaml.Node]int{}}
-		if deep.measure(&root) > maxDepth {
+		levels := deep.measure(&root)
+		if n := deep.endless; n != nil {
+			return fmt.Errorf("%d:%d: a number with so many digits, or so small an exponent, is "+
+				"none that Kubernetes can read; write a quantity like 500m", n.Line, n.Column)
+		}
+		if levels > maxDepth {
 			return fmt.Errorf("%d:%d: more than %d levels lie in each other here; "+
 				"no object of Kubernetes needs that many", deep.at.Line, deep.at.Column, maxDepth)
 		}
@@ -80,8 +102,9 @@ func CheckDepth(stream []byte) error {
 
 // depths measures how deep the values of a document lie in each other.
 type depths struct {
-	of map[*yaml.Node]int // of the nodes that were measured
-	at *yaml.Node         // the first that has too many levels below it
+	of      map[*yaml.Node]int // of the nodes that were measured
+	at      *yaml.Node         // the first that has too many levels below it
+	endless *yaml.Node         // the last number that takes too long to read
 }
 
 // measure returns how many levels a node has. An alias counts as what it names, once: a circle is
@@ -94,6 +117,9 @@ func (d *depths) measure(n *yaml.Node) int {
 		return known
 	}
 	d.of[n] = 0
+	if n.Kind == yaml.ScalarNode && isEndless(n.Value) {
+		d.endless = n
+	}
 	most := 0
 	for _, below := range n.Content {
 		most = max(most, d.measure(below))

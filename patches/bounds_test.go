@@ -12,7 +12,7 @@ import (
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	deep := "a: " + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth)
-	require.ErrorContains(t, CheckDepth([]byte("b: c\n---\n"+deep)), "3:1: more than 200 levels")
+	require.ErrorContains(t, CheckBounds([]byte("b: c\n---\n"+deep)), "3:1: more than 200 levels")
 	_, err := New("p.yaml", deep, &Target{Kind: "Pod"})
 	require.ErrorContains(t, err, "p.yaml:1:1: more than 200 levels")
 	var aliases strings.Builder
@@ -20,10 +20,14 @@ func TestBounds(t *testing.T) {
 	for i := range maxDepth {
 		fmt.Fprintf(&aliases, "a%d: &a%d {b: *a%d}\n", i+1, i+1, i)
 	}
-	require.ErrorContains(t, CheckDepth([]byte(aliases.String())), "levels lie in each other")
-	require.NoError(t, CheckDepth([]byte("a: &a {b: *a}")))
-	require.NoError(t, CheckDepth([]byte("a: "+strings.Repeat("[", maxDepth-10)+
+	require.ErrorContains(t, CheckBounds([]byte(aliases.String())), "levels lie in each other")
+	require.NoError(t, CheckBounds([]byte("a: &a {b: *a}")))
+	require.NoError(t, CheckBounds([]byte("a: "+strings.Repeat("[", maxDepth-10)+
 		strings.Repeat("]", maxDepth-10))))
+
+	require.ErrorContains(t, CheckBounds([]byte("a: b\nc: \"1e-999999999\"")),
+		"2:4: a number with so many digits, or so small an exponent")
+	require.NoError(t, CheckBounds([]byte("a: 1e-300\nb: 1e999999999\nc: 12e-12-34\nd: a1e-9999")))
 
 	_, err = build("a", map[string][]byte{
 		"a/kustomization.yaml": []byte("resources: [deep.yaml]\n"), "a/deep.yaml": []byte(deep),

@@ -318,7 +318,7 @@ func (p place) follow(value string, kind use) string {
 	case kind != folder && p.reach(name):
 		if err := checkAliases(p.files[name]); kind != keyedFile && err != nil {
 			p.problem(name, "", "%s", err)
-		} else if err := CheckDepth(p.files[name]); kind != keyedFile && err != nil {
+		} else if err := CheckBounds(p.files[name]); kind != keyedFile && err != nil {
 			p.found = append(p.found, fmt.Errorf("%s:%w", name, err))
 		}
 		return ""

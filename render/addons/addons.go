@@ -45,7 +45,7 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		}
 		a.folder = true
 	}
-	if err := patches.CheckDepth(a.Stream); err != nil {
+	if err := patches.CheckBounds(a.Stream); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
 	var err error

@@ -1,9 +1,9 @@
 package kinds
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +22,7 @@ const Definition = "CustomResourceDefinition"
 type schema struct {
 	Type                 string            `json:"type"`
 	Properties           map[string]schema `json:"properties"`
-	AdditionalProperties any               `json:"additionalProperties"`
+	AdditionalProperties additional        `json:"additionalProperties"`
 	Items                *schema           `json:"items"`
 	Required             []string          `json:"required"`
 	Enum                 []any             `json:"enum"`
@@ -97,6 +97,9 @@ func (c *Checker) checkCustom(w *walk, is kind, o map[string]any, at *yamlpath.L
 
 // custom checks that a value fits a schema. root reports whether the value is a whole object.
 func (w *walk) custom(v any, s *schema, at *yamlpath.Location, root bool) {
+	if w.full() {
+		return
+	}
 	if v == nil {
 		// The API server drops a null that is not allowed, if there is a default.
 		if !s.Nullable && s.Default == nil && s.Type != "" {
@@ -140,6 +143,9 @@ func (w *walk) custom(v any, s *schema, at *yamlpath.Location, root bool) {
 // object by itself.
 func (w *walk) customMap(m map[string]any, s *schema, at *yamlpath.Location, root bool) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if w.full() {
+			return
+		}
 		whole := root || s.Embedded
 		if whole && key == "metadata" {
 			w.value(m[key], "meta/v1.ObjectMeta", at.Key(key))
@@ -152,11 +158,10 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamlpath.Location, roo
 			w.custom(m[key], &p, at.Key(key), false)
 			continue
 		}
-		more, free := s.additional()
-		switch {
-		case more != nil:
-			w.custom(m[key], more, at.Key(key), false)
-		case !free && !s.PreserveUnknown:
+		switch more := s.AdditionalProperties; {
+		case more.schema != nil:
+			w.custom(m[key], more.schema, at.Key(key), false)
+		case !more.free && !s.PreserveUnknown:
 			names := slices.Sorted(maps.Keys(s.Properties))
 			hint := suggest.Hint(key, names)
 			if hint == "" && len(names) > 0 && len(names) <= maxListed {
@@ -172,21 +177,19 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamlpath.Location, roo
 	}
 }
 
-// additional returns the schema of the keys that are no properties. free reports whether they may
-// have any value.
-func (s *schema) additional() (more *schema, free bool) {
-	switch v := s.AdditionalProperties.(type) {
-	case bool:
-		return nil, v
-	case map[string]any:
-		text, err := yaml.Marshal(v)
-		more = &schema{}
-		if err != nil || yaml.Unmarshal(text, more) != nil {
-			return nil, true
-		}
-		return more, false
+// additional is what a schema says about keys that are no properties.
+type additional struct {
+	schema *schema // nil without one
+	free   bool    // they may have any value
+}
+
+// UnmarshalJSON reads a boolean or a schema.
+func (a *additional) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &a.free) == nil {
+		return nil
 	}
-	return nil, false
+	a.schema = &schema{}
+	return json.Unmarshal(text, a.schema)
 }
 
 func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
@@ -194,8 +197,8 @@ func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
 	if s.Pattern == "" {
 		return
 	}
-	if pattern, err := regexp.Compile(s.Pattern); err == nil && !pattern.MatchString(v) {
-		w.add(at, "%s does not match %s", rule.Show(v), s.Pattern)
+	if wrong := w.matches(v, s.Pattern); wrong != "" {
+		w.add(at, "%s", wrong)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kinds_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,9 @@ spec:
               limits: {type: object, additionalProperties: {type: integer}}
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
               maybe: {type: string, nullable: true}
+              huge: {type: string, pattern: "^((a|b){500}|c)*((a|b){500}|d)*$"}
+              many: {type: array, items: {type: string, pattern: "^([a-z]{1000}x?)*$"}}
+              never: {type: string, pattern: "^((a{1000}){1000}|x)*$"}
   - name: v1beta1
     served: false
 `
@@ -75,6 +79,12 @@ func TestCustom(t *testing.T) {
 				"spec.size: 10 is above 9",
 				"spec.tags: has 0 elements, fewer than 1",
 			}},
+		{name: "large expressions", text: head + "spec: {size: 1, huge: x, never: z, many: [" +
+			strings.Repeat(strings.Repeat("a", 1000)+", ", 200) + "a]}\n", want: []string{
+			`spec.huge: "x" does not match ^((a|b){500}|c)*((a|b){500}|d)*$`,
+			"spec.many[49]: takes too long to compare with the regular expressions of its " +
+				"definition; shorten the value, or simplify the expression",
+		}},
 		{name: "version", text: "apiVersion: example.com/v1beta1\nkind: Widget\n", want: []string{
 			`apiVersion: the definition of Widget does not serve "v1beta1"; write v1`,
 		}},

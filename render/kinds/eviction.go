@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"kiln/render/kinds/rule"
 )
 
@@ -39,7 +37,7 @@ func thresholds(v any) string {
 			}
 			return ""
 		}
-		q, err := resource.ParseQuantity(value)
+		q, err := parseQuantity(value)
 		if err != nil || q.Sign() <= 0 {
 			return rule.Show(value) + " is not a percentage, and not a quantity above 0 " +
 				"such as 100Mi"

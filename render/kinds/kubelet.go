@@ -167,7 +167,7 @@ func staticCPUs(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	}
 	var sum resource.Quantity
 	for _, reserved := range []map[string]string{c.SystemReserved, c.KubeReserved} {
-		if q, err := resource.ParseQuantity(reserved["cpu"]); err == nil {
+		if q, err := parseQuantity(reserved["cpu"]); err == nil {
 			sum.Add(q)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kiln/render/kinds/rule"
@@ -151,7 +150,7 @@ func reserved(v any) string {
 
 // amount returns why a string is not a quantity of 0 or more.
 func amount(value string) string {
-	q, err := resource.ParseQuantity(value)
+	q, err := parseQuantity(value)
 	switch {
 	case err != nil:
 		return rule.Show(value) + " is not a quantity such as 500m or 2Gi"
@@ -164,7 +163,7 @@ func amount(value string) string {
 // byteSize returns why a value is not a number of bytes.
 func byteSize(v any) string {
 	s, _ := v.(string)
-	q, err := resource.ParseQuantity(s)
+	q, err := parseQuantity(s)
 	if err != nil {
 		return rule.Show(s) + " is not a size such as 10Mi"
 	}

@@ -2,8 +2,10 @@ package kinds
 
 import (
 	"encoding/base64"
+	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,13 +81,37 @@ func wholeNumber(v any, typ string) string {
 	return ""
 }
 
+// maxQuantity is how many characters a quantity may have, and maxExponent how large its decimal
+// exponent may be. Quantities lie between 1n and 2^63-1, so that more changes nothing; but the
+// parser of Kubernetes divides by 10 as often as a negative exponent says, for hours.
+const (
+	maxQuantity = 100
+	maxExponent = 999
+)
+
+var errQuantity = errors.New("not a quantity that a computer can read in time")
+
+// parseQuantity reads a quantity as Kubernetes does, and refuses one that takes too long.
+func parseQuantity(s string) (resource.Quantity, error) {
+	if at := strings.LastIndexAny(s, "eE"); at >= 0 {
+		if n, err := strconv.Atoi(s[at+1:]); err == nil && (n > maxExponent || n < -maxExponent) ||
+			errors.Is(err, strconv.ErrRange) {
+			return resource.Quantity{}, errQuantity
+		}
+	}
+	if len(s) > maxQuantity {
+		return resource.Quantity{}, errQuantity
+	}
+	return resource.ParseQuantity(s)
+}
+
 // quantity returns why a value is no quantity.
 func quantity(v any) string {
 	switch v := v.(type) {
 	case int64, float64:
 		return ""
 	case string:
-		if _, err := resource.ParseQuantity(v); err == nil {
+		if _, err := parseQuantity(v); err == nil {
 			return ""
 		}
 	}

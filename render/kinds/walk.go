@@ -18,11 +18,20 @@ type walk struct {
 	table *table
 	minor int
 	types bool // whether names and types are checked, and no values
+
+	patterns map[string]pattern // the regular expressions that were compiled
+	work     int                // steps that comparing values took
 }
+
+// maxFound is how many mistakes of one document are looked for. The next run finds more.
+const maxFound = 100
+
+// full reports whether enough mistakes were found.
+func (w *walk) full() bool { return len(w.found) >= maxFound }
 
 // value checks that a value has a type. As in Go's decoder, null fits every type.
 func (w *walk) value(v any, typ string, at *yamlpath.Location) {
-	if v == nil {
+	if v == nil || w.full() {
 		return
 	}
 	if element, ok := strings.CutPrefix(typ, "[]"); ok {
@@ -72,6 +81,9 @@ func (w *walk) structure(m map[string]any, typ string, at *yamlpath.Location) {
 		t := w.table.field(typ, key, w.minor)
 		if t == "" {
 			w.add(at.Key(key), "%s", w.unknownField(typ, key))
+			if w.full() {
+				return
+			}
 			continue
 		}
 		before := len(w.found)

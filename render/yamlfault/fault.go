@@ -36,7 +36,8 @@ func Find(document []byte, known []string) (f Fault, ok bool) {
 
 // template matches what a template of Helm has between braces.
 var template = regexp.MustCompile(`\{\{-?\s*(/\*|` +
-	`\$?\.(Values|Release|Chart|Capabilities|Files)\b|` + `(if|with|range|include|template|define|end|toYaml|tpl)\b)`)
+	`\$?\.(Values|Release|Chart|Capabilities|Files)\b|` +
+	`(if|with|range|include|template|define|end|toYaml|tpl)\b)`)
 
 // Template returns the first place where a document that the parser cannot read is a template of
 // Helm. ok is false if there is none.
