@@ -202,6 +202,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/images",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/review",
 			"kiln/render/target",
 			"kiln/render/textdiff",

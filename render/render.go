@@ -60,7 +60,9 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 
 // Check fails if n breaks a rule that every machine must keep, whatever the configuration. The
 // error joins one for each broken rule. The program checks every machine that it renders.
-func (r *Cluster) Check(m *plan.Machine, n *node.Node) error { return r.checker().Node(m, n) }
+func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
+	return r.blame(m, n, r.checker().Node(m, n))
+}
 
 // Warnings returns what the checks of machines so far warn of: flags and feature gates that are
 // deprecated. They are in the order of files and lines.

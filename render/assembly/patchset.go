@@ -186,6 +186,9 @@ func applySteps(src manifests.Source, n int) ([]byte, error) {
 	return patches.Apply(src.Base, steps...)
 }
 
+// HasPatches reports whether the configuration has patches for a machine.
+func (r *Cluster) HasPatches(m *plan.Machine) bool { return len(r.patches.forMachine(m)) > 0 }
+
 // PatchText returns the content of the user's patch at a field of the configuration. It reports
 // whether there is one.
 func (r *Cluster) PatchText(field string) (content string, ok bool) {
