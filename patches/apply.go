@@ -97,9 +97,15 @@ func New(name, text string, target *Target) (*Patch, error) {
 			if err := yaml.Unmarshal([]byte(doc), &d); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
+			if target == nil && d.Kind != "" && d.Metadata.Name == "" {
+				return nil, fmt.Errorf("%s: a strategic merge patch without target needs "+
+					"metadata.name of the object that it changes; write the name, or "+
+					"target: {kind: %s} beside the patch", name, d.Kind)
+			}
 			if target == nil && (d.APIVersion == "" || d.Kind == "" || d.Metadata.Name == "") {
 				return nil, fmt.Errorf("%s: a strategic merge patch without target needs "+
-					"apiVersion, kind and metadata.name of the object that it changes", name)
+					"apiVersion, kind and metadata.name of the object that it changes; "+
+					"write them, or target: {kind: …} beside the patch", name)
 			}
 			if target != nil && d.APIVersion == "" && d.Kind == "" && d.Metadata.Name == "" &&
 				len(docs) == 1 && !strings.HasPrefix(strings.TrimSpace(text), "{") {

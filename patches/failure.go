@@ -162,6 +162,18 @@ func missing(doc []byte, op operation) string {
 	return ""
 }
 
+// misses reports whether p would select an object in another namespace.
+func (p *Patch) misses(o object) bool {
+	if p.selector != nil {
+		return p.selector.Namespace != "" && p.selector.Name == o.Metadata.Name &&
+			p.selector.Kind == o.Kind && o.Metadata.Namespace != ""
+	}
+	return slices.ContainsFunc(p.named, func(n object) bool {
+		return n.Kind == o.Kind && n.Metadata.Name == o.Metadata.Name &&
+			n.Metadata.Namespace != o.Metadata.Namespace && o.Metadata.Namespace != ""
+	})
+}
+
 // maxOffered is how many objects Offer lists.
 const maxOffered = 20
 
@@ -171,6 +183,10 @@ func (p *Patch) Offer(streams [][]byte) string {
 	kinds := map[string][]string{}
 	for _, stream := range streams {
 		for _, o := range objectsIn(stream) {
+			if there := o.Metadata.Namespace; p.misses(o) {
+				return fmt.Sprintf("%s %s is in namespace %s; write namespace: %s", o.Kind,
+					o.Metadata.Name, there, there)
+			}
 			kinds[o.Kind] = append(kinds[o.Kind], o.Metadata.Name)
 		}
 	}

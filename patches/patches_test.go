@@ -144,7 +144,7 @@ func TestNewRefuses(t *testing.T) {
 		"empty":                    {"# nothing", nil, "the patch is empty"},
 		"operations need a target": {"[]", nil, "need a target"},
 		"no name": {"{apiVersion: v1, kind: Pod}", nil,
-			"needs apiVersion, kind and metadata.name"},
+			"needs metadata.name of the object"},
 		"a scalar":           {"hello", nil, "neither a strategic merge patch nor"},
 		"a wrong expression": {"[]", &patches.Target{Name: "("}, "target"},
 		"a wrong selector": {"[]", &patches.Target{LabelSelector: "a in"},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"kiln/manifests"
@@ -40,7 +41,8 @@ func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
 			field := element(path, i)
 			p, err := parsePatch(c, field, &entries[i])
 			if err != nil {
-				problems = append(problems, c.Problemf(field, "%s", err))
+				message := strings.TrimPrefix(err.Error(), field+": ")
+				problems = append(problems, c.Problemf(field, "%s", message))
 				continue
 			}
 			out = append(out, &userPatch{Patch: p, path: field})

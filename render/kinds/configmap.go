@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strings"
+
 	"kiln/render/yamlpath"
 )
 
@@ -19,6 +21,11 @@ func (c *Checker) configMap(w *walk, o map[string]any, root *yamlpath.Location) 
 				continue
 			}
 			for _, f := range c.check([]byte(text), nil) {
+				if strings.HasPrefix(f.Message, "apiVersion or kind") && key == "config.conf" {
+					f.Message = "apiVersion and kind are missing, because this replaces the " +
+						"whole text; write all of it, or change single fields with a patch " +
+						"whose target is {kind: KubeProxyConfiguration}"
+				}
 				w.found = append(w.found, mistake{root.Key("data").Key(key), f.Path, f.Message})
 			}
 		}

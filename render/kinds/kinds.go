@@ -174,6 +174,10 @@ func isConfiguration(apiVersion string) bool {
 // unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of
 // other groups are custom resources.
 func (w *walk) unknownKind(is kind, at *yamlpath.Location) {
+	if is.version == "" || is.name == "" {
+		w.add(at, "apiVersion or kind is missing; write both")
+		return
+	}
 	group := groupOf(is.version)
 	var versions, names []string
 	elsewhere := false
