@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 
@@ -217,6 +218,9 @@ var rightVariations = []func(*rand.Rand) variation{
 		}))
 		return gate(r, g.Name, g.Default)
 	},
+	func(r *rand.Rand) variation { // an object that a rule concerns, and allows
+		return pick(r, allowedObjects)(fmt.Sprintf("o-%d", r.IntN(1000)))
+	},
 	func(r *rand.Rand) variation { // two fields of an add-on that no table has
 		return variation{
 			name: fmt.Sprintf("a custom object %d", r.IntN(1000)),
@@ -227,6 +231,68 @@ var rightVariations = []func(*rand.Rand) variation{
 			},
 		}
 	},
+}
+
+// allowedObjects are objects that come near to a rule, and keep it.
+var allowedObjects = []func(name string) variation{
+	func(name string) variation {
+		return addon("v1", "Secret", name, map[string]any{
+			"type": "kubernetes.io/tls",
+			"data": map[string]any{"tls.crt": "YQ=="}, "stringData": map[string]any{"tls.key": "b"},
+		})
+	},
+	func(name string) variation {
+		return addon("v1", "Secret", name, map[string]any{
+			"type":       "example.com/own",
+			"stringData": map[string]any{".data.x_Y-z": "1"},
+		})
+	},
+	func(name string) variation {
+		return addon("v1", "ConfigMap", name, map[string]any{
+			"data":       map[string]any{"a": "{{ .Values.x }}"},
+			"binaryData": map[string]any{"b": "YQ=="},
+		})
+	},
+	func(name string) variation {
+		return addon("v1", "Service", name, map[string]any{"spec": map[string]any{
+			"clusterIP": "None", "selector": map[string]any{"app": "a"},
+			"ports": []any{
+				map[string]any{"name": "http", "port": 80},
+				map[string]any{"name": "https", "port": 443},
+			},
+		}})
+	},
+	func(name string) variation {
+		return addon("v1", "Service", name, map[string]any{"spec": map[string]any{
+			"type": "ExternalName", "externalName": "db.example.com",
+		}})
+	},
+	func(name string) variation {
+		return addon("rbac.authorization.k8s.io/v1", "RoleBinding", name, map[string]any{
+			"roleRef": map[string]any{
+				"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view",
+			},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "a"}},
+		})
+	},
+	func(name string) variation {
+		return addon("v1", "Pod", name, map[string]any{"spec": map[string]any{
+			"nodeName": "worker-1",
+			"containers": []any{map[string]any{
+				"name": "a", "image": "localhost:5000/a/b_c/d-e:Tag",
+			}},
+		}})
+	},
+}
+
+// addon returns an add-on with one object in kube-system.
+func addon(version, kind, name string, fields map[string]any) variation {
+	object := map[string]any{
+		"apiVersion": version, "kind": kind,
+		"metadata": map[string]any{"name": name, "namespace": "kube-system"},
+	}
+	maps.Copy(object, fields)
+	return variation{name: kind + " " + name, addon: object}
 }
 
 // pick returns any one of some.

@@ -349,10 +349,14 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/kinds": {
 			"kiln/render/credential",
+			"kiln/render/kinds/object",
 			"kiln/render/kinds/rule",
 			"kiln/render/kinds/workload",
 			"kiln/render/suggest",
 			"kiln/render/yamlpath",
+		},
+		"kiln/render/kinds/object": {
+			"kiln/render/kinds/rule",
 		},
 		"kiln/render/kinds/rule": {
 			"kiln/render/credential",

@@ -118,13 +118,19 @@ func (f *facts) checker(minor int) *kinds.Checker {
 		return known.(*kinds.Checker)
 	}
 	var definitions [][]byte
+	subnets := f.cluster.Plan.ServiceSubnets
 	for _, o := range f.cluster.Objects {
+		if o.Kind == "ServiceCIDR" {
+			subnets = nil // it adds another
+		}
 		if o.Kind == kinds.Definition {
 			definitions = append(definitions, o.YAML)
 		}
 	}
 	made := kinds.New(minor, definitions...)
 	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
+	made.ServiceSubnets = subnets
+	made.Nodes = f.cluster.Plan.NodeNames()
 	known, _ := f.checkers.LoadOrStore(minor, made)
 	return known.(*kinds.Checker)
 }

@@ -9,6 +9,7 @@ package kinds
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -44,6 +45,10 @@ func (f Finding) String() string {
 type Checker struct {
 	// AnyPlugin allows a Corefile plugins that CoreDNS' own image does not have.
 	AnyPlugin bool
+	// ServiceSubnets are those of the cluster; without one, no address of a Service is checked.
+	ServiceSubnets []netip.Prefix
+	// Nodes are the names of all nodes; empty if they are not known.
+	Nodes []string
 
 	minor  int
 	custom map[kind]custom // by group and kind
@@ -132,12 +137,17 @@ func (c *Checker) check(text []byte, more []rule.Document) []Finding {
 		w.value(o["metadata"], "meta/v1.ObjectMeta", root.Key("metadata"))
 		return w.findings(text)
 	}
+	w.plain = map[string]string{"Secret": "stringData", "ConfigMap": "data"}[name]
 	w.value(o, t, root)
 	switch name {
 	case "AdmissionConfiguration":
 		c.admission(w, o, root)
 	case "ConfigMap":
 		c.configMap(w, o, root)
+	case "Service":
+		c.clusterIP(w, o, root)
+	case "Pod":
+		c.nodeName(w, o, root)
 	}
 	faults := rule.NewFault(c.minor, func(at *yamlpath.Location, message string) {
 		w.add(at, "%s", message)
@@ -180,13 +190,17 @@ func (w *walk) unknownKind(is kind, at *yamlpath.Location) {
 	}
 	group := groupOf(is.version)
 	var versions, names []string
-	elsewhere := false
+	elsewhere, moved := false, ""
 	for known, rows := range w.table.kinds {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.holds(w.minor) }) {
 			elsewhere = elsewhere || known == is
 			continue
 		}
 		if groupOf(known.version) != group {
+			if known.name == is.name && !isConfiguration(known.version) &&
+				!isUnstable(known.version) && (moved == "" || known.version < moved) {
+				moved = known.version
+			}
 			continue
 		}
 		if known.name == is.name {
@@ -205,9 +219,19 @@ func (w *walk) unknownKind(is kind, at *yamlpath.Location) {
 	if stable := slices.DeleteFunc(slices.Clone(versions), isUnstable); len(stable) > 0 {
 		versions = stable
 	}
+	if is.name == "PodSecurityPolicy" {
+		w.add(at.Key("kind"), "Kubernetes has no PodSecurityPolicy since 1.25; remove it, and "+
+			"label namespaces with pod-security.kubernetes.io/enforce")
+		return
+	}
 	if len(versions) > 0 {
 		w.add(at.Key("apiVersion"), "Kubernetes 1.%d has no %s in %s; write %s", w.minor, is.name,
 			is.version, strings.Join(versions, " or "))
+		return
+	}
+	if moved != "" {
+		w.add(at.Key("apiVersion"), "Kubernetes 1.%d has no %s in %s; write %s", w.minor, is.name,
+			is.version, moved)
 		return
 	}
 	w.add(at.Key("kind"), "Kubernetes 1.%d has no kind %s in %s%s", w.minor, is.name, is.version,

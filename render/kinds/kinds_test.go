@@ -67,7 +67,8 @@ func TestCheck(t *testing.T) {
 					"admissionregistration.k8s.io/v1alpha1 or admissionregistration.k8s.io/v1beta1",
 			}},
 		{name: "removed version", text: "apiVersion: extensions/v1beta1\nkind: Ingress\n",
-			want: []string{"kind: Kubernetes 1.36 has no kind Ingress in extensions/v1beta1"}},
+			want: []string{"apiVersion: Kubernetes 1.36 has no Ingress in extensions/v1beta1; " +
+				"write networking.k8s.io/v1"}},
 		{name: "custom resource", text: "apiVersion: example.com/v1\nkind: Widget\nx: 1\n"},
 		{name: "no container", text: pod + "  restartPolicy: Always\n", want: []string{
 			"spec: containers is missing; a pod needs one",

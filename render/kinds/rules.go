@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"kiln/render/kinds/object"
 	"kiln/render/kinds/rule"
 	"kiln/render/kinds/workload"
 )
@@ -12,4 +13,5 @@ var rules = rule.Joined(workload.Rules, kubeletRules, proxyRules, settingRules)
 var required = rule.Joined(workload.Required, settingRequired)
 
 // documents are the rules of documents, by kind.
-var documents = rule.Joined(workload.Documents, kubeletDocuments, proxyDocuments)
+var documents = rule.Joined(workload.Documents, object.Documents, kubeletDocuments,
+	proxyDocuments)

@@ -19,6 +19,7 @@ type walk struct {
 	minor int
 	types bool // whether names and types are checked, and no values
 
+	plain    string             // the field of the kind for what is not in base64
 	patterns map[string]pattern // the regular expressions that were compiled
 	work     int                // steps that comparing values took
 }
@@ -58,6 +59,9 @@ func (w *walk) value(v any, typ string, at *yamlpath.Location) {
 	}
 	if !hasFields(typ) {
 		if message := scalar(v, typ); message != "" {
+			if typ == "bytes" && w.plain != "" {
+				message += "; write plain text under " + w.plain
+			}
 			w.add(at, "%s", message)
 		}
 		return

@@ -66,3 +66,16 @@ func (n Names) sorted() Names {
 	slices.SortFunc(n.IPs, netip.Addr.Compare)
 	return Names{DNS: slices.Compact(n.DNS), IPs: slices.Compact(n.IPs)}
 }
+
+// NodeNames returns the names of all Nodes, in the order of the machines. It returns none if
+// machines of a pool join: their names are not known.
+func (p *Plan) NodeNames() (names []string) {
+	for i := range p.Machines {
+		if m := &p.Machines[i]; m.Pool {
+			return nil
+		} else if m.Joins() {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -23,6 +23,7 @@ var Rules = map[string]rule.Rule{
 	"core/v1.PodOS name":                            rule.OneOf("linux", "windows"),
 
 	"core/v1.Container name":                     rule.Matching(validation.IsDNS1123Label),
+	"core/v1.Container image":                    {Check: image},
 	"core/v1.Container imagePullPolicy":          rule.OneOf("Always", "IfNotPresent", "Never"),
 	"core/v1.Container terminationMessagePolicy": rule.OneOf("File", "FallbackToLogsOnError"),
 	"core/v1.ContainerPort containerPort":        rule.Port,
