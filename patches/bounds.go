@@ -32,6 +32,7 @@ type parts struct {
 // noteSize notes the parts of a kustomization.
 func (p place) noteSize(k *types.Kustomization) {
 	is := parts{own: len(k.ConfigMapGenerator) + len(k.SecretGenerator)}
+	//lint:ignore SA1019 kustomize still does what the field says
 	for _, value := range slices.Concat(k.Resources, k.Bases, k.Components) {
 		name := p.inside(value)
 		if text, ok := p.files[name]; ok {

@@ -75,8 +75,10 @@ func (p place) checkSecrets(k *types.Kustomization) {
 			}
 		}
 	}
-	for i := range k.Vars {
-		v := &k.Vars[i]
+	//lint:ignore SA1019 kustomize still does what the field says
+	vars, operations := k.Vars, k.PatchesJson6902
+	for i := range vars {
+		v := &vars[i]
 		if p.mayBeSecret(v.ObjRef.Kind) && !shownPaths[v.FieldRef.FieldPath] {
 			p.problem(p.name, fmt.Sprintf("vars[%d].fieldref", i), "%s", keepValues)
 		}
@@ -87,8 +89,8 @@ func (p place) checkSecrets(k *types.Kustomization) {
 	for i := range k.Patches {
 		p.checkPatch(fmt.Sprintf("patches[%d]", i), &k.Patches[i])
 	}
-	for i := range k.PatchesJson6902 {
-		p.checkPatch(fmt.Sprintf("patchesJson6902[%d]", i), &k.PatchesJson6902[i])
+	for i := range operations {
+		p.checkPatch(fmt.Sprintf("patchesJson6902[%d]", i), &operations[i])
 	}
 }
 
