@@ -197,7 +197,7 @@ func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
 	if s.Pattern == "" {
 		return
 	}
-	if wrong := w.matches(v, s.Pattern); wrong != "" {
+	if wrong := w.patterns.mismatch(v, s.Pattern); wrong != "" {
 		w.add(at, "%s", wrong)
 	}
 }

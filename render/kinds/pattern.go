@@ -50,21 +50,27 @@ func steps(re *syntax.Regexp) int {
 	return min(n, maxSteps+1)
 }
 
-// matches returns why a string does not match a regular expression of its definition, "" if it
+// patterns compares the values of one document with regular expressions.
+type patterns struct {
+	compiled map[string]pattern
+	work     int // steps that it took so far
+}
+
+// mismatch returns why a string does not match a regular expression of its definition, "" if it
 // does. An expression that cannot be compiled is the fault of the definition, and is left to it.
-func (w *walk) matches(v, text string) string {
-	p, known := w.patterns[text]
+func (all *patterns) mismatch(v, text string) string {
+	p, known := all.compiled[text]
 	if !known {
-		if w.patterns == nil {
-			w.patterns = map[string]pattern{}
+		if all.compiled == nil {
+			all.compiled = map[string]pattern{}
 		}
 		p, _ = compile(text)
-		w.patterns[text] = p
+		all.compiled[text] = p
 	}
-	if p.Regexp == nil || w.work > maxWork {
+	if p.Regexp == nil || all.work > maxWork {
 		return ""
 	}
-	if w.work += p.steps * len(v); w.work > maxWork {
+	if all.work += p.steps * len(v); all.work > maxWork {
 		return "takes too long to compare with the regular expressions of its definition; " +
 			"shorten the value, or simplify the expression"
 	}

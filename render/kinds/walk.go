@@ -19,9 +19,8 @@ type walk struct {
 	minor int
 	types bool // whether names and types are checked, and no values
 
-	plain    string             // the field of the kind for what is not in base64
-	patterns map[string]pattern // the regular expressions that were compiled
-	work     int                // steps that comparing values took
+	plain    string // the field of the kind for what is not in base64
+	patterns patterns
 }
 
 // maxFound is how many mistakes of one document are looked for. The next run finds more.
