@@ -252,8 +252,8 @@ func TestImports(t *testing.T) {
 			"kiln/manifests",
 			"kiln/pki",
 			"kiln/render/check/command",
+			"kiln/render/check/confidential",
 			"kiln/render/check/machine",
-			"kiln/render/check/search",
 			"kiln/render/config",
 			"kiln/render/containerd", // the part that reads
 			"kiln/render/kinds",
@@ -269,6 +269,14 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 			"kiln/render/node",
 			"kiln/render/plan",
+		},
+		"kiln/render/check/confidential": {
+			"kiln/pki",
+			"kiln/render/check/search",
+			"kiln/render/config",
+			"kiln/render/node",
+			"kiln/render/plan",
+			"kiln/render/secret",
 		},
 		"kiln/render/check/machine": {
 			"kiln/render/layout",

@@ -50,7 +50,7 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 	}
 	for _, check := range []func(){
 		c.checkPaths,
-		c.checkSecrets,
+		func() { c.failAll(k.facts.confidential.Node(m, n)) },
 		c.readDescriptions,
 		c.checkKinds,
 		c.readPrograms,
@@ -74,7 +74,7 @@ func (k *Checker) Warnings() config.Problems { return k.facts.commands.Warnings(
 // Holds returns an error for each difference between the secrets with which a machine's files are
 // marked and those that a table of secrets gives the machine.
 func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
-	c := &inspection{cluster: k.facts.cluster, machine: m, node: n}
-	c.checkMarks(kinds)
+	c := &inspection{machine: m}
+	c.failAll(k.facts.confidential.Holds(kinds, m, n))
 	return errors.Join(c.errs...)
 }

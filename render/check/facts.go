@@ -16,11 +16,12 @@ import (
 	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render/check/command"
+	"kiln/render/check/confidential"
 	"kiln/render/check/machine"
-	"kiln/render/check/search"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 // Cluster is what the checks know of a cluster, apart from the machine that they look at.
@@ -34,9 +35,8 @@ type Cluster struct {
 	Objects []manifests.Object
 	// Joining holds the machines that join with a token, by the name of the token's Secret.
 	Joining map[string]*plan.Machine
-	// Origin returns the places in the configuration that a file of a machine comes from. Messages
-	// show them.
-	Origin func(m *plan.Machine, f *node.File) []config.Place
+	// Origin returns the sources of a file of a machine. Messages show them.
+	Origin confidential.Sources
 	// Source returns the sources of the values in the files of a machine.
 	Source command.Sources
 	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
@@ -65,11 +65,9 @@ type facts struct {
 	proxy *proxyConfig
 	// images are those that kiln images prints, by program.
 	images map[string]string
-	// searcher finds the secrets of this cluster in the contents of files.
-	searcher *search.Searcher
+	// confidential checks the secrets of the machines.
+	confidential *confidential.Checker
 
-	// origins caches where in the configuration a file comes from, by path, as messages show it.
-	origins sync.Map
 	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
 	// findings caches []kinds.Finding by the document: many machines share few. checkers caches
@@ -98,12 +96,14 @@ type proxyConfig struct {
 // error of the cluster.
 func readFacts(c *Cluster) *facts {
 	f := &facts{
-		cluster:  c,
-		servers:  map[string]map[string]*x509.Certificate{},
-		rolesOf:  map[rbacv1.Subject][]string{},
-		tokens:   map[string]bootstrapToken{},
-		images:   c.Plan.UsedImages(),
-		searcher: search.New(c.Plan, c.Bundle),
+		cluster: c,
+		servers: map[string]map[string]*x509.Certificate{},
+		rolesOf: map[rbacv1.Subject][]string{},
+		tokens:  map[string]bootstrapToken{},
+		images:  c.Plan.UsedImages(),
+		confidential: confidential.New(&secret.Cluster{
+			Plan: c.Plan, Public: c.Public, Objects: c.Objects, Joining: c.Joining,
+		}, c.Bundle, c.Origin),
 		commands: command.New(c.Plan, c.Source),
 	}
 	f.readServers()

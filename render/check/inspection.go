@@ -49,6 +49,13 @@ func (c *inspection) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, err))
 }
 
+// failAll adds errors of the machine.
+func (c *inspection) failAll(errs []error) {
+	for _, err := range errs {
+		c.fail("%w", err)
+	}
+}
+
 // checkPaths checks that each path is absolute, clean and used once, and that nothing lies below a
 // file.
 func (c *inspection) checkPaths() {

@@ -1,23 +1,48 @@
-package check
+// Package confidential checks that each machine holds exactly the secrets that the table of package
+// secret gives it, each in its own file, and that others may not read that file.
+package confidential
 
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"path"
 	"strings"
+	"sync"
 
+	"kiln/pki"
 	"kiln/render/check/search"
+	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
 )
 
-// checkSecrets checks that a machine holds exactly the secrets that the table gives it, each in its
-// own file, and that others may not read that file.
-func (c *inspection) checkSecrets() {
+// Checker checks the machines of one cluster. Its methods may be called from several goroutines.
+type Checker struct {
+	cluster  *secret.Cluster
+	bundle   *pki.Bundle // nil if the cluster is rendered without secrets
+	searcher *search.Searcher
+	sources  Sources
+
+	// origins caches where in the configuration a file comes from, by path, as messages show it.
+	origins sync.Map
+}
+
+// Sources returns the places in the configuration that a file of a machine comes from.
+type Sources func(m *plan.Machine, f *node.File) []config.Place
+
+// New returns a checker for a cluster. b may be nil; then keys are not checked.
+func New(c *secret.Cluster, b *pki.Bundle, sources Sources) *Checker {
+	return &Checker{cluster: c, bundle: b, searcher: search.New(c.Plan, b), sources: sources}
+}
+
+// Node returns what is wrong with the secrets of a machine.
+func (k *Checker) Node(m *plan.Machine, n *node.Node) []error {
+	c := &inspection{Checker: k, machine: m, node: n}
 	c.checkMarks(secret.Kinds)
-	for i := range c.node.Files {
-		f := &c.node.Files[i]
+	for i := range n.Files {
+		f := &n.Files[i]
 		forbidden := uint32(0o077)
 		if secret.Base(f.Secret) == "file" {
 			forbidden = 0o004 // the user may give it to a group
@@ -29,6 +54,27 @@ func (c *inspection) checkSecrets() {
 	}
 	c.checkSettings()
 	c.checkLeafKeys()
+	return c.errs
+}
+
+// Holds returns the differences between the secrets with which a machine's files are marked and
+// those that a table of secrets gives the machine.
+func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) []error {
+	c := &inspection{Checker: k, machine: m, node: n}
+	c.checkMarks(kinds)
+	return c.errs
+}
+
+// inspection is the check of one machine.
+type inspection struct {
+	*Checker
+	machine *plan.Machine
+	node    *node.Node
+	errs    []error
+}
+
+func (c *inspection) fail(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
 // checkMarks compares the marks of the machine's files with a table of secrets.
@@ -37,16 +83,10 @@ func (c *inspection) checkMarks(kinds []secret.Kind) {
 		secret.Holding
 		user string
 	}
-	cluster := &secret.Cluster{
-		Plan:    c.cluster.Plan,
-		Public:  c.cluster.Public,
-		Objects: c.cluster.Objects,
-		Joining: c.cluster.Joining,
-	}
 	var expected []holding
 	missing := map[secret.Holding]int{}
 	for i := range kinds {
-		for _, h := range kinds[i].Holdings(cluster, c.machine) {
+		for _, h := range kinds[i].Holdings(c.cluster, c.machine) {
 			expected = append(expected, holding{h, kinds[i].User})
 			missing[h]++
 		}
@@ -83,9 +123,9 @@ func (c *inspection) checkContent(f *node.File) {
 	isUsers := base == "file" || base == "object"
 	var found *search.Finding
 	if f.Secret == "" || isUsers {
-		found = c.facts.searcher.Find(f.Content)
+		found = c.searcher.Find(f.Content)
 	} else {
-		found = c.facts.searcher.FindSecrets(f.Content) // kiln's own secret may be a credential
+		found = c.searcher.FindSecrets(f.Content) // kiln's own secret may be a credential
 	}
 	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // a first and a last line
 	switch {
@@ -110,7 +150,7 @@ func (c *inspection) checkContent(f *node.File) {
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
 			f.Path, c.origin(f), name, describeHolders(secret.Kinds, name))
 	}
-	if !holdsOwn && c.facts.searcher.Knows(base) {
+	if !holdsOwn && c.searcher.Knows(base) {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }
@@ -126,7 +166,7 @@ func (c *inspection) checkSettings() {
 		{"cloudConfig", c.node.CloudConfig},
 		{"networkConfig", c.node.NetworkConfig},
 	} {
-		found := c.facts.searcher.Find(setting.value)
+		found := c.searcher.Find(setting.value)
 		description := cmp.Or(found.Bundle, found.Credential)
 		if description == "" && len(found.Secrets) > 0 {
 			description = "the secret " + found.Secrets[0]
@@ -144,12 +184,12 @@ func (c *inspection) checkSettings() {
 
 // checkLeafKeys checks that each key that is derived for the machine is the key in its file.
 func (c *inspection) checkLeafKeys() {
-	b := c.cluster.Bundle
+	b := c.bundle
 	if b == nil {
 		return
 	}
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
-		f := c.tree.Exact(spec.KeyPath)
+		f := c.node.File(spec.KeyPath)
 		if f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
@@ -185,11 +225,11 @@ func advice(f *node.File) string {
 // origin returns, in brackets, the places in the configuration that a file comes from. It is empty
 // if the configuration has no influence on the file.
 func (c *inspection) origin(f *node.File) string {
-	if known, ok := c.facts.origins.Load(f.Path); ok {
+	if known, ok := c.origins.Load(f.Path); ok {
 		return known.(string)
 	}
 	var places []string
-	for _, place := range c.cluster.Origin(c.machine, f) {
+	for _, place := range c.sources(c.machine, f) {
 		if place.File != "" && (place.By == "" || place.Field != "") {
 			places = append(places, c.cluster.Plan.Config.MessagePlace(place).String())
 		}
@@ -198,6 +238,6 @@ func (c *inspection) origin(f *node.File) string {
 	if len(places) > 0 {
 		origin = " (" + strings.Join(places, ", ") + ")"
 	}
-	c.facts.origins.Store(f.Path, origin)
+	c.origins.Store(f.Path, origin)
 	return origin
 }
