@@ -8,6 +8,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/change"
 )
 
@@ -26,16 +27,16 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 		"or from standard input if it is - (default: the bundle beside each, or its public half)")
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
 		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
-	outputFlag(cmd, &f.form, "report", "markdown")
+	usage.OutputFlag(cmd, &f.form, "report", "markdown")
 	flags.StringVar(&f.color, "color", "auto", "show text in colours; `WHEN` is always, never, or "+
 		"auto: on a terminal, unless NO_COLOR is set")
-	allow(cmd, "color", []string{"auto", "always", "never"})
+	usage.Allow(cmd, "color", []string{"auto", "always", "never"})
 }
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *compareFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	return checkSource(&f.states.Bundle)
+	return usage.CheckSource(&f.states.Bundle)
 }
 
 // hasColour reports whether a report on out has colours.

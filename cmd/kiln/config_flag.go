@@ -5,6 +5,7 @@ import (
 
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/usage"
 )
 
 // takeConfig lets a verb take the configuration as its argument or with a flag. If neither names
@@ -13,17 +14,17 @@ func takeConfig(cmd *cobra.Command, s *configuration.Source) {
 	configFlag(cmd, s)
 	cmd.Args = func(cmd *cobra.Command, list []string) error {
 		if len(list) > 1 {
-			return usageErrorf("%s takes one configuration, and %s is another one",
+			return usage.Errorf("%s takes one configuration, and %s is another one",
 				cmd.CommandPath(), list[1])
 		}
 		return nil
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
 		if len(list) == 1 && list[0] == "" {
-			return usageErrorf("the name of the configuration is empty; is a variable unset?")
+			return usage.Errorf("the name of the configuration is empty; is a variable unset?")
 		}
 		if len(list) == 1 && s.Path != "" {
-			return usageErrorf("two configurations: %s (--config) and %s; name one",
+			return usage.Errorf("two configurations: %s (--config) and %s; name one",
 				s.Path, list[0])
 		}
 		if len(list) == 1 {
@@ -48,11 +49,11 @@ func configFlag(cmd *cobra.Command, s *configuration.Source) {
 func findConfig(cmd *cobra.Command, s *configuration.Source) error {
 	flags := cmd.Flags()
 	if flags.Changed("config") && flags.Changed("filename") {
-		return usageErrorf("--config and -f: name the configuration once")
+		return usage.Errorf("--config and -f: name the configuration once")
 	}
 	if s.Path == "" {
 		if paths.Absent(configuration.Default) {
-			return usageErrorf("--config is missing, and there is no %s in this folder; "+
+			return usage.Errorf("--config is missing, and there is no %s in this folder; "+
 				"name the configuration, for example: %s prod.yaml; "+
 				"or write a first one: kiln init > %[1]s", configuration.Default, cmd.CommandPath())
 		}
@@ -61,7 +62,7 @@ func findConfig(cmd *cobra.Command, s *configuration.Source) error {
 	secrets := flags.Lookup("secrets")
 	if s.Path == configuration.Stdin && secrets != nil &&
 		secrets.Value.String() == configuration.Stdin {
-		return usageErrorf("--config - and --secrets -: standard input is one of them")
+		return usage.Errorf("--config - and --secrets -: standard input is one of them")
 	}
 	s.In = cmd.InOrStdin()
 	return nil

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/change"
 )
 
@@ -21,7 +22,7 @@ part. A change that is the same on several machines is shown once. The exit code
 		Example: `  kiln diff review cluster.yaml
   kiln diff main:review review
   kiln diff main:review review -o markdown`,
-		Args: takeArgs(2, 2, "two states, A and B", "kiln diff review cluster.yaml"),
+		Args: usage.TakeArgs(2, 2, "two states, A and B", "kiln diff review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

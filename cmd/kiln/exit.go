@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -30,16 +30,6 @@ const exitCodes = `Exit codes:
   1  the input or the rendering is wrong, a file cannot be used, or a change is refused
   2  the command line is wrong
   3  the verb compared two things, and they differ (diff, and render with --check)`
-
-// usageError is a wrong command line.
-type usageError struct{ error }
-
-// Unwrap returns what is wrong with the command line.
-func (e usageError) Unwrap() error { return e.error }
-
-func usageErrorf(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
 
 // reportError comes if a verb has written its files, and then cannot print its report.
 type reportError struct{ error }
@@ -135,7 +125,7 @@ var readers = []string{
 // exitCode prints the error of a verb and returns the exit code for it.
 func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var problems config.Problems
-	var usage usageError
+	var wrong usage.Error
 	var report reportError
 	var served servedError
 	var print printError
@@ -165,8 +155,8 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		message.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+
 			"make room, or send it to another place\n", print)
 		return exitWrong
-	case errors.As(err, &usage):
-		printLines(messages, usage)
+	case errors.As(err, &wrong):
+		printLines(messages, wrong)
 		message.Printf(messages, "kiln: see: %s\n", helpLine(verb))
 		return exitUsage
 	case errors.As(err, &report):

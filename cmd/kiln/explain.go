@@ -11,6 +11,7 @@ import (
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/suggest"
@@ -40,7 +41,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
   kiln explain /var/lib/kubelet/config.yaml:maxPods --node worker-1 --config cluster.yaml
   kiln explain /etc/kubernetes/manifests/kube-apiserver.yaml:--audit-log-maxage \
     --node cp-1 --config cluster.yaml`,
-		Args: takeArgs(0, 1, "one field or path", "kiln explain network.cni"),
+		Args: usage.TakeArgs(0, 1, "one field or path", "kiln explain network.cni"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			asked := ""
 			if len(list) > 0 {
@@ -52,13 +53,13 @@ Files need the bundle or its public half. No secret is ever shown.`,
 			err := f.run(cmd, asked)
 			var unknown *suggest.Unknown
 			if errors.As(err, &unknown) {
-				return usageError{err}
+				return usage.Error{Err: err}
 			}
 			return err
 		},
 	}
 	configFlag(cmd, &f.config)
-	outputFlag(cmd, &f.form, "explanation")
+	usage.OutputFlag(cmd, &f.form, "explanation")
 	flags, b := cmd.Flags(), &f.bundle
 	flags.StringVar(&f.node, "node", "", "explain a value of the machine with this `NAME`, "+
 		"which is a node or a pool")
@@ -73,16 +74,16 @@ Files need the bundle or its public half. No secret is ever shown.`,
 func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 	switch {
 	case f.node == "" && f.config.Path != "":
-		return usageErrorf("--config needs --node: whose value is asked for? " +
+		return usage.Errorf("--config needs --node: whose value is asked for? " +
 			"For example --node worker-1; without both, a field of cluster.yaml is documented")
 	case f.node == "" && strings.HasPrefix(asked, "/"):
-		return usageErrorf("%s lies on a machine; name the machine, "+
+		return usage.Errorf("%s lies on a machine; name the machine, "+
 			"for example with --node worker-1 --config cluster.yaml", asked)
 	case f.node != "" && asked == "":
-		return usageErrorf("which value of %s? Name a setting or a file, "+
+		return usage.Errorf("which value of %s? Name a setting or a file, "+
 			"for example kubelet.maxPods or /etc/motd", f.node)
 	}
-	if err := checkSource(&f.bundle); err != nil || f.node == "" {
+	if err := usage.CheckSource(&f.bundle); err != nil || f.node == "" {
 		return err
 	}
 	return findConfig(cmd, &f.config)
@@ -119,7 +120,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 func (f *explainFlags) field(out io.Writer, asked string) error {
 	doc, ok := config.Field(cmp.Or(asked, "spec"))
 	if !ok {
-		return usageError{config.NoField(asked)}
+		return usage.Error{Err: config.NoField(asked)}
 	}
 	if f.form == "json" {
 		return message.JSON(out, doc)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/usage"
 )
 
 // helpCommand takes the place of cobra's, which prints the main help for an unknown verb, and
@@ -28,8 +30,8 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, list []string) error {
 			verb, unknown := findVerb(cmd.Root(), list)
 			if unknown != "" {
-				return usageErrorf("there is no help about %q%s",
-					strings.Join(list, " "), suggestVerb(verb, unknown))
+				return usage.Errorf("there is no help about %q%s",
+					strings.Join(list, " "), usage.SuggestVerb(verb, unknown))
 			}
 			verb.InitDefaultHelpFlag() // the help lists it
 			return verb.Help()

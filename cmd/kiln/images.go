@@ -9,6 +9,7 @@ import (
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/trial"
+	"kiln/cmd/kiln/usage"
 )
 
 func imagesCommand() *cobra.Command {
@@ -40,6 +41,6 @@ of addons name under images. kiln asks no registry whether it has them.`,
 		},
 	}
 	takeConfig(cmd, &source)
-	outputFlag(cmd, &form, "list")
+	usage.OutputFlag(cmd, &form, "list")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/config"
 	"kiln/render/target"
 )
@@ -25,11 +26,11 @@ One control plane is for trying kiln: it cannot be changed in place, only instal
 anew with a snapshot of etcd. Three survive the loss of one.`,
 		Example: `  kiln init --name prod > cluster.yaml
   kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := firstConfig(o)
 			if err != nil {
-				return usageError{err}
+				return usage.Error{Err: err}
 			}
 			_, err = cmd.OutOrStdout().Write(content)
 			return err

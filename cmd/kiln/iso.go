@@ -10,6 +10,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 )
 
@@ -28,14 +29,14 @@ names another place. They hold the machines' secrets (mode 0600).`,
 		Example: `  kiln iso nodes/worker-1
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
-		Args: takeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
+		Args: usage.TakeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			return f.run(cmd, list)
 		},
 	}
 	cmd.Flags().StringVar(&f.out, "out", "", "write the image to `FILE`; for several images, or "+
 		"if FILE is a folder, write them into it (default: DIR/NODE.iso)")
-	outputFlag(cmd, &f.form, "report")
+	usage.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -81,7 +82,7 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 		if dir == "" {
 			dir = at
 		} else if paths.Absolute(dir) != paths.Absolute(at) {
-			return "", nil, usageErrorf("%s and %s: machines of two renderings; "+
+			return "", nil, usage.Errorf("%s and %s: machines of two renderings; "+
 				"call kiln once for each", dir, at)
 		}
 		for i := range found {

@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/isolate"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/usage"
 )
 
 func main() {
@@ -39,7 +40,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
 	verb, err := cmd.ExecuteC()
-	err = failure.Files(err, namedPaths(verb))
+	err = failure.Files(err, usage.NamedPaths(verb))
 	if reportsFailure(verb, args, err) && results.Failure() == nil {
 		code := exitCode(verb, err, notes)
 		_ = message.JSON(results, failure.New(code, err)) // the exit code says it in any case
@@ -75,14 +76,14 @@ func root() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return unknownVerb(cmd, args[0])
+			return usage.UnknownVerb(cmd, args[0])
 		},
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return cmp.Or(checkEmpty(cmd), checkChoices(cmd))
+		return cmp.Or(usage.CheckEmpty(cmd), usage.CheckChoices(cmd))
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{suggestFlag(cmd, err)}
+		return usage.Error{Err: usage.SuggestFlag(cmd, err)}
 	})
 	cmd.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth),

@@ -10,6 +10,7 @@ import (
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/twin"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 )
 
@@ -39,7 +40,7 @@ address may hold variables of iPXE.`,
     --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
   kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
     --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
-		Args: takeArgs(1, 1, "the folder that kiln render wrote",
+		Args: usage.TakeArgs(1, 1, "the folder that kiln render wrote",
 			"kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(); err != nil {
@@ -71,26 +72,26 @@ func (f *netbootFlags) add(cmd *cobra.Command) {
 		"`[NODE=]DISK`, such as /dev/sda (default: it runs from RAM)")
 	flags.StringVar(&f.Matchbox, "matchbox", "", "let the Matchbox at `URL` serve Ignition's "+
 		"configurations (default: the URL of --url does)")
-	outputFlag(cmd, &f.form, "report")
+	usage.OutputFlag(cmd, &f.form, "report")
 }
 
 // check returns an error if flags are missing or wrong by themselves, and completes them.
 func (f *netbootFlags) check() error {
 	if f.URL == "" || f.Out == "" {
-		return usageError{errors.Join(
-			checkGiven("url", f.URL, "http://10.0.0.5:8080"),
-			checkGiven("out", f.Out, "./netboot"),
+		return usage.Error{Err: errors.Join(
+			usage.CheckGiven("url", f.URL, "http://10.0.0.5:8080"),
+			usage.CheckGiven("out", f.Out, "./netboot"),
 		)}
 	}
 	if err := f.CheckAddresses(); err != nil {
-		return usageError{err}
+		return usage.Error{Err: err}
 	}
 	f.Initrd = f.ignition == "initrd"
 	switch {
 	case f.ignition != "url" && !f.Initrd:
-		return usageErrorf("--ignition %s: want url or initrd", f.ignition)
+		return usage.Errorf("--ignition %s: want url or initrd", f.ignition)
 	case f.Initrd && f.Matchbox != "":
-		return usageErrorf("--matchbox is for configurations over HTTP, and " +
+		return usage.Errorf("--matchbox is for configurations over HTTP, and " +
 			"--ignition initrd for those that come with the kernel; leave one out")
 	}
 	return nil
@@ -109,7 +110,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 			"because the scripts belong together", name, dir)
 	}
 	if err := f.Prepare(inv); err != nil {
-		return usageError{err}
+		return usage.Error{Err: err}
 	}
 	result, changes, err := f.Write(dir, inv)
 	if err != nil {

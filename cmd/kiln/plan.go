@@ -9,6 +9,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/change"
 	"kiln/render/expiry"
 )
@@ -28,7 +29,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 		Example: `  kiln plan main:review review
   kiln plan review cluster.yaml --max-unavailable 2
   kiln plan review cluster.yaml --force single-member`,
-		Args: takeArgs(2, 2, "two states, A and B", "kiln plan review cluster.yaml"),
+		Args: usage.TakeArgs(2, 2, "two states, A and B", "kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -41,7 +42,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 			message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
 			p, err := change.New(d, o)
 			if err != nil {
-				return usageError{err}
+				return usage.Error{Err: err}
 			}
 			if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
 				err = errRefused

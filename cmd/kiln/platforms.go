@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/target"
 )
 
@@ -17,7 +18,7 @@ func platformsCommand() *cobra.Command {
 		Use:     "platforms",
 		Short:   "List the platforms with the size that a document may have there",
 		Example: "  kiln platforms",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), target.Platforms)
@@ -25,7 +26,7 @@ func platformsCommand() *cobra.Command {
 			return printPlatforms(cmd.OutOrStdout())
 		},
 	}
-	outputFlag(cmd, &form, "list")
+	usage.OutputFlag(cmd, &form, "list")
 	return cmd
 }
 

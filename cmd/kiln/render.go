@@ -19,6 +19,7 @@ import (
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/twin"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/expiry"
 )
@@ -36,7 +37,7 @@ func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
 		Use:        "render [FILE] [--out DIR] [--review DIR]",
-		SuggestFor: changers,
+		SuggestFor: usage.Changers,
 		Short:      "Render every machine into its boot document, and into a twin for review",
 		Long: `Render every machine of a cluster: into its boot document (--out), into a review
 twin that is safe for git (--review), or into both. The first render with --out
@@ -71,22 +72,22 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 		"what would be rendered, and show how the twin differs")
 	flags.StringVar(&f.Restore, "restore", "", "restore etcd from a `SNAPSHOT` on a machine, "+
 		"[MACHINE:]PATH (default machine: the first control plane)")
-	outputFlag(cmd, &f.form, "report")
+	usage.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
 // check returns an error if flags are missing or contradict each other.
 func (f *renderFlags) check() error {
 	if f.Review == "" {
-		if err := checkGiven("out", f.Out, "./nodes"); err != nil {
+		if err := usage.CheckGiven("out", f.Out, "./nodes"); err != nil {
 			return err
 		}
 	}
 	if f.Public != "" && f.Out != "" {
-		return usageErrorf("--public is for --review alone: documents hold secrets; " +
+		return usage.Errorf("--public is for --review alone: documents hold secrets; " +
 			"leave --out or --public out")
 	}
-	if err := cmp.Or(checkSource(&f.Source), f.checkFolders()); err != nil {
+	if err := cmp.Or(usage.CheckSource(&f.Source), f.checkFolders()); err != nil {
 		return err
 	}
 	return nil
@@ -101,16 +102,16 @@ func (f *renderFlags) checkFolders() error {
 	out := paths.Resolve(f.Out)
 	switch {
 	case f.Review != "" && out == paths.Resolve(f.Review):
-		return usageErrorf("--out and --review name one folder; " +
+		return usage.Errorf("--out and --review name one folder; " +
 			"secrets and what goes into git need two")
 	case f.Review != "" && (paths.Within(f.Out, f.Review) || paths.Within(f.Review, f.Out)):
-		return usageErrorf("--out and --review: the one folder is in the other; " +
+		return usage.Errorf("--out and --review: the one folder is in the other; " +
 			"secrets and what goes into git need two")
 	case f.Config == configuration.Stdin && out == paths.Resolve("."):
-		return usageErrorf("--out %s: the bundle is in it; name a folder for the documents "+
+		return usage.Errorf("--out %s: the bundle is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out)
 	case paths.Within(f.Out, f.Config) || out == paths.Resolve(filepath.Dir(f.Config)):
-		return usageErrorf("--out %s: %s is in it; name a folder for the documents "+
+		return usage.Errorf("--out %s: %s is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out, f.Config)
 	}
 	return nil

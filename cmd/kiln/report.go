@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/page"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/report"
 )
@@ -32,8 +33,8 @@ the bundle is there, because documents hold secrets.`,
   kiln report cluster.yaml --since main:review --out report.html`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
-				checkGiven("out", f.out, "report.html"),
-				checkSource(&f.States.Bundle),
+				usage.CheckGiven("out", f.out, "report.html"),
+				usage.CheckSource(&f.States.Bundle),
 			)
 			if err != nil {
 				return err
@@ -51,7 +52,7 @@ the bundle is there, because documents hold secrets.`,
 		"input if it is - (default: NAME.secrets.yaml beside the configuration)")
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
-	outputFlag(cmd, &f.form, "path and size of the page")
+	usage.OutputFlag(cmd, &f.form, "path and size of the page")
 	return cmd
 }
 

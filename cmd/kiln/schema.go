@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/usage"
 	"kiln/render/config"
 )
 
@@ -12,12 +13,12 @@ func schemaCommand() *cobra.Command {
 		Use:     "schema",
 		Short:   "Print the JSON Schema of cluster.yaml, for editors",
 		Example: "  kiln schema > cluster.schema.json",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		},
 	}
-	outputFlag(cmd, &form, "schema, which is JSON in both forms,")
+	usage.OutputFlag(cmd, &form, "schema, which is JSON in both forms,")
 	return cmd
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/usage"
 )
 
 func secretsCommand() *cobra.Command {
@@ -15,10 +17,10 @@ func secretsCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usageErrorf("unknown verb %q of secrets%s",
-					list[0], suggestVerb(cmd, list[0]))
+				return usage.Errorf("unknown verb %q of secrets%s",
+					list[0], usage.SuggestVerb(cmd, list[0]))
 			}
-			return usageErrorf("kiln secrets needs a verb; " +
+			return usage.Errorf("kiln secrets needs a verb; " +
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}

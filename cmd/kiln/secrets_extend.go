@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
 	"kiln/pki"
 	"kiln/render"
 )
@@ -42,7 +43,7 @@ The install credential belongs to the group system:masters, and nobody can revok
 it. Keep the window short.`,
 		Example: `  kiln secrets extend --secrets prod.secrets.yaml --window 48h
   kiln secrets extend --secrets prod.secrets.yaml --window 4h --install-only`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -54,7 +55,7 @@ it. Keep the window short.`,
 	durationFlag(cmd, &f.window, "window", maxWindow, "let both dates end this `TIME` from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
 		"move the end of the install credential alone; nobody can form etcd again")
-	outputFlag(cmd, &f.form, "new dates")
+	usage.OutputFlag(cmd, &f.form, "new dates")
 	cmd.Flags().BoolVar(&f.long, "longer-than-a-week", false, "let --window be longer than 168h")
 	return cmd
 }
@@ -63,11 +64,11 @@ it. Keep the window short.`,
 func (f *extendFlags) check() error {
 	switch {
 	case f.path == "":
-		return checkGiven("secrets", f.path, "prod.secrets.yaml")
+		return usage.CheckGiven("secrets", f.path, "prod.secrets.yaml")
 	case f.window <= 0:
-		return usageErrorf("--window %s: want a time ahead, such as 168h", f.window)
+		return usage.Errorf("--window %s: want a time ahead, such as 168h", f.window)
 	case f.window > maxWindow && !f.long:
-		return usageErrorf("--window %s: longer than %s, and nobody can revoke the "+
+		return usage.Errorf("--window %s: longer than %s, and nobody can revoke the "+
 			"install credential (system:masters) before it ends; want a shorter one, or add "+
 			"--longer-than-a-week", f.window, maxWindow)
 	}

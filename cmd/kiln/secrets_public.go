@@ -5,6 +5,7 @@ import (
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 )
 
@@ -21,7 +22,7 @@ certificates. Put it into git beside the configuration, with the name
 NAME.public.yaml. Then kiln render --review works for everybody, CI included. Write
 it again after every change of the bundle.`,
 		Example: "  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -33,17 +34,17 @@ it again after every change of the bundle.`,
 		"read the bundle from `FILE`, or from standard input if it is -")
 	cmd.Flags().StringVar(&f.out, "out", "", "write the public half to `FILE`, "+
 		"and replace an older public half there (default: print it)")
-	outputFlag(cmd, &f.form, "report about --out")
+	usage.OutputFlag(cmd, &f.form, "report about --out")
 	return cmd
 }
 
 // check returns an error if flags are missing or contradict each other.
 func (f *publicFlags) check() error {
 	if f.form == "json" && f.out == "" {
-		return usageErrorf("-o json reports what --out wrote, and --out is missing; " +
+		return usage.Errorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
-	return checkGiven("secrets", f.secrets, "prod.secrets.yaml")
+	return usage.CheckGiven("secrets", f.secrets, "prod.secrets.yaml")
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {

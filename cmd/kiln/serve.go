@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/usage"
 )
 
 type serveFlags struct {
@@ -41,7 +42,7 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
   kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --from 10.0.0.0/24 \
     --window 20m --log audit.log
   kiln serve ./nodes --from 127.0.0.1 --again worker-3`,
-		Args: takeArgs(1, 0, "the folder that kiln render wrote",
+		Args: usage.TakeArgs(1, 0, "the folder that kiln render wrote",
 			"kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := f.check(); err != nil {
@@ -74,44 +75,44 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"this `NAME` once more")
 	flags.StringVar(&f.log, "log", "", "add a line of JSON for each request to `FILE` "+
 		"(default: standard error)")
-	outputFlag(cmd, &f.form, "report at the end")
+	usage.OutputFlag(cmd, &f.form, "report at the end")
 }
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
 func (f *serveFlags) check() error {
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "" {
-		return usageErrorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
+		return usage.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
 			f.listen)
 	}
 	if f.peers, err = serve.ParsePeers(f.from); err != nil {
-		return usageError{err}
+		return usage.Error{Err: err}
 	}
 	switch {
 	case f.window <= 0:
-		return usageErrorf("--window %s: want a time ahead, such as 1h", f.window)
+		return usage.Errorf("--window %s: want a time ahead, such as 1h", f.window)
 	case f.poolLimit < 1:
-		return usageErrorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
+		return usage.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
 			f.poolLimit)
 	case f.secrets == "" && len(f.names) > 0:
-		return usageErrorf("--tls-name: a certificate needs the cluster's CA; " +
+		return usage.Errorf("--tls-name: a certificate needs the cluster's CA; " +
 			"name the bundle with --secrets")
 	case f.secrets != "" && f.plain:
-		return usageErrorf("--secrets is for TLS and --plain-http for none; " +
+		return usage.Errorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
 	case serve.IsLoopback(host) && !f.peers.Any():
-		return usageErrorf("--listen %s: this computer alone reaches it, and no machine has such "+
+		return usage.Errorf("--listen %s: this computer alone reaches it, and no machine has such "+
 			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
 			"a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
 	case f.secrets == "" && !f.plain && !serve.IsLoopback(host):
-		return usageErrorf("--listen %s: documents hold secrets, and this address is not "+
+		return usage.Errorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
 	if f.secrets != "" {
 		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
-			return usageError{err}
+			return usage.Error{Err: err}
 		}
 	}
 	return nil

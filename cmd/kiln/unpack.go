@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/unpacked"
+	"kiln/cmd/kiln/usage"
 	"kiln/render"
 )
 
@@ -37,7 +38,7 @@ place of control characters.`,
   kiln unpack nodes/worker-1 --out ./worker-1
   aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData |
     kiln unpack -`,
-		Args: takeArgs(1, 0, "a DOCUMENT or a machine's folder", "kiln unpack nodes/cp-1"),
+		Args: usage.TakeArgs(1, 0, "a DOCUMENT or a machine's folder", "kiln unpack nodes/cp-1"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(list[1:]); err != nil {
 				return err
@@ -60,7 +61,7 @@ place of control characters.`,
 	flags.StringVar(&f.body, "body", "", "read the body, which the machine fetches, from `FILE` "+
 		"(default: the body beside the document, if it is there)")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
-	outputFlag(cmd, &f.form, "report")
+	usage.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -68,10 +69,10 @@ place of control characters.`,
 func (f *unpackFlags) check(paths []string) error {
 	switch {
 	case f.out != "" && (f.tree || len(paths) > 0):
-		return usageErrorf("--out writes every file; leave --tree and the names of " +
+		return usage.Errorf("--out writes every file; leave --tree and the names of " +
 			"files out")
 	case f.tree && (f.form == "json" || len(paths) > 0):
-		return usageErrorf("--tree is a list for people; " +
+		return usage.Errorf("--tree is a list for people; " +
 			"leave -o json and the names of files out")
 	}
 	return nil

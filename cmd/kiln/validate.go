@@ -8,6 +8,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/trial"
+	"kiln/cmd/kiln/usage"
 	"kiln/render/config"
 )
 
@@ -26,14 +27,14 @@ Nothing is written.`,
 		},
 	}
 	takeConfig(cmd, &source)
-	outputFlag(cmd, &form, "report")
+	usage.OutputFlag(cmd, &form, "report")
 	return cmd
 }
 
 // validate reports the mistakes in a configuration.
 func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	r, err := trial.Run(s, cmd.ErrOrStderr())
-	err = failure.Files(err, namedPaths(cmd))
+	err = failure.Files(err, usage.NamedPaths(cmd))
 	var warnings config.Problems
 	if r != nil {
 		warnings = r.Warnings()

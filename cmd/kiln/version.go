@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
 )
 
 // version is set by the release build. A build from a checkout has the revision of the checkout.
@@ -18,7 +19,7 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of kiln",
 		Example: "  kiln version",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), struct {
@@ -29,7 +30,7 @@ func versionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	outputFlag(cmd, &form, "version")
+	usage.OutputFlag(cmd, &form, "version")
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package main
+package usage
 
 import (
 	"errors"
@@ -13,37 +13,37 @@ import (
 	"kiln/render/suggest"
 )
 
-// takeArgs returns the check of a verb's arguments: their number is at least least and, unless most
+// TakeArgs returns the check of a verb's arguments: their number is at least least and, unless most
 // is 0, at most most. what names them in messages, and example is a right command line.
-func takeArgs(least, most int, what, example string) cobra.PositionalArgs {
+func TakeArgs(least, most int, what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, list []string) error {
 		switch n := len(list); {
 		case n < least && n > 0:
-			return usageErrorf("%s needs %s, and %s is all there is; for example: %s",
+			return Errorf("%s needs %s, and %s is all there is; for example: %s",
 				cmd.CommandPath(), what, strings.Join(list, " "), example)
 		case n < least:
-			return usageErrorf("%s needs %s; for example: %s", cmd.CommandPath(), what, example)
+			return Errorf("%s needs %s; for example: %s", cmd.CommandPath(), what, example)
 		case n > most && most > 0:
-			return usageErrorf("%s takes %s, and %q is one too many; for example: %s",
+			return Errorf("%s takes %s, and %q is one too many; for example: %s",
 				cmd.CommandPath(), what, list[most], example)
 		}
 		return nil
 	}
 }
 
-// noArgs refuses positional arguments.
-func noArgs(cmd *cobra.Command, list []string) error {
+// NoArgs refuses positional arguments.
+func NoArgs(cmd *cobra.Command, list []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return usageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
+	return Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
 }
 
-// suggestFlag adds to the error about an unknown flag the known flag that was probably meant. It
+// SuggestFlag adds to the error about an unknown flag the known flag that was probably meant. It
 // returns another error if the verb before the flag is unknown.
-func suggestFlag(cmd *cobra.Command, err error) error {
+func SuggestFlag(cmd *cobra.Command, err error) error {
 	if list := cmd.Flags().Args(); !cmd.HasParent() && len(list) > 0 {
-		return unknownVerb(cmd, list[0]) // which hides that the flag may be one of the verb's
+		return UnknownVerb(cmd, list[0]) // which hides that the flag may be one of the verb's
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -61,22 +61,22 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// unknownVerb returns the error about a verb of kiln that does not exist.
-func unknownVerb(root *cobra.Command, verb string) error {
-	hint := suggestVerb(root, verb)
-	if slices.Contains(changers, verb) {
+// UnknownVerb returns the error about a verb of kiln that does not exist.
+func UnknownVerb(root *cobra.Command, verb string) error {
+	hint := SuggestVerb(root, verb)
+	if slices.Contains(Changers, verb) {
 		hint += " kiln changes no machine: it renders documents, and machines boot from them"
 	}
-	return usageErrorf("unknown verb %q%s", verb, hint)
+	return Errorf("unknown verb %q%s", verb, hint)
 }
 
-// changers are verbs with which other programs change machines; kiln render comes nearest to them.
-var changers = []string{
+// Changers are verbs with which other programs change machines; kiln render comes nearest to them.
+var Changers = []string{
 	"apply", "bootstrap", "create", "deploy", "generate", "install", "join", "provision", "up",
 }
 
-// suggestVerb returns the question whether a known verb was meant, or nothing if none is similar.
-func suggestVerb(cmd *cobra.Command, verb string) string {
+// SuggestVerb returns the question whether a known verb was meant, or nothing if none is similar.
+func SuggestVerb(cmd *cobra.Command, verb string) string {
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(verb); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %s?", near[0])
@@ -90,8 +90,8 @@ var outputs = []string{"out", "review", "log", "state"}
 // inputs are the flags that name standard input by -.
 var inputs = []string{"config", "secrets"}
 
-// namedPaths returns the paths that the command line of a verb names, and those of its defaults.
-func namedPaths(verb *cobra.Command) (list []failure.Named) {
+// NamedPaths returns the paths that the command line of a verb names, and those of its defaults.
+func NamedPaths(verb *cobra.Command) (list []failure.Named) {
 	configuration := verb.Flags().Lookup("config") != nil && verb.Name() != "explain"
 	verb.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && !f.Hidden {

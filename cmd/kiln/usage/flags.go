@@ -1,4 +1,4 @@
-package main
+package usage
 
 import (
 	"cmp"
@@ -14,24 +14,24 @@ import (
 	"kiln/cmd/kiln/message"
 )
 
-// outputFlag adds the flag for the form of a report: text, json, or one of the other forms.
-func outputFlag(cmd *cobra.Command, form *string, report string, others ...string) {
+// OutputFlag adds the flag for the form of a report: text, json, or one of the other forms.
+func OutputFlag(cmd *cobra.Command, form *string, report string, others ...string) {
 	forms := append([]string{"text", "json"}, others...)
 	usage := fmt.Sprintf("print the %s in this `FORM`: %s", report, choice(forms))
 	cmd.Flags().StringVarP(form, "output", "o", forms[0], usage)
-	allow(cmd, "output", forms)
+	Allow(cmd, "output", forms)
 }
 
 // choices is the annotation of a flag that has a list of values.
 const choices = "choices"
 
-// allow lets a flag have these values alone. checkChoices refuses others.
-func allow(cmd *cobra.Command, flag string, values []string) {
+// Allow lets a flag have these values alone. CheckChoices refuses others.
+func Allow(cmd *cobra.Command, flag string, values []string) {
 	cmd.Flags().Lookup(flag).Annotations = map[string][]string{choices: values}
 }
 
-// checkChoices returns an error if a flag has a value that is not in its list.
-func checkChoices(cmd *cobra.Command) (err error) {
+// CheckChoices returns an error if a flag has a value that is not in its list.
+func CheckChoices(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values, value := f.Annotations[choices], f.Value.String()
 		if len(values) == 0 || slices.Contains(values, value) {
@@ -45,7 +45,7 @@ func checkChoices(cmd *cobra.Command) (err error) {
 					message.ShellWord(value))
 			}
 		}
-		err = cmp.Or(err, usageErrorf("%s %s: want %s%s", name, value, choice(values), instead))
+		err = cmp.Or(err, Errorf("%s %s: want %s%s", name, value, choice(values), instead))
 	})
 	return err
 }
@@ -56,25 +56,25 @@ func choice(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// checkSource returns an error if the flags name both a bundle and a public half.
-func checkSource(s *bundle.Source) error {
+// CheckSource returns an error if the flags name both a bundle and a public half.
+func CheckSource(s *bundle.Source) error {
 	if s.Public != "" && s.Secrets != "" {
-		return usageErrorf("--public and --secrets: name one of them")
+		return Errorf("--public and --secrets: name one of them")
 	}
 	return nil
 }
 
-// checkGiven returns an error if a flag has no value.
-func checkGiven(flag, value, example string) error {
+// CheckGiven returns an error if a flag has no value.
+func CheckGiven(flag, value, example string) error {
 	if value != "" {
 		return nil
 	}
-	return usageErrorf("--%s is missing; for example --%[1]s %s", flag, example)
+	return Errorf("--%s is missing; for example --%[1]s %s", flag, example)
 }
 
-// checkEmpty returns an error for each flag of a file or folder whose value is empty. Without the
+// CheckEmpty returns an error for each flag of a file or folder whose value is empty. Without the
 // error, the verb would use the flag's default, and read or write another file than the user meant.
-func checkEmpty(cmd *cobra.Command) error {
+func CheckEmpty(cmd *cobra.Command) error {
 	var errs []error
 	for _, name := range []string{"config", "filename", "out", "review", "secrets", "public"} {
 		flag := cmd.Flags().Lookup(name)
@@ -85,5 +85,5 @@ func checkEmpty(cmd *cobra.Command) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return usageError{errors.Join(errs...)}
+	return Error{errors.Join(errs...)}
 }
