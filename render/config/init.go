@@ -41,13 +41,15 @@ const wholeLimit = 40 << 10
 func Init(o InitOptions) []byte {
 	values := struct {
 		InitOptions
-		Lean  bool
-		Nodes []initNode
+		Lean     bool
+		NoRoutes bool // the platform drops packets between pods with network.cni routed
+		Nodes    []initNode
 	}{InitOptions: o}
 	values.Name, values.Pool = quoteYAML(o.Name), quoteYAML(o.Pool)
 	for _, p := range target.Platforms {
 		if p.Name == o.Platform {
 			values.Lean = 0 < p.Limit && p.Limit < wholeLimit
+			values.NoRoutes = p.PodRoutes != nil && p.PodRoutes.Never
 		}
 	}
 	values.Nodes = initNodes("cp", "control-plane", "10.0.0.11", o.ControlPlanes)

@@ -27,8 +27,11 @@ func TestInit(t *testing.T) {
 					Name: "1234", OS: system, Platform: platform,
 					ControlPlanes: controlPlanes, Workers: 2, Pool: "on",
 				}
-				if controlPlanes == 1 {
+				switch controlPlanes {
+				case 1:
 					o.Workers, o.Pool = 0, ""
+				case 3:
+					o.Pool = "" // a pool would decide about the pod network
 				}
 				_, err := config.Parse("c.yaml", config.Init(o), nil)
 				require.NoError(t, err, "%+v", o)
