@@ -53,7 +53,9 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if !p.OnlineSigning {
 		own.set(plan.Origin{Field: "certificates.signing"}, object{"rotateCertificates": false})
 	}
-	if p.Release.FlexVolume { // the controller-manager has the same folder
+	// The controller-manager of that minor has the same folder. Kubelets that are older than the
+	// table have it too.
+	if r, known := target.ReleaseOf(m.KubeletMinor); !known || r.FlexVolume {
 		own.set(p.ByRelease(), object{"volumePluginDir": plan.FlexVolumeDir})
 	}
 	if m.System.ReadOnlyUsr {
