@@ -76,6 +76,9 @@ var refusalTable = []refusal{
 			"and the data that they have is given up"},
 	{"quorum", lostQuorum,
 		"keep members of etcd while others come: add first, remove in a second plan"},
+	{"members-moved", movedMembers,
+		"change the address of one member after the other, each with a plan of its own: a new " +
+			"member finds the others at the addresses in its document"},
 	{"single-member", singleMember,
 		"grow to three members first; or accept that the API is away, with " +
 			"--force single-member: its steps take a snapshot before, and restore it after"},
@@ -319,6 +322,25 @@ func lostQuorum(d *Diff, _ []*decision) string {
 		}
 	}
 	return "no member of etcd stays, and its data with it"
+}
+
+// movedMembers: several members of etcd get other addresses, so the first that is replaced looks
+// for the others where they are not yet.
+func movedMembers(_ *Diff, decisions []*decision) string {
+	var names []string
+	for _, f := range decisions {
+		if f.what() != Changed || !f.old.Member() || !f.new.Member() {
+			continue
+		}
+		old, new := f.old.addresses(), f.new.addresses()
+		if len(old) > 0 && len(new) > 0 && old[0] != new[0] {
+			names = append(names, f.new.Name)
+		}
+	}
+	if len(names) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("the members of etcd on %s move to other addresses at once", spans(names))
 }
 
 // singleMember: the only member of etcd would be replaced, and no other one comes before.
