@@ -27,7 +27,8 @@ func extendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extend --secrets FILE [--install-only]",
 		Short: "Move the deadline to form the cluster, and the end of the install credential",
-		Long: `Move two dates of the bundle into the future. Render again after it.
+		Long: `Move two dates of the bundle to --window from now, which may be earlier than before.
+Render again after it.
 
 The formation deadline is the date until which machines may form a new etcd cluster.
 The install credential, which also ends on a date, applies the API objects. A cluster
@@ -111,12 +112,23 @@ func (f *extendFlags) extend(b *pki.Bundle, deadline time.Time) (done, warning s
 	warning = "until then, anyone who holds the document of a control plane is system:masters, " +
 		"and nobody can revoke that"
 	if f.installOnly {
+		earlier := sooner(deadline, b.InstallEnd())
 		b.ExtendInstall(deadline)
-		return fmt.Sprintf("the install credential ends on %s; the formation deadline is %s as "+
+		return fmt.Sprintf("the install credential ends on %s%s; the formation deadline is %s as "+
 			"before",
-			until, b.FormationDeadline.Format(time.RFC3339)), warning
+			until, earlier, b.FormationDeadline.Format(time.RFC3339)), warning
 	}
+	earlier := sooner(deadline, b.FormationDeadline)
 	b.Extend(deadline)
-	return fmt.Sprintf("the formation deadline is %s, and the install credential ends then", until),
+	return fmt.Sprintf("the formation deadline is %s%s, and the install credential ends then",
+			until, earlier),
 		warning + "; a running cluster could be formed a second time: never do this for one"
+}
+
+// sooner says that a date comes before the one that it replaces, or nothing if it comes after.
+func sooner(date, before time.Time) string {
+	if !date.Before(before) {
+		return ""
+	}
+	return fmt.Sprintf(" (earlier than before: %s)", before.Format(time.RFC3339))
 }
