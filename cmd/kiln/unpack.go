@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/git"
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/unpacked"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
@@ -51,7 +53,14 @@ place of control characters.`,
 				Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
 				Out: f.out, Tree: f.tree, JSON: f.form == "json", ShowSecrets: f.showSecrets,
 			}
-			return report.Print(u, list[1:])
+			if err := report.Print(u, list[1:]); err != nil {
+				return err
+			}
+			if f.out != "" && f.showSecrets {
+				message.Notes(cmd.ErrOrStderr(),
+					git.KeepOut(".", git.Secret{Name: f.out, Folder: true}))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
