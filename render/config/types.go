@@ -82,7 +82,8 @@ type Spec struct {
 	// objects too. kiln applies them in this order, and before the patches of narrower layers.
 	Patches []Patch `json:"patches,omitempty"`
 	// Addons are manifests of yours for the cluster. The first boot of the cluster applies them
-	// once, in this order, after everything else.
+	// once, after kiln's own objects: namespaces first, then definitions of custom resources, then
+	// the rest, in this order.
 	Addons []Addon `json:"addons,omitempty"`
 
 	// Nodes are the machines that are known by name. Each has a document of its own.
