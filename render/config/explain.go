@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,18 +79,19 @@ func onOneLine(value any) string {
 // Explain returns the value of a machine's setting, or of a field of the whole cluster, with its
 // sources: the layer that won, then the wider ones that it overrode. Layers merge maps key by key,
 // so a map yields a setting for each value in it. machine is the name of a node or pool. path is
-// written as below machines, or as in messages. The error is a *suggest.Unknown if there is no such
-// machine or field.
+// written as below machines, or as in messages, which name a layer before it. The error is a
+// *suggest.Unknown if there is no such machine or field.
 func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	e, entry, err := c.entry(machine)
 	if err != nil {
 		return nil, err
 	}
 	path = strings.TrimPrefix(path, "spec.")
-	first := path
-	if i := strings.IndexAny(path, ".["); i > 0 {
-		first = path[:i]
+	below := strings.TrimPrefix(path, layerPath.FindString(path))
+	if structs[machineType].byName[firstKey(below)] != nil {
+		path = below
 	}
+	first := firstKey(path)
 	has := func(t reflect.Type) bool { return structs[t].byName[first] != nil }
 	switch {
 	case has(machineType):
@@ -103,6 +105,18 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	known = append(append(known, keysOf(machineType)...), keysOf(entryType(entry))...)
 	return nil, suggest.NoSuch(first, known,
 		"%q is neither a setting of a machine nor a field of cluster.yaml", path)
+}
+
+// layerPath matches the path of a layer before that of a setting, as messages show both.
+var layerPath = regexp.MustCompile(
+	`^((controlPlane\.|controlPlane\.etcd\.|workers\.)?machines|(nodes|pools)(\[\d+\])?)\.`)
+
+// firstKey returns the first key of a path.
+func firstKey(path string) string {
+	if i := strings.IndexAny(path, ".["); i > 0 {
+		return path[:i]
+	}
+	return path
 }
 
 // entry returns the settings of a machine, and the path of its node or pool.
