@@ -37,7 +37,7 @@ func Files(err error, named []Named) error {
 	if raw == "" || !strings.Contains(err.Error(), raw) {
 		return irregular(err, named)
 	}
-	path, by := origin(path, named)
+	path, by := origin(path, cause, named)
 	what := describe(path, cause, by)
 	before, after, _ := strings.Cut(err.Error(), raw)
 	if after == "" {
@@ -72,15 +72,18 @@ func fileError(err error) (raw, path string, cause error) {
 
 // origin returns the path that the command line means by the path of an error, and the part of the
 // command line that it comes from: of several, the longest path. That part is nil if the command
-// line does not name it.
-func origin(path string, named []Named) (meant string, by *Named) {
+// line does not name it. Of two parts with one path, an output needs the folder that is a file.
+func origin(path string, cause error, named []Named) (meant string, by *Named) {
 	path = strings.TrimSuffix(path, folder.Suffix)
 	path = strings.ReplaceAll(path, folder.Suffix+"/", "/") // while the folder is not whole
 	for i := range named {
 		n := &named[i]
 		// The folder of a file that is to be written, or its name there.
 		parent := n.Output && (path == filepath.Base(n.Path) || path == filepath.Dir(n.Path))
-		if n.Path == "" || by != nil && len(n.Path) <= len(by.Path) {
+		if n.Path == "" || by != nil && len(n.Path) < len(by.Path) {
+			continue
+		}
+		if by != nil && n.Path == by.Path && !(n.Output && errors.Is(cause, syscall.ENOTDIR)) {
 			continue
 		}
 		if isIn(n.Path, path) {
@@ -108,7 +111,10 @@ func describe(path string, cause error, by *Named) string {
 	case errors.Is(cause, syscall.ENOTDIR):
 		for up := path; ; up = filepath.Dir(up) {
 			info, err := os.Stat(up)
-			if err == nil && !info.IsDir() {
+			switch isFile := err == nil && !info.IsDir(); {
+			case isFile && up == path:
+				return path + ": it is a file, and a folder is needed there"
+			case isFile:
 				return fmt.Sprintf("%s: %s is a file, and a folder is needed there", path, up)
 			}
 			if up == filepath.Dir(up) {
