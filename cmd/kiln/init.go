@@ -63,7 +63,7 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 	}
 	if n := o.ControlPlanes; n%2 == 0 {
 		return nil, fmt.Errorf("--control-planes %d: the %[1]d members of etcd on them survive no "+
-			"more failures than %d; want an odd number, 1 to %d", n, n-1, maxControlPlanes)
+			"more failures than %d would; want an odd number, 1 to %d", n, n-1, maxControlPlanes)
 	}
 	if n := o.Workers; n < 0 || n > maxWorkers {
 		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)

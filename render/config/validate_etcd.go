@@ -41,7 +41,7 @@ func (v *checker) members(n int, e *Etcd, what, instead string) {
 	case n > maxMembers:
 		v.report(nodes, "%s, which slow each other down; at most %d%s", what, maxMembers, instead)
 	case n%2 == 0 && !e.AllowEvenMembers:
-		v.report(nodes, "%s, which survive no more failures than %d; "+
+		v.report(nodes, "%s, which survive no more failures than %d would; "+
 			"add or remove one, or set controlPlane.etcd.allowEvenMembers: true", what, n-1)
 	}
 }
