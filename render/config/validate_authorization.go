@@ -8,19 +8,18 @@ import (
 )
 
 // authorization checks the authorizers of the API server, flag authorization-mode. The CIS
-// benchmark wants Node and RBAC, and refuses AlwaysAllow (1.2.6 to 1.2.8). With profile baseline
-// AlwaysAllow lets requests pass that have no credential.
+// benchmark wants Node and RBAC, and refuses AlwaysAllow (1.2.6 to 1.2.8). AlwaysAllow is refused
+// with every profile, because each pod and each kubelet has a credential. A client without a
+// credential gets nothing from AlwaysAllow: with it the API server refuses anonymous requests, also
+// with anonymous-auth=true (Kubernetes 1.34 to 1.37, pkg/kubeapiserver/options/authentication.go,
+// ApplyAuthorization).
 func (v *checker) authorization(at *yamlpath.Location) {
 	args := v.c.Spec.ControlPlane.APIServer.ExtraArgs
 	last := -1 // a repeated flag adds to the list, and the last entry is a place as good as any
 	var modes []string
-	open := !v.c.Spec.Security.Hardened() // to anonymous requests
 	for i, a := range args {
-		switch a.Name {
-		case "authorization-mode":
+		if a.Name == "authorization-mode" {
 			modes, last = append(modes, strings.Split(a.Value, ",")...), i
-		case "anonymous-auth":
-			open = open && a.Value == "true"
 		}
 	}
 	if last < 0 {
@@ -31,14 +30,10 @@ func (v *checker) authorization(at *yamlpath.Location) {
 		return slices.ContainsFunc(modes, func(m string) bool { return strings.EqualFold(m, mode) })
 	}
 	missing := missingOf(has, "Node", "RBAC")
-	others := has("AlwaysAllow") || has("ABAC") || has("Webhook") // may allow what these two would
+	others := has("ABAC") || has("Webhook") // may allow what these two would
 	switch {
-	case has("AlwaysAllow") && v.c.Spec.Security.Hardened():
-		v.report(at, "AlwaysAllow lets every client do everything, and contradicts "+
-			"security.profile cis; remove it")
-	case has("AlwaysAllow") && open:
-		v.report(at, "AlwaysAllow lets everybody who reaches the API server do everything, "+
-			"without any credential; remove it, or set anonymous-auth to false too")
+	case has("AlwaysAllow"):
+		v.report(at, "AlwaysAllow lets every client with any credential do everything; remove it")
 	case missing != "" && v.c.Spec.Security.Hardened():
 		v.report(at, "%s leaves out %s, which security.profile cis needs; add it",
 			quote(args[last].Value), missing)
