@@ -17,50 +17,17 @@ var (
 	}
 )
 
-// wrongKeys holds the keys that people know from other programs, with the field that does the same.
-var wrongKeys = map[reflect.Type]map[string]string{
-	reflect.TypeFor[Spec](): {
-		"controlPlaneEndpoint": "endpoint",
-		"hosts":                "nodes",
-		"version":              "kubernetesVersion",
-	},
-	reflect.TypeFor[Network](): {
-		"clusterCIDR": "podSubnets", "podCIDR": "podSubnets", "podCIDRs": "podSubnets",
-		"clusterDomain": "dnsDomain",
-		"kubeProxy":     "proxy", "proxyMode": "proxy",
-		"plugin":      "cni",
-		"serviceCIDR": "serviceSubnets", "serviceCIDRs": "serviceSubnets",
-	},
-	reflect.TypeFor[Node](): {
-		"fqdn": "name", "host": "name", "hostname": "name",
-		"internalAddress": "addresses", "ip": "addresses", "ipAddress": "addresses",
-		"ips":        "addresses",
-		"macAddress": "mac",
-		"type":       "role",
-	},
-	reflect.TypeFor[Arg](): {"arg": "name", "flag": "name", "key": "name"},
-}
-
-// machineKeys are wrongKeys of every type with the settings of machines.
-var machineKeys = map[string]string{
-	"architecture": "arch",
-	"provider":     "platform",
-	"runcmd":       "preBoot or postBoot", "ssh_authorized_keys": "sshAuthorizedKeys",
-	"sshKeys":     "sshAuthorizedKeys",
-	"write_files": "files",
-}
-
 // poolCounts are keys under which people expect to say how many machines a pool has.
 var poolCounts = []string{"count", "instances", "replicas", "size"}
 
-// fieldFor returns the field that a key of another program stands for in a struct, "" if none is
-// known.
+// fieldFor returns the field of a struct that a wrong key stands for, "" if none is known: one that
+// is renamed, or the field for a file or a content.
 func fieldFor(t reflect.Type, known *fieldList, key string) string {
-	if field := wrongKeys[t][key]; field != "" {
+	if field := renamed[t][key]; field != "" {
 		return field
 	}
-	if known.byName["os"] != nil && machineKeys[key] != "" {
-		return machineKeys[key]
+	if known.byName["os"] != nil && renamedInMachines[key] != "" {
+		return renamedInMachines[key]
 	}
 	fields := []string{"patchFrom", "contentFrom"}
 	switch {

@@ -2,12 +2,66 @@ package config
 
 import "reflect"
 
-// misplaced holds the keys that people know from the configurations of other programs and expect in
-// a place where kiln has none: kubeadm (ClusterConfiguration, InitConfiguration), Talos
-// (MachineConfig) and KubeKey (Cluster). The value says what to do instead.
+// The tables of this file hold keys that people know from the configurations of other programs:
+// kubeadm (ClusterConfiguration, InitConfiguration), Talos (MachineConfig) and KubeKey (Cluster).
+// A key whose field is in the same map is in renamed, any other in misplaced.
+
+// renamed holds the keys that have another name in the same map, and that name. The message about
+// a renamed key replaces the message that the field is missing.
+var renamed = map[reflect.Type]map[string]string{
+	reflect.TypeFor[Spec](): {
+		"controlPlaneEndpoint": "endpoint",
+		"extraManifests":       "addons",
+		"hosts":                "nodes",
+		"imageRegistry":        "imageRepository",
+		"inlineManifests":      "addons",
+		"machine":              "machines",
+		"networking":           "network",
+		"nodePools":            "pools",
+		"privateRegistry":      "imageRepository",
+		"version":              "kubernetesVersion",
+	},
+	reflect.TypeFor[Network](): {
+		"clusterCIDR":   "podSubnets",
+		"clusterDomain": "dnsDomain",
+		"kubeProxy":     "proxy",
+		"plugin":        "cni",
+		"podCIDR":       "podSubnets",
+		"podCIDRs":      "podSubnets",
+		"proxyMode":     "proxy",
+		"serviceCIDR":   "serviceSubnets",
+		"serviceCIDRs":  "serviceSubnets",
+	},
+	reflect.TypeFor[Node](): {
+		"fqdn":            "name",
+		"host":            "name",
+		"hostname":        "name",
+		"internalAddress": "addresses",
+		"ip":              "addresses",
+		"ipAddress":       "addresses",
+		"ips":             "addresses",
+		"macAddress":      "mac",
+		"type":            "role",
+	},
+	reflect.TypeFor[Arg](): {"arg": "name", "flag": "name", "key": "name"},
+}
+
+// renamedInMachines holds renamed keys of every map with the settings of machines.
+var renamedInMachines = map[string]string{
+	"architecture":        "arch",
+	"provider":            "platform",
+	"runcmd":              "preBoot or postBoot",
+	"sshKeys":             "sshAuthorizedKeys",
+	"ssh_authorized_keys": "sshAuthorizedKeys",
+	"write_files":         "files",
+}
+
+// misplaced holds the keys that kiln has in another place, in another form or not at all, and what
+// to do instead. A path in it begins in the same map or in spec.
 var misplaced = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Spec](): {
-		"admissionControl":     "write the flag enable-admission-plugins in apiServer.extraArgs",
+		"admissionControl": "write the flag enable-admission-plugins in " +
+			"controlPlane.apiServer.extraArgs",
 		"apiServerCertSANs":    "write controlPlane.apiServer.certSANs",
 		"apiServerCertSans":    "write controlPlane.apiServer.certSANs",
 		"apiServerExtraArgs":   "write controlPlane.apiServer.extraArgs",
@@ -20,29 +74,22 @@ var misplaced = map[reflect.Type]map[string]string{
 		"containerRuntime":     "remove it; pods run in the containerd of the system",
 		"controlPlaneCount":    "list each machine under nodes",
 		"criSocket":            "remove it; pods run in the containerd of the system",
-		"extraManifests":       "write addons",
 		"featureGates": "write machines.kubelet.featureGates, and the flag feature-gates in " +
 			"controlPlane.apiServer.extraArgs and beside it",
-		"imageRegistry":        "write imageRepository",
 		"initConfiguration":    "write its fields here; docs/kubeadm.md compares them",
-		"inlineManifests":      "write addons",
 		"install":              "write machines.platform; how systems get onto disks is not kiln's",
 		"kubeProxy":            "write network.proxy",
 		"kubeletConfiguration": "write machines.kubelet",
 		"kubernetes":           "write kubernetesVersion, network and endpoint",
 		"loadBalancer":         "write endpoint, or controlPlane.vip",
-		"machine":              "write machines",
 		"masterCount":          "list each machine under nodes",
 		"maxPods":              "write machines.kubelet.maxPods",
-		"networking":           "write network",
 		"nodeCIDRMaskSize":     "write network.nodeMaskSizes",
 		"nodeCidrMaskSize":     "write network.nodeMaskSizes",
-		"nodePools":            "write pools",
 		"nodeRegistration":     "write machines.taints, machines.labels and machines.kubelet",
 		"ntp":                  "write the configuration of the time service with machines.files",
 		"podCIDR":              "write network.podSubnets",
 		"podSubnet":            "write network.podSubnets",
-		"privateRegistry":      "write imageRepository",
 		"registry":             "write imageRepository, or machines.registries for mirrors",
 		"roleGroups":           "write role in each of nodes",
 		"serviceCIDR":          "write network.serviceSubnets",
@@ -80,7 +127,7 @@ var componentKeys = map[string]string{
 	"extraEnvs":              "write a patch of the static pod",
 	"extraVolumes":           "write a patch of the static pod",
 	"featureGates":           "write the flag feature-gates in extraArgs",
-	"image":                  "write images",
+	"image":                  "write images beside controlPlane",
 	"resources":              "write a patch of the static pod",
 	"timeoutForControlPlane": "write boot.stepTimeout",
 }
