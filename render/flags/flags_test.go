@@ -125,6 +125,75 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
+// TestLimits: a number at a limit of its flag is accepted, and the next one is not.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	const (
+		unsigned = "0 or more"
+		span     = "0s or more"
+		fraction = "0 to 0.02"
+		port     = "0 to 65535"
+		election = "milliseconds from 1 to 50000, at least five times heartbeat-interval"
+		ports    = "the lowest and the highest port such as 30000-32767, at most 65535"
+	)
+	for _, row := range []struct {
+		program, name string
+		good, bad     []string
+		want          string
+	}{
+		{flags.APIServer, "audit-log-maxage", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "audit-log-maxbackup", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "audit-log-maxsize", []string{"0"}, []string{"-1"}, unsigned},
+		{
+			flags.APIServer, "max-mutating-requests-inflight",
+			[]string{"0"}, []string{"-1"}, unsigned,
+		},
+		{flags.APIServer, "max-requests-inflight", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "min-request-timeout", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "livez-grace-period", []string{"0s"}, []string{"-1ns"}, span},
+		{flags.APIServer, "request-timeout", []string{"0s", "1m"}, []string{"-1ns"}, span},
+		{flags.APIServer, "shutdown-delay-duration", []string{"0s"}, []string{"-1ns"}, span},
+		{
+			flags.APIServer, "shutdown-watch-termination-grace-period",
+			[]string{"0s"}, []string{"-1ns"}, span,
+		},
+		{flags.APIServer, "storage-initialization-timeout", []string{"0s"}, []string{"-1ns"}, span},
+		{flags.APIServer, "apiserver-count", []string{"1"}, []string{"0"}, "1 or more"},
+		{
+			flags.APIServer, "goaway-chance",
+			[]string{"0", "0.02"}, []string{"-0.01", "0.021", "NaN", "+Inf"}, fraction,
+		},
+		{
+			flags.APIServer, "kubernetes-service-node-port",
+			[]string{"0", "65535"}, []string{"-1", "65536"}, port,
+		},
+		{
+			flags.APIServer, "service-node-port-range",
+			[]string{"30000-32767", "30000+2767", "65535", ""},
+			[]string{"65536", "2-1", "30000-65536", "30000+65535", "a-b"}, ports,
+		},
+		{flags.Etcd, "election-timeout", []string{"50000"}, []string{"0", "50001"}, election},
+		{
+			flags.Etcd, "heartbeat-interval",
+			[]string{"1", "100"}, []string{"0", "10001"}, "milliseconds from 1 to 10000",
+		},
+		{
+			flags.Etcd, "compact-hash-check-time",
+			[]string{"1ns"}, []string{"0s", "-1s"}, "a duration above 0s",
+		},
+	} {
+		p := of(t, row.program, 36)
+		for _, value := range row.good {
+			found := p.Check([]flags.Arg{{row.name, value}}, nil)
+			require.NotContains(t, said(found), "error", "--%s=%s", row.name, value)
+		}
+		for _, value := range row.bad {
+			found := p.Check([]flags.Arg{{row.name, value}}, nil)
+			require.Contains(t, said(found), "; write "+row.want, "--%s=%s", row.name, value)
+		}
+	}
+}
+
 // said returns the last finding as a sentence, after the kinds of all.
 func said(found []flags.Finding) string {
 	if len(found) == 0 {

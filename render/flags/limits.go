@@ -52,7 +52,9 @@ func (p Program) limits(flag, value string) (want string) {
 		if l.program != p.name || !slices.Contains(l.flags, flag) {
 			continue
 		}
-		if n := number(value); n < l.low || n > l.high {
+		// NaN is never within. The API server would start with it, but it sets nothing.
+		n := number(value)
+		if within := n >= l.low && n <= l.high; !within {
 			return l.want
 		}
 	}
