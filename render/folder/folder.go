@@ -134,9 +134,6 @@ func Open(o Options) (*Folder, error) {
 	return f, nil
 }
 
-// Fresh reports whether the folder had no list: kiln has not finished a run there yet.
-func (f *Folder) Fresh() bool { return f.fresh }
-
 // Close removes what was not committed, and lets other runs in.
 func (f *Folder) Close() {
 	if f.root == nil {
