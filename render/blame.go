@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/explain"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/plural"
@@ -40,7 +39,7 @@ func (r *Cluster) blame(m *plan.Machine, n *node.Node, err error) error {
 		if len(named) == 0 {
 			continue
 		}
-		if p, ok := lastPatch(explain.Origin(r.Cluster, m, f)); ok {
+		if p, ok := lastPatch(r.explainer.Origin(m, f)); ok {
 			p.Message = named[0]
 			if more := len(named) - 1; more > 0 {
 				p.Message += fmt.Sprintf(" (and %s of this pod)",

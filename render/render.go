@@ -19,6 +19,8 @@ import (
 type Cluster struct {
 	*assembly.Cluster
 
+	explainer *explain.Explainer
+
 	// checker returns the checker of the cluster, which its first call makes.
 	checker func() *check.Checker
 }
@@ -41,18 +43,18 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Cluster{Cluster: a}
+	r := &Cluster{Cluster: a, explainer: explain.New(a)}
 	r.checker = sync.OnceValue(func() *check.Checker {
 		return check.New(&check.Cluster{
 			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle,
 			Objects: r.Objects, Joining: r.Joining,
-			Origin: func(m *plan.Machine, f *node.File) []config.Place {
-				return explain.Origin(a, m, f)
-			},
+			Origin: r.explainer.Origin,
 			Source: func(m *plan.Machine) func(*node.File, string) config.Place {
-				return explain.Sources(a, m)
+				return func(f *node.File, key string) config.Place {
+					return r.explainer.Source(m, f, key)
+				}
 			},
-			Cause: explain.Causes(a),
+			Cause: r.explainer.Cause,
 		})
 	})
 	return r, nil
@@ -95,5 +97,5 @@ func (r *Cluster) Images() (map[string]string, error) { return images.List(r.Clu
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
 // there is no such machine, file or key, if the file has no keys, and if its values are not shown.
 func (r *Cluster) Explain(machine, target string) (*explain.Explanation, error) {
-	return explain.Explain(r.Cluster, machine, target)
+	return r.explainer.Explain(machine, target)
 }

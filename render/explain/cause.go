@@ -1,27 +1,18 @@
 package explain
 
 import (
-	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/yamlpath"
 )
 
-// Causes returns a function that finds what brought mistakes, as cause does. Each pipeline runs
-// once for all of them. The function may be called from several goroutines.
-func Causes(c *assembly.Cluster) func(
-	m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
-) config.Place {
-	return explainer{c, &runs{made: map[[2]string][]version{}}}.cause
-}
-
-// cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
+// Cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
 // the value at the path or, if the stage does not set it, what is around it. inner leads on in the
 // document whose text is at the path; it is "" for a value of the file itself. wrong reports
 // whether a version of the document has the mistake. The place is empty if the document of the file
 // cannot be made once more, and if no stage brought the mistake.
-func (r explainer) cause(
+func (r *Explainer) Cause(
 	m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
 ) config.Place {
 	stages, err := r.history(m, f)
@@ -45,7 +36,7 @@ func (r explainer) cause(
 
 // lead leads a place in a patch on to what the patch sets in the document whose text is at path p,
 // if it is a patch of that document.
-func (r explainer) lead(
+func (r *Explainer) lead(
 	place *config.Place, d yamlpath.Document, p yamlpath.Path, inner string,
 ) {
 	patch, ok := r.PatchText(place.Field)

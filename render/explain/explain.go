@@ -4,7 +4,8 @@
 // after each stage. Explain shows no value of a secret or of a file with a credential.
 //
 // explain.go answers the question, stages.go keeps the document after each stage, value.go compares
-// them, and place.go finds the line that is responsible for a stage.
+// them, cause.go finds the stage that brought a mistake, and place.go finds the line that is
+// responsible for a stage.
 package explain
 
 import (
@@ -19,6 +20,18 @@ import (
 	"kiln/render/plan"
 	"kiln/render/suggest"
 )
+
+// Explainer answers questions about one cluster. It makes each document once more only once, for
+// all questions. Its methods may be called from several goroutines.
+type Explainer struct {
+	*assembly.Cluster
+	runs runs
+}
+
+// New returns an explainer for a cluster.
+func New(c *assembly.Cluster) *Explainer {
+	return &Explainer{Cluster: c, runs: runs{made: map[[2]string][]version{}}}
+}
 
 // Explanation says what a file of a machine is, or where a value in it comes from.
 type Explanation struct {
@@ -53,8 +66,7 @@ func (e *Explanation) String() string {
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
 // there is no such machine, file or key, and if the value may not be shown or the file has no keys.
-func Explain(c *assembly.Cluster, machine, target string) (*Explanation, error) {
-	r := explainer{Cluster: c}
+func (r *Explainer) Explain(machine, target string) (*Explanation, error) {
 	m, err := r.machine(machine)
 	if err != nil {
 		return nil, err
@@ -95,8 +107,7 @@ func Explain(c *assembly.Cluster, machine, target string) (*Explanation, error) 
 
 // Origin returns the sources of a file of a machine in the order in which they apply. It returns
 // none if the document of the file cannot be made once more.
-func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
-	r := explainer{Cluster: c}
+func (r *Explainer) Origin(m *plan.Machine, f *node.File) []config.Place {
 	stages, err := r.history(m, f)
 	if err != nil {
 		return nil
@@ -104,15 +115,24 @@ func Origin(c *assembly.Cluster, m *plan.Machine, f *node.File) []config.Place {
 	return r.madeFrom(f, stages)
 }
 
-// explainer makes documents of a cluster once more.
-type explainer struct {
-	*assembly.Cluster
-	runs *runs // nil if each pipeline runs as often as it is asked for
+// Source returns the place that decides about the value at a key of a file of m. The place is empty
+// if it is in no file that a person wrote, and if the document of the file cannot be made once
+// more.
+func (r *Explainer) Source(m *plan.Machine, f *node.File, key string) config.Place {
+	stages, err := r.history(m, f)
+	if err != nil || len(stages) == 0 {
+		return config.Place{}
+	}
+	s, err := valueAt(f, key, stages)
+	if err != nil || len(s.Given) == 0 || s.Given[0].Place.Field == "" {
+		return config.Place{}
+	}
+	return s.Given[0].Place
 }
 
 // machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a
 // similar name.
-func (r explainer) machine(name string) (*plan.Machine, error) {
+func (r *Explainer) machine(name string) (*plan.Machine, error) {
 	var all []string
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Name == name {

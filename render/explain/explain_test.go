@@ -57,6 +57,7 @@ func TestExplainEveryValue(t *testing.T) {
 			require.NoError(t, err)
 			r, err := render.NewPublic(c, &b.Public)
 			require.NoError(t, err)
+			explainer := explain.New(r.Cluster)
 			var own []string
 			for _, m := range r.Plan.Machines {
 				own = append(own, m.Name, "NAME")
@@ -72,7 +73,6 @@ func TestExplainEveryValue(t *testing.T) {
 			for i := range r.Machines() {
 				n, err := r.Node(i)
 				require.NoError(t, err)
-				explainer := explain.Values(r.Cluster, &r.Plan.Machines[i])
 				for j := range n.Files {
 					f := &n.Files[j]
 					for _, field := range f.From {
@@ -83,7 +83,7 @@ func TestExplainEveryValue(t *testing.T) {
 						continue
 					}
 					seen[id] = true
-					value, err := explainer(f)
+					value, err := explainer.Values(&r.Plan.Machines[i], f)
 					require.NoError(t, err, f.Path)
 					if value == nil {
 						continue

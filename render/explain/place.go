@@ -15,7 +15,7 @@ import (
 
 // fileSources returns the sources of a file that goes through no stages: the fields of the
 // configuration that it is made from and the files that they name, or kiln if there are none.
-func (r explainer) fileSources(f *node.File) (out []config.Place) {
+func (r *Explainer) fileSources(f *node.File) (out []config.Place) {
 	c := r.Plan.Config
 	for _, field := range f.From {
 		if c.Has(field) {
@@ -33,7 +33,7 @@ func (r explainer) fileSources(f *node.File) (out []config.Place) {
 
 // lineSource returns the source of one line of a file that goes through no stages. Only the user's
 // own files have a source for each line; a file that kiln generates has kiln as a whole.
-func (r explainer) lineSource(f *node.File, line, column int) config.Place {
+func (r *Explainer) lineSource(f *node.File, line, column int) config.Place {
 	c := r.Plan.Config
 	if len(f.From) == 1 && (c.Has(f.From[0]+".content") || c.Has(f.From[0]+".contentFrom")) {
 		return c.TextPlace(f.From[0], "content", "contentFrom", line, column)
@@ -47,7 +47,9 @@ func (r explainer) lineSource(f *node.File, line, column int) config.Place {
 // stageSource returns the line that a stage takes the value at path p of object o from: in a base
 // manifest, a patch, an add-on or the configuration. The place has no line where the stage computes
 // the value, and where an add-on is a folder.
-func (r explainer) stageSource(from plan.Origin, o manifests.Object, p yamlpath.Path) config.Place {
+func (r *Explainer) stageSource(
+	from plan.Origin, o manifests.Object, p yamlpath.Path,
+) config.Place {
 	c := r.Plan.Config
 	if from == plan.Base {
 		file, manifest := manifests.File(o.Kind, o.Name)

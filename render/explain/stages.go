@@ -24,7 +24,7 @@ type pipeline struct {
 }
 
 // pipeline returns the pipeline of the document at a path on m, or nil if no patch can apply to it.
-func (r explainer) pipeline(m *plan.Machine, file string) *pipeline {
+func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 	switch dir := path.Dir(file); {
 	case file == plan.KubeletConfig:
 		return &pipeline{
@@ -111,9 +111,6 @@ type runs struct {
 
 // versions returns the versions of a pipeline that makes a file of m.
 func (r *runs) versions(m *plan.Machine, file string, p *pipeline) ([]version, error) {
-	if r == nil {
-		return p.versions()
-	}
 	is := [2]string{m.Name, path.Dir(file)}
 	switch {
 	case file == plan.KubeletConfig:
@@ -135,7 +132,7 @@ func (r *runs) versions(m *plan.Machine, file string, p *pipeline) ([]version, e
 
 // history makes the document of a file once more and returns its stages. A document without a
 // pipeline has one stage. A file that is not exactly one YAML or JSON map has none.
-func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
+func (r *Explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 	if p := r.pipeline(m, f.Path); p != nil {
 		versions, err := r.runs.versions(m, f.Path, p)
 		if err != nil {
@@ -161,7 +158,7 @@ func (r explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 }
 
 // stages returns the document of a pipeline in each version of its stream.
-func (r explainer) stages(p *pipeline, versions []version) ([]stage, error) {
+func (r *Explainer) stages(p *pipeline, versions []version) ([]stage, error) {
 	out := make([]stage, len(versions))
 	for n, v := range versions {
 		out[n] = stage{fromPipe: true, source: func(yamlpath.Path) config.Place {

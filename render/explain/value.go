@@ -1,14 +1,11 @@
 package explain
 
 import (
-	"path"
 	"reflect"
 	"slices"
 
-	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/node"
-	"kiln/render/plan"
 	"kiln/render/suggest"
 	"kiln/render/yamlpath"
 )
@@ -64,7 +61,7 @@ func pathOf(f *node.File, key string, stages []stage) (yamlpath.Path, error) {
 
 // madeFrom returns the sources of a file in the order in which they apply: those of the stages that
 // changed the document, without the defaults of fields, or those of a file without stages.
-func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
+func (r *Explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 	if len(stages) == 0 || !stages[0].fromPipe {
 		return r.fileSources(f)
 	}
@@ -83,46 +80,4 @@ func (r explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 		before = value
 	}
 	return out
-}
-
-// values returns a function that explains the values in a file of m by their keys, as Explain does.
-// Each pipeline runs once, whatever files it makes. The function returns nil for a file without a
-// pipeline.
-func values(
-	c *assembly.Cluster, m *plan.Machine,
-) func(f *node.File) (func(key string) (*config.Setting, error), error) {
-	r := explainer{Cluster: c}
-	ran := map[string][]version{}
-	return func(f *node.File) (func(key string) (*config.Setting, error), error) {
-		p := r.pipeline(m, f.Path)
-		if p == nil {
-			return nil, nil
-		}
-		dir := path.Dir(f.Path)
-		if ran[dir] == nil {
-			var err error
-			if ran[dir], err = p.versions(); err != nil {
-				return nil, err
-			}
-		}
-		stages, err := r.stages(p, ran[dir])
-		return func(key string) (*config.Setting, error) { return valueAt(f, key, stages) }, err
-	}
-}
-
-// Sources returns a function that returns the place that decides about the value at a key of a file
-// of m, and no place if that is in no file that a person wrote. Each pipeline runs once.
-func Sources(c *assembly.Cluster, m *plan.Machine) func(f *node.File, key string) config.Place {
-	explained := values(c, m)
-	return func(f *node.File, key string) config.Place {
-		explain, err := explained(f)
-		if err != nil || explain == nil {
-			return config.Place{}
-		}
-		s, err := explain(key)
-		if err != nil || len(s.Given) == 0 || s.Given[0].Place.Field == "" {
-			return config.Place{}
-		}
-		return s.Given[0].Place
-	}
 }
