@@ -49,12 +49,8 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle,
 			Objects: r.Objects, Joining: r.Joining,
 			Origin: r.explainer.Origin,
-			Source: func(m *plan.Machine) func(*node.File, string) config.Place {
-				return func(f *node.File, key string) config.Place {
-					return r.explainer.Source(m, f, key)
-				}
-			},
-			Cause: r.explainer.Cause,
+			Source: r.explainer.Source,
+			Cause:  r.explainer.Cause,
 		})
 	})
 	return r, nil

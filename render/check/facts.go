@@ -37,8 +37,8 @@ type Cluster struct {
 	Joining map[string]*plan.Machine
 	// Origin returns the sources of a file of a machine. Messages show them.
 	Origin confidential.Sources
-	// Source returns the sources of the values in the files of a machine.
-	Source command.Sources
+	// Source returns the source of a value in a file of a machine.
+	Source command.Source
 	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
 	// path leads to the mistake in the file, inner on in the document whose text is there, and
 	// wrong reports whether a version of the file has the mistake.

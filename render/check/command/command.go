@@ -24,18 +24,18 @@ import (
 // Checker checks the machines of one cluster. Its methods may be called from several goroutines.
 type Checker struct {
 	plan    *plan.Plan
-	sources Sources
+	explain Source
 
 	warnings sync.Map // each a config.Problem
 	kubelets sync.Map // the config.Place of each finding about kubelets
 }
 
-// Sources returns a function that returns the place that a value in a file of a machine comes from,
-// and no place if it is in no file that a person wrote. The key is that of kiln explain.
-type Sources func(m *plan.Machine) func(f *node.File, key string) config.Place
+// Source returns the place that a value in a file of a machine comes from, and no place if it is in
+// no file that a person wrote. The key is that of kiln explain.
+type Source func(m *plan.Machine, f *node.File, key string) config.Place
 
 // New returns a checker for the machines of a plan.
-func New(p *plan.Plan, sources Sources) *Checker { return &Checker{plan: p, sources: sources} }
+func New(p *plan.Plan, explain Source) *Checker { return &Checker{plan: p, explain: explain} }
 
 // Machine is a finished machine as Check reads it.
 type Machine struct {
@@ -82,7 +82,6 @@ func (k *Checker) Warnings() (warnings config.Problems) {
 type inspection struct {
 	*Checker
 	machine  *Machine
-	explain  func(f *node.File, key string) config.Place // made by source
 	problems config.Problems
 	errs     []error
 }
@@ -160,8 +159,5 @@ func (c *inspection) source(f *node.File, key string) config.Place {
 	if f == nil {
 		return config.Place{}
 	}
-	if c.explain == nil {
-		c.explain = c.sources(c.machine.Machine)
-	}
-	return c.explain(f, key)
+	return c.explain(c.machine.Machine, f, key)
 }
