@@ -9,6 +9,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -108,10 +109,10 @@ func syntaxProblem(text string, languages ...syntax.LangVariant) string {
 		"sh -n FILE says what is wrong there", line)
 }
 
-// dashScripts checks that the scripts of a machine have the language of its sh. That of Debian is
-// dash, which knows no more than POSIX and exits with the rest; that of the others is bash.
+// dashScripts checks that the scripts of a machine have the language of its sh. dash exits with
+// what is not in POSIX.
 func (v *checker) dashScripts(m settings) {
-	if !slices.Contains(dashSystems, m.OS) {
+	if system, _ := target.SystemNamed(m.OS); !system.Dash {
 		return
 	}
 	for _, phase := range []struct {
@@ -142,6 +143,3 @@ func (v *checker) isBash(text string) bool {
 	}
 	return is
 }
-
-// dashSystems are the systems whose sh is dash.
-var dashSystems = []string{"ubuntu", "debian"}

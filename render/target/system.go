@@ -64,6 +64,8 @@ type System struct {
 	Netplan bool
 	// SELinux is Enforcing, Permissive or empty.
 	SELinux string
+	// Dash reports whether sh is dash, which knows no more than POSIX. Elsewhere it is bash.
+	Dash bool
 	// CloudSetup reports whether the image may bring nm-cloud-setup, whose routing rules cut pods
 	// off (rancher/rke2#1053).
 	CloudSetup bool
@@ -153,14 +155,14 @@ var Systems = []System{
 		Writable: []string{"/etc", "/home", "/opt", "/root", "/srv", "/usr/local", "/var"},
 	}, {
 		Name: "ubuntu", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
-		ResolvConf: resolvedConf,
-		CADirs:     []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
-		NetBoot:    &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud"},
+		ResolvConf: resolvedConf, Dash: true,
+		CADirs:  []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud"},
 	}, {
 		Name: "debian", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
-		ResolvConf: resolvedConf,
-		CADirs:     []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
-		NetBoot:    &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
+		ResolvConf: resolvedConf, Dash: true,
+		CADirs:  []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "rhel", Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
 		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},

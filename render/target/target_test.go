@@ -21,7 +21,7 @@ import (
 var optional = map[string][]string{
 	"System": {
 		"Login", "ContainerdEnv", "Extensions", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
-		"CloudSetup", "NetBoot", "Medium",
+		"Dash", "CloudSetup", "NetBoot", "Medium",
 	},
 	"Account": {"Image"},
 	"NetBoot": {"RootFS", "Args", "Config", "Seed", "Installer"},
