@@ -21,8 +21,8 @@ const (
 )
 
 // Alike returns the files in the order of a document, in which they compress best because
-// neighbours are alike: sorted by kind, then by the ending of their names. The longest program is
-// first, because it has the words of the others.
+// neighbours are alike. They are sorted by kind. Programs are sorted by length, the longest first,
+// because it has the words of the others. The other files are sorted by the ending of their names.
 func (n *Node) Alike() []File {
 	kinds := make(map[string]kind, len(n.Files))
 	for i := range n.Files {
