@@ -15,8 +15,8 @@ import (
 
 // Run parses the configuration and renders the whole cluster. The rendering finds mistakes that
 // parsing cannot find, such as a patch that changes nothing or an add-on object without a name. It
-// shows its progress on messages. It returns the cluster, which has warnings, unless that cannot be
-// prepared.
+// shows its progress on messages. It returns the cluster, for its warnings, also if rendering
+// fails, and nil if the cluster cannot be prepared.
 func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
 	r, err := Cluster(s)
 	if err != nil {
@@ -28,8 +28,8 @@ func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
 }
 
 // StoredEnds returns warnings about documents of r's cluster that have ended or end soon, if the
-// bundle or its public half lies beside the configuration path. Without a bundle that can be read,
-// nothing is known of its dates.
+// bundle or its public half lies beside the configuration path. It returns none without a bundle
+// that can be read, because nothing is known of its dates.
 func StoredEnds(r *render.Cluster, path string) []string {
 	var stored bundle.Source
 	half, _, err := stored.Half(path, r.Plan.Name)
@@ -39,7 +39,8 @@ func StoredEnds(r *render.Cluster, path string) []string {
 	return summary.Ends(time.Now(), r.EndsWith(half))
 }
 
-// Cluster returns the cluster of a configuration with secrets that are thrown away.
+// Cluster returns the cluster of a configuration with secrets that are thrown away. It fails if the
+// configuration is wrong, and if the cluster cannot be prepared.
 func Cluster(s *configuration.Source) (*render.Cluster, error) {
 	c, err := s.Config()
 	if err != nil {
