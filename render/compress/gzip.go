@@ -2,12 +2,14 @@
 // the standard library, at its best level.
 //
 // A compressor of our own with an optimal parse made documents 6 % smaller, when all kinds of text
-// still shared their blocks. It was removed, because it decided whether a document fits for eight
-// documents of all golden clusters on all platforms, and delivery: lean makes room for each of them
-// (docs/sizes.md). Another library would keep the
-// bytes over releases of Go, which the standard library does not promise, but none is as good:
-// github.com/klauspost/compress v1.18.0 decides where a block ends with floating-point numbers
-// (flate/token.go, EstimatedBits), whose rounding may differ between architectures.
+// still shared their blocks. It was removed: it decided for only eight documents, of all golden
+// clusters on all platforms, whether they fit, and delivery: lean makes room for those
+// (docs/sizes.md).
+//
+// The standard library does not promise the same bytes over releases of Go, and another library
+// would. None is as good: github.com/klauspost/compress v1.18.0 decides where a block ends with
+// floating-point numbers (flate/token.go, EstimatedBits), whose rounding may differ between
+// architectures.
 package compress
 
 import (
