@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/types"
+
+	"kiln/render/quantity"
 )
 
 // maxCopied is how many bytes all "copy" operations of one JSON6902 patch may add. Each of them may
@@ -64,20 +64,6 @@ func (r *reader) size(dir string) int {
 // takes 1.5 MiB.
 const maxDepth = 200
 
-// tiny matches a number that is nearer to 0 than any that Kubernetes knows. Its parser of
-// quantities divides by 10 as often as the exponent says, for hours.
-var tiny = regexp.MustCompile(`^[+-]?[0-9.]+[eE]-[0-9]{4,}$`)
-
-// maxDigits is how many digits a number may have. The parser takes a time that grows with their
-// square.
-const maxDigits = 10_000
-
-// isEndless reports whether Kubernetes would read a value as a number for a long time.
-func isEndless(value string) bool {
-	return tiny.MatchString(value) ||
-		len(value) > maxDigits && strings.Trim(value, "0123456789.") == ""
-}
-
 // CheckBounds fails at the first value of a stream that takes too long to read, with its line and
 // column: values that lie too deep in each other, and a tiny number. It finds nothing in what is
 // not YAML.
@@ -118,7 +104,7 @@ func (d *depths) measure(n *yaml.Node) int {
 		return known
 	}
 	d.of[n] = 0
-	if n.Kind == yaml.ScalarNode && isEndless(n.Value) {
+	if n.Kind == yaml.ScalarNode && quantity.IsEndless(n.Value) {
 		d.endless = n
 	}
 	most := 0

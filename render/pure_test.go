@@ -186,6 +186,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlfault",
 		},
 		"kiln/patches": {
+			"kiln/render/quantity",
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
@@ -306,6 +307,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 			"kiln/render/kinds",
 			"kiln/render/plural",
+			"kiln/render/quantity",
 			"kiln/render/suggest",
 			"kiln/render/target",
 			"kiln/render/yamlfault",
@@ -367,6 +369,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/kinds/object",
 			"kiln/render/kinds/rule",
 			"kiln/render/kinds/workload",
+			"kiln/render/quantity",
 			"kiln/render/suggest",
 			"kiln/render/yamlpath",
 		},
@@ -413,6 +416,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/target",
 		},
+		"kiln/render/quantity": nil,
 		"kiln/render/report": {
 			"kiln/render/change",
 			"kiln/render/plural",

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"kiln/render/quantity"
 )
 
 // defaultMaxPods is how many pods a kubelet runs by default (Kubernetes 1.36,
@@ -68,12 +70,17 @@ func (v *checker) reserved(m settings) {
 		values, _ := m.Kubelet[field].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			text, _ := values[name].(string)
-			q, err := resource.ParseQuantity(text)
+			keys := []string{"kubelet", field, name}
+			if !quantity.InBounds(text) {
+				v.reportKey(m, keys, "%s has too many digits or too large an exponent; "+
+					"write a quantity such as 500m or 2Gi", quote(text))
+				continue
+			}
+			q, err := quantity.Parse(text)
 			limits, known := reservations[name]
 			if err != nil || !known || q.Sign() <= 0 {
 				continue // the check of the finished machine reports it
 			}
-			keys := []string{"kubelet", field, name}
 			switch {
 			case q.Cmp(limits.least) < 0:
 				v.reportKey(m, keys, "%s is nearly nothing; write a unit, such as %s",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kiln/render/kinds/rule"
+	"kiln/render/quantity"
 )
 
 // signals are what the kubelet watches to evict pods: pkg/kubelet/eviction/api/types.go.
@@ -37,7 +38,7 @@ func thresholds(v any) string {
 			}
 			return ""
 		}
-		q, err := parseQuantity(value)
+		q, err := quantity.Parse(value)
 		if err != nil || q.Sign() <= 0 {
 			return rule.Show(value) + " is not a percentage, and not a quantity above 0 " +
 				"such as 100Mi"

@@ -9,6 +9,7 @@ import (
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
 	"kiln/render/kinds/rule"
+	"kiln/render/quantity"
 	"kiln/render/suggest"
 )
 
@@ -167,7 +168,7 @@ func staticCPUs(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	}
 	var sum resource.Quantity
 	for _, reserved := range []map[string]string{c.SystemReserved, c.KubeReserved} {
-		if q, err := parseQuantity(reserved["cpu"]); err == nil {
+		if q, err := quantity.Parse(reserved["cpu"]); err == nil {
 			sum.Add(q)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kiln/render/kinds/rule"
+	"kiln/render/quantity"
 	"kiln/render/suggest"
 )
 
@@ -150,7 +151,7 @@ func reserved(v any) string {
 
 // amount returns why a string is not a quantity of 0 or more.
 func amount(value string) string {
-	q, err := parseQuantity(value)
+	q, err := quantity.Parse(value)
 	switch {
 	case err != nil:
 		return rule.Show(value) + " is not a quantity such as 500m or 2Gi"
@@ -163,7 +164,7 @@ func amount(value string) string {
 // byteSize returns why a value is not a number of bytes.
 func byteSize(v any) string {
 	s, _ := v.(string)
-	q, err := parseQuantity(s)
+	q, err := quantity.Parse(s)
 	if err != nil {
 		return rule.Show(s) + " is not a size such as 10Mi"
 	}

@@ -2,13 +2,12 @@ package kinds
 
 import (
 	"encoding/base64"
-	"errors"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"kiln/render/quantity"
 )
 
 // scalar returns why a value does not have one of the types of fields.txt that have no fields, ""
@@ -34,7 +33,7 @@ func scalar(v any, typ string) string {
 			return "want a number, got " + nameOf(v)
 		}
 	case "quantity":
-		return quantity(v)
+		return wrongQuantity(v)
 	case "int-or-string":
 		if _, ok := v.(string); !ok {
 			if message := wholeNumber(v, "int32"); message != "" {
@@ -81,41 +80,34 @@ func wholeNumber(v any, typ string) string {
 	return ""
 }
 
-// maxQuantity is how many characters a quantity may have, and maxExponent how large its decimal
-// exponent may be. Quantities lie between 1n and 2^63-1, so that more changes nothing; but the
-// parser of Kubernetes divides by 10 as often as a negative exponent says, for hours.
-const (
-	maxQuantity = 100
-	maxExponent = 999
-)
-
-var errQuantity = errors.New("not a quantity that a computer can read in time")
-
-// parseQuantity reads a quantity as Kubernetes does, and refuses one that takes too long.
-func parseQuantity(s string) (resource.Quantity, error) {
-	if at := strings.LastIndexAny(s, "eE"); at >= 0 {
-		if n, err := strconv.Atoi(s[at+1:]); err == nil && (n > maxExponent || n < -maxExponent) ||
-			errors.Is(err, strconv.ErrRange) {
-			return resource.Quantity{}, errQuantity
-		}
-	}
-	if len(s) > maxQuantity {
-		return resource.Quantity{}, errQuantity
-	}
-	return resource.ParseQuantity(s)
-}
-
-// quantity returns why a value is no quantity.
-func quantity(v any) string {
+// wrongQuantity returns why a value is no quantity.
+func wrongQuantity(v any) string {
 	switch v := v.(type) {
 	case int64, float64:
 		return ""
 	case string:
-		if _, err := parseQuantity(v); err == nil {
+		if _, err := quantity.Parse(v); err == nil {
 			return ""
 		}
 	}
 	return "want a quantity such as 500m or 2Gi, got " + nameOf(v)
+}
+
+// holdsEndless reports whether a value holds a string that cannot be read as a quantity in time.
+func holdsEndless(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return !quantity.InBounds(v)
+	case []any:
+		return slices.ContainsFunc(v, holdsEndless)
+	case map[string]any:
+		for _, e := range v {
+			if holdsEndless(e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nameOf returns what a value is, with its article. It never quotes the value.
