@@ -149,6 +149,9 @@ func (c *Checker) check(text []byte, more []rule.Document) []Finding {
 	case "Pod":
 		c.nodeName(w, o, root)
 	}
+	if len(w.found) > 0 && holdsEndless(o) {
+		return w.findings(text) // the rules of documents would read the quantity once more
+	}
 	faults := rule.NewFault(c.minor, func(at *yamlpath.Location, message string) {
 		w.add(at, "%s", message)
 	})

@@ -55,6 +55,17 @@ func TestCheck(t *testing.T) {
 				"spec.containers[a].resources.requests: want a map, got a list",
 				"spec.containers[a].tty: want a boolean, got a whole number",
 			}},
+		{name: "endless quantities", text: pod + container + "    resources: {limits: " +
+			"{cpu: '1e-99999999', memory: 1e99999999}, requests: {memory: 1Gi}}\n" +
+			"    Resources: {limits: {cpu: '1e-99999999'}}\n",
+			want: []string{
+				`spec.containers[a].Resources: Container has no such field; ` +
+					`did you mean "resources"?`,
+				"spec.containers[a].resources.limits.cpu: want a quantity such as 500m or 2Gi, " +
+					"got a string",
+				"spec.containers[a].resources.limits.memory: want a quantity such as 500m or " +
+					"2Gi, got a string",
+			}},
 		{name: "too large", text: pod + "  priority: 3000000000\n" + container, want: []string{
 			"spec.priority: want a whole number (int32), got 3000000000",
 		}},

@@ -3,12 +3,13 @@
 package rule
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/json"
 
 	"kiln/render/credential"
 	"kiln/render/suggest"
@@ -28,10 +29,11 @@ type Rule struct {
 // value of the document has the wrong type, which is a finding already.
 type Document func(f *Fault, data []byte)
 
-// Decode decodes a document, and reports whether all its values have their types.
+// Decode decodes a document as the API server does: a key in other capitals is no field. It reports
+// whether all values have their types.
 func Decode[T any](data []byte) (*T, bool) {
 	v := new(T)
-	return v, json.Unmarshal(data, v) == nil
+	return v, json.UnmarshalCaseSensitivePreserveInts(data, v) == nil
 }
 
 // Joined returns one table of several, which share no key.
