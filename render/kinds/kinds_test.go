@@ -55,6 +55,16 @@ func TestCheck(t *testing.T) {
 				"spec.containers[a].resources.requests: want a map, got a list",
 				"spec.containers[a].tty: want a boolean, got a whole number",
 			}},
+		{name: "claims of a StatefulSet", text: "apiVersion: apps/v1\nkind: StatefulSet\n" +
+			"metadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+			"  volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]\n" +
+			"  template:\n    metadata: {labels: {a: b}}\n    spec:\n      containers:\n" +
+			"      - {name: a, image: b, volumeMounts: [{name: data, mountPath: /a}, " +
+			"{name: date, mountPath: /b}]}\n",
+			want: []string{
+				"spec.template.spec.containers[a].volumeMounts[date]: the pod has no volume " +
+					`"date"; did you mean "data"?`,
+			}},
 		{name: "endless quantities", text: pod + container + "    resources: {limits: " +
 			"{cpu: '1e-99999999', memory: 1e99999999}, requests: {memory: 1Gi}}\n" +
 			"    Resources: {limits: {cpu: '1e-99999999'}}\n",

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,8 +25,11 @@ func podOf(f *rule.Fault, data []byte) {
 // workload is an object whose pods have a template.
 type workload struct {
 	Spec struct {
-		Selector    *metav1.LabelSelector `json:"selector"`
-		Template    core.PodTemplateSpec  `json:"template"`
+		Selector *metav1.LabelSelector `json:"selector"`
+		Template core.PodTemplateSpec  `json:"template"`
+		Claims   []struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		} `json:"volumeClaimTemplates"`
 		JobTemplate struct {
 			Spec struct {
 				Template core.PodTemplateSpec `json:"template"`
@@ -36,7 +40,12 @@ type workload struct {
 
 func templateOf(f *rule.Fault, data []byte) {
 	if w, ok := rule.Decode[workload](data); ok {
-		checkPod(f.Key("spec", "template", "spec"), &w.Spec.Template.Spec)
+		// A StatefulSet gives its pods a volume for each claim, with the name of the claim.
+		var claims []string
+		for i := range w.Spec.Claims {
+			claims = append(claims, w.Spec.Claims[i].Metadata.Name)
+		}
+		checkPod(f.Key("spec", "template", "spec"), &w.Spec.Template.Spec, claims...)
 	}
 }
 
@@ -101,8 +110,9 @@ func backSteps(v any) string {
 	return ""
 }
 
-// checkPod reports what is wrong with the containers and volumes of a pod.
-func checkPod(f *rule.Fault, spec *core.PodSpec) {
+// checkPod reports what is wrong with the containers and volumes of a pod. claims are volumes that
+// the pod has besides its own.
+func checkPod(f *rule.Fault, spec *core.PodSpec, claims ...string) {
 	if len(spec.Containers) == 0 {
 		f.Report("containers is missing; a pod needs one")
 	}
@@ -114,6 +124,9 @@ func checkPod(f *rule.Fault, spec *core.PodSpec) {
 			at.Report("another volume has the name %s", rule.Show(v.Name))
 		}
 		p.volumes[v.Name] = true
+	}
+	for _, name := range claims {
+		p.volumes[name] = true
 	}
 	for i := range spec.Containers {
 		p.checkContainer(f.Key("containers").Index(i), &spec.Containers[i], false)
@@ -193,10 +206,7 @@ func (p *pod) checkMounts(f *rule.Fault, c *core.Container) {
 		m := &c.VolumeMounts[i]
 		at := f.Key("volumeMounts").Index(i)
 		if m.Name != "" && !p.volumes[m.Name] {
-			var known []string
-			for j := range p.spec.Volumes {
-				known = append(known, p.spec.Volumes[j].Name)
-			}
+			known := slices.Sorted(maps.Keys(p.volumes))
 			at.Report("the pod has no volume %s%s", rule.Show(m.Name), suggest.Hint(m.Name, known))
 		}
 		if m.MountPath != "" && paths[m.MountPath] {
