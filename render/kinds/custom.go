@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/kinds/rule"
@@ -59,8 +61,12 @@ type definition struct {
 
 // define reads the schemas of a CustomResourceDefinition. One that cannot be read defines nothing.
 func (c *Checker) define(text []byte) {
-	var d definition
-	if yaml.Unmarshal(text, &d) != nil {
+	data, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return
+	}
+	d, ok := rule.Decode[definition](data)
+	if !ok {
 		return
 	}
 	of := custom{}
@@ -189,7 +195,7 @@ func (a *additional) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	a.schema = &schema{}
-	return json.Unmarshal(text, a.schema)
+	return strictjson.UnmarshalCaseSensitivePreserveInts(text, a.schema)
 }
 
 func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
@@ -204,10 +210,10 @@ func (w *walk) customString(v string, s *schema, at *yamlpath.Location) {
 
 func (w *walk) customNumber(v float64, s *schema, at *yamlpath.Location) {
 	if s.Minimum != nil && v < *s.Minimum {
-		w.add(at, "%v is below %v", v, *s.Minimum)
+		w.add(at, "%s is below %s", asJSON(v), asJSON(*s.Minimum))
 	}
 	if s.Maximum != nil && v > *s.Maximum {
-		w.add(at, "%v is above %v", v, *s.Maximum)
+		w.add(at, "%s is above %s", asJSON(v), asJSON(*s.Maximum))
 	}
 }
 
@@ -243,18 +249,43 @@ func fits(v any, typ string) bool {
 	return typ == "object" || typ == ""
 }
 
-// same reports whether two values of a document are equal. A schema is read with other numbers.
-func same(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+// same reports whether two values of documents are equal, 1 and 1.0 too.
+func same(a, b any) bool {
+	if n, ok := a.(int64); ok {
+		if f, ok := b.(float64); ok {
+			return float64(n) == f
+		}
+	}
+	if f, ok := a.(float64); ok {
+		if n, ok := b.(int64); ok {
+			return float64(n) == f
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// asJSON returns a value as a message quotes it. It writes large numbers with all their digits.
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v) // no value of a document
+	}
+	return string(text)
+}
 
 // notAmong returns the message about a value that is none of those of a schema.
 func notAmong(v any, values []any) string {
 	var words []string
 	for _, e := range values {
-		words = append(words, fmt.Sprint(e))
+		if s, ok := e.(string); ok {
+			words = append(words, s)
+		} else {
+			words = append(words, asJSON(e))
+		}
 	}
 	s, ok := v.(string)
-	if !ok {
-		return fmt.Sprintf("want one of %s", strings.Join(words, ", "))
+	if !ok || slices.Contains(words, s) { // such as "2" for 2
+		return "want one of " + strings.Join(words, ", ")
 	}
 	return rule.OneOf(words...).Check(s)
 }

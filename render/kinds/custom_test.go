@@ -33,6 +33,9 @@ spec:
               size: {type: integer, minimum: 1, maximum: 9}
               color: {type: string, enum: [red, green], default: red}
               name: {type: string, pattern: "^[a-z]+$", maxLength: 5}
+              bytes: {type: integer, enum: [1000000, 9007199254740993], minimum: 1000000}
+              ratio: {type: number, enum: [1, 2.5], maximum: 10000000}
+              either: {enum: ["1", 2, true, [a, 3]], x-kubernetes-preserve-unknown-fields: true}
               port: {x-kubernetes-int-or-string: true}
               tags: {type: array, minItems: 1, items: {type: string}}
               limits: {type: object, additionalProperties: {type: integer}}
@@ -79,6 +82,20 @@ func TestCustom(t *testing.T) {
 				"spec.size: 10 is above 9",
 				"spec.tags: has 0 elements, fewer than 1",
 			}},
+		{name: "numbers", text: head + "spec: {size: 1, bytes: 1000000, ratio: 1.0, either: 2}\n"},
+		{name: "large number", text: head +
+			"spec: {size: 1, bytes: 9007199254740993, ratio: 2.5, either: [a, 3]}\n"},
+		{name: "wrong numbers", text: head +
+			"spec: {size: 1, bytes: 9007199254740992, ratio: 20000000, either: \"2\"}\n",
+			want: []string{
+				"spec.bytes: want one of 1000000, 9007199254740993",
+				"spec.either: want one of 1, 2, true, [\"a\",3]",
+				"spec.ratio: 20000000 is above 10000000",
+				"spec.ratio: want one of 1, 2.5",
+			}},
+		{name: "low number", text: head + "spec: {size: 1, bytes: 3}\n", want: []string{
+			"spec.bytes: 3 is below 1000000", "spec.bytes: want one of 1000000, 9007199254740993",
+		}},
 		{name: "large expressions", text: head + "spec: {size: 1, huge: x, never: z, many: [" +
 			strings.Repeat(strings.Repeat("a", 1000)+", ", 200) + "a]}\n", want: []string{
 			`spec.huge: "x" does not match ^((a|b){500}|c)*((a|b){500}|d)*$`,
