@@ -174,6 +174,63 @@ func TestStaticPod(t *testing.T) {
 	}, lines(kinds.New(36).StaticPod([]byte(text))))
 }
 
+// TestStaticReferences has a row for each way in which a pod can refer to an object of the API, and
+// the ways that refer to none: pkg/api/pod/util.go of Kubernetes 1.36.3, HasAPIObjectReference.
+func TestStaticReferences(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n" +
+		"  containers: [{name: a, image: b}]\n"
+	const use = "spec.volumes[v]: a static pod cannot use "
+	const remedy = "; give it a file of the machine with hostPath"
+	for _, row := range []struct{ field, want string }{
+		{"imagePullSecrets: [{name: s}]", "spec.imagePullSecrets: a static pod has no Secrets; " +
+			"give containerd the credentials of the registry"},
+		{"imagePullSecrets: [{}]", ""},
+		{"resourceClaims: [{name: c, resourceClaimName: d}]",
+			"spec.resourceClaims: a static pod has no resource claims; remove them"},
+		{"emptyDir: {}", ""},
+		{"hostPath: {path: /a}", ""},
+		{"configMap: {name: c}", "a ConfigMap"},
+		{"secret: {secretName: s}", "a Secret"},
+		{"csi: {driver: d}", "a CSI driver"},
+		{"csi: {driver: d, nodePublishSecretRef: {name: s}}", "a CSI driver"},
+		{"persistentVolumeClaim: {claimName: c}", "a PersistentVolumeClaim"},
+		{"ephemeral: {volumeClaimTemplate: {spec: {}}}", "a PersistentVolumeClaim"},
+		{"glusterfs: {endpoints: e, path: p}", "Endpoints"},
+		{"azureFile: {secretName: s, shareName: m}", "a Secret"},
+		{"cephfs: {monitors: [m], secretRef: {name: s}}", "a Secret"},
+		{"cephfs: {monitors: [m], secretRef: {}}", ""},
+		{"cephfs: {monitors: [m]}", ""},
+		{"cinder: {volumeID: v, secretRef: {name: s}}", "a Secret"},
+		{"flexVolume: {driver: d, secretRef: {name: s}}", "a Secret"},
+		{"rbd: {monitors: [m], image: i, secretRef: {name: s}}", "a Secret"},
+		{"scaleIO: {gateway: g, system: s, secretRef: {name: s}}", "a Secret"},
+		{"iscsi: {targetPortal: t, iqn: i, lun: 0, secretRef: {name: s}}", "a Secret"},
+		{"storageos: {secretRef: {name: s}}", "a Secret"},
+		{"projected: {sources: [{downwardAPI: {items: []}}]}", ""},
+		{"projected: {sources: [{configMap: {name: c}}]}", "a ConfigMap"},
+		{"projected: {sources: [{secret: {name: s}}]}", "a Secret"},
+		{"projected: {sources: [{serviceAccountToken: {path: p}}]}", "a service account"},
+		{"projected: {sources: [{clusterTrustBundle: {name: t, path: p}}]}",
+			"a ClusterTrustBundle"},
+		{"projected: {sources: [{podCertificate: {signerName: s, keyType: k}}]}",
+			"a certificate of the pod"},
+	} {
+		text := head + "  " + row.field + "\n"
+		var want []string
+		if !strings.HasPrefix(row.field, "imagePull") && !strings.HasPrefix(row.field, "resource") {
+			text = head + "  volumes: [{name: v, " + row.field + "}]\n"
+			if row.want != "" {
+				want = []string{use + row.want + remedy}
+			}
+		} else if row.want != "" {
+			want = []string{row.want}
+		}
+		require.Empty(t, lines(kinds.New(36).Check([]byte(text))), row.field)
+		require.Equal(t, want, lines(kinds.New(36).StaticPod([]byte(text))), row.field)
+	}
+}
+
 func lines(findings []kinds.Finding) (out []string) {
 	for _, f := range findings {
 		out = append(out, f.String())
