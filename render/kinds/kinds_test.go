@@ -65,6 +65,15 @@ func TestCheck(t *testing.T) {
 				"spec.template.spec.containers[a].volumeMounts[date]: the pod has no volume " +
 					`"date"; did you mean "data"?`,
 			}},
+		{name: "no deadline", text: pod + container + "  activeDeadlineSeconds: null\n"},
+		{name: "deadline of 0", text: pod + container + "  activeDeadlineSeconds: 0\n",
+			want: []string{"spec.activeDeadlineSeconds: 0 is not within 1 and 2147483647"}},
+		{name: "compared toleration", text: pod + container +
+			"  tolerations: [{key: a, operator: Lt, value: \"1\"}]\n"},
+		{name: "compared toleration in an old minor", minor: 34, text: pod + container +
+			"  tolerations: [{key: a, operator: Lt, value: \"1\"}]\n",
+			want: []string{"spec.tolerations[a].operator: Kubernetes has Lt since 1.35; " +
+				"write Equal or Exists"}},
 		{name: "endless quantities", text: pod + container + "    resources: {limits: " +
 			"{cpu: '1e-99999999', memory: 1e99999999}, requests: {memory: 1Gi}}\n" +
 			"    Resources: {limits: {cpu: '1e-99999999'}}\n",

@@ -128,11 +128,30 @@ func checkPod(f *rule.Fault, spec *core.PodSpec, claims ...string) {
 	for _, name := range claims {
 		p.volumes[name] = true
 	}
+	checkTolerations(f.Key("tolerations"), spec.Tolerations)
 	for i := range spec.Containers {
 		p.checkContainer(f.Key("containers").Index(i), &spec.Containers[i], false)
 	}
 	for i := range spec.InitContainers {
 		p.checkContainer(f.Key("initContainers").Index(i), &spec.InitContainers[i], true)
+	}
+}
+
+// firstComparison is the first minor whose tolerations compare numbers, with the feature gate
+// TaintTolerationComparisonOperators.
+const firstComparison = 35
+
+// checkTolerations reports operators that the minor does not have. Whether a later minor takes them
+// depends on its gate, which is off by default; the API server checks that.
+func checkTolerations(f *rule.Fault, tolerations []core.Toleration) {
+	for i := range tolerations {
+		switch operator := tolerations[i].Operator; operator {
+		case core.TolerationOpLt, core.TolerationOpGt:
+			if f.Minor < firstComparison {
+				f.Index(i).Key("operator").Report("Kubernetes has %s since 1.%d; "+
+					"write Equal or Exists", operator, firstComparison)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,8 @@
 package workload
 
 import (
+	"math"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kiln/render/kinds/rule"
@@ -19,7 +21,7 @@ var Rules = map[string]rule.Rule{
 		"None"),
 	"core/v1.PodSpec preemptionPolicy":              rule.OneOf("Never", "PreemptLowerPriority"),
 	"core/v1.PodSpec terminationGracePeriodSeconds": rule.NotNegative,
-	"core/v1.PodSpec activeDeadlineSeconds":         rule.Set(rule.AtLeast(1)),
+	"core/v1.PodSpec activeDeadlineSeconds":         rule.Within(1, math.MaxInt32),
 	"core/v1.PodOS name":                            rule.OneOf("linux", "windows"),
 
 	"core/v1.Container name":                     rule.Matching(validation.IsDNS1123Label),
