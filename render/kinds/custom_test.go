@@ -48,6 +48,43 @@ spec:
     served: false
 `
 
+// TestPatterns: a definition has only regular expressions that the API server can read, wherever
+// they stand. One that is too large for kiln is none of its faults.
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	const text = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          good: {type: string, pattern: "^[a-z]+$"}
+          large: {type: string, pattern: "^((a|b){500}|c)*((a|b){500}|d)*$"}
+          name: {type: string, pattern: "("}
+          pattern: {items: {additionalProperties: {pattern: "a**"}}}
+          deep: {anyOf: [{not: {pattern: "[z-a]"}}], pattern: "a{1001}"}
+`
+	const at = "spec.versions[v1].schema.openAPIV3Schema.properties."
+	require.Equal(t, []string{
+		at + `deep.anyOf[0].not.pattern: "[z-a]" is not a regular expression: ` +
+			"invalid character class range",
+		at + `deep.pattern: "a{1001}" is not a regular expression: invalid repeat count`,
+		at + `name.pattern: "(" is not a regular expression: missing closing )`,
+		at + `pattern.items.additionalProperties.pattern: "a**" is not a regular expression: ` +
+			"invalid nested repetition operator",
+	}, lines(kinds.New(36).Check([]byte(text))))
+}
+
 // TestCustom: a custom resource has the fields, types and values of its definition.
 func TestCustom(t *testing.T) {
 	t.Parallel()

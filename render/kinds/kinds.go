@@ -142,6 +142,8 @@ func (c *Checker) check(text []byte, more []rule.Document) []Finding {
 	switch name {
 	case "AdmissionConfiguration":
 		c.admission(w, o, root)
+	case Definition:
+		w.definedPatterns(o, root)
 	case "ConfigMap":
 		c.configMap(w, o, root)
 	case "Service":

@@ -19,3 +19,9 @@ type mistakes struct{ found []mistake }
 func (m *mistakes) add(at *yamlpath.Location, format string, args ...any) {
 	m.found = append(m.found, mistake{at: at, message: fmt.Sprintf(format, args...)})
 }
+
+// maxFound is how many mistakes of one document are looked for. The next run finds more.
+const maxFound = 100
+
+// full reports whether enough mistakes were found.
+func (m *mistakes) full() bool { return len(m.found) >= maxFound }

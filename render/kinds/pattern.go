@@ -1,11 +1,15 @@
 package kinds
 
 import (
+	"errors"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"kiln/render/kinds/rule"
+	"kiln/render/yamlpath"
 )
 
 // Regular expressions of definitions are bounded: nested repetitions make one of 40 characters as
@@ -22,20 +26,62 @@ type pattern struct {
 	steps int
 }
 
-// compile compiles a regular expression of a definition. It returns why that cannot be done.
-func compile(text string) (p pattern, wrong string) {
+// compile compiles a regular expression of a definition. The pattern has no Regexp if the text is
+// none, or is beyond maxSteps.
+func compile(text string) (p pattern) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return p, "is not a regular expression that the API server can read"
+		return p
 	}
 	if p.steps = steps(parsed); p.steps > maxSteps {
-		return p, "has too many repetitions in each other to compare a value in time"
+		return p
 	}
 	p.Regexp, err = regexp.Compile(text)
 	if err != nil {
-		return p, "is not a regular expression that the API server can read"
+		return pattern{}
 	}
-	return p, ""
+	return p
+}
+
+// definedPatterns checks the regular expressions in the schemas of a CustomResourceDefinition, as
+// the API server does: k8s.io/apiextensions-apiserver v0.36.3, pkg/apiserver/schema/validation.go.
+func (m *mistakes) definedPatterns(o map[string]any, root *yamlpath.Location) {
+	spec, _ := o["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for i, v := range versions {
+		version, _ := v.(map[string]any)
+		whole, _ := version["schema"].(map[string]any)
+		at := root.Key("spec").Key("versions").Index(i).Key("schema").Key("openAPIV3Schema")
+		m.schemaPatterns(whole["openAPIV3Schema"], at)
+	}
+}
+
+// schemaPatterns checks the regular expressions of a schema and of all schemas in it.
+func (m *mistakes) schemaPatterns(v any, at *yamlpath.Location) {
+	s, ok := v.(map[string]any)
+	if !ok || m.full() {
+		return
+	}
+	if text, ok := s["pattern"].(string); ok {
+		var wrong *syntax.Error
+		if _, err := syntax.Parse(text, syntax.Perl); errors.As(err, &wrong) {
+			m.add(at.Key("pattern"), "%s is not a regular expression: %s", rule.Show(text),
+				wrong.Code)
+		}
+	}
+	for _, key := range []string{"items", "additionalProperties", "not"} {
+		m.schemaPatterns(s[key], at.Key(key))
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		schemas, _ := s[key].([]any)
+		for i, below := range schemas {
+			m.schemaPatterns(below, at.Key(key).Index(i))
+		}
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		m.schemaPatterns(properties[name], at.Key("properties").Key(name))
+	}
 }
 
 // steps returns about how many steps an expression has when it is compiled.
@@ -57,14 +103,15 @@ type patterns struct {
 }
 
 // mismatch returns why a string does not match a regular expression of its definition, "" if it
-// does. An expression that cannot be compiled is the fault of the definition, and is left to it.
+// does. Every string matches an expression that cannot be compiled: definedPatterns reports it if
+// it is wrong, and the API server compares it if it is only large.
 func (all *patterns) mismatch(v, text string) string {
 	p, known := all.compiled[text]
 	if !known {
 		if all.compiled == nil {
 			all.compiled = map[string]pattern{}
 		}
-		p, _ = compile(text)
+		p = compile(text)
 		all.compiled[text] = p
 	}
 	if p.Regexp == nil || all.work > maxWork {

@@ -23,12 +23,6 @@ type walk struct {
 	patterns patterns
 }
 
-// maxFound is how many mistakes of one document are looked for. The next run finds more.
-const maxFound = 100
-
-// full reports whether enough mistakes were found.
-func (w *walk) full() bool { return len(w.found) >= maxFound }
-
 // value checks that a value has a type. As in Go's decoder, null fits every type.
 func (w *walk) value(v any, typ string, at *yamlpath.Location) {
 	if v == nil || w.full() {
