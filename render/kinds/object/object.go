@@ -1,9 +1,10 @@
 // Package object holds the rules of API objects that run no pods: Secrets, ConfigMaps, Services,
-// bindings of roles, and definitions of custom resources. No message quotes a value of a Secret.
+// bindings of roles, storage classes, network policies, and definitions of custom resources. No
+// message quotes a value of a Secret.
 //
-// The rules are those of k8s.io/kubernetes 1.36.3, pkg/apis/core/validation/validation.go and
-// pkg/apis/rbac/validation/validation.go, and of k8s.io/apiextensions-apiserver v0.36.3,
-// pkg/apis/apiextensions/validation/validation.go.
+// The rules are those of k8s.io/kubernetes 1.36.3, validation/validation.go in pkg/apis/core,
+// pkg/apis/rbac, pkg/apis/storage and pkg/apis/networking, and of k8s.io/apiextensions-apiserver
+// v0.36.3, pkg/apis/apiextensions/validation/validation.go.
 package object
 
 import (

@@ -14,7 +14,7 @@ import (
 // 1.36.3. A static pod that breaks one is refused by the kubelet; a Deployment is refused by the
 // API server.
 
-// Rules are the rules of fields in pods and in templates of pods.
+// Rules are the rules of fields in pods, and in objects that run pods.
 var Rules = map[string]rule.Rule{
 	"core/v1.PodSpec restartPolicy": rule.OneOf("Always", "OnFailure", "Never"),
 	"core/v1.PodSpec dnsPolicy": rule.OneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
@@ -66,24 +66,12 @@ var Rules = map[string]rule.Rule{
 		"ScheduleAnyway"),
 	"core/v1.TopologySpreadConstraint maxSkew": rule.AtLeast(1),
 
-	"core/v1.ServiceSpec type": rule.OneOf("ClusterIP", "NodePort", "LoadBalancer",
-		"ExternalName"),
-	"core/v1.ServiceSpec externalTrafficPolicy": rule.OneOf("Cluster", "Local"),
-	"core/v1.ServiceSpec internalTrafficPolicy": rule.OneOf("Cluster", "Local"),
-	"core/v1.ServiceSpec sessionAffinity":       rule.OneOf("None", "ClientIP"),
-	"core/v1.ServicePort port":                  rule.Port,
-	"core/v1.ServicePort protocol":              rule.OneOf("TCP", "UDP", "SCTP"),
-
-	"apps/v1.DeploymentSpec replicas":           rule.NotNegative,
-	"apps/v1.StatefulSetSpec replicas":          rule.NotNegative,
-	"apps/v1.DeploymentStrategy type":           rule.OneOf("Recreate", "RollingUpdate"),
-	"apps/v1.DaemonSetUpdateStrategy type":      rule.OneOf("RollingUpdate", "OnDelete"),
-	"apps/v1.StatefulSetUpdateStrategy type":    rule.OneOf("RollingUpdate", "OnDelete"),
-	"batch/v1.CronJobSpec concurrencyPolicy":    rule.OneOf("Allow", "Forbid", "Replace"),
-	"networking/v1.NetworkPolicyPort protocol":  rule.OneOf("TCP", "UDP", "SCTP"),
-	"rbac/v1.RoleRef kind":                      rule.OneOf("ClusterRole", "Role"),
-	"storage/v1.StorageClass volumeBindingMode": rule.OneOf("Immediate", "WaitForFirstConsumer"),
-	"storage/v1.StorageClass reclaimPolicy":     rule.OneOf("Delete", "Retain"),
+	"apps/v1.DeploymentSpec replicas":        rule.NotNegative,
+	"apps/v1.StatefulSetSpec replicas":       rule.NotNegative,
+	"apps/v1.DeploymentStrategy type":        rule.OneOf("Recreate", "RollingUpdate"),
+	"apps/v1.DaemonSetUpdateStrategy type":   rule.OneOf("RollingUpdate", "OnDelete"),
+	"apps/v1.StatefulSetUpdateStrategy type": rule.OneOf("RollingUpdate", "OnDelete"),
+	"batch/v1.CronJobSpec concurrencyPolicy": rule.OneOf("Allow", "Forbid", "Replace"),
 }
 
 // profileType is the rule of the origin of a profile of seccomp or AppArmor.
@@ -92,7 +80,7 @@ var profileType = rule.OneOf("RuntimeDefault", "Unconfined", "Localhost")
 // userID is the rule of a user's or group's number.
 var userID = rule.Within(0, 1<<31-1)
 
-// Required are the fields in pods, and in objects that run them, that must not be empty.
+// Required are the fields in pods, and in objects that run pods, that must not be empty.
 var Required = map[string][]string{
 	"core/v1.Container":            {"name"},
 	"core/v1.ContainerPort":        {"containerPort"},
@@ -103,16 +91,10 @@ var Required = map[string][]string{
 	"core/v1.TCPSocketAction":      {"port"},
 	"core/v1.HTTPGetAction":        {"port"},
 	"core/v1.SeccompProfile":       {"type"},
-	"core/v1.ServicePort":          {"port"},
 	"apps/v1.DeploymentSpec":       {"selector", "template"},
 	"apps/v1.DaemonSetSpec":        {"selector", "template"},
 	"apps/v1.StatefulSetSpec":      {"selector", "template"},
 	"batch/v1.CronJobSpec":         {"schedule"},
-	"rbac/v1.RoleRef":              {"kind", "name"},
-	"rbac/v1.Subject":              {"kind", "name"},
-	"rbac/v1.ClusterRoleBinding":   {"roleRef"},
-	"rbac/v1.RoleBinding":          {"roleRef"},
-	"storage/v1.StorageClass":      {"provisioner"},
 }
 
 // Documents are the rules of objects with pods.
