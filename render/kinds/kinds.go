@@ -3,8 +3,9 @@
 // the kind does not have, a value of another type, and what the program's own validation refuses.
 //
 // The fields of all kinds are a table, fields.txt, made from the types of Kubernetes itself; the
-// types would make the program larger by 5 MB. The rules of values are tables too: rules_*.go.
-// test/judges holds both to the code of Kubernetes in every minor.
+// types would make the program larger by 5 MB. The rules of values are tables too: rules_*.go, and
+// those in workload and object. In every minor, test/judges holds the fields, and the rules of
+// kubelet, kube-proxy and Corefile, to the code of Kubernetes.
 package kinds
 
 import (

@@ -6,7 +6,7 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Fault reports what is wrong in a document. Its methods return the fault of a value below.
+// Fault reports what is wrong in a document. Key and Index return the fault of a value below.
 type Fault struct {
 	Minor int // of Kubernetes
 
