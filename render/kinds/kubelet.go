@@ -25,6 +25,7 @@ var kubeletDocuments = map[string][]rule.Document{"KubeletConfiguration": {
 	ofKubelet(shutdown),
 	ofKubelet(allocatable),
 	ofKubelet(reservedCPUs),
+	ofKubelet(reservedMemory),
 	ofKubelet(staticCPUs),
 	ofKubelet(staticMemory),
 	ofKubelet(softEvictions),
@@ -139,6 +140,10 @@ func reservedCPUs(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	if c.ReservedSystemCPUs != "" && (c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "") {
 		f.Key("reservedSystemCPUs").Report("excludes systemReservedCgroup and kubeReservedCgroup")
 	}
+}
+
+// reservedMemory checks what each NUMA node keeps for the system.
+func reservedMemory(f *rule.Fault, c *kubelet.KubeletConfiguration) {
 	type limit struct {
 		node     int32
 		resource string
