@@ -69,22 +69,24 @@ func (c *Checker) define(text []byte) {
 	if !ok {
 		return
 	}
-	of := custom{}
+	of := schemas{}
 	for _, v := range d.Spec.Versions {
 		if v.Served {
 			of[v.Name] = v.Schema.OpenAPIV3Schema
 		}
 	}
-	c.custom[kind{d.Spec.Group, d.Spec.Names.Kind}] = of
+	c.schemas[groupKind{d.Spec.Group, d.Spec.Names.Kind}] = of
 }
 
-// custom holds the schemas of a custom kind by the versions that are served; nil if a version has
-// none.
-type custom map[string]*schema
+// schemas are those of a custom kind by the versions that are served; nil if a version has none.
+type schemas map[string]*schema
+
+// groupKind is the group and the name of a custom kind, in any version.
+type groupKind struct{ group, name string }
 
 // checkCustom checks a custom resource. ok reports whether its kind is defined.
 func (c *Checker) checkCustom(w *walk, is kind, o map[string]any, at *yamlpath.Location) (ok bool) {
-	versions, ok := c.custom[kind{groupOf(is.version), is.name}]
+	versions, ok := c.schemas[groupKind{groupOf(is.version), is.name}]
 	if !ok {
 		return false
 	}
@@ -96,13 +98,13 @@ func (c *Checker) checkCustom(w *walk, is kind, o map[string]any, at *yamlpath.L
 		return true
 	}
 	if s != nil {
-		w.custom(o, s, at, true)
+		w.checkSchema(o, s, at, true)
 	}
 	return true
 }
 
-// custom checks that a value fits a schema. root reports whether the value is a whole object.
-func (w *walk) custom(v any, s *schema, at *yamlpath.Location, root bool) {
+// checkSchema checks that a value fits a schema. root reports whether the value is a whole object.
+func (w *walk) checkSchema(v any, s *schema, at *yamlpath.Location, root bool) {
 	if w.full() {
 		return
 	}
@@ -137,7 +139,7 @@ func (w *walk) custom(v any, s *schema, at *yamlpath.Location, root bool) {
 		w.customLength(len(v), s.MinItems, s.MaxItems, "elements", at)
 		for i, e := range v {
 			if s.Items != nil {
-				w.custom(e, s.Items, at.Index(i), false)
+				w.checkSchema(e, s.Items, at.Index(i), false)
 			}
 		}
 	case map[string]any:
@@ -161,12 +163,12 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamlpath.Location, roo
 			continue
 		}
 		if p, ok := s.Properties[key]; ok {
-			w.custom(m[key], &p, at.Key(key), false)
+			w.checkSchema(m[key], &p, at.Key(key), false)
 			continue
 		}
 		switch more := s.AdditionalProperties; {
 		case more.schema != nil:
-			w.custom(m[key], more.schema, at.Key(key), false)
+			w.checkSchema(m[key], more.schema, at.Key(key), false)
 		case !more.free && !s.PreserveUnknown:
 			names := slices.Sorted(maps.Keys(s.Properties))
 			hint := suggest.Hint(key, names)

@@ -51,8 +51,8 @@ type Checker struct {
 	// Nodes are the names of all nodes; empty if they are not known.
 	Nodes []string
 
-	minor  int
-	custom map[kind]custom // by group and kind
+	minor   int
+	schemas map[groupKind]schemas // of custom resources
 }
 
 // New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
@@ -61,7 +61,7 @@ type Checker struct {
 func New(minor int, definitions ...[]byte) *Checker {
 	known := fields().minors
 	minor = min(max(minor, known[0]), known[len(known)-1])
-	c := &Checker{minor: minor, custom: map[kind]custom{}}
+	c := &Checker{minor: minor, schemas: map[groupKind]schemas{}}
 	for _, text := range definitions {
 		c.define(text)
 	}
