@@ -14,8 +14,7 @@ import (
 	"kiln/render/suggest"
 )
 
-// podOf, templateOf and jobTemplateOf find the pod in an object that runs pods, and hold it to what
-// one field alone cannot show.
+// podOf checks a Pod: what one field of it alone cannot show.
 func podOf(f *rule.Fault, data []byte) {
 	if pod, ok := rule.Decode[core.Pod](data); ok {
 		checkPod(f.Key("spec"), &pod.Spec)
@@ -38,6 +37,7 @@ type workload struct {
 	} `json:"spec"`
 }
 
+// templateOf checks the pods of a controller or of a Job.
 func templateOf(f *rule.Fault, data []byte) {
 	if w, ok := rule.Decode[workload](data); ok {
 		// A StatefulSet gives its pods a volume for each claim, with the name of the claim.
@@ -49,6 +49,7 @@ func templateOf(f *rule.Fault, data []byte) {
 	}
 }
 
+// jobTemplateOf checks the pods of the Jobs of a CronJob.
 func jobTemplateOf(f *rule.Fault, data []byte) {
 	if w, ok := rule.Decode[workload](data); ok {
 		at := f.Key("spec", "jobTemplate", "spec", "template", "spec")
