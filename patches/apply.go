@@ -31,7 +31,7 @@ type Patch struct {
 	labels   labels.Selector
 	list     bool     // it is a list of operations
 	named    []object // the objects that a strategic merge without a target names
-	head     string   // what kustomize wants in front of a strategic merge with a target
+	merge    string   // a strategic merge as kustomize reads it
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field
@@ -61,9 +61,10 @@ func (o *object) id() resid.ResId {
 }
 
 // New returns the patch, and fails if its form is wrong: operations need a target, a merge patch
-// without a target must name its object, and regular expressions and label selectors must be valid.
+// without a target must name its object, one with a target must be a single document, and regular
+// expressions and label selectors must be valid.
 func New(name, text string, target *Target) (*Patch, error) {
-	p := &Patch{Name: name, Text: text}
+	p := &Patch{Name: name, Text: text, merge: text}
 	var whole any
 	if err := CheckBounds([]byte(text)); err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
@@ -107,9 +108,15 @@ func New(name, text string, target *Target) (*Patch, error) {
 					"apiVersion, kind and metadata.name of the object that it changes; "+
 					"write them, or target: {kind: …} beside the patch", name)
 			}
-			if target != nil && d.APIVersion == "" && d.Kind == "" && d.Metadata.Name == "" &&
-				len(docs) == 1 && !strings.HasPrefix(strings.TrimSpace(text), "{") {
-				p.head = anyObject
+			if target != nil && len(p.named) > 0 {
+				return nil, fmt.Errorf("%s: a strategic merge patch with a target must be the "+
+					"only document; write a patch of its own for each document", name)
+			}
+			if target != nil {
+				var err error
+				if p.merge, err = withHead(doc); err != nil {
+					return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
+				}
 			}
 			p.named = append(p.named, d)
 		default:
@@ -137,10 +144,6 @@ func New(name, text string, target *Target) (*Patch, error) {
 	}
 	return p, nil
 }
-
-// anyObject is the head of an object. kustomize reads no strategic merge without one, and with a
-// target it ignores what the head says.
-const anyObject = "apiVersion: v1\nkind: Any\nmetadata: {name: any}\n"
 
 // Matches reports whether p selects any object of a stream, by kustomize's own rules.
 func (p *Patch) Matches(stream []byte) bool {
@@ -199,9 +202,9 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	fs := filesys.MakeFsInMemory()
 	for i, p := range patches {
 		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i), Target: p.selector}
-		text := []byte(p.head + p.Text)
+		text := []byte(p.merge)
 		if p.list { // kustomize takes what begins with [ for JSON, and it may be YAML
-			text, _ = yaml.YAMLToJSON(text) // New has read it
+			text, _ = yaml.YAMLToJSON([]byte(p.Text)) // New has read it
 		}
 		if err := fs.WriteFile(kp.Path, text); err != nil {
 			return nil, err

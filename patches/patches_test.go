@@ -1,6 +1,7 @@
 package patches_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,6 +90,71 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// TestMergeWithTarget: with a target, a strategic merge needs neither apiVersion nor kind nor name,
+// and none of its fields is lost.
+func TestMergeWithTarget(t *testing.T) {
+	t.Parallel()
+	const annotations = "metadata: {annotations: {a: b}}\n"
+	const spec = "spec: {hostNetwork: true}\n"
+	for name, text := range map[string]string{
+		"fields alone":       annotations + spec,
+		"in brackets":        "{metadata: {annotations: {a: b}}, spec: {hostNetwork: true}}",
+		"behind a separator": "---\n" + annotations + spec,
+		"before a separator": annotations + spec + "---\n",
+		"kind alone":         "kind: Pod\n" + annotations + spec,
+		"apiVersion alone":   "apiVersion: v1\n" + annotations + spec,
+		"name alone":         "metadata: {name: x, annotations: {a: b}}\n" + spec,
+		"empty head":         "kind:\nmetadata: {name: ~, annotations: {a: b}}\n" + spec,
+		"comments in brackets": "{spec: # one\n {hostNetwork: true # two\n}, # three\n" +
+			" metadata: {annotations: {a: b}}}",
+		"an alias": "spec: {hostNetwork: true, template: {metadata: &m {annotations: {a: b}}}}\n" +
+			"metadata: *m\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := patches.New(name, text, &patches.Target{Kind: "Pod"})
+			require.NoError(t, err)
+			out, err := patches.Apply([]byte(stream), p)
+			require.NoError(t, err)
+			require.Contains(t, string(out), "  annotations:\n    a: b\n")
+			require.Contains(t, string(out), "  hostNetwork: true\n")
+			require.Contains(t, string(out), "  name: web\n  namespace: kube-system\n")
+			require.Contains(t, string(out), "apiVersion: v1\nkind: Pod\n")
+		})
+	}
+}
+
+// TestMergeKeepsValues: with a target and without one, a strategic merge means the same, however
+// its values are written.
+func TestMergeKeepsValues(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"folded lines":      "spec:\n  x: >\n    a\n    b\n\n    c\n",
+		"literal lines":     "spec:\n  x:\n  - |1\n     a\n    b\n  y: |+\n    c\n\n",
+		"null in brackets":  "{spec: {hostNetwork: , priority: , x: ~, y: ''}}",
+		"words and numbers": "spec: {a: yes, b: 010, c: 1.0, d: 12345678901234567, e: 1e3}\n",
+		"quotes":            "spec: {a: 'it''s', b: \"x\\ty\", c: 'null', d: '5', e: 2020-01-01}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const metadata = "metadata: {name: web, namespace: kube-system}"
+			whole := "apiVersion: v1\nkind: Pod\n" + metadata + "\n" + text
+			if fields, ok := strings.CutPrefix(text, "{"); ok {
+				whole = "{apiVersion: v1, kind: Pod, " + metadata + ", " + fields
+			}
+			without, err := patches.New(name, whole, nil)
+			require.NoError(t, err)
+			with, err := patches.New(name, text, &patches.Target{Kind: "Pod"})
+			require.NoError(t, err)
+			want, err := patches.Apply([]byte(stream), without)
+			require.NoError(t, err)
+			got, err := patches.Apply([]byte(stream), with)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+}
+
 // TestMatchesAsApplied holds Matches to what kustomize does with the same patch.
 func TestMatchesAsApplied(t *testing.T) {
 	t.Parallel()
@@ -151,6 +217,8 @@ func TestNewRefuses(t *testing.T) {
 			"labelSelector"},
 		"operations and a document": {"[]\n---\n{a: 1}", &patches.Target{Kind: "Pod"},
 			"the only document"},
+		"two documents and a target": {"a: 1\n---\na: 2", &patches.Target{Kind: "Pod"},
+			"a strategic merge patch with a target must be the only document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
