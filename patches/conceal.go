@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
@@ -50,11 +51,19 @@ func (p place) noteGenerator(field string, g *types.SecretArgs) {
 	}
 }
 
-// noteStrings notes all strings of a text in YAML as values of a Secret.
-func (r *reader) noteStrings(text []byte) {
-	var whole any
-	if yaml.Unmarshal(text, &whole) == nil {
-		r.note(whole)
+// notePatch notes the strings of a patch of a Secret as values of it: all of a strategic merge, and
+// the values of operations. The other words of operations stand in kustomize's own messages.
+func (r *reader) notePatch(text []byte) {
+	var operations []operation
+	if yaml.Unmarshal(text, &operations) == nil {
+		for _, op := range operations {
+			r.note(op.Value)
+		}
+		return
+	}
+	var merge any
+	if yaml.Unmarshal(text, &merge) == nil {
+		r.note(merge)
 	}
 }
 
@@ -100,12 +109,14 @@ const shortest = 4
 func (r *reader) conceal(err error) string {
 	text := quotes.ReplaceAllString(yamlfault.Message(err), ": "+withheld)
 	r.noteObjects()
-	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	slices.SortFunc(r.secrets, func(a, b string) int { // the longest first
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
 	for _, value := range slices.Compact(r.secrets) {
 		switch value = strings.TrimSpace(value); {
 		case len(value) >= shortest:
 			text = strings.ReplaceAll(text, value, withheld)
-		case value != "":
+		case value != "" && utf8.ValidString(value): // what is not UTF-8 is no word
 			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`)
 			text = word.ReplaceAllString(text, withheld)
 		}

@@ -24,9 +24,10 @@ func (f *Failure) Error() string { return f.Message }
 
 // operation is one operation of JSON6902.
 type operation struct {
-	Op   string `json:"op"`
-	Path string `json:"path"`
-	From string `json:"from"`
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
 }
 
 // failure returns the first operation of p that cannot be applied to an object of the stream, and

@@ -147,7 +147,7 @@ func (p place) checkPatch(field string, patch *types.Patch) {
 	if !p.targetsSecret(patch.Target) {
 		return
 	}
-	p.noteStrings(text)
+	p.notePatch(text)
 	if yaml.Unmarshal(text, &ops) != nil {
 		return
 	}

@@ -153,3 +153,28 @@ func TestPatchKeepsSecret(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 }
+
+// TestMessagesOfSecrets: a message withholds the values of a Secret, whatever they are in base64,
+// and not the words of operations.
+func TestMessagesOfSecrets(t *testing.T) {
+	t.Parallel()
+	const fails = "- {op: test, path: /stringData/password, value: hunter3}\n"
+	for name, row := range map[string]struct{ user, operations, want string }{
+		"operations":    {"x", fails, "testing value /stringData/password failed"},
+		"four letters":  {"root", fails, "testing value /stringData/password failed"},
+		"a short value": {"IGQg", fails, "testing value /stringData/password failed"},
+		"in the message": {
+			"root", "- {op: remove, path: /stringData/root}\n", withheld,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := secretFiles("patches: [{target: {kind: Secret}, path: patch.yaml}]")
+			files["a/s.yaml"] = []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n" +
+				"stringData: {password: hunter2, user: " + row.user + "}\n")
+			files["a/patch.yaml"] = []byte(row.operations)
+			_, err := build("a", files)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
