@@ -74,7 +74,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 		doc = strings.TrimPrefix(doc, "\n")
 		whole = nil
 		if err := yaml.UnmarshalStrict([]byte(doc), &whole); err != nil {
-			_, mistake, ok := strings.Cut(err.Error(), "unmarshal errors:\n")
+			_, mistake, ok := strings.Cut(yamlfault.Message(err), "unmarshal errors:\n")
 			if !ok {
 				return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
 			}

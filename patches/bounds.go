@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"kiln/render/quantity"
+	"kiln/render/yamlfault"
 )
 
 // maxCopied is how many bytes all "copy" operations of one JSON6902 patch may add. Each of them may
@@ -136,7 +137,7 @@ func checkAliases(text []byte) error {
 			return nil
 		case errors.As(err, &mistyped):
 		case err != nil:
-			return fmt.Errorf("not YAML: %w", err)
+			return fmt.Errorf("not YAML: %s", yamlfault.Message(err))
 		}
 	}
 }

@@ -34,6 +34,10 @@ func TestBounds(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "a/deep.yaml:1:1: more than 200 levels")
 
+	err = checkAliases([]byte("stringData: {password: *hunter2}"))
+	require.ErrorContains(t, err, "not YAML: ")
+	require.NotContains(t, err.Error(), "hunter2")
+
 	// Each folder has the one below it twice.
 	files := map[string][]byte{
 		"a/0/kustomization.yaml": []byte("resources: [a.yaml]\n"), "a/0/a.yaml": []byte(namespace),

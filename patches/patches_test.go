@@ -211,6 +211,10 @@ func TestNewRefuses(t *testing.T) {
 		"operations need a target": {"[]", nil, "need a target"},
 		"no name": {"{apiVersion: v1, kind: Pod}", nil,
 			"needs metadata.name of the object"},
+		"a value of a Secret": {"stringData: {a: !!int hunter2}", &patches.Target{Kind: "Secret"},
+			"cannot decode !!str a value as a !!int"},
+		"a key of null": {"stringData: {~: hunter2}", &patches.Target{Kind: "Secret"},
+			"a key is not a string; write quotation marks around it"},
 		"a scalar":           {"hello", nil, "neither a strategic merge patch nor"},
 		"a wrong expression": {"[]", &patches.Target{Name: "("}, "target"},
 		"a wrong selector": {"[]", &patches.Target{LabelSelector: "a in"},
@@ -225,6 +229,7 @@ func TestNewRefuses(t *testing.T) {
 			_, err := patches.New("patches/x.yaml", row.text, row.target)
 			require.ErrorContains(t, err, row.want)
 			require.ErrorContains(t, err, "patches/x.yaml")
+			require.NotContains(t, err.Error(), "hunter2")
 		})
 	}
 }

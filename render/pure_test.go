@@ -371,6 +371,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/kinds/workload",
 			"kiln/render/quantity",
 			"kiln/render/suggest",
+			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
 		"kiln/render/kinds/object": {

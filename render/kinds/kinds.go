@@ -20,6 +20,7 @@ import (
 	"kiln/render/kinds/rule"
 	"kiln/render/kinds/workload"
 	"kiln/render/suggest"
+	"kiln/render/yamlfault"
 	"kiln/render/yamlpath"
 )
 
@@ -164,10 +165,11 @@ func (c *Checker) check(text []byte, more []rule.Document) []Finding {
 	return w.findings(text)
 }
 
-// firstLine returns the first line of an error about YAML that says something about the text.
+// firstLine returns the first line of an error about YAML that says something about the text,
+// without the values that it quotes.
 func firstLine(err error) string {
-	text := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")
-	text = strings.TrimPrefix(text, "error converting YAML to JSON: ")
+	text := strings.TrimPrefix(yamlfault.Message(err), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimPrefix(text, "yaml: ")
 }

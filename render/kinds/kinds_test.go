@@ -33,6 +33,11 @@ func TestCheck(t *testing.T) {
 		{name: "repeated key", text: pod + container + "    image: c\n", want: []string{
 			`is not valid YAML: line 8: key "image" already set in map`,
 		}},
+		{name: "value of another type", text: "stringData: {password: !!int hunter2}",
+			want: []string{"is not valid YAML: cannot decode !!str a value as a !!int"}},
+		{name: "key of null", text: "stringData: {~: hunter2}", want: []string{
+			"is not valid YAML: a key is not a string; write quotation marks around it",
+		}},
 		{name: "unknown field", text: pod + container + "    imagePullPolice: Never\n",
 			want: []string{`spec.containers[a].imagePullPolice: Container has no such field; ` +
 				`did you mean "imagePullPolicy"?`}},

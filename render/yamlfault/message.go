@@ -6,6 +6,7 @@ import "regexp"
 var (
 	unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*' referenced`)
 	quotedValue   = regexp.MustCompile("(?s)`.*`")
+	badKey        = regexp.MustCompile("(?s)(unsupported|invalid) map key.*")
 )
 
 // Message returns what an error of a YAML parser says, without the values of the document that it
@@ -13,5 +14,6 @@ var (
 func Message(err error) string {
 	text := unknownAnchor.ReplaceAllString(err.Error(),
 		"a value begins with * and names no anchor; write quotation marks around it")
+	text = badKey.ReplaceAllString(text, "a key is not a string; write quotation marks around it")
 	return quotedValue.ReplaceAllString(text, "a value")
 }
