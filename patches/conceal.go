@@ -124,13 +124,14 @@ func (r *reader) conceal(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// generatorOf returns the file and the field of the generator that made the Secret of a name; the
-// field is "" if the name was changed.
+// generatorOf returns the file and the field of the generator that made the Secret of a name: the
+// generator whose name is the longest part of it. The field is "" if the name was changed.
 func (r *reader) generatorOf(name string) (file, field string) {
+	found := generator{file: path.Clean(r.root)}
 	for _, g := range r.generators {
-		if strings.Contains(name, g.name) {
-			return g.file, g.field
+		if strings.Contains(name, g.name) && len(g.name) > len(found.name) {
+			found = g
 		}
 	}
-	return path.Clean(r.root), ""
+	return found.file, found.field
 }

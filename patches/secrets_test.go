@@ -76,6 +76,17 @@ func TestSecretsStay(t *testing.T) {
 			"a/kustomization.yaml:3:3: secretGenerator[0]: the name of the Secret g ends with a " +
 				"hash of its values",
 		},
+		"hash of one generator": {
+			"secretGenerator:\n" +
+				"- {name: g, literals: [p=hunter2], options: {disableNameSuffixHash: true}}\n" +
+				"- {name: g-admin, literals: [p=hunter2]}",
+			"a/kustomization.yaml:4:3: secretGenerator[1]: the name of the Secret g-admin ends",
+		},
+		"hash behind a prefix": {
+			"namePrefix: g-\nsecretGenerator:\n- {name: g, literals: [p=hunter2], " +
+				"options: {disableNameSuffixHash: true}}\n- {name: admin, literals: [p=hunter2]}",
+			"a/kustomization.yaml:5:3: secretGenerator[1]: the name of the Secret g-admin ends",
+		},
 		"no key": {"secretGenerator: [{name: g, literals: [hunter2]}]",
 			"a/kustomization.yaml:2:40: secretGenerator[0].literals[0]: has no key"},
 		"no value": {
