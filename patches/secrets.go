@@ -165,6 +165,8 @@ const keepKind = "a Secret must stay one, because everybody can read the values 
 // exposes returns why an operation on a Secret would show its values, "" if it does not.
 func (op operation) exposes() string {
 	switch {
+	case op.Op == "test":
+		return "" // it changes nothing
 	case op.Path == "/kind" || op.Path == "/apiVersion":
 		return keepKind
 	case (op.Op == "copy" || op.Op == "move") && (op.From == "" || isValue(op.From)) &&

@@ -126,6 +126,8 @@ func TestSecretsMove(t *testing.T) {
 			"\"path\": \"/stringData/p\"}]'}]",
 		"kind of a ConfigMap": "patches: [{target: {kind: ConfigMap}, options: " +
 			"{allowKindChange: true}, patch: '{kind: Other, metadata: {name: c}}'}]",
+		"test of the kind": "patches: [{target: {kind: Secret}, " +
+			"patch: '[{\"op\": \"test\", \"path\": \"/kind\", \"value\": \"Secret\"}]'}]",
 		"generator": "generatorOptions: {disableNameSuffixHash: true}\n" +
 			"secretGenerator: [{name: g, literals: [p=hunter2]}]",
 		"generator of its own": "secretGenerator: [{name: g, literals: [p=hunter2], " +
@@ -150,6 +152,7 @@ func TestPatchKeepsSecret(t *testing.T) {
 		"- {op: copy, from: /stringData/password, path: /stringData/other}":        "",
 		"- {op: replace, path: /metadata/name, value: other}":                      "",
 		"- {op: add, path: /metadata/labels, value: {a: b}}":                       "",
+		"- {op: test, path: /kind, value: Secret}":                                 "",
 		"- {op: test, path: /stringData/password, value: x}":                       "test",
 		"- {op: copy, from: /stringData/password/x, path: /stringData/password/y}": "no \"x\"",
 	} {
