@@ -191,9 +191,21 @@ var engine sync.Mutex
 
 // Apply returns the stream with the patches applied in their order. Objects keep their order, and
 // keys are sorted. kustomize runs without plugins on a file system in memory, and can read nothing
-// outside it. An error names the patch; it is a *Failure if an operation of one patch does not fit.
-func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
-	if len(patches) == 1 {
+// outside it. An error names the patch; if an operation does not fit, or would show a value of a
+// Secret, it is a *Failure, which names the operation.
+func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
+	operations := slices.ContainsFunc(patches, func(p *Patch) bool { return p.list })
+	switch {
+	case operations && len(patches) > 1:
+		// Operations are compared with the objects that the patches before them leave.
+		out = stream
+		for _, p := range patches {
+			if out, err = Apply(out, p); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case operations:
 		if f := patches[0].failure(stream); f != nil {
 			return nil, f
 		}
@@ -214,8 +226,7 @@ func Apply(stream []byte, patches ...*Patch) ([]byte, error) {
 	if err := fs.WriteFile("resources.yaml", stream); err != nil {
 		return nil, err
 	}
-	out, err := run(fs, &k)
-	if err != nil {
+	if out, err = run(fs, &k); err != nil {
 		why := reason(yamlfault.Message(err))
 		if len(patches) == 1 {
 			return nil, fmt.Errorf("apply patch %s: %s", patches[0].Name, why)

@@ -192,3 +192,18 @@ func TestMessagesOfSecrets(t *testing.T) {
 		})
 	}
 }
+
+// TestPatchesKeepSecret: among several patches, too, none carries a value of a Secret out, even if
+// it selects the Secret by what the one before it wrote.
+func TestPatchesKeepSecret(t *testing.T) {
+	t.Parallel()
+	label, err := New("label", "metadata: {labels: {a: b}}", &Target{Kind: "Secret"})
+	require.NoError(t, err)
+	move, err := New("move",
+		"- {op: copy, from: /stringData/password, path: /metadata/name}",
+		&Target{LabelSelector: "a=b"})
+	require.NoError(t, err)
+	_, err = Apply([]byte(passwords), label, move)
+	require.ErrorContains(t, err, keepValues)
+	require.NotContains(t, err.Error(), "hunter2")
+}
