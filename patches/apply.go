@@ -227,7 +227,7 @@ func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
 		return nil, err
 	}
 	if out, err = run(fs, &k); err != nil {
-		why := reason(yamlfault.Message(err))
+		why := reason(err)
 		if len(patches) == 1 {
 			return nil, fmt.Errorf("apply patch %s: %s", patches[0].Name, why)
 		}

@@ -12,8 +12,6 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
-
-	"kiln/render/yamlfault"
 )
 
 // kustomize quotes what it cannot use, whatever it is. Its messages are shown without the values of
@@ -105,9 +103,9 @@ func (r *reader) noteObjects() {
 // shortest is the length from which on a value is looked for everywhere, and not as a word alone.
 const shortest = 4
 
-// conceal returns the message of an error of kustomize without values of Secrets.
+// conceal returns the reason of an error of kustomize without values of Secrets.
 func (r *reader) conceal(err error) string {
-	text := quotes.ReplaceAllString(yamlfault.Message(err), ": "+withheld)
+	text := quotes.ReplaceAllString(reason(err), ": "+withheld)
 	r.noteObjects()
 	slices.SortFunc(r.secrets, func(a, b string) int { // the longest first
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))

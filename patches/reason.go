@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
@@ -41,6 +42,11 @@ var sayings = []said{
 			"correct its name or its namespace",
 	},
 	{
+		regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source " +
+			`([^. ]+)\.[^ ]*/([^ ]+)\.([^ .']+)`),
+		"$2 $3 (namespace $4) has no field $1, which a replacement copies; correct its fieldPath",
+	},
+	{
 		regexp.MustCompile(`(?s)^trouble configuring builtin PatchTransformer .*`),
 		"a patch is neither a strategic merge nor a list of JSON6902 operations; " +
 			"operations in YAML begin with - and not with [",
@@ -56,12 +62,15 @@ var sayings = []said{
 	},
 }
 
-// reason returns a message of kustomize in the words of kiln, if it is one that people meet often.
-func reason(text string) string {
+// reason returns the message of an error of kustomize, in the words of kiln if it is one that
+// people meet often, and without the values that parsers of YAML quote.
+func reason(err error) string {
+	text := err.Error()
 	for _, s := range sayings {
 		text = s.pattern.ReplaceAllString(text, s.instead)
 	}
-	return regexp.MustCompile(`namespace \[noNs\]`).ReplaceAllString(text, "no namespace")
+	text = strings.ReplaceAll(text, "namespace [noNs]", "no namespace")
+	return yamlfault.Message(errors.New(text))
 }
 
 // blame returns the problem of the files that are why kustomize fails with an error: those that are
@@ -91,13 +100,13 @@ func (r *reader) blame(failure error) error {
 		}
 		k := types.Kustomization{Resources: []string{"resources.yaml"}}
 		if _, err := run(fs, &k); err != nil {
-			r.problem(name, "", "%s", reason(r.conceal(err)))
+			r.problem(name, "", "%s", r.conceal(err))
 		}
 	}
 	if len(r.found) > 0 {
 		return r.err()
 	}
-	return fmt.Errorf("build %s: %s", r.root, reason(r.conceal(failure)))
+	return fmt.Errorf("build %s: %s", r.root, r.conceal(failure))
 }
 
 // notYAML returns why a stream cannot be parsed, nil if it can.

@@ -89,6 +89,17 @@ func TestSecretsStay(t *testing.T) {
 		},
 		"no key": {"secretGenerator: [{name: g, literals: [hunter2]}]",
 			"a/kustomization.yaml:2:40: secretGenerator[0].literals[0]: has no key"},
+		"no field": {
+			"replacements: [{source: {kind: Secret, name: s, fieldPath: stringData.nothing}, " +
+				"targets: [{select: {kind: Secret}, fieldPaths: [data.x]}]}]",
+			"build a: Secret s (no namespace) has no field stringData.nothing, which a " +
+				"replacement copies; correct its fieldPath",
+		},
+		"no field in a namespace": {
+			"namespace: b\nreplacements: [{source: {kind: Secret, name: s, namespace: b, " +
+				"fieldPath: data.a}, targets: [{select: {kind: Secret}, fieldPaths: [data.x]}]}]",
+			"build a: Secret s (namespace b) has no field data.a, which",
+		},
 		"no value": {
 			"replacements: [{source: {kind: Secret, name: s, fieldPath: stringData.password.x}, " +
 				"targets: [{select: {kind: Secret}, fieldPaths: [data.x]}]}]",
