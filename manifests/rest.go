@@ -3,13 +3,14 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"kiln/render/yamlfault"
 	"net/url"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlfault"
 )
 
 // Object is one API object, ready to be applied.
