@@ -12,6 +12,7 @@ import (
 	"kiln/pki"
 	"kiln/render/config"
 	"kiln/render/folder"
+	"kiln/render/joined"
 )
 
 // maxConfig is how many bytes a configuration or a bundle may have. config.Parse has its own,
@@ -149,14 +150,7 @@ func loadBundle(name string, data []byte) (*pki.Bundle, error) {
 	if err == nil {
 		return b, nil
 	}
-	errs := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = joined.Unwrap()
-	}
-	for i := range errs {
-		errs[i] = fmt.Errorf("%s: %w", name, errs[i])
-	}
-	return nil, errors.Join(errs...)
+	return nil, joined.Prefix(name, err)
 }
 
 // PublicPath returns the default path of the public half of a configuration's bundle.

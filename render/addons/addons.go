@@ -3,13 +3,13 @@
 package addons
 
 import (
-	"errors"
 	"fmt"
 
 	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
 	"kiln/render/credential"
+	"kiln/render/joined"
 	"kiln/render/yamlfault"
 	"kiln/render/yamlpath"
 )
@@ -28,7 +28,7 @@ type Addon struct {
 func Read(c *config.Cluster, field, path string) (a *Addon, problems config.Problems) {
 	a, err := read(c, field, path)
 	if err != nil {
-		for _, err := range unjoin(err) {
+		for _, err := range joined.Split(err) {
 			problems = append(problems, c.Problemf(field, "%s", err))
 		}
 	}
@@ -60,11 +60,7 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		}
 	}
 	if err != nil {
-		var all []error
-		for _, err := range unjoin(err) {
-			all = append(all, fmt.Errorf("%s: %w", path, err))
-		}
-		return nil, errors.Join(all...)
+		return nil, joined.Prefix(path, err)
 	}
 	return a, nil
 }
@@ -90,11 +86,3 @@ func holdsCredential(value string) bool { return credential.Holds([]byte(value))
 
 // Field returns the field of the configuration that names the i-th add-on.
 func Field(i int) string { return fmt.Sprintf("addons[%d].path", i) }
-
-// unjoin returns the errors that errors.Join made one of, or err alone.
-func unjoin(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
-}

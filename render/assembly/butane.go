@@ -7,6 +7,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/ignition"
+	"kiln/render/joined"
 	"kiln/render/node"
 )
 
@@ -21,7 +22,7 @@ func (t *tree) addButane(snippet string) error {
 	extra, err := ignition.Translate(snippet)
 	if err != nil {
 		var problems config.Problems
-		for _, err := range unjoin(err) {
+		for _, err := range joined.Split(err) {
 			problems = append(problems, t.Plan.Config.Problemf(field, "%s", err))
 		}
 		return problems
@@ -94,12 +95,4 @@ func writtenPaths(n *node.Node) (out []string) {
 		}
 	}
 	return out
-}
-
-// unjoin returns the errors that errors.Join made one of, or err alone.
-func unjoin(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
