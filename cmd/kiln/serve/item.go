@@ -113,6 +113,26 @@ func (it *item) read() ([]byte, error) {
 	return data, it.checkDocument(data)
 }
 
+// document returns the document that the item gives: the one inside an initrd, or the item itself.
+// An initrd and its document count as one, so that the keys in them are given once.
+func (it *item) document() *item {
+	if it.holds != nil {
+		return it.holds
+	}
+	return it
+}
+
+// readDocument returns the content of the item, and the SHA-256 of the document that it gives. It
+// fails as read does.
+func (it *item) readDocument() (data []byte, sum string, err error) {
+	data, err = it.read()
+	if err != nil || it.holds == nil {
+		return data, hexSum(data, 0), err
+	}
+	document, err := it.holds.read()
+	return data, hexSum(document, 0), err
+}
+
 // hexSum returns the SHA-512 of data if that has this number of hexadecimal digits, or else its
 // SHA-256.
 func hexSum(data []byte, digits int) string {

@@ -56,6 +56,35 @@ func TestOlderInitrd(t *testing.T) {
 	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
 }
 
+// TestOnceWithInitrd: an initrd and the document in it count as one document. A machine gets one of
+// them once, and the other one is asked for again.
+func TestOnceWithInitrd(t *testing.T) {
+	t.Parallel()
+	const document, archive = "/cp-1/user-data", "/initrd/cp-1.cpio.gz"
+	for first, second := range map[string]string{document: archive, archive: document} {
+		dir := cluster(t)
+		r := start(t, dir, nil)
+		status, _ := r.from(t, "127.0.0.2", first)
+		require.Equal(t, http.StatusOK, status, first)
+		status, _ = r.from(t, "127.0.0.3", second)
+		require.Equal(t, http.StatusNotFound, status, second)
+		require.Regexp(t, `^cp-1/user-data( \(in initrd/cp-1.cpio.gz\))? was asked for again by `+
+			`127.0.0.3, and 127.0.0.2 has had it since`, r.warnings.String())
+		require.Equal(t, []string{"small"}, r.Left())
+		require.NoError(t, r.stop())
+		r = start(t, dir, nil)
+		r.requireRefused(t, first, second)
+		require.NoError(t, r.stop())
+		r = start(t, dir, func(o *serve.Options) { o.Again = []string{"cp-1"} })
+		status, _ = r.get(t, second)
+		require.Equal(t, http.StatusOK, status, second)
+	}
+	r := start(t, example(t), func(o *serve.Options) { o.PoolLimit = 1 })
+	r.requireGiven(t, "/pools/small/user-data?uuid=a", "#cloud-config\n{}\n")
+	r.requireLogged(t, map[string]any{"node": "small", "decision": "served"})
+	r.requireRefused(t, "/initrd/pools/small.cpio.gz?uuid=b", "/initrd/pools/small.cpio.gz?uuid=a")
+}
+
 // TestMissing: the server knows from its start which files the scripts of kiln netboot name and it
 // does not have. Addresses of other servers, and those with a variable of iPXE, are none of its
 // files.

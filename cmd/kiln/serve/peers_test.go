@@ -90,14 +90,14 @@ func TestOwnAddresses(t *testing.T) {
 		"reason": "127.0.0.9 is in no network of small; --from small=127.0.0.9 lets it in",
 	})
 	require.Equal(t, []string{"small"}, r.Unreachable())
-	for path, address := range map[string]string{
-		"/cp-1/network-config": "127.0.0.2", "/initrd/cp-1.cpio.gz": "127.0.0.3",
-		"/boot.ipxe": "127.0.0.9",
+	for address, path := range map[string]string{
+		"127.0.0.2": "/cp-1/network-config", "127.0.0.3": "/cp-1/network-config",
+		"127.0.0.9": "/boot.ipxe",
 	} {
 		status, _ := r.from(t, address, path)
 		require.Equal(t, http.StatusOK, status, path)
 	}
-	status, body := r.from(t, "127.0.0.2", "/cp-1/user-data")
+	status, body := r.from(t, "127.0.0.3", "/cp-1/user-data")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "a document", body)
 }

@@ -37,8 +37,6 @@ func TestOnce(t *testing.T) {
 	require.Contains(t, r.log.String(), "fetched before, at ")
 	require.NotContains(t, r.log.String(), "one\":1", "the log has no document")
 	require.Equal(t, []string{"cp-2", "small", "worker-1"}, r.Left())
-	r.requireGiven(t, "/initrd/cp-1.cpio.gz", initrd(`{"one":1}`))
-	r.requireRefused(t, "/initrd/cp-1.cpio.gz")
 }
 
 // TestOptions: a request about the server itself is refused and logged like any other.

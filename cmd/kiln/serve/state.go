@@ -21,10 +21,10 @@ const (
 
 // fetch says that a machine has fetched a document.
 type fetch struct {
-	Path    string    `json:"path"`              // of the URL
+	Path    string    `json:"path"`              // of the document's URL, also for an initrd
 	Node    string    `json:"node"`              // the name of the node or pool
 	Machine string    `json:"machine,omitempty"` // the machine of a pool
-	SHA256  string    `json:"sha256"`            // of the content: a change makes another document
+	SHA256  string    `json:"sha256"`            // of the document: a change makes another one
 	Time    time.Time `json:"time"`
 	Remote  string    `json:"remote"`
 }

@@ -49,11 +49,12 @@ func (s *Server) Fetched() []string {
 // isFetched reports whether somebody has fetched the present content of an item. An older content
 // does not count.
 func (s *Server) isFetched(it *item) bool {
-	if !s.state.isFetched(it.path) {
+	document := it.document()
+	if !s.state.isFetched(document.path) {
 		return false // without reading the file
 	}
-	data, err := it.read()
-	return err == nil && s.state.count(&fetch{Path: it.path, SHA256: hexSum(data, 0)}) > 0
+	data, err := document.read()
+	return err == nil && s.state.count(&fetch{Path: document.path, SHA256: hexSum(data, 0)}) > 0
 }
 
 // Alarms returns a line for each kind of alarm, with the number of alarms.

@@ -16,7 +16,7 @@ import (
 // interrupted.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
 	machine := it.machine(r)
-	turn, leave := s.turn(it.path + " " + machine)
+	turn, leave := s.turn(it.document().path + " " + machine)
 	defer leave()
 	select {
 	case turn <- struct{}{}:
@@ -31,21 +31,21 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		return
 	}
 	s.giveInTurn(w, it, &fetch{
-		Path: it.path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
+		Path: it.document().path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
 	}, rec)
 }
 
 // giveInTurn reads the document and sends it, unless the machine has fetched it before or the limit
 // of the pool is reached.
 func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *record) {
-	data, err := it.read()
+	data, sum, err := it.readDocument()
 	if err != nil {
 		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
 			rec.Document, peer(f.Remote), err)
 		later(w, rec, err.Error())
 		return
 	}
-	f.SHA256 = hexSum(data, 0)
+	f.SHA256 = sum
 	if before := s.state.find(f); before != nil {
 		s.raiseAgain(it, before, f)
 		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s",
@@ -108,7 +108,10 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, re
 // raiseAgain raises the alarm about a document that was asked for again after somebody fetched it.
 func (s *Server) raiseAgain(it *item, before, now *fetch) {
 	first, second := peer(before.Remote), peer(now.Remote)
-	name, at := strings.TrimPrefix(it.path, "/"), before.Time.Format(time.RFC3339)
+	name, at := strings.TrimPrefix(now.Path, "/"), before.Time.Format(time.RFC3339)
+	if it.holds != nil {
+		name += fmt.Sprintf(" (in %s)", it.file)
+	}
 	if first == second {
 		s.alarms.raise(askedAgain, it.path, "%s was asked for again by %s, which has had it "+
 			"since %s: the machine forgot it (--again %s gives it once more), or somebody else "+
