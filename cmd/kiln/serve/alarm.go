@@ -46,9 +46,8 @@ type alarms struct {
 	mu    sync.Mutex
 	kinds [alarmKinds]struct {
 		shown  map[string]time.Time // the time of the last line about a document
-		burst  int                  // lines since refill
-		refill time.Time
-		hidden int // alarms without a line since the last line
+		pace   pace                 // of the lines
+		hidden int                  // alarms without a line since the last line
 		total  int
 	}
 }
@@ -65,14 +64,10 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		k.hidden++
 		return
 	}
-	if back := int(now.Sub(k.refill) / refillEvery); back > 0 {
-		k.burst, k.refill = max(0, k.burst-back), now
-	}
-	if k.burst >= alarmBurst {
+	if !k.pace.take(alarmBurst, refillEvery) {
 		k.hidden++
 		return
 	}
-	k.burst++
 	if k.shown == nil {
 		k.shown = map[string]time.Time{}
 	}

@@ -14,7 +14,8 @@ import (
 // nothing: all refusals are the same 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &record{
-		Event: "request", Remote: r.RemoteAddr, Method: r.Method, Path: shorten(r.URL.Path),
+		Event: "request", Remote: r.RemoteAddr,
+		Method: shorten(r.Method), Path: shorten(r.URL.Path),
 	}
 	defer s.audit.write(rec)
 	it, reason := s.find(r)

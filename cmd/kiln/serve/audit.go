@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type record struct {
 	Machines int      `json:"machines,omitempty"`
 	Left     []string `json:"left,omitempty"`  // the machines that have not fetched a document
 	Lines    int      `json:"lines,omitempty"` // the number of lines missing before it
+
+	given bool // it is about a document of a machine that was sent
 }
 
 // line returns the record as a line of JSON, with the present time.
@@ -42,9 +45,19 @@ func (r *record) line() []byte {
 	return append(line, '\n')
 }
 
+// Bounds of the lines that everybody can cause who reaches the server, so that nobody fills the
+// disk below the log. A line has 1 KB at most, unless a client writes unusual characters.
+const (
+	strangerBurst = 1024        // lines in a row
+	strangerEvery = time.Second // until one more line may follow
+)
+
 // audit is the log: one whole line of JSON for each event. No request waits for its reader.
 type audit struct {
 	queue *Queue
+
+	mu        sync.Mutex
+	strangers pace // of the lines that everybody can cause
 }
 
 func newAudit(out io.Writer) *audit {
@@ -53,14 +66,20 @@ func newAudit(out io.Writer) *audit {
 	})}
 }
 
-// write adds a record to the log. When the queue fills up, records that strangers can cause are
-// dropped before all others.
+// write adds a record to the log. Records that strangers can cause are left out if there are too
+// many of them, and are dropped before all others when the queue fills up.
 func (a *audit) write(r *record) {
-	switch {
-	case r.Event == "start", r.Event == "stop", r.Decision == "served", r.Decision == "disclosed":
+	if r.given || r.Event == "start" || r.Event == "stop" {
 		a.queue.Keep(r.line())
-	default:
+		return
+	}
+	a.mu.Lock()
+	within := a.strangers.take(strangerBurst, strangerEvery)
+	a.mu.Unlock()
+	if within {
 		_, _ = a.queue.Write(r.line())
+	} else {
+		a.queue.Drop()
 	}
 }
 

@@ -26,7 +26,7 @@ type Queue struct {
 	changed *sync.Cond
 	lines   []queuedLine // the first one is being written
 	dropped int          // the number of lines dropped after the last one of lines
-	failed  int          // the number of lines that could not be written, until a line says so
+	failed  int          // the number of lines that were not written, until a line says so
 	total   int          // the number of all lost lines
 	ended   bool
 	done    chan struct{} // closed after End, when all lines are written
@@ -40,7 +40,7 @@ type queuedLine struct {
 
 // NewQueue returns the queue of a writer. The function lost makes the line that says how many lines
 // are missing. A regular file needs no queue, because it has no reader to wait for: lines are
-// written to it at once, and none is dropped.
+// written to it at once, and none is dropped unless its writer drops it.
 func NewQueue(out io.Writer, lost func(lines int) []byte) *Queue {
 	q := &Queue{out: out, lost: lost, direct: isRegular(out), done: make(chan struct{})}
 	q.changed = sync.NewCond(&q.mu)
@@ -77,6 +77,18 @@ func (q *Queue) Write(line []byte) (int, error) {
 // Keep queues an important line. It still has room when Write has none, so that a client that
 // causes many lines cannot make the queue drop this one.
 func (q *Queue) Keep(line []byte) { q.add(line, keptLines) }
+
+// Drop counts a line that its writer leaves out. The next line that is written says so.
+func (q *Queue) Drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.total++
+	if q.direct {
+		q.failed++
+	} else if !q.ended {
+		q.dropped++
+	}
+}
 
 func (q *Queue) add(line []byte, room int) {
 	q.mu.Lock()

@@ -56,6 +56,24 @@ func TestOptions(t *testing.T) {
 	})
 }
 
+// TestShortLines: a line of the log is short, whatever a client sends.
+func TestShortLines(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	long := strings.Repeat("X", 12_000)
+	for _, part := range [][2]string{{long, "/"}, {http.MethodGet, "/" + long}} {
+		request, err := http.NewRequestWithContext(t.Context(), part[0], r.url+part[1], nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+	}
+	require.NoError(t, r.stop())
+	for line := range strings.Lines(r.log.String()) {
+		require.Less(t, len(line), 1000)
+	}
+}
+
 // TestStrangers: the MAC address and the UUID in a request have to be those of the machine, in any
 // spelling.
 func TestStrangers(t *testing.T) {

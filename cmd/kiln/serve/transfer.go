@@ -75,7 +75,7 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *reco
 // send sends a document, and adds a whole transfer to the state.
 func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, rec *record) {
 	var err error
-	rec.Status = http.StatusOK
+	rec.Status, rec.given = http.StatusOK, true
 	rec.Bytes, err = deliver(w, data)
 	switch {
 	case err != nil && rec.Bytes == len(data):

@@ -1,0 +1,48 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStrangersFillNoDisk: clients that nobody let in cause few and short lines in a log, however
+// many requests they send. The log counts the lines that are missing, and has every line about a
+// document that was given.
+func TestStrangersFillNoDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		require.NoError(t, err)
+		defer func() { _ = file.Close() }()
+		a := newAudit(file)
+		text := func() string {
+			data, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			return string(data)
+		}
+		for i := range 10 * strangerBurst {
+			a.write(&record{Event: "request", Decision: "refused", Path: fmt.Sprint(i)})
+			a.write(&record{Event: "request", Decision: "served", Path: "boot.ipxe"})
+			_, _ = a.Write([]byte("TLS handshake error"))
+		}
+		require.Equal(t, strangerBurst, strings.Count(text(), "\n"))
+		require.Equal(t, 29*strangerBurst, a.queue.Lost())
+		for range 10 {
+			a.write(&record{Event: "request", Decision: "served", given: true})
+		}
+		require.Equal(t, strangerBurst+11, strings.Count(text(), "\n"))
+		require.Contains(t, text(), fmt.Sprintf(`"event":"lost","lines":%d}`, 29*strangerBurst))
+		time.Sleep(10 * strangerEvery)
+		for range 100 {
+			a.write(&record{Event: "request", Decision: "refused"})
+		}
+		require.Equal(t, strangerBurst+21, strings.Count(text(), "\n"))
+	})
+}
