@@ -28,6 +28,9 @@ const lastTime = time.Second
 
 // run serves. It finds every mistake in its input before it gives a document.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
+	// A write to standard output or standard error fails if its reader has ended. Without this line
+	// it would end the program, and each client that causes an alarm could do that.
+	signal.Ignore(syscall.SIGPIPE)
 	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
 		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n",
 			plural.Count(lines, "line"))

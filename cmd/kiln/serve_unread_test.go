@@ -143,3 +143,30 @@ func TestServeUnreadTerminal(t *testing.T) {
 	require.Equal(t, 500, strings.Count(log(), `"decision":"refused"`))
 	require.Contains(t, log(), `"event":"stop"`)
 }
+
+// TestServeClosedReader: the server goes on after the reader of its alarms and results has ended. A
+// write to a pipe without a reader ends other programs with SIGPIPE.
+func TestServeClosedReader(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	u := startUnread(t, w, w, "--log", "audit.log")
+	line := make([]byte, 256)
+	n, err := r.Read(line) // the first line on standard output
+	require.NoError(t, err)
+	url, _, found := strings.Cut(string(line[:n]), ": the documents of")
+	require.True(t, found, "%s", line)
+	require.NoError(t, r.Close())
+	require.NoError(t, w.Close())
+	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
+	require.Equal(t, http.StatusNotFound, u.get(t, url+"/cp-1/user-data"), "and the alarm")
+	time.Sleep(100 * time.Millisecond) // the alarm is most probably written by then
+	require.Equal(t, http.StatusOK, u.get(t, url+"/worker-1/user-data"))
+	u.client.CloseIdleConnections()
+	require.NoError(t, u.cmd.Process.Signal(syscall.SIGTERM))
+	err = <-u.ended
+	require.True(t, u.cmd.ProcessState.Exited(), "%v", err)
+	log, err := os.ReadFile(filepath.Join(u.dir, "audit.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(log), `"event":"stop"`)
+}
