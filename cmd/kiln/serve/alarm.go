@@ -14,7 +14,7 @@ type alarm int
 const (
 	askedAgain   alarm = iota // a document was asked for again after somebody fetched it
 	askedOutside              // a document was asked for from an address that is not the machine's
-	disclosed                 // a document was sent whole, and nobody confirmed it
+	disclosed                 // a part or all of a document was sent, and nobody confirmed it
 	poolFull                  // more machines asked for a pool's document than its limit
 	poolShared                // one address fetched a pool's document as several machines
 	unreadable                // a document is not the one of the inventory, or cannot be read
@@ -25,7 +25,7 @@ const (
 var titles = [alarmKinds]string{
 	askedAgain:   "asked for again after it was given",
 	askedOutside: "asked for from an address that is not the machine's",
-	disclosed:    "sent whole and not confirmed, so that somebody may have it",
+	disclosed:    "sent and not confirmed, so that somebody may have a part or all of it",
 	poolFull:     "asked for by more machines of a pool than --pool-limit",
 	poolShared:   "given to one address as several machines of a pool",
 	unreadable:   "asked for and not given, because the folder has changed or cannot be read",

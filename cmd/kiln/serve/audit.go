@@ -20,7 +20,8 @@ type record struct {
 	Path     string `json:"path,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Document string `json:"document,omitempty"`
-	// Decision is served, refused, cut off, failed, or disclosed (sent whole, and not confirmed).
+	// Decision is served, refused, cut off, failed, or disclosed (bytes of a document were sent,
+	// and their receiver did not confirm them).
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Status   int    `json:"status,omitempty"`

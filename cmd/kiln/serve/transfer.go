@@ -78,12 +78,17 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, re
 	rec.Status, rec.given = http.StatusOK, true
 	rec.Bytes, err = deliver(w, data)
 	switch {
-	case err != nil && rec.Bytes == len(data):
-		// The client may have read all bytes, although it did not confirm them.
+	case err != nil && rec.Bytes > 0:
+		// The client may have read all these bytes, although it did not confirm them. Secrets may
+		// be anywhere in a document.
 		rec.Decision, rec.Reason = "disclosed", err.Error()
-		s.alarms.raise(disclosed, it.path, "%s was sent whole to %s, which did not confirm it: "+
-			"it can be fetched again, and %[2]s may have it; if that is not the machine, the "+
-			"secrets in it are known", rec.Document, peer(f.Remote))
+		sent := fmt.Sprintf("%d of %d", rec.Bytes, len(data))
+		if rec.Bytes == len(data) {
+			sent = fmt.Sprintf("all %d", len(data))
+		}
+		s.alarms.raise(disclosed, it.path, "%s: %s bytes were sent to %s, which did not confirm "+
+			"them: it can be fetched again; if %[3]s is not the machine, the secrets in what was "+
+			"sent are known", rec.Document, sent, peer(f.Remote))
 		return
 	case err != nil:
 		rec.Decision, rec.Reason = "cut off", err.Error()
