@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -174,15 +172,6 @@ func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
 	}, false, false
 }
 
-// Errors of a transfer. Unlike the errors of net, they hold no addresses.
-var (
-	// errCutOff comes if the client closes the connection too early.
-	errCutOff = errors.New("the connection ended before the document did")
-	// errUnconfirmed comes if the client does not close the connection in time.
-	errUnconfirmed = errors.New("the document was sent, and its receiver did not close the " +
-		"connection")
-)
-
 // deliver sends a document in a connection of its own. It returns no error if the client has the
 // whole document: the client has then read everything and closed the connection. If a process dies
 // with unread bytes, its system resets the connection; if a machine dies, nothing comes. The number
@@ -208,13 +197,5 @@ func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
 	if plain, ok := conn.(*net.TCPConn); ok {
 		_ = plain.CloseWrite()
 	}
-	_ = conn.SetDeadline(time.Now().Add(confirmTime))
-	if _, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); err != nil {
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() {
-			return len(data), errUnconfirmed
-		}
-		return len(data), errCutOff
-	}
-	return len(data), nil
+	return len(data), confirm(conn)
 }
