@@ -2,14 +2,10 @@ package change
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"kiln/render/change/field"
 	"kiln/render/layout"
@@ -112,30 +108,6 @@ func (c *Change) because(names []string, reason string) string {
 // maxNames is how many fields a reason names.
 const maxNames = 4
 
-// nodeCommand returns the command that changes a label or taint of the Node NAME.
-func nodeCommand(c *Change, f *field.Field) string {
-	if strings.HasPrefix(f.Name, "registerWithTaints") {
-		var taint struct{ Key, Value, Effect string }
-		if err := json.Unmarshal([]byte(f.Either()), &taint); err != nil {
-			return "kubectl taint node NAME …  # " + f.Either()
-		}
-		text := "kubectl taint --overwrite node NAME " + taint.Key
-		if taint.Value != "" {
-			text += "=" + taint.Value
-		}
-		text += ":" + taint.Effect
-		if f.New == nil {
-			text += "-"
-		}
-		return text
-	}
-	if f.New == nil {
-		label, _, _ := strings.Cut(*f.Old, "=")
-		return "kubectl label node NAME " + label + "-"
-	}
-	return "kubectl label --overwrite node NAME " + *f.New
-}
-
 // title returns the name of a changed entry in messages.
 func (c *Change) title() string {
 	switch {
@@ -183,29 +155,6 @@ func (c *Cluster) has(name string) bool {
 }
 
 func (m *Machine) addresses() []string { return commas(m.Properties.Value("addresses")) }
-
-// nodeLabels returns the labels of the machine's Node that only an administrator may set, as
-// kubectl label takes them, each after a space.
-func (m *Machine) nodeLabels() string {
-	if m == nil {
-		return ""
-	}
-	entry := m.Entries.Find(Key{"file", plan.KilnDir + "/node.yaml"})
-	if entry == nil {
-		return ""
-	}
-	var node struct {
-		Metadata struct{ Labels map[string]string }
-	}
-	if err := yaml.Unmarshal(entry.Content, &node); err != nil {
-		return "" // kiln wrote no such file
-	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(node.Metadata.Labels)) {
-		b.WriteString(" " + name + "=" + node.Metadata.Labels[name])
-	}
-	return b.String()
-}
 
 // Token reports whether the machine joins with a bootstrap token.
 func (m *Machine) Token() bool {

@@ -229,9 +229,8 @@ func (s *sequencer) members(verdict, role string) {
 				"etcdctl member list has "+name+" as started, and no learner")
 		}
 	}
-	if labels := list[0].new.nodeLabels(); verdict == Add && labels != "" {
-		how("kubectl label --overwrite node " + name + labels +
-			"  # once it is a Node: its hook may do it only while the cluster is formed")
+	if verdict == Add {
+		how(list[0].new.labelNode(name)...)
 	}
 	s.list = append(s.list, step)
 }

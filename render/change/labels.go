@@ -1,0 +1,113 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/change/field"
+	"kiln/render/plan"
+)
+
+// This file writes the commands that change labels and taints of a Node. People paste them into a
+// shell, and the states may come from somebody else. So a label or taint stands in a command only
+// if Kubernetes allows it: then it has no character that a shell obeys, and is no flag of kubectl.
+
+// nodeCommand returns the command that changes a label or taint of the Node NAME, or why there is
+// none.
+func nodeCommand(c *Change, f *field.Field) string {
+	if strings.HasPrefix(f.Name, "registerWithTaints") {
+		return taintCommand(f)
+	}
+	key, value, _ := strings.Cut(f.Either(), "=")
+	switch {
+	case !isLabel(key, value):
+		return noCommand("label", f.Either())
+	case f.New == nil:
+		return "kubectl label node NAME " + key + "-"
+	}
+	return "kubectl label --overwrite node NAME " + key + "=" + value
+}
+
+// taintCommand is nodeCommand for taints. A field may be a part of a taint, such as its value. Then
+// the rest of the taint is not known, and there is no command.
+func taintCommand(f *field.Field) string {
+	var taint taint
+	err := json.Unmarshal([]byte(f.Either()), &taint)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name, deref(f.Old),
+			deref(f.New))
+	case !taint.isAllowed():
+		return noCommand("taint", f.Either())
+	case f.New == nil:
+		return "kubectl taint --overwrite node NAME " + taint.String() + "-"
+	}
+	return "kubectl taint --overwrite node NAME " + taint.String()
+}
+
+// noCommand returns the line in place of a command for something that no Node can have.
+func noCommand(what, text string) string {
+	return fmt.Sprintf("on NAME, by hand: Kubernetes allows no %s %q", what, text)
+}
+
+// taint is a taint as the kubelet's configuration has it.
+type taint struct{ Key, Value, Effect string }
+
+// taintEffects are the effects of taints (k8s.io/api/core/v1, TaintEffect).
+var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
+
+// isAllowed reports whether a Node can have the taint.
+func (t taint) isAllowed() bool {
+	return isLabel(t.Key, t.Value) && slices.Contains(taintEffects, t.Effect)
+}
+
+// String returns the taint as kubectl taint takes it.
+func (t taint) String() string {
+	if t.Value == "" {
+		return t.Key + ":" + t.Effect
+	}
+	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// isLabel reports whether a Node can have a label with this key and value. Keys and values of
+// taints have the same grammar.
+func isLabel(key, value string) bool {
+	return len(validation.IsQualifiedName(key)) == 0 &&
+		len(validation.IsValidLabelValue(value)) == 0
+}
+
+// labelNode returns the lines that give a new machine's Node the labels that only an administrator
+// may set. It returns none if there are no such labels.
+func (m *Machine) labelNode(name string) (lines []string) {
+	entry := m.Entries.Find(Key{"file", plan.KilnDir + "/node.yaml"})
+	if entry == nil {
+		return nil
+	}
+	var node struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if err := yaml.Unmarshal(entry.Content, &node); err != nil {
+		return nil // kiln wrote no such file
+	}
+	var words strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(node.Metadata.Labels)) {
+		value := node.Metadata.Labels[key]
+		if !isLabel(key, value) {
+			line := noCommand("label", key+"="+value)
+			lines = append(lines, strings.Replace(line, "NAME", name, 1))
+			continue
+		}
+		words.WriteString(" " + key + "=" + value)
+	}
+	if words.Len() > 0 {
+		lines = append(lines, "kubectl label --overwrite node "+name+words.String()+
+			"  # once it is a Node: its hook may do it only while the cluster is formed")
+	}
+	return lines
+}
