@@ -127,6 +127,13 @@ func TestUnpackRefuses(t *testing.T) {
 			"path"},
 		{"deep YAML", "#cloud-config\nruncmd: " + strings.Repeat("[", 1<<19), "exceeded max depth"},
 		{"deep JSON", strings.Repeat(`{"ignition":`, 1<<14), "exceeded max depth"},
+		{"deep settings",
+			"#cloud-config\nusers: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+			"nested too deeply"},
+		{"as many settings, less deep",
+			"#cloud-config\nusers: " + strings.Repeat("[", 99) + strings.Repeat("a,", 1<<19) +
+				strings.Repeat("]", 99),
+			"nested too deeply"},
 		{"a sequence for a terminal",
 			"#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n",
 			"file /a\\u001b[2J: its owner"},

@@ -37,7 +37,37 @@ func readPassed(doc json.RawMessage) (map[string]yaml.Node, error) {
 	return values, nil
 }
 
-// writePassed is the inverse of readPassed.
+// maxIndentation is how many spaces the keys that are passed on may need if each of their values
+// stands on a line of its own, as people and reviewers see them. A few kilobytes of brackets would
+// need gigabytes. Keys for a hundred disks and users need some 100 KiB.
+const maxIndentation = 4 << 20
+
+// indentation returns the number of spaces before the values of a JSON document if each stands on
+// a line of its own, with two spaces for each level.
+func indentation(doc []byte) (spaces int) {
+	inString, level := false, 0
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case c == '"':
+			inString = !inString
+		case inString && c == '\\':
+			i++ // the next character ends no string
+		case inString:
+		case c == '[' || c == '{':
+			level++
+			spaces += 2 * level
+		case c == ']' || c == '}':
+			level--
+			spaces += 2 * level
+		case c == ',':
+			spaces += 2 * level
+		}
+	}
+	return spaces
+}
+
+// writePassed is the inverse of readPassed. It fails for a key that is not passed on, for values
+// that JSON does not have, and if the values are nested too deeply to be shown.
 func writePassed(values map[string]yaml.Node) (json.RawMessage, error) {
 	if len(values) == 0 {
 		return nil, nil
@@ -57,7 +87,12 @@ func writePassed(values map[string]yaml.Node) (json.RawMessage, error) {
 		}
 		plain[key] = v
 	}
-	return json.Marshal(plain)
+	doc, err := json.Marshal(plain)
+	if indentation(doc) > maxIndentation {
+		return nil, fmt.Errorf("the keys besides kiln's own are nested too deeply: "+
+			"they would need more than %d MiB of indentation", maxIndentation>>20)
+	}
+	return doc, err
 }
 
 // loginOf returns the user and keys of users in the form in which Pack writes them for Login: the
