@@ -134,6 +134,12 @@ func TestUnpackRefuses(t *testing.T) {
 			"#cloud-config\nusers: " + strings.Repeat("[", 99) + strings.Repeat("a,", 1<<19) +
 				strings.Repeat("]", 99),
 			"nested too deeply"},
+		{"a long file many times",
+			"#cloud-config\nwrite_files:\n" +
+				`- {path: /a, owner: "a:a", permissions: "0644", content: &a "` +
+				strings.Repeat("x", 1<<20) + "\"}\n" + strings.Repeat(
+				`- {path: /b, owner: "a:a", permissions: "0644", content: *a}`+"\n", 1700),
+			"has YAML aliases"},
 		{"a sequence for a terminal",
 			"#cloud-config\nwrite_files:\n- {path: \"/a\\e[2J\", owner: x}\n",
 			"file /a\\u001b[2J: its owner"},

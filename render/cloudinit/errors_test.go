@@ -115,7 +115,7 @@ func TestUnpackErrors(t *testing.T) {
 		{"too many values", "#cloud-config\nruncmd: [" + strings.Repeat(",", 1<<20) + "]\n",
 			"more than 1048576 lines and values"},
 		{"too many aliases", "#cloud-config\n" + aliases,
-			"yaml: document contains excessive aliasing"},
+			"has YAML aliases"},
 		{"too deep", "#cloud-config\nruncmd: " + strings.Repeat("[", 20000) + "\n",
 			"exceeded max depth of 10000"},
 		{"owner", entry("  owner: root\n  permissions: '0644'\n"),

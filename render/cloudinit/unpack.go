@@ -20,8 +20,8 @@ import (
 // empty.
 //
 // It fails if doc is not #cloud-config (plain, compressed, or compressed in a MIME message), or is
-// larger than 64 MiB. It also fails at the first key or command that Pack does not write, because
-// its effect on the machine is unknown.
+// larger than 64 MiB. It also fails for YAML aliases, and at the first key or command that Pack
+// does not write, because its effect on the machine is unknown.
 func Unpack(doc []byte) (node.Node, error) {
 	if !isGzip(doc) && IsMessage(doc) {
 		zipped, err := unmessage(doc)
@@ -45,6 +45,9 @@ func Unpack(doc []byte) (node.Node, error) {
 	}
 	if values(doc) > maxValues {
 		return node.Node{}, fmt.Errorf("the document has more than %d lines and values", maxValues)
+	}
+	if hasAlias(doc) {
+		return node.Node{}, errors.New("the document has YAML aliases; kiln writes none")
 	}
 	d := yaml.NewDecoder(bytes.NewReader(doc))
 	d.KnownFields(true)
@@ -84,6 +87,23 @@ func values(doc []byte) (n int) {
 		}
 	}
 	return n
+}
+
+// hasAlias reports whether a YAML document refers to an anchor. Each alias of two bytes would be a
+// copy of the whole value. A document that is no YAML has none.
+func hasAlias(doc []byte) bool {
+	if bytes.IndexByte(doc, '&') < 0 || bytes.IndexByte(doc, '*') < 0 {
+		return false
+	}
+	var root yaml.Node
+	if yaml.Unmarshal(doc, &root) != nil {
+		return false
+	}
+	var below func(n *yaml.Node) bool
+	below = func(n *yaml.Node) bool {
+		return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, below)
+	}
+	return below(&root)
 }
 
 // machine is the inverse of userData.
