@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/render/terminal"
 )
 
 // usageNames are the usages of kiln's leaf certificates, as Summary writes them.
@@ -43,5 +45,5 @@ func Summary(c *x509.Certificate) string {
 	if len(names) > 0 {
 		parts = append(parts, "names "+strings.Join(names, ","))
 	}
-	return strings.Join(parts, "; ")
+	return terminal.Visible(strings.Join(parts, "; "), "")
 }

@@ -194,6 +194,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/suggest",
+			"kiln/render/terminal",
 			"kiln/render/yamlfault",
 		},
 		"kiln/render": {

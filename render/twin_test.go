@@ -1,7 +1,11 @@
 package render_test
 
 import (
+	"crypto/ed25519"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +18,8 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/node"
+	"kiln/render/review"
+	"kiln/render/terminal"
 )
 
 // cluster returns a small cluster of one control plane and some workers; the lines are added to
@@ -164,6 +170,35 @@ func TestTwinDescribesCertificates(t *testing.T) {
 		require.Contains(t, pki.Summary(b.CA.Certificate),
 			"fingerprint SHA-256 "+pki.Fingerprint(b.CA.Certificate))
 	}
+}
+
+// TestTwinEscapesSubjects: a certificate of somebody else writes no line and no escape into the
+// twin, and the twin is read as it was written.
+func TestTwinEscapesSubjects(t *testing.T) {
+	t.Parallel()
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "a\nfile 0644 root:root /b\x1b[2J\u202e"},
+	}
+	der, err := x509.CreateCertificate(nil, cert, cert, key.Public(), key)
+	require.NoError(t, err)
+	list, err := cluster(t, workers).Twin(func(n *node.Node) {
+		n.Files = append(n.Files, node.File{
+			Path: "/a.crt", Mode: 0o644,
+			Content: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		})
+	})
+	require.NoError(t, err)
+	require.Contains(t, string(list["shared/all/INDEX"]),
+		`subject CN=a\u000afile 0644 root:root /b\u001b[2J\u202e; issuer`)
+	for name, text := range list {
+		require.Equal(t, terminal.Visible(string(text), "\n\t"), string(text), name)
+	}
+	state, err := review.Read(list)
+	require.NoError(t, err)
+	require.Equal(t, list, review.Write(state))
 }
 
 // TestTwinKeepsItsIndex: a file of a machine cannot take the place of the twin's INDEX.

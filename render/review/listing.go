@@ -85,9 +85,7 @@ func (u *Unpacked) entries() change.Entries {
 	for i := range n.Files {
 		f := &n.Files[i]
 		escape(&f.Path, &f.User, &f.Group)
-		for _, line := range certificates(f.Content) {
-			f.Shown = append(f.Shown, terminal.Visible(line, ""))
-		}
+		f.Shown = append(f.Shown, certificates(f.Content)...)
 		f.Content = nil
 	}
 	for i := range n.Links {
