@@ -108,6 +108,30 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// TestDeepContents: values below a very long path are compared whole, because each field would hold
+// the path.
+func TestDeepContents(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ open, end string }{
+		"maps":                   {"{a: ", "}"},
+		"lists":                  {"[", "]"},
+		"lists of named objects": {"[{name: b, a: ", "}]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			deep := func(value string) *Entry {
+				values := strings.Repeat(fmt.Sprintf("{b: %s},", value), 100)
+				return &Entry{Content: []byte(strings.Repeat(row.open, 1100) +
+					"[" + values + "]" + strings.Repeat(row.end, 1100))}
+			}
+			list := differences(Key{"file", "/a.yaml"}, deep("1"), deep("2"))
+			require.Len(t, list, 1)
+			require.Less(t, len(list[0].Name), 4096)
+			require.Contains(t, *list[0].New, `{"b":2}`)
+		})
+	}
+}
+
 // TestShown: the lines in place of a content are compared by their parts.
 func TestShown(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,17 @@ import (
 	"kiln/render/textdiff"
 )
 
+// maxPath is how many bytes the path of a field may have before the values below it are compared
+// whole. Each field holds its path, so the paths of a document that is nested thousands of levels
+// deep would need gigabytes. The paths of Kubernetes' own objects have less than 200 bytes.
+const maxPath = 1 << 10
+
 // values compares two values at a path of a YAML document.
 func (f *List) values(at string, old, new any) {
+	if len(at) > maxPath {
+		f.Value(at, oneLine(old), oneLine(new))
+		return
+	}
 	switch a := old.(type) {
 	case map[string]any:
 		if b, ok := new.(map[string]any); ok {
@@ -40,12 +49,13 @@ func (f *List) values(at string, old, new any) {
 func (f *List) member(at string, old, new map[string]any, name string) {
 	a, had := old[name]
 	b, has := new[name]
+	whole := len(at) > maxPath
 	switch {
 	case had && has:
 		f.values(at, a, b)
-	case had && nonEmptyList(a):
+	case had && nonEmptyList(a) && !whole:
 		f.lists(at, a.([]any), []any{})
-	case has && nonEmptyList(b):
+	case has && nonEmptyList(b) && !whole:
 		f.lists(at, []any{}, b.([]any))
 	case had:
 		f.Add(at, pointer(oneLine(a)), nil)
