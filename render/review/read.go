@@ -110,6 +110,7 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 // returns the other lines, which are entries of the cluster.
 func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 	c = &change.Cluster{}
+	seen := map[string]bool{} // the folders of machines
 	for i, line := range textdiff.Lines(index) {
 		words := strings.Fields(line)
 		switch {
@@ -130,6 +131,13 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 				Pool: words[0] == "pool", Name: words[1], Role: words[2],
 				OS: words[3], Platform: words[4], Format: words[5],
 			}
+			// One folder would count as many machines, and fill the memory.
+			folder := plan.Folder(m.Name, m.Pool)
+			if seen[folder] {
+				return nil, nil, fmt.Errorf("%s: line %d: %s %s is there twice: "+
+					"this is no review twin", IndexFile, i+1, words[0], m.Name)
+			}
+			seen[folder] = true
 			for j := 6; j+1 < len(words); j += 2 {
 				m.Properties = append(m.Properties,
 					change.Property{Name: words[j], Value: words[j+1]})

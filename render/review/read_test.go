@@ -51,6 +51,8 @@ func TestRead(t *testing.T) {
 	motd := c.Machines[0].Entries.Find(change.Key{Kind: "file", ID: "/etc/motd"})
 	require.Equal(t, "hello\n", string(motd.Content))
 	shell := strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")
+	first, machine, _ := strings.Cut(files(nil)["INDEX"], "\n")
+	twice := first + "\n" + machine + machine
 	for name, row := range map[string]struct {
 		own  map[string]string
 		want string
@@ -61,6 +63,9 @@ func TestRead(t *testing.T) {
 		},
 		"no machine's name": {
 			map[string]string{"INDEX": shell}, `"$(id)" is no name of a machine`,
+		},
+		"a machine twice": {
+			map[string]string{"INDEX": twice}, "INDEX: line 3: node a is there twice",
 		},
 		"no machine's INDEX": {map[string]string{"a/INDEX": ""}, "a/INDEX"},
 		"a line of nothing": {
