@@ -40,10 +40,13 @@ func (f *List) settings(old, new []setting) {
 }
 
 func collect(list []setting, order []string) (map[string][]string, []string) {
-	out := map[string][]string{}
+	out, seen := map[string][]string{}, map[string]bool{}
+	for _, name := range order {
+		seen[name] = true
+	}
 	for _, s := range list {
-		if !slices.Contains(order, s.name) {
-			order = append(order, s.name)
+		if !seen[s.name] {
+			order, seen[s.name] = append(order, s.name), true
 		}
 		out[s.name] = append(out[s.name], s.values...)
 	}
