@@ -184,6 +184,21 @@ func oneMachine(version string) *Cluster {
 	}
 }
 
+// TestMarkdownTitles: a name in the title of a section makes no image, link or HTML in a comment.
+func TestMarkdownTitles(t *testing.T) {
+	t.Parallel()
+	old, now := oneMachine("v1.36.3"), oneMachine("v1.36.4")
+	now.Name = "![x](https://h/p.png)<b>`*_"
+	added := *now.Machines[0]
+	added.Name, added.OS = "b", "[y](z)"
+	now.Machines = append(now.Machines, &added)
+	text := Compare(old, now).Text(Form{Markdown: true})
+	require.Contains(t, text, "**cluster \\!\\[x\\](https://h/p.png)\\<b\\>\\`\\*\\_**\n")
+	require.Contains(t, text, `worker \[y\](z) metal**`)
+	text = Compare(old, now).Text(Form{})
+	require.Contains(t, text, "cluster ![x](https://h/p.png)<b>`*_\n")
+}
+
 // TestForce: refusals are overridden by name, and only existing ones.
 func TestForce(t *testing.T) {
 	t.Parallel()

@@ -163,6 +163,11 @@ type writer struct {
 	open bool // in a block of Markdown
 }
 
+// markdown escapes the characters with which a name could make an image, a link, HTML or emphasis
+// (https://spec.commonmark.org/0.31.2/#backslash-escapes).
+var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`,
+	"!", `\!`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`)
+
 // section begins a part of the report.
 func (w *writer) section(title string) {
 	title = terminal.Visible(title, "")
@@ -171,7 +176,7 @@ func (w *writer) section(title string) {
 	}
 	switch {
 	case w.form.Markdown:
-		fmt.Fprintf(&w.text, "**%s**\n\n```diff\n", title)
+		fmt.Fprintf(&w.text, "**%s**\n\n```diff\n", markdown.Replace(title))
 		w.open = true
 	case w.form.Colour:
 		fmt.Fprintf(&w.text, "\x1b[1m%s\x1b[0m\n", title)
