@@ -10,9 +10,9 @@ import (
 )
 
 // Visible returns text with every invisible character replaced by an escape: control characters,
-// format characters (U+202E, U+200B), line separators, bytes that are not UTF-8. It keeps the
-// characters in keep. The escapes are JSON's (\u001b), so that JSON keeps its meaning. A second
-// call changes nothing.
+// format characters (U+202E, U+200B), line separators, fillers (U+3164), bytes that are not UTF-8.
+// It keeps the characters in keep. The escapes are JSON's (\u001b), so that JSON keeps its meaning.
+// A second call changes nothing.
 func Visible(text, keep string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return hidden(r) || r == utf8.RuneError }) < 0 {
 		return text
@@ -37,8 +37,14 @@ func Visible(text, keep string) string {
 	return b.String()
 }
 
-// hidden reports whether a character is invisible. Blanks count as visible.
-func hidden(r rune) bool { return !unicode.IsGraphic(r) }
+// hidden reports whether a character is invisible. Blanks count as visible. Some letters and marks
+// are not: fillers of Hangul, the joiner U+034F, variation selectors, and the empty Braille pattern
+// (Default_Ignorable_Code_Point in https://www.unicode.org/reports/tr44/tr44-34.html).
+func hidden(r rune) bool {
+	const emptyBraille = '\u2800'
+	return !unicode.IsGraphic(r) || r == emptyBraille ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
 
 // hex returns a number in hexadecimal with that many digits.
 func hex(r rune, digits int) string {

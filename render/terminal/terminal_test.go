@@ -25,6 +25,8 @@ func TestVisible(t *testing.T) {
 		"a\u2028b\u2029c":             `a\u2028b\u2029c`,
 		"zero\u200bwidth\ufeff\u00ad": `zero\u200bwidth\ufeff\u00ad`,
 		"tag\U000e0041":               `tag\udb40\udc41`,
+		"a\u3164b\u115fc\uffa0d":      `a\u3164b\u115fc\uffa0d`,
+		"a\u034fb\u2800c\U000e0141":   `a\u034fb\u2800c\udb40\udd41`,
 		"\xff\xfe":                    `\xff\xfe`,
 		"cut \xe2\x80":                `cut \xe2\x80`,
 		"\uFFFD":                      "\uFFFD",
