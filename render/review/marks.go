@@ -21,8 +21,8 @@ import (
 // function open returns the content of a file by its path in the inventory. A document does not
 // name its secrets: the inventory names them, and the table of secrets has the path of each. Two
 // facts are in no document: the generation of a CA whose key is on no machine, and the operator's
-// kubeconfig. FromDocuments fails if a file cannot be opened or read, and if a body is not its
-// document's.
+// kubeconfig. FromDocuments fails if a file cannot be opened or read, if a body is not its
+// document's, and for a name that no machine can have.
 func FromDocuments(
 	inv *document.Inventory, open func(name string) ([]byte, error),
 ) (*change.Cluster, error) {
@@ -31,6 +31,10 @@ func FromDocuments(
 	}, inv.Facts)
 	clusterMarks := map[string]bool{}
 	for _, e := range inv.Documents {
+		if !machineName.MatchString(e.Node) {
+			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
+				e.Node)
+		}
 		t.addMachine(&change.Machine{
 			Pool: e.Pool, Name: e.Node, Role: e.Role,
 			OS: e.OS, Platform: e.Platform, Format: e.Format,

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/change"
+	"kiln/render/document"
 	"kiln/render/review"
 )
 
@@ -84,6 +85,14 @@ func TestRead(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
+}
+
+// TestFromDocumentsRefuses: the names of an inventory are in commands too.
+func TestFromDocumentsRefuses(t *testing.T) {
+	t.Parallel()
+	inv := &document.Inventory{Documents: []document.Entry{{Node: "$(id)"}}}
+	_, err := review.FromDocuments(inv, nil)
+	require.ErrorContains(t, err, `"$(id)" is no name of a machine`)
 }
 
 // FuzzRead: no twin makes Read, Compare or a plan panic, and a twin that was read and written is
