@@ -16,9 +16,7 @@
 set -euo pipefail
 
 KUBERNETES=1.36.3
-ETCD=3.6.11
-# etcdutl only makes a member's folder from a snapshot; its 3.6.11 is not in every checksum database.
-ETCDUTL=3.6.8
+ETCD=3.6.8
 COREDNS=1.14.2
 CONTAINERD=2.4.2
 PAUSE=3.10.2
@@ -166,7 +164,7 @@ VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=$major $build.gitMinor
   compile kubernetes $KUBERNETES $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
 compile etcd $ETCD go.etcd.io/etcd/server/v3{,}
 compile etcdctl $ETCD go.etcd.io/etcd/etcdctl/v3{,}
-compile etcdutl $ETCDUTL go.etcd.io/etcd/etcdutl/v3{,}
+compile etcdutl $ETCD go.etcd.io/etcd/etcdutl/v3{,}
 compile coredns $COREDNS github.com/coredns/coredns{,}
 compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-v2,ctr}
 # Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
@@ -204,7 +202,7 @@ tables=()
 for program in {iptables,ip6tables}{,-save,-restore}; do tables+=("/usr/sbin/$program=$here/iptables"); done
 image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy" "${tables[@]}"
 image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
-  /usr/local/bin/etcdutl="$bin/etcdutl-$ETCDUTL/etcdutl"
+  /usr/local/bin/etcdutl="$bin/etcdutl-$ETCD/etcdutl"
 image $registry/coredns/coredns:v$COREDNS -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
 image $registry/pause:$PAUSE -entrypoint /pause /pause="$work/pause"
 # The programs of Debian's HAProxy and our own vip, under the names that kiln gives to a machine.
