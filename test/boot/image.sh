@@ -73,14 +73,16 @@ compile() {
         go mod edit -replace "$library=$library@v0.${version#1.}"
       done
     fi
-    go get "${@/%/@v$version}"
+    go get "${@/%/@v$version}" || exit 77
     flags='-s -w'
     for variable in ${VARIABLES:-}; do flags+=" -X $variable"; done
     to=$work/out/
     [[ $# -gt 1 ]] || to+=$name
     go build -trimpath -ldflags "$flags" -o "$to" "$@"
   ) >"$work/log" 2>&1 || {
+    status=$?
     tail -n 20 "$work/log" >&2
+    [[ $status != 77 ]] || skip "cannot download $name $version"
     die "building $name $version: see $work/log"
   }
   mv "$work/out" "$out"
@@ -91,7 +93,7 @@ debian() {
   local out=$cache/$1.tar list="$DEBIAN $*"
   [[ -e $out && $list == "$(cat "$out.arguments")" ]] && return
   say "unpacking Debian $DEBIAN into ${out##*/}"
-  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$cache/part.tar"
+  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$cache/part.tar" || skip "cannot unpack Debian $DEBIAN"
   mv "$cache/part.tar" "$out"
   printf '%s' "$list" >"$out.arguments"
 }
