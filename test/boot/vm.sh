@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Boots machines from the image that image.sh built: emulated ones in QEMU, or with User Mode Linux.
+# Boots machines from the image that image.sh built: emulated ones in QEMU, with User Mode Linux, or
+# containers of this computer.
 #
 #   vm.sh start NAME SEED MEMORY   a new machine with an empty disk, MEMORY MB, and the boot
 #                                  document in the folder SEED: user-data, meta-data and
@@ -28,10 +29,13 @@
 # MACHINES (qemu) is the kind of machine that is started. With uml it is Linux as a process of this
 # computer: a kernel of its own (6.1, without nftables for IP), one processor, and programs that run
 # at the computer's own speed, while QEMU translates each instruction. Three control planes need
-# that, on two processors. It reads NoCloud disks only.
+# that, on two processors. It reads NoCloud disks only. With container it is systemd on the
+# computer's own kernel (container.sh), inside alone.sh only; MEMORY is not a limit then.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=container.sh
+source "$here/container.sh"
 
 usage() {
   sed -n '/^#   vm.sh/,/^#$/s/^# \{0,1\}//p' "$0" >&2
@@ -49,7 +53,10 @@ load() {
 # running NAME: succeeds if the machine's power is on. The process is ours only if it has the
 # machine's folder on its command line: a number in an old pid file may belong to another process by
 # now.
-running() { alive "$vms/$1/pid" "$vms/$1/"; }
+running() {
+  if is_container "$1"; then running_container "$1"; else alive "$vms/$1/pid" "$vms/$1/"; fi
+}
+is_container() { grep -qsx kind=container "$vms/$1/settings"; }
 alive() {
   local pid
   pid=$(cat "$1" 2>/dev/null) && [[ -n $pid ]] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$2"
@@ -57,6 +64,10 @@ alive() {
 
 cut_power() { # cut_power NAME
   local pid
+  if is_container "$1"; then
+    cut_power_container "$1"
+    return
+  fi
   running "$1" || return 0
   pid=$(cat "$vms/$1/pid")
   kill -KILL "$pid"
@@ -84,7 +95,7 @@ power_on() { # power_on NAME
   local name=$1 mac
   load "$name"
   ! running "$name" || die "$name is already running"
-  switch_on "$vms/switch"
+  [[ $kind == container ]] || switch_on "$vms/switch"
   mac=$(printf %02x "$index")
   # QEMU's user network, and the ports that lead to the machine.
   user="user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443"
@@ -144,6 +155,10 @@ power_on_qemu() {
 }
 
 empty_disk() { # empty_disk DIR KIND
+  if [[ $2 == container ]]; then
+    empty_disk_container "$1"
+    return
+  fi
   rm -f "$1"/disk.*
   [[ $2 == uml ]] || qemu-img create -q -f qcow2 -F raw -b "$cache/node.img" "$1/disk.qcow2"
 }
@@ -164,8 +179,8 @@ start() { # start NAME SEED MEMORY
   local name=$1 seed=$2 memory=$3 dir=$vms/$1
   local kind=${MACHINES:-qemu}
   [[ $name =~ ^[a-z0-9][a-z0-9-]*$ ]] || die "$name is no name for a machine"
-  [[ $kind =~ ^(qemu|uml)$ ]] || die "MACHINES is qemu or uml, not $kind"
-  [[ $kind == qemu || -f $seed/user-data || -f $seed/seed.iso ]] || die "a machine of User Mode Linux reads a NoCloud disk only"
+  [[ $kind =~ ^(qemu|uml|container)$ ]] || die "MACHINES is qemu, uml or container, not $kind"
+  [[ $kind != uml || -f $seed/user-data || -f $seed/seed.iso ]] || die "a machine of User Mode Linux reads a NoCloud disk only"
   [[ -f $seed/config.ign || -f $seed/user-data || -f $seed/seed.iso || -f $seed/bootfile ]] || die "$seed has no document"
   [[ -f $cache/node.img ]] || die "there is no machine image; run image.sh"
   cut_power "$name"
@@ -177,7 +192,7 @@ start() { # start NAME SEED MEMORY
   cp "$seed"/* "$dir/seed/"
   if [[ -f $dir/seed/seed.iso ]]; then
     mv "$dir/seed/seed.iso" "$dir/"
-  elif [[ -f $dir/seed/user-data ]]; then
+  elif [[ -f $dir/seed/user-data && $kind != container ]]; then
     genisoimage -quiet -output "$dir/seed.iso" -volid cidata -joliet -rock "$dir/seed"
   fi
   empty_disk "$dir" "$kind"
@@ -194,7 +209,7 @@ wipe() { # wipe NAME
 stop() { # stop NAME
   load "$1"
   running "$1" || return 0
-  if [[ $kind == uml ]]; then
+  if [[ $kind != qemu ]]; then
     remote "$1" systemctl poweroff || true
   else
     echo system_powerdown | socat -t 2 - "unix:$dir/monitor" >/dev/null || true
@@ -209,6 +224,7 @@ stop() { # stop NAME
 
 remote() { # remote NAME [COMMAND...]
   load "$1"
+  [[ $kind != container ]] || remote_container "$@"
   shift
   ssh -q -i "$cache/id" -p $((net + index)) -o ConnectTimeout=10 -o HostKeyAlias=boot-test \
     -o UserKnownHostsFile="$cache/known_hosts" -o GlobalKnownHostsFile=/dev/null root@127.0.0.1 "$@"
@@ -219,6 +235,15 @@ each() { # each FUNCTION: call it with the name of every machine
   for settings in "$vms"/*/settings; do
     [[ ! -f $settings ]] || "$1" "$(basename "$(dirname "$settings")")"
   done
+}
+
+api() { # api NAME
+  load "$1"
+  if [[ $kind == container ]]; then
+    api_container "$1"
+  else
+    echo "https://127.0.0.1:$((net + 50 + index))"
+  fi
 }
 
 line() { # line NAME
@@ -250,7 +275,7 @@ again/2) power_on "$name" ;;
 kill/2) load "$name" && cut_power "$name" ;;
 stop/2 | wipe/2) "$verb" "$name" ;;
 log/2) load "$name" && cat "$dir/console.log" ;;
-api/2) load "$name" && echo "https://127.0.0.1:$((net + 50 + index))" ;;
+api/2) api "$name" ;;
 list/1) each line ;;
 off/1) off ;;
 ssh/1) usage ;;

@@ -1,0 +1,100 @@
+# shellcheck shell=bash disable=SC2154
+# Machines that are containers of this computer: systemd as process 1, on the computer's kernel and
+# at its speed. They live in the namespaces that alone.sh makes. Sourced by vm.sh, which calls a
+# function NAME_container for what depends on the kind of machine.
+#
+# The machine's root is an overlay over the tree that image-fast.sh unpacked; its /var is a plain
+# folder, since the overlays of containerd cannot lie on an overlay. Its cgroups lie under
+# kiln-boot-NET in each hierarchy, and it has one interface, eth0, on the bridge.
+
+# hierarchies prints the names of the cgroup v1 hierarchies that machines use.
+hierarchies='cpu cpuacct cpuset memory devices freezer blkio pids systemd'
+group=kiln-boot-$net
+
+# The process is the machine's only if it lives in the machine's cgroup: a number in an old file may
+# belong to another process by now.
+running_container() { # NAME
+  local pid
+  pid=$(cat "$vms/$1/pid" 2>/dev/null) && [[ -n $pid ]] &&
+    grep -qsE "name=systemd:.*/$group/$1(/|\$)" "/proc/$pid/cgroup"
+}
+
+# enter_cgroups NAME moves this process into the machine's cgroups.
+enter_cgroups() {
+  local h
+  for h in $hierarchies; do echo "$BASHPID" >"/sys/fs/cgroup/$h/$group/$1/cgroup.procs"; done
+}
+
+remove_cgroups() { # remove_cgroups [NAME]
+  local h
+  for h in $hierarchies; do
+    [[ ! -d /sys/fs/cgroup/$h/$group${1:+/$1} ]] ||
+      find "/sys/fs/cgroup/$h/$group${1:+/$1}" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+}
+
+power_on_container() {
+  ip link show "$group" >/dev/null 2>&1 ||
+    die "this kind of machine runs inside alone.sh only; see its head"
+  cut_power_container "$name"
+  : >>"$dir/console.log"
+  rm -f "$dir/pty" "$dir/up" "$dir/supply.log"
+  socat -u "PTY,link=$dir/pty,rawer,wait-slave=0" "OPEN:$dir/console.log,append" \
+    </dev/null >/dev/null 2>&1 &
+  echo $! >"$dir/console.pid"
+  setsid nice -n "${NICE:-0}" "$here/container-run.sh" "$name" </dev/null >>"$dir/supply.log" 2>&1 &
+  for _ in {1..400}; do
+    ! grep -qs '^ended' "$dir/supply.log" || break
+    [[ ! -e $dir/up ]] || return 0
+    sleep 0.05
+  done
+  die "$name does not start: $(tail -n 5 "$dir/supply.log")"
+}
+
+cut_power_container() { # NAME
+  local pid file
+  for file in supply console; do # first, so that nothing boots it again
+    if alive "$vms/$1/$file.pid" "$1"; then kill -KILL "$(cat "$vms/$1/$file.pid")"; fi
+  done
+  if running_container "$1"; then
+    pid=$(cat "$vms/$1/pid")
+    kill -KILL "$pid"
+    while [[ -e /proc/$pid ]]; do sleep 0.05; done
+  fi
+  rm -f "$vms/$1"/{pid,supply.pid,console.pid}
+  ip netns delete "$1" 2>/dev/null || true
+  remove_cgroups "$1"
+}
+
+# The unpacked files of images are hard links: they are lower layers, which nobody changes.
+empty_disk_container() { # DIR
+  local store=var/lib/containerd tree=$cache/fast/tree file
+  rm -rf "${1:?}"/{upper,work,root,var,ignited}
+  mkdir -p "$1"/{upper,work,root,var/lib}
+  tar -C "$tree/var" --exclude=./lib/containerd -cf - . | tar -C "$1/var" -xpf -
+  cp -al "$tree/$store" "$1/var/lib/"
+  find "$tree/$store" -name '*.db' -type f -printf '%P\n' | while read -r file; do
+    cp --remove-destination -p "$tree/$store/$file" "$1/$store/$file"
+  done
+  if [[ -f $1/seed/user-data ]]; then
+    mkdir -p "$1/var/lib/cloud/seed"
+    cp -r "$1/seed" "$1/var/lib/cloud/seed/nocloud"
+  fi
+}
+
+remote_container() { # NAME [COMMAND...]
+  local name=$1 shell=(/bin/bash -l)
+  shift
+  [[ $# == 0 ]] || shell=(/bin/bash -c "$*")
+  running_container "$name" || die "$name is off"
+  enter_cgroups "$name"
+  exec nsenter --target "$(cat "$vms/$name/pid")" --mount --uts --ipc --net --pid --cgroup --root \
+    env -C / -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    TERM="${TERM:-dumb}" "${shell[@]}"
+}
+
+api_container() { # NAME
+  local address
+  address=$(ip -n "$1" -4 -o address show dev eth0 scope global | awk '{print $4; exit}')
+  echo "https://${address%/*}:6443"
+}
