@@ -9,6 +9,7 @@
 form_limit=900
 step_limit=300
 pause=3 # between two looks
+asks=60 # between two questions whether a hook has given up
 control_plane_memory=3072
 worker_memory=1536
 
@@ -38,14 +39,14 @@ record() {
 }
 
 # within LIMIT WHAT COMMAND... tries COMMAND every few seconds until it succeeds, and fails the case
-# after LIMIT seconds. Each minute it asks the machines whether their hook has given up, so that
-# nobody waits in vain.
+# after LIMIT seconds. Every $asks seconds it asks the machines whether their hook has given up, so
+# that nobody waits in vain.
 within() {
   local limit=$1 what=$2 begun=$SECONDS asked=$SECONDS machine
   shift 2
   until "$@" >"$tmp/attempt" 2>&1; do
     ((SECONDS - begun < limit)) || fail "$what: not reached in $limit seconds"
-    if ((SECONDS - asked >= 60)); then
+    if ((SECONDS - asked >= asks)); then
       asked=$SECONDS
       for machine in "${machines[@]}"; do
         ! has_fault "$machine" 2>/dev/null || fail "$what: the hook on $machine has a fault"
@@ -125,4 +126,29 @@ install_credential_is_gone() {
   for machine in "${control_planes[@]}"; do
     vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
   done
+}
+
+# keep_record MACHINE FOLDER writes what the machine has said into FOLDER, for net.
+keep_record() {
+  mkdir -p "$2"
+  cp "$vms/$1/console.log" "$2/console"
+  vm ssh "$1" journalctl --no-pager -o short-monotonic >"$2/journal"
+  vm ssh "$1" systemctl list-units --failed --plain --no-legend >"$2/failed"
+  # cloud-init exits with 2 after recoverable errors, and says them all the same.
+  vm ssh "$1" '[ -e /etc/cloud/cloud-init.disabled ] || ! systemctl -q is-enabled cloud-init-main ||
+    cloud-init status --format json || [ $? = 2 ]' >"$2/cloud-init.json"
+  [[ -s $2/cloud-init.json ]] || rm "$2/cloud-init.json"
+}
+
+# check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
+# journal that a good boot does not say. $tmp/net is the program of that name.
+check_net() {
+  local machine folder=$dir/net
+  (($#)) || set -- "${machines[@]}"
+  rm -rf "$folder"
+  for machine in "$@"; do
+    keep_record "$machine" "$folder/$machine" || fail "$machine does not show what it said"
+  done
+  "$tmp/net" "$here/net/exceptions.txt" "$folder"/* >"$tmp/attempt" 2>&1 || fail "the boot net has findings"
+  record "nothing in the boot net of $*"
 }
