@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# Boots machines that are containers of this computer (alone.sh), in seconds, and checks that they
+# become a cluster, and that a bad document is found.
+#
+#   fast.sh [--seed NUMBER] [SCENARIO...]
+#
+# SCENARIO is one of the functions scenario_... below. Without one, all run, in this order:
+#
+#   cloud-init   a control plane and a worker
+#   ignition     the same from Ignition documents
+#   ha           three control planes and a worker, in a random order with random delays; then a
+#                control plane with an empty disk and the same document
+#   damaged      one byte of a document flipped: the machine says so, and cloud-init's check fails
+#   broken       a document that is right by every rule, and whose machine is not: it must fail
+#
+# Each boot ends with the boot net (net/main.go): what console and journal must not say. NUMBER
+# repeats the order and the delays of a run, which prints it.
+#
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # scenarios and checks are called by their names
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+
+every=(cloud-init ignition ha damaged broken)
+seed=$RANDOM scenarios=()
+words=("$@")
+while (($#)); do
+  case $1 in
+  --seed)
+    seed=${2:-}
+    [[ $seed =~ ^[0-9]+$ ]] || die "--seed needs a number"
+    shift
+    ;;
+  -h | --help)
+    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+  *)
+    [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
+    scenarios+=("$1")
+    ;;
+  esac
+  shift
+done
+((${#scenarios[@]})) || scenarios=("${every[@]}")
+
+if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
+  "$here/alone.sh" true # before minutes go into the image
+  "$here/image-fast.sh"
+  KILN_BOOT_TMP=$(mktemp -d)
+  export KILN_BOOT_TMP
+  CGO_ENABLED=0 go build -C "$here/../.." -o "$KILN_BOOT_TMP/kiln" ./cmd/kiln
+  CGO_ENABLED=0 go build -C "$here" -o "$KILN_BOOT_TMP/net" ./net
+  exec "$here/alone.sh" "$0" "${words[@]}"
+fi
+
+tmp=$KILN_BOOT_TMP
+form_limit=180 step_limit=90 # a slow computer; what is measured is a fourth of it
+pause=0.5 asks=2
+
+# boots_well: what each good boot is held to. The negative scenarios hold bad ones to it.
+boots_well() {
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  within "$step_limit" "install credential gone" install_credential_is_gone
+  check_net
+}
+
+# fails WHAT COMMAND...: the command must end the case. What it shows goes to a file, and its lines
+# do not go into the summary.
+fails() {
+  local what=$1
+  shift
+  cp "$tmp/summary" "$dir/summary"
+  if ("$@") >"$dir/failure" 2>&1; then fail "$what: it passed"; fi
+  mv "$dir/summary" "$tmp/summary"
+  record "$what, and not found: $(sed -n "s/^${0##*/}: FAILED: $case: //p" "$dir/failure")"
+}
+
+power_on_all() { # in the order of $machines
+  local machine
+  power_on=$SECONDS
+  for machine in "$@"; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
+}
+
+scenario_cloud-init() {
+  render_case fast
+  power_on_all worker-1 cp-1 # the order must not matter
+  boots_well
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+}
+
+scenario_ignition() {
+  render_case fast-ignition
+  power_on_all worker-1 cp-1
+  boots_well
+}
+
+three_votes() {
+  kubectl -n kube-system exec "etcd-${control_planes[0]}" -- etcdctl \
+    --endpoints https://127.0.0.1:2379 --cacert /etc/etcd/pki/ca.crt \
+    --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key \
+    member list -w fields >"$dir/members" || return
+  cat "$dir/members"
+  (($(grep -c '"IsLearner" : false' "$dir/members") == 3))
+}
+
+scenario_ha() {
+  local order machine lost
+  render_case fast-ha
+  RANDOM=$seed
+  mapfile -t order < <(
+    for machine in "${machines[@]}"; do echo "$RANDOM $machine"; done | sort -n | cut -d ' ' -f 2
+  )
+  power_on=$SECONDS
+  for machine in "${order[@]}"; do
+    vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+    record "$machine has power"
+    sleep $((RANDOM % 4))
+  done
+  boots_well
+  within "$step_limit" "three votes in etcd" three_votes
+
+  lost=${control_planes[1 + seed % 2]} # kubectl speaks to the first
+  forget_boots "$lost"
+  power_on=$SECONDS
+  vm wipe "$lost"
+  within "$form_limit" "$lost Ready with an empty disk" nodes_are_ready
+  within "$step_limit" "hook done on it" has_phase "done" "$lost"
+  within "$step_limit" "three votes in etcd" three_votes
+  check_net "$lost"
+}
+
+# The byte is the last one of a line within the certificate of the first file that has one.
+scenario_damaged() {
+  local document line
+  render_case fast
+  machines=(worker-1)
+  document=$dir/nodes/worker-1/user-data
+  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
+  cp "$document" "$dir/whole"
+  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
+  [[ $(cmp -l "$dir/whole" "$document" | wc -l) == 1 ]] || fail "not one byte was flipped"
+  power_on_all worker-1
+  fails "a good boot is expected" boots_well
+  within "$step_limit" "the fault is in status.json" says_damaged
+}
+says_damaged() { vm ssh worker-1 cat /var/lib/kiln/status.json | grep -F '"code":"file-damaged"'; }
+
+scenario_broken() {
+  render_case fast-broken
+  power_on_all cp-1
+  fails "a good boot is expected" boots_well
+  cat "$dir/failure" >"$tmp/attempt"
+  grep -q 'broken.service' "$tmp/attempt" || fail "it failed for another reason"
+}
+
+: >"$tmp/summary"
+say "the seed is $seed"
+failed=0 begun=$SECONDS
+for case in "${scenarios[@]}"; do
+  set +e
+  (
+    set -e
+    power_on=$SECONDS dir=$tmp/$case
+    "scenario_$case"
+  )
+  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
+  set -e
+  ((status == 0)) || failed=1
+  vm off
+done
+
+printf '\nSeconds since the last power-on, with the seed %s; all of it took %s s:\n' "$seed" \
+  $((SECONDS - begun))
+cat "$tmp/summary"
+exit $failed
