@@ -45,7 +45,7 @@ clean() {
   wait "$child" 2>/dev/null || true
   for _ in {1..50}; do
     remove_cgroups
-    [[ -d /sys/fs/cgroup/systemd/$group ]] || break
+    compgen -G "/sys/fs/cgroup/*/$group" >/dev/null || break
     sleep 0.1
   done
   rm -rf "$vms"
