@@ -305,7 +305,6 @@ run_case() {
     within $step_limit "workers have their roles" workers_have_roles
     within $step_limit "kubelet cannot take a role" kubelet_cannot_take_a_role
   fi
-  check_net
 
   forget_boots "${machines[@]}"
   for machine in "${machines[@]}"; do vm kill "$machine"; done
@@ -329,7 +328,6 @@ run_case() {
 : >"$tmp/summary"
 "$here/image.sh"
 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
-go build -C "$here" -o "$tmp/net" ./net
 
 # Each case runs in a shell of its own, and not as a condition, which would switch its `set -e` off.
 failed=0
