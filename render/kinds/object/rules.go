@@ -1,9 +1,20 @@
 package object
 
-import "kiln/render/kinds/rule"
+import (
+	"maps"
+	"slices"
+	"strings"
 
-// Rules are the rules of fields in objects that run no pods.
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln/render/kinds/rule"
+)
+
+// Rules are the rules of fields in objects that run no pods, and of what all objects have.
 var Rules = map[string]rule.Rule{
+	"meta/v1.ObjectMeta labels":      {Check: labels},
+	"meta/v1.ObjectMeta annotations": {Check: annotations},
+
 	"core/v1.ServiceSpec type": rule.OneOf("ClusterIP", "NodePort", "LoadBalancer",
 		"ExternalName"),
 	"core/v1.ServiceSpec externalTrafficPolicy": rule.OneOf("Cluster", "Local"),
@@ -26,4 +37,35 @@ var Required = map[string][]string{
 	"rbac/v1.ClusterRoleBinding": {"roleRef"},
 	"rbac/v1.RoleBinding":        {"roleRef"},
 	"storage/v1.StorageClass":    {"provisioner"},
+}
+
+// labels reports the first label, in the order of their keys, that no object can have
+// (k8s.io/apimachinery, pkg/apis/meta/v1/validation/validation.go, ValidateLabels).
+func labels(v any) string {
+	m, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		value, _ := m[key].(string)
+		if len(validation.IsQualifiedName(key)) > 0 {
+			return rule.Show(key) + " is no key of a label; write letters, digits, '-', '_' and " +
+				"dots, 63 characters at most, after a domain and a slash if you like"
+		}
+		if len(validation.IsValidLabelValue(value)) > 0 {
+			return rule.Show(key) + ": " + rule.Show(value) + " is no value of a label; write " +
+				"letters, digits, '-', '_' and dots, 63 characters at most"
+		}
+	}
+	return ""
+}
+
+// annotations reports the first key that no annotation can have (k8s.io/apimachinery,
+// pkg/api/validation/objectmeta.go, ValidateAnnotations).
+func annotations(v any) string {
+	m, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
+			return rule.Show(key) + " is no key of an annotation; write letters, digits, '-', " +
+				"'_' and dots, 63 characters at most, after a domain and a slash if you like"
+		}
+	}
+	return ""
 }
