@@ -38,6 +38,19 @@ func TestCheck(t *testing.T) {
 		{name: "key of null", text: "stringData: {~: hunter2}", want: []string{
 			"is not valid YAML: a key is not a string; write quotation marks around it",
 		}},
+		{name: "values of a pod", text: pod + container +
+			"    env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n" +
+			"    securityContext: {seccompProfile: {type: Localhost}}\n" +
+			"  securityContext: {seccompProfile: {type: Unconfined, localhostProfile: a}}\n" +
+			"  volumes: [{name: v, hostPath: {path: /a}, emptyDir: {}}]\n",
+			want: []string{
+				"spec.containers[a].env[A]: has value and valueFrom; remove one",
+				"spec.containers[a].securityContext.seccompProfile: localhostProfile is missing; " +
+					"type Localhost needs the path of a profile",
+				"spec.securityContext.seccompProfile.localhostProfile: only type Localhost has a " +
+					"path; remove it",
+				"spec.volumes[v]: has 2 sources; a volume has one",
+			}},
 		{name: "unknown field", text: pod + container + "    imagePullPolice: Never\n",
 			want: []string{`spec.containers[a].imagePullPolice: Container has no such field; ` +
 				`did you mean "imagePullPolicy"?`}},

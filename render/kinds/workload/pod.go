@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -125,16 +126,47 @@ func checkPod(f *rule.Fault, spec *core.PodSpec, claims ...string) {
 			at.Report("another volume has the name %s", rule.Show(v.Name))
 		}
 		p.volumes[v.Name] = true
+		if n := sources(&v.VolumeSource); n > 1 {
+			at.Report("has %d sources; a volume has one", n)
+		}
 	}
 	for _, name := range claims {
 		p.volumes[name] = true
 	}
 	checkTolerations(f.Key("tolerations"), spec.Tolerations)
+	if s := spec.SecurityContext; s != nil {
+		checkSeccomp(f.Key("securityContext", "seccompProfile"), s.SeccompProfile)
+	}
 	for i := range spec.Containers {
 		p.checkContainer(f.Key("containers").Index(i), &spec.Containers[i], false)
 	}
 	for i := range spec.InitContainers {
 		p.checkContainer(f.Key("initContainers").Index(i), &spec.InitContainers[i], true)
+	}
+}
+
+// sources returns the number of sources that a volume names.
+func sources(v *core.VolumeSource) (n int) {
+	all := reflect.ValueOf(v).Elem()
+	for i := range all.NumField() {
+		if !all.Field(i).IsNil() {
+			n++
+		}
+	}
+	return n
+}
+
+// checkSeccomp reports a profile of the machine without its path, and a path of another profile.
+func checkSeccomp(f *rule.Fault, p *core.SeccompProfile) {
+	if p == nil || p.Type == "" {
+		return
+	}
+	isLocal := p.Type == core.SeccompProfileTypeLocalhost
+	switch path := p.LocalhostProfile; {
+	case isLocal && (path == nil || *path == ""):
+		f.Report("localhostProfile is missing; type Localhost needs the path of a profile")
+	case !isLocal && path != nil:
+		f.Key("localhostProfile").Report("only type Localhost has a path; remove it")
 	}
 }
 
@@ -184,6 +216,14 @@ func (p *pod) checkContainer(f *rule.Fault, c *core.Container, initial bool) {
 				strings.Join(others, ", "), suggest.Hint(c.Name, others))
 		}
 		f.Report("%s", what)
+	}
+	for i := range c.Env {
+		if c.Env[i].Value != "" && c.Env[i].ValueFrom != nil {
+			f.Key("env").Index(i).Report("has value and valueFrom; remove one")
+		}
+	}
+	if s := c.SecurityContext; s != nil {
+		checkSeccomp(f.Key("securityContext", "seccompProfile"), s.SeccompProfile)
 	}
 	p.checkPorts(f.Key("ports"), c)
 	p.checkMounts(f, c)
