@@ -1,8 +1,8 @@
 # make            builds bin/kiln
 # make man        writes the man pages into bin/man
-# make test       runs every test that needs no virtual machine (two minutes)
+# make test       runs every test that needs no virtual machine (three minutes)
 # make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition, page,
-#                 gitleaks and boot-fast (root; eleven minutes)
+#                 gitleaks and boot-fast (root; twelve minutes)
 # make test-all   runs what make test leaves out of tables and kills (some hours; as root also full
 #                 disks): see docs/testing.md
 # make golden     rewrites the goldens; read the diff before you commit it
@@ -19,8 +19,8 @@
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
-# make boot-fast  boots machines that are containers of this computer, with real systemd, cloud-init,
-#                 Ignition and Kubernetes (root, four minutes; the first time fifteen)
+# make boot-fast  boots machines that are containers of this computer, with real systemd,
+#                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
 # make boot-test  boots real machines in QEMU from rendered documents (root, about two hours)
 
 # Memory is there, and collecting garbage takes a sixth of the time of tests.

@@ -25,7 +25,6 @@ const (
 // wide lists the folders that still have lines of more columns. A folder without such lines must be
 // taken off the list, so that it stays that way.
 var wide = []string{
-	".",
 	"docs",
 	"manifests/objects",
 	"templates/boot",
