@@ -10,6 +10,9 @@ form_limit=900
 step_limit=300
 pause=3 # between two looks
 asks=60 # between two questions whether a hook has given up
+if [[ ${MACHINES:-} == container ]]; then
+  form_limit=300 step_limit=180 pause=0.5 asks=5
+fi
 control_plane_memory=3072
 worker_memory=1536
 
@@ -22,6 +25,7 @@ render_case() {
   declare -gA old_boots=()
   mkdir "$dir"
   cp -r "$here/clusters/$1/." "$dir/"
+  suit_kind "$dir/cluster.yaml"
   "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes"
 
   machines=() control_planes=()
@@ -31,6 +35,16 @@ render_case() {
     machines+=("$machine")
     [[ $machine != cp-* ]] || control_planes+=("$machine")
   done
+}
+
+# suit_kind FILE: the same cluster on the kind of machines that is started, with what this kind
+# needs.
+suit_kind() {
+  local kind=${MACHINES:-qemu}
+  [[ ! -f $here/clusters/$kind.sed ]] || sed -E -i -f "$here/clusters/$kind.sed" "$1"
+  [[ -f $here/clusters/$kind.yaml ]] || return 0
+  CGO_ENABLED=0 go run -C "$here" ./overlay "$1" "$here/clusters/$kind.yaml" >"$1.part"
+  mv "$1.part" "$1"
 }
 
 # record prints and keeps a line of the summary: the seconds since power-on, and what was reached.
