@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Boots real machines from documents that kiln renders, touches nothing, and checks that they become
-# a cluster.
+# Boots machines from documents that kiln renders, touches nothing, and checks that they become a
+# cluster. Each boot ends with the boot net (net/main.go): what console and journal must not say.
 #
 #   run.sh [--keep] [--power-cut SECONDS] [--replace] [CASE...]
 #
-# CASE is a folder of clusters/: cloud-init and ignition (one control plane and one worker; these
-# two run without a CASE), or ha (three control planes). Machines whose names begin with cp- are
+# CASE is a folder of clusters/: cloud-init and ignition (one control plane and one worker), or ha
+# (three control planes). Without a CASE, all three run. Machines whose names begin with cp- are
 # control planes.
+#
+# The machines are containers of this computer. With MACHINES=qemu they are emulated: a kernel, an
+# initramfs and a disk of their own, which a power cut harms.
 #
 #   --keep                leave the machines running, and the rendered files where they are; for a
 #                         single CASE
@@ -18,12 +21,15 @@
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
+export MACHINES=${MACHINES:-container}
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
 
-keep='' power_cut='' replace='' cases=()
+keep='' power_cut='' replace='' cases=() words=("$@")
 while (($#)); do
   case $1 in
   --keep) keep=yes ;;
@@ -45,19 +51,10 @@ while (($#)); do
   esac
   shift
 done
-((${#cases[@]})) || cases=(cloud-init ignition)
-[[ -z $keep || ${#cases[@]} == 1 ]] || die "--keep needs a single case, since the next one takes the machines' place"
-
-tmp=$(mktemp -d)
-leave() {
-  if [[ -n $keep ]]; then
-    say "left running: ${cases[0]}, rendered in $tmp; end it with: $here/vm.sh off"
-  else
-    vm off
-    rm -rf "$tmp"
-  fi
-}
-trap leave EXIT
+((${#cases[@]})) || cases=(cloud-init ignition ha)
+[[ -z $keep || ${#cases[@]} == 1 ]] ||
+  die "--keep needs a single case, since the next one takes the machines' place"
+begin "${words[@]}"
 
 # The checks. Each succeeds if its sentence is true now; within repeats it.
 
@@ -305,6 +302,7 @@ run_case() {
     within $step_limit "workers have their roles" workers_have_roles
     within $step_limit "kubelet cannot take a role" kubelet_cannot_take_a_role
   fi
+  check_net
 
   forget_boots "${machines[@]}"
   for machine in "${machines[@]}"; do vm kill "$machine"; done
@@ -313,6 +311,7 @@ run_case() {
   within $form_limit "all nodes Ready after a power cut of all" nodes_are_ready
   check_pods ", after it"
   within $step_limit "hook done on every machine, after it" hooks_are_done
+  check_net
 
   if [[ -n $replace ]]; then
     forget_boots "${machines[-1]}"
@@ -322,12 +321,9 @@ run_case() {
     within $step_limit "every API server ready, after it" every_api_server_is_ready
     within $step_limit "hook done on every machine, after it" hooks_are_done
     check_pods ", after it"
+    check_net "${machines[-1]}"
   fi
 }
-
-: >"$tmp/summary"
-"$here/image.sh"
-go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
 
 # Each case runs in a shell of its own, and not as a condition, which would switch its `set -e` off.
 failed=0

@@ -1,0 +1,45 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# How a script that boots machines begins and ends, for each kind of machine. Sourced after lib.sh
+# and cluster.sh.
+
+# begin ARGUMENT... makes what the script needs: the image, kiln, the boot net, and $tmp, a folder.
+# Machines that are containers live in namespaces of their own, in which begin runs the script
+# anew, with these arguments.
+begin() {
+  if [[ $MACHINES != container ]]; then
+    tmp=$(mktemp -d)
+    "$here/image.sh"
+    programs
+  elif [[ -z ${KILN_BOOT_ALONE:-} ]]; then
+    "$here/alone.sh" true # before minutes go into the image
+    "$here/image-fast.sh"
+    tmp=$(mktemp -d)
+    programs
+    KILN_BOOT_TMP=$tmp exec "$here/alone.sh" "$0" "$@"
+  else
+    tmp=$KILN_BOOT_TMP
+  fi
+  : >"$tmp/summary"
+  trap finish EXIT
+  vm off
+}
+
+programs() {
+  CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
+  CGO_ENABLED=0 go build -C "$here" -o "$tmp/net" ./net
+}
+
+# finish takes the machines away. With $keep it leaves them, or, where they would end with this
+# script, gives a shell in their network first.
+finish() {
+  if [[ -n ${keep:-} && $MACHINES != container ]]; then
+    say "left running: what was rendered is in $tmp; end it with: $here/vm.sh off"
+    return
+  fi
+  if [[ -n ${keep:-} ]]; then
+    say "running: what was rendered is in $tmp; the machines end with this shell"
+    bash -i || true
+  fi
+  vm off
+  rm -rf "$tmp"
+}
