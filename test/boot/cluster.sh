@@ -10,9 +10,7 @@ form_limit=900
 step_limit=300
 pause=3 # between two looks
 asks=60 # between two questions whether a hook has given up
-if [[ ${MACHINES:-} == container ]]; then
-  form_limit=300 step_limit=180 pause=0.5 asks=5
-fi
+[[ ${MACHINES:-} != container ]] || pause=1 asks=10
 control_plane_memory=3072
 worker_memory=1536
 
@@ -155,7 +153,9 @@ keep_record() {
 }
 
 # check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
-# journal that a good boot does not say. $tmp/net is the program of that name.
+# journal that a good boot does not say. $tmp/net is the program of that name, and $exceptions the
+# list of what is harmless.
+exceptions=$here/net/exceptions.txt
 check_net() {
   local machine folder=$dir/net
   (($#)) || set -- "${machines[@]}"
@@ -163,6 +163,7 @@ check_net() {
   for machine in "$@"; do
     keep_record "$machine" "$folder/$machine" || fail "$machine does not show what it said"
   done
-  "$tmp/net" "$here/net/exceptions.txt" "$folder"/* >"$tmp/attempt" 2>&1 || fail "the boot net has findings"
+  "$tmp/net" "$exceptions" "$folder"/* >"$tmp/attempt" 2>&1 ||
+    fail "the boot net has findings"
   record "nothing in the boot net of $*"
 }
