@@ -2,25 +2,28 @@
 # Boots three control planes and a worker in a random order, with random delays, and then harms the
 # control planes: it takes the disk of each in turn, with the same document on the new one, and then
 # the power of two at once. All data that was written must be there afterwards, on each member of
-# etcd, and the worker must reach the API servers all the time.
+# etcd, and the worker must reach the API servers all the time. Each boot ends with the boot net.
 #
 #   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker reaches them
 #
-# The machines are of User Mode Linux: four emulated ones starve on two processors (vm.sh says
-# more). Even so the settings in clusters/balancer and clusters/vip save processor time: weights for
-# the pods and for etcd, less garbage collection, longer periods of everything that repeats, API
-# servers that wait for etcd, and later machines with a lower priority.
+# The machines are containers of this computer. With MACHINES=uml they are of User Mode Linux, where
+# a power cut takes what the kernel has not written yet; four emulated ones starve on two processors
+# (vm.sh says more). Even so the settings in clusters/uml.yaml save processor time: weights for the
+# pods and for etcd, less garbage collection, longer periods of everything that repeats, API servers
+# that wait for etcd, and later machines with a lower priority.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
+export MACHINES=${MACHINES:-container}
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
 
-export MACHINES=${MACHINES:-uml}
-keep='' case=balancer
+keep='' case=balancer arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
@@ -33,15 +36,13 @@ for word in "$@"; do
 done
 
 # Four machines share the processors of one computer.
-form_limit=2400 step_limit=900
-pause=20
+delay=5 later=0 # up to so many seconds between two machines, and so much less priority
+if [[ $MACHINES != container ]]; then
+  form_limit=2400 step_limit=900 pause=20 delay=60 later=3
+fi
 
-tmp=$(mktemp -d) dir=$tmp/$case
-trap '[[ -n $keep ]] || { vm off; rm -rf "$tmp"; }' EXIT
-: >"$tmp/summary"
-"$here/image.sh"
-go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
-vm off
+begin "${arguments[@]}"
+dir=$tmp/$case
 render_case "$case"
 members=("${control_planes[@]}")
 
@@ -91,20 +92,20 @@ heartbeat_after() {
   [[ $last > $1 ]]
 }
 
-# Machines that start at the same time slow each other down, and an API server that is too slow
-# exceeds limits of its own. So each machine that gets power later gets less of this computer's
-# processors, until the earlier ones are up.
+# Machines of User Mode Linux that start at the same time slow each other down, and an API server
+# that is too slow exceeds limits of its own. So each machine that gets power later gets less of this
+# computer's processors, until the earlier ones are up.
 power_on=$SECONDS
 first='' NICE=0
 export NICE
 for machine in $(shuf -e "${machines[@]}"); do
-  [[ -z $first ]] || sleep $((RANDOM % 60))
+  [[ -z $first ]] || sleep $((RANDOM % delay))
   first=${first:-$machine}
   memory=$control_plane_memory
   [[ $machine == cp-* ]] || memory=$worker_memory
   vm start "$machine" "$dir/nodes/$machine" "$memory"
   record "$machine has power"
-  NICE=$((NICE + 3))
+  NICE=$((NICE + later))
 done
 unset NICE
 within "$form_limit" "an API server is ready" any_server "${members[@]}"
@@ -112,6 +113,7 @@ within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$form_limit" "hook done on every machine" hooks_are_done
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "something is written" write first
+check_net
 things=(first)
 
 for machine in "${members[@]}"; do
@@ -130,6 +132,7 @@ for machine in "${members[@]}"; do
   within "$form_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "three votes" all_vote
   within "$step_limit" "everything that was written is on each member" written "${things[@]}"
+  check_net "$machine"
 done
 
 forget_boots cp-1 cp-2
@@ -142,6 +145,7 @@ within "$step_limit" "an API server is ready" any_server "${members[@]}"
 within "$form_limit" "all nodes Ready after a power cut of two" nodes_are_ready
 within "$step_limit" "the worker is served" worker_is_served
 within "$step_limit" "everything that was written is on each member" written "${things[@]}"
+check_net
 
 printf '\nSeconds since the last power-on:\n'
 cat "$tmp/summary"
