@@ -61,7 +61,7 @@ become_init() {
   echo "$pid" >"$dir/pid"
   mount -t overlay overlay "$root" \
     -o "lowerdir=$cache/fast/tree,upperdir=$dir/upper,workdir=$dir/work"
-  mount --bind "$dir/var" "$root/var"
+  mount_var
   mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
   mount -t tmpfs -o mode=755,nosuid,size=1g tmpfs "$root/run"
   mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/tmp"
@@ -83,6 +83,19 @@ become_init() {
       /sbin/init SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 systemd.unified_cgroup_hierarchy=0 \
       systemd.legacy_systemd_cgroup_controller=1 \
       </dev/console >/dev/console 2>&1'
+}
+
+# With VAR_SIZE, in MB, /var has so much room, in memory, and is lost with the power.
+mount_var() {
+  local store=var/lib/containerd
+  if [[ -z ${VAR_SIZE:-} ]]; then
+    mount --bind "$dir/var" "$root/var"
+    return
+  fi
+  mount -t tmpfs -o "mode=755,size=${VAR_SIZE}m" tmpfs "$root/var"
+  tar -C "$dir/var" --exclude=./lib/containerd -cf - . | tar -C "$root/var" -xpf -
+  mkdir "$root/$store"
+  mount --bind "$dir/$store" "$root/$store"
 }
 
 mount_sys() {
