@@ -68,7 +68,7 @@ cut_power_container() { # NAME
 
 # The unpacked files of images are hard links: they are lower layers, which nobody changes.
 empty_disk_container() { # DIR
-  local store=var/lib/containerd tree=$cache/fast/tree file
+  local store=var/lib/containerd tree=$cache/fast/tree file seed
   rm -rf "${1:?}"/{upper,work,root,var,ignited}
   mkdir -p "$1"/{upper,work,root,var/lib}
   tar -C "$tree/var" --exclude=./lib/containerd -cf - . | tar -C "$1/var" -xpf -
@@ -76,9 +76,14 @@ empty_disk_container() { # DIR
   find "$tree/$store" -name '*.db' -type f -printf '%P\n' | while read -r file; do
     cp --remove-destination -p "$tree/$store/$file" "$1/$store/$file"
   done
-  if [[ -f $1/seed/user-data ]]; then
-    mkdir -p "$1/var/lib/cloud/seed"
-    cp -r "$1/seed" "$1/var/lib/cloud/seed/nocloud"
+  seed=$1/var/lib/cloud/seed/nocloud
+  mkdir -p "$seed"
+  if [[ -f $1/seed.iso ]]; then
+    # The machine has no disks. The mount goes away with the shell's namespace, whatever happens.
+    # shellcheck disable=SC2016 # $1 and $2 are the inner shell's
+    unshare --mount sh -euc 'mount -o loop,ro "$1" /mnt && cp /mnt/* "$2/"' sh "$1/seed.iso" "$seed"
+  elif [[ -f $1/seed/user-data ]]; then
+    cp "$1"/seed/* "$seed/"
   fi
 }
 

@@ -10,16 +10,23 @@
 #
 #   deliver.sh [--keep]
 #
+# worker-2 and worker-3 are emulated, since their documents come by the network before the system
+# starts; the others are containers of this computer, on the same segment. The boot ends with the
+# boot net.
+#
 # The kiln serve that has the bodies starts after the machines. It gives each body out once. The
-# servers use the local ports 2497 and 2498. Machines reach them through a NAT, so that all requests
-# come from 127.0.0.1. Exits with 0 if all went well, 1 if something did not, 77 if this computer
-# cannot run the test.
+# servers use the ports 2497 and 2498 of 10.0.2.2, as every machine calls this computer. Emulated
+# machines reach them through a NAT, so that their requests come from 127.0.0.1. Exits with 0 if all
+# went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
+export MACHINES=container
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
 
 keep=''
 case ${1-} in
@@ -31,18 +38,16 @@ case ${1-} in
   ;;
 esac
 
+begin "$@"
 form_limit=1800
-case=deliver tmp=$(mktemp -d) dir=$tmp/deliver
+case=deliver dir=$tmp/deliver
 servers=()
 leave() {
   ((${#servers[@]} == 0)) || kill "${servers[@]}" 2>/dev/null || true
-  [[ -n $keep ]] || { vm off && rm -rf "$tmp"; }
+  finish
 }
 trap leave EXIT
-: >"$tmp/summary"
-"$here/image.sh"
-go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
-vm off
+ip address add 10.0.2.2/32 dev "kiln-boot-$net"
 render_case deliver
 machines=(cp-1 worker-1 worker-2 worker-3 pool-a pool-b)
 kiln=$tmp/kiln nodes=$dir/nodes
@@ -71,12 +76,12 @@ gone() { # gone URL: it is not there any more
 power_on=$SECONDS
 mkdir "$dir/cp-1"
 "$kiln" iso "$nodes/cp-1" --out "$dir/cp-1/seed.iso"
-start uml cp-1 "$dir/cp-1"
+start container cp-1 "$dir/cp-1"
 for machine in worker-1 worker-2; do
   mkdir "$dir/$machine"
   cp "$nodes/$machine"/{config.ign,user-data,meta-data,network-config} "$dir/$machine/" 2>/dev/null || true
 done
-start uml worker-1 "$dir/worker-1"
+start container worker-1 "$dir/worker-1"
 start qemu worker-2 "$dir/worker-2"
 
 "$kiln" netboot "$nodes" --url http://10.0.2.2:2498 --out "$dir/netboot" --ignition initrd \
@@ -95,18 +100,21 @@ for machine in pool-a pool-b; do
   mkdir "$dir/$machine"
   cp "$nodes/pools/small/user-data" "$dir/$machine/"
   printf 'instance-id: %s\nlocal-hostname: %s\n' "$machine" "$machine" >"$dir/$machine/meta-data"
-  printf 'version: 2\nethernets: {eth0: {dhcp4: true}, eth1: {addresses: [10.10.0.%s/24]}}\n' "$number" >"$dir/$machine/network-config"
+  printf '%s\n' 'version: 2' 'ethernets:' "  eth0: {addresses: [10.10.0.$number/24], accept-ra: false," \
+    '    routes: [{to: 0.0.0.0/0, via: 10.10.0.1}], nameservers: {addresses: [10.10.0.1]}}' \
+    >"$dir/$machine/network-config"
   number=$((number + 1))
-  start uml "$machine" "$dir/$machine"
+  start container "$machine" "$dir/$machine"
 done
 
 sleep 60 # they ask in vain
 record "the server of the bodies starts"
-serve bodies "$nodes" --listen 127.0.0.1:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
+serve bodies "$nodes" --listen 0.0.0.0:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
 
 within "$form_limit" "the API server is ready" api_server_is_ready
 within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$form_limit" "hook done on every machine" hooks_are_done
+check_net
 
 vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
 for machine in cp-1 worker-1 worker-2 worker-3; do

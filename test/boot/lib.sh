@@ -9,7 +9,7 @@ cache=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
 # users, or two runs, with different numbers share nothing but the image.
 net=${KILN_BOOT_NET:-2400}
 vms=$cache/vms/$net
-[[ ${MACHINES:-} != container ]] || vms=$cache/vms/container-$net
+[[ ${MACHINES:-} != container && -z ${KILN_BOOT_ALONE:-} ]] || vms=$cache/vms/container-$net
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {

@@ -29,7 +29,7 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-keep='' power_cut='' replace='' cases=() words=("$@")
+keep='' power_cut='' replace='' cases=() arguments=("$@")
 while (($#)); do
   case $1 in
   --keep) keep=yes ;;
@@ -54,7 +54,7 @@ done
 ((${#cases[@]})) || cases=(cloud-init ignition ha)
 [[ -z $keep || ${#cases[@]} == 1 ]] ||
   die "--keep needs a single case, since the next one takes the machines' place"
-begin "${words[@]}"
+begin "${arguments[@]}"
 
 # The checks. Each succeeds if its sentence is true now; within repeats it.
 
@@ -267,7 +267,7 @@ check_pods() {
 }
 
 run_case() {
-  local machine memory
+  local machine memory seed
   case=$1 dir=$tmp/$1
   vm off
   render_case "$case"
@@ -277,7 +277,13 @@ run_case() {
   for ((i = ${#machines[@]} - 1; i >= 0; i--)); do
     machine=${machines[i]} memory=$worker_memory
     [[ $machine != cp-* ]] || memory=$control_plane_memory
-    vm start "$machine" "$dir/nodes/$machine" "$memory"
+    seed=$dir/nodes/$machine
+    if [[ $MACHINES == qemu && -f $seed/user-data ]]; then # the disk that kiln makes
+      mkdir "$dir/$machine"
+      "$tmp/kiln" iso "$seed" --out "$dir/$machine/seed.iso"
+      seed=$dir/$machine
+    fi
+    vm start "$machine" "$seed" "$memory"
   done
   if [[ -n $power_cut ]]; then
     sleep "$power_cut"

@@ -24,7 +24,8 @@
 # KILN_BOOT_NET (2400) is the first of the hundred local ports used and names the set of machines.
 # KILN_BOOT_CACHE (~/.cache/kiln-boot) holds the image and the machines. SMP (2) is the number of
 # processors of a machine that is started, NICE (0) its priority. QEMU_OPTIONS are more words for
-# QEMU's command line, for this power-on only.
+# QEMU's command line, and VAR_SIZE is the size of a container's /var in MB, in memory; both for
+# this power-on only.
 #
 # MACHINES (qemu) is the kind of machine that is started. With uml it is Linux as a process of this
 # computer: a kernel of its own (6.1, without nftables for IP), one processor, and programs that run
@@ -95,7 +96,7 @@ power_on() { # power_on NAME
   local name=$1 mac
   load "$name"
   ! running "$name" || die "$name is already running"
-  [[ $kind == container ]] || switch_on "$vms/switch"
+  [[ -n ${KILN_BOOT_ALONE:-} ]] || switch_on "$vms/switch"
   mac=$(printf %02x "$index")
   # QEMU's user network, and the ports that lead to the machine.
   user="user,id=eth0,hostfwd=tcp:127.0.0.1:$((net + index))-:22,hostfwd=tcp:127.0.0.1:$((net + 50 + index))-:6443"
@@ -126,7 +127,7 @@ power_on_uml() {
 }
 
 power_on_qemu() {
-  local options append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
+  local options segment append=(root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off panic=1 quiet) document=()
   local kernel=(-kernel "$cache/vmlinuz" -initrd "$cache/initrd")
   if [[ -f $dir/seed/bootfile ]]; then
     kernel=(-boot n) append=()
@@ -139,6 +140,12 @@ power_on_qemu() {
   fi
   ((${#append[@]} == 0)) || kernel+=(-append "${append[*]}")
   read -ra options <<<"${QEMU_OPTIONS:-}"
+  segment=vde,id=eth1,sock=$vms/switch
+  if [[ -n ${KILN_BOOT_ALONE:-} ]]; then
+    ip link show "q$index" >/dev/null 2>&1 || ip tuntap add dev "q$index" mode tap
+    ip link set "q$index" master "$group" up
+    segment=tap,id=eth1,ifname=q$index,script=no,downscript=no
+  fi
   # panic=1: once in many boots, emulation lets a kernel die within its first seconds; it starts
   # again. Emulation is used because KVM is rarely there in a CI machine, and times should compare.
   # cmpxchg16b is off: emulated with threads it corrupts the guest. Disk cache "unsafe" ignores the
@@ -150,7 +157,7 @@ power_on_qemu() {
     -drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" "${document[@]}" \
     -netdev "$user" \
     -device "virtio-net-pci,netdev=eth0,mac=52:54:00:00:00:$mac" \
-    -netdev "vde,id=eth1,sock=$vms/switch" -device "virtio-net-pci,netdev=eth1,mac=52:54:00:00:01:$mac" \
+    -netdev "$segment" -device "virtio-net-pci,netdev=eth1,mac=52:54:00:00:01:$mac" \
     "${options[@]}" -device virtio-rng-pci -daemonize -pidfile "$dir/pid"
 }
 
