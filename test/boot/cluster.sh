@@ -5,7 +5,7 @@
 # ($SECONDS at the last power-on).
 
 # Seconds that a machine may take. Emulation is about ten times slower than hardware, and CI
-# machines differ.
+# machines differ. PATIENCE (1) multiplies them, on a computer that does much else.
 form_limit=900
 step_limit=300
 pause=3 # between two looks
@@ -54,7 +54,7 @@ record() {
 # after LIMIT seconds. Every $asks seconds it asks the machines whether their hook has given up, so
 # that nobody waits in vain.
 within() {
-  local limit=$1 what=$2 begun=$SECONDS asked=$SECONDS machine
+  local limit=$(($1 * ${PATIENCE:-1})) what=$2 begun=$SECONDS asked=$SECONDS machine
   shift 2
   until "$@" >"$tmp/attempt" 2>&1; do
     ((SECONDS - begun < limit)) || fail "$what: not reached in $limit seconds"
