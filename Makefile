@@ -21,7 +21,8 @@
 #                 public one
 # make boot-fast  boots machines that are containers of this computer, with real systemd,
 #                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
-# make boot-test  boots real machines in QEMU from rendered documents (root, about two hours)
+# make boot-test  boots, harms, heals and restores machines from rendered documents: containers, and
+#                 in QEMU what containers cannot show (root, about two hours)
 
 # Memory is there, and collecting garbage takes a sixth of the time of tests.
 export GOGC ?= 400
@@ -132,9 +133,13 @@ boot-fast:
 	@# 77: this computer cannot have such machines, as the script has said.
 	test/boot/fast.sh $(FAST) || [ $$? = 77 ]
 
+# A computer without the cgroups for containers (77) still runs what QEMU shows.
 boot-test:
-	test/boot/run.sh
-	test/boot/faults.sh
+	cd test/boot && go test ./...
+	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
+	  faults.sh deliver.sh; do test/boot/$$script || [ $$? = 77 ] || exit 1; done
+	MACHINES=qemu test/boot/run.sh cloud-init ignition
+	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned
 
 clean:
 	rm -rf bin
