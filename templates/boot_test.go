@@ -131,7 +131,7 @@ func TestBootWaitsForRoles(t *testing.T) {
 			`"node-role.kubernetes.io/ingress":"",`, "", 1), later: all, wrote: 1, become: 1,
 			patch: 200,
 			says:  "no label node-role.kubernetes.io/ingress yet"},
-		{name: "never come", first: asked, wrote: 31, become: 99, patch: 200,
+		{name: "never come", first: asked, wrote: 87, become: 99, patch: 200,
 			says: "role: warning: the Node has no label node-role.kubernetes.io/disk yet, " +
 				"HTTP 200" + remedy},
 		{name: "Node of an earlier machine", first: `"a":"b"`,

@@ -6,10 +6,18 @@ package templates_test
 var fakes = map[string]string{
 	"sync": ``,
 	"sleep": `
+# In tenths of a second, which are as exact as the pauses of the hook.
+case $1 in
+0.*) pause=${1#*.} ;;
+*.*) pause=${1%.*}${1#*.} ;;
+*) pause=${1}0 ;;
+esac
 read -r up rest <"$KILN_ROOT/proc/uptime"
-echo "$((${up%%.*} + $1)).00 $rest" >"$KILN_ROOT/proc/uptime"
+was=${up%.*}${up#*.} was=${was%?}
+then=$((was + pause))
+echo "$((then / 10)).$((then % 10))0 $rest" >"$KILN_ROOT/proc/uptime"
 read -r now <"$WORLD/clock"
-echo "$((now + $1))" >"$WORLD/clock"
+echo "$((now + then / 10 - was / 10))" >"$WORLD/clock"
 # While the hook is overdue, the world changes as WORLD/meanwhile says, once; else this is the
 # end of the test.
 read -r status 2>/dev/null <"$KILN_ROOT/var/lib/kiln/status.json" || status=''

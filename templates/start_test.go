@@ -55,13 +55,13 @@ func TestBootLetsCloudInitFinish(t *testing.T) {
 		// cloud-init ends while it is waited for, for the fifth time.
 		must(t, os.Remove(m.bin+"/sleep"))
 		write(t, m.bin+"/sleep", `#!/bin/sh
-[ "$1" != 5 ] || {
+[ "$1" != 1 ] || {
 	[ -e "$KILN_ROOT/var/lib/cloud/instances/iid-1/obj.pkl" ] || echo early >"$WORLD/early"
 	echo >>"$WORLD/slept"
 	[ "$(wc -l <"$WORLD/slept")" -lt 5 ] || : >"$KILN_ROOT/run/cloud-init/result.json"
 }
 read -r up rest <"$KILN_ROOT/proc/uptime"
-echo "$((${up%%.*} + $1)).00 $rest" >"$KILN_ROOT/proc/uptime"
+echo "$((${up%%.*} + 1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 `, 0o755)
 		m.document()
 		m.wantDone()

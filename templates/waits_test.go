@@ -38,7 +38,7 @@ func TestBootWaits(t *testing.T) {
 		m.check = append(m.check, "disk-speed|warn|disk-speed /var/lib 10|use a faster disk")
 		m.document()
 		m.know("clock", "1789999900\n")                        // 100 s too early
-		m.rule("GET", "*:10248/healthz", 65, 0, 7, "")         // some 70 s
+		m.rule("GET", "*:10248/healthz", 120, 0, 7, "")        // some 80 s
 		m.rule("GET", "*/readyz", 2, 500, 0, "[-]etcd failed") // of etcd
 		m.rule("GET", "*/configmaps/kiln", 2, 403, 0, `{"message":"RBAC: not yet",`+
 			`"reason":"Forbidden"}`)
