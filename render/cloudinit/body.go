@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 // A body is a script of POSIX sh: functions, and then one line for each user, directory, file, link
 // and unit of the machine; a file's content follows its line. The machine needs no archive program,
 // and the script may be killed at any line and run again. Its two parts run at different times:
-// users, directories and files when bootcmd and write_files do, links and units when runcmd does.
+// users, directories and files when bootcmd and write_files do, links and units after them (start.go).
 const (
 	bodyHead = "#!/bin/sh\n# What a machine fetches, made by kiln. " +
 		"sh body files|units does the one part of it or the other.\n"
@@ -69,15 +68,7 @@ func Body(n *node.Node) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString(bodyHead + bodyFunctions)
-	line := func(words ...string) {
-		for i, word := range words {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(shellWord(word))
-		}
-		b.WriteByte('\n')
-	}
+	line := func(words ...string) { b.WriteString(shellLineOf(words) + "\n") }
 	for _, u := range n.Users {
 		line("user", u.Name, strconv.Itoa(u.ID), u.Home)
 	}
@@ -96,23 +87,8 @@ func Body(n *node.Node) ([]byte, error) {
 	for _, l := range n.Links {
 		line("link", l.Target, l.Path)
 	}
-	if len(n.Units) > 0 {
-		line("unit", "daemon-reload")
-	}
-	for _, u := range n.Units {
-		if u.Masked {
-			line("unit", "mask", "--", u.Name)
-		}
-	}
-	for _, u := range n.Units {
-		if u.Enabled {
-			line("unit", "enable", "--", u.Name)
-		}
-	}
-	for _, u := range n.Units {
-		if u.Started {
-			line("unit", "start", "--no-block", "--", u.Name)
-		}
+	for _, words := range unitCommands(n.Units) {
+		line(append([]string{"unit"}, words...)...)
 	}
 	b.WriteString(bodyEnd)
 	return b.Bytes(), nil
@@ -130,6 +106,15 @@ func inLines(content []byte) bool {
 		}
 	}
 	return !bytes.Contains(append([]byte("\n"), content...), []byte("\n"+contentEnd+"\n"))
+}
+
+// shellLineOf returns the line of sh that has these words.
+func shellLineOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellWord(word)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // shellWord quotes a word for sh.
@@ -206,9 +191,7 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 	case len(words) == 3 && words[0] == "link":
 		n.Links = append(n.Links, node.Link{Target: words[1], Path: words[2]})
 		return rest, nil
-	case len(words) > 1 && words[0] == "unit" &&
-		slices.Contains([]string{"daemon-reload", "mask", "enable", "start"}, words[1]) &&
-		readRunCommand(append(argv{"systemctl"}, words[1:]...), n):
+	case len(words) > 1 && words[0] == "unit" && readUnitCommand(words[1:], n):
 		return rest, nil
 	}
 	// the line may hold a secret, so the error does not quote it

@@ -33,26 +33,46 @@ func commands(t *testing.T, n *node.Node, part string) [][]string {
 	return out
 }
 
-// TestLinkCommand runs the command for a link where there is nothing, a file, and a link to
-// nowhere.
-func TestLinkCommand(t *testing.T) {
+// startNow runs the last command of n's bootcmd in dir, with a systemd-run that waits for nothing.
+// Paths below /var/lib/kiln are below lib, and so are those below /run. It returns what systemd-run
+// was called with.
+func startNow(t *testing.T, n *node.Node, dir, lib string) string {
+	t.Helper()
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "systemd-run"), []byte(`#!/bin/sh
+echo "$*" >>"${0%/*}/called"
+while [ "$1" != sh ]; do shift; done
+exec "$@"
+`), 0o700))
+	all := commands(t, n, "bootcmd")
+	words := withLib(all[len(all)-1], lib)
+	words[2] = strings.ReplaceAll(words[2], "/run/", lib+"/")
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	called, _ := os.ReadFile(filepath.Join(bin, "called"))
+	return string(called)
+}
+
+// TestLinks makes links where there is nothing, a file, and a link to nowhere, once the files are
+// written; and none once the machine has verified its files, when an administrator may have removed
+// one.
+func TestLinks(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir, lib := t.TempDir(), t.TempDir()
 	file, dangling := filepath.Join(dir, "file"), filepath.Join(dir, "dangling")
 	require.NoError(t, os.WriteFile(file, []byte("kept"), 0o600))
 	require.NoError(t, os.Symlink("nowhere", dangling))
 	missing := filepath.Join(dir, "-new folder", "$(touch injected); 'x' \"y\"\nz")
-	for _, command := range commands(t, &node.Node{Links: []node.Link{
+	n := &node.Node{Links: []node.Link{
 		{Path: missing, Target: "-target `x`"}, {Path: file, Target: "new"},
 		{Path: dangling, Target: "new"},
-	}}, "runcmd") {
-		if command[0] == "sh" {
-			cmd := exec.Command(command[0], command[1:]...)
-			cmd.Dir = dir
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-		}
-	}
+	}}
+	called := startNow(t, n, dir, lib)
+	require.Equal(t, "--no-block -u kiln-start -p After=cloud-config.target sh "+lib+
+		"/kiln-start\n", called)
 	for name, want := range map[string]string{missing: "-target `x`", dangling: "nowhere"} {
 		got, err := os.Readlink(name)
 		require.NoError(t, err)
@@ -62,6 +82,11 @@ func TestLinkCommand(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "kept", string(kept))
 	assert.NoFileExists(t, filepath.Join(dir, "injected"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(lib, "state"), nil, 0o600))
+	require.NoError(t, os.Remove(missing))
+	require.Empty(t, startNow(t, n, dir, lib))
+	assert.NoFileExists(t, missing)
 }
 
 // TestUserCommand runs the command for a user twice, with stand-ins for the tools that record their
@@ -119,7 +144,7 @@ func TestBeginAgain(t *testing.T) {
 		out, err := exec.Command(command[0], command[1], script).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	all := []string{"config_growpart", "config_runcmd", "config_scripts_user", "config_write_files"}
+	all := []string{"config_growpart", "config_scripts_user", "config_write_files"}
 	write := func() {
 		require.NoError(t, os.MkdirAll(sem, 0o700))
 		for _, name := range all {
@@ -128,7 +153,7 @@ func TestBeginAgain(t *testing.T) {
 	}
 	write()
 	run()
-	require.Equal(t, []string{"config_growpart"}, marks())
+	require.Equal(t, all[:2], marks())
 	write()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "var/lib/kiln"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "var/lib/kiln/state"), nil, 0o600))

@@ -37,9 +37,6 @@ until ok body "$2"; do
  echo "kiln: $1 $e; again in $t s"; sleep $t; t=$((t<60?t*2:t))
 done
 sh body files`
-
-	// startBody runs the second part of the body, after cloud-init has written its files.
-	startBody = `[ -e ` + node.Verified + ` ] || sh ` + bodyDir + `/body units`
 )
 
 // BodyFiles are the files that a machine keeps of its body until the hook removes them.
@@ -64,8 +61,6 @@ func readFetchCommand(command argv) *node.Remote {
 	}
 	return r
 }
-
-var startCommand = argv{"sh", "-c", startBody}
 
 // IsBody reports whether a document is a body, as Body returns it.
 func IsBody(doc []byte) bool {

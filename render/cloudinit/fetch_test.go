@@ -199,9 +199,9 @@ func TestBodyRuns(t *testing.T) {
 				"--no-create-home --home-dir /var/lib/etcd --shell /usr/sbin/nologin etcd",
 			"chown root:etcd -- " + root + "/etc/etcd/pki/ca.crt.kiln-new",
 			"install -d -m 0750 -o root -g etcd -- " + root + "/etc/etcd/pki",
-			"systemctl daemon-reload", "systemctl mask -- update-engine.service",
-			"systemctl enable -- kubelet.service", "systemctl start --no-block -- " +
-				"kubelet.service",
+			"systemctl --no-reload mask -- update-engine.service",
+			"systemctl --no-reload enable -- kubelet.service", "systemctl daemon-reload",
+			"systemctl --no-block start -- kubelet.service",
 			"restorecon " + root + "/etc/etcd/pki/ " + root + "/etc/etcd/pki/ca.crt",
 		} {
 			require.Contains(t, "\n"+string(log), "\n"+line+"\n", shell)
@@ -213,7 +213,9 @@ func TestBodyRuns(t *testing.T) {
 // withLib returns a command that keeps its files in the folder lib.
 func withLib(command []string, lib string) []string {
 	words := slices.Clone(command)
-	words[2] = strings.ReplaceAll(words[2], "/var/lib/kiln", lib)
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], "/var/lib/kiln", lib)
+	}
 	return words
 }
 
@@ -252,7 +254,7 @@ func TestFetchRuns(t *testing.T) {
 	n.Remote.URL, n.Remote.SHA512, n.Remote.CA = server.URL+"/body?{a}[b]",
 		hex.EncodeToString(sum[:]), pem.EncodeToMemory(
 			&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	fetch, start := commands(t, n, "bootcmd")[1], commands(t, n, "runcmd")[0]
+	fetch := commands(t, n, "bootcmd")[1]
 	lib := filepath.Join(dir, "lib")
 	run := func(command []string) string {
 		words := withLib(command, lib)
@@ -287,7 +289,7 @@ func TestFetchRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
-	run(start)
+	startNow(t, n, dir, lib)
 	require.Equal(t, "ran files\nran units\n", ran())
 	run(fetch) // the machine was interrupted before it had verified its files, and boots again
 	require.Equal(t, "ran files\nran units\nran files\n", ran())
@@ -300,7 +302,7 @@ func TestFetchRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(lib, "state"), nil, 0o600))
 	before := ran()
 	require.Empty(t, run(fetch))
-	run(start)
+	startNow(t, n, dir, lib)
 	require.Equal(t, before, ran(), "a machine that has verified its files does nothing")
 	require.NoFileExists(t, filepath.Join(lib, "body"), "and keeps no copy of its secrets")
 

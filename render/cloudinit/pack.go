@@ -36,15 +36,13 @@ const (
 	makeUser = `getent group "$1" >/dev/null || groupadd --system --gid "$2" "$1"
 getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-create-home ` +
 		`${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
-	// makeLink links $2 to $1, unless $2 exists, even as a link to nowhere.
-	makeLink = `[ -e "$2" ] || [ -L "$2" ] || { mkdir -p "${2%/*}/" && ln -s -- "$1" "$2"; }`
 )
 
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 accepts
 // without a warning, equal bytes for equal nodes. Users and directories are made before the files,
-// at every boot. The rest happens at the first boot only: files, then owners that are numbers, then
-// links, then units. Units are masked and enabled, and those with Started are started without
-// waiting for them. A link does not replace what exists. /etc/hosts is left alone. The host name is
+// at every boot. The rest happens at the first boot only: files, and, as soon as they are written
+// (start.go), owners that are numbers, then links, then units. Units are masked and enabled, and
+// those with Started are started without waiting for them. A link does not replace what exists. /etc/hosts is left alone. The host name is
 // left alone if n has a file for it; otherwise cloud-init sets the platform's. With n.Remote the
 // machine fetches its body before the files are written, and waits until it has it.
 //
@@ -130,8 +128,7 @@ func userData(n *node.Node) config {
 	}
 	for _, f := range n.Alike() {
 		owner := node.Owner(f.User) + ":" + node.Owner(f.Group)
-		if number.MatchString(f.User) || number.MatchString(f.Group) {
-			c.Runcmd = append(c.Runcmd, ownerCommand(owner, f.Path))
+		if isNumbered(f) {
 			owner = node.Root + ":" + node.Root
 		}
 		content, encoding := encode(f.Content)
@@ -143,29 +140,8 @@ func userData(n *node.Node) config {
 			Content:     content,
 		})
 	}
-	for _, l := range n.Links {
-		c.Runcmd = append(c.Runcmd, argv{"sh", "-c", makeLink, "--", l.Target, l.Path})
-	}
-	if n.Remote != nil && n.Remote.Whole {
-		c.Runcmd = append(c.Runcmd, startCommand)
-		return c
-	}
-	c.Runcmd = append(c.Runcmd, argv{"systemctl", "daemon-reload"})
-	for _, u := range n.Units {
-		if u.Masked {
-			c.Runcmd = append(c.Runcmd, argv{"systemctl", "mask", "--", u.Name})
-		}
-	}
-	for _, u := range n.Units {
-		if u.Enabled {
-			c.Runcmd = append(c.Runcmd, argv{"systemctl", "enable", "--", u.Name})
-		}
-	}
-	for _, u := range n.Units {
-		if u.Started {
-			// Some units wait for the end of the boot, so that waiting for them would never end.
-			c.Runcmd = append(c.Runcmd, argv{"systemctl", "start", "--no-block", "--", u.Name})
-		}
+	if lines := startLines(n); len(lines) > 0 {
+		c.Bootcmd = append(c.Bootcmd, startCommand(lines))
 	}
 	return c
 }
@@ -174,8 +150,8 @@ func userData(n *node.Node) config {
 // machine had verified its files. cloud-init neither syncs files nor writes them twice: after a
 // power cut its mark can say that files were written that are empty. The command runs at every
 // boot, before the modules that it repeats.
-const beginAgain = "[ -e " + node.Verified + " ] || { cd /var/lib/cloud/instance/sem && rm -f " +
-	"config_write_files config_runcmd config_scripts_user config_scripts-user; }"
+const beginAgain = "[ -e " + node.Verified + " ] || " +
+	"rm -f /var/lib/cloud/instance/sem/config_write_files"
 
 func userCommand(u node.User) argv {
 	return argv{"sh", "-c", makeUser, "--", u.Name, strconv.Itoa(u.ID), u.Home}
@@ -186,9 +162,11 @@ func dirCommand(d node.Dir) argv {
 		node.Owner(d.Group), "--", d.Path}
 }
 
-// ownerCommand returns the command that changes a file's owner and group if one of them is a
-// number: write_files looks up names only (cloudinit/util.py, chownbyname, at 26.2).
-func ownerCommand(owner, path string) argv { return argv{"chown", "--", owner, path} }
+// isNumbered reports whether the file's owner or group is a number. write_files looks up names only
+// (cloudinit/util.py, chownbyname, at 26.2), so it gives such a file to root.
+func isNumbered(f node.File) bool {
+	return number.MatchString(f.User) || number.MatchString(f.Group)
+}
 
 func quotedList(list []string) []quoted {
 	var out []quoted

@@ -120,11 +120,6 @@ func machine(c config) (n node.Node, err error) {
 	if n.CloudConfig, err = writePassed(c.Passed); err != nil {
 		return n, err
 	}
-	for i, command := range c.Bootcmd {
-		if !readBootCommand(command, &n) {
-			return n, unknown("bootcmd", i)
-		}
-	}
 	for _, f := range c.WriteFiles {
 		own := node.File{Path: string(f.Path)}
 		var found bool
@@ -139,19 +134,19 @@ func machine(c config) (n node.Node, err error) {
 		}
 		n.Files = append(n.Files, own)
 	}
+	for i, command := range c.Bootcmd {
+		if !readBootCommand(command, &n) {
+			return n, unknown("bootcmd", i)
+		}
+	}
 	if n.Remote != nil {
 		n.Remote.Named = c.PreserveHostname && n.File(hostname) == nil
-	}
-	for i, command := range c.Runcmd {
-		if !readRunCommand(command, &n) {
-			return n, unknown("runcmd", i)
-		}
 	}
 	return n, nil
 }
 
-// readBootCommand adds to n the user or directory that command makes. It reports whether kiln
-// writes such a command.
+// readBootCommand adds to n what the command makes or starts. It reports whether kiln writes such a
+// command.
 func readBootCommand(command argv, n *node.Node) bool {
 	switch {
 	case slices.Equal(command, argv{"sh", "-c", beginAgain}):
@@ -173,6 +168,8 @@ func readBootCommand(command argv, n *node.Node) bool {
 			n.Dirs = append(n.Dirs, d)
 			return true
 		}
+	default:
+		return readStartCommand(command, n)
 	}
 	return false
 }
@@ -182,46 +179,6 @@ func readBootCommand(command argv, n *node.Node) bool {
 func unknown(key string, i int) error {
 	return fmt.Errorf("%s: command %d is none that kiln writes: this is no document of kiln's, "+
 		"or it was changed", key, i+1)
-}
-
-// readRunCommand adds to n the link that command makes, the owners of a file, or the state of a
-// unit. It reports whether kiln writes such a command.
-func readRunCommand(command argv, n *node.Node) bool {
-	last := ""
-	if len(command) > 0 {
-		last = command[len(command)-1]
-	}
-	is := func(words ...string) bool { return slices.Equal(command, words) }
-	switch {
-	case len(command) == 6 && is("sh", "-c", makeLink, "--", command[4], last):
-		n.Links = append(n.Links, node.Link{Path: last, Target: command[4]})
-	case len(command) == 4 && is("chown", "--", command[2], last) && n.File(last) != nil:
-		f := n.File(last)
-		f.User, f.Group, _ = strings.Cut(command[2], ":")
-	case n.Remote != nil && slices.Equal(command, startCommand):
-		n.Remote.Whole = true
-	case is("systemctl", "daemon-reload"):
-	case is("systemctl", "mask", "--", last):
-		unit(n, last).Masked = true
-	case is("systemctl", "enable", "--", last):
-		unit(n, last).Enabled = true
-	case is("systemctl", "start", "--no-block", "--", last):
-		unit(n, last).Started = true
-	default:
-		return false
-	}
-	return true
-}
-
-// unit returns the named unit of n, and adds it first if n does not have it.
-func unit(n *node.Node, name string) *node.Unit {
-	for i := range n.Units {
-		if n.Units[i].Name == name {
-			return &n.Units[i]
-		}
-	}
-	n.Units = append(n.Units, node.Unit{Name: name})
-	return &n.Units[len(n.Units)-1]
 }
 
 func permissions(octal string) (uint32, error) {

@@ -12,15 +12,13 @@ import (
 
 // config is the part of #cloud-config that Pack writes, which every cloud-init from 22.4 to 26.2
 // accepts without a warning. cloud-init reads it as YAML 1.1, where a bare word may be a date, a
-// number in base 60 or a boolean, so every string is quoted or a literal block. Runcmd stands
-// beside Bootcmd, which has the same words, because a document ends in PEM, which has none.
+// number in base 60 or a boolean, so every string is quoted or a literal block.
 type config struct {
 	PreserveHostname bool      `yaml:"preserve_hostname"`
 	ManageEtcHosts   bool      `yaml:"manage_etc_hosts"`
 	AuthorizedKeys   []quoted  `yaml:"ssh_authorized_keys,omitempty"` // of the image's default user
 	Users            yaml.Node `yaml:"users,omitempty"`               // for Login, or passed on
 	Bootcmd          []argv    `yaml:"bootcmd,omitempty"`
-	Runcmd           []argv    `yaml:"runcmd"`
 	WriteFiles       []file    `yaml:"write_files,omitempty"`
 	// Passed holds the keys that are passed on, except users.
 	Passed map[string]yaml.Node `yaml:",inline"`
