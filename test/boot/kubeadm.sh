@@ -1,138 +1,120 @@
 #!/usr/bin/env bash
-# Times kubeadm on the same image and the same emulation: one control plane that runs `kubeadm init`
-# from its user-data, the usual way without kiln. It prints the figures that the README compares
-# with.
+# Boots one control plane by turns with kubeadm and with kiln, on containers of this computer
+# (alone.sh), and says how long each takes. kubeadm runs from cloud-init's runcmd, the usual way
+# without kiln, with its defaults; kiln's machine has kiln's, the profile cis among them.
+#
+#   kubeadm.sh [RUNS]   5 of each
+#
+# Its figures are only worth something on a computer that does nothing else.
+#
+# Exits with 0 if all machines came up, 1 if one did not, 77 if this computer cannot run the test.
 set -euo pipefail
+export MACHINES=container
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
 
-machine=kubeadm-1
-memory=3072
-limit=1200 # seconds until CoreDNS is available
+runs=${1:-5}
+[[ $runs =~ ^[1-9][0-9]*$ && $# -le 1 ]] || die "how many runs? $runs is no number; see the head of $0"
+limit=300 # seconds until CoreDNS is available
 
-vm() { "$here/vm.sh" "$@"; }
+begin "$@"
 
-"$here/image.sh"
-[[ ! -d $vms/$machine ]] || die "there is a machine $machine already; end it with: $here/vm.sh off"
-seed=$(mktemp -d)
-trap 'vm off; rm -rf "$seed"' EXIT
-
-printf 'instance-id: %s\nlocal-hostname: %s\n' $machine $machine >"$seed/meta-data"
-cat >"$seed/network-config" <<'EOF'
-version: 2
-ethernets:
-  eth0: {dhcp4: true}
-  eth1: {addresses: [10.10.0.11/24]}
-EOF
-# The files are those of Kubernetes' packages and installation guide. The CNI configuration is
-# kiln's for a single machine, so that the node becomes Ready.
-cat >"$seed/user-data" <<'EOF'
-#cloud-config
-write_files:
-- path: /etc/containerd/config.toml
-  content: |
-    version = 3
-    [plugins.'io.containerd.cri.v1.images'.pinned_images]
-      sandbox = 'registry.k8s.io/pause:3.10.2'
-    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
-      runtime_type = 'io.containerd.runc.v2'
-    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
-      SystemdCgroup = true
-- path: /etc/cni/net.d/10-bridge.conflist
-  content: |
-    {"cniVersion": "1.0.0", "name": "pods", "plugins": [
-      {"type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": true,
-       "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.244.11.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
-      {"type": "portmap", "capabilities": {"portMappings": true}}]}
-- path: /etc/sysctl.d/99-kubernetes.conf
-  content: |
-    net.ipv4.ip_forward = 1
-- path: /etc/systemd/system/kubelet.service
-  content: |
-    [Unit]
-    Wants=network-online.target
-    After=network-online.target
-    [Service]
-    ExecStart=/usr/local/bin/kubelet
-    Restart=always
-    StartLimitInterval=0
-    RestartSec=10
-    [Install]
-    WantedBy=multi-user.target
-- path: /etc/systemd/system/kubelet.service.d/10-kubeadm.conf
-  content: |
-    [Service]
-    Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
-    Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
-    EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
-    ExecStart=
-    ExecStart=/usr/local/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS
-- path: /etc/kubeadm.yaml
-  content: |
-    apiVersion: kubeadm.k8s.io/v1beta4
-    kind: InitConfiguration
-    localAPIEndpoint: {advertiseAddress: 10.10.0.11}
-    nodeRegistration:
-      kubeletExtraArgs: [{name: node-ip, value: 10.10.0.11}]
-    ---
-    apiVersion: kubeadm.k8s.io/v1beta4
-    kind: ClusterConfiguration
-    kubernetesVersion: KUBERNETES
-    networking: {podSubnet: 10.244.0.0/16}
-    ---
-    apiVersion: kubeproxy.config.k8s.io/v1alpha1
-    kind: KubeProxyConfiguration
-    mode: nftables
-- path: /usr/local/sbin/init
-  permissions: "0755"
-  content: |
-    #!/bin/sh
-    sysctl -q --system
-    systemctl daemon-reload
-    systemctl restart containerd
-    systemctl enable kubelet
-    begun=$(cut -d. -f1 /proc/uptime)
-    kubeadm init --config /etc/kubeadm.yaml >/var/log/kubeadm.log 2>&1
-    status=$?
-    ended=$(cut -d. -f1 /proc/uptime)
-    echo "kubeadm init: status $status seconds $((ended - begun))" >/dev/console
-runcmd:
-- [/usr/local/sbin/init]
-EOF
-version=$("$cache/kubectl" version --client -o json | sed -n 's/.*"gitVersion": "\(.*\)",$/\1/p')
-sed -i "s/KUBERNETES/$version/" "$seed/user-data"
-
-begun=$(date +%s)
-vm start $machine "$seed" $memory
-since() { echo $(($(date +%s) - begun)); }
-
-# The console tells the end of kubeadm, so that no question from here slows the machine down.
-until verdict=$(grep -ao 'kubeadm init: status .*' "$vms/$machine/console.log"); do
-  (($(since) < limit)) || die "kubeadm init did not end in $limit seconds"
-  sleep 2
-done
-ended=$(since)
-read -r _ _ _ status _ seconds <<<"${verdict//$'\r'/}"
-if [[ $status != 0 ]]; then
-  vm ssh $machine tail -n 40 /var/log/kubeadm.log >&2
-  die "kubeadm init failed"
-fi
-vm ssh $machine cat /etc/kubernetes/admin.conf >"$seed/admin.conf"
-kubectl() {
-  "$cache/kubectl" --kubeconfig "$seed/admin.conf" --cache-dir "$seed/kube" \
-    --server "$(vm api $machine)" --tls-server-name kubernetes "$@"
+# clock prints the hundredths of a second since this computer's start, which the machines share.
+clock() {
+  local up _
+  read -r up _ </proc/uptime
+  echo "${up/./}"
 }
-kubectl wait --timeout ${limit}s --for condition=Ready node/$machine >/dev/null
-kubectl -n kube-system wait --timeout ${limit}s --for condition=Available deployment/coredns >/dev/null
 
-# When it happened, by the cluster's own record; the machine's clock is this computer's.
-at() { echo $(($(date -d "$(kubectl "$@")" +%s) - begun)); }
-when='jsonpath={.status.conditions[?(@.type=="%s")].lastTransitionTime}'
-# shellcheck disable=SC2059 # the format is the line above
-cat <<EOF
-kubeadm init itself           $seconds s
-power-on to its end           $ended s
-power-on to node registered   $(at get node $machine -o 'jsonpath={.metadata.creationTimestamp}') s
-power-on to node Ready        $(at get node $machine -o "$(printf "$when" Ready)") s
-power-on to CoreDNS Available $(at -n kube-system get deployment coredns -o "$(printf "$when" Available)") s
-EOF
+# soon COMMAND...: prints the hundredths of a second from power-on until the command holds.
+soon() {
+  until "$@" >"$tmp/attempt" 2>&1; do
+    (($(clock) - power_on < limit * 100)) || {
+      cat "$tmp/attempt" >&2
+      die "not reached in $limit seconds: $*"
+    }
+    sleep 0.2
+  done
+  echo $(($(clock) - power_on))
+}
+
+node_is_ready() {
+  [[ $(kubectl get node cp-1 -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}') == True ]]
+}
+
+# race KIND: boots the machine of the folder $dir/nodes/cp-1, and adds a line to the results: what
+# made it; seconds from power-on to Ready, to CoreDNS Available, and to the end of kubeadm init or
+# the hook; seconds of kubeadm init itself, or from the hook's start to Ready.
+race() {
+  local ready available ended own
+  control_planes=(cp-1)
+  power_on=$(clock)
+  vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+  [[ $1 != kubeadm ]] || soon admin_conf >/dev/null
+  ready=$(soon node_is_ready)
+  available=$(soon coredns_is_available)
+  "ended_$1"
+  printf '%s %d.%02d %d.%02d %d.%02d %d.%02d\n' "$1" $((ready / 100)) $((ready % 100)) \
+    $((available / 100)) $((available % 100)) $((ended / 100)) $((ended % 100)) \
+    $((own / 100)) $((own % 100)) | tee -a "$tmp/results"
+  vm off
+}
+admin_conf() {
+  vm ssh cp-1 'cat /etc/kubernetes/admin.conf' >"$dir/nodes/admin.conf"
+}
+ended_kubeadm() {
+  local begun status
+  soon vm ssh cp-1 test -s /var/log/kubeadm.ended >/dev/null
+  begun=$(vm ssh cp-1 cat /var/log/kubeadm.begun)
+  read -r status ended <<<"$(vm ssh cp-1 cat /var/log/kubeadm.ended)"
+  ((status == 0)) || {
+    vm ssh cp-1 tail -n 40 /var/log/kubeadm.log >&2
+    die "kubeadm init failed"
+  }
+  own=$((${ended/./} - ${begun/./})) ended=$((${ended/./} - power_on))
+}
+ended_kiln() {
+  local begun age
+  soon has_phase "done" cp-1 >/dev/null
+  # shellcheck disable=SC2016 # the machine expands it
+  age=$(vm ssh cp-1 'echo $(($(date +%s%N) - $(stat -c %.9Y /var/lib/kiln/status.json | tr -d .)))')
+  ended=$(($(clock) - power_on - age / 10000000))
+  begun=$(vm ssh cp-1 systemctl show --property InactiveExitTimestampMonotonic --value kiln.service)
+  own=$((ready + power_on - begun / 10000))
+}
+
+prepare_kubeadm() {
+  local version
+  version=$("$cache/kubectl" version --client -o json | sed -n 's/.*"gitVersion": "\(.*\)",$/\1/p')
+  mkdir -p "$dir/nodes/cp-1"
+  printf 'instance-id: kubeadm\nlocal-hostname: cp-1\n' >"$dir/nodes/cp-1/meta-data"
+  cp "$here/clusters/kubeadm/network-config" "$dir/nodes/cp-1/"
+  sed "s/KUBERNETES/$version/" "$here/clusters/kubeadm/user-data" >"$dir/nodes/cp-1/user-data"
+}
+prepare_kiln() { case=kiln render_case kubeadm; }
+
+: >"$tmp/results"
+for ((run = 1; run <= runs; run++)); do
+  for maker in kubeadm kiln; do
+    dir=$tmp/$maker-$run
+    "prepare_$maker"
+    race "$maker"
+  done
+done
+
+# median COLUMN MAKER prints minimum, median and maximum.
+median() {
+  awk -v maker="$2" -v column="$1" '$1 == maker { print $column }' "$tmp/results" | sort -n |
+    awk '{ a[NR] = $1 } END { print a[1] " " a[int((NR + 1) / 2)] " " a[NR] }'
+}
+printf '\nseconds, of %s runs: minimum, median, maximum\n' "$runs"
+row() { printf '%-46s %-18s %s\n' "$1" "$(median "$2" kubeadm)" "$(median "$2" kiln)"; }
+printf '%-46s %-18s %s\n' '' kubeadm kiln
+row 'power-on to Ready' 2
+row 'power-on to CoreDNS Available' 3
+row 'power-on to the end of kubeadm init / the hook' 4
+row 'kubeadm init itself / hook start to Ready' 5
