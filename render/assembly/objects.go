@@ -108,14 +108,14 @@ func (t *tree) addObjects() {
 		shown = append(shown, name+" is "+inAPI)
 		t.n.Files = append(t.n.Files, node.File{
 			Path: plan.ObjectsDir + name, Mode: 0o600,
-			Content: o.YAML, Secret: secret, Why: "API object",
+			Content: manifests.JSON(o.YAML), Secret: secret, Why: "API object",
 		})
 	}
 	t.n.Files = append(t.n.Files, node.File{
 		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
-	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.NodeLabels(t.m.Name)),
+	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.JSON(manifests.NodeLabels(t.m.Name))),
 		"labels of this machine's Node that only an administrator may set")
 }
 

@@ -34,7 +34,7 @@ var Files = []File{
 		Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook,
 		Change: Later, Why: firstBoot},
-	{Path: plan.KilnDir + "/node.yaml", Form: YAML, Open: true, Part: hook,
+	{Path: plan.KilnDir + "/node.yaml", Form: Object, Open: true, Part: hook,
 		Change: Later, Why: firstBoot},
 	// Not open: it has the hashes of secrets.
 	{Path: plan.KilnDir + "/files", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
@@ -43,7 +43,7 @@ var Files = []File{
 	{Path: plan.UnitDir + "/kiln.service", Form: Unit, Change: Later, Why: firstBoot},
 
 	// API objects. Whether one is open depends on what it holds.
-	{Path: plan.ObjectsDir, Form: YAML, Part: objects,
+	{Path: plan.ObjectsDir, Form: Object, Part: objects,
 		Change: Apply, Why: "API objects are applied when the cluster is formed"},
 	{Path: plan.ObjectsDir + "index", Form: Lines, Open: true, Part: objects,
 		Change: Apply, Why: "API objects are applied when the cluster is formed"},

@@ -35,6 +35,7 @@ type Form string
 // The forms of files.
 const (
 	YAML     Form = "yaml"     // one document, or JSON
+	Object   Form = "object"   // JSON on one line, which reviewers see as YAML
 	Unit     Form = "unit"     // sections with settings, as systemd reads them
 	Settings Form = "settings" // NAME=VALUE on each line
 	Checks   Form = "checks"   // the hook's checks

@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"kiln/render/change"
+	"kiln/render/layout"
 	"kiln/render/node"
 )
 
@@ -34,7 +37,7 @@ func entriesOf(n *node.Node) (out change.Entries) {
 		e := add("file", f.Path, access(f.Mode, f.User, f.Group))
 		e.Secret, e.Shown = f.Secret, f.Shown
 		if f.Secret == "" && len(f.Shown) == 0 {
-			e.Content = f.Content
+			e.Content = readable(f)
 			if e.Content == nil {
 				e.Content = []byte{}
 			}
@@ -65,6 +68,20 @@ func entriesOf(n *node.Node) (out change.Entries) {
 		}
 	}
 	return out
+}
+
+// readable returns the content of a file as people read it: API objects are YAML for them, a line
+// for each value, and JSON on the machine.
+func readable(f *node.File) []byte {
+	row := layout.Of(f.Path)
+	if row == nil || row.Form != layout.Object || !json.Valid(f.Content) {
+		return f.Content
+	}
+	object, err := yaml.JSONToYAML(f.Content)
+	if err != nil {
+		return f.Content
+	}
+	return object
 }
 
 // unitState returns "enabled", "masked" or both for a unit. It is empty if the document neither

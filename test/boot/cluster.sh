@@ -152,6 +152,19 @@ keep_record() {
   [[ -s $2/cloud-init.json ]] || rm "$2/cloud-init.json"
 }
 
+# check_audit MACHINE fails the case if the audit log of this control plane does not have the objects
+# that its hook applied. $tmp/audit is the program of that name.
+check_audit() {
+  local folder=$dir/audit
+  rm -rf "$folder"
+  mkdir "$folder"
+  vm ssh "$1" 'tar -C /etc/kiln -cf - objects' | tar -C "$folder" -xf -
+  vm ssh "$1" cat /var/log/kubernetes/audit.log >"$folder/audit.log"
+  "$tmp/audit" "$folder/objects" "$folder/audit.log" >"$tmp/attempt" 2>&1 ||
+    fail "the audit log is not complete"
+  record "the audit log has what $1 applied"
+}
+
 # check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
 # journal that a good boot does not say. $tmp/net is the program of that name, and $exceptions the
 # list of what is harmless.

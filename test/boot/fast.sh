@@ -13,7 +13,8 @@
 #   damaged      one byte of a document flipped: the machine says so, and cloud-init's check fails
 #   broken       a document that is right by every rule, and whose machine is not: it must fail
 #
-# Each boot ends with the boot net (net/main.go): what console and journal must not say. NUMBER
+# Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
+# also holds the audit log to what was applied (audit/main.go). NUMBER
 # repeats the order and the delays of a run, which prints it. With --cached a computer without the
 # image skips the test: to build it takes fifteen minutes.
 #
@@ -58,7 +59,7 @@ if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   KILN_BOOT_TMP=$(mktemp -d)
   export KILN_BOOT_TMP
   CGO_ENABLED=0 go build -C "$here/../.." -o "$KILN_BOOT_TMP/kiln" ./cmd/kiln
-  CGO_ENABLED=0 go build -C "$here" -o "$KILN_BOOT_TMP/net" ./net
+  CGO_ENABLED=0 go build -C "$here" -o "$KILN_BOOT_TMP/" ./net ./audit
   exec "$here/alone.sh" "$0" "${words[@]}"
 fi
 
@@ -96,6 +97,7 @@ scenario_cloud-init() {
   power_on_all worker-1 cp-1 # the order must not matter
   boots_well
   within "$step_limit" "CoreDNS Available" coredns_is_available
+  check_audit cp-1
 }
 
 scenario_ignition() {

@@ -20,7 +20,7 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 	}
 	before := len(*f)
 	switch form {
-	case layout.YAML:
+	case layout.YAML, layout.Object:
 		var a, b any
 		if countDocuments(old) == 1 && countDocuments(new) == 1 && yaml.Unmarshal(old, &a) == nil &&
 			yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
