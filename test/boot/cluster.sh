@@ -152,6 +152,13 @@ keep_record() {
   [[ -s $2/cloud-init.json ]] || rm "$2/cloud-init.json"
 }
 
+# keep_logs MACHINE FOLDER adds the logs of all components to a record.
+keep_logs() {
+  vm ssh "$1" tar -C /var/log -cf - pods | tar -C "$2" -xf -
+  vm ssh "$1" journalctl --no-pager -o short-monotonic -p warning -q >"$2/warnings"
+  vm ssh "$1" '! [ -e /var/log/cloud-init.log ] || cat /var/log/cloud-init.log' >"$2/cloud-init.log"
+}
+
 # check_audit MACHINE fails the case if the audit log of this control plane does not have the objects
 # that its hook applied. $tmp/audit is the program of that name.
 check_audit() {
@@ -167,14 +174,16 @@ check_audit() {
 
 # check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
 # journal that a good boot does not say. $tmp/net is the program of that name, and $exceptions the
-# list of what is harmless.
+# list of what is harmless. With logs=yes it reads the logs of all components too.
 exceptions=$here/net/exceptions.txt
 check_net() {
   local machine folder=$dir/net
   (($#)) || set -- "${machines[@]}"
   rm -rf "$folder"
   for machine in "$@"; do
-    keep_record "$machine" "$folder/$machine" || fail "$machine does not show what it said"
+    keep_record "$machine" "$folder/$machine" &&
+      { [[ -z ${logs:-} ]] || keep_logs "$machine" "$folder/$machine"; } ||
+      fail "$machine does not show what it said"
   done
   "$tmp/net" "$exceptions" "$folder"/* >"$tmp/attempt" 2>&1 ||
     fail "the boot net has findings"

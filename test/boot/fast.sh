@@ -14,7 +14,8 @@
 #   broken       a document that is right by every rule, and whose machine is not: it must fail
 #
 # Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
-# also holds the audit log to what was applied (audit/main.go). NUMBER
+# also holds the audit log to what was applied (audit/main.go), and the logs of all components to
+# the boot net. NUMBER
 # repeats the order and the delays of a run, which prints it. With --cached a computer without the
 # image skips the test: to build it takes fifteen minutes.
 #
@@ -98,6 +99,7 @@ scenario_cloud-init() {
   boots_well
   within "$step_limit" "CoreDNS Available" coredns_is_available
   check_audit cp-1
+  logs=yes check_net
 }
 
 scenario_ignition() {
