@@ -24,6 +24,7 @@ render_case() {
   mkdir "$dir"
   cp -r "$here/clusters/$1/." "$dir/"
   suit_kind "$dir/cluster.yaml"
+  adapt_case
   "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes"
 
   machines=() control_planes=()
@@ -44,6 +45,9 @@ suit_kind() {
   CGO_ENABLED=0 go run -C "$here" ./overlay "$1" "$here/clusters/$kind.yaml" >"$1.part"
   mv "$1.part" "$1"
 }
+
+# adapt_case changes $dir/cluster.yaml before it is rendered. A script that wants that replaces it.
+adapt_case() { :; }
 
 # record prints and keeps a line of the summary: the seconds since power-on, and what was reached.
 record() {
