@@ -21,6 +21,8 @@
 #                 public one
 # make boot-fast  boots machines that are containers of this computer, with real systemd,
 #                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
+# make proof      repeats first boots, heals and harm on such machines, and writes docs/proof.md;
+#                 PROOF=short is a try of a few minutes, without the page (root, 3.5 hours)
 # make boot-test  boots, harms, heals and restores machines from rendered documents: containers, and
 #                 in QEMU what containers cannot show (root, about two hours)
 
@@ -40,7 +42,7 @@ MODULES := boot judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench
-.PHONY: fuzz lint vuln boot-fast boot-test clean
+.PHONY: fuzz lint vuln boot-fast boot-test proof clean
 
 all: build
 
@@ -129,9 +131,13 @@ vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)
 
 boot-fast:
-	cd test/boot && go test ./net
+	cd test/boot && go test ./...
 	@# 77: this computer cannot have such machines, as the script has said.
 	test/boot/fast.sh $(FAST) || [ $$? = 77 ]
+
+# PROOF is words for the script, each without its dashes: short, page, continue.
+proof:
+	test/boot/proof.sh $(addprefix --,$(PROOF))
 
 # A computer without the cgroups for containers (77) still runs what QEMU shows.
 boot-test:

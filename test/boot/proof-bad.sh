@@ -1,0 +1,201 @@
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# The bad documents of the proof. Each is rendered well and then changed behind kiln's back (plant),
+# because kiln refuses most of these mistakes itself. Sourced by proof-one.sh.
+#
+# A function bad_NAME plants the mistake in the document of $machines, and says in $what what it is.
+# It may put a patch of cluster.yaml into $patch, or an expression of sed for cluster.yaml into
+# $edit, that makes the same mistake: the proof notes what kiln says to it.
+
+# The number of a repetition is a place in this list.
+bad=(byte missing-file missing-key wrong-san flag kubelet-field cni-path peer-url owner cycle
+  route credential image absent-image object clock)
+
+plant() { "$tmp/plant" "$dir/nodes/${machines[0]}/user-data" "$@"; }
+manifests=/etc/kubernetes/manifests
+
+bad_byte() {
+  local document=$dir/nodes/cp-1/user-data line
+  what="a byte of a certificate is flipped"
+  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
+  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
+}
+bad_missing-file() {
+  what="apiserver.key is not in the document"
+  plant drop /etc/kubernetes/pki/apiserver.key
+}
+bad_missing-key() {
+  what="apiserver.key is neither in the document nor in its list of files"
+  plant hidden drop /etc/kubernetes/pki/apiserver.key
+}
+# The certificate is of the cluster's own CA, and its key fits.
+bad_wrong-san() {
+  local other=$tmp/other file
+  what="the API server's certificate is that of another address"
+  mkdir "$other"
+  cp "$dir"/*.yaml "$other/"
+  sed -i 's/10\.10\.0\.11/10.10.0.99/' "$other/cluster.yaml"
+  "$tmp/kiln" render --config "$other/cluster.yaml" --out "$other/nodes" 2>&1
+  for file in crt key; do
+    "$tmp/plant" "$other/nodes/cp-1/user-data" print "/etc/kubernetes/pki/apiserver.$file" \
+      >"$other/$file"
+    plant hidden content "/etc/kubernetes/pki/apiserver.$file" "$other/$file"
+  done
+}
+bad_flag() {
+  what="the API server has a flag that does not exist"
+  patch='- {op: add, path: /spec/containers/0/command/-, value: --no-such-flag=1}'
+  target='kind: Pod, name: kube-apiserver'
+  plant hidden replace $manifests/kube-apiserver.yaml $'\n    - kube-apiserver\n' \
+    $'\n    - kube-apiserver\n    - --no-such-flag=1\n'
+}
+bad_kubelet-field() {
+  what="a field of the kubelet's configuration is misspelt"
+  patch='- {op: add, path: /maxPodz, value: 10}'
+  target='kind: KubeletConfiguration'
+  plant hidden replace /var/lib/kubelet/config.yaml $'kind: KubeletConfiguration\n' \
+    $'kind: KubeletConfiguration\nmaxPodz: 10\n'
+}
+bad_cni-path() {
+  what="containerd looks for CNI in a folder that does not exist"
+  plant hidden replace /etc/containerd/config.toml '"/etc/cni/net.d"' '"/etc/cni/nothing.d"'
+}
+bad_peer-url() {
+  what="etcd advertises a peer URL that is not the machine's"
+  patch='- {op: add, path: /spec/containers/0/command/-, value: "'
+  patch+='--initial-advertise-peer-urls=https://10.10.0.77:2380"}'
+  target='kind: Pod, name: etcd'
+  plant hidden replace $manifests/etcd.yaml \
+    '--initial-advertise-peer-urls=https://10.10.0.11:2380' \
+    '--initial-advertise-peer-urls=https://10.10.0.77:2380'
+}
+bad_owner() {
+  what="etcd's key belongs to root, and only root may read it"
+  plant hidden own /etc/etcd/pki/server.key 0600 root:root
+}
+bad_cycle() {
+  what="kiln-routes.service and kubelet.service each wait for the other"
+  plant hidden replace /etc/systemd/system/kiln-routes.service $'\nAfter=network.target\n' \
+    $'\nAfter=network.target kubelet.service\n'
+}
+bad_route() {
+  what="the route to another machine's pods has a gateway on no interface"
+  plant hidden replace /etc/kiln/routes '10.10.0.21' '10.99.0.21'
+}
+bad_credential() {
+  local other=$tmp/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
+  what="a worker's client certificate is of another cluster's CA"
+  mkdir "$other"
+  cp "$dir/cluster.yaml" "$other/"
+  "$tmp/kiln" render --config "$other/cluster.yaml" --out "$other/nodes" 2>&1
+  "$tmp/plant" "$other/nodes/worker-1/user-data" print "$file" >"$other/pem"
+  machines=(worker-1)
+  plant hidden content "$file" "$other/pem"
+  machines=(cp-1 worker-1)
+}
+bad_image() {
+  what="the scheduler's image has a tag that is not there"
+  patch='- {op: replace, path: /spec/containers/0/image, value: "'
+  patch+='registry.k8s.io/kube-scheduler:v1.36.99"}'
+  target='kind: Pod, name: kube-scheduler'
+  plant hidden replace $manifests/kube-scheduler.yaml 'kube-scheduler:v1.36.3' \
+    'kube-scheduler:v1.36.99'
+}
+bad_absent-image() {
+  what="the same, and the machine's check for images names it"
+  edit='s/kubernetesVersion: v1.36.3/kubernetesVersion: v1.36.99/'
+  bad_image
+  patch=''
+  what="the same, and the machine's check for images names it"
+  plant hidden replace /etc/kiln/checks 'kube-scheduler:v1.36.3' 'kube-scheduler:v1.36.99'
+}
+bad_object() {
+  what="the API server refuses an object: CoreDNS with -1 replicas"
+  patch='- {op: replace, path: /spec/replicas, value: -1}'
+  target='kind: Deployment, name: coredns'
+  plant hidden replace /etc/kiln/objects/016-deployment-coredns.yaml 'replicas: 2' 'replicas: -1'
+}
+bad_clock() {
+  what="the machine's clock is a year behind (the document is a year ahead)"
+  local check
+  check=$("$tmp/plant" "$dir/nodes/cp-1/user-data" print /etc/kiln/checks |
+    sed -n 's/^clock-behind.*not-before \([0-9]*\).*/\1/p')
+  plant hidden replace /etc/kiln/checks "not-before $check" \
+    "not-before $((check + 365 * 24 * 3600))"
+}
+
+# adapt_case: a bad machine says so within a minute.
+adapt_bad() { sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"; }
+
+scenario_negative() {
+  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=${BAD_LIMIT:-150}
+  adapt_case() { adapt_bad; }
+  render_case fast
+  machines=(cp-1)
+  "bad_$name"
+  note fact bad "$name"
+  note fact what "$what"
+  note found before "$(before_boot)"
+  ! "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --check \
+    >"$tmp/attempt" 2>&1 || fail "render --check sees no difference"
+  start_all "${machines[@]}"
+  end=$((SECONDS + limit))
+  until has_verdict >"$tmp/attempt" 2>&1; do
+    ((SECONDS < end)) || break
+    sleep 1
+  done
+  note seconds found "$(since)"
+  note_findings "${machines[-1]}"
+}
+
+# has_verdict: the machine with the mistake has a fault, or is done and its node is Ready.
+has_verdict() {
+  has_fault "${machines[-1]}" || { hooks_are_done && nodes_are_ready; }
+}
+
+# before_boot prints what kiln says to a cluster.yaml with the mistake.
+before_boot() {
+  local copy=$tmp/before
+  [[ -n $patch$edit ]] || {
+    echo "cannot be written in cluster.yaml"
+    return
+  }
+  mkdir "$copy"
+  cp "$dir"/*.yaml "$copy/"
+  [[ -z $edit ]] || sed -i "$edit" "$copy/cluster.yaml"
+  [[ -z $patch ]] ||
+    sed -i "s#^  patches:\$#&\n  - target: {$target}\n    patch: |\n      $patch#" \
+      "$copy/cluster.yaml"
+  if "$tmp/kiln" validate "$copy/cluster.yaml" >"$tmp/attempt" 2>&1 &&
+    "$tmp/kiln" render --config "$copy/cluster.yaml" --out "$copy/nodes" >"$tmp/attempt" 2>&1; then
+    echo "accepted"
+  else
+    grep -v '^kiln: made' "$tmp/attempt" | head -n 1 | sed "s#$copy/##g"
+  fi
+}
+
+# note_findings MACHINE notes all that shows the mistake. Nothing is a failure of the proof.
+note_findings() {
+  local count=0 codes signs
+  codes=$(status_of "$1" | grep -o '"code":"[^"]*"' | cut -d '"' -f 4 | paste -s -d ' ') || codes=''
+  [[ -z $codes ]] || {
+    note found fault "$codes"
+    note found evidence "$(status_of "$1" | sed -n 's/.*"evidence":"\([^"]*\)".*/\1/p')"
+    count=1
+  }
+  keep_record "$1" "$dir/net/$1" || true
+  signs=$("$tmp/net" "$exceptions" "$dir/net/$1" 2>&1) || {
+    # The fault itself is a sign, and is not told twice.
+    signs=$(sed '$d' <<<"$signs" | cut -d : -f 3 | grep -v 'fault of the hook' | sort -u |
+      sed 's/^ //' | paste -s -d ,) || true
+    [[ -z $signs ]] || note found net "$signs"
+    [[ -z $signs ]] || count=1
+  }
+  if ! nodes_are_ready >"$tmp/attempt" 2>&1; then
+    note found ready "a node is not Ready"
+    count=1
+  elif ! hooks_are_done >"$tmp/attempt" 2>&1; then
+    note found ready "the hook is not done"
+    count=1
+  fi
+  ((count)) || fail "nothing on the machine shows the mistake"
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env bash
+# One repetition of the proof (proof.sh): boots machines, harms them as its seed says, and writes
+# what it measured.
+#
+#   proof-one.sh SCENARIO SEED FOLDER
+#
+# FOLDER gets result, lines of three fields with tabs between them, which the program proof reads
+# (parse in proof/results.go knows them). It also gets log, what was said on the way. If the
+# repetition fails, evidence holds a folder for each machine.
+#
+# $PROGRAMS is a folder with the programs kiln, net, plant and client. Runs inside alone.sh.
+# shellcheck disable=SC2317 # scenarios and conditions are called by their names
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=proof-bad.sh
+source "$here/proof-bad.sh"
+# shellcheck source=proof-soak.sh
+source "$here/proof-soak.sh"
+
+scenario=$1 seed=$2 folder=$3
+: "${PROGRAMS:?}" "${KILN_BOOT_TMP:?}"
+tmp=$KILN_BOOT_TMP case=$scenario-$seed
+dir=$tmp/$case machines=() power_on=$SECONDS
+ln -s "$PROGRAMS"/* "$tmp/"
+: >"$tmp/summary"
+: >"$tmp/attempt"
+pause=0.3 asks=5
+
+# A kill happens within this many seconds from power-on. A boot beside another takes that long.
+: "${KILL_WITHIN:=40}"
+form_limit=${FORM_LIMIT:-300} # two clusters may share two processors
+
+note() { # note KIND NAME VALUE
+  printf '%s\t%s\t%s\n' "$1" "$2" "${3//[$'\t\n']/ }" >>"$folder/result"
+}
+
+# draw COUNT sets $drawn to a number from 0 to COUNT-1, which seed, scenario and the number of
+# earlier draws determine.
+draws=0
+draw() {
+  draws=$((draws + 1))
+  drawn=$((0x$(sha256sum <<<"$scenario $seed $draws" | cut -c 1-8) % $1))
+}
+
+# shuffle WORD... sets $shuffled to the words in a random order.
+shuffle() {
+  shuffled=()
+  while (($#)); do
+    draw $#
+    set -- "${@:drawn+1:1}" "${@:1:drawn}" "${@:drawn+2}"
+    shuffled+=("$1")
+    shift
+  done
+}
+
+# tenths COUNT prints tenths of a second as seconds.
+tenths() { printf '%d.%d' $(($1 / 10)) $(($1 % 10)); }
+
+# now prints tenths of a second. begin starts the clock, which also counts for record.
+now() {
+  local time=$EPOCHREALTIME
+  echo "${time:0:-5}" | tr -d .,
+}
+begin() { begun=$(now) power_on=$SECONDS; }
+since() { tenths $(($(now) - begun)); }
+
+# reach LIMIT NAME=COMMAND... tries the commands until each has succeeded once, and notes for each
+# the seconds since begin under its name. It fails the case after LIMIT seconds, and if a hook has
+# given up.
+reach() {
+  local limit=$1 end missing condition asked=$SECONDS machine
+  shift
+  end=$((SECONDS + limit))
+  while (($#)); do
+    missing=()
+    for condition in "$@"; do
+      if "${condition#*=}" >"$tmp/attempt" 2>&1; then
+        note seconds "${condition%%=*}" "$(since)"
+        record "${condition%%=*}"
+      else
+        missing+=("$condition")
+      fi
+    done
+    ((${#missing[@]})) || return 0
+    set -- "${missing[@]}"
+    ((SECONDS < end)) || fail "not reached in $limit seconds: ${*%%=*}"
+    if ((SECONDS - asked >= asks)); then
+      asked=$SECONDS
+      for machine in "${machines[@]}"; do
+        ! gave_up "$machine" 2>/dev/null ||
+          fail "the hook on $machine has stopped: $(faults "$machine")"
+      done
+    fi
+    sleep "$pause"
+  done
+}
+status_of() { vm ssh "$1" cat /var/lib/kiln/status.json; }
+gave_up() { status_of "$1" | grep -F '"phase":"stopped"' | grep -F '"faults":[{'; }
+faults() { status_of "$1" | sed -n 's/.*"faults":\[{"code":"\([^"]*\)".*/\1/p'; }
+
+# avoid MACHINE lets kubectl speak to another control plane than MACHINE.
+avoid() {
+  local machine rest=()
+  for machine in "${control_planes[@]}"; do [[ $machine == "$1" ]] || rest+=("$machine"); done
+  [[ " ${control_planes[*]} " != *" $1 "* ]] || rest+=("$1")
+  control_planes=("${rest[@]}")
+}
+
+# members prints a line for each member of etcd, as the first of $control_planes has them.
+members() {
+  local pki=/etc/etcd/pki
+  vm ssh "${control_planes[0]}" "curl -sSf -m 5 --cacert $pki/ca.crt --cert $pki/server.crt \
+    --key $pki/server.key -d '{}' https://127.0.0.1:2379/v3/cluster/member/list" | tr '{' '\n'
+}
+# votes MACHINE: it is a started member with a vote, and not the one that $old_member was.
+old_member=''
+votes() {
+  members >"$tmp/members" || return
+  cat "$tmp/members"
+  grep -F "\"name\":\"$1\"" "$tmp/members" | grep -F '"clientURLs":[' |
+    grep -vF '"isLearner":true' | grep -v "\"ID\":\"${old_member:-none}\""
+}
+all_vote() {
+  local machine
+  for machine in "${control_planes[@]}"; do votes "$machine" || return; done
+}
+member_id() { members | sed -n "s/.*\"ID\":\"\([0-9]*\)\".*\"name\":\"$1\".*/\1/p"; }
+
+# start_all MACHINE... powers machines on; with $most_delay up to so many tenths of a second apart.
+most_delay=0
+start_all() {
+  local machine order=''
+  for machine in "$@"; do
+    drawn=0
+    if ((most_delay)) && [[ -n $order ]]; then draw $((most_delay + 1)); fi
+    sleep "$(tenths "$drawn")"
+    vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+    [[ -n $order ]] || begin # the disk was made before
+    order+="${order:+, }$machine after $(since) s"
+    record "$machine has power"
+  done
+  note fact order "$order"
+}
+
+settle() { # settle: what every machine is held to after it is done
+  within "$step_limit" "install credential gone" install_credential_is_gone
+  check_net
+}
+
+note_steps() {
+  local machine role status
+  for machine in "${machines[@]}"; do
+    role=worker
+    [[ $machine != cp-* ]] || role=control-plane
+    status=$(status_of "$machine") || continue
+    note steps "$role $machine" "$(sed -n 's/.*"steps":{\([^}]*\)}.*/\1/p' <<<"$status")"
+  done
+}
+
+note_versions() { # of one machine
+  local name command value
+  while read -r name command; do
+    value=$(vm ssh "${machines[0]}" "$command" </dev/null)
+    note version "$name" "$(grep -o '[0-9][0-9.]*' <<<"$value" | head -n 1)"
+  done <<'END'
+Kubernetes kubelet --version
+containerd containerd --version
+systemd systemctl --version
+cloud-init cloud-init --version
+Debian cat /etc/debian_version
+END
+  note version etcd "$(sed -n 's/.*image: .*etcd://p' "$dir/nodes/cp-1/user-data")"
+}
+
+# write and is_written: data of the cluster that must survive. Each member answers for itself.
+write() { kubectl create configmap "$1"; }
+is_written() {
+  local machine pki=/etc/etcd/pki key
+  key=$(printf '/registry/configmaps/default/%s' "$1" | base64 -w 0)
+  for machine in "${control_planes[@]}"; do
+    vm ssh "$machine" "curl -sSf -m 5 --cacert $pki/ca.crt --cert $pki/server.crt \
+      --key $pki/server.key -d '{\"key\":\"$key\",\"serializable\":true,\"count_only\":true}' \
+      https://127.0.0.1:2379/v3/kv/range" | grep -F '"count":"1"' || return
+  done
+}
+
+# Three control planes and a worker form a cluster. One control plane loses its disk.
+scenario_wiped() {
+  local lost
+  render_case fast-ha
+  shuffle "${machines[@]}"
+  start_all "${shuffled[@]}"
+  reach "$form_limit" formed-ready=nodes_are_ready formed-done=hooks_are_done formed-votes=all_vote
+  settle
+  within "$step_limit" "something is written" write before
+  draw ${#control_planes[@]}
+  lost=${control_planes[drawn]}
+  note fact machine "$lost"
+  avoid "$lost"
+  forget_boots "$lost"
+  old_member=$(member_id "$lost")
+  [[ -n $old_member ]] || fail "$lost is no member of etcd"
+  vm wipe "$lost"
+  begin
+  lost_votes() { votes "$lost"; }
+  lost_is_done() { has_phase "done" "$lost"; }
+  reach "$form_limit" ready=nodes_are_ready vote=lost_votes "done"=lost_is_done
+  within "$step_limit" "what was written is on each member" is_written before
+  settle
+}
+
+# A machine loses its power at a random moment of its first boot. Every fifth seed takes a worker,
+# which starts together with its control plane.
+scenario_kills() {
+  local victim=cp-1 moment
+  render_case fast
+  if ((seed % 5)); then machines=(cp-1); else victim=worker-1; fi
+  draw $((KILL_WITHIN * 10 + 1))
+  moment=$drawn
+  note fact machine "$victim"
+  start_all "${machines[@]}"
+  begin
+  old_boots[$victim]=$(vm ssh "$victim" cat /proc/sys/kernel/random/boot_id)
+  sleep_until $((begun + moment))
+  vm kill "$victim"
+  note seconds cut "$(since)"
+  note fact state "$(state_on_disk "$victim")"
+  vm again "$victim"
+  begin
+  reach "$form_limit" ready=nodes_are_ready "done"=hooks_are_done
+  cat "$here/net/exceptions.txt" "$here/proof/cut.txt" >"$tmp/exceptions"
+  exceptions=$tmp/exceptions
+  settle
+}
+sleep_until() { # sleep_until TENTHS
+  local left
+  left=$(($1 - $(now)))
+  ((left <= 0)) || sleep "$(tenths "$left")"
+}
+
+# state_on_disk MACHINE prints how far a machine came that is off now.
+state_on_disk() {
+  local var=$vms/$1/var
+  if [[ -s $var/lib/kiln/status.json ]]; then
+    sed -n 's/^{"phase":"\([^"]*\)","step":"\([^"]*\)".*/hook \2 (\1)/p' "$var/lib/kiln/status.json"
+  elif [[ -s $var/log/cloud-init.log ]]; then
+    grep -o 'start: [a-z-]*' "$var/log/cloud-init.log" | tail -n 1 | sed 's/start:/cloud-init/'
+  else
+    echo "before cloud-init"
+  fi
+}
+
+# Three control planes in a random order with random delays.
+scenario_order() {
+  render_case fast-ha
+  machines=("${control_planes[@]}") most_delay=200
+  shuffle "${machines[@]}"
+  avoid "${shuffled[-1]}"
+  start_all "${shuffled[@]}"
+  note seconds last-power "$(since)"
+  reach "$form_limit" ready=nodes_are_ready "done"=hooks_are_done votes=all_vote
+  settle
+}
+
+# finish writes how the repetition ended, and keeps what shows why. It runs last, however it ended.
+finish() {
+  local status=$? machine why
+  trap - EXIT
+  set +e
+  note_steps 2>/dev/null
+  note_versions 2>/dev/null
+  note run ended "$(date -u +'%F %H:%M UTC')"
+  if ((status == 0)); then
+    note end passed ''
+  else
+    for machine in "${machines[@]}"; do
+      keep_record "$machine" "$folder/evidence/$machine"
+      status_of "$machine" >"$folder/evidence/$machine/status.json"
+      cp "$vms/$machine/var/log/cloud-init"*.log "$folder/evidence/$machine/"
+    done 2>>"$folder/log"
+    cp "$tmp/attempt" "$tmp/summary" "$folder/evidence/"
+    why=$(sed -n 's/.*FAILED: //p' "$tmp/summary" | tail -n 1)
+    [[ $why != *"boot net"* ]] || why+=": $(head -n 1 "$tmp/attempt")"
+    note end failed "${why:-ended with status $status}"
+  fi
+  vm off
+  exit "$status"
+}
+
+trap finish EXIT
+"scenario_$scenario"

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# Repeats first boots, heals and harm on machines that are containers of this computer, and writes
+# docs/proof.md and docs/proof-steps.svg from what it measured.
+#
+#   proof.sh [--short] [--page] [--continue] [SCENARIO...]
+#   proof.sh --seed NUMBER SCENARIO       one repetition again
+#
+# SCENARIO is one of these. Without one, all run, in this order:
+#
+#   kills      a first boot loses its power at a random moment, KILLS (50) times
+#   negative   documents that are bad in different ways (proof-bad.sh), the first NEGATIVE (16)
+#   order      three control planes in a random order with random delays, ORDER (20) times
+#   wiped      a control plane of three loses its disk, WIPED (20) times
+#   soak       six machines for SOAK (7200) seconds, one replaced every SOAK_EVERY (600), under a
+#              client
+#
+# SIDE (2) repetitions of kills and negative run side by side, and all others alone. Each repetition
+# has a seed, which determines all that is random in it; the first one is SEED (random), and each
+# next one is larger by one. The seeds of negative are places in the list of bad documents.
+#
+# Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
+# with them. --continue goes on with the newest folder, if it is of the same commit. --short makes a
+# few of each, and writes no page in docs unless --page is given.
+#
+# KILN_BOOT_NET names the machines; with SIDE=2, the next hundred is used, too. Exits with 0 if
+# every repetition went well, 1 if one did not, 77 if this computer cannot run the test.
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+every=(kills negative order wiped soak)
+page=yes short='' go_on='' one='' scenarios=()
+while (($#)); do
+  case $1 in
+  --short) short=yes page='' ;;
+  --page) page=asked ;;
+  --continue) go_on=yes ;;
+  --seed)
+    one=${2:-}
+    [[ $one =~ ^[0-9]+$ ]] || die "--seed needs a number"
+    shift
+    ;;
+  -h | --help)
+    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+  *)
+    [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
+    scenarios+=("$1")
+    ;;
+  esac
+  shift
+done
+[[ -z $one || ${#scenarios[@]} == 1 ]] || die "--seed needs one scenario"
+# A page of some scenarios would say nothing of the others.
+((${#scenarios[@]} == 0)) || [[ $page == asked ]] || page=''
+((${#scenarios[@]})) || scenarios=("${every[@]}")
+if [[ -n $short ]]; then
+  : "${KILLS:=2}" "${NEGATIVE:=2}" "${ORDER:=1}" "${WIPED:=1}" "${SOAK:=120}" "${SOAK_EVERY:=60}"
+fi
+: "${KILLS:=50}" "${NEGATIVE:=16}" "${ORDER:=20}" "${WIPED:=20}" "${SOAK:=7200}"
+: "${SOAK_EVERY:=600}" "${SIDE:=2}" "${KILL_WITHIN:=40}" "${SEED:=$((1 + RANDOM))}"
+export SOAK SOAK_EVERY KILL_WITHIN
+
+# commit prints the commit of this checkout, and whether there is anything else in it than that.
+commit() {
+  local changes
+  changes=$(git -C "$here" status --porcelain -- "$here/../.." \
+    ':(exclude)docs/proof.md' ':(exclude)docs/proof-steps.svg')
+  git -C "$here" rev-parse HEAD | sed "s/\$/${changes:+ and changes}/"
+}
+
+# plan prints a line for each repetition: how many may run side by side, scenario, seed.
+plan() {
+  local scenario count first i
+  for scenario in "${scenarios[@]}"; do
+    first=$SEED
+    case $scenario in
+    kills) count=$KILLS ;;
+    negative) count=$NEGATIVE first=1 ;;
+    order) count=$ORDER ;;
+    wiped) count=$WIPED ;;
+    soak) count=1 ;;
+    esac
+    [[ -z $one ]] || count=1 first=$one
+    for ((i = 0; i < count; i++)); do
+      case $scenario in
+      kills | negative) echo "$SIDE $scenario $((first + i))" ;;
+      *) echo "1 $scenario $((first + i))" ;;
+      esac
+    done
+  done
+}
+
+# about prints what the page says of the whole run.
+about() {
+  printf 'commit\t%s\n' "$commit"
+  printf 'begun\t%s\n' "$(date -u +'%F %H:%M UTC')"
+  printf 'processor\t%s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+  printf 'cores\t%s\n' "$(nproc)"
+  printf 'memory\t%s GiB\n' "$(awk '/^MemTotal/{printf "%.0f", $2 / 1048576}' /proc/meminfo)"
+  printf 'kernel\t%s\n' "$(uname -r)"
+  printf 'kill-within\t%s\n' "$KILL_WITHIN"
+  printf 'soak\t%s\n' "$SOAK"
+  printf 'soak-every\t%s\n' "$SOAK_EVERY"
+}
+
+"$here/alone.sh" true # before minutes go into the image
+"$here/image-fast.sh"
+root=${KILN_PROOF:-$HOME/.cache/kiln-proof}
+mkdir -p "$root"
+exec {lock}>>"$root/lock"
+[[ -n $one ]] || flock --nonblock "$lock" || die "another proof writes to $root"
+
+commit=$(commit)
+if [[ -n $go_on ]]; then
+  results=$(find "$root" -mindepth 2 -maxdepth 2 -name about -printf '%h\n' | sort | tail -n 1)
+  [[ -n $results ]] || die "there is nothing in $root to go on from"
+  was=$(sed -n 's/^commit\t//p' "$results/about")
+  [[ $was == "$commit" ]] || die "$results is of commit $was, and this is $commit: begin anew"
+  while IFS=$'\t' read -r name value; do
+    case $name in
+    kill-within) KILL_WITHIN=$value ;;
+    soak) SOAK=$value ;;
+    soak-every) SOAK_EVERY=$value ;;
+    esac
+  done <"$results/about"
+else
+  results=$root/$(date -u +%Y%m%dT%H%M%SZ)
+  [[ -z $page || $commit != *changes ]] ||
+    die "there are changes without a commit: a page is of one"
+  # What runs for hours is a copy: a change of this folder must not change it on the way.
+  mkdir -p "$results"/{programs,claims}
+  cp -r "$here" "$results/boot"
+  CGO_ENABLED=0 go build -C "$here/../.." -o "$results/programs/kiln" ./cmd/kiln
+  CGO_ENABLED=0 go build -C "$here" -o "$results/programs/" ./net ./plant ./client ./proof
+  plan >"$results/plan"
+  about >"$results/about"
+fi
+say "results are in $results"
+
+# repeat NET SIDE SCENARIO SEED makes one repetition. Its folder gets its name when it has ended.
+repeat() {
+  local folder=$results/$3-$4 tmp status=0
+  tmp=$(mktemp -d)
+  rm -rf "$folder.part"
+  mkdir "$folder.part"
+  printf 'run\t%s\t%s\n' commit "$commit" scenario "$3" seed "$4" side "$2" \
+    begun "$(date -u +'%F %H:%M UTC')" >"$folder.part/result"
+  KILN_BOOT_NET=$1 KILN_BOOT_TMP=$tmp PROGRAMS=$results/programs "$results/boot/alone.sh" \
+    "$results/boot/proof-one.sh" "$3" "$4" "$folder.part" >"$folder.part/log" 2>&1 &
+  child=$!
+  wait "$child" || status=$?
+  child=''
+  rm -rf "$tmp"
+  grep -q $'^end\t' "$folder.part/result" ||
+    printf 'end\tfailed\tended with status %s: %s\n' "$status" \
+      "$(tail -n 1 "$folder.part/log")" >>"$folder.part/result"
+  mv "$folder.part" "$folder"
+  say "$3 $4: $(sed -n 's/^end\t//p' "$folder/result")"
+}
+
+# lane NET SIDE makes one repetition of the plan after the other, beside other lanes.
+lane() {
+  local side scenario seed
+  child=''
+  trap '[[ -z $child ]] || { kill -TERM "$child"; wait "$child"; }; exit 143' TERM INT HUP
+  while read -r side scenario seed; do
+    [[ $side == "$2" && ! -e $results/$scenario-$seed ]] || continue
+    mkdir "$results/claims/$scenario-$seed" 2>/dev/null || continue
+    repeat "$1" "$side" "$scenario" "$seed" </dev/null
+  done <"$results/plan"
+}
+
+lanes=()
+trap '((${#lanes[@]} == 0)) || { kill -TERM "${lanes[@]}" 2>/dev/null; wait; }' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+rm -rf "$results/claims" # of a run that was interrupted
+mkdir "$results/claims"
+while read -r side; do
+  for ((i = 0; i < side; i++)); do
+    lane $((net + 100 * i)) "$side" </dev/null &
+    lanes+=($!)
+  done
+  wait "${lanes[@]}"
+  lanes=()
+done < <(cut -d ' ' -f 1 "$results/plan" | sort -rnu)
+
+code=0
+"$results/programs/proof" "$results" || code=$?
+if [[ -n $page ]]; then
+  cp "$results/proof.md" "$results/proof-steps.svg" "$here/../../docs/"
+fi
+exit "$code"
