@@ -52,17 +52,24 @@ func ended(p proof) (last string) {
 }
 
 // titles are the scenarios in the order of the page.
-var titles = []struct{ scenario, title string }{
-	{"kills", "first boots with a power cut at a random moment"},
-	{"wiped", "control planes of three that lost their disk"},
-	{"order", "three control planes in a random order"},
-	{"negative", "bad documents, each found"},
-	{"soak", "six machines, replaced in turn under a client"},
+var titles = []struct {
+	scenario, title string
+	whole           int // how many repetitions a whole run makes
+}{
+	{"kills", "first boots with a power cut at a random moment", 50},
+	{"wiped", "control planes of three that lost their disk", 20},
+	{"order", "three control planes in a random order", 20},
+	{"negative", "bad documents, each found", 16},
+	{"soak", "six machines, replaced in turn under a client", 1},
 }
+
+// wholeSoak is how long the soak of a whole run takes.
+const wholeSoak = "7200"
 
 // summary says how many repetitions of each scenario passed.
 func summary(b *strings.Builder, p proof) {
 	table(b, "scenario", "what", "passed", "failed", "not run", "side by side")
+	part := p.about["soak"] != wholeSoak
 	for _, t := range titles {
 		rs := p.of(t.scenario)
 		passed, failed, side := 0, 0, 1
@@ -75,6 +82,7 @@ func summary(b *strings.Builder, p proof) {
 				failed++
 			}
 		}
+		part = part || passed+failed < t.whole
 		if len(rs) == 0 {
 			row(b, t.scenario, t.title, "not planned in this run", "", "", "")
 			continue
@@ -82,6 +90,14 @@ func summary(b *strings.Builder, p proof) {
 		row(b, t.scenario, t.title, fmt.Sprintf("%d of %d", passed, len(rs)),
 			strconv.Itoa(failed), strconv.Itoa(len(rs)-passed-failed), strconv.Itoa(side))
 	}
+	if !part {
+		return
+	}
+	b.WriteString("\n**This was not a whole run.** A whole one makes ")
+	for _, t := range titles {
+		fmt.Fprintf(b, "%d %s, ", t.whole, t.scenario)
+	}
+	fmt.Fprintf(b, "which takes %s\nseconds.\n", wholeSoak)
 }
 
 // failures lists every repetition that failed, with the folder of its evidence.
@@ -157,7 +173,7 @@ func negative(b *strings.Builder, rs []repetition) {
 		"seconds", "result")
 	for _, r := range rs {
 		row(b, strconv.Itoa(r.seed), r.facts["what"], r.found["before"],
-			r.found["fault"], r.found["net"], r.found["ready"], r.at("found"), r.result())
+			r.fault(), r.found["net"], r.found["ready"], r.at("found"), r.result())
 	}
 }
 
@@ -249,6 +265,18 @@ func (r repetition) result() string {
 		return "**failed**"
 	}
 	return "not run"
+}
+
+// fault returns the codes of the hook's faults, with the beginning of the last one's evidence.
+func (r repetition) fault() string {
+	if r.found["fault"] == "" {
+		return ""
+	}
+	evidence := r.found["evidence"]
+	if len(evidence) > 90 {
+		evidence = evidence[:90] + "…"
+	}
+	return fmt.Sprintf("`%s`: %s", r.found["fault"], evidence)
 }
 
 // number writes a figure with one digit behind the point, and none if it is 0.
