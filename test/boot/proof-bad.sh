@@ -127,7 +127,7 @@ bad_clock() {
 adapt_bad() { sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"; }
 
 scenario_negative() {
-  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=${BAD_LIMIT:-150}
+  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=300
   adapt_case() { adapt_bad; }
   render_case fast
   machines=(cp-1)

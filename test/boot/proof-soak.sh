@@ -63,6 +63,7 @@ replace() {
   fi
   vm wipe "$lost"
   begin
+  powered "$lost"
   reach "$form_limit" "${conditions[@]}"
   check_net "$lost"
 }

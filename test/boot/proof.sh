@@ -147,7 +147,7 @@ repeat() {
   rm -rf "$folder.part"
   mkdir "$folder.part"
   printf 'run\t%s\t%s\n' commit "$commit" scenario "$3" seed "$4" side "$2" \
-    begun "$(date -u +'%F %H:%M UTC')" >"$folder.part/result"
+    load "$(cut -d ' ' -f 1 /proc/loadavg)" >"$folder.part/result"
   KILN_BOOT_NET=$1 KILN_BOOT_TMP=$tmp PROGRAMS=$results/programs "$results/boot/alone.sh" \
     "$results/boot/proof-one.sh" "$3" "$4" "$folder.part" >"$folder.part/log" 2>&1 &
   child=$!

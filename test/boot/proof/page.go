@@ -33,6 +33,9 @@ func about(b *strings.Builder, p proof) {
 	row(b, "commit", "`"+p.about["commit"]+"`")
 	row(b, "computer", fmt.Sprintf("%s, %s cores, %s, Linux %s", p.about["processor"],
 		p.about["cores"], p.about["memory"], p.about["kernel"]))
+	s := loads(p)
+	row(b, "load average when a repetition began", fmt.Sprintf("%s, median %s, %s",
+		number(s.least), number(s.middle), number(s.most)))
 	versions := map[string]string{}
 	for _, r := range p.plan {
 		maps.Copy(versions, r.versions)
@@ -41,6 +44,17 @@ func about(b *strings.Builder, p proof) {
 		row(b, name, versions[name])
 	}
 	b.WriteString("\n")
+}
+
+// loads returns how busy the computer was. What it does besides takes seconds from the machines.
+func loads(p proof) spread {
+	var all []float64
+	for _, r := range p.plan {
+		if load, err := strconv.ParseFloat(r.run["load"], 64); err == nil {
+			all = append(all, load)
+		}
+	}
+	return spreadOf(all)
 }
 
 // ended returns when the last repetition ended.
