@@ -43,7 +43,7 @@ power_on_container() {
     </dev/null >/dev/null 2>&1 &
   echo $! >"$dir/console.pid"
   setsid nice -n "${NICE:-0}" "$here/container-run.sh" "$name" </dev/null >>"$dir/supply.log" 2>&1 &
-  for _ in {1..400}; do
+  for _ in {1..2400}; do
     ! grep -qs '^ended' "$dir/supply.log" || break
     [[ ! -e $dir/up ]] || return 0
     sleep 0.05
