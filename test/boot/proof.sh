@@ -14,9 +14,10 @@
 #   soak       six machines for SOAK (7200) seconds, one replaced every SOAK_EVERY (600), under a
 #              client
 #
-# SIDE (2) repetitions of kills and negative run side by side, and all others alone. Each repetition
-# has a seed, which determines all that is random in it; the first one is SEED (random), and each
-# next one is larger by one. The seeds of negative are places in the list of bad documents.
+# SIDE (2) repetitions of kills and negative run side by side, and all others alone; with
+# TOGETHER=yes, all of them, which is quicker and makes worse figures. Each repetition has a seed,
+# which determines all that is random in it; the first one is SEED (random), and each next one is
+# larger by one. The seeds of negative are places in the list of bad documents.
 #
 # Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
 # with them. --continue goes on with the newest folder, if it is of the same commit. --short makes a
@@ -85,8 +86,8 @@ plan() {
     esac
     [[ -z $one ]] || count=1 first=$one
     for ((i = 0; i < count; i++)); do
-      case $scenario in
-      kills | negative) echo "$SIDE $scenario $((first + i))" ;;
+      case ${TOGETHER:+kills}$scenario in
+      kills* | negative) echo "$SIDE $scenario $((first + i))" ;;
       *) echo "1 $scenario $((first + i))" ;;
       esac
     done
