@@ -16,7 +16,7 @@ func page(p proof) string {
 	summary(&b, p)
 	b.WriteString(again)
 	failures(&b, p)
-	kills(&b, p.of("kills"))
+	kills(&b, p)
 	wiped(&b, p.of("wiped"))
 	order(&b, p.of("order"))
 	negative(&b, p.of("negative"))
@@ -134,19 +134,40 @@ func failures(b *strings.Builder, p proof) {
 	}
 }
 
-func kills(b *strings.Builder, rs []repetition) {
+func kills(b *strings.Builder, p proof) {
+	rs := p.of("kills")
 	section(b, "Kills")
 	if absent(b, rs) {
 		return
 	}
-	b.WriteString(aboutKills)
+	fmt.Fprintf(b, aboutKills, p.about["kill-within"])
 	spreads(b, rs, "cut", "ready", "done")
+	stages(b, rs)
 	table(b, "seed", "machine", "power cut after", "state on the disk", "Ready", "hook done",
 		"result")
 	for _, r := range rs {
 		row(b, strconv.Itoa(r.seed), r.facts["machine"], r.at("cut"), r.facts["state"],
 			r.at("ready"), r.at("done"), r.result())
 	}
+}
+
+// stages says how many power cuts came in which state of the first boot.
+func stages(b *strings.Builder, rs []repetition) {
+	count, passed := map[string]int{}, map[string]int{}
+	for _, r := range rs {
+		if !r.ended {
+			continue
+		}
+		count[r.facts["state"]]++
+		if r.passed {
+			passed[r.facts["state"]]++
+		}
+	}
+	table(b, "state on the disk at the power cut", "repetitions", "passed")
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		row(b, state, strconv.Itoa(count[state]), strconv.Itoa(passed[state]))
+	}
+	b.WriteString("\n")
 }
 
 func wiped(b *strings.Builder, rs []repetition) {
