@@ -163,8 +163,8 @@ keep_logs() {
   vm ssh "$1" '! [ -e /var/log/cloud-init.log ] || cat /var/log/cloud-init.log' >"$2/cloud-init.log"
 }
 
-# check_audit MACHINE fails the case if the audit log of this control plane does not have the objects
-# that its hook applied. $tmp/audit is the program of that name.
+# check_audit MACHINE fails the case if the audit log of this control plane does not have the
+# objects that its hook applied. $tmp/audit is the program of that name.
 check_audit() {
   local folder=$dir/audit
   rm -rf "$folder"
@@ -185,9 +185,9 @@ check_net() {
   (($#)) || set -- "${machines[@]}"
   rm -rf "$folder"
   for machine in "$@"; do
-    keep_record "$machine" "$folder/$machine" &&
-      { [[ -z ${logs:-} ]] || keep_logs "$machine" "$folder/$machine"; } ||
-      fail "$machine does not show what it said"
+    keep_record "$machine" "$folder/$machine" || fail "$machine does not show what it said"
+    [[ -z ${logs:-} ]] || keep_logs "$machine" "$folder/$machine" ||
+      fail "$machine does not show its logs"
   done
   "$tmp/net" "$exceptions" "$folder"/* >"$tmp/attempt" 2>&1 ||
     fail "the boot net has findings"
