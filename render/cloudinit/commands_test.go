@@ -89,6 +89,38 @@ func TestLinks(t *testing.T) {
 	assert.NoFileExists(t, missing)
 }
 
+// TestEnabledUnits: the link that enables a unit of the machine is made by a line that says both.
+// Other links and other enabled units have lines of their own. All are read back.
+func TestEnabledUnits(t *testing.T) {
+	t.Parallel()
+	const units = "/etc/systemd/system/"
+	n := &node.Node{
+		Links: []node.Link{
+			{Path: units + "multi-user.target.wants/a.service", Target: "../a.service"},
+			{Path: units + "multi-user.target.wants/b.service", Target: "/lib/b.service"},
+			{Path: units + "multi-user.target.wants/c.service", Target: "../c.service"},
+			{Path: units + "timers.target.wants/a.service", Target: "../a.service"},
+		},
+		Units: []node.Unit{{Name: "a.service", Enabled: true, Started: true},
+			{Name: "b.service", Enabled: true}},
+	}
+	all := commands(t, n, "bootcmd")
+	require.Equal(t, []string{
+		"want multi-user.target a.service",
+		"link /lib/b.service " + units + "multi-user.target.wants/b.service",
+		"link ../c.service " + units + "multi-user.target.wants/c.service",
+		"link ../a.service " + units + "timers.target.wants/a.service",
+		"systemctl --no-reload enable -- b.service",
+		"systemctl daemon-reload",
+		"systemctl --no-block start -- a.service",
+	}, all[len(all)-1][5:])
+	doc, err := cloudinit.Pack(n, 0, false)
+	require.NoError(t, err)
+	got, err := cloudinit.Unpack(doc)
+	require.NoError(t, err)
+	require.Equal(t, n.Delivered(), got)
+}
+
 // TestUserCommand runs the command for a user twice, with stand-ins for the tools that record their
 // arguments.
 func TestUserCommand(t *testing.T) {

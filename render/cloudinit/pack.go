@@ -140,9 +140,7 @@ func userData(n *node.Node) config {
 			Content:     content,
 		})
 	}
-	if lines := startLines(n); len(lines) > 0 {
-		c.Bootcmd = append(c.Bootcmd, startCommand(lines))
-	}
+	c.Bootcmd = append(c.Bootcmd, startCommands(n)...)
 	return c
 }
 
