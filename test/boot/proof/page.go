@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,11 +124,13 @@ func failures(b *strings.Builder, p proof) {
 			continue
 		}
 		if none {
+			b.WriteString("The evidence is in `~/.cache/kiln-proof`, or `KILN_PROOF`, of the " +
+				"computer that ran this.\n\n")
 			table(b, "scenario", "seed", "why", "evidence")
 			none = false
 		}
 		row(b, r.scenario, strconv.Itoa(r.seed), r.why,
-			fmt.Sprintf("`%s/%s-%d`", p.folder, r.scenario, r.seed))
+			fmt.Sprintf("`%s/%s-%d`", filepath.Base(p.folder), r.scenario, r.seed))
 	}
 	if none {
 		b.WriteString("None.\n")
