@@ -182,7 +182,7 @@ note_versions() { # of one machine
     note version "$name" "$(grep -o '[0-9][0-9.]*' <<<"$value" | head -n 1)"
   done <<'END'
 Kubernetes kubelet --version
-containerd containerd --version
+containerd containerd --version | cut -d ' ' -f 3
 systemd systemctl --version
 cloud-init cloud-init --version
 Debian cat /etc/debian_version

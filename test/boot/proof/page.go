@@ -112,7 +112,7 @@ func summary(b *strings.Builder, p proof) {
 	for _, t := range titles {
 		fmt.Fprintf(b, "%d %s, ", t.whole, t.scenario)
 	}
-	fmt.Fprintf(b, "which takes %s\nseconds.\n", wholeSoak)
+	fmt.Fprintf(b, "which\ntakes %s seconds.\n", wholeSoak)
 }
 
 // failures lists every repetition that failed, with the folder of its evidence.

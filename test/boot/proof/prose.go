@@ -18,8 +18,8 @@ The program looks once a second, or less often when the processors are busy.
 To repeat one: ` + "`test/boot/proof.sh --seed SEED SCENARIO`" + `, at this commit. The seed
 determines order, delays, moments and machines.
 `
-	aboutKills = `A first boot loses its power at a random moment within %s seconds, and gets it back
-with its disk as it is. Each must end done and Ready, without a finding of the boot net. A worker
+	aboutKills = `A first boot loses its power at a random moment within %s seconds, and gets it
+back with its disk as it is. Each must end done and Ready, without a finding of the boot net. A worker
 starts together with its control plane.
 
 `
