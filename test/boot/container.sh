@@ -79,9 +79,10 @@ empty_disk_container() { # DIR
   seed=$1/var/lib/cloud/seed/nocloud
   mkdir -p "$seed"
   if [[ -f $1/seed.iso ]]; then
-    # The machine has no disks. The mount goes away with the shell's namespace, whatever happens.
-    # shellcheck disable=SC2016 # $1 and $2 are the inner shell's
-    unshare --mount sh -euc 'mount -o loop,ro "$1" /mnt && cp /mnt/* "$2/"' sh "$1/seed.iso" "$seed"
+    # The machine has no disks, and the computer's kernel may not know the file system.
+    isoinfo -J -f -i "$1/seed.iso" | while read -r file; do
+      isoinfo -J -i "$1/seed.iso" -x "$file" >"$seed$file"
+    done
   elif [[ -f $1/seed/user-data ]]; then
     cp "$1"/seed/* "$seed/"
   fi
