@@ -152,6 +152,7 @@ keep_record() {
   vm ssh "$1" systemctl list-units --failed --plain --no-legend >"$2/failed"
   # cloud-init exits with 2 after recoverable errors, and says them all the same.
   vm ssh "$1" '[ -e /etc/cloud/cloud-init.disabled ] || ! systemctl -q is-enabled cloud-init-main ||
+    grep -qw cloud-init=disabled /proc/cmdline ||
     cloud-init status --format json || [ $? = 2 ]' >"$2/cloud-init.json"
   [[ -s $2/cloud-init.json ]] || rm "$2/cloud-init.json"
 }
