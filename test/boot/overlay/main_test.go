@@ -9,12 +9,12 @@ import (
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ base, over, want string }{
-		"maps are merged":        {"{a: {b: 1}}", "{a: {c: 2}, d: 3}", "{a: {b: 1, c: 2}, d: 3}"},
-		"a scalar is replaced":   {"{a: 1, b: 2}", "{a: 3}", "{a: 3, b: 2}"},
-		"a list grows":           {"{a: [cpus]}", "{a: [cgroup]}", "{a: [cpus, cgroup]}"},
-		"no item is there twice": {"{a: [{b: 1}, c]}", "{a: [c, {b: 1}, d]}", "{a: [{b: 1}, c, d]}"},
-		"an absent list comes":   {"{}", "{a: [1]}", "{a: [1]}"},
-		"a map takes its place":  {"{a: none}", "{a: {b: 1}}", "{a: {b: 1}}"},
+		"maps are merged":       {"{a: {b: 1}}", "{a: {c: 2}, d: 3}", "{a: {b: 1, c: 2}, d: 3}"},
+		"a scalar is replaced":  {"{a: 1, b: 2}", "{a: 3}", "{a: 3, b: 2}"},
+		"a list grows":          {"{a: [cpus]}", "{a: [cgroup]}", "{a: [cpus, cgroup]}"},
+		"no item comes twice":   {"{a: [{b: 1}, c]}", "{a: [c, {b: 1}, d]}", "{a: [{b: 1}, c, d]}"},
+		"an absent list comes":  {"{}", "{a: [1]}", "{a: [1]}"},
+		"a map takes its place": {"{a: none}", "{a: {b: 1}}", "{a: {b: 1}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
