@@ -148,12 +148,12 @@ install_credential_is_gone() {
 keep_record() {
   mkdir -p "$2"
   cp "$vms/$1/console.log" "$2/console"
-  vm ssh "$1" journalctl --no-pager -o short-monotonic >"$2/journal"
-  vm ssh "$1" systemctl list-units --failed --plain --no-legend >"$2/failed"
-  # cloud-init exits with 2 after recoverable errors, and says them all the same.
+  vm ssh "$1" journalctl --no-pager -o short-monotonic >"$2/journal" || return
+  vm ssh "$1" systemctl list-units --failed --plain --no-legend >"$2/failed" || return
+  # cloud-init exits with 1 after errors and with 2 after recoverable ones, and says them.
   vm ssh "$1" '[ -e /etc/cloud/cloud-init.disabled ] || ! systemctl -q is-enabled cloud-init-main ||
     grep -qw cloud-init=disabled /proc/cmdline ||
-    cloud-init status --format json || [ $? = 2 ]' >"$2/cloud-init.json"
+    cloud-init status --format json || [ $? -le 2 ]' >"$2/cloud-init.json" || return
   [[ -s $2/cloud-init.json ]] || rm "$2/cloud-init.json"
 }
 
@@ -186,7 +186,9 @@ check_net() {
   (($#)) || set -- "${machines[@]}"
   rm -rf "$folder"
   for machine in "$@"; do
-    keep_record "$machine" "$folder/$machine" || fail "$machine does not show what it said"
+    # A busy machine may not answer ssh in time.
+    keep_record "$machine" "$folder/$machine" || keep_record "$machine" "$folder/$machine" ||
+      fail "$machine does not show what it said"
     [[ -z ${logs:-} ]] || keep_logs "$machine" "$folder/$machine" ||
       fail "$machine does not show its logs"
   done
