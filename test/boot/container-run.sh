@@ -72,7 +72,6 @@ become_init() {
   mount_sys
   mount_dev
   shadow_settings
-  account
   if [[ -f $dir/seed/config.ign && ! -e $dir/ignited ]]; then ignite; fi
   : >"$dir/up"
   cd "$root"
@@ -162,13 +161,6 @@ shadow() { # shadow FILE CONTENT
   local copy=$root/run/.settings/${1//\//_}
   printf '%s\n' "$2" >"$copy"
   mount --bind "$copy" "$1"
-}
-
-# account lets systemd count the processor time of each unit, as it does by itself with cgroup v2.
-account() {
-  local folder=$root/etc/systemd/system.conf.d
-  mkdir -p "$folder"
-  printf '[Manager]\nDefaultCPUAccounting=yes\n' >"$folder/container.conf"
 }
 
 # ignite does what the initramfs of such a system does (rootfs/…/local-bottom/ignition).

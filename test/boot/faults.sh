@@ -184,7 +184,7 @@ scenario_again() {
   ends_well
   within "$step_limit" "hook ended" hook_ended
   read -r took passed < <(sed -n 's/^took //p' "$tmp/attempt")
-  record "the hook of the first boot: $((took / 1000)) ms of a processor, $((passed / 1000)) ms of the clock: $(vm ssh cp-1 cat /var/lib/kiln/status.json | grep -o '"steps":{[^}]*}')"
+  record "the hook of the first boot: $took ms of a processor, $passed ms of the clock: $(vm ssh cp-1 cat /var/lib/kiln/status.json | grep -o '"steps":{[^}]*}')"
   record "from the hook's start to a Ready node: $(hook_to_ready) s"
   scripts_ran_once
   forget_boots cp-1
@@ -194,8 +194,8 @@ scenario_again() {
   within "$form_limit" "Ready after a reboot" nodes_are_ready
   within "$step_limit" "hook ended" hook_ended
   read -r took passed < <(sed -n 's/^took //p' "$tmp/attempt")
-  record "the hook after a reboot: $((took / 1000)) ms of a processor, $((passed / 1000)) ms of the clock"
-  ((took < 1000000)) || fail "the hook did too much"
+  record "the hook after a reboot: $took ms of a processor, $passed ms of the clock"
+  [[ $took == unknown ]] || ((took < 1000)) || fail "the hook did too much"
   scripts_ran_once
   nothing_leaks
   check_net
@@ -213,7 +213,7 @@ scenario_cloned() {
   harmless "the hook stops" failed '^kiln\.service'
   check_net
 }
-# hook_ended prints the microseconds of processor time that the hook and its programs took, and
+# hook_ended prints the milliseconds of processor time that the hook and its programs took, and
 # those that passed.
 hook_ended() {
   local from to took
@@ -223,7 +223,9 @@ hook_ended() {
   from=$(sed -n 's/^ExecMainStart.*=//p' "$dir/times")
   to=$(sed -n 's/^ExecMainExit.*=//p' "$dir/times")
   took=$(sed -n 's/^CPU.*=//p' "$dir/times")
-  [[ $took =~ ^[0-9]+$ ]] && ((to > from)) && echo "took $((took / 1000)) $((to - from))"
+  # systemd counts no processor time in a container, where cpu and cpuacct are two hierarchies.
+  if [[ $took =~ ^[0-9]+$ ]]; then took=$((took / 1000000)); else took=unknown; fi
+  ((to > from)) && echo "took $took $(((to - from) / 1000))"
 }
 # hook_to_ready is what kubeadm.sh's "kubeadm init itself" compares with.
 hook_to_ready() {
