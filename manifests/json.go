@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// JSON returns an object that Read accepts as JSON on one line, the form in which machines apply it.
-// The API server asks for YAML in a server-side apply, and JSON is YAML too. Its audit log keeps a
-// request's body as it came, within JSON, and loses the event if the body is YAML (LogRequestPatch
-// in k8s.io/apiserver/pkg/audit/request.go of Kubernetes 1.36). kubectl sends JSON as well.
+// JSON returns an object that Read accepts as JSON on one line, the form in which machines apply
+// it. The API server asks for YAML in a server-side apply, and JSON is YAML too. Its audit log
+// keeps a request's body as it came, within JSON, and loses the event if the body is YAML
+// (LogRequestPatch in k8s.io/apiserver/pkg/audit/request.go of Kubernetes 1.36). kubectl sends JSON
+// as well.
 func JSON(doc []byte) []byte {
 	whole, err := yaml.YAMLToJSON(doc)
 	if err != nil {

@@ -125,7 +125,8 @@ func TestUnpackRefuses(t *testing.T) {
 			`{"ignition":{"version":"3.4.0"},"storage":{"files":[` +
 				strings.Repeat("{},", 1<<15-8) + `{}]}}`,
 			"path"},
-		{"deep YAML", "#cloud-config\nbootcmd: " + strings.Repeat("[", 1<<19), "exceeded max depth"},
+		{"deep YAML", "#cloud-config\nbootcmd: " + strings.Repeat("[", 1<<19),
+			"exceeded max depth"},
 		{"deep JSON", strings.Repeat(`{"ignition":`, 1<<14), "exceeded max depth"},
 		{"deep settings",
 			"#cloud-config\nusers: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),

@@ -104,10 +104,10 @@
 //
 // Each line is an object's REST path, a tab and the name of a file in the same folder: namespaces,
 // CustomResourceDefinitions, the others, and last the marker. The file is the object for
-// server-side apply, as JSON. If objects were refused, the marker is applied with their paths and what the
-// API server said, one a line in data.failed, in place of its file; then it does not count as
-// applied. node.yaml is the same for the machine's own Node; without it nothing is applied to the
-// Node.
+// server-side apply, as JSON. If objects were refused, the marker is applied with their paths and
+// what the API server said, one a line in data.failed, in place of its file; then it does not count
+// as applied. node.yaml is the same for the machine's own Node; without it nothing is applied to
+// the Node.
 //
 // # /var/lib/kiln/state, /var/lib/kiln/starts, /var/lib/kiln/status.json
 //

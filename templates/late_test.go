@@ -201,9 +201,9 @@ func TestBootComesAfterAnHour(t *testing.T) {
 	})
 }
 
-// TestBootPollsFast: while a wait is young the hook asks five times a second, and then at pauses of a
-// thirtieth of the time, so that it never loses much of it. So what comes within 90 seconds is seen
-// within three.
+// TestBootPollsFast: while a wait is young the hook asks five times a second, and then at pauses of
+// a thirtieth of the time, so that it never loses much of it. So what comes within 90 seconds is
+// seen within three.
 func TestBootPollsFast(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")

@@ -115,7 +115,8 @@ func (t *tree) addObjects() {
 		Path: plan.ObjectsDir + "index", Mode: 0o600, Content: []byte(index.String()), Shown: shown,
 		Why: "the objects in the order in which they are applied: path in the API, file",
 	})
-	t.addFile(plan.KilnDir+"/node.yaml", 0o600, string(manifests.JSON(manifests.NodeLabels(t.m.Name))),
+	t.addFile(plan.KilnDir+"/node.yaml", 0o600,
+		string(manifests.JSON(manifests.NodeLabels(t.m.Name))),
 		"labels of this machine's Node that only an administrator may set")
 }
 

@@ -15,7 +15,8 @@ import (
 // A body is a script of POSIX sh: functions, and then one line for each user, directory, file, link
 // and unit of the machine; a file's content follows its line. The machine needs no archive program,
 // and the script may be killed at any line and run again. Its two parts run at different times:
-// users, directories and files when bootcmd and write_files do, links and units after them (start.go).
+// users, directories and files when bootcmd and write_files do, links and units after them
+// (start.go).
 const (
 	bodyHead = "#!/bin/sh\n# What a machine fetches, made by kiln. " +
 		"sh body files|units does the one part of it or the other.\n"

@@ -42,9 +42,10 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // without a warning, equal bytes for equal nodes. Users and directories are made before the files,
 // at every boot. The rest happens at the first boot only: files, and, as soon as they are written
 // (start.go), owners that are numbers, then links, then units. Units are masked and enabled, and
-// those with Started are started without waiting for them. A link does not replace what exists. /etc/hosts is left alone. The host name is
-// left alone if n has a file for it; otherwise cloud-init sets the platform's. With n.Remote the
-// machine fetches its body before the files are written, and waits until it has it.
+// those with Started are started without waiting for them. A link does not replace what exists.
+// /etc/hosts is left alone. The host name is left alone if n has a file for it; otherwise
+// cloud-init sets the platform's. With n.Remote the machine fetches its body before the files are
+// written, and waits until it has it.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns it compressed with
 // gzip, which may still be longer than limit. If textOnly is true, the result is a MIME message

@@ -9,9 +9,9 @@ import (
 
 // What comes after the files does not wait for cloud-init's last stages, which may install packages
 // or ask servers: it needs the files alone. runcmd runs in the last stage. So bootcmd, which runs
-// before write_files, leaves a unit that systemd starts behind cloud-config.target. In every release
-// that target follows the stage that writes the files. bootcmd runs at every boot, but leaves the
-// unit only until the machine has verified its files.
+// before write_files, leaves a unit that systemd starts behind cloud-config.target. In every
+// release that target follows the stage that writes the files. bootcmd runs at every boot, but
+// leaves the unit only until the machine has verified its files.
 const (
 	unverified = "[ -e " + node.Verified + " ] || "
 	startUnit  = "systemd-run --no-block -u kiln-start -p After=cloud-config.target sh "

@@ -14,11 +14,10 @@
 #   broken       a document that is right by every rule, and whose machine is not: it must fail
 #
 # Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
-# also holds the audit log to what was applied (audit/main.go), and the logs of all components to
-# the boot net. NUMBER
-# repeats the order and the delays of a run, which prints it. With --cached a computer without the
-# image skips the test: to build it takes fifteen minutes. With --logs the scenario cloud-init is
-# also held to the logs of all components, whose harmless lines differ between computers.
+# also holds the audit log to what was applied (audit/main.go). With --logs it is held to the logs
+# of all components too, whose harmless lines differ between computers. NUMBER repeats the order and
+# the delays of a run, which prints it. With --cached a computer without the image skips the test:
+# to build it takes fifteen minutes.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names

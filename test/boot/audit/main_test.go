@@ -12,10 +12,11 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	const (
 		role      = `{"kind":"Role"}`
-		roleEvent = `{"level":"Request","verb":"patch","requestURI":"/r?fieldManager=kiln&force=true",` +
+		roleEvent = `{"level":"Request","verb":"patch",` +
+			`"requestURI":"/r?fieldManager=kiln&force=true",` +
 			`"requestObject":{"kind":"Role"},"responseStatus":{"code":201}}` + "\n"
-		mapEvent = `{"level":"Metadata","verb":"patch","requestURI":"/c?fieldManager=kiln&force=true",` +
-			`"responseStatus":{"code":201}}` + "\n"
+		mapEvent = `{"level":"Metadata","verb":"patch",` +
+			`"requestURI":"/c?fieldManager=kiln&force=true","responseStatus":{"code":201}}` + "\n"
 	)
 	for _, row := range []struct {
 		name, role, log string
@@ -23,7 +24,8 @@ func TestCompare(t *testing.T) {
 		fails           bool
 	}{
 		{"all there", role, roleEvent + mapEvent + `{"level":"Met`, nil, false},
-		{"an event is lost", role, mapEvent, []string{"/r: applied, and not in the audit log"}, false},
+		{"an event is lost", role, mapEvent,
+			[]string{"/r: applied, and not in the audit log"}, false},
 		{"another body", `{"kind":"Rule"}`, roleEvent + mapEvent,
 			[]string{"/r: the audit log has another body"}, false},
 		{"YAML", "kind: Role\n", roleEvent + mapEvent,

@@ -7,10 +7,10 @@
 // Each FOLDER is the record of one machine: console, journal, failed (systemctl list-units
 // --failed) and cloud-init.json (cloud-init status --format json), as keep_record in cluster.sh
 // writes them. A machine without cloud-init has no cloud-init.json. A record may have the logs as
-// keep_logs writes them: pods (/var/log/pods), warnings (journalctl -p warning), cloud-init.log. Then
-// each line in them, and in the journal, that a program calls a warning or worse is a finding.
-// EXCEPTIONS lists what is known and harmless.
-// Exits with 1 if there is a finding that is not an exception, or if a record is not complete.
+// keep_logs writes them: pods (/var/log/pods), warnings (journalctl -p warning), cloud-init.log.
+// Then each line in them, and in the journal, that a program calls a warning or worse is a finding.
+// EXCEPTIONS lists what is known and harmless. Exits with 1 if there is a finding that is not an
+// exception, or if a record is not complete.
 package main
 
 import (

@@ -19,8 +19,8 @@ To repeat one: ` + "`test/boot/proof.sh --seed SEED SCENARIO`" + `, at this comm
 determines order, delays, moments and machines.
 `
 	aboutKills = `A first boot loses its power at a random moment within %s seconds, and gets it
-back with its disk as it is. Each must end done and Ready, without a finding of the boot net. A worker
-starts together with its control plane.
+back with its disk as it is. Each must end done and Ready, without a finding of the boot net. A
+worker starts together with its control plane.
 
 `
 	aboutWiped = `Three control planes and a worker form a cluster. A control plane comes back with
