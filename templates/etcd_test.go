@@ -90,7 +90,7 @@ var etcdRows = []struct {
 			m.rule("POST", "*/member/promote", 2, 412, 0,
 				`{"error":"etcdserver: can only promote a learner member which is in sync with `+
 					`leader"}`)
-			m.rule("POST", "*/member/*", 99, 200, 0, "{}")
+			m.rule("POST", "*/member/*", 9999, 200, 0, "{}")
 		}},
 	{name: "added", start: asJoined, calls: []string{
 		`add {"peerURLs":["https://10.0.0.11:2380"],"isLearner":true}`, `promote {"ID":"99"}`},
@@ -103,7 +103,7 @@ var etcdRows = []struct {
 			m.lists(9, listed2, listed3, listedNew)
 			m.rule("POST", "*/member/add", 2, 400, 0, `{"error":"etcdserver: too many learner `+
 				`members in cluster"}`)
-			m.rule("POST", "*/member/*", 99, 200, 0, "{}")
+			m.rule("POST", "*/member/*", 9999, 200, 0, "{}")
 		}},
 	{name: "added, and cut off", start: asJoined, calls: []string{`promote {"ID":"99"}`},
 		arrange: func(m *aMachine) {
@@ -111,7 +111,7 @@ var etcdRows = []struct {
 			m.lists(1, listed2, listed3, listedAdded)
 			m.lists(1, listed2, listed3, listedLearner)
 			m.lists(9, listed2, listed3, listedNew)
-			m.rule("POST", "*/member/*", 99, 200, 0, "{}")
+			m.rule("POST", "*/member/*", 9999, 200, 0, "{}")
 		}},
 	{name: "its own disk, nobody answers", start: asRendered, arrange: func(m *aMachine) {
 		m.know("clock", "1820000000\n")
@@ -120,7 +120,7 @@ var etcdRows = []struct {
 	{name: "its own disk, and it is needed", start: asRendered, arrange: func(m *aMachine) {
 		m.hasData("0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11 cp-1\n")
 		m.peersKnow(ran, known2, known3)
-		m.rule("POST", "*/member/list", 99, 503, 0, `{"error":"etcdserver: leader changed"}`)
+		m.rule("POST", "*/member/list", 9999, 503, 0, `{"error":"etcdserver: leader changed"}`)
 	}},
 
 	{name: "long after, nobody answers", arrange: func(m *aMachine) {
@@ -132,14 +132,14 @@ var etcdRows = []struct {
 	{name: "two of three are gone", arrange: func(m *aMachine) {
 		m.know("clock", "1820000000\n")
 		m.peersKnow(ran, known2, known3)
-		m.rule("POST", "*/member/list", 99, 503, 0, `{"error":"etcdserver: request timed out"}`)
+		m.rule("POST", "*/member/list", 9999, 503, 0, `{"error":"etcdserver: request timed out"}`)
 	}, waits: true,
 		fault: "etcd-no-quorum https://10.0.0.11:2380: list: " +
 			"cp-2: HTTP 503 {'error':'etcdserver: " +
 			"request timed out'}, cp-3: HTTP 503 "},
 	{name: "two of three are gone, while the cluster may be formed", arrange: func(m *aMachine) {
 		m.peersKnow(ran, known2, known3)
-		m.rule("POST", "*/member/list", 99, 503, 0, `{"error":"etcdserver: request timed out"}`)
+		m.rule("POST", "*/member/list", 9999, 503, 0, `{"error":"etcdserver: request timed out"}`)
 	}, waits: true,
 		fault: "etcd-no-quorum https://10.0.0.11:2380: list: cp-2: HTTP 503 "},
 	{name: "never a member, no quorum", arrange: func(m *aMachine) { m.peersKnow(known2, known3) },
@@ -152,8 +152,8 @@ var etcdRows = []struct {
 		fault: "etcd-no-quorum "},
 	{name: "the others may not spare it", arrange: func(m *aMachine) {
 		m.peersKnow(ran, known2, known3)
-		m.lists(99, listedRan, listed2, listed3)
-		m.rule("POST", "*/member/remove", 99, 400, 0, `{"error":"etcdserver: re-configuration `+
+		m.lists(9999, listedRan, listed2, listed3)
+		m.rule("POST", "*/member/remove", 9999, 400, 0, `{"error":"etcdserver: re-configuration `+
 			`failed due to not enough started members"}`)
 	}, waits: true,
 		fault: "etcd-no-quorum https://10.0.0.11:2380: remove: cp-2: " +
@@ -162,8 +162,8 @@ var etcdRows = []struct {
 	{name: "no vote", arrange: func(m *aMachine) {
 		m.peersKnow(addedIdle, known2, known3)
 		m.lists(1, listed2, listed3, listedAdded)
-		m.lists(99, listed2, listed3, listedLearner)
-		m.rule("POST", "*/member/promote", 99, 412, 0, `{"error":"etcdserver: `+
+		m.lists(9999, listed2, listed3, listedLearner)
+		m.rule("POST", "*/member/promote", 9999, 412, 0, `{"error":"etcdserver: `+
 			`can only promote a learner member which is in sync with leader"}`)
 	}, waits: true,
 		fault: "etcd-learner https://10.0.0.11:2380: promote: cp-2: " +
@@ -184,20 +184,20 @@ var etcdRows = []struct {
 		fault: "etcd-kept /var/lib/etcd: it has data, and the other members run without it; " +
 			"empty it"},
 	{name: "a peer talks nonsense", arrange: func(m *aMachine) {
-		m.rule("GET", "*10.0.0.12:2380/members", 99, 200, 0, "hello")
+		m.rule("GET", "*10.0.0.12:2380/members", 9999, 200, 0, "hello")
 	},
 		waits: true,
 		fault: "etcd-peer-unclear https://10.0.0.12:2380: HTTP 200; "},
 	{name: "a peer of another CA", arrange: func(m *aMachine) {
-		m.rule("GET", "*10.0.0.12:2380/members", 99, 0, 60, "")
+		m.rule("GET", "*10.0.0.12:2380/members", 9999, 0, 60, "")
 	},
 		waits: true,
 		fault: "etcd-peer-unclear https://10.0.0.12:2380: curl: (60) as the rule says; "},
 	{name: "two clusters", arrange: func(m *aMachine) {
 		m.know("etcd-id", "aaaa\n")
-		m.rule("GET", "*10.0.0.12:2380/members", 99, 200, 0, "["+known2+"]")
-		m.rule("GET", "*10.0.0.13:2380/members", 99, 200, 0, "["+known3+"]")
-		m.rule("POST", "*", 99, 200, 0, "{}")
+		m.rule("GET", "*10.0.0.12:2380/members", 9999, 200, 0, "["+known2+"]")
+		m.rule("GET", "*10.0.0.13:2380/members", 9999, 200, 0, "["+known3+"]")
+		m.rule("POST", "*", 9999, 200, 0, "{}")
 		write(m.t, m.bin+"/cat", twoClusters, 0o755)
 	}, fault: "etcd-split https://10.0.0.13:2380: it is of cluster bbbb, another one of aaaa; "},
 }

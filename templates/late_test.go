@@ -190,8 +190,9 @@ func TestBootComesAfterAnHour(t *testing.T) {
 			strings.Count(m.read(m.root+"/dev/console"), "FAULT ") != 1 {
 			t.Errorf("%d reports\n%s", n, out)
 		}
+		// The deadline of 1,800 seconds is noticed up to a minute after it.
 		rested := strings.Fields(m.read(m.world + "/rested"))
-		if len(rested) < 60 || len(rested) > 100 || rested[0] != "60.0" ||
+		if len(rested) < 60 || len(rested) > 100 || rested[0] < "60.0" || rested[0] > "62.0" ||
 			rested[len(rested)-1] != "300.0" {
 			t.Errorf("it rested %q", rested)
 		}
