@@ -45,7 +45,7 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 		if !strings.Contains(f.Path, "admissionpolicy") {
 			continue
 		}
-		text := string(f.Content)
+		text := readable(f)
 		if one != "" {
 			replaced += strings.Count(text, one)
 			text = strings.ReplaceAll(text, one, another)

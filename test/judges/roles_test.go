@@ -187,8 +187,9 @@ func TestWorkerRolesBroken(t *testing.T) {
 			})
 			require.GreaterOrEqual(t, i, 0)
 			f := &machines[0].Files[i]
-			require.Contains(t, string(f.Content), tt.old)
-			f.Content = []byte(strings.Replace(string(f.Content), tt.old, tt.new, 1))
+			text := readable(f)
+			require.Contains(t, text, tt.old)
+			f.Content = []byte(strings.Replace(text, tt.old, tt.new, 1))
 			assert.Contains(t, strings.Join(objectsJudge(machines), "\n"), tt.want)
 		})
 	}

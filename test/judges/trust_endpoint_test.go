@@ -79,7 +79,7 @@ func TestEndpointIsSeen(t *testing.T) {
 			if tt.old == "" {
 				m.Files = slices.Delete(m.Files, i, i+1)
 			} else {
-				text := string(m.Files[i].Content)
+				text := readable(&m.Files[i])
 				require.Contains(t, text, tt.old)
 				m.Files[i].Content = []byte(strings.ReplaceAll(text, tt.old, tt.new))
 			}
