@@ -230,9 +230,10 @@ func TestBroken(t *testing.T) {
 				m.Files = slices.Delete(m.Files, i, i+1)
 			} else {
 				f := &m.Files[i]
-				at := regexp.MustCompile(tt.old).FindIndex(f.Content)
+				text := readable(f)
+				at := regexp.MustCompile(tt.old).FindStringIndex(text)
 				require.NotNil(t, at, "%s: %s", f.Path, tt.old)
-				f.Content = slices.Concat(f.Content[:at[0]], []byte(tt.new), f.Content[at[1]:])
+				f.Content = []byte(text[:at[0]] + tt.new + text[at[1]:])
 			}
 			assert.Contains(t, strings.Join(tt.judge(machines), "\n"), tt.want)
 		})

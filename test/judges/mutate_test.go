@@ -99,8 +99,9 @@ func machinesOf(t *testing.T, cluster []*Machine, pattern string) (out []*Machin
 func edit(machines, file, before, after string) change {
 	return func(t *testing.T, cluster []*Machine) {
 		for _, f := range each(t, cluster, machines, file) {
-			require.Contains(t, string(f.Content), before, f.Path)
-			f.Content = []byte(strings.Replace(string(f.Content), before, after, 1))
+			text := readable(f)
+			require.Contains(t, text, before, f.Path)
+			f.Content = []byte(strings.Replace(text, before, after, 1))
 		}
 	}
 }
