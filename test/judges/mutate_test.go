@@ -110,7 +110,7 @@ func edit(machines, file, before, after string) change {
 func without(machines, file, text string) change {
 	return func(t *testing.T, cluster []*Machine) {
 		for _, f := range each(t, cluster, machines, file) {
-			lines := strings.SplitAfter(string(f.Content), "\n")
+			lines := strings.SplitAfter(readable(f), "\n")
 			i := slices.IndexFunc(lines,
 				func(line string) bool { return strings.Contains(line, text) })
 			require.GreaterOrEqual(t, i, 0, "%s: %s", f.Path, text)
@@ -123,7 +123,7 @@ func without(machines, file, text string) change {
 func with(machines, file, text string) change {
 	return func(t *testing.T, cluster []*Machine) {
 		for _, f := range each(t, cluster, machines, file) {
-			f.Content = append(slices.Clone(f.Content), text...)
+			f.Content = []byte(readable(f) + text)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 // readable returns a file's content, and YAML instead of JSON for an object that the hook applies,
 // so that tests plant their mistakes where people read.
 func readable(f *File) string {
-	if strings.HasPrefix(f.Path, "/etc/kiln/objects/") && strings.HasPrefix(string(f.Content), "{") {
+	applied := strings.HasPrefix(f.Path, "/etc/kiln/") && strings.HasSuffix(f.Path, ".yaml")
+	if applied && strings.HasPrefix(string(f.Content), "{") {
 		text, err := yaml.JSONToYAML(f.Content)
 		if err != nil {
 			panic(f.Path + ": " + err.Error())
