@@ -37,6 +37,10 @@ func CloudInit(interfaces []plan.Interface, netplan bool) ([]byte, error) {
 		}
 		addAddresses(out, n)
 		addRoutes(out, n, netplan)
+		// As on the other systems. Without it networkd waits some seconds for a router to speak.
+		if netplan && n.Master == "" && !n.DHCP6 {
+			out["accept-ra"] = false
+		}
 	}
 	document := object{"version": 2}
 	for key, kind := range map[string]object{
