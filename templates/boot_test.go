@@ -34,7 +34,7 @@ func TestBootMakesControlPlane(t *testing.T) {
 			t.Error(link, err)
 		}
 		steps := "files machine preflight etcd kubelet member control-plane objects node labels " +
-			"retire"
+			"pods retire"
 		if v := m.status(); len(v.Steps) != len(strings.Fields(steps)) || v.Node != "cp-1" ||
 			v.Cluster != m.data["cluster"] {
 			t.Errorf("status.json: %+v", v)

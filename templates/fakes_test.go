@@ -198,7 +198,7 @@ PATCH*)
 	printf 200
 	;;
 */nodes/*)
-	printf '{"status":{"nodeInfo":{"machineID":"%s"}}}' \
+	printf '{"status":{"conditions":[{"type":"Ready","status":"True"}],"nodeInfo":{"machineID":"%s"}}}' \
 		"$(cat "$KILN_ROOT/etc/machine-id")" >"$out"
 	printf 200
 	;;

@@ -172,7 +172,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
 		strings.Fields("pre-boot machine preflight name restore others etcd kubelet member "+
-			"control-plane objects node labels role ready post-boot retire"),
+			"control-plane objects node labels role pods ready post-boot retire"),
 		templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
@@ -183,7 +183,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"formation_deadline": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "",
 		"etcd_peers": "", "etcd_url": "",
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
-		"steps":   "files machine preflight kubelet node retire",
+		"steps":   "files machine preflight kubelet node pods retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
 		"wall":    "",
 		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
@@ -240,7 +240,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kiln/objects/marker.yaml", "kind: ConfigMap")
 		m.at("/etc/kiln/node.yaml", "kind: Node")
 		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects " +
-			"node labels retire"
+			"node labels pods retire"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
 	default:

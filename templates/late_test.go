@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBootGoesOnTrying has a row for each wait. When the step's time is over the hook reports the
@@ -71,6 +72,19 @@ func TestBootGoesOnTrying(t *testing.T) {
 				"[+]ping ok\n[-]etcd failed: reason withheld\n[-]x failed\nreadyz check failed"),
 			want: "FAULT kube-apiserver-unhealthy https://10.0.0.11:6443/readyz: " +
 				"HTTP 500 [-]etcd failed: reason withheld [-]x failed; ", mend: answers},
+		{role: "control-plane", name: "API server ends at once", wrong: func(m *aMachine) {
+			m.rule("GET", "https://*/readyz", 9999, 0, 7, "")
+			for i, text := range []string{"an older line", "Error: unknown flag: --x"} {
+				path := fmt.Sprintf("/var/log/pods/kube-system_kube-apiserver-cp-1_0f/"+
+					"kube-apiserver/%d.log", i)
+				m.at(path, "2026-01-01T00:00:00.0Z stderr F more\n"+
+					"2026-01-01T00:00:01.0Z stderr F "+text+"\n")
+				at := time.Unix(1800000000+int64(i), 0)
+				must(m.t, os.Chtimes(m.root+path, at, at))
+			}
+		},
+			want: "FAULT kube-apiserver-unhealthy https://10.0.0.11:6443/readyz: curl: (7) as " +
+				"the rule says; Error: unknown flag: --x; sh", mend: answers},
 		{role: "control-plane", name: "controller-manager",
 			wrong: answer("GET", "*:10257/*", 500, 0, ""),
 			want:  "FAULT kube-controller-manager-unhealthy ", mend: answers},
@@ -131,6 +145,16 @@ func TestBootGoesOnTrying(t *testing.T) {
 			want: "FAULT name-taken https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
 				"the Node of machine ec2d5a; another machine has this name: turn it off",
 			mend: answers},
+
+		// pods
+		{name: "not Ready", wrong: answer("GET", "*/nodes/*", 200, 0,
+			`{"status":{"conditions":[{"type":"PIDPressure","status":"False","reason":"x",`+
+				`"message":"kubelet has sufficient PID available"},{"type":"Ready",`+
+				`"status":"False","reason":"KubeletNotReady","message":"container runtime `+
+				`network not ready: cni plugin not initialized"}],"nodeInfo":`+
+				`{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`),
+			want: "FAULT node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1: container " +
+				"runtime network not ready: cni plugin not initialized; ", mend: answers},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			underOneShell(t, i, func(t *testing.T, shell []string) {

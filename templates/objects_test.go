@@ -136,3 +136,20 @@ func TestObjectsFromAnother(t *testing.T) {
 		}
 	})
 }
+
+// TestObjectsWaitForAnAddress: a Service whose first answer was lost holds its address for a while.
+// The API server refuses it until then, and it is no mistake of anybody's.
+func TestObjectsWaitForAnAddress(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.brings(ox)
+		m.rule("PATCH", "*"+ox+"*", 2, 422, 0, `{"message":"Service \"kube-dns\" is invalid: `+
+			`spec.clusterIPs: Invalid value: []string{\"10.96.0.10\"}: failed to allocate IP `+
+			`10.96.0.10: provided IP is already allocated","reason":"Invalid"}`)
+		m.document()
+		out, code := m.run()
+		if code != 0 || m.status().Phase != "done" || strings.Contains(out, "FAULT") {
+			t.Errorf("exit status %d\n%s", code, out)
+		}
+	})
+}

@@ -194,5 +194,6 @@ var FaultCodes = []string{
 	"node-address",        // the machine has no address that the Node could have
 	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
+	"node-not-ready",      // the Node is there, and cannot run pods
 	"kubelet-credential",  // the kubelet got no certificate
 }

@@ -134,6 +134,10 @@ func (t *tree) steps() []string {
 	if len(t.m.Roles()) > 0 {
 		s = append(s, "role")
 	}
+	// Without a pod network of kiln's, a Node becomes Ready when somebody brings one.
+	if t.m.Joins() && t.Plan.Routed() {
+		s = append(s, "pods")
+	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")
 	}
