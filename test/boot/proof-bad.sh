@@ -112,7 +112,8 @@ bad_object() {
   what="the API server refuses an object: CoreDNS with -1 replicas"
   patch='- {op: replace, path: /spec/replicas, value: -1}'
   target='kind: Deployment, name: coredns'
-  plant hidden replace /etc/kiln/objects/016-deployment-coredns.yaml 'replicas: 2' 'replicas: -1'
+  plant hidden replace /etc/kiln/objects/016-deployment-coredns.yaml \
+    '"replicas":2' '"replicas":-1'
 }
 bad_clock() {
   what="the machine's clock is a year behind (the document is a year ahead)"
@@ -124,17 +125,21 @@ bad_clock() {
 }
 
 # adapt_case: a bad machine says so within a minute.
-adapt_bad() { sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"; }
+adapt_bad() {
+  sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"
+  grep -q stepTimeout "$dir/cluster.yaml"
+}
 
 scenario_negative() {
-  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=300
+  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=300 before
   adapt_case() { adapt_bad; }
   render_case fast
   machines=(cp-1)
   "bad_$name"
   note fact bad "$name"
   note fact what "$what"
-  note found before "$(before_boot)"
+  before=$(before_boot)
+  note found before "$before"
   ! "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --check \
     >"$tmp/attempt" 2>&1 || fail "render --check sees no difference"
   start_all "${machines[@]}"
@@ -167,6 +172,7 @@ before_boot() {
   [[ -z $patch ]] ||
     sed -i "s#^  patches:\$#&\n  - target: {$target}\n    patch: |\n      $patch#" \
       "$copy/cluster.yaml"
+  ! cmp -s "$dir/cluster.yaml" "$copy/cluster.yaml" || fail "the mistake is not in cluster.yaml"
   if "$tmp/kiln" validate "$copy/cluster.yaml" >"$tmp/attempt" 2>&1 &&
     "$tmp/kiln" render --config "$copy/cluster.yaml" --out "$copy/nodes" >"$tmp/attempt" 2>&1; then
     echo "accepted"

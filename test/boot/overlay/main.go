@@ -8,7 +8,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 
@@ -30,12 +32,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "overlay:", err)
 		os.Exit(1)
 	}
-	out, err := yaml.Marshal(merge(cluster, over))
-	if err != nil {
+	if err := write(os.Stdout, merge(cluster, over)); err != nil {
 		fmt.Fprintln(os.Stderr, "overlay:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s", out)
+}
+
+// write writes a document as the clusters of the tests are written: the scripts change lines of it.
+// Maps come in the order of their keys, and comments are gone.
+func write(to io.Writer, document any) error {
+	encoder := yaml.NewEncoder(to)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	return errors.Join(encoder.Encode(document), encoder.Close())
 }
 
 // read returns the YAML document in the file. It fails if the file cannot be read, or is not YAML.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -30,6 +31,20 @@ func TestMerge(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestWrite: the scripts look for lines such as "  endpoint:" and "  patches:".
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	document := parse(t, "{spec: {endpoint: a, patches: [{target: {kind: Pod}, patch: x}]}}")
+	if err := write(&out, document); err != nil {
+		t.Fatal(err)
+	}
+	const want = "spec:\n  endpoint: a\n  patches:\n  - patch: x\n    target:\n      kind: Pod\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
 
