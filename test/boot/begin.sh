@@ -2,7 +2,7 @@
 # How a script that boots machines begins and ends, for each kind of machine. Sourced after lib.sh
 # and cluster.sh.
 
-# begin ARGUMENT... makes what the script needs: the image, kiln, the boot net, and $tmp, a folder.
+# begin ARGUMENT... makes what the script needs: the image, $tmp, a folder, and the programs in it.
 # Machines that are containers live in namespaces of their own, in which begin runs the script
 # anew, with these arguments.
 begin() {
@@ -26,7 +26,7 @@ begin() {
 
 programs() {
   CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
-  CGO_ENABLED=0 go build -C "$here" -o "$tmp/net" ./net
+  CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./net ./audit ./overlay
 }
 
 # finish takes the machines away. With $keep it leaves them, or, where they would end with this

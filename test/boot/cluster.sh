@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Functions that run.sh and faults.sh share: render a case, wait for its machines, and show their
-# state when they fail. Sourced after lib.sh, by a script that sets $tmp (a folder), $case (the name
-# of the case in the records), $dir (the folder in which the case is rendered) and $power_on
-# ($SECONDS at the last power-on).
+# What every script that boots a cluster does: render a case, wait for its machines, and show their
+# state when they fail. Sourced after lib.sh, by a script that sets $tmp (a folder with the programs
+# kiln, net, audit and overlay), $case (the name of the case in the records), $dir (the folder in
+# which the case is rendered) and $power_on ($SECONDS at the last power-on).
 
 # Seconds that a machine may take. Emulation is about ten times slower than hardware, and CI
 # machines differ. PATIENCE (1) multiplies them, on a computer that does much else.
@@ -42,7 +42,7 @@ suit_kind() {
   local kind=${MACHINES:-qemu}
   [[ ! -f $here/clusters/$kind.sed ]] || sed -E -i -f "$here/clusters/$kind.sed" "$1"
   [[ -f $here/clusters/$kind.yaml ]] || return 0
-  CGO_ENABLED=0 go run -C "$here" ./overlay "$1" "$here/clusters/$kind.yaml" >"$1.part"
+  "$tmp/overlay" "$1" "$here/clusters/$kind.yaml" >"$1.part"
   mv "$1.part" "$1"
 }
 
@@ -159,13 +159,14 @@ keep_record() {
 
 # keep_logs MACHINE FOLDER adds the logs of all components to a record.
 keep_logs() {
-  vm ssh "$1" tar -C /var/log -cf - pods | tar -C "$2" -xf -
-  vm ssh "$1" journalctl --no-pager -o short-monotonic -p warning -q >"$2/warnings"
-  vm ssh "$1" '! [ -e /var/log/cloud-init.log ] || cat /var/log/cloud-init.log' >"$2/cloud-init.log"
+  vm ssh "$1" tar -C /var/log -cf - pods | tar -C "$2" -xf - || return
+  vm ssh "$1" journalctl --no-pager -o short-monotonic -p warning -q >"$2/warnings" || return
+  vm ssh "$1" '! [ -e /var/log/cloud-init.log ] || cat /var/log/cloud-init.log' \
+    >"$2/cloud-init.log"
 }
 
 # check_audit MACHINE fails the case if the audit log of this control plane does not have the
-# objects that its hook applied. $tmp/audit is the program of that name.
+# objects that its hook applied.
 check_audit() {
   local folder=$dir/audit
   rm -rf "$folder"
@@ -178,8 +179,8 @@ check_audit() {
 }
 
 # check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
-# journal that a good boot does not say. $tmp/net is the program of that name, and $exceptions the
-# list of what is harmless. With logs=yes it reads the logs of all components too.
+# journal that a good boot does not say. $exceptions is the list of what is harmless. With logs=yes
+# it reads the logs of all components too.
 exceptions=$here/net/exceptions.txt
 check_net() {
   local machine folder=$dir/net

@@ -32,10 +32,7 @@ keep=''
 case ${1-} in
 '') ;;
 --keep) keep=yes ;;
-*)
-  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-  exit 0
-  ;;
+*) usage ;;
 esac
 
 begin "$@"

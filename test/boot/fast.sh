@@ -27,10 +27,13 @@ export MACHINES=container
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
 
 every=(cloud-init ignition ha damaged broken)
-seed=$RANDOM scenarios=() cached='' hold_logs=''
-words=("$@")
+seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
 while (($#)); do
   case $1 in
   --cached) cached=yes ;;
@@ -40,10 +43,7 @@ while (($#)); do
     [[ $seed =~ ^[0-9]+$ ]] || die "--seed needs a number"
     shift
     ;;
-  -h | --help)
-    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-    exit 0
-    ;;
+  -h | --help) usage ;;
   *)
     [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
     scenarios+=("$1")
@@ -53,19 +53,9 @@ while (($#)); do
 done
 ((${#scenarios[@]})) || scenarios=("${every[@]}")
 
-if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
-  [[ -z $cached || -r $cache/node.img ]] ||
-    skip "there is no image in $cache; make boot-fast builds it"
-  "$here/alone.sh" true # before minutes go into the image
-  "$here/image-fast.sh"
-  KILN_BOOT_TMP=$(mktemp -d)
-  export KILN_BOOT_TMP
-  CGO_ENABLED=0 go build -C "$here/../.." -o "$KILN_BOOT_TMP/kiln" ./cmd/kiln
-  CGO_ENABLED=0 go build -C "$here" -o "$KILN_BOOT_TMP/" ./net ./audit
-  exec "$here/alone.sh" "$0" "${words[@]}"
-fi
-
-tmp=$KILN_BOOT_TMP
+[[ -z $cached || -r $cache/node.img ]] ||
+  skip "there is no image in $cache; make boot-fast builds it"
+begin "${arguments[@]}"
 form_limit=180 step_limit=90 # a slow computer; what is measured is a fourth of it
 pause=0.5 asks=2
 
@@ -104,23 +94,15 @@ scenario_cloud-init() {
 }
 
 scenario_ignition() {
-  render_case fast-ignition
+  render_case ignition
   power_on_all worker-1 cp-1
   boots_well
-}
-
-three_votes() {
-  kubectl -n kube-system exec "etcd-${control_planes[0]}" -- etcdctl \
-    --endpoints https://127.0.0.1:2379 --cacert /etc/etcd/pki/ca.crt \
-    --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key \
-    member list -w fields >"$dir/members" || return
-  cat "$dir/members"
-  (($(grep -c '"IsLearner" : false' "$dir/members") == 3))
 }
 
 scenario_ha() {
   local order machine lost
   render_case fast-ha
+  machines=("${control_planes[@]}" worker-1)
   RANDOM=$seed
   mapfile -t order < <(
     for machine in "${machines[@]}"; do echo "$RANDOM $machine"; done | sort -n | cut -d ' ' -f 2
@@ -132,15 +114,16 @@ scenario_ha() {
     sleep $((RANDOM % 4))
   done
   boots_well
-  within "$step_limit" "three votes in etcd" three_votes
+  within "$step_limit" "three votes in etcd" all_vote
 
   lost=${control_planes[1 + seed % 2]} # kubectl speaks to the first
+  old_member=$(member_id "$lost")
   forget_boots "$lost"
   power_on=$SECONDS
   vm wipe "$lost"
   within "$form_limit" "$lost Ready with an empty disk" nodes_are_ready
   within "$step_limit" "hook done on it" has_phase "done" "$lost"
-  within "$step_limit" "three votes in etcd" three_votes
+  within "$step_limit" "three votes in etcd" all_vote
   check_net "$lost"
 }
 
@@ -168,7 +151,6 @@ scenario_broken() {
   grep -q 'broken.service' "$tmp/attempt" || fail "it failed for another reason"
 }
 
-: >"$tmp/summary"
 say "the seed is $seed"
 failed=0 begun=$SECONDS
 for case in "${scenarios[@]}"; do

@@ -52,10 +52,7 @@ while (($#)); do
     [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
     shift
     ;;
-  -h | --help)
-    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-    exit 0
-    ;;
+  -h | --help) usage ;;
   *)
     [[ " ${every[*]} ${emulated[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
     [[ $MACHINES == qemu || " ${emulated[*]} " != *" $1 "* ]] || die "$1 needs MACHINES=qemu"

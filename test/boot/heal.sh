@@ -20,6 +20,8 @@ export MACHINES=${MACHINES:-container}
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
@@ -28,10 +30,7 @@ for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
   balancer | vip) case=$word ;;
-  *)
-    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-    exit 0
-    ;;
+  *) usage ;;
   esac
 done
 
@@ -46,11 +45,6 @@ dir=$tmp/$case
 render_case "$case"
 members=("${control_planes[@]}")
 
-etcdctl() { # etcdctl MACHINE ARGUMENT...
-  kubectl -n kube-system exec "etcd-$1" -- etcdctl --endpoints https://127.0.0.1:2379 \
-    --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key "${@:2}"
-}
-
 # any_server lets kubectl speak to the first control plane that is ready.
 any_server() {
   local machine
@@ -60,24 +54,6 @@ any_server() {
   done
   return 1
 }
-
-all_vote() {
-  local list
-  list=$(etcdctl "${control_planes[0]}" member list -w fields) || return
-  echo "$list"
-  [[ $(grep -c '"IsLearner" : false' <<<"$list") == 3 && $(grep -c '"Name" : "cp-' <<<"$list") == 3 ]]
-}
-
-# written WHAT...: each member has these ConfigMaps itself, without asking the others.
-written() {
-  local machine what
-  for machine in "${members[@]}"; do
-    for what in "$@"; do
-      etcdctl "$machine" get "/registry/configmaps/default/$what" --consistency=s --keys-only | grep -x "/registry/configmaps/default/$what" || return
-    done
-  done
-}
-write() { kubectl create configmap "$1"; }
 
 # worker_is_served: the worker reaches an API server where its kubelet looks for it.
 # shellcheck disable=SC2016 # the variables are the machine's
@@ -120,6 +96,7 @@ for machine in "${members[@]}"; do
   others=()
   for other in "${members[@]}"; do [[ $other == "$machine" ]] || others+=("$other"); done
   within "$step_limit" "another API server is ready" any_server "${others[@]}"
+  old_member=$(member_id "$machine")
   forget_boots "$machine"
   now=$(vm ssh worker-1 date -u +%FT%TZ)
   power_on=$SECONDS
@@ -131,7 +108,7 @@ for machine in "${members[@]}"; do
   within "$form_limit" "$machine Ready with an empty disk" nodes_are_ready
   within "$form_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "three votes" all_vote
-  within "$step_limit" "everything that was written is on each member" written "${things[@]}"
+  within "$step_limit" "everything that was written is on each member" are_written "${things[@]}"
   check_net "$machine"
 done
 
@@ -144,7 +121,7 @@ vm again cp-2
 within "$step_limit" "an API server is ready" any_server "${members[@]}"
 within "$form_limit" "all nodes Ready after a power cut of two" nodes_are_ready
 within "$step_limit" "the worker is served" worker_is_served
-within "$step_limit" "everything that was written is on each member" written "${things[@]}"
+within "$step_limit" "everything that was written is on each member" are_written "${things[@]}"
 check_net
 
 printf '\nSeconds since the last power-on:\n'

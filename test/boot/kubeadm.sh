@@ -109,13 +109,13 @@ for ((run = 1; run <= runs; run++)); do
   done
 done
 
-# median COLUMN MAKER prints minimum, median and maximum.
-median() {
+# spread COLUMN MAKER prints minimum, median and maximum.
+spread() {
   awk -v maker="$2" -v column="$1" '$1 == maker { print $column }' "$tmp/results" | sort -n |
     awk '{ a[NR] = $1 } END { print a[1] " " a[int((NR + 1) / 2)] " " a[NR] }'
 }
 printf '\nseconds, of %s runs: minimum, median, maximum\n' "$runs"
-row() { printf '%-46s %-18s %s\n' "$1" "$(median "$2" kubeadm)" "$(median "$2" kiln)"; }
+row() { printf '%-46s %-18s %s\n' "$1" "$(spread "$2" kubeadm)" "$(spread "$2" kiln)"; }
 printf '%-46s %-18s %s\n' '' kubeadm kiln
 row 'power-on to Ready' 2
 row 'power-on to CoreDNS Available' 3

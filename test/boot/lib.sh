@@ -17,6 +17,12 @@ die() {
   exit 1
 }
 
+# usage ends a script with its head, which is its help.
+usage() {
+  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+  exit 0
+}
+
 # skip ends a script that cannot run on this computer. automake, meson and others take the exit code
 # 77 for "skipped".
 skip() {

@@ -8,7 +8,7 @@
 # (parse in proof/results.go knows them). It also gets log, what was said on the way. If the
 # repetition fails, evidence holds a folder for each machine.
 #
-# $PROGRAMS is a folder with the programs kiln, net, plant and client. Runs inside alone.sh.
+# $PROGRAMS is a folder with the programs kiln, net, overlay, plant and client. Runs inside alone.sh.
 # shellcheck disable=SC2317 # scenarios and conditions are called by their names
 set -euo pipefail
 export MACHINES=container
@@ -16,6 +16,8 @@ export MACHINES=container
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
 # shellcheck source=proof-bad.sh
 source "$here/proof-bad.sh"
 # shellcheck source=proof-soak.sh
@@ -60,12 +62,12 @@ shuffle() {
 # tenths COUNT prints tenths of a second as seconds.
 tenths() { printf '%d.%d' $(($1 / 10)) $(($1 % 10)); }
 
-# now prints tenths of a second. begin starts the clock, which also counts for record.
+# now prints tenths of a second. start_clock is the zero of all seconds that are noted.
 now() {
   local time=$EPOCHREALTIME
   echo "${time:0:-5}" | tr -d .,
 }
-begin() { begun=$(now) power_on=$SECONDS; }
+start_clock() { begun=$(now) power_on=$SECONDS; }
 
 # powered MACHINE notes that a machine has its power since now, on the clock that a hook writes to
 # status.json: machines that are containers share the computer's.
@@ -74,8 +76,8 @@ powered() { read -r "powered_at[$1]" _ < <(tr . ' ' </proc/uptime); }
 since() { tenths $(($(now) - begun)); }
 
 # reach LIMIT NAME=COMMAND... tries the commands until each has succeeded once, and notes for each
-# the seconds since begin under its name. It fails the case after LIMIT seconds, and if a hook has
-# given up.
+# the seconds since start_clock under its name. It fails the case after LIMIT seconds, and if a hook
+# has given up.
 reach() {
   local limit=$1 end missing condition asked=$SECONDS machine
   shift
@@ -123,26 +125,6 @@ avoid() {
   control_planes=("${rest[@]}")
 }
 
-# members prints a line for each member of etcd, as the first of $control_planes has them.
-members() {
-  local pki=/etc/etcd/pki
-  vm ssh "${control_planes[0]}" "curl -sSf -m 5 --cacert $pki/ca.crt --cert $pki/server.crt \
-    --key $pki/server.key -d '{}' https://127.0.0.1:2379/v3/cluster/member/list" | tr '{' '\n'
-}
-# votes MACHINE: it is a started member with a vote, and not the one that $old_member was.
-old_member=''
-votes() {
-  members >"$tmp/members" || return
-  cat "$tmp/members"
-  grep -F "\"name\":\"$1\"" "$tmp/members" | grep -F '"clientURLs":[' |
-    grep -vF '"isLearner":true' | grep -v "\"ID\":\"${old_member:-none}\""
-}
-all_vote() {
-  local machine
-  for machine in "${control_planes[@]}"; do votes "$machine" || return; done
-}
-member_id() { members | sed -n "s/.*\"ID\":\"\([0-9]*\)\".*\"name\":\"$1\".*/\1/p"; }
-
 # start_all MACHINE... powers machines on; with $most_delay up to so many tenths of a second apart.
 most_delay=0
 start_all() {
@@ -152,7 +134,7 @@ start_all() {
     if ((most_delay)) && [[ -n $order ]]; then draw $((most_delay + 1)); fi
     sleep "$(tenths "$drawn")"
     vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
-    [[ -n $order ]] || begin # the disk was made before
+    [[ -n $order ]] || start_clock # the disk was made before
     powered "$machine"
     order+="${order:+, }$machine after $(since) s"
     record "$machine has power"
@@ -190,22 +172,11 @@ END
   note version etcd "$(sed -n 's/.*image: .*etcd://p' "$dir/nodes/cp-1/user-data")"
 }
 
-# write and is_written: data of the cluster that must survive. Each member answers for itself.
-write() { kubectl create configmap "$1"; }
-is_written() {
-  local machine pki=/etc/etcd/pki key
-  key=$(printf '/registry/configmaps/default/%s' "$1" | base64 -w 0)
-  for machine in "${control_planes[@]}"; do
-    vm ssh "$machine" "curl -sSf -m 5 --cacert $pki/ca.crt --cert $pki/server.crt \
-      --key $pki/server.key -d '{\"key\":\"$key\",\"serializable\":true,\"count_only\":true}' \
-      https://127.0.0.1:2379/v3/kv/range" | grep -F '"count":"1"' || return
-  done
-}
-
 # Three control planes and a worker form a cluster. One control plane loses its disk.
 scenario_wiped() {
   local lost
   render_case fast-ha
+  machines=("${control_planes[@]}" worker-1)
   shuffle "${machines[@]}"
   start_all "${shuffled[@]}"
   reach "$form_limit" formed-ready=nodes_are_ready formed-done=hooks_are_done formed-votes=all_vote
@@ -219,12 +190,12 @@ scenario_wiped() {
   old_member=$(member_id "$lost")
   [[ -n $old_member ]] || fail "$lost is no member of etcd"
   vm wipe "$lost"
-  begin
+  start_clock
   powered "$lost"
   lost_votes() { votes "$lost"; }
   lost_is_done() { has_phase "done" "$lost"; }
   reach "$form_limit" ready=nodes_are_ready vote=lost_votes "done"=lost_is_done
-  within "$step_limit" "what was written is on each member" is_written before
+  within "$step_limit" "what was written is on each member" are_written before
   settle
 }
 
@@ -238,14 +209,14 @@ scenario_kills() {
   moment=$drawn
   note fact machine "$victim"
   start_all "${machines[@]}"
-  begin
+  start_clock
   old_boots[$victim]=$(vm ssh "$victim" cat /proc/sys/kernel/random/boot_id)
   sleep_until $((begun + moment))
   vm kill "$victim"
   note seconds cut "$(since)"
   note fact state "$(state_on_disk "$victim")"
   vm again "$victim"
-  begin
+  start_clock
   powered "$victim"
   reach "$form_limit" ready=nodes_are_ready "done"=hooks_are_done
   cat "$here/net/exceptions.txt" "$here/proof/cut.txt" >"$tmp/exceptions"

@@ -20,7 +20,7 @@ END
 
 scenario_soak() {
   local victims=() urls=() round=0 client machine began code=0 what
-  render_case fast-soak
+  render_case fast-ha
   operator_files
   shuffle "${machines[@]}"
   start_all "${shuffled[@]}"
@@ -62,7 +62,7 @@ replace() {
     conditions+=("$lost.$2.vote=lost_votes")
   fi
   vm wipe "$lost"
-  begin
+  start_clock
   powered "$lost"
   reach "$form_limit" "${conditions[@]}"
   check_net "$lost"

@@ -42,10 +42,7 @@ while (($#)); do
     [[ $one =~ ^[0-9]+$ ]] || die "--seed needs a number"
     shift
     ;;
-  -h | --help)
-    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-    exit 0
-    ;;
+  -h | --help) usage ;;
   *)
     [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
     scenarios+=("$1")
@@ -135,7 +132,8 @@ else
   mkdir -p "$results"/{programs,claims}
   cp -r "$here" "$results/boot"
   CGO_ENABLED=0 go build -C "$here/../.." -o "$results/programs/kiln" ./cmd/kiln
-  CGO_ENABLED=0 go build -C "$here" -o "$results/programs/" ./net ./plant ./client ./proof
+  CGO_ENABLED=0 go build -C "$here" -o "$results/programs/" ./net ./overlay ./plant ./client \
+    ./proof
   plan >"$results/plan"
   about >"$results/about"
 fi

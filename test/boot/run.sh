@@ -26,6 +26,8 @@ export MACHINES=${MACHINES:-container}
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
@@ -39,10 +41,7 @@ while (($#)); do
     [[ $power_cut =~ ^[0-9]+$ ]] || die "--power-cut needs a number of seconds"
     shift
     ;;
-  -h | --help)
-    sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
-    exit 0
-    ;;
+  -h | --help) usage ;;
   -*) die "unknown option $1; see $0 --help" ;;
   *)
     [[ -f $here/clusters/$1/cluster.yaml ]] || die "there is no clusters/$1/cluster.yaml"
@@ -164,15 +163,12 @@ privileged_pod_is_taken_in_kube_system() {
     <<<"$(probe_pod privileged "${machines[0]}")" | kubectl create --dry-run=server -f -
 }
 
-etcdctl() {
-  kubectl -n kube-system exec "etcd-${control_planes[0]}" -- etcdctl --endpoints https://127.0.0.1:2379 \
-    --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt --key /etc/etcd/pki/server.key "$@"
-}
 secrets_are_encrypted() {
   local raw
-  kubectl create secret generic hidden --from-literal=word=open-sesame --dry-run=client -o yaml | kubectl apply --server-side -f - || return
+  kubectl create secret generic hidden --from-literal=word=open-sesame --dry-run=client -o yaml |
+    kubectl apply --server-side -f - || return
   kubectl get secret hidden -o jsonpath='{.data.word}' | base64 -d | grep -x open-sesame || return
-  etcdctl get /registry/secrets/default/hidden --print-value-only >"$dir/raw" || return
+  stored /registry/secrets/default/hidden "${control_planes[0]}" >"$dir/raw" || return
   raw=$(head -c 24 "$dir/raw" | tr -d '\0')
   echo "begins with $raw"
   [[ $raw == k8s:enc:secretbox:v1:g1:* ]] && ! grep -aq -e open-sesame -e b3Blbi1zZXNhbWU "$dir/raw"
