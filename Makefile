@@ -22,7 +22,7 @@
 # make boot-fast  boots machines that are containers of this computer, with real systemd,
 #                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
 # make proof      repeats first boots, heals and harm on such machines, and writes docs/proof.md;
-#                 PROOF=short is a try of a few minutes, without the page (root, 3.5 hours)
+#                 PROOF=short is a try of a few minutes, without the page (root, 2.5 hours)
 # make boot-test  boots, harms, heals and restores machines from rendered documents: containers, and
 #                 in QEMU what containers cannot show (root, about two hours)
 

@@ -14,17 +14,16 @@
 #   soak       six machines for SOAK (7200) seconds, one replaced every SOAK_EVERY (600), under a
 #              client
 #
-# SIDE (2) repetitions of kills and negative run side by side, and all others alone; with
-# TOGETHER=yes, all of them, which is quicker and makes worse figures. Each repetition has a seed,
-# which determines all that is random in it; the first one is SEED (random), and each next one is
-# larger by one. The seeds of negative are places in the list of bad documents.
+# The soak runs beside the others, which run one after the other. Each repetition has a seed, which
+# determines all that is random in it; the first one is SEED (random), and each next one is larger
+# by one. The seeds of negative are places in the list of bad documents.
 #
 # Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
 # with them. --continue goes on with the newest folder, if it is of the same commit. --short makes a
 # few of each, and writes no page in docs unless --page is given.
 #
-# KILN_BOOT_NET names the machines; with SIDE=2, the next hundred is used, too. Exits with 0 if
-# every repetition went well, 1 if one did not, 77 if this computer cannot run the test.
+# KILN_BOOT_NET names the machines; the soak takes the next hundred. Exits with 0 if every repetition
+# went well, 1 if one did not, 77 if this computer cannot run the test.
 set -euo pipefail
 export MACHINES=container
 # shellcheck source=lib.sh
@@ -58,7 +57,7 @@ if [[ -n $short ]]; then
   : "${KILLS:=2}" "${NEGATIVE:=2}" "${ORDER:=1}" "${WIPED:=1}" "${SOAK:=120}" "${SOAK_EVERY:=60}"
 fi
 : "${KILLS:=50}" "${NEGATIVE:=16}" "${ORDER:=20}" "${WIPED:=20}" "${SOAK:=7200}"
-: "${SOAK_EVERY:=600}" "${SIDE:=2}" "${KILL_WITHIN:=40}" "${SEED:=$((1 + RANDOM))}"
+: "${SOAK_EVERY:=600}" "${KILL_WITHIN:=40}" "${SEED:=$((1 + RANDOM))}"
 export SOAK SOAK_EVERY KILL_WITHIN
 
 # commit prints the commit of this checkout, and whether there is anything else in it than that.
@@ -69,7 +68,7 @@ commit() {
   git -C "$here" rev-parse HEAD | sed "s/\$/${changes:+ and changes}/"
 }
 
-# plan prints a line for each repetition: how many may run side by side, scenario, seed.
+# plan prints a line for each repetition: scenario and seed.
 plan() {
   local scenario count first i
   for scenario in "${scenarios[@]}"; do
@@ -82,12 +81,7 @@ plan() {
     soak) count=1 ;;
     esac
     [[ -z $one ]] || count=1 first=$one
-    for ((i = 0; i < count; i++)); do
-      case ${TOGETHER:+kills}$scenario in
-      kills* | negative) echo "$SIDE $scenario $((first + i))" ;;
-      *) echo "1 $scenario $((first + i))" ;;
-      esac
-    done
+    for ((i = 0; i < count; i++)); do echo "$scenario $((first + i))"; done
   done
 }
 
@@ -129,7 +123,7 @@ else
   [[ -z $page || $commit != *changes ]] ||
     die "there are changes without a commit: a page is of one"
   # What runs for hours is a copy: a change of this folder must not change it on the way.
-  mkdir -p "$results"/{programs,claims}
+  mkdir -p "$results/programs"
   cp -r "$here" "$results/boot"
   CGO_ENABLED=0 go build -C "$here/../.." -o "$results/programs/kiln" ./cmd/kiln
   CGO_ENABLED=0 go build -C "$here" -o "$results/programs/" ./net ./overlay ./plant ./client \
@@ -139,16 +133,16 @@ else
 fi
 say "results are in $results"
 
-# repeat NET SIDE SCENARIO SEED makes one repetition. Its folder gets its name when it has ended.
+# repeat NET SCENARIO SEED makes one repetition. Its folder gets its name when it has ended.
 repeat() {
-  local folder=$results/$3-$4 tmp status=0
+  local folder=$results/$2-$3 tmp status=0
   tmp=$(mktemp -d)
   rm -rf "$folder.part"
   mkdir "$folder.part"
-  printf 'run\t%s\t%s\n' commit "$commit" scenario "$3" seed "$4" side "$2" \
+  printf 'run\t%s\t%s\n' commit "$commit" scenario "$2" seed "$3" \
     load "$(cut -d ' ' -f 1 /proc/loadavg)" >"$folder.part/result"
   KILN_BOOT_NET=$1 KILN_BOOT_TMP=$tmp PROGRAMS=$results/programs "$results/boot/alone.sh" \
-    "$results/boot/proof-one.sh" "$3" "$4" "$folder.part" >"$folder.part/log" 2>&1 &
+    "$results/boot/proof-one.sh" "$2" "$3" "$folder.part" >"$folder.part/log" 2>&1 &
   child=$!
   wait "$child" || status=$?
   child=''
@@ -157,18 +151,17 @@ repeat() {
     printf 'end\tfailed\tended with status %s: %s\n' "$status" \
       "$(tail -n 1 "$folder.part/log")" >>"$folder.part/result"
   mv "$folder.part" "$folder"
-  say "$3 $4: $(sed -n 's/^end\t//p' "$folder/result")"
+  say "$2 $3: $(sed -n 's/^end\t//p' "$folder/result")"
 }
 
-# lane NET SIDE makes one repetition of the plan after the other, beside other lanes.
+# lane NET SCENARIO... makes one repetition of these scenarios after the other, as planned.
 lane() {
-  local side scenario seed
+  local scenario seed
   child=''
   trap '[[ -z $child ]] || { kill -TERM "$child"; wait "$child"; }; exit 143' TERM INT HUP
-  while read -r side scenario seed; do
-    [[ $side == "$2" && ! -e $results/$scenario-$seed ]] || continue
-    mkdir "$results/claims/$scenario-$seed" 2>/dev/null || continue
-    repeat "$1" "$side" "$scenario" "$seed" </dev/null
+  while read -r scenario seed; do
+    [[ " ${*:2} " == *" $scenario "* && ! -e $results/$scenario-$seed ]] || continue
+    repeat "$1" "$scenario" "$seed" </dev/null
   done <"$results/plan"
 }
 
@@ -176,16 +169,12 @@ lanes=()
 trap '((${#lanes[@]} == 0)) || { kill -TERM "${lanes[@]}" 2>/dev/null; wait; }' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-rm -rf "$results/claims" # of a run that was interrupted
-mkdir "$results/claims"
-while read -r side; do
-  for ((i = 0; i < side; i++)); do
-    lane $((net + 100 * i)) "$side" </dev/null &
-    lanes+=($!)
-  done
-  wait "${lanes[@]}"
-  lanes=()
-done < <(cut -d ' ' -f 1 "$results/plan" | sort -rnu)
+lane $((net + 100)) soak </dev/null &
+lanes+=($!)
+lane "$net" kills negative order wiped </dev/null &
+lanes+=($!)
+wait "${lanes[@]}"
+lanes=()
 
 code=0
 "$results/programs/proof" "$results" || code=$?

@@ -83,13 +83,12 @@ const wholeSoak = "7200"
 
 // summary says how many repetitions of each scenario passed.
 func summary(b *strings.Builder, p proof) {
-	table(b, "scenario", "what", "passed", "failed", "not run", "side by side")
+	table(b, "scenario", "what", "passed", "failed", "not run")
 	part := p.about["soak"] != wholeSoak
 	for _, t := range titles {
 		rs := p.of(t.scenario)
-		passed, failed, side := 0, 0, 1
+		passed, failed := 0, 0
 		for _, r := range rs {
-			side = r.side
 			switch {
 			case r.passed:
 				passed++
@@ -99,11 +98,11 @@ func summary(b *strings.Builder, p proof) {
 		}
 		part = part || passed+failed < t.whole
 		if len(rs) == 0 {
-			row(b, t.scenario, t.title, "not planned in this run", "", "", "")
+			row(b, t.scenario, t.title, "not planned in this run", "", "")
 			continue
 		}
 		row(b, t.scenario, t.title, fmt.Sprintf("%d of %d", passed, len(rs)),
-			strconv.Itoa(failed), strconv.Itoa(len(rs)-passed-failed), strconv.Itoa(side))
+			strconv.Itoa(failed), strconv.Itoa(len(rs)-passed-failed))
 	}
 	if !part {
 		return

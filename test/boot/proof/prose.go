@@ -11,7 +11,8 @@ The machines are containers of one computer ([test/boot](../test/boot/README.md)
 cloud-init, kubelet, containerd and etcd on the computer's own kernel. A power cut kills all their
 processes at once. The disk keeps what had been written until then, also what was not yet synced:
 what a real disk may lose is not shown here. Seconds count from the moment when process 1 starts.
-The program looks once a second, or less often when the processors are busy.
+The program looks once a second, or less often when the processors are busy. The soak runs beside
+all other repetitions, which run one after the other.
 
 `
 	again = `

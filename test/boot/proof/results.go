@@ -22,7 +22,6 @@ type proof struct {
 type repetition struct {
 	scenario string
 	seed     int
-	side     int // how many such repetitions ran at the same time
 	ended    bool
 	passed   bool
 	why      string // why it failed
@@ -65,7 +64,7 @@ func read(folder string) (proof, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		var r repetition
-		if _, err := fmt.Sscan(line, &r.side, &r.scenario, &r.seed); err != nil {
+		if _, err := fmt.Sscan(line, &r.scenario, &r.seed); err != nil {
 			return p, fmt.Errorf("plan: %q is no repetition: %w", line, err)
 		}
 		path := filepath.Join(folder, fmt.Sprintf("%s-%d", r.scenario, r.seed), "result")
