@@ -3,14 +3,13 @@ package judges
 import (
 	"fmt"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+
+	"kiln/test/judges/machine"
 )
 
 // hygieneJudge holds the pods that every cluster comes with to the rules that reviewers of pods
@@ -50,7 +49,7 @@ type workload struct {
 // workloads returns the machine's, static pods first.
 func (m *Machine) workloads() (out []*workload) {
 	for _, f := range append(m.Under(manifestsDir), m.Under(objectsDir)...) {
-		object := read[struct {
+		object := machine.Read[struct {
 			Kind     string
 			Metadata struct{ Name, Namespace string }
 		}](f)
@@ -60,38 +59,16 @@ func (m *Machine) workloads() (out []*workload) {
 		w := &workload{file: f.Path, kind: object.Kind, name: object.Metadata.Name}
 		switch object.Kind {
 		case "Pod":
-			w.spec = read[corev1.Pod](f).Spec
+			w.spec = machine.Read[corev1.Pod](f).Spec
 		case "DaemonSet":
-			w.spec = read[appsv1.DaemonSet](f).Spec.Template.Spec
+			w.spec = machine.Read[appsv1.DaemonSet](f).Spec.Template.Spec
 		case "Deployment":
-			w.spec = read[appsv1.Deployment](f).Spec.Template.Spec
+			w.spec = machine.Read[appsv1.Deployment](f).Spec.Template.Spec
 		}
 		if len(w.spec.Containers) > 0 {
 			out = append(out, w)
 		}
 	}
-	return out
-}
-
-// parsed caches the results of read by type and content: many judges look at the same files of many
-// machines.
-var parsed sync.Map
-
-// read returns the value that a YAML file holds, as far as it can be parsed. Callers must not
-// change the value. Errors in the file are for the judges of objects and configurations.
-func read[T any](f *File) (out T) {
-	if f == nil {
-		return out
-	}
-	key := struct {
-		as      reflect.Type
-		content string
-	}{reflect.TypeFor[T](), string(f.Content)}
-	if known, ok := parsed.Load(key); ok {
-		return known.(T)
-	}
-	_ = yaml.Unmarshal(f.Content, &out)
-	parsed.Store(key, out)
 	return out
 }
 

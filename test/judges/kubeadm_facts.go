@@ -52,7 +52,7 @@ func readFacts(m *Machine) (facts, error) {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
-	for name, value := range flagValues(m.KubeletCommand()) {
+	for name, value := range flagValues(m.Command("kubelet")) {
 		out.set("kubelet", "flag "+name, value)
 	}
 	return out, nil
@@ -85,7 +85,7 @@ func thing(file string) string {
 
 // file adds what is said of a file or folder beside its content.
 func (f facts) file(m *Machine, thing string, file *File) {
-	user, group := m.owners(file)
+	user, group := m.Owners(file)
 	f.set(thing, "path", file.Path)
 	f.set(thing, "mode", fmt.Sprintf("%04o", file.Mode))
 	f.set(thing, "owner", user+":"+group)
@@ -105,8 +105,8 @@ func (f facts) content(m *Machine, file *File) error {
 	case strings.HasPrefix(thing, "pod "):
 		err := f.staticPod(thing, file.Content)
 		if _, set := f[thing][runAsUser]; set {
-			f.set(thing, runAsUser, m.userName(f[thing][runAsUser]))
-			f.set(thing, runAsGroup, m.groupName(f[thing][runAsGroup]))
+			f.set(thing, runAsUser, m.UserName(f[thing][runAsUser]))
+			f.set(thing, runAsGroup, m.GroupName(f[thing][runAsGroup]))
 		}
 		return err
 	case strings.HasPrefix(thing, "kubeconfig "):

@@ -29,10 +29,8 @@ const kubeadmToken = "abcdef.0123456789abcdef"
 
 // Files that both sides have.
 const (
-	adminConf     = "/etc/kubernetes/admin.conf"
-	kubeletDropIn = "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf"
-	objectsDir    = "/etc/kiln/objects"
-	nodeObject    = "/etc/kiln/node.yaml" // what the machine's own Node gets from the first boot
+	adminConf  = "/etc/kubernetes/admin.conf"
+	nodeObject = "/etc/kiln/node.yaml" // what the machine's own Node gets from the first boot
 )
 
 // kubeadmRuns holds a func() (facts, error) for each machine, which runs kubeadm once.
@@ -109,7 +107,8 @@ func kubeadmInit(release, golden, name string) (*Machine, error) {
 // and etcd local write. kubernetes.io builds etcd machines from these phases (Set up a High
 // Availability etcd Cluster with kubeadm); the kubelet's settings are written by hand there.
 func asEtcdMachine(first *Machine) *Machine {
-	member := &Machine{Role: "etcd"}
+	member := &Machine{}
+	member.Role = "etcd"
 	for _, dir := range first.Dirs {
 		if dir.Path != "/etc/kubernetes/pki" {
 			member.Dirs = append(member.Dirs, dir)
@@ -131,7 +130,8 @@ func asEtcdMachine(first *Machine) *Machine {
 // kubelet writes kubelet.conf once it has its certificate; it names the shared endpoint, not the
 // address of the machine.
 func asWorker(first *Machine) *Machine {
-	worker := &Machine{Role: "worker"}
+	worker := &Machine{}
+	worker.Role = "worker"
 	for _, dir := range first.Dirs {
 		if dir.Path != "/var/lib/etcd" {
 			worker.Dirs = append(worker.Dirs, dir)
@@ -195,7 +195,8 @@ var kubeadmBuilds sync.Map
 // kubeadmMachine reads the folder and the output of a dry run. The dry run writes all files into
 // one folder; kubeadmMachine puts them where a real run writes them.
 func kubeadmMachine(made, said string) (*Machine, error) {
-	m := &Machine{Role: "control-plane"}
+	m := &Machine{}
+	m.Role = "control-plane"
 	err := filepath.WalkDir(made, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/judges/machine"
 )
 
 // TestKubeadmRulesAreNeeded: each reviewed difference is still one.
@@ -168,16 +170,16 @@ pod * flag --profiling: absent -> false
 	require.Equal(t, 4, rules[1].Line)
 	require.Equal(t, "A reason of two lines.", rules[1].Reason)
 
-	m := &Machine{Case: "ha", Role: "worker", Kubernetes: "v1.34.4"}
+	m := &Machine{machine.Machine{Case: "ha", Role: "worker", Kubernetes: "v1.34.4"}}
 	require.Equal(t, rules[0], rules.explain("pod etcd flag --profiling: absent -> false", m))
 	require.Nil(t, rules.explain("pod etcd flag --profiling: absent -> true", m))
 	require.Equal(t, rules[1], rules.explain("kubelet flag --v: 2 -> absent", m))
-	for _, other := range []Machine{
+	for _, other := range []machine.Machine{
 		{Case: "single", Role: "worker", Kubernetes: "v1.34.4"},
 		{Case: "ha", Role: "control-plane", Kubernetes: "v1.34.4"},
 		{Case: "ha", Role: "worker", Kubernetes: "v1.36.3"},
 	} {
-		require.Nil(t, rules.explain("kubelet flag --v: 2 -> absent", &other))
+		require.Nil(t, rules.explain("kubelet flag --v: 2 -> absent", &Machine{other}))
 	}
 
 	require.Len(t, rules.stale("v1.34.4", nil), 2, "neither is needed")

@@ -64,9 +64,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifestsDir holds a control plane's static pods.
-const manifestsDir = "/etc/kubernetes/manifests"
-
 // objectsJudge reads every static pod as the kubelet does, and creates every API object as the API
 // server does: it decodes strictly, sets defaults, converts, and validates with the strategy of the
 // kind.

@@ -27,7 +27,7 @@ type sight func(path string) *File
 // of every DaemonSet and Deployment in kube-system among the machine's API objects.
 func (m *Machine) processes() ([]process, error) {
 	var out []process
-	if command := m.KubeletCommand(); len(command) > 0 {
+	if command := m.Command("kubelet"); len(command) > 0 {
 		out = append(out, process{
 			Name: path.Base(command[0]), File: kubeletDropIn, Command: command, See: m.see,
 		})

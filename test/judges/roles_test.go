@@ -33,7 +33,8 @@ func TestWorkerRoles(t *testing.T) {
 	worker := machines[slices.IndexFunc(machines,
 		func(m *Machine) bool { return m.Name == "worker-1" })]
 	registers := labels{}
-	for pair := range strings.SplitSeq(flagValues(worker.KubeletCommand())["--node-labels"], ",") {
+	given := flagValues(worker.Command("kubelet"))["--node-labels"]
+	for pair := range strings.SplitSeq(given, ",") {
 		key, value, _ := strings.Cut(pair, "=")
 		registers[key] = value
 	}

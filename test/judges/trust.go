@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"kiln/test/judges/machine"
 )
 
 // trustJudge checks that the machines of a cluster fit together, which no single file shows.
@@ -55,7 +57,7 @@ func newTrust(cluster []*Machine) (*trust, error) {
 	for _, m := range cluster {
 		t.commands[m] = map[string][]string{}
 		for _, name := range components {
-			t.commands[m][name] = m.commandOf(name)
+			t.commands[m][name] = m.Command(name)
 		}
 		if m.ControlPlane() {
 			t.controlPlanes = append(t.controlPlanes, m)
@@ -112,7 +114,7 @@ func (t *trust) first() *Machine { return t.controlPlanes[0] }
 
 // option returns the value of a flag of a component on a machine, or "".
 func (t *trust) option(m *Machine, component, name string) string {
-	text, _ := flagOf(t.commands[m][component], name)
+	text, _ := machine.Flag(t.commands[m][component], name)
 	return text
 }
 

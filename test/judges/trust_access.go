@@ -14,6 +14,8 @@ import (
 	rbacvalidation "k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"kiln/test/judges/machine"
 )
 
 // asking is a request to the API server: a user and groups, a verb, and a resource. The resource is
@@ -97,7 +99,7 @@ func (t *trust) rights() {
 	authorizer := t.authorizer()
 	accounts := map[string]bool{}
 	for _, f := range t.at.Under(objectsDir) {
-		if account := read[corev1.ServiceAccount](f); account.Kind == "ServiceAccount" {
+		if account := machine.Read[corev1.ServiceAccount](f); account.Kind == "ServiceAccount" {
 			accounts["system:serviceaccount:"+account.Namespace+":"+account.Name] = true
 		}
 	}
@@ -160,15 +162,16 @@ func (t *trust) authorizer() func(asking) bool {
 		clusterBindings = append(clusterBindings, &b)
 	}
 	for _, f := range t.at.Under(objectsDir) {
-		switch read[rbacv1.ClusterRole](f).Kind {
+		switch machine.Read[rbacv1.ClusterRole](f).Kind {
 		case "Role":
-			roles = append(roles, new(read[rbacv1.Role](f)))
+			roles = append(roles, new(machine.Read[rbacv1.Role](f)))
 		case "RoleBinding":
-			bindings = append(bindings, new(read[rbacv1.RoleBinding](f)))
+			bindings = append(bindings, new(machine.Read[rbacv1.RoleBinding](f)))
 		case "ClusterRole":
-			clusterRoles = append(clusterRoles, new(read[rbacv1.ClusterRole](f)))
+			clusterRoles = append(clusterRoles, new(machine.Read[rbacv1.ClusterRole](f)))
 		case "ClusterRoleBinding":
-			clusterBindings = append(clusterBindings, new(read[rbacv1.ClusterRoleBinding](f)))
+			binding := machine.Read[rbacv1.ClusterRoleBinding](f)
+			clusterBindings = append(clusterBindings, &binding)
 		}
 	}
 	_, static := rbacvalidation.NewTestRuleResolver(roles, bindings, clusterRoles, clusterBindings)
@@ -192,7 +195,7 @@ type bootstrapToken struct {
 
 func (t *trust) tokens() (out []bootstrapToken) {
 	for _, f := range t.first().Under(objectsDir) {
-		if token := read[bootstrapToken](f); token.Type == "bootstrap.kubernetes.io/token" {
+		if token := machine.Read[bootstrapToken](f); token.Type == "bootstrap.kubernetes.io/token" {
 			out = append(out, token)
 		}
 	}
@@ -271,12 +274,12 @@ func (t *trust) audit() {
 func (t *trust) anonymous() {
 	file := t.option(t.at, "kube-apiserver", "authentication-config")
 	if file == "" {
-		if !inCase("baseline")(t.at) {
+		if !t.at.In("baseline") {
 			t.find("kube-apiserver --authentication-config is not set: anybody may be anonymous")
 		}
 		return
 	}
-	config := read[struct {
+	config := machine.Read[struct {
 		Anonymous struct {
 			Enabled    *bool
 			Conditions []struct{ Path string }
@@ -297,7 +300,7 @@ func (t *trust) anonymous() {
 func (t *trust) admission() {
 	file := t.option(t.at, "kube-apiserver", "admission-control-config-file")
 	settings := map[string]podSecurity{}
-	for _, p := range read[struct {
+	for _, p := range machine.Read[struct {
 		Plugins []struct {
 			Name          string
 			Configuration podSecurity
@@ -305,7 +308,7 @@ func (t *trust) admission() {
 	}](t.at.File(file)).Plugins {
 		settings[p.Name] = p.Configuration
 	}
-	if !inCase("baseline")(t.at) {
+	if !t.at.In("baseline") {
 		pods := settings["PodSecurity"]
 		if !slices.Contains([]string{"baseline", "restricted"}, pods.Defaults.Enforce) ||
 			len(pods.Exemptions.Usernames) > 0 ||

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/test/judges/machine"
 )
 
 // credential is a certificate as it is used: somebody shows it to somebody who verifies it.
@@ -82,8 +84,10 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 	clusterCA := m.File("/etc/kubernetes/pki/ca.crt")
 	node := identity{"system:node:" + m.Name, "system:nodes"}
 
-	if m.Joins() && !withToken(m) {
-		config := read[struct{ TLSCertFile, TLSPrivateKeyFile string }](m.File(kubeletConfig))
+	if m.Joins() && !m.WithToken() {
+		config := machine.Read[struct {
+			TLSCertFile, TLSPrivateKeyFile string
+		}](m.File(kubeletConfig))
 		names := append(strings.Split(t.option(m, "kubelet", "node-ip"), ","), m.Name)
 		// Without the flag, the API server does not verify the certificate.
 		ca := cmp.Or(ofAPI("kubelet-certificate-authority"), clusterCA)
@@ -114,7 +118,7 @@ func (t *trust) credentialsOf(m *Machine) (out []credential) {
 		return out
 	}
 
-	kubeletCA := m.File(read[struct {
+	kubeletCA := m.File(machine.Read[struct {
 		Authentication struct{ X509 struct{ ClientCAFile string } }
 	}](m.File(kubeletConfig)).Authentication.X509.ClientCAFile)
 	frontProxy := identity{name: api("requestheader-allowed-names")}
@@ -191,7 +195,7 @@ func (t *trust) memberCredentials(m *Machine) (out []credential) {
 // use, the names that the machine itself uses, those of the control plane, and those in the
 // kubeconfigs of all machines.
 func (t *trust) apiNames(m *Machine) []string {
-	domain := read[struct{ ClusterDomain string }](m.File(kubeletConfig)).ClusterDomain
+	domain := machine.Read[struct{ ClusterDomain string }](m.File(kubeletConfig)).ClusterDomain
 	names := []string{
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"kubernetes.default.svc." + domain,

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"kiln/test/judges/machine"
 )
 
 const manifestPath = "/etc/kiln/files"
@@ -72,11 +74,11 @@ func manifestOf(m *Machine) string {
 // only their owners can read secrets.
 func (t *trust) modes() {
 	users := map[string]bool{}
-	for _, a := range t.at.accounts() {
-		users[a.name] = true
+	for _, a := range t.at.Accounts() {
+		users[a.Name] = true
 	}
 	for _, f := range slices.Concat(t.at.Dirs, t.at.Files) {
-		if user, group := t.at.owners(&f); !users[user] || !users[group] {
+		if user, group := t.at.Owners(&f); !users[user] || !users[group] {
 			t.find("%s: there is no user or group %s:%s", f.Path, user, group)
 		}
 		if f.Mode&^0o755 != 0 {
@@ -125,7 +127,7 @@ func (t *trust) units() {
 		if t.at.File(dir+unit) == nil {
 			t.find("%s: it is absent", dir+unit)
 		}
-		if !t.at.enabled(unit) || t.at.linkTarget(dir+"multi-user.target.wants/"+unit) != dir+unit {
+		if !t.at.Enabled(unit) || t.at.linkTarget(dir+"multi-user.target.wants/"+unit) != dir+unit {
 			t.find("%s: it is not enabled", unit)
 		}
 	}
@@ -139,7 +141,7 @@ func (t *trust) units() {
 // kubelet returns a field of the kubelet's configuration.
 func (t *trust) kubelet(field string) (string, bool) {
 	if f := t.at.File(kubeletConfig); f != nil {
-		return fieldOf(f.Content, field)
+		return machine.Field(f.Content, field)
 	}
 	return "", false
 }
@@ -224,7 +226,7 @@ func (t *trust) hook() {
 	want := map[string]string{
 		"role": t.at.Role, "cluster": first["cluster"], "api": readKubeconfig(config).server,
 	}
-	if own["node"] != "" || !withToken(t.at) {
+	if own["node"] != "" || !t.at.WithToken() {
 		want["node"] = t.at.Name
 		name := t.at.File("/etc/hostname")
 		if name == nil || strings.TrimSpace(string(name.Content)) != t.at.Name {
@@ -259,7 +261,7 @@ func (t *trust) hook() {
 
 // bootstrap returns the path of the machine's bootstrap kubeconfig, or "".
 func (m *Machine) bootstrap() string {
-	if withToken(m) {
+	if m.WithToken() {
 		return bootstrapKubeconfig
 	}
 	return ""
@@ -325,7 +327,7 @@ func (m *Machine) opens(f *File, uid int, all bool) bool {
 	if all || f.User == "" {
 		return true
 	}
-	if m.uid(f.User) == uid {
+	if m.UID(f.User) == uid {
 		return f.Mode&0o400 != 0
 	}
 	return f.Mode&0o004 != 0

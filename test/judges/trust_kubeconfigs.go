@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"kiln/test/judges/machine"
 )
 
 // clientConfig is what is read of a kubeconfig.
@@ -17,7 +19,7 @@ type clientConfig struct {
 // readKubeconfig reads a file with one cluster and one user; configurationsJudge checks that the
 // context joins them.
 func readKubeconfig(f *File) clientConfig {
-	config := read[struct {
+	config := machine.Read[struct {
 		Clusters []struct {
 			Cluster struct {
 				Server string

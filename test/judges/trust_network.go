@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"kiln/test/judges/machine"
 )
 
 // prefixes reads a list of subnets; what is none is for flagsJudge.
@@ -30,10 +32,10 @@ func (t *trust) dns() {
 	if !t.at.Joins() {
 		return
 	}
-	asked := read[struct{ ClusterDNS []string }](t.at.File(kubeletConfig)).ClusterDNS
+	asked := machine.Read[struct{ ClusterDNS []string }](t.at.File(kubeletConfig)).ClusterDNS
 	services := prefixes(t.option(t.first(), "kube-apiserver", "service-cluster-ip-range"))
 	for _, f := range t.first().Under(objectsDir) {
-		service := read[corev1.Service](f)
+		service := machine.Read[corev1.Service](f)
 		if service.Kind != "Service" || service.Name != "kube-dns" {
 			continue
 		}
@@ -77,7 +79,7 @@ func (t *trust) podRange() {
 // podSubnets returns the subnets of the plugin host-local.
 func (m *Machine) podSubnets() (out []netip.Prefix) {
 	for _, f := range m.Under("/etc/cni/net.d") {
-		for _, plugin := range read[struct {
+		for _, plugin := range machine.Read[struct {
 			Plugins []struct {
 				IPAM struct{ Ranges [][]struct{ Subnet string } }
 			}
@@ -153,11 +155,11 @@ func expand(line string) (out []string) {
 // pod subnets, and serves nobody outside the machine.
 func (t *trust) proxy() {
 	for _, f := range t.at.Under(objectsDir) {
-		object := read[corev1.ConfigMap](f)
+		object := machine.Read[corev1.ConfigMap](f)
 		if object.Kind != "ConfigMap" || object.Name != "kube-proxy" {
 			continue
 		}
-		config := read[struct{ ClusterCIDR, MetricsBindAddress string }](
+		config := machine.Read[struct{ ClusterCIDR, MetricsBindAddress string }](
 			&File{Content: []byte(object.Data["config.conf"])},
 		)
 		pods := t.option(t.at, "kube-controller-manager", "cluster-cidr")
@@ -185,7 +187,7 @@ func (t *trust) listeners(m *Machine) map[string][]string {
 		}
 		return otherwise
 	}
-	config := read[struct{ Port, HealthzPort int }](m.File(kubeletConfig))
+	config := machine.Read[struct{ Port, HealthzPort int }](m.File(kubeletConfig))
 	out := map[string][]string{"kubelet": {
 		fmt.Sprint(max(config.Port, 10250)), fmt.Sprint(max(config.HealthzPort, 10248)),
 	}}
@@ -315,7 +317,7 @@ func (m *Machine) imagesByName() map[string]string {
 
 // node: a control plane is marked as one, under its own name.
 func (t *trust) node() {
-	node := read[corev1.Node](t.at.File("/etc/kiln/node.yaml"))
+	node := machine.Read[corev1.Node](t.at.File("/etc/kiln/node.yaml"))
 	if node.Name != t.at.Name {
 		t.find("/etc/kiln/node.yaml: it is for %q", node.Name)
 	}

@@ -5,11 +5,16 @@
 //	go run ./test/trees DIR
 //
 // writes DIR/vMAJOR.MINOR/CASE/FORMAT.json, each a list of machines (type Machine).
+//
+//	go run ./test/trees -documents FOLDER
+//
+// prints such a list of the machines whose documents kiln render has written into FOLDER.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,14 +50,69 @@ type Machine struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: trees DIR")
+	var err error
+	switch {
+	case len(os.Args) == 2 && !strings.HasPrefix(os.Args[1], "-"):
+		err = run(os.Args[1])
+	case len(os.Args) == 3 && os.Args[1] == "-documents":
+		err = unpackAll(os.Args[2], os.Stdout)
+	default:
+		fmt.Fprintln(os.Stderr, "usage: trees DIR\n       trees -documents FOLDER")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "trees:", err)
 		os.Exit(1)
 	}
+}
+
+// unpackAll prints the machines whose documents are in a folder, FOLDER/MACHINE/DOCUMENT.
+func unpackAll(folder string, out io.Writer) error {
+	var machines []Machine
+	for _, d := range []struct {
+		name, format string
+		unpack       func([]byte) (node.Node, error)
+	}{
+		{"user-data", "cloud-init", cloudinit.Unpack},
+		{"config.ign", "ignition", ignition.Unpack},
+	} {
+		paths, err := filepath.Glob(filepath.Join(folder, "*", d.name))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			doc, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			n, err := d.unpack(doc)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			n.Name = filepath.Base(filepath.Dir(path))
+			m := Machine{Format: d.format, Node: n}
+			if m.Role = roleOf(&n); m.Role == "" {
+				return fmt.Errorf("%s: the document gives the machine no role", path)
+			}
+			machines = append(machines, m)
+		}
+	}
+	if len(machines) == 0 {
+		return fmt.Errorf("%s: there are no documents", folder)
+	}
+	return json.NewEncoder(out).Encode(machines)
+}
+
+// roleOf returns the role that the hook is told, or "".
+func roleOf(n *node.Node) string {
+	if f := n.File("/etc/kiln/machine"); f != nil {
+		for line := range strings.Lines(string(f.Content)) {
+			if role, ok := strings.CutPrefix(strings.TrimSpace(line), "role="); ok {
+				return strings.Trim(role, "'")
+			}
+		}
+	}
+	return ""
 }
 
 func run(out string) error {

@@ -1,11 +1,14 @@
-package judges
+package cis
 
-// cisChecks are the checks of sections 1 to 4 of the CIS Kubernetes Benchmark 1.12, as kube-bench's
-// cis-1.12 data has them: master.yaml of revision 0139daa, etcd.yaml of f1807bb, controlplane.yaml
-// of 3a25de8, node.yaml of 0f317df. kube-bench looks at files and at the arguments of processes. It
-// accepts any argument that contains the name of a flag; here the name has to match exactly. For
-// admin.conf and super-admin.conf, only the files that exist count, as the benchmark says.
-var cisChecks = []check{
+import "kiln/test/judges/machine"
+
+// checks are the checks of the CIS Kubernetes Benchmark 1.12, as kube-bench's cis-1.12 data has
+// them: master.yaml of revision 0139daa, etcd.yaml of f1807bb, controlplane.yaml of 3a25de8,
+// node.yaml of 0f317df, policies.yaml of 0ec1f76. kube-bench looks at files, at the arguments of
+// processes and at objects of the API server. It accepts any argument that contains the name of a
+// flag; here the name has to match exactly. For admin.conf and super-admin.conf, only the files
+// that exist count, as the benchmark says.
+var checks = []check{
 	{"1.1.1", automated, mode(manifest("kube-apiserver")), within(0o600)},
 	{"1.1.2", automated, owner(manifest("kube-apiserver")), is("root:root")},
 	{"1.1.3", automated, mode(manifest("kube-controller-manager")), within(0o600)},
@@ -116,8 +119,8 @@ var cisChecks = []check{
 	{"4.1.6", automated, owner(present("/etc/kubernetes/kubelet.conf")), is("root:root")},
 	{"4.1.7", manual, mode(present("/etc/kubernetes/pki/ca.crt")), within(0o644)},
 	{"4.1.8", manual, owner(present("/etc/kubernetes/pki/ca.crt")), is("root:root")},
-	{"4.1.9", automated, mode(present(kubeletConfig)), within(0o600)},
-	{"4.1.10", automated, owner(present(kubeletConfig)), is("root:root")},
+	{"4.1.9", automated, mode(present(machine.KubeletConfig)), within(0o600)},
+	{"4.1.10", automated, owner(present(machine.KubeletConfig)), is("root:root")},
 
 	{"4.2.1", automated,
 		setting("anonymous-auth", "authentication.anonymous.enabled"), is("false")},
@@ -152,50 +155,60 @@ var cisChecks = []check{
 
 	// kube-proxy's configuration is in a ConfigMap, which the tool cannot see; trustJudge reads it.
 	{"4.3.1", automated, argument("kube-proxy", "metrics-bind-address"), orUnset(has("127.0.0.1"))},
+
+	// Of roles, accounts and namespaces, the tool also reads those of 5.1.3, 5.1.5 and 5.1.6. They
+	// are met by no cluster: Kubernetes itself makes objects that do not meet them.
+	{"5.1.1", manual, administrators, is("cluster-admin")},
+	{"5.1.2", manual, everybodyMay("secrets", "get", "list", "watch"), is("no")},
+	{id: "5.1.3", kind: personal}, // no wildcards in roles
+	{"5.1.4", manual, everybodyMay("pods", "create"), is("no")},
+	{id: "5.1.5", kind: personal},  // default service accounts are not used
+	{id: "5.1.6", kind: personal},  // tokens are mounted where they are needed
+	{id: "5.1.7", kind: personal},  // the group system:masters is not used
+	{id: "5.1.8", kind: personal},  // who may bind, impersonate and escalate
+	{id: "5.1.9", kind: personal},  // who may create persistent volumes
+	{id: "5.1.10", kind: personal}, // who may use nodes/proxy
+	{id: "5.1.11", kind: personal}, // who may approve certificate requests
+	{id: "5.1.12", kind: personal}, // who may change webhook configurations
+	{id: "5.1.13", kind: personal}, // who may create tokens of service accounts
+
+	{id: "5.2.1", kind: personal}, // a policy for pods is in place
+	{"5.2.2", manual, containers("privileged",
+		func(c *container) *bool { return c.SecurityContext.Privileged }), orUnset(isNot("true"))},
+	{"5.2.3", manual, pods("hostPID",
+		func(s *podSpec) *bool { return s.HostPID }), orUnset(isNot("true"))},
+	{"5.2.4", manual, pods("hostIPC",
+		func(s *podSpec) *bool { return s.HostIPC }), orUnset(isNot("true"))},
+	{"5.2.5", manual, pods("hostNetwork",
+		func(s *podSpec) *bool { return s.HostNetwork }), orUnset(isNot("true"))},
+	{"5.2.6", manual, containers("allowPrivilegeEscalation",
+		func(c *container) *bool { return c.SecurityContext.AllowPrivilegeEscalation }),
+		orUnset(isNot("true"))},
+	{id: "5.2.7", kind: personal},  // no root in containers
+	{id: "5.2.8", kind: personal},  // no NET_RAW
+	{id: "5.2.9", kind: personal},  // no capabilities
+	{id: "5.2.10", kind: personal}, // no HostProcess on Windows
+	{id: "5.2.11", kind: personal}, // no hostPath
+	{id: "5.2.12", kind: personal}, // no hostPort
+
+	{id: "5.3.1", kind: personal}, // the CNI plugin knows network policies
+	{id: "5.3.2", kind: personal}, // each namespace has network policies
+	{id: "5.4.1", kind: personal}, // Secrets as files
+	{id: "5.4.2", kind: personal}, // Secrets outside of the cluster
+	{id: "5.5.1", kind: personal}, // where images come from
+	{id: "5.6.1", kind: personal}, // boundaries by namespaces
+	{id: "5.6.2", kind: personal}, // seccomp in each pod
+	{id: "5.6.3", kind: personal}, // a securityContext in each pod
+	{id: "5.6.4", kind: personal}, // nothing in the namespace default
 }
 
 // Files that checks look at, in the tool's order of preference.
 var (
 	adminConfs  = present("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
-	kubeletUnit = first(kubeletDropIn, "/etc/systemd/system/kubelet.service",
+	kubeletUnit = first(machine.KubeletDropIn, "/etc/systemd/system/kubelet.service",
 		"/lib/systemd/system/kubelet.service")
 )
 
-func manifest(component string) files { return present(manifestsDir + "/" + component + ".yaml") }
-
-// cisExceptions are the checks that do not pass, each reviewed.
-var cisExceptions = []exception{
-	{
-		"1.2.1", (*Machine).ControlPlane,
-		"the flag forbids probes too; --authentication-config allows anonymous health checks alone",
-	},
-	{"1.2.11", (*Machine).ControlPlane,
-		"no pod would start without the registry; security.alwaysPullImages turns it on"},
-	{"1.2.20 3.1.1 3.1.2 3.1.3 3.2.2", (*Machine).ControlPlane, "the tool leaves them to a person"},
-
-	{
-		"1.1.9 1.1.10",
-		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "pools", "pools-cloud"),
-		"the pod network is somebody else's",
-	},
-	{"4.1.3 4.1.4", inCase("addons"), "there is no kube-proxy"},
-	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("external-etcd"), "etcd is somebody else's"},
-	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("etcd-machine", "etcd-machines"),
-		"etcd is on machines of its own, which are held to them"},
-	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
-	{"1.2.5", controlPlaneOf("delivery-pointer", "delivery-split", "pools"),
-		"kubelets that join with a token make their own serving certificates"},
-	{"4.1.5 4.1.6", withToken, "the kubelet writes the file when it has joined, 0600"},
-	{"4.2.9", withToken, "the kubelet makes its own serving certificate, or asks for one"},
-	{"4.2.10", inCase("offline-signing"),
-		"nothing signs the next certificate; it comes with the next document"},
-
-	{"1.2.3 1.2.9 1.2.16 1.2.17 1.2.18 1.2.19 1.2.30 1.3.1 3.2.1", controlPlaneOf("baseline"),
-		baselineSays},
-	{"4.1.3 4.1.4 4.2.13 4.2.14", inCase("baseline"), baselineSays},
-	{"1.2.28", controlPlaneOf("baseline"), "the cluster asks for encryption: identity"},
+func manifest(component string) files {
+	return present(machine.ManifestsDir + "/" + component + ".yaml")
 }
-
-// A cluster with profile baseline passes the rest: all modes and owners, all that kubeadm's default
-// passes, and all that costs nothing.
-const baselineSays = "the profile baseline leaves out what workloads may notice"
