@@ -27,7 +27,11 @@ begin() {
 programs() {
   CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
   CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./net ./audit ./overlay
+  own_programs
 }
+
+# own_programs builds what one script needs beside that. A script that wants that replaces it.
+own_programs() { :; }
 
 # finish takes the machines away. With $keep it leaves them, or, where they would end with this
 # script, gives a shell in their network first.

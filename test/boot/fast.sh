@@ -14,10 +14,11 @@
 #   broken       a document that is right by every rule, and whose machine is not: it must fail
 #
 # Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
-# also holds the audit log to what was applied (audit/main.go). With --logs it is held to the logs
-# of all components too, whose harmless lines differ between computers. NUMBER repeats the order and
-# the delays of a run, which prints it. With --cached a computer without the image skips the test:
-# to build it takes fifteen minutes.
+# also holds the audit log to what was applied (audit/main.go), and the machines to what the CIS
+# evaluator says of their documents (cis.sh). With --logs it is held to the logs of all components
+# too, whose harmless lines differ between computers. NUMBER repeats the order and the delays of a
+# run, which prints it. With --cached a computer without the image skips the test: to build it takes
+# fifteen minutes.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names
@@ -31,6 +32,8 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=cis.sh
+source "$here/cis.sh"
 
 every=(cloud-init ignition ha damaged broken)
 seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
@@ -90,6 +93,7 @@ scenario_cloud-init() {
   boots_well
   within "$step_limit" "CoreDNS Available" coredns_is_available
   check_audit cp-1
+  check_cis
   [[ -z $hold_logs ]] || logs=yes check_net
 }
 
