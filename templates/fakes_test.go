@@ -198,8 +198,8 @@ PATCH*)
 	printf 200
 	;;
 */nodes/*)
-	printf '{"status":{"conditions":[{"type":"Ready","status":"True"}],"nodeInfo":{"machineID":"%s"}}}' \
-		"$(cat "$KILN_ROOT/etc/machine-id")" >"$out"
+	printf '{"status":{"conditions":[{"type":"Ready","status":"True"}],' >"$out"
+	printf '"nodeInfo":{"machineID":"%s"}}}' "$(cat "$KILN_ROOT/etc/machine-id")" >>"$out"
 	printf 200
 	;;
 */api/v1/* | */apis/*)
