@@ -29,6 +29,7 @@ import (
 	"kiln/manifests"
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/test/need"
 )
 
 // balancer returns the configuration of the balancers of a cluster of two control planes.
@@ -99,24 +100,10 @@ func TestBalancerSum(t *testing.T) {
 	require.NotEqual(t, manifests.BalancerSum([]byte(one)), manifests.BalancerSum([]byte(other)))
 }
 
-// haproxy returns the program, or skips the test.
-func haproxy(t *testing.T) string {
-	t.Helper()
-	// only root's PATH has /usr/sbin
-	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
-		if program, err := exec.LookPath(name); err == nil {
-			return program
-		}
-	}
-	t.Skip("haproxy is not installed (apt-get install haproxy): " +
-		"its own reading of the configuration is not tested")
-	return ""
-}
-
 // TestBalancerIsHAProxys: haproxy reads the configuration without a warning.
 func TestBalancerIsHAProxys(t *testing.T) {
 	t.Parallel()
-	program, dir := haproxy(t), t.TempDir()
+	program, dir := need.Program(t, "haproxy"), t.TempDir()
 	ca := newAuthority(t)
 	caFile := filepath.Join(dir, "ca.crt")
 	require.NoError(t, os.WriteFile(caFile, ca.pem, 0o600))
@@ -138,7 +125,7 @@ func TestBalancerIsHAProxys(t *testing.T) {
 // gets no connection, and loses those that it has.
 func TestBalancerBalances(t *testing.T) {
 	t.Parallel()
-	program, dir := haproxy(t), t.TempDir()
+	program, dir := need.Program(t, "haproxy"), t.TempDir()
 	own, foreign := newAuthority(t), newAuthority(t)
 	caFile, conf := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "haproxy.cfg")
 	require.NoError(t, os.WriteFile(caFile, own.pem, 0o600))

@@ -24,6 +24,7 @@ import (
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/plan"
+	"kiln/test/need"
 )
 
 // fixture is a case whose bundle is fixed for ever: the vectors below depend on it.
@@ -112,10 +113,7 @@ func TestBarePEM(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, key.PEM(), same.PEM())
 		require.Less(t, len(bare), len(key.PEM())-80)
-		openssl, err := exec.LookPath("openssl")
-		if err != nil {
-			t.Skip("there is no openssl")
-		}
+		openssl := need.Program(t, "openssl")
 		cmd := exec.Command(openssl, "pkey", "-pubout") // #nosec G204 -- found above
 		cmd.Stdin = bytes.NewReader(bare)
 		public, err := cmd.Output()
@@ -184,10 +182,7 @@ func TestEveryCertificate(t *testing.T) {
 	t.Parallel()
 	b, p := load(t)
 	dir := t.TempDir()
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Log("openssl is not installed: only Go's own verification is run")
-	}
+	hasOpenSSL := need.Has(t, "openssl")
 	for i := range p.Machines {
 		m := &p.Machines[i]
 		for _, spec := range b.Specs(p, m) {
@@ -199,15 +194,15 @@ func TestEveryCertificate(t *testing.T) {
 			require.NotEmpty(t, parsed.SubjectKeyId, spec.Name)
 			require.NotEmpty(t, parsed.AuthorityKeyId, spec.Name)
 			require.Equal(t, b.Issued.Add(-time.Hour), parsed.NotBefore, spec.Name)
-			if openssl == "" {
+			if !hasOpenSSL {
 				continue
 			}
 			name := strings.ReplaceAll(spec.Name, "/", "-")
 			ca, leaf := filepath.Join(dir, name+".ca"), filepath.Join(dir, name+".crt")
 			require.NoError(t, os.WriteFile(ca, b.Authority(spec.Signer).PEM(), 0o600))
 			require.NoError(t, os.WriteFile(leaf, cert.CertPEM(), 0o600))
-			out, err := exec.Command(openssl, "verify", "-x509_strict", "-attime",
-				fmt.Sprint(b.Issued.Unix()), "-CAfile", ca, leaf).CombinedOutput()
+			out, err := exec.Command(need.Program(t, "openssl"), "verify", "-x509_strict",
+				"-attime", fmt.Sprint(b.Issued.Unix()), "-CAfile", ca, leaf).CombinedOutput()
 			require.NoError(t, err, "%s: %s", spec.Name, out)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/test/need"
 )
 
 func unseen(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
@@ -134,8 +135,7 @@ type shellRun struct {
 
 func (s *shellRun) add(name, text string) { s.scripts[text] = name }
 
-// run reads each text as the hook does: in dash, which is the sh of Debian, and in bash, if they
-// are installed.
+// run reads each text as the hook does, in each shell.
 func (s *shellRun) run(t *testing.T) {
 	var all strings.Builder
 	names := map[string]string{}
@@ -147,12 +147,9 @@ func (s *shellRun) run(t *testing.T) {
 			"[ ! -e MARK ] || { echo %[1]s left a mark; rm MARK; }\n", file)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "all"), []byte(all.String()), 0o600))
-	for _, shell := range []string{"dash", "bash"} {
-		program, err := exec.LookPath(shell)
-		if err != nil {
-			continue
-		}
-		cmd := exec.Command(program, "./all")
+	for _, shell := range need.Usable(t) {
+		command := append(need.Words(shell), "./all")
+		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Dir = s.dir
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

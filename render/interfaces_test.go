@@ -1,7 +1,6 @@
 package render_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +18,7 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/target"
+	"kiln/test/need"
 )
 
 // withInterfaces calls do with each machine of the case interfaces of one format.
@@ -107,23 +106,13 @@ func TestInterfaceFiles(t *testing.T) {
 // bonds and VLANs in them. It runs in a network of its own and sees a folder of its own.
 func TestNetworkdReads(t *testing.T) {
 	t.Parallel()
-	const networkd = "/usr/lib/systemd/systemd-networkd"
-	if _, err := os.Stat(networkd); err != nil {
-		t.Skip("systemd-networkd is not here")
-	}
-	const apart = "mount -t tmpfs none /run && " +
-		"mkdir -p /run/systemd/netif /etc/systemd/network && " +
-		`mount --bind "$1" /etc/systemd/network && exec ` + networkd
-	const try = "mount -t tmpfs none /run && test -d /etc/systemd/network"
-	if exec.Command("unshare", "--net", "--mount", "sh", "-c", try).Run() != nil {
-		t.Skip("only root can start it apart from the machine's network")
-	}
+	need.Program(t, "systemd-networkd")
+	need.Right(t, need.OwnNetwork)
 	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
 		if m.System.Network != target.Networkd {
 			return
 		}
 		dir := t.TempDir()
-		require.NoError(t, os.Chmod(dir, 0o755))
 		want := []string{}
 		for _, f := range n.Files {
 			if strings.HasPrefix(f.Path, "/etc/systemd/network/") {
@@ -138,33 +127,11 @@ func TestNetworkdReads(t *testing.T) {
 				want = append(want, nic.Name+`: loaded "vlan"`)
 			}
 		}
-		var out bytes.Buffer
-		cmd := exec.Command("unshare", "--net", "--mount", "sh", "-c", apart, "--", dir)
-		cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=debug", "SYSTEMD_LOG_TARGET=console")
-		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-		require.NoError(t, err)
-		defer log.Close()
-		cmd.Stdout, cmd.Stderr = log, log
-		require.NoError(t, cmd.Start())
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		// It looks at links when it has read all files.
-		end := time.Now().Add(30 * time.Second)
-		for time.Now().Before(end) && len(ended) == 0 && !strings.Contains(out.String(), "\nlo: ") {
-			text, err := os.ReadFile(log.Name())
-			require.NoError(t, err)
-			out.Reset()
-			out.Write(text)
-			time.Sleep(50 * time.Millisecond)
-		}
-		_ = cmd.Process.Kill()
-		<-ended
-		if !strings.Contains(out.String(), "\nlo: ") {
-			t.Skipf("it does not run here:\n%s", out.String())
-		}
-		require.NotContains(t, out.String(), "/etc/systemd/network/", out.String())
+		log, err := need.Networkd(dir)
+		require.NoError(t, err, log)
+		require.NotContains(t, log, "/etc/systemd/network/", log)
 		for _, text := range want {
-			require.Contains(t, out.String(), text)
+			require.Contains(t, log, text)
 		}
 	})
 }
@@ -195,15 +162,12 @@ print(json.dumps({i["name"]: i for i in read().iter_interfaces()}))
 // says, and can write it for the programs that configure the network.
 func TestNetworkConfigUnderstood(t *testing.T) {
 	t.Parallel()
-	const try = "import yaml, cloudinit.net.renderers"
-	if exec.Command("/usr/bin/python3", "-c", try).Run() != nil {
-		t.Skip("cloud-init is not installed; what it makes of interfaces is not checked")
-	}
+	need.Program(t, "cloud-init")
 	withInterfaces(t, target.CloudInit, func(t *testing.T, m *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))
 		require.NoError(t, os.Mkdir(path+".d", 0o700))
-		out, err := exec.Command("/usr/bin/python3", "-c", understood, path,
+		out, err := exec.Command(need.Python, "-c", understood, path,
 			"netplan", "networkd", "sysconfig", "network-manager").Output()
 		require.NoError(t, err)
 		type route struct {
@@ -266,14 +230,8 @@ func TestNetworkConfigUnderstood(t *testing.T) {
 // cloud-init has one.
 func TestNetworkConfigSchema(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("cloud-init")
-	if err != nil {
-		t.Skip("cloud-init is not installed; its schema is not checked")
-	}
-	const schemas = "/usr/lib/python3/dist-packages/cloudinit/config/schemas"
-	if _, err := os.Stat(schemas + "/schema-network-config-v2.json"); err != nil {
-		t.Skip("this cloud-init is older than its schema of network configurations (24.2)")
-	}
+	program := need.Program(t, "cloud-init")
+	need.Program(t, need.CloudInitSchemas)
 	withInterfaces(t, target.CloudInit, func(t *testing.T, _ *plan.Machine, n *node.Node) {
 		path := filepath.Join(t.TempDir(), "network-config")
 		require.NoError(t, os.WriteFile(path, n.NetworkConfig, 0o600))

@@ -21,6 +21,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/target"
+	"kiln/test/need"
 )
 
 // Goldens of bytes, so that a change that costs some is seen in review: of documents on each
@@ -206,10 +207,8 @@ func TestPlatforms(t *testing.T) {
 				"of those that count alike the first; !: over the limit, refused.")
 	})
 	t.Run("cloud-init reads", func(t *testing.T) {
-		if _, err := exec.LookPath("cloud-init"); err != nil {
-			t.Skip("cloud-init is not installed; what it reads is not checked")
-		}
-		out, err := exec.Command("/usr/bin/python3", "-c", reading, dir).CombinedOutput()
+		need.Program(t, "cloud-init")
+		out, err := exec.Command(need.Python, "-c", reading, dir).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		texts.Range(func(path, text any) bool {
 			got, err := os.ReadFile(path.(string))

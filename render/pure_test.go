@@ -461,6 +461,10 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/templates":         nil,
 		"kiln/test/architecture": nil,
+		"kiln/test/missing": {
+			"kiln/test/need",
+		},
+		"kiln/test/need": nil,
 		"kiln/test/trees": {
 			"kiln/pki",
 			"kiln/render",

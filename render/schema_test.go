@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/cloudinit"
 	"kiln/render/node"
+	"kiln/test/need"
 )
 
 // judging runs "cloud-init schema" on each file of a folder. One process does it for all of them,
@@ -30,9 +31,7 @@ for name in sorted(os.listdir(folder)):
 // enough here. TestPlatforms lets cloud-init read all lines.
 func TestCloudInitSchema(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is not installed; its schema is not checked")
-	}
+	need.Program(t, "cloud-init")
 	dir := t.TempDir()
 	count := 0
 	for _, name := range cases(t) {
@@ -53,7 +52,7 @@ func TestCloudInitSchema(t *testing.T) {
 		}
 	}
 	require.Greater(t, count, 40)
-	out, err := exec.Command("/usr/bin/python3", "-c", judging, dir).CombinedOutput()
+	out, err := exec.Command(need.Python, "-c", judging, dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, count, bytes.Count(out, []byte("Valid cloud-config")), "%s", out)
 	require.NotContains(t, string(out), "arning")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
+	"kiln/test/need"
 )
 
 // snapshot returns every file and folder below dir with its mode and content.
@@ -122,9 +123,7 @@ func TestInventoryShowsCutOffRun(t *testing.T) {
 // TestBundleOfAnotherUser: a bundle that another user can change is refused.
 func TestBundleOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
-	}
+	need.Right(t, "root")
 	path := filepath.Join(t.TempDir(), "demo.secrets.yaml")
 	require.NoError(t, render.CreateBundle(path, load(t, "single").Bundle))
 	_, err := render.Bundle(path)

@@ -66,7 +66,7 @@ func TestBootMakesControlPlane(t *testing.T) {
 func TestBootMakesWorker(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, identity := range []string{"token", "certificate", "pool"} {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			m := newMachine(t, shell, "worker")
@@ -187,7 +187,7 @@ func TestBootMakesEtcdMachine(t *testing.T) {
 			{"waits", "http://127.0.0.1:2381/readyz", 3, 503, "[-]non_learner failed"},
 			{"reports", "http://127.0.0.1:2381/readyz?verbose", 1, 200, "ok"},
 		} {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			name := row.name

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kiln/templates"
+	"kiln/test/need"
 )
 
 // files are the files of a machine, by path. A path that ends in a slash is a folder; the content
@@ -300,9 +301,7 @@ func TestChecks(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		system := t.TempDir()
 		for _, name := range coreutils {
-			path, err := exec.LookPath(name)
-			must(t, err)
-			must(t, os.Symlink(path, filepath.Join(system, name)))
+			must(t, os.Symlink(need.Basic(t, name), filepath.Join(system, name)))
 		}
 		holds, fails := map[string]bool{}, map[string]bool{}
 		for _, row := range checkRows {

@@ -16,11 +16,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"kiln/test/need"
 )
 
 // credential returns a certificate of the CA and its key in PEM; without a CA it returns a CA.
@@ -53,10 +54,8 @@ func credential(t *testing.T, ca *tls.Certificate, name string) (tls.Certificate
 // TestBootSpeaksHTTP: the real curl asks servers that, like the real ones, require certificates of
 // their CA.
 func TestBootSpeaksHTTP(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not here")
-	}
+	curl := need.Program(t, "curl")
+	hasIPv6 := need.Has(t, "IPv6")
 	underEachShell(t, func(t *testing.T, shell []string) {
 		ca, caCert, _ := credential(t, nil, "ca")
 		server, _, _ := credential(t, &ca, "server")
@@ -112,7 +111,9 @@ func TestBootSpeaksHTTP(t *testing.T) {
 		four, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		urls := []string{serve(four).URL}
-		if six, err := net.Listen("tcp", "[::1]:0"); err == nil {
+		if hasIPv6 {
+			six, err := net.Listen("tcp", "[::1]:0")
+			must(t, err)
 			urls = append(urls, serve(six).URL)
 		}
 

@@ -218,7 +218,7 @@ func (m *aMachine) hasData(owner string) {
 func TestEtcd(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, row := range etcdRows {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			t.Run(row.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestBootIsInert(t *testing.T) {
 	}
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, value := range evil {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			m := newMachine(t, shell, []string{"control-plane", "worker"}[i%2])
@@ -71,9 +71,7 @@ func TestBootIsInert(t *testing.T) {
 func TestBootDespiteDeadEnds(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Skip(err)
-		}
+		must(t, err)
 		defer full.Close()
 		for _, wrong := range []bool{false, true} {
 			m := newMachine(t, shell, "worker")
@@ -117,7 +115,7 @@ func TestBootCutOff(t *testing.T) {
 		m.document()
 		lines := strings.SplitAfter(templates.Boot, "\n")
 		for n := len(lines) - 2; n > 10; n -= 7 {
-			if !isTurn(shell, n) {
+			if !isTurn(t, shell, n) {
 				continue
 			}
 			m.at("/etc/kiln/boot", strings.Join(lines[:n], ""))

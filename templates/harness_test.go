@@ -8,65 +8,31 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"kiln/templates"
+	"kiln/test/need"
 )
-
-// shells are the shells that are /bin/sh on the systems that kiln supports.
-var shells = map[string][]string{
-	"dash":    {"dash"},
-	"busybox": {"busybox", "sh"},
-	"bash":    {"bash", "--posix"},
-}
 
 // all runs every row of a table under every shell, and kills the hook before each of its commands.
 // A run of the hook starts some 350 processes, and they are what these tests cost.
 var all = flag.Bool("all", false, "run what make test leaves out; it takes about an hour")
 
-// missing says for each shell why tests cannot use it. It has no entry for a shell that they can
-// use.
-var missing = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
-	for name, shell := range shells {
-		own := append(slices.Clone(shell[1:]), "-c", "PATH=/none; date")
-		if _, err := exec.LookPath(shell[0]); err != nil {
-			out[name] = name + " is not here"
-		} else if exec.Command(shell[0], own...).Run() == nil {
-			out[name] = "this " + name + " prefers its own programs to the fakes in PATH: " +
-				"install Debian's busybox, not busybox-static"
-		}
-	}
-	return out
-})
-
-// usable returns the names of the shells that tests can use, sorted.
-func usable() (names []string) {
-	for _, name := range slices.Sorted(mapsKeys(shells)) {
-		if missing()[name] == "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// underEachShell runs test once for each installed shell, and logs the others.
+// underEachShell runs test once for each shell, and skips those that are not here. It fails if none
+// is.
 func underEachShell(t *testing.T, test func(t *testing.T, shell []string)) {
 	t.Helper()
 	t.Parallel()
-	for _, name := range slices.Sorted(mapsKeys(shells)) {
+	need.Usable(t)
+	for _, name := range need.Shells() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if missing()[name] != "" {
-				t.Skip(missing()[name])
-			}
-			test(t, shells[name])
+			need.Program(t, name)
+			test(t, need.Words(name))
 		})
 	}
 }
@@ -80,19 +46,24 @@ func underOneShell(t *testing.T, i int, test func(t *testing.T, shell []string))
 		return
 	}
 	t.Parallel()
-	names := usable()
-	if len(names) == 0 {
-		t.Skip("there is no shell")
-	}
+	names := need.Usable(t)
 	name := names[i%len(names)]
-	t.Run(name, func(t *testing.T) { test(t, shells[name]) })
+	t.Run(name, func(t *testing.T) { test(t, need.Words(name)) })
 }
 
 // isTurn reports whether the i-th of many runs of a test is for this shell. Each run is for one of
 // the shells, and with -all for all of them.
-func isTurn(shell []string, i int) bool {
-	names := usable()
-	return *all || shells[names[i%len(names)]][0] == shell[0]
+func isTurn(t *testing.T, shell []string, i int) bool {
+	t.Helper()
+	names := need.Usable(t)
+	return *all || names[i%len(names)] == shell[0]
+}
+
+// mainShell returns the shell that has most of the runs of a test: dash, if it is here.
+func mainShell(t *testing.T) string {
+	t.Helper()
+	names := need.Usable(t)
+	return names[len(names)-1]
 }
 
 func mapsKeys[V any](m map[string]V) func(yield func(string) bool) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"kiln/render/target"
 	"kiln/templates"
+	"kiln/test/need"
 )
 
 // ofPool makes the machine one of a pool. Its Node has these addresses.
@@ -109,10 +109,7 @@ func (m *aMachine) asks(service *metadata, platform, curl string) {
 // TestPoolAsksPlatform: a machine of a pool takes the name that its platform gives it. The real
 // curl asks a service on loopback.
 func TestPoolAsksPlatform(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not here")
-	}
+	curl := need.Program(t, "curl")
 	const remedy = "; see that the metadata service is on and answers this machine; then it goes"
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, row := range []struct {
@@ -148,7 +145,7 @@ func TestPoolAsksPlatform(t *testing.T) {
 				fault: "FAULT node-name SERVICE/metadata/instance/compute/osProfile/computerName" +
 					"?api-version=2021-02-01&format=text: it is called 'my_pool7'; "},
 		} {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			t.Run(row.name, func(t *testing.T) {
@@ -217,7 +214,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			long: long, long + "a": "", "7a": "7a", "$(reboot)": "", "localhosts": "localhosts",
 		}
 		for i, name := range slices.Sorted(mapsKeys(names)) {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			want := names[name]
@@ -239,7 +236,7 @@ func TestPoolTakesHostName(t *testing.T) {
 
 		// The hook waits while the name is localhost: a network may still bring a name.
 		for i, name := range []string{"localhost", "localhost.localdomain", "(none)"} {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			m := newMachine(t, shell, "worker")
@@ -327,7 +324,7 @@ func TestPoolFindsAddress(t *testing.T) {
 			{addresses: "-6,dev,eth0", world: map[string]string{"global-6": tentative},
 				fault: "FAULT node-address -6,dev,eth0: none by ip -6,dev,eth0: 2: eth0 "},
 		} {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			m := newMachine(t, shell, "worker")

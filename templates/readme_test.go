@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kiln/render/preflight"
+	"kiln/test/need"
 )
 
 // TestReadme: the first boot that the README shows is what the hook says on that machine, a single
@@ -20,7 +21,7 @@ func TestReadme(t *testing.T) {
 	if journal == nil {
 		t.Fatal("the README shows no first boot")
 	}
-	m := newMachine(t, shells["dash"], "control-plane")
+	m := newMachine(t, need.Words(mainShell(t)), "control-plane")
 	m.data["etcd_peers"] = ""
 	m.data["steps"] = strings.Replace(m.data["steps"], " member", "", 1) // nobody gives it a vote
 	m.data["restart"] += " kiln-routes.service"
@@ -37,7 +38,7 @@ func TestReadme(t *testing.T) {
 	}
 	isPort := func(e preflight.Entry) bool { return e.ID == "port-…" }
 	port := slices.IndexFunc(preflight.Catalogue, isPort)
-	m = newMachine(t, shells["dash"], "control-plane")
+	m = newMachine(t, need.Words(mainShell(t)), "control-plane")
 	m.check = append(m.check, "port-6443|stop|port-free 6443|"+preflight.Catalogue[port].Remedy)
 	m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:192B 00000000:0000 0A 0:0\n")
 	m.document()

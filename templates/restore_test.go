@@ -144,7 +144,7 @@ var restoreRows = []struct {
 func TestRestore(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, row := range restoreRows {
-			if !isTurn(shell, i) {
+			if !isTurn(t, shell, i) {
 				continue
 			}
 			t.Run(row.name, func(t *testing.T) {

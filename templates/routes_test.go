@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kiln/templates"
+	"kiln/test/need"
 )
 
 // fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. Routes
@@ -88,23 +89,19 @@ func newRouter(
 	}
 	// The real nft and iptables of this computer must not be found.
 	for _, name := range strings.Fields("sh cat chmod mkdir head tail rm grep sed") {
-		real, err := exec.LookPath(name)
-		must(t, err)
-		must(t, os.Symlink(real, r.path+"/"+name))
+		must(t, os.Symlink(need.Basic(t, name), r.path+"/"+name))
 	}
 	return r
 }
 
 func (r *router) run(arguments ...string) string {
 	r.t.Helper()
-	shell, err := exec.LookPath(r.shell[0])
-	must(r.t, err)
-	cmd := exec.Command(shell, append(slices.Concat(r.shell[1:],
+	cmd := exec.Command(need.Basic(r.t, r.shell[0]), append(slices.Concat(r.shell[1:],
 		[]string{r.root + templates.RoutesPath}), arguments...)...)
 	cmd.Env = []string{"PATH=" + r.path, "KILN_ROOT=" + r.root, "WORLD=" + r.world}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	if len(arguments) > 0 && err != nil {
 		r.t.Fatalf("%v\n%s", err, out.String())
 	}

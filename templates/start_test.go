@@ -2,11 +2,12 @@ package templates_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"kiln/test/need"
 )
 
 const kubeletCurrent = "/var/lib/kubelet/pki/kubelet-client-current.pem"
@@ -197,23 +198,20 @@ func TestBootNamesMissingTools(t *testing.T) {
 			for _, name := range append(slices.Clone(tools), "curl", "ip", "systemctl") {
 				path := m.bin + "/" + name
 				if _, err := os.Stat(path); err != nil {
-					path, err = exec.LookPath(name)
-					must(t, err)
+					path = need.Basic(t, name)
 				}
 				if !slices.Contains(without, name) {
 					must(t, os.Symlink(path, bin+"/"+name))
 				}
 			}
-			path, err := exec.LookPath(shell[0])
-			must(t, err)
 			cmd := m.command()
-			cmd.Path, cmd.Env = path, append(slices.DeleteFunc(cmd.Env,
+			cmd.Path, cmd.Env = need.Basic(t, shell[0]), append(slices.DeleteFunc(cmd.Env,
 				func(s string) bool { return strings.HasPrefix(s, "PATH=") }), "PATH="+bin)
 			out, _ := cmd.CombinedOutput()
 			return string(out), cmd.ProcessState.ExitCode()
 		}
 		for i, name := range tools {
-			if name == "id" || name == "ln" || !isTurn(shell, i) {
+			if name == "id" || name == "ln" || !isTurn(t, shell, i) {
 				continue // the shell's own in some, or said otherwise: no lock
 			}
 			out, code := start(name)

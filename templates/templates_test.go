@@ -18,6 +18,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/templates"
+	"kiln/test/need"
 )
 
 func TestScriptsAreStripped(t *testing.T) {
@@ -76,9 +77,7 @@ func TestKubeletDropIn(t *testing.T) {
 // TestUnits has systemd read them, each with its drop-ins.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not here")
-	}
+	analyze := need.Program(t, "systemd-analyze")
 	dir := t.TempDir()
 	if text := templates.Unit("kiln.service"); strings.Contains(text, "#") ||
 		!strings.HasPrefix(text, "[Unit]\n") {
@@ -96,14 +95,14 @@ func TestUnits(t *testing.T) {
 	write(t, dir+"/kiln-backup.timer", templates.BackupTimer(6*time.Hour), 0o600)
 	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service",
 		"kiln-backup.service", "kiln-backup.timer"} {
-		out, err := exec.Command("systemd-analyze", "verify", "--man=no",
+		out, err := exec.Command(analyze, "verify", "--man=no",
 			dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
 	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-backup.service"} {
-		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=30",
+		out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=30",
 			"--no-pager", dir+"/"+unit).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
@@ -115,13 +114,11 @@ func TestUnits(t *testing.T) {
 // are as far apart.
 func TestBackupTimer(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not here")
-	}
+	analyze := need.Program(t, "systemd-analyze")
 	for _, every := range config.BackupPeriods {
 		_, calendar, _ := strings.Cut(templates.BackupTimer(every), "OnCalendar=")
 		calendar, _, _ = strings.Cut(calendar, "\n")
-		out, err := exec.Command("systemd-analyze", "calendar", "--iterations=4",
+		out, err := exec.Command(analyze, "calendar", "--iterations=4",
 			calendar).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", calendar, err, out)

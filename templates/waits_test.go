@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kiln/test/need"
 )
 
 // TestBootGoesOn: a machine that was stopped finishes once the cause is removed, without repeating
@@ -85,9 +87,7 @@ func TestBootRepairsModes(t *testing.T) {
 
 // TestBootOwners: the list may name owners by number, and the hook corrects other owners.
 func TestBootOwners(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root gives files away")
-	}
+	need.Right(t, "root")
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.kinds = []string{"dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign"}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
+	"kiln/test/need"
 )
 
 // kills is how often each verb is killed. With one, each verb meets one of the other cuts, by
@@ -346,10 +347,7 @@ func temporary(dir string) bool {
 // it left to dir. It skips the test where no such file system can be made.
 func (b *bench) elsewhere(t *testing.T, state, dir, script string) error {
 	t.Helper()
-	try := exec.Command("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=8k none /mnt")
-	if out, err := try.CombinedOutput(); err != nil {
-		t.Skipf("no file system of its own: %s%v", out, err)
-	}
+	need.Right(t, need.OwnFiles)
 	mount := dir + "-mount"
 	require.NoError(t, os.Mkdir(mount, 0o700))
 	out, err := b.shell(t, b.dir, fmt.Sprintf(`unshare -m sh -c '

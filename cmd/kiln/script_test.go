@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // TestMain lets the scripts call this very program as kiln.
@@ -28,10 +32,19 @@ func TestScripts(t *testing.T) {
 			env.Setenv("ROOT", root)
 			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
 			env.Setenv("GOGC", "off") // a run ends before collecting garbage pays
+			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged,
+		},
+		// [here:NAME] holds if the program or right is here.
+		Condition: func(cond string) (bool, error) {
+			name, ok := strings.CutPrefix(cond, "here:")
+			if !ok {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return need.Has(t, name), nil
 		},
 	})
 }

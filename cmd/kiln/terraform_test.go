@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/document"
+	"kiln/test/need"
 )
 
 const terraformExamples = "../../docs/examples/terraform"
@@ -64,13 +65,7 @@ func output(t *testing.T, words ...string) string {
 // provider, with the documents of a cluster.
 func TestTerraform(t *testing.T) {
 	t.Parallel()
-	terraform, err := exec.LookPath("terraform")
-	if err != nil {
-		terraform, err = exec.LookPath("tofu")
-	}
-	if err != nil {
-		t.Skip("neither terraform nor tofu is installed; the examples are not planned")
-	}
+	terraform := need.Program(t, need.Terraform)
 	dir := t.TempDir()
 	program := func(words ...string) (string, error) {
 		cmd := exec.Command(terraform, words...)

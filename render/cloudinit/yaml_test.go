@@ -15,17 +15,14 @@ import (
 
 	"kiln/render/cloudinit"
 	"kiln/render/node"
+	"kiln/test/need"
 )
 
 // TestYAML11: PyYAML, which cloud-init uses, reads every document, and cloud-init's own rules
 // decode the files.
 func TestYAML11(t *testing.T) {
 	t.Parallel()
-	// Debian's interpreter has Debian's packages.
-	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-c", "import yaml").Run(); err != nil {
-		t.Skip("python3-yaml is not installed")
-	}
+	python := need.Program(t, "python3-yaml")
 	// Random strings of the characters in which YAML's versions and parsers differ.
 	r := rand.New(rand.NewPCG(3, 4))
 	alphabet := []rune("ab \t\n\r\"'\\#:-|>%{}[]!&*?,@`~=<.0\u0085\u00a0\u2028\u2029\ufeff\ufffd🙂")
@@ -83,9 +80,7 @@ json.dump({"files": files, "bootcmd": doc.get("bootcmd", [])}, sys.stdout)
 // TestSchema: cloud-init itself finds the documents valid. It only reads them.
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is not installed")
-	}
+	program := need.Program(t, "cloud-init")
 	for _, c := range machines {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +88,7 @@ func TestSchema(t *testing.T) {
 			require.NoError(t, err)
 			name := filepath.Join(t.TempDir(), "user-data")
 			require.NoError(t, os.WriteFile(name, doc, 0o600))
-			out, err := exec.Command("cloud-init", "schema", "--config-file", name).CombinedOutput()
+			out, err := exec.Command(program, "schema", "--config-file", name).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			assert.Regexp(t, `^Valid (cloud-config|schema).*\n$`, string(out))
 		})

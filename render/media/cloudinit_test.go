@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // fetch has cloud-init's own NoCloud look for its documents with the arguments of a kernel, and
@@ -35,9 +37,7 @@ with mock.patch.object(util, "get_cmdline", return_value=sys.argv[1]), \
 // that has only the files of the network boot, and asks for no missing file.
 func TestCloudInitFetches(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is not installed; nothing fetches a seed")
-	}
+	need.Program(t, "cloud-init")
 	served := map[string][]byte{}
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ func TestCloudInitFetches(t *testing.T) {
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
 		b := r.Boots[slices.IndexFunc(r.Boots, func(b Boot) bool { return b.Node == name })]
-		cmd := exec.Command("/usr/bin/python3", "-c", fetch, strings.Join(b.Args, " "))
+		cmd := exec.Command(need.Python, "-c", fetch, strings.Join(b.Args, " "))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, name+"\n#cloud-config\n# "+name+"\n", string(out))

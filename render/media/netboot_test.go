@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/compress"
+	"kiln/test/need"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")
@@ -224,13 +225,10 @@ drwxr-xr-x usr/share/oem
 	}
 }
 
-// read runs a program over an archive.
+// read runs a program over an archive. It skips the test if the program is not here.
 func read(t *testing.T, archive []byte, name string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed: apt-get install cpio libarchive-tools", name)
-	}
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command(need.Program(t, name), args...)
 	cmd.Stdin = bytes.NewReader(archive)
 	out, err := cmd.Output()
 	require.NoError(t, err, name)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // TestImage: the image that each machine reads, as isoinfo finds it.
@@ -44,15 +46,13 @@ func TestImage(t *testing.T) {
 			label, image, err := m.Image()
 			require.NoError(t, err)
 			require.Equal(t, row.label, label)
-			if _, err := exec.LookPath("isoinfo"); err != nil {
-				t.Skip("isoinfo is not installed: apt-get install genisoimage")
-			}
+			isoinfo := need.Program(t, "isoinfo")
 			path := filepath.Join(t.TempDir(), "image.iso")
 			require.NoError(t, os.WriteFile(path, image, 0o600))
-			about, err := exec.Command("isoinfo", "-d", "-i", path).Output()
+			about, err := exec.Command(isoinfo, "-d", "-i", path).Output()
 			require.NoError(t, err)
 			require.Contains(t, string(about), "Volume id: "+row.label+"\n")
-			list, err := exec.Command("isoinfo", "-R", "-f", "-i", path).Output()
+			list, err := exec.Command(isoinfo, "-R", "-f", "-i", path).Output()
 			require.NoError(t, err)
 			want := append(strings.Fields(row.others), row.document)
 			for _, name := range strings.Fields(string(list)) {
@@ -60,7 +60,7 @@ func TestImage(t *testing.T) {
 					require.Contains(t, want, name)
 				}
 			}
-			document, err := exec.Command("isoinfo", "-R", "-x", row.document, "-i", path).Output()
+			document, err := exec.Command(isoinfo, "-R", "-x", row.document, "-i", path).Output()
 			require.NoError(t, err)
 			require.Equal(t, "{}", string(document))
 		})

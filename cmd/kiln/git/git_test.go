@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // TestGitFetchesNothing: in a partial clone, git would fetch missing files with a program that the
 // settings of the clone name. kiln's git does not.
 func TestGitFetchesNothing(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
-	}
+	git := need.Program(t, "git")
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "mark")
 	script := `set -e
@@ -40,7 +40,7 @@ git config core.sshCommand "touch $2; false"
 	require.NoFileExists(t, mark)
 
 	// Without kiln's settings git starts the program, so the test can fail.
-	cmd = exec.Command("git", "-C", filepath.Join(dir, "clone"),
+	cmd = exec.Command(git, "-C", filepath.Join(dir, "clone"),
 		"cat-file", "-p", "HEAD:review/INDEX")
 	cmd.Env = os.Environ()
 	_, err = cmd.Output()

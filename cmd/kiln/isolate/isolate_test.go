@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // TestIsolate: after Process, a library reaches neither the network nor a program, and git still
@@ -23,9 +25,7 @@ func TestIsolate(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
-	}
+	need.Program(t, "git")
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked = true

@@ -20,6 +20,7 @@ import (
 	"kiln/cmd/kiln/serve"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/test/need"
 )
 
 // peers parses networks that are valid.
@@ -154,10 +155,9 @@ func TestPeers(t *testing.T) {
 // TestMappedAddress: a server that listens on both families sees IPv4 addresses inside IPv6.
 func TestMappedAddress(t *testing.T) {
 	t.Parallel()
+	need.Right(t, "IPv6")
 	l, err := net.Listen("tcp", "[::]:0")
-	if err != nil {
-		t.Skip("no IPv6")
-	}
+	require.NoError(t, err)
 	s, err := serve.New([]string{cluster(t)},
 		serve.Options{State: filepath.Join(t.TempDir(), "state"), Window: time.Hour})
 	require.NoError(t, err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 // seed is a form of image that kiln writes; deep has what no form of kiln has.
@@ -47,18 +49,10 @@ func write(t *testing.T, label string, files []File) string {
 	return path
 }
 
-// need skips a test if a program is not installed.
-func need(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed: apt-get install genisoimage libarchive-tools", program)
-	}
-}
-
-// output runs a program and returns what it prints.
+// output runs a program and returns what it prints. It skips the test if the program is not here.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(name, args...).Output()
+	out, err := exec.Command(need.Program(t, name), args...).Output()
 	if exit, ok := err.(*exec.ExitError); ok {
 		t.Fatalf("%s: %v: %s", name, err, exit.Stderr)
 	}
@@ -69,7 +63,6 @@ func output(t *testing.T, name string, args ...string) string {
 // TestIsoinfo reads all three kinds of names with the program of another project.
 func TestIsoinfo(t *testing.T) {
 	t.Parallel()
-	need(t, "isoinfo")
 	path := write(t, "cidata", seed)
 	about := output(t, "isoinfo", "-d", "-i", path)
 	for _, line := range []string{
@@ -105,7 +98,6 @@ func TestIsoinfo(t *testing.T) {
 // TestLibarchive unpacks an image with the library that BSD, macOS and CMake read images with.
 func TestLibarchive(t *testing.T) {
 	t.Parallel()
-	need(t, "bsdtar")
 	for _, files := range [][]File{seed, deep} {
 		path, dir := write(t, "cidata", files), t.TempDir()
 		// A user could neither unpack into folders without the right to write, nor remove them.
@@ -121,17 +113,14 @@ func TestMount(t *testing.T) {
 	t.Parallel()
 	for _, files := range [][]File{seed, deep} {
 		path, dir := write(t, "config-2", files), t.TempDir()
-		if _, err := exec.LookPath("blkid"); err == nil {
+		if need.Has(t, "blkid") {
 			require.Equal(t, "config-2\niso9660\n",
 				output(t, "blkid", "-p", "-o", "value", "-s", "LABEL", "-s", "TYPE", path))
 		}
-		if os.Geteuid() != 0 {
-			t.Skip("mounting needs root")
-		}
+		need.Right(t, need.ImageMount)
 		mount := exec.Command("mount", "-o", "ro,loop", "-t", "auto", path, dir)
-		if out, err := mount.CombinedOutput(); err != nil {
-			t.Skipf("this machine mounts no file: %s", bytes.TrimSpace(out))
-		}
+		out, err := mount.CombinedOutput()
+		require.NoError(t, err, "%s", out)
 		got := readDir(t, dir)
 		info, err := os.Stat(filepath.Join(dir, files[0].Path))
 		require.NoError(t, exec.Command("umount", dir).Run())

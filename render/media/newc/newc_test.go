@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
 )
 
 var files = []File{
@@ -19,13 +21,11 @@ var files = []File{
 	{"etc/x", 0o755, bytes.Repeat([]byte{0, 1, 0xff}, 5000)},
 }
 
-// read has a program of another project read an archive, and returns what it prints.
+// read has a program of another project read an archive, and returns what it prints. It skips the
+// test if the program is not here.
 func read(t *testing.T, archive []byte, dir, name string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed: apt-get install cpio libarchive-tools", name)
-	}
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command(need.Program(t, name), args...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
 	var messages bytes.Buffer
