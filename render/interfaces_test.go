@@ -118,6 +118,7 @@ func TestNetworkdReads(t *testing.T) {
 			if strings.HasPrefix(f.Path, "/etc/systemd/network/") {
 				file := filepath.Join(dir, filepath.Base(f.Path))
 				require.NoError(t, os.WriteFile(file, f.Content, 0o644))
+				require.NoError(t, os.Chmod(file, 0o644))
 			}
 		}
 		for i := range m.Interfaces {

@@ -47,6 +47,7 @@ func TestWriteFailsWhole(t *testing.T) {
 	r := load(t, "single")
 
 	base := t.TempDir()
+	require.NoError(t, os.Chmod(base, 0o755))
 	_, err := r.Write(filepath.Join(base, "a", "b"), fail)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, []string{" drwxr-xr-x"}, keys(snapshot(t, base)))

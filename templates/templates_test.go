@@ -95,15 +95,14 @@ func TestUnits(t *testing.T) {
 	write(t, dir+"/kiln-backup.timer", templates.BackupTimer(6*time.Hour), 0o600)
 	for _, unit := range []string{"kiln.service", "kubelet.service", "kiln-routes.service",
 		"kiln-backup.service", "kiln-backup.timer"} {
-		out, err := exec.Command(analyze, "verify", "--man=no",
-			dir+"/"+unit).CombinedOutput()
+		out, err := exec.Command(analyze, "--man=no", "verify", dir+"/"+unit).CombinedOutput()
 		if err != nil || strings.Contains(string(out), dir) || strings.Contains(string(out), unit) {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
 	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-backup.service"} {
-		out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=30",
-			"--no-pager", dir+"/"+unit).CombinedOutput()
+		out, err := exec.Command(analyze, "--offline=true", "--threshold=30", "--no-pager",
+			"security", dir+"/"+unit).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
@@ -118,7 +117,7 @@ func TestBackupTimer(t *testing.T) {
 	for _, every := range config.BackupPeriods {
 		_, calendar, _ := strings.Cut(templates.BackupTimer(every), "OnCalendar=")
 		calendar, _, _ = strings.Cut(calendar, "\n")
-		out, err := exec.Command(analyze, "calendar", "--iterations=4",
+		out, err := exec.Command(analyze, "--iterations=4", "calendar",
 			calendar).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", calendar, err, out)

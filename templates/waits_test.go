@@ -71,7 +71,7 @@ func TestBootRepairsModes(t *testing.T) {
 		m.document()
 		must(t, os.Chmod(m.root+"/etc/kubernetes/pki/install.key", 0o644))
 		must(t, os.Chmod(m.root+"/etc/with space.conf", 0o777))
-		must(t, os.MkdirAll(m.root+"/etc/kubernetes/manifests", 0o755))
+		must(t, os.Chmod(m.root+"/etc/kubernetes/manifests", 0o755))
 		out := m.wantDone()
 		for path, mode := range map[string]os.FileMode{"/etc/with space.conf": 0o600,
 			"/etc/kubernetes/manifests": 0o700 | os.ModeDir} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,8 +14,9 @@ import (
 	"kiln/test/need"
 )
 
-// TestMain lets the scripts call this very program as kiln.
+// TestMain lets the scripts call this very program as kiln, with the umask whose modes they want.
 func TestMain(m *testing.M) {
+	syscall.Umask(0o022)
 	testscript.Main(m, map[string]func(){"kiln": main})
 }
 

@@ -3,6 +3,7 @@ package media
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -60,6 +61,7 @@ func TestCloudInitFetches(t *testing.T) {
 	for _, name := range []string{"worker-1", "worker-2"} {
 		b := r.Boots[slices.IndexFunc(r.Boots, func(b Boot) bool { return b.Node == name })]
 		cmd := exec.Command(need.Python, "-c", fetch, strings.Join(b.Args, " "))
+		cmd.Env = append(os.Environ(), "no_proxy=*")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, name+"\n#cloud-config\n# "+name+"\n", string(out))

@@ -32,9 +32,13 @@ cd clone
 git config remote.origin.url ssh://host.invalid/x
 git config core.sshCommand "touch $2; false"
 `
-	out, err := exec.Command("sh", "-c", script, "--", dir, mark).CombinedOutput()
+	own := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
+	cmd := exec.Command("sh", "-c", script, "--", dir, mark)
+	cmd.Env = append(os.Environ(), own...)
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	cmd := command("-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	cmd = command("-C", filepath.Join(dir, "clone"), "cat-file", "-p", "HEAD:review/INDEX")
+	cmd.Env = append(cmd.Env, own...)
 	_, err = cmd.Output()
 	require.Error(t, err, "the file is not in the clone")
 	require.NoFileExists(t, mark)
@@ -42,7 +46,7 @@ git config core.sshCommand "touch $2; false"
 	// Without kiln's settings git starts the program, so the test can fail.
 	cmd = exec.Command(git, "-C", filepath.Join(dir, "clone"),
 		"cat-file", "-p", "HEAD:review/INDEX")
-	cmd.Env = os.Environ()
+	cmd.Env = append(os.Environ(), own...)
 	_, err = cmd.Output()
 	require.Error(t, err)
 	require.FileExists(t, mark)
