@@ -56,7 +56,12 @@ man:
 	go test ./cmd/kiln -run TestMan -man $(CURDIR)/bin/man
 
 test:
-	go test -timeout 20m ./...
+	@# Go repeats the verdict of a package while the variables that its tests read are the same, so
+	@# a variable stands for each program that is here. The last line is about all packages.
+	@found=$$(go run ./test/missing -found) || exit; \
+	echo "go test -timeout 20m ./..."; \
+	env $$found go test -timeout 20m ./...; code=$$?; \
+	go run ./test/missing; exit $$code
 
 ci:
 	@# etcd waits for elections and time-outs more than it works, so the others work beside it.
