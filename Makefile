@@ -1,6 +1,8 @@
 # make            builds bin/kiln
 # make man        writes the man pages into bin/man
 # make test       runs every test that needs no virtual machine (three minutes)
+# make roots      runs make test in bare roots of Debian and Ubuntu, as root and not, and tests
+#                 without each program that they ask for (root, an hour)
 # make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition, page,
 #                 gitleaks and boot-fast (root; twelve minutes)
 # make test-all   runs what make test leaves out of tables and kills (some hours; as root also full
@@ -42,7 +44,7 @@ MODULES := boot judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench
-.PHONY: fuzz lint vuln boot-fast boot-test proof clean
+.PHONY: fuzz lint vuln roots boot-fast boot-test proof clean
 
 all: build
 
@@ -131,6 +133,9 @@ lint:
 	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
 	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
+
+roots:
+	test/roots.sh
 
 vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)
