@@ -217,6 +217,23 @@ const known = `known() {
 }
 `
 
+// ownStat is stat for a plain user, whose files it calls root's. Its verb is the real program.
+// ownChown is chown there: it does nothing, and knows no user but root.
+const ownStat = `#!/bin/sh
+real=%s
+case $2 in
+*' %%U:%%G') ;;
+*) exec $real "$@" ;;
+esac
+format=${2%%'%%U:%%G'}root:root
+shift 2
+exec $real -c "$format" "$@"
+`
+
+const ownChown = `#!/bin/sh
+[ "$1" = -R ] || [ "$2" = root:root ]
+`
+
 // killer runs before every command in crash tests, and counts the commands: each makes the first
 // file in WORLD/calls that is not there yet, which no two can do at once, and which needs no other
 // process. At number WORLD/kill-at the hook and everything that it started get SIGKILL, as if the

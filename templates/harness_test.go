@@ -139,6 +139,11 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		}
 	}
 
+	if os.Geteuid() != 0 {
+		write(t, m.bin+"/stat", fmt.Sprintf(ownStat, need.Basic(t, "stat")), 0o755)
+		write(t, m.bin+"/chown", ownChown, 0o755)
+	}
+
 	m.at("/etc/kiln/boot", templates.Boot)
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
