@@ -10,148 +10,43 @@
 #                          their real names; no configuration of Kubernetes at all
 #   id, known_hosts        root's key for ssh, and the machines' host key
 #
+# KILN_BOOT_MINOR (1.36) is the minor of Kubernetes. versions.sh has the versions of each. What is
+# made for another minor lies in a folder of its name; programs and trees of Debian are in bin and
+# beside it for all.
+#
 # Files that exist are not made again. After a change of a version or of this folder, the files that
 # depend on it are made again. Needs root on Debian or Ubuntu (amd64), Go, the Go module proxy and a
 # Debian mirror; exits with 77 if one is missing.
 set -euo pipefail
 
-KUBERNETES=1.36.3
-ETCD=3.6.8
-COREDNS=1.14.2
-CONTAINERD=2.4.2
-PAUSE=3.10.2
-HAPROXY=3.2.23
-KUBE_VIP=1.1.2
-IGNITION=2.26.0
-DEBIAN=trixie
 DISK_SIZE=8G
 
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-export CGO_ENABLED=0 GOFLAGS='' GOWORK=off
-bin=$cache/bin
-work=$cache/work # whatever is half done
+# shellcheck source=versions.sh
+source "$here/versions.sh"
+# shellcheck source=build.sh
+source "$here/build.sh"
 kubernetes=$bin/kubernetes-$KUBERNETES
 
 [[ $(uname -sm) == "Linux x86_64" ]] || skip "needs Linux on amd64"
 [[ $(id -u) == 0 ]] || skip "needs root, to unpack Debian and to load images into containerd's store"
 command -v go >/dev/null || skip "needs Go"
 
-# packages installs the Debian packages that are missing.
-packages() {
-  local missing=() package
-  for package in "$@"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-  done
-  [[ ${#missing[@]} == 0 ]] && return
-  say "installing ${missing[*]}"
-  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y "${missing[@]}"; } >/dev/null ||
-    skip "cannot install ${missing[*]}"
-}
-
-# compile NAME VERSION MODULE PACKAGE... builds the programs of one module's release into
-# bin/NAME-VERSION; a single package's program is called NAME. A scratch module requires MODULE,
-# because `go install MODULE@VERSION` refuses modules that replace others, as most of these do. With
-# the release's own requirements, the result is the release. The linker sets VARIABLES, each
-# IMPORT/PATH.NAME=VALUE, as the release's own Makefile does.
-compile() {
-  local name=$1 version=$2 module=$3 out=$bin/$1-$2
-  shift 3
-  [[ -d $out ]] && return
-  say "building $name $version"
-  rm -rf "$work"
-  mkdir -p "$work/module" "$work/out"
-  (
-    cd "$work/module"
-    go mod init boot/scratch
-    go mod edit -go=1.26.0
-    if [[ $name == kubernetes ]]; then
-      # Its go.mod replaces the libraries in its tree (staging) by folders; they are also published,
-      # as v0.MINOR.PATCH.
-      gomod=$(go mod download -json "$module@v$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
-      sed -n 's|^\t\(k8s.io/[a-z0-9-]*\) => ./staging/.*|\1|p' "$gomod" | while read -r library; do
-        go mod edit -replace "$library=$library@v0.${version#1.}"
-      done
-    fi
-    go get "${@/%/@v$version}" || exit 77
-    flags='-s -w'
-    for variable in ${VARIABLES:-}; do flags+=" -X $variable"; done
-    to=$work/out/
-    [[ $# -gt 1 ]] || to+=$name
-    go build -trimpath -ldflags "$flags" -o "$to" "$@"
-  ) >"$work/log" 2>&1 || {
-    status=$?
-    tail -n 20 "$work/log" >&2
-    [[ $status != 77 ]] || skip "cannot download $name $version"
-    die "building $name $version: see $work/log"
-  }
-  mv "$work/out" "$out"
-}
-
-# debian NAME ARGUMENT... makes NAME.tar, a Debian tree, with mmdebstrap's arguments.
-debian() {
-  local out=$cache/$1.tar list="$DEBIAN $*"
-  [[ -e $out && $list == "$(cat "$out.arguments")" ]] && return
-  say "unpacking Debian $DEBIAN into ${out##*/}"
-  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$cache/part.tar" || skip "cannot unpack Debian $DEBIAN"
-  mv "$cache/part.tar" "$out"
-  printf '%s' "$list" >"$out.arguments"
-}
-
-# image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its
-# files.
-image() {
-  local reference=$1 flags=()
-  shift
-  while [[ $1 == -* ]]; do
-    flags+=("$1" "$2")
-    shift 2
-  done
-  "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
-}
-
-# load FILE... puts images into the containerd store of the machine's tree, with a containerd that
-# runs here for a moment.
-load() {
-  local state socket file pid
-  state=$(mktemp -d)
-  socket=$state/containerd.sock
-  cat >"$state/config.toml" <<EOF
-version = 3
-root = "$tree/var/lib/containerd"
-state = "$state/state"
-[grpc]
-  address = "$socket"
-EOF
-  "$bin/containerd-$CONTAINERD/containerd" -c "$state/config.toml" >"$state/log" 2>&1 &
-  pid=$!
-  local ctr=("$bin/containerd-$CONTAINERD/ctr" -a "$socket" -n k8s.io)
-  for _ in {1..50}; do
-    "${ctr[@]}" version >/dev/null 2>&1 && break
-    sleep 0.2
-  done
-  for file in "$@"; do
-    "${ctr[@]}" images import "$file" >>"$state/log" 2>&1 || {
-      tail "$state/log" >&2
-      kill "$pid"
-      die "loading ${file##*/} into containerd"
-    }
-  done
-  "${ctr[@]}" images ls -q 2>>"$state/log" | sed -n '/^sha256/!s/^/  /p' >&2
-  kill "$pid"
-  wait "$pid" || true
-  rm -rf "$state"
-}
-
 packages qemu-system-x86 qemu-utils user-mode-linux genisoimage vde2 socat openssh-client
-mkdir -p "$bin"
-chmod 700 "$cache"
-exec {lock}>"$cache/lock"
+mkdir -p "$bin" "$cache"
+chmod 700 "$store"
+exec {lock}>"$store/lock"
 flock "$lock" # two runs would step on each other's work
 [[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 # Everything that the disk is made of: if none of it changed, neither did the disk.
-inputs=$(cd "$here" && find image.sh iptables rootfs mkimg pause probe vip -type f -print0 | sort -z | xargs -0 sha256sum)
+inputs=$(
+  cd "$here"
+  find image.sh build.sh iptables rootfs mkimg pause probe vip -type f -print0 | sort -z |
+    xargs -0 sha256sum
+  echo "$KUBERNETES $ETCD $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $DEBIAN"
+)
 if [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs")" ]]; then
   exit 0
 fi
@@ -160,14 +55,13 @@ packages mmdebstrap e2fsprogs gcc libc6-dev libblkid-dev
 k8s=k8s.io/kubernetes
 ctrd=github.com/containerd/containerd/v2
 ignition=github.com/coreos/ignition/v2
-IFS=. read -r major minor _ <<<"$KUBERNETES"
 build=k8s.io/component-base/version
-VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=$major $build.gitMinor=$minor" \
-  compile kubernetes $KUBERNETES $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
-compile etcd $ETCD go.etcd.io/etcd/server/v3{,}
-compile etcdctl $ETCD go.etcd.io/etcd/etcdctl/v3{,}
-compile etcdutl $ETCD go.etcd.io/etcd/etcdutl/v3{,}
-compile coredns $COREDNS github.com/coredns/coredns{,}
+VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=1 $build.gitMinor=${minor#1.}" \
+  compile kubernetes "$KUBERNETES" $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
+compile etcd "$ETCD" go.etcd.io/etcd/server/v3{,}
+compile etcdctl "$ETCD" go.etcd.io/etcd/etcdctl/v3{,}
+compile etcdutl "$ETCD" go.etcd.io/etcd/etcdutl/v3{,}
+compile coredns "$COREDNS" github.com/coredns/coredns{,}
 compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-v2,ctr}
 # Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
 VARIABLES="$ignition/internal/distro.selinuxRelabel=false $ignition/internal/version.Raw=v$IGNITION" CGO_ENABLED=1 \
@@ -198,24 +92,24 @@ done
 say "packing the container images"
 registry=registry.k8s.io
 for program in kube-apiserver kube-controller-manager kube-scheduler; do
-  image $registry/$program:v$KUBERNETES /usr/local/bin/$program="$kubernetes/$program"
+  image "$registry/$program:v$KUBERNETES" /usr/local/bin/$program="$kubernetes/$program"
 done
 tables=()
 for program in {iptables,ip6tables}{,-save,-restore}; do tables+=("/usr/sbin/$program=$here/iptables"); done
-image $registry/kube-proxy:v$KUBERNETES -base "$cache/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy" "${tables[@]}"
-image $registry/etcd:$ETCD-0 /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
+image "$registry/kube-proxy:v$KUBERNETES" -base "$store/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy" "${tables[@]}"
+image "$registry/etcd:$ETCD-0" /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
   /usr/local/bin/etcdutl="$bin/etcdutl-$ETCD/etcdutl"
-image $registry/coredns/coredns:v$COREDNS -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
-image $registry/pause:$PAUSE -entrypoint /pause /pause="$work/pause"
+image "$registry/coredns/coredns:v$COREDNS" -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
+image "$registry/pause:$PAUSE" -entrypoint /pause /pause="$work/pause"
 # The programs of Debian's HAProxy and our own vip, under the names that kiln gives to a machine.
-image docker.io/library/haproxy:$HAPROXY-alpine -base "$cache/balancer.tar" /probe="$work/probe"
-image ghcr.io/kube-vip/kube-vip:v$KUBE_VIP -base "$cache/balancer.tar" /kube-vip="$work/vip"
+image docker.io/library/haproxy:$HAPROXY-alpine -base "$store/balancer.tar" /probe="$work/probe"
+image ghcr.io/kube-vip/kube-vip:v$KUBE_VIP -base "$store/balancer.tar" /kube-vip="$work/vip"
 image kiln.test/probe:1 -entrypoint "/probe serve" /probe="$work/probe"
 
 say "building the machine's disk"
 tree=$work/tree
 mkdir "$tree"
-tar -xpf "$cache/machine.tar" -C "$tree" --exclude='./dev/*'
+tar -xpf "$store/machine.tar" -C "$tree" --exclude='./dev/*'
 cp -r --no-preserve=ownership "$here/rootfs/." "$tree/"
 install -d "$tree/opt/cni/bin" "$tree/var/lib/containerd"
 install -t "$tree/usr/local/bin" "$kubernetes"/{kubelet,kubectl,kubeadm} \
@@ -248,7 +142,7 @@ mke2fs -q -t ext4 -L root -d "$tree" "$work/node.img"
 # Machines that were started from the old disk cannot go on with the new one. The list of inputs
 # goes in last.
 rm -f "$cache/node.inputs"
-ln -sf "${kubernetes#"$cache/"}/kubectl" "$cache/kubectl"
+ln -sfr "$kubernetes/kubectl" "$cache/kubectl"
 mv "$work"/{known_hosts,vmlinuz,initrd,node.img} "$cache/"
 printf '%s' "$inputs" >"$cache/node.inputs"
 rm -rf "$work"

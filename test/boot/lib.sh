@@ -1,15 +1,19 @@
 # shellcheck shell=bash disable=SC2034
 # What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
 
-# here is this folder; cache holds everything that is built or booted, outside the repository.
+# here is this folder; store holds everything that is built or booted, outside the repository, and
+# cache what belongs to one minor of Kubernetes.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
+store=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
+minor=${KILN_BOOT_MINOR:-1.36}
+cache=$store
+[[ $minor == 1.36 ]] || cache=$store/$minor
 
 # The set of machines of this user. Its number is also the first of a hundred local ports, so two
 # users, or two runs, with different numbers share nothing but the image.
 net=${KILN_BOOT_NET:-2400}
-vms=$cache/vms/$net
-[[ ${MACHINES:-} != container && -z ${KILN_BOOT_ALONE:-} ]] || vms=$cache/vms/container-$net
+vms=$store/vms/$net
+[[ ${MACHINES:-} != container && -z ${KILN_BOOT_ALONE:-} ]] || vms=$store/vms/container-$net
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {

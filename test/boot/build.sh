@@ -1,0 +1,121 @@
+# shellcheck shell=bash disable=SC2154
+# Functions that make programs from Go modules, trees from Debian packages, and container images of
+# both. Sourced after lib.sh and versions.sh.
+
+export CGO_ENABLED=0 GOFLAGS='' GOWORK=off
+bin=$store/bin
+work=$store/work # whatever is half done
+
+# packages installs the Debian packages that are missing.
+packages() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [[ ${#missing[@]} == 0 ]] && return
+  say "installing ${missing[*]}"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y "${missing[@]}"; } >/dev/null ||
+    skip "cannot install ${missing[*]}"
+}
+
+# compile NAME VERSION MODULE PACKAGE... builds the programs of one module's release into
+# bin/NAME-VERSION; a single package's program is called NAME. A scratch module requires MODULE,
+# because `go install MODULE@VERSION` refuses modules that replace others, as most of these do. With
+# the release's own requirements, the result is the release. The linker sets VARIABLES, each
+# IMPORT/PATH.NAME=VALUE, as the release's own Makefile does. With TESTS=yes it builds the tests of
+# the one package.
+compile() {
+  local name=$1 version=$2 module=$3 out=$bin/$1-$2
+  shift 3
+  [[ -d $out ]] && return
+  say "building $name $version"
+  rm -rf "$work"
+  mkdir -p "$work/module" "$work/out"
+  (
+    cd "$work/module"
+    go mod init boot/scratch
+    go mod edit -go=1.26.0
+    if [[ $module == k8s.io/kubernetes ]]; then
+      # Its go.mod replaces the libraries in its tree (staging) by folders; they are also published,
+      # as v0.MINOR.PATCH.
+      gomod=$(module_file GoMod "$module" "$version")
+      sed -n 's|^\t\(k8s.io/[a-z0-9-]*\) => ./staging/.*|\1|p' "$gomod" | while read -r library; do
+        go mod edit -replace "$library=$library@v0.${version#1.}"
+      done
+    fi
+    go get ${TESTS:+-t} "${@/%/@v$version}" || exit 77
+    flags='-s -w'
+    for variable in ${VARIABLES:-}; do flags+=" -X $variable"; done
+    to=$work/out/
+    [[ $# -gt 1 ]] || to+=$name
+    verb=(build)
+    [[ -z ${TESTS:-} ]] || verb=(test -c)
+    go "${verb[@]}" -trimpath -ldflags "$flags" -o "$to" "$@"
+  ) >"$work/log" 2>&1 || {
+    status=$?
+    tail -n 20 "$work/log" >&2
+    [[ $status != 77 ]] || skip "cannot download $name $version"
+    die "building $name $version: see $work/log"
+  }
+  mv "$work/out" "$out"
+}
+
+# module_file FIELD MODULE VERSION prints what Go says of a module's release: Dir is its folder.
+module_file() {
+  go mod download -json "$2@v$3" | sed -n "s/^\t\"$1\": \"\(.*\)\",\$/\1/p"
+}
+
+# debian NAME ARGUMENT... makes NAME.tar, a Debian tree, with mmdebstrap's arguments.
+debian() {
+  local out=$store/$1.tar list="$DEBIAN $*"
+  [[ -e $out && $list == "$(cat "$out.arguments")" ]] && return
+  say "unpacking Debian $DEBIAN into ${out##*/}"
+  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$store/part.tar" || skip "cannot unpack Debian $DEBIAN"
+  mv "$store/part.tar" "$out"
+  printf '%s' "$list" >"$out.arguments"
+}
+
+# image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its
+# files.
+image() {
+  local reference=$1 flags=()
+  shift
+  while [[ ${1:-} == -* ]]; do
+    flags+=("$1" "$2")
+    shift 2
+  done
+  "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
+}
+
+# load FILE... puts images into the containerd store of the tree of a machine, $tree, with a containerd that
+# runs here for a moment.
+load() {
+  local state socket file pid
+  state=$(mktemp -d)
+  socket=$state/containerd.sock
+  cat >"$state/config.toml" <<EOF
+version = 3
+root = "$tree/var/lib/containerd"
+state = "$state/state"
+[grpc]
+  address = "$socket"
+EOF
+  "$bin/containerd-$CONTAINERD/containerd" -c "$state/config.toml" >"$state/log" 2>&1 &
+  pid=$!
+  local ctr=("$bin/containerd-$CONTAINERD/ctr" -a "$socket" -n k8s.io)
+  for _ in {1..50}; do
+    "${ctr[@]}" version >/dev/null 2>&1 && break
+    sleep 0.2
+  done
+  for file in "$@"; do
+    "${ctr[@]}" images import "$file" >>"$state/log" 2>&1 || {
+      tail "$state/log" >&2
+      kill "$pid"
+      die "loading ${file##*/} into containerd"
+    }
+  done
+  "${ctr[@]}" images ls -q 2>>"$state/log" | sed -n '/^sha256/!s/^/  /p' >&2
+  kill "$pid"
+  wait "$pid" || true
+  rm -rf "$state"
+}
