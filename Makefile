@@ -25,6 +25,9 @@
 #                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
 # make proof      repeats first boots, heals and harm on such machines, and writes docs/proof.md;
 #                 PROOF=short is a try of a few minutes, without the page (root, 2.5 hours)
+# make conformance  runs the conformance specs of Kubernetes on five such machines, and writes
+#                 docs/conformance.md; KILN_BOOT_MINOR is the minor (root, an hour; the first time
+#                 twenty minutes more)
 # make boot-test  boots, harms, heals and restores machines from rendered documents: containers, and
 #                 in QEMU what containers cannot show (root, about two hours)
 
@@ -44,7 +47,7 @@ MODULES := boot judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench
-.PHONY: fuzz lint vuln roots boot-fast boot-test proof clean
+.PHONY: fuzz lint vuln roots boot-fast boot-test proof conformance clean
 
 all: build
 
@@ -148,6 +151,10 @@ boot-fast:
 # PROOF is words for the script, each without its dashes: short, page, continue.
 proof:
 	test/boot/proof.sh $(addprefix --,$(PROOF))
+
+conformance:
+	cd test/boot && go test ./conformance
+	test/boot/conformance.sh $(CONFORMANCE)
 
 # A computer without the cgroups for containers (77) still runs what QEMU shows.
 boot-test:

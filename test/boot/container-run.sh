@@ -63,7 +63,7 @@ become_init() {
   read -r pid _ </proc/self/stat # /proc is still the one outside of the machine
   echo "$pid" >"$dir/pid"
   mount -t overlay overlay "$root" \
-    -o "lowerdir=$cache/fast/tree,upperdir=$dir/upper,workdir=$dir/work"
+    -o "lowerdir=$machine_tree,upperdir=$dir/upper,workdir=$dir/work"
   mount_var
   mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
   mount -t tmpfs -o mode=755,nosuid,size=1g tmpfs "$root/run"

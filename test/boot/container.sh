@@ -11,6 +11,10 @@
 hierarchies='cpu cpuacct cpuset memory devices freezer blkio pids systemd'
 group=kiln-boot-$net
 
+# A machine's files before its first boot. KILN_BOOT_TREE names others than those of
+# image-fast.sh.
+machine_tree=$cache/${KILN_BOOT_TREE:-fast/tree}
+
 # The process is the machine's only if it lives in the machine's cgroup: a number in an old file may
 # belong to another process by now.
 running_container() { # NAME
@@ -68,7 +72,7 @@ cut_power_container() { # NAME
 
 # The unpacked files of images are hard links: they are lower layers, which nobody changes.
 empty_disk_container() { # DIR
-  local store=var/lib/containerd tree=$cache/fast/tree file seed
+  local store=var/lib/containerd tree=$machine_tree file seed
   rm -rf "${1:?}"/{upper,work,root,var,ignited}
   mkdir -p "$1"/{upper,work,root,var/lib}
   tar -C "$tree/var" --exclude=./lib/containerd -cf - . | tar -C "$1/var" -xpf -

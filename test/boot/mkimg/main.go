@@ -1,7 +1,8 @@
 // Command mkimg packs programs into a container image, as an OCI image layout in one tar file that
 // `ctr images import` understands.
 //
-//	mkimg [-base LAYER.tar] [-entrypoint "PROGRAM ARG…"] REFERENCE OUT.tar PATH=FILE…
+//	mkimg [-base LAYER.tar] [-entrypoint "PROGRAM ARG…"] [-cmd "ARG…"] \
+//	    REFERENCE OUT.tar PATH=FILE…
 //
 // The image is called REFERENCE and holds each FILE, executable, at PATH, on top of the root file
 // system in LAYER.tar if there is one. The layout's few JSON documents are simple enough to need no
@@ -25,25 +26,30 @@ import (
 func main() {
 	base := flag.String("base", "", "uncompressed tar `file` of the lowest layer")
 	entrypoint := flag.String("entrypoint", "", "the image's entry point, split at spaces")
+	cmd := flag.String("cmd", "", "the arguments that a pod may replace, split at spaces")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr,
-			"usage: mkimg [-base LAYER.tar] [-entrypoint PROGRAM] REFERENCE OUT.tar PATH=FILE...")
+			"usage: mkimg [-base LAYER.tar] [-entrypoint WORDS] [-cmd WORDS] REFERENCE OUT.tar "+
+				"PATH=FILE...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() < 3 {
+	if flag.NArg() < 2 || *base == "" && flag.NArg() == 2 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	reference, out, files := flag.Arg(0), flag.Arg(1), flag.Args()[2:]
-	if err := run(*base, strings.Fields(*entrypoint), reference, out, files); err != nil {
+	command, arguments := strings.Fields(*entrypoint), strings.Fields(*cmd)
+	if err := run(*base, command, arguments, reference, out, files); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimg:", err)
 		os.Exit(1)
 	}
 }
 
 // run writes the image to the file out, which appears only when it is whole.
-func run(base string, entrypoint []string, reference, out string, programs []string) error {
+func run(
+	base string, entrypoint, cmd []string, reference, out string, programs []string,
+) error {
 	var layers []layer
 	if base != "" {
 		content, err := os.ReadFile(base)
@@ -58,7 +64,7 @@ func run(base string, entrypoint []string, reference, out string, programs []str
 	}
 	layers = append(layers, pack(top))
 
-	archive, err := imageLayout(reference, entrypoint, layers)
+	archive, err := imageLayout(reference, entrypoint, cmd, layers)
 	if err != nil {
 		return fmt.Errorf("image %s: %w", reference, err)
 	}
@@ -142,7 +148,9 @@ type descriptor struct {
 }
 
 // imageLayout returns the tar of an OCI image layout with the one image.
-func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte, error) {
+func imageLayout(
+	reference string, entrypoint, cmd []string, layers []layer,
+) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	file := func(name string, content []byte) error {
@@ -186,6 +194,7 @@ func imageLayout(reference string, entrypoint []string, layers []layer) ([]byte,
 				"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			},
 			"Entrypoint": entrypoint,
+			"Cmd":        cmd,
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": diffIDs},
 	})
