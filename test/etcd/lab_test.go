@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is set in the process that has network and mounts of its own.
+// inside is the folder of the programs, in the process that has network and mounts of its own.
 const inside = "KILN_ETCD_INSIDE"
 
 // programs is where the test's programs are: kiln and etcd.
@@ -40,29 +40,32 @@ func TestMain(m *testing.M) {
 			"--net", "--mount", "--propagation", "private",
 			"--pid", "--fork", "--kill-child", "--mount-proc", os.Args[0],
 		}, os.Args[1:]...)...)
-		cmd.Env = append(os.Environ(), inside+"=1")
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
-			os.Exit(max(1, cmd.ProcessState.ExitCode()))
-		}
-		return
+		os.Exit(start(cmd))
 	}
-	os.Exit(run(m))
+	programs = os.Getenv(inside)
+	// "ip netns" keeps its names in /run; lo is down in a new network.
+	must(unix.Mount("tmpfs", "/run", "tmpfs", 0, ""))
+	ip("link", "set", "lo", "up")
+	os.Exit(m.Run())
 }
 
-func run(m *testing.M) int {
+// start builds the programs, here where Go may still download modules, and runs the command that
+// tests with them. It returns the command's exit code.
+func start(cmd *exec.Cmd) int {
 	var err error
 	if programs, err = os.MkdirTemp("", "kiln-etcd"); err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(programs)
-	// "ip netns" keeps its names in /run; lo is down in a new network.
-	must(unix.Mount("tmpfs", "/run", "tmpfs", 0, ""))
-	ip("link", "set", "lo", "up")
 	build(".", "etcd", "go.etcd.io/etcd/server/v3")
 	build(".", "etcdutl", "go.etcd.io/etcd/etcdutl/v3")
 	build("../..", "kiln", "./cmd/kiln")
-	return m.Run()
+	cmd.Env = append(os.Environ(), inside+"="+programs)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return max(1, cmd.ProcessState.ExitCode())
+	}
+	return 0
 }
 
 func must(err error) {
