@@ -78,6 +78,16 @@ func program(names ...string) func() found {
 	})
 }
 
+// programAt looks for a program that is in no folder of PATH.
+func programAt(file string) func() found {
+	return sync.OnceValue(func() found {
+		if path, err := exec.LookPath(file); err == nil {
+			return found{path: path}
+		}
+		return found{want: filepath.Base(file)}
+	})
+}
+
 // shell looks for a shell that starts the programs of PATH, and so the fakes of tests. Debian's
 // busybox-static starts its own instead.
 func shell(name string) func() found {
@@ -183,7 +193,7 @@ func ownFiles() error {
 func ownNetwork() error {
 	const try = "mount -t tmpfs none /mnt"
 	err := exec.Command("unshare", "--net", "--mount", "sh", "-c", try).Run()
-	if err != nil || file(networkd, "")().path == "" {
+	if err != nil || pathOf(networkd) == "" {
 		return err
 	}
 	return inFolder(func(dir string) error {

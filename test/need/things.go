@@ -102,7 +102,7 @@ var Things = []Thing{
 	},
 	{
 		Name: "systemd-networkd", Gap: "it does not read the files of interfaces",
-		Tests: []string{"TestNetworkdReads"}, look: file(networkd, "systemd-networkd"),
+		Tests: []string{"TestNetworkdReads"}, look: programAt(networkd),
 	},
 	{
 		Name: Terraform, Gap: "the examples are not planned",
