@@ -149,6 +149,9 @@ keep_record() {
   mkdir -p "$2"
   cp "$vms/$1/console.log" "$2/console"
   vm ssh "$1" journalctl --no-pager -o short-monotonic >"$2/journal" || return
+  # A cycle may wait for the next boot, which starts all units at once.
+  vm ssh "$1" 'systemd-analyze verify --man=no default.target 2>&1 | grep -F cycle || :' \
+    >>"$2/journal" || return
   vm ssh "$1" systemctl list-units --failed --plain --no-legend >"$2/failed" || return
   # cloud-init exits with 1 after errors and with 2 after recoverable ones, and says them.
   vm ssh "$1" '[ -e /etc/cloud/cloud-init.disabled ] || ! systemctl -q is-enabled cloud-init-main ||
