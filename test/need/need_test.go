@@ -101,16 +101,21 @@ func unasked(call *ast.CallExpr) (fault, kind string) {
 	case "Skip", "Skipf", "SkipNow":
 		return "skips a test", "Skip"
 	case "Command", "CommandContext":
-		for _, argument := range call.Args {
-			literal, ok := argument.(*ast.BasicLit)
-			if x, isIdent := f.X.(*ast.Ident); !isIdent || x.Name != "exec" || !ok {
-				break
-			}
-			program, _ := strconv.Unquote(literal.Value)
-			if !slices.Contains(everywhere, program) {
-				return "starts " + program, "Command"
-			}
+		arguments := call.Args
+		if f.Sel.Name == "CommandContext" && len(arguments) > 0 {
+			arguments = arguments[1:]
+		}
+		x, isIdent := f.X.(*ast.Ident)
+		if !isIdent || x.Name != "exec" || len(arguments) == 0 {
 			break
+		}
+		literal, ok := arguments[0].(*ast.BasicLit)
+		if !ok {
+			break
+		}
+		program, _ := strconv.Unquote(literal.Value)
+		if !slices.Contains(everywhere, program) {
+			return "starts " + program, "Command"
 		}
 	}
 	return "", ""
@@ -123,6 +128,7 @@ func TestUnasked(t *testing.T) {
 		`exec.Command("sh", "-c", "x")`:               "",
 		`exec.Command(need.Program(t, "curl"), "-s")`: "",
 		`exec.Command("curl", "-s")`:                  "starts curl",
+		`exec.CommandContext(ctx, "curl", "-s")`:      "starts curl",
 		`exec.Command("/usr/bin/python3")`:            "starts /usr/bin/python3",
 		`exec.LookPath("curl")`:                       "looks for a program",
 		`t.Skip("curl is not here")`:                  "skips a test",
