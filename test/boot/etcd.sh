@@ -23,9 +23,16 @@ votes() {
   grep -F "\"name\":\"$1\"" "$tmp/members" | grep -F '"clientURLs":[' |
     grep -vF '"isLearner":true' | grep -v "\"ID\":\"${old_member:-none}\""
 }
+
+# all_vote: each control plane has a vote, and there is no other member.
 all_vote() {
-  local machine
-  for machine in "${machines[@]}"; do [[ $machine != cp-* ]] || votes "$machine" || return; done
+  local machine count=0
+  for machine in "${machines[@]}"; do
+    [[ $machine == cp-* ]] || continue
+    votes "$machine" || return
+    count=$((count + 1))
+  done
+  (($(grep -c '"ID":' "$tmp/members") == count))
 }
 
 # stored KEY MACHINE prints what the member has itself under a key, without asking the others. It

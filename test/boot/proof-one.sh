@@ -8,7 +8,8 @@
 # (parse in proof/results.go knows them). It also gets log, what was said on the way. If the
 # repetition fails, evidence holds a folder for each machine.
 #
-# $PROGRAMS is a folder with the programs kiln, net, overlay, plant and client. Runs inside alone.sh.
+# $PROGRAMS is a folder with the programs kiln, net, overlay, plant and client. Runs inside
+# alone.sh.
 # shellcheck disable=SC2317 # scenarios and conditions are called by their names
 set -euo pipefail
 export MACHINES=container
