@@ -123,7 +123,9 @@ case $* in
 		echo conf >"$KILN_ROOT/etc/kubernetes/kubelet.conf"
 	}
 	;;
-'is-active '*) known active ;;
+'is-active '*)
+	if [ -e "$WORLD/active-$2" ]; then known "active-$2"; else known active; fi
+	;;
 esac
 `,
 	"curl": `

@@ -73,8 +73,17 @@ echo "$((${up%%.*} + 1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 		if _, err := os.Lstat(m.root + "/var/lib/cloud/instances/iid-1/obj.pkl"); err == nil {
 			t.Error("the copy is still there")
 		}
-		// One that never ends does not keep the machine from being done.
+		// A last stage that failed is not waited for.
 		must(t, os.Remove(m.root+"/run/cloud-init/result.json"))
+		must(t, os.Remove(m.world+"/slept"))
+		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
+		m.know("active-cloud-final.service", "failed\n")
+		m.wantDone()
+		if waited := m.read(m.world + "/slept"); waited != "" {
+			t.Errorf("it waited %d times for a stage that failed", len(waited))
+		}
+		must(t, os.Remove(m.world+"/active-cloud-final.service"))
+		// One that never ends does not keep the machine from being done.
 		must(t, os.Remove(m.bin+"/sleep"))
 		must(t, os.Symlink("fakes/sleep", m.bin+"/sleep"))
 		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
