@@ -3,14 +3,15 @@
 # the [Conformance] specs of Kubernetes that conformance/specs.txt lists, from its own e2e.test, as
 # the operator, and writes conformance/results and docs/conformance.md.
 #
-#   conformance.sh [--again] [--procs NUMBER] [--minutes NUMBER] [--seed NUMBER] [--spec TEXT]
+#   conformance.sh [--again] [--procs NUMBER] [--minutes NUMBER] [--seed NUMBER]
+#                  [--spec TEXT] [--keep]
 #
 # KILN_BOOT_MINOR (1.36) is the minor of Kubernetes: 1.34, 1.35, 1.36 or 1.37. --again runs what has
 # not passed yet, on new machines, and keeps the other results; the page says which runs a spec was
 # in. NUMBER processes (2) run specs side by side, and those that are called serial run alone at the
 # end. After --minutes (120) what still runs is interrupted; it has not passed. The seed determines
 # the order. With --spec, only specs run whose name has TEXT, also such as are not in the list, and
-# no result is kept.
+# no result is kept. With --keep, the machines run on after the end.
 #
 # What Ginkgo and the machines said is in KILN_CONFORMANCE (~/.cache/kiln-conformance). Exits with 0
 # if every spec of the list has passed and the boot net has nothing, 1 if not, 77 if this computer
@@ -83,13 +84,6 @@ run_specs() {
     --num-nodes 2 --disable-log-dump --report-dir "$out" >"$out/ginkgo.log" 2>&1
 }
 
-commit() {
-  local changes
-  changes=$(git -C "$here" status --porcelain -- "$here/../.." \
-    ':(exclude)docs/conformance.md' ":(exclude)test/boot/conformance/results")
-  git -C "$here" rev-parse --short=12 HEAD | sed "s/\$/${changes:+ and changes}/"
-}
-
 # facts prints what the page says of this run. $1 is what the boot net said.
 facts() {
   local computer
@@ -103,9 +97,11 @@ facts() {
 }
 
 conformance check "$minor" "$official"
-conformance ${again:+-again} ${text:+-all} names "$minor" "$official" | grep -F -- "$text" >"$tmp/names" ||
+conformance ${again:+-again} ${text:+-all} names "$minor" "$official" |
+  grep -F -- "$text" >"$tmp/names" ||
   die "there is no spec to run"
-begun=$(date -u +'%F %H:%M UTC') load=$(cut -d ' ' -f 1 /proc/loadavg) commit=$(commit)
+begun=$(date -u +'%F %H:%M UTC') load=$(cut -d ' ' -f 1 /proc/loadavg)
+commit=$(commit docs/conformance.md test/boot/conformance/results)
 out=${KILN_CONFORMANCE:-$HOME/.cache/kiln-conformance}/v$minor-$(date -u +%Y%m%dT%H%M%SZ)
 mkdir -p "$out"
 say "$(wc -l <"$tmp/names") specs; what they say is in $out"

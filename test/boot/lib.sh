@@ -21,6 +21,14 @@ die() {
   exit 1
 }
 
+# commit FILE... prints the commit of this checkout, and whether there are changes in it beside those
+# of the FILEs, which are paths from the top of the repository.
+commit() {
+  local changes
+  changes=$(git -C "$here" status --porcelain -- "$here/../.." "${@/#/:(top,exclude)}")
+  git -C "$here" rev-parse HEAD | sed "s/\$/${changes:+ and changes}/"
+}
+
 # usage ends a script with its head, which is its help.
 usage() {
   sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"

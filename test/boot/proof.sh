@@ -60,14 +60,6 @@ fi
 : "${SOAK_EVERY:=600}" "${KILL_WITHIN:=40}" "${SEED:=$((1 + RANDOM))}"
 export SOAK SOAK_EVERY KILL_WITHIN
 
-# commit prints the commit of this checkout, and whether there is anything else in it than that.
-commit() {
-  local changes
-  changes=$(git -C "$here" status --porcelain -- "$here/../.." \
-    ':(exclude)docs/proof.md' ':(exclude)docs/proof-steps.svg')
-  git -C "$here" rev-parse HEAD | sed "s/\$/${changes:+ and changes}/"
-}
-
 # plan prints a line for each repetition: scenario and seed.
 plan() {
   local scenario count first i
@@ -105,7 +97,7 @@ mkdir -p "$root"
 exec {lock}>>"$root/lock"
 [[ -n $one ]] || flock --nonblock "$lock" || die "another proof writes to $root"
 
-commit=$(commit)
+commit=$(commit docs/proof.md docs/proof-steps.svg)
 if [[ -n $go_on ]]; then
   results=$(find "$root" -mindepth 2 -maxdepth 2 -name about -printf '%h\n' | sort | tail -n 1)
   [[ -n $results ]] || die "there is nothing in $root to go on from"
