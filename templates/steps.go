@@ -18,12 +18,15 @@ var etcdSource string
 //go:embed boot/pool
 var poolSource string
 
+//go:embed boot/fetch
+var fetchSource string
+
 //go:embed boot/checks
 var checksSource string
 
 // functions holds the shell functions that /etc/kiln/steps may have, by name, each without comments
 // and indentation.
-var functions = parse(stepsSource + etcdSource + poolSource + checksSource)
+var functions = parse(stepsSource + etcdSource + poolSource + fetchSource + checksSource)
 
 // mentions holds for each function the other ones whose names occur in its text. That is all that
 // it calls, and a little more: a name may also be a word of a message. A function too many costs

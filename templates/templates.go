@@ -72,6 +72,7 @@ func BackupTimer(every time.Duration) string {
 //	kiln.service                                 every machine, enabled
 //	kubelet.service                              every machine, enabled; its command line is
 //	                                             that of KubeletDropIn
+//	containerd.service                           machines that fetch it, enabled
 //	kiln-routes.service                          machines with routes or masquerading, enabled
 //	kiln-backup.service                          members of etcd that take snapshots;
 //	                                             BackupTimer starts it
@@ -166,9 +167,13 @@ var FaultCodes = []string{
 	"no-progress",      // twenty starts, and no step done
 	"pre-boot",         // a script of the user's failed, or took too long
 	"post-boot",
-	"tools",      // a program is missing that the hook cannot do without
-	"unwritable", // a folder is full, or cannot be written
-	"hook",       // the hook ended without a verdict
+	"tools",                 // a program is missing that the hook cannot do without
+	"unwritable",            // a folder is full, or cannot be written
+	"hook",                  // the hook ended without a verdict
+	"artifact-unreachable",  // the step fetch, as the next three: nobody hands the file out
+	"artifact-wrong-digest", // what came is another file
+	"artifact-no-room",
+	"artifact-incompatible", // the program does not run here, or is of another version
 	"etcd-empty-after-formation",
 	"etcd-foreign",      // the data directory is another's
 	"etcd-kept",         // the data outlived the machine, and the cluster runs without it

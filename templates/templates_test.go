@@ -201,10 +201,21 @@ func TestStatusSchema(t *testing.T) {
 		t.Errorf("faults %q, want %q", schema.Properties["faults"].Items.Required, want)
 	}
 	var source []byte
-	for _, name := range []string{"boot/steps", "boot/etcd", "boot/pool"} {
+	for _, name := range []string{"boot/steps", "boot/etcd", "boot/pool", "boot/fetch"} {
 		text, err := os.ReadFile(name)
 		must(t, err)
 		source = append(source, text...)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^step_([a-z]+)\(\)`).FindAllSubmatch(source, -1) {
+		name := string(m[1])
+		if full := map[string]string{
+			"pre": "pre-boot", "post": "post-boot", "control": "control-plane",
+		}[name]; full != "" {
+			name = full
+		}
+		if !slices.Contains(schema.Properties["step"].Enum, name) {
+			t.Errorf("the schema does not know the step %s", name)
+		}
 	}
 	for _, step := range schema.Properties["step"].Enum {
 		if name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"),

@@ -78,7 +78,7 @@ func (t *tree) machineData(walled bool) string {
 	}
 	set("etcd_peers", peers...)
 	pre, post := t.userHooks()
-	set("kubelet", m.Settings.KubeletPath)
+	set("kubelet", m.Kubelet())
 	set("pre_boot", pre...)
 	set("post_boot", post...)
 	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
@@ -111,7 +111,11 @@ func (t *tree) steps() []string {
 	if len(pre) > 0 {
 		s = append(s, "pre-boot")
 	}
-	s = append(s, "machine", "preflight")
+	s = append(s, "machine")
+	if len(t.m.Artifacts) > 0 {
+		s = append(s, "fetch")
+	}
+	s = append(s, "preflight")
 	if t.m.Pool {
 		s = append(s, "name")
 	}

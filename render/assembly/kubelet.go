@@ -29,7 +29,7 @@ func (t *tree) addKubelet() error {
 	if t.m.Pool {
 		dropIn = templates.PoolKubeletDropIn
 	}
-	command := plan.Command(t.m.Settings.KubeletPath, t.Plan.KubeletFlags(t.m))
+	command := plan.Command(t.m.Kubelet(), t.Plan.KubeletFlags(t.m))
 	from := append(t.m.Settings.Paths("labels"), t.m.Path+".addresses",
 		t.m.Settings.Path("kubeletPath"), t.m.Settings.Path("kubeletExtraArgs"))
 	t.addFile(plan.KubeletDropIn, 0o600, dropIn(command[0], command[1:]...),

@@ -25,6 +25,7 @@ type field struct {
 var tables = map[string][]string{
 	"systems":   target.SystemNames(nil),
 	"platforms": target.PlatformNames(nil),
+	"programs":  target.ProgramNames(),
 	"bondModes": {
 		"active-backup", "802.3ad", "balance-rr", "balance-xor", "broadcast", "balance-tlb",
 		"balance-alb",
@@ -50,8 +51,10 @@ var (
 	stringsType  = reflect.TypeFor[map[string]string]() // free keys with strings
 )
 
-// structs holds the keys of every struct of cluster.yaml. It is made once and never changed.
-var structs = collectFields(reflect.TypeFor[Cluster](), map[reflect.Type]*fieldList{})
+// structs holds the keys of every struct of cluster.yaml and of a lock. It is made once and never
+// changed.
+var structs = collectFields(reflect.TypeFor[Lock](),
+	collectFields(reflect.TypeFor[Cluster](), map[reflect.Type]*fieldList{}))
 
 // collectFields adds the keys of t, and of every struct within it, to known. The keys of an inline
 // struct are keys of the struct around it.

@@ -45,16 +45,18 @@ func parse(path string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	if lostTag.Match(data) {
 		d.lines = bytes.Split(bytes.TrimPrefix(data, []byte(byteOrderMark)), []byte("\n"))
 	}
-	if !isOurs(root, d, at) {
+	if !isOurs(root, d, at, reflect.TypeFor[Cluster]()) {
 		return nil, r.problems()
 	}
 	d.value(root, reflect.ValueOf(c).Elem(), nil, at)
 	setDefaults(c)
 	load(c, dir, public, r)
+	lock, broken := readLock(path, dir)
+	c.lock, c.lockBroken = lock, len(broken) > 0
 	c.roles = newRoleLayers(c)
 	c.values = readValues(c)
 	validate(c, r)
-	if found := r.problems(); found != nil {
+	if found := append(r.problems(), broken...); len(found) > 0 {
 		return nil, found
 	}
 	return c, nil
@@ -63,11 +65,11 @@ func parse(path string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 // lostTag matches what may be the tag "!" in front of a value. yaml.v3 drops that tag.
 var lostTag = regexp.MustCompile(`(?m)[:\[{,-][ \t]+![ \t\r\n]`)
 
-// isOurs reports whether the document has the apiVersion and kind of a Cluster. If it is of another
-// program or of a newer release, that is its only problem.
-func isOurs(root *yaml.Node, d decoder, at *yamlpath.Location) bool {
+// isOurs reports whether the document has the apiVersion and kind of a type, Cluster or Lock. If it
+// is of another program or of a newer release, that is its only problem.
+func isOurs(root *yaml.Node, d decoder, at *yamlpath.Location, t reflect.Type) bool {
 	before := len(d.found)
-	fields := structs[reflect.TypeFor[Cluster]()]
+	fields := structs[t]
 	for _, key := range []string{"apiVersion", "kind"} {
 		here := at.Key(key)
 		if n, _ := yamlpath.Find(root, here); n != nil && n.Kind == yaml.ScalarNode {

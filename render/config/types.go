@@ -9,6 +9,8 @@
 // in another place.
 package config
 
+import "kiln/render/target"
+
 // Values of apiVersion and kind.
 const (
 	APIVersion  = "kiln.dev/v1alpha1"
@@ -26,9 +28,11 @@ type Cluster struct {
 	// Spec describes the cluster.
 	Spec Spec `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
 
-	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
-	values *Values     // what its strings stand for; nil like source
-	roles  *roleLayers // the settings that the machines of a role share, merged once
+	source     *source           // the file that Parse read; nil in a Cluster that Parse did not make
+	values     *Values           // what its strings stand for; nil like source
+	roles      *roleLayers       // the settings that the machines of a role share, merged once
+	lock       []target.Artifact // the files that machines may fetch; nil without a lock
+	lockBroken bool              // the lock has problems, which come with those of this file
 }
 
 // Metadata names the cluster.

@@ -19,8 +19,11 @@ type Machine struct {
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.
 	// It may be up to three minors older, and never newer.
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
-	// KubeletPath is the program of the kubelet. It is an absolute path, or a name that systemd
-	// looks up in its search path.
+	// Binaries says where the kubelet, the container runtime and the CNI plugins come from. A
+	// narrower layer replaces binaries as a whole; with an empty one ({}) the image has them.
+	Binaries Binaries `json:"binaries,omitempty"`
+	// KubeletPath is the program of the kubelet in the image. It is an absolute path, or a name that
+	// systemd looks up in its search path.
 	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
 	// SSHAuthorizedKeys are the public keys that may log in as the default user of the image.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
@@ -121,6 +124,38 @@ type Delivery struct {
 
 // Fetches reports whether the machine has a body to fetch.
 func (d *Delivery) Fetches() bool { return d.Mode != "" && d.Mode != "whole" }
+
+// Binaries says where the programs come from that a machine needs for Kubernetes.
+type Binaries struct {
+	// Source says how the programs get to the machine. preinstalled, which is the default: the
+	// image has the kubelet, containerd, runc and the CNI plugins. download: the first boot fetches
+	// them and crictl, each with the SHA-256 that its document names, and puts them into /opt/bin
+	// and /opt/cni/bin. Those of the image are not used. docs/binaries.md says what is fetched from
+	// where, and how to serve it.
+	Source string `json:"source,omitempty" enum:"preinstalled,download"`
+	// Mirror is a URL that takes the place of scheme and host in the URL of each file; the path
+	// stays. With https://mirror.example.com/k8s the kubelet comes from
+	// https://mirror.example.com/k8s/release/v1.36.3/bin/linux/amd64/kubelet.
+	Mirror string `json:"mirror,omitempty" example:"https://mirror.example.com/k8s"`
+	// CA is the CA that the machine trusts where it fetches. system, which is the default: every CA
+	// that its operating system trusts. cluster: the cluster's own CA, from which kiln serve has its
+	// certificate.
+	CA string `json:"ca,omitempty" enum:"system,cluster"`
+	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
+	// trusts that CA there.
+	CAFrom string `json:"caFrom,omitempty"`
+	// Containerd is the version of containerd, v2.3.6 if it is not set.
+	Containerd string `json:"containerd,omitempty" example:"v2.3.6"`
+	// Runc is the version of runc, v1.5.1 if it is not set.
+	Runc string `json:"runc,omitempty" example:"v1.5.1"`
+	// CNIPlugins is the version of the CNI plugins, v1.9.1 if it is not set.
+	CNIPlugins string `json:"cniPlugins,omitempty" example:"v1.9.1"`
+	// Crictl is the version of crictl, v1.37.0 if it is not set.
+	Crictl string `json:"crictl,omitempty" example:"v1.37.0"`
+}
+
+// Download reports whether the machine fetches its programs.
+func (b *Binaries) Download() bool { return b.Source == "download" }
 
 // Arg is one command-line flag.
 type Arg struct {

@@ -44,6 +44,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	v.kubeletFlags(m)
 	v.reserved(m)
+	v.artifacts(m)
 	if m.OS == "" {
 		return false
 	}

@@ -10,6 +10,9 @@ import (
 // version is a release of Kubernetes 1.
 type version struct{ minor, patch int }
 
+// noVersion is the version of a configuration whose version has a problem.
+var noVersion version
+
 // fullVersion matches a full version of Kubernetes 1.
 var fullVersion = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 

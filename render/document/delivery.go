@@ -3,7 +3,6 @@ package document
 import (
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 
 	"kiln/render/assembly"
@@ -28,10 +27,7 @@ func splitBody(
 	if !d.Fetches() {
 		return n, nil, nil
 	}
-	ca, err := deliveryCA(c, m)
-	if err != nil {
-		return nil, nil, err
-	}
+	ca := c.TrustedCA(d.CA, d.CAFrom)
 	own, rest, err := divide(m, n)
 	if err != nil {
 		return nil, nil, err
@@ -112,28 +108,3 @@ func packBody(m *plan.Machine, rest *node.Node) (*Output, error) {
 // isUnreadable reports whether f is a secret or concealed by kiln unpack. The list of hashes
 // counts: short secrets can be guessed from it.
 func isUnreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }
-
-// deliveryCA returns the certificates, in PEM, of the CA that m trusts when it fetches its body. It
-// is empty if m trusts those of its system. It fails if the user's file has no certificate.
-func deliveryCA(c *assembly.Cluster, m *plan.Machine) ([]byte, error) {
-	d := &m.Settings.Delivery
-	switch {
-	case d.CA == "cluster":
-		return c.Public.CA.PEM(), nil
-	case d.CAFrom == "":
-		return nil, nil
-	}
-	var certificates []byte
-	file := c.Plan.Config.Text(d.CAFrom)
-	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			// Encode it again without the headers and comments that tools write.
-			plain := &pem.Block{Type: block.Type, Bytes: block.Bytes}
-			certificates = append(certificates, pem.EncodeToMemory(plain)...)
-		}
-	}
-	if len(certificates) == 0 {
-		return nil, fmt.Errorf("delivery.caFrom: %s: no certificate in PEM", d.CAFrom)
-	}
-	return certificates, nil
-}

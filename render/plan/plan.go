@@ -60,6 +60,8 @@ type Machine struct {
 	System   target.System
 	Platform target.Platform
 
+	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
+
 	Addresses []netip.Addr   // main family first; none for a pool
 	PodCIDRs  []netip.Prefix // with cni routed
 

@@ -3,8 +3,11 @@ package plan
 import (
 	"cmp"
 	"net/netip"
+	neturl "net/url"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpproxy"
 
 	"kiln/render/config"
 )
@@ -27,6 +30,25 @@ func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 	}
 	noProxy := slices.Concat(p.direct, proxy.NoProxy)
 	return append(out, Variable{"NO_PROXY", strings.Join(noProxy, ",")})
+}
+
+// ProxyFor returns the proxy through which a machine with that setting asks for a URL; empty if it
+// asks directly. It decides as containerd does, so that no program on the machine has to: curl reads
+// networks in NO_PROXY only from 7.86 on.
+func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
+	c := httpproxy.Config{
+		HTTPProxy: proxy.HTTP, HTTPSProxy: cmp.Or(proxy.HTTPS, proxy.HTTP),
+		NoProxy: strings.Join(slices.Concat(p.direct, proxy.NoProxy), ","),
+	}
+	u, err := neturl.Parse(url)
+	if err != nil {
+		return ""
+	}
+	through, err := c.ProxyFunc()(u)
+	if err != nil || through == nil {
+		return ""
+	}
+	return through.String()
 }
 
 // inside returns what lies inside the cluster, as NO_PROXY has it; kubeadm only warns when the API

@@ -31,7 +31,7 @@ var programs = []Entry{
 			"systemd may not start what has this label",
 		Source: "selinux-policy: what init_t may execute",
 		calls: func(f *Facts) []call {
-			return when(enforcing(&f.Machine.System), "selinux "+f.Machine.Settings.KubeletPath)
+			return when(enforcing(&f.Machine.System), "selinux "+f.Machine.Kubelet())
 		},
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
@@ -39,7 +39,7 @@ var programs = []Entry{
 		Remedy:   "install this version, or set kubeletVersion or kubeletPath",
 		Kubeadm:  []string{"KubeletVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
-			program, minor := f.Machine.Settings.KubeletPath, f.Machine.KubeletMinor
+			program, minor := f.Machine.Kubelet(), f.Machine.KubeletMinor
 			return one(fmt.Sprintf("kubelet-version %s v1.%d v1.%d", program, minor, minor+1))
 		},
 	}, {

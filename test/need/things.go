@@ -67,7 +67,8 @@ var Things = []Thing{
 	{
 		Name: "curl", Gap: "the hook and cloud-init's command ask no real server",
 		Tests: []string{
-			"TestBootSpeaksHTTP", "TestPoolAsksPlatform", "TestFetchRuns", "TestFetchIsBounded",
+			"TestBootSpeaksHTTP", "TestPoolAsksPlatform",
+			"TestBootFetches", "TestBootFetchGoesOn", "TestBootFetchStops", "TestFetchRuns", "TestFetchIsBounded",
 		},
 		look: program("curl"),
 	},

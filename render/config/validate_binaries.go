@@ -1,0 +1,90 @@
+package config
+
+import (
+	"strings"
+
+	"kiln/render/target"
+	"kiln/render/yamlpath"
+)
+
+// binaries checks where the programs of a layer's machines come from.
+func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
+	if b.CAFrom != "" {
+		v.caFile(b.CAFrom, at.Key("caFrom"))
+	}
+	if b.Source == "" && v.has(at.Key("source")) {
+		return // the decoder has reported a source that it could not read
+	}
+	if !b.Download() {
+		if *b != (Binaries{}) && *b != (Binaries{Source: b.Source}) {
+			v.report(at, "says what is fetched, but with source preinstalled nothing is; "+
+				"write source: download, or remove the rest")
+		}
+		return
+	}
+	if b.Mirror != "" {
+		switch problem := artifactURLProblem(b.Mirror); {
+		case problem != "":
+			v.report(at.Key("mirror"), "%s", problem)
+		case strings.HasSuffix(b.Mirror, "/"):
+			v.report(at.Key("mirror"), "%s ends with a slash, and the path of each file begins "+
+				"with one; remove it", quote(b.Mirror))
+		}
+	}
+	switch trust := b.CA != "" || b.CAFrom != ""; {
+	case b.CA != "" && b.CAFrom != "":
+		v.report(at.Key("caFrom"), "is set together with ca; write one of the two")
+	case trust && strings.HasPrefix(b.Mirror, "http://"):
+		v.report(at.Key("mirror"), "begins with http://, where the server has no certificate; "+
+			"write https://, or remove the CA")
+	}
+	for key, version := range map[string]string{
+		"containerd": b.Containerd, "runc": b.Runc, "cniPlugins": b.CNIPlugins, "crictl": b.Crictl,
+	} {
+		if problem := artifactVersionProblem(version); version != "" && problem != "" {
+			v.report(at.Key(key), "%s", problem)
+		}
+	}
+}
+
+// artifacts checks that everything which a machine fetches is known by its content.
+func (v *checker) artifacts(m settings) {
+	if !m.Binaries.Download() {
+		return
+	}
+	if layerOf(m, "kubeletPath") != layerDefault {
+		v.reportLayer(m, narrower(m, "kubeletPath", "binaries"), "kubeletPath names a program of "+
+			"the image, and with binaries.source download the kubelet is fetched; remove one of "+
+			"the two for %s", m.name)
+	}
+	if v.c.lockBroken {
+		return
+	}
+	versions, missing := v.c.ArtifactVersions(&m.Machine), []string{}
+	for _, p := range target.Programs {
+		version := versions[p.Name]
+		if artifactVersionProblem(version) != "" || p.Version == "" && v.version == noVersion {
+			continue // reported at its place
+		}
+		if _, ok := v.c.Artifact(p.Name, version, m.Arch); !ok {
+			missing = append(missing, p.Name+" "+version)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	list := strings.Join(missing, ", ") + " for " + m.Arch
+	at := v.layerAt(m, layerOf(m, "binaries")).Key("binaries")
+	id := at.String() + list
+	if v.reported[id] {
+		return
+	}
+	v.reported[id] = true
+	if lock, locked := v.c.LockName(); locked {
+		v.report(at, "%s: not in %s, which lists all that machines may fetch; add it there",
+			list, lock)
+	} else {
+		v.report(at, "%s: not in the table of this release of kiln; write its URL and SHA-256 "+
+			"into %s beside this file", list, lock)
+	}
+}

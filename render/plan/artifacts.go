@@ -1,0 +1,49 @@
+package plan
+
+import (
+	neturl "net/url"
+
+	"kiln/render/config"
+	"kiln/render/target"
+)
+
+// Where the files are that concern what a machine fetches.
+const (
+	ArtifactList = KilnDir + "/artifacts"
+	ArtifactCA   = KilnDir + "/artifacts.crt"
+	CrictlConfig = "/etc/crictl.yaml"
+)
+
+// artifacts returns what a machine with these settings fetches, from the mirror if it has one.
+func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
+	if !settings.Binaries.Download() {
+		return nil
+	}
+	versions := c.ArtifactVersions(&settings.Machine)
+	for i := range target.Programs {
+		name := target.Programs[i].Name
+		// Parse accepts no configuration that names another one.
+		a, _ := c.Artifact(name, versions[name], settings.Arch)
+		a.URL = mirrored(a.URL, settings.Binaries.Mirror)
+		out = append(out, a)
+	}
+	return out
+}
+
+// mirrored returns a URL with a mirror in the place of its scheme and host.
+func mirrored(text, mirror string) string {
+	u, err := neturl.Parse(text)
+	if err != nil || mirror == "" {
+		return text
+	}
+	return mirror + u.EscapedPath()
+}
+
+// Kubelet returns the program of the machine's kubelet.
+func (m *Machine) Kubelet() string {
+	if len(m.Artifacts) == 0 {
+		return m.Settings.KubeletPath
+	}
+	p, _ := target.ProgramNamed("kubelet")
+	return p.Path
+}
