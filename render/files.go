@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"kiln/pki"
+	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/review"
+	"kiln/render/target"
 )
 
 // CreateBundle writes a new bundle with mode 0600. It fails if the file exists. If the run is
@@ -51,6 +53,15 @@ func WritePublic(path string, p *pki.Public) error {
 		Path: path, Mode: 0o644, What: "the public half of a bundle", Flag: "--out",
 		Ours: func(old []byte) bool { _, err := pki.LoadPublic(old); return err == nil },
 	}, data)
+}
+
+// WriteLock writes a lock to the file path. It replaces only a file that is a lock, and fails for
+// any other.
+func WriteLock(path string, artifacts []target.Artifact) error {
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o644, What: "a lock", Flag: "--config",
+		Ours: func(old []byte) bool { return config.IsLock(path, old) },
+	}, config.EncodeLock(artifacts))
 }
 
 // WritePage writes a page of kiln report to the file path, readable for everybody. It replaces a

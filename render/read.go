@@ -13,6 +13,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/folder"
 	"kiln/render/joined"
+	"kiln/render/target"
 )
 
 // maxConfig is how many bytes a configuration or a bundle may have. config.Parse has its own,
@@ -41,6 +42,20 @@ func readConfig(path string, parse parser) (*config.Cluster, error) {
 		return nil, err
 	}
 	return parseIn(filepath.Dir(path), path, data, parse)
+}
+
+// ConfigUnlocked is ConfigPublic without the lock (config.ParseUnlocked), and what the lock has now.
+func ConfigUnlocked(path string) (c *config.Cluster, locked []target.Artifact, err error) {
+	if c, err = readConfig(path, config.ParseUnlocked); err != nil {
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = root.Close() }()
+	locked, err = config.ReadLock(path, regularFS{root.FS()})
+	return c, locked, err
 }
 
 // ConfigData is Config for a configuration that is not in a file. name stands for it in messages,

@@ -29,7 +29,7 @@ const exitCodes = `Exit codes:
   0  the verb has done its work
   1  the input or the rendering is wrong, a file cannot be used, or a change is refused
   2  the command line is wrong
-  3  the verb compared two things, and they differ (diff, and render with --check)`
+  3  the verb compared two things, and they differ (diff; render and lock with --check)`
 
 // reportError comes if a verb has written its files, and then cannot print its report.
 type reportError struct{ error }

@@ -100,7 +100,7 @@ func root() *cobra.Command {
 		verbs []*cobra.Command
 	}{
 		{"Write a configuration:", []*cobra.Command{
-			initCommand(), validateCommand(), explainCommand(), schemaCommand(),
+			initCommand(), validateCommand(), explainCommand(), schemaCommand(), lockCommand(),
 		}},
 		{"Render it:", []*cobra.Command{renderCommand(), secretsCommand()}},
 		{"Review a change:", []*cobra.Command{diffCommand(), planCommand(), reportCommand()}},

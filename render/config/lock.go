@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"kiln/render/target"
@@ -88,6 +90,72 @@ func (c *Cluster) ArtifactVersions(m *Machine) map[string]string {
 		out["kubelet"] = c.Spec.KubernetesVersion
 	}
 	return out
+}
+
+// Wanted returns what the machines fetch, each once, in the order of the table of programs, then by
+// version and architecture. It has no URL and no SHA-256.
+func (c *Cluster) Wanted() (out []target.Artifact) {
+	add := func(m *Effective) {
+		if !m.Binaries.Download() {
+			return
+		}
+		for name, version := range c.ArtifactVersions(&m.Machine) {
+			a := target.Artifact{Name: name, Version: version, Arch: m.Arch}
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	for i := range c.Spec.Nodes {
+		m := c.EffectiveNode(i)
+		add(&m)
+	}
+	for i := range c.Spec.Pools {
+		m := c.EffectivePool(i)
+		add(&m)
+	}
+	names := target.ProgramNames()
+	slices.SortFunc(out, func(a, b target.Artifact) int {
+		return cmp.Or(cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name)),
+			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Arch, b.Arch))
+	})
+	return out
+}
+
+// ReadLock reads the lock of the configuration in the file path, from the folder dir; nil if there
+// is none. The error is of type Problems.
+func ReadLock(path string, dir fs.FS) ([]target.Artifact, error) {
+	artifacts, problems := readLock(path, dir)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return artifacts, nil
+}
+
+// IsLock reports whether the bytes of the file path are a lock without problems.
+func IsLock(path string, data []byte) bool {
+	_, problems := parseLock(data, &reporter{file: path})
+	return len(problems) == 0
+}
+
+// EncodeLock returns the bytes of a lock.
+func EncodeLock(artifacts []target.Artifact) []byte {
+	var b strings.Builder
+	b.WriteString("# What machines fetch at their first boot. kiln lock writes this file; commit " +
+		"it.\napiVersion: " + APIVersion + "\nkind: " + KindLock + "\nartifacts:")
+	if len(artifacts) == 0 {
+		b.WriteString(" []\n")
+		return []byte(b.String())
+	}
+	b.WriteString("\n")
+	for _, a := range artifacts {
+		fmt.Fprintf(&b, "- name: %s\n  version: %q\n  arch: %s\n  url: %q\n  sha256: %q\n",
+			a.Name, a.Version, a.Arch, a.URL, a.SHA256)
+		if a.Size > 0 {
+			fmt.Fprintf(&b, "  size: %d\n", a.Size)
+		}
+	}
+	return []byte(b.String())
 }
 
 // readLock reads the lock of a configuration; nil if there is none. The problems are those of the

@@ -18,17 +18,29 @@ import (
 //
 // The Cluster must not be changed afterwards: its machines share maps and lists.
 func Parse(path string, data []byte, dir fs.FS) (*Cluster, error) {
-	return parse(path, data, dir, false)
+	return parse(path, data, dir, mode{})
 }
 
 // ParsePublic is Parse for a place without secrets. The files with secrets that cluster.yaml names
 // may be missing: those of files and scripts that are marked secret, and the key of an external
 // etcd. Text returns nil for them.
 func ParsePublic(path string, data []byte, dir fs.FS) (*Cluster, error) {
-	return parse(path, data, dir, true)
+	return parse(path, data, dir, mode{public: true})
 }
 
-func parse(path string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
+// ParseUnlocked is ParsePublic without the lock. The machines may fetch what neither the lock nor
+// kiln's own table has: the Cluster is for making its lock, and not for a plan.
+func ParseUnlocked(path string, data []byte, dir fs.FS) (*Cluster, error) {
+	return parse(path, data, dir, mode{public: true, unlocked: true})
+}
+
+// mode says what a configuration may lack.
+type mode struct {
+	public   bool // files with secrets
+	unlocked bool // the lock, and what the machines fetch in it
+}
+
+func parse(path string, data []byte, dir fs.FS, may mode) (*Cluster, error) {
 	r := &reporter{file: path}
 	if problem := otherFile(data); problem != "" {
 		r.add(0, 0, "", problem)
@@ -50,9 +62,12 @@ func parse(path string, data []byte, dir fs.FS, public bool) (*Cluster, error) {
 	}
 	d.value(root, reflect.ValueOf(c).Elem(), nil, at)
 	setDefaults(c)
-	load(c, dir, public, r)
-	lock, broken := readLock(path, dir)
-	c.lock, c.lockBroken = lock, len(broken) > 0
+	load(c, dir, may.public, r)
+	var broken Problems
+	if !may.unlocked {
+		c.lock, broken = readLock(path, dir)
+	}
+	c.anyArtifact = may.unlocked || len(broken) > 0
 	c.roles = newRoleLayers(c)
 	c.values = readValues(c)
 	validate(c, r)

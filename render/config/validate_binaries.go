@@ -22,14 +22,8 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 		}
 		return
 	}
-	if b.Mirror != "" {
-		switch problem := artifactURLProblem(b.Mirror); {
-		case problem != "":
-			v.report(at.Key("mirror"), "%s", problem)
-		case strings.HasSuffix(b.Mirror, "/"):
-			v.report(at.Key("mirror"), "%s ends with a slash, and the path of each file begins "+
-				"with one; remove it", quote(b.Mirror))
-		}
+	if problem := MirrorProblem(b.Mirror); b.Mirror != "" && problem != "" {
+		v.report(at.Key("mirror"), "%s", problem)
 	}
 	switch trust := b.CA != "" || b.CAFrom != ""; {
 	case b.CA != "" && b.CAFrom != "":
@@ -47,6 +41,16 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	}
 }
 
+// MirrorProblem returns why a string is not the URL of a mirror, "" if it is one.
+func MirrorProblem(text string) string {
+	problem := artifactURLProblem(text)
+	if problem == "" && strings.HasSuffix(text, "/") {
+		problem = quote(text) + " ends with a slash, and the path of each file begins with one; " +
+			"remove it"
+	}
+	return problem
+}
+
 // artifacts checks that everything which a machine fetches is known by its content.
 func (v *checker) artifacts(m settings) {
 	if !m.Binaries.Download() {
@@ -57,7 +61,7 @@ func (v *checker) artifacts(m settings) {
 			"the image, and with binaries.source download the kubelet is fetched; remove one of "+
 			"the two for %s", m.name)
 	}
-	if v.c.lockBroken {
+	if v.c.anyArtifact {
 		return
 	}
 	versions, missing := v.c.ArtifactVersions(&m.Machine), []string{}
@@ -81,10 +85,10 @@ func (v *checker) artifacts(m settings) {
 	}
 	v.reported[id] = true
 	if lock, locked := v.c.LockName(); locked {
-		v.report(at, "%s: not in %s, which lists all that machines may fetch; add it there",
+		v.report(at, "%s: not in %s, which lists all that machines may fetch; kiln lock adds it",
 			list, lock)
 	} else {
-		v.report(at, "%s: not in the table of this release of kiln; write its URL and SHA-256 "+
-			"into %s beside this file", list, lock)
+		v.report(at, "%s: not in the table of this release of kiln; kiln lock writes %s "+
+			"beside this file, with its SHA-256", list, lock)
 	}
 }

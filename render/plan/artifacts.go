@@ -1,8 +1,6 @@
 package plan
 
 import (
-	neturl "net/url"
-
 	"kiln/render/config"
 	"kiln/render/target"
 )
@@ -24,19 +22,10 @@ func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Arti
 		name := target.Programs[i].Name
 		// Parse accepts no configuration that names another one.
 		a, _ := c.Artifact(name, versions[name], settings.Arch)
-		a.URL = mirrored(a.URL, settings.Binaries.Mirror)
+		a.URL = target.Mirrored(a.URL, settings.Binaries.Mirror)
 		out = append(out, a)
 	}
 	return out
-}
-
-// mirrored returns a URL with a mirror in the place of its scheme and host.
-func mirrored(text, mirror string) string {
-	u, err := neturl.Parse(text)
-	if err != nil || mirror == "" {
-		return text
-	}
-	return mirror + u.EscapedPath()
 }
 
 // Kubelet returns the program of the machine's kubelet.

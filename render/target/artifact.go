@@ -1,6 +1,7 @@
 package target
 
 import (
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -106,6 +107,15 @@ func (p *Program) At(address, version, arch string) string {
 	return strings.NewReplacer(
 		"{version}", version, "{number}", strings.TrimPrefix(version, "v"), "{arch}", arch,
 	).Replace(address)
+}
+
+// Mirrored returns a URL with a mirror in the place of its scheme and host, if there is a mirror.
+func Mirrored(text, mirror string) string {
+	u, err := url.Parse(text)
+	if err != nil || mirror == "" {
+		return text
+	}
+	return mirror + u.EscapedPath()
 }
 
 // sums are the published SHA-256 of artifacts, for amd64 and for arm64.

@@ -70,6 +70,8 @@ cut_power_container() { # NAME
   remove_cgroups "$1"
 }
 
+# KILN_BOOT_WITHOUT names files and folders of the tree that a machine does not have, and
+# KILN_BOOT_ADD is a folder with files that it has besides.
 # The unpacked files of images are hard links: they are lower layers, which nobody changes.
 empty_disk_container() { # DIR
   local store=var/lib/containerd tree=$machine_tree file seed
@@ -80,6 +82,11 @@ empty_disk_container() { # DIR
   find "$tree/$store" -name '*.db' -type f -printf '%P\n' | while read -r file; do
     cp --remove-destination -p "$tree/$store/$file" "$1/$store/$file"
   done
+  for file in ${KILN_BOOT_WITHOUT:-}; do
+    mkdir -p "$1/upper/$(dirname "$file")"
+    mknod "$1/upper/$file" c 0 0 # how an overlay marks what is gone
+  done
+  [[ -z ${KILN_BOOT_ADD:-} ]] || cp -a "$KILN_BOOT_ADD/." "$1/upper/"
   seed=$1/var/lib/cloud/seed/nocloud
   mkdir -p "$seed"
   if [[ -f $1/seed.iso ]]; then

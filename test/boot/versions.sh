@@ -17,4 +17,6 @@ CONTAINERD=2.4.2
 HAPROXY=3.2.23
 KUBE_VIP=1.1.2
 IGNITION=2.26.0
+CNI_PLUGINS=1.9.1 # stock.sh fetches these two
+CRICTL=1.36.0
 DEBIAN=trixie

@@ -1,0 +1,170 @@
+package lock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/target"
+)
+
+// projects is a server with what the projects publish.
+type projects struct {
+	mu    sync.Mutex
+	files map[string]string // by path
+	fails map[string]int    // how often a path answers 503 first
+	asked []string
+}
+
+func (p *projects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, r.URL.Path)
+	if p.fails[r.URL.Path] > 0 {
+		p.fails[r.URL.Path]--
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	text, ok := p.files[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(text))
+}
+
+func sum(text string) string {
+	s := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(s[:])
+}
+
+const (
+	kubelet    = "/release/v1.36.9/bin/linux/arm64/kubelet"
+	containerd = "/containerd/containerd/releases/download/v2.3.9/containerd-2.3.9-linux-amd64.tar.gz"
+	runc       = "/opencontainers/runc/releases/download/v1.9.0/runc.amd64"
+)
+
+// serve returns a server with three files, and a Locker that asks it.
+func serve(t *testing.T) (*projects, *Locker) {
+	t.Helper()
+	p := &projects{fails: map[string]int{}, files: map[string]string{
+		kubelet: "a kubelet", kubelet + ".sha256": sum("a kubelet"),
+		containerd:                "an archive",
+		containerd + ".sha256sum": sum("an archive") + "  containerd-2.3.9-linux-amd64.tar.gz\n",
+		runc:                      "a runc",
+		"/opencontainers/runc/releases/download/v1.9.0/runc.sha256sum": sum("another") +
+			" *runc.arm64\n" + sum("a runc") + " *runc.amd64\n",
+	}}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	return p, &Locker{Mirror: server.URL}
+}
+
+var wanted = []target.Artifact{
+	{Name: "kubelet", Version: "v1.36.9", Arch: "arm64"},
+	{Name: "containerd", Version: "v2.3.9", Arch: "amd64"},
+	{Name: "runc", Version: "v1.9.0", Arch: "amd64"},
+}
+
+// TestMake: the lock has what the projects publish, in each of their three kinds of lists, with the
+// projects' own URLs.
+func TestMake(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	p.fails[runc] = 1
+	got, err := l.Make(context.Background(), wanted, nil)
+	require.NoError(t, err)
+	require.Equal(t, []target.Artifact{
+		{
+			Name: "kubelet", Version: "v1.36.9", Arch: "arm64", URL: "https://dl.k8s.io" + kubelet,
+			SHA256: sum("a kubelet"), Size: 9,
+		}, {
+			Name: "containerd", Version: "v2.3.9", Arch: "amd64",
+			URL: "https://github.com" + containerd, SHA256: sum("an archive"), Size: 10,
+		}, {
+			Name: "runc", Version: "v1.9.0", Arch: "amd64", URL: "https://github.com" + runc,
+			SHA256: sum("a runc"), Size: 6,
+		},
+	}, got)
+
+	p.asked = nil
+	again, err := l.Make(context.Background(), wanted[1:], got)
+	require.NoError(t, err)
+	require.Equal(t, got[1:], again)
+	require.Empty(t, p.asked, "what is locked is not fetched")
+}
+
+// TestMakeRefuses: a file that is not what was published is not locked, and all that is wrong is
+// said.
+func TestMakeRefuses(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	p.files[kubelet] = "another kubelet"
+	p.files[containerd+".sha256sum"] = "<html>log in first</html>"
+	delete(p.files, runc)
+	_, err := l.Make(context.Background(), wanted, nil)
+	require.Error(t, err)
+	for _, want := range []string{
+		"kubelet v1.36.9 for arm64: https://dl.k8s.io" + kubelet + " has the SHA-256 " +
+			sum("another kubelet") + ", and https://dl.k8s.io" + kubelet + ".sha256 says " +
+			sum("a kubelet"),
+		"containerd v2.3.9 for amd64: " + l.Mirror + containerd + ".sha256sum: has no SHA-256 of " +
+			"containerd-2.3.9-linux-amd64.tar.gz",
+		"runc v1.9.0 for amd64: " + l.Mirror + runc + ": the server says 404 Not Found",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestMakeKnowsItsTable: a file that was replaced together with its published SHA-256 is found by
+// kiln's own table.
+func TestMakeKnowsItsTable(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	path := strings.ReplaceAll(runc, "v1.9.0", "v1.5.1")
+	p.files[path] = "replaced"
+	p.files["/opencontainers/runc/releases/download/v1.5.1/runc.sha256sum"] =
+		sum("replaced") + " *runc.amd64\n"
+	_, err := l.Make(context.Background(),
+		[]target.Artifact{{Name: "runc", Version: "v1.5.1", Arch: "amd64"}}, nil)
+	require.ErrorContains(t, err, "the table of kiln says 177df879d50c913eb205e898d5c1c05a18f57405")
+}
+
+// TestCheck: each way in which a lock can differ is named.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	locked, err := l.Make(context.Background(), wanted, nil)
+	require.NoError(t, err)
+	require.Empty(t, l.Check(context.Background(), wanted, locked))
+
+	p.files[kubelet] = "another kubelet"
+	locked[1].Size = 11
+	more := append(wanted[:2:2], target.Artifact{Name: "runc", Version: "v1.9.1", Arch: "amd64"})
+	require.Equal(t, []string{
+		"runc v1.9.0 for amd64: no machine fetches it; kiln lock removes it",
+		"kubelet v1.36.9 for arm64: https://dl.k8s.io" + kubelet + " has the SHA-256 " +
+			sum("another kubelet") + ", and the lock " + sum("a kubelet") + ": find out who changed it",
+		"containerd v2.3.9 for amd64: https://github.com" + containerd +
+			" has 10 bytes, and the lock 11: correct the lock",
+		"runc v1.9.1 for amd64: missing; kiln lock adds it",
+	}, l.Check(context.Background(), more, locked))
+}
+
+// TestInterrupted: an interrupted run does not try again.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := l.Make(ctx, wanted, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, p.asked)
+}

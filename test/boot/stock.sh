@@ -1,0 +1,278 @@
+#!/usr/bin/env bash
+# Boots machines that are containers of this computer (alone.sh), and whose image has no kubelet,
+# containerd, runc and CNI plugins: they fetch them from a mirror (mirror/main.go), also from a sick
+# one.
+#
+#   stock.sh [SCENARIO...]
+#
+# SCENARIO is one of the functions scenario_... below. Without one, all run, in this order:
+#
+#   cloud-init   a control plane and a worker become Ready
+#   ignition     the same from Ignition documents
+#   power        the power goes while the worker fetches; what was there is not fetched again
+#   cut          a connection breaks ten times
+#   sick         503 for 90 seconds
+#   slow         50 kB a second for crictl, 300 for the rest
+#   noexec       /etc and /tmp may not be executed
+#   digest       a file was changed: the machine says so and stops
+#   missing      404, until the file is there
+#   full         /opt is full, until there is room
+#
+# The programs are packed as their projects publish them. Each boot ends with the boot net. Exits
+# with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # scenarios and checks are called by their names
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=versions.sh
+source "$here/versions.sh"
+# shellcheck source=build.sh
+source "$here/build.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+
+every=(cloud-init ignition power cut sick slow noexec digest missing full)
+scenarios=() keep='' arguments=("$@")
+while (($#)); do
+  case $1 in
+  -h | --help) usage ;;
+  *)
+    [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
+    scenarios+=("$1")
+    ;;
+  esac
+  shift
+done
+((${#scenarios[@]})) || scenarios=("${every[@]}")
+
+own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./mirror; }
+
+# What these machines do not have, of the tree that image-fast.sh unpacked.
+tree=$cache/fast/tree
+export KILN_BOOT_WITHOUT="usr/local/bin/kubelet usr/local/bin/kubeadm usr/local/bin/kubectl \
+  usr/local/bin/containerd usr/local/bin/containerd-shim-runc-v2 usr/local/bin/ctr usr/bin/runc \
+  usr/sbin/runc opt/cni etc/systemd/system/containerd.service \
+  etc/systemd/system/multi-user.target.wants/containerd.service"
+
+if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
+  "$here/alone.sh" true # before minutes go into the image
+  "$here/image-fast.sh"
+  VARIABLES=github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
+    compile cni-plugins "$CNI_PLUGINS" github.com/containernetworking/plugins \
+    github.com/containernetworking/plugins/plugins/{main/bridge,main/loopback,ipam/host-local,meta/portmap}
+  VARIABLES=sigs.k8s.io/cri-tools/pkg/version.Version=v$CRICTL \
+    compile crictl "$CRICTL" sigs.k8s.io/cri-tools sigs.k8s.io/cri-tools/cmd/crictl
+fi
+begin "${arguments[@]}"
+form_limit=240 step_limit=90 pause=0.5 asks=2
+runc=$(find "$tree/usr/sbin/runc" "$tree/usr/bin/runc" -maxdepth 0 2>/dev/null | head -n 1)
+RUNC=$(chroot "$tree" "${runc#"$tree"}" --version | sed -n 's/^runc version //p' | tr -d '\r')
+
+# adapt_runc lets the fetched runc start containers where nothing may lower an OOM score; see
+# image-fast.sh, whose own wrapper starts the runc of the image.
+adapt_runc() {
+  export KILN_BOOT_ADD=$tmp/add
+  local drop_ins=$KILN_BOOT_ADD/etc/systemd/system/containerd.service.d
+  mkdir -p "$drop_ins" "$KILN_BOOT_ADD/usr/local/sbin"
+  sed 's|/usr/sbin/runc|/opt/bin/runc|' "$tree/usr/local/sbin/runc" \
+    >"$KILN_BOOT_ADD/usr/local/sbin/runc"
+  chmod 755 "$KILN_BOOT_ADD/usr/local/sbin/runc"
+  printf '[Service]\nEnvironment=PATH=/usr/local/sbin:/opt/bin:/usr/sbin:/usr/bin:/sbin:/bin\n' \
+    >"$drop_ins/container.conf"
+}
+
+# publish makes the mirror's folder: the programs of the image, packed as they are published.
+publish() {
+  local root=$tmp/mirror.d
+  mkdir -p "$root/release/v$KUBERNETES/bin/linux/amd64" "$tmp/pack/bin"
+  cp "$tree/usr/local/bin/kubelet" "$root/release/v$KUBERNETES/bin/linux/amd64/"
+  cp "$tree"/usr/local/bin/{containerd,containerd-shim-runc-v2,ctr} "$tmp/pack/bin/"
+  tar -C "$tmp/pack" -czf "$root/containerd.tar.gz" bin
+  cp "$runc" "$root/runc.amd64"
+  tar -C "$bin/cni-plugins-$CNI_PLUGINS" -czf "$root/cni-plugins.tgz" .
+  tar -C "$bin/crictl-$CRICTL" -czf "$root/crictl.tar.gz" crictl
+  {
+    printf '%s\n' 'apiVersion: kiln.dev/v1alpha1' 'kind: Lock' 'artifacts:'
+    entry kubelet "$KUBERNETES" "release/v$KUBERNETES/bin/linux/amd64/kubelet"
+    entry containerd "$CONTAINERD" containerd.tar.gz
+    entry runc "$RUNC" runc.amd64
+    entry cniPlugins "$CNI_PLUGINS" cni-plugins.tgz
+    entry crictl "$CRICTL" crictl.tar.gz
+  } >"$tmp/cluster.lock.yaml"
+}
+
+entry() { # entry NAME VERSION PATH
+  local sum
+  sum=$(sha256sum <"$tmp/mirror.d/$3")
+  printf -- '- {name: %s, version: "v%s", arch: amd64, url: "https://builds.example.com/%s", sha256: "%s"}\n' \
+    "$1" "$2" "$3" "${sum%% *}"
+}
+
+adapt_case() {
+  sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \
+    "$here/clusters/stock.yaml" >"$dir/stock.yaml"
+  "$tmp/overlay" "$dir/cluster.yaml" "$dir/stock.yaml" >"$dir/cluster.yaml.part"
+  mv "$dir/cluster.yaml.part" "$dir/cluster.yaml"
+  cp "$tmp/cluster.lock.yaml" "$dir/"
+}
+
+# trouble LINE... tells the mirror what goes wrong from now on.
+trouble() {
+  printf '%s\n' "$@" >"$tmp/trouble.new"
+  mv "$tmp/trouble.new" "$tmp/trouble"
+}
+
+# asked PATTERN COUNT: so many requests had that pattern since the last power-on of all.
+asked() { [[ $(sed "1,${log_begin}d" "$tmp/mirror.log" | grep -c "$1") == "$2" ]]; }
+
+boots_well() {
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  check_net
+}
+
+# start CASE: the machines of a cluster of two have power.
+start() {
+  local machine
+  render_case "$1"
+  log_begin=$(wc -l <"$tmp/mirror.log")
+  power_on=$SECONDS
+  for machine in worker-1 cp-1; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
+}
+
+scenario_cloud-init() {
+  start fast
+  boots_well
+  within 1 "each file was fetched once by each machine" asked / 10
+  vm ssh worker-1 systemctl restart kiln
+  within "$step_limit" "the hook ran again" has_phase "done" worker-1
+  within 1 "nothing was fetched again" asked / 10
+  within 1 "crictl finds containerd" vm ssh worker-1 /opt/bin/crictl ps
+  record "in /opt: $(vm ssh worker-1 du -sm /opt | cut -f 1) MB"
+}
+
+scenario_ignition() {
+  start ignition
+  boots_well
+}
+
+# Each troubled boot is that of a worker whose control plane is well.
+scenario_power() {
+  trouble 'slow crictl 300000'
+  start fast
+  within 60 "the worker fetches crictl" asked crictl 2
+  sleep 3
+  vm kill worker-1
+  record "the worker lost its power"
+  trouble
+  log_begin=$(wc -l <"$tmp/mirror.log")
+  vm again worker-1
+  boots_well
+  within 1 "what was there is not fetched again" asked kubelet 0
+  within 1 "the rest of crictl was fetched" grep_log 'crictl.tar.gz "bytes=[1-9]'
+}
+grep_log() { sed "1,${log_begin}d" "$tmp/mirror.log" | grep -q "$1"; }
+
+scenario_cut() {
+  trouble 'cut kubelet 20' # ten for each of the two machines
+  start fast
+  boots_well
+}
+
+scenario_sick() {
+  trouble 'sick runc 90'
+  start fast
+  boots_well
+}
+
+scenario_slow() {
+  trouble 'slow crictl 50000' 'slow / 300000'
+  form_limit=1200
+  start fast
+  boots_well
+}
+
+scenario_noexec() {
+  start fast
+  for machine in cp-1 worker-1; do
+    within 30 "$machine has its root" vm ssh "$machine" true
+    vm ssh "$machine" 'mount --bind /etc /etc && mount -o remount,bind,noexec /etc &&
+      mount -t tmpfs -o noexec tmpfs /tmp'
+  done
+  boots_well
+}
+
+# says CODE MACHINE: the machine reports that fault in all four places.
+says() {
+  vm ssh "$2" grep -qF "'\"code\":\"$1\"'" /var/lib/kiln/status.json &&
+    vm ssh "$2" grep -qF "'FAULT $1'" /etc/issue.d/kiln.issue &&
+    vm ssh "$2" "journalctl -u kiln -o cat | grep -qF 'FAULT $1'" &&
+    grep -qF "FAULT $1" "$vms/$2/console.log"
+}
+stopped() { vm ssh "$1" grep -qF "'\"phase\":\"stopped\"'" /var/lib/kiln/status.json; }
+has_fault() { false; } # these machines may have one
+
+scenario_digest() {
+  trouble 'changed runc'
+  start fast
+  within 120 "the worker says artifact-wrong-digest" says artifact-wrong-digest worker-1
+  within 5 "it has stopped" stopped worker-1
+  trouble
+  for machine in cp-1 worker-1; do
+    within 120 "$machine has stopped" stopped "$machine"
+    vm ssh "$machine" systemctl restart kiln
+  done
+  boots_well_after_a_fault
+}
+
+scenario_missing() {
+  trouble 'missing crictl'
+  start fast
+  within 120 "the worker says artifact-unreachable" says artifact-unreachable worker-1
+  trouble
+  boots_well_after_a_fault
+}
+
+scenario_full() {
+  start fast
+  for machine in cp-1 worker-1; do
+    within 30 "$machine has its root" vm ssh "$machine" true
+    vm ssh "$machine" 'mkdir -p /opt && mount -t tmpfs -o size=40m tmpfs /opt'
+  done
+  within 120 "the worker says artifact-no-room" says artifact-no-room worker-1
+  for machine in cp-1 worker-1; do vm ssh "$machine" mount -o remount,size=2g /opt; done
+  boots_well_after_a_fault
+}
+
+# The boot net would name the fault that was wanted.
+boots_well_after_a_fault() {
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "hook done on every machine" hooks_are_done
+}
+
+adapt_runc
+publish
+: >"$tmp/mirror.log"
+"$tmp/mirror" -listen 10.10.0.1:8080 -dir "$tmp/mirror.d" -trouble "$tmp/trouble" \
+  >>"$tmp/mirror.log" 2>&1 &
+failed=0 begun=$SECONDS
+for case in "${scenarios[@]}"; do
+  rm -f "$tmp/trouble"
+  set +e
+  (
+    set -e
+    power_on=$SECONDS dir=$tmp/$case
+    "scenario_$case"
+  )
+  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
+  set -e
+  ((status == 0)) || failed=1
+  vm off
+done
+
+printf '\nSeconds since the last power-on; all of it took %s s:\n' $((SECONDS - begun))
+cat "$tmp/summary"
+exit $failed
