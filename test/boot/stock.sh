@@ -126,7 +126,7 @@ trouble() {
 }
 
 # asked PATTERN COUNT: so many requests had that pattern since the last power-on of all.
-asked() { [[ $(sed "1,${log_begin}d" "$tmp/mirror.log" | grep -c "$1") == "$2" ]]; }
+asked() { [[ $(tail -n +$((log_begin + 1)) "$tmp/mirror.log" | grep -c "$1") == "$2" ]]; }
 
 boots_well() {
   within "$form_limit" "all nodes Ready" nodes_are_ready
@@ -174,7 +174,7 @@ scenario_power() {
   within 1 "what was there is not fetched again" asked kubelet 0
   within 1 "the rest of crictl was fetched" grep_log 'crictl.tar.gz "bytes=[1-9]'
 }
-grep_log() { sed "1,${log_begin}d" "$tmp/mirror.log" | grep -q "$1"; }
+grep_log() { tail -n +$((log_begin + 1)) "$tmp/mirror.log" | grep -q "$1"; }
 
 scenario_cut() {
   trouble 'cut kubelet 20' # ten for each of the two machines

@@ -1,0 +1,86 @@
+package target
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestArtifacts: the table has what every machine fetches, for each processor, and each minor has a
+// kubelet.
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	has := func(name, version, arch string) bool {
+		return slices.ContainsFunc(Artifacts, func(a Artifact) bool {
+			return a.Name == name && a.Version == version && a.Arch == arch
+		})
+	}
+	seen := map[Artifact]bool{}
+	sums := map[string]bool{}
+	for _, a := range Artifacts {
+		key := Artifact{Name: a.Name, Version: a.Version, Arch: a.Arch}
+		require.False(t, seen[key], "%v is there twice", key)
+		require.False(t, sums[a.SHA256], "%v has the SHA-256 of another file", key)
+		seen[key], sums[a.SHA256] = true, true
+		require.Regexp(t, `^[0-9a-f]{64}$`, a.SHA256)
+		require.Regexp(t, `^v[0-9.]+$`, a.Version)
+		u, err := url.Parse(a.URL)
+		require.NoError(t, err)
+		require.Equal(t, "https", u.Scheme)
+		require.NotContains(t, a.URL, "{")
+		require.Contains(t, a.URL, strings.TrimPrefix(a.Version, "v"))
+		require.Contains(t, a.URL, a.Arch)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, p := range Programs[1:] {
+			require.True(t, has(p.Name, p.Version, arch), "%s %s for %s", p.Name, p.Version, arch)
+		}
+		for _, r := range Releases {
+			prefix := "v1." + string(rune('0'+r.Minor/10)) + string(rune('0'+r.Minor%10)) + "."
+			require.True(t, slices.ContainsFunc(Artifacts, func(a Artifact) bool {
+				return a.Name == "kubelet" && a.Arch == arch && strings.HasPrefix(a.Version, prefix)
+			}), "no kubelet of %s for %s", prefix, arch)
+		}
+	}
+}
+
+// TestArtifactsDoc: docs/binaries.md has the versions of the table, and says where they go.
+func TestArtifactsDoc(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/binaries.md")
+	require.NoError(t, err)
+	page := strings.Join(strings.Fields(string(text)), " ")
+	list := regexp.MustCompile(`these versions: kubelet (.*?), and the versions`).
+		FindStringSubmatch(page)
+	require.NotNil(t, list)
+	var versions []string
+	for _, a := range Artifacts {
+		if a.Name == "kubelet" && a.Arch == "amd64" {
+			versions = append(versions, a.Version)
+		}
+	}
+	last := len(versions) - 1
+	require.Equal(t, strings.Join(versions[:last], ", ")+" and "+versions[last], list[1])
+	for _, p := range Programs {
+		host, _, _ := strings.Cut(strings.TrimPrefix(p.URL, "https://"), "/")
+		require.Contains(t, page, host)
+		require.Contains(t, page, "`"+p.Path[:strings.LastIndex(p.Path, "/")]+"`")
+	}
+}
+
+// TestMirrored: a mirror takes the place of scheme and host, and the path stays as it is.
+func TestMirrored(t *testing.T) {
+	t.Parallel()
+	for _, row := range [][3]string{
+		{"https://dl.k8s.io/release/kubelet", "", "https://dl.k8s.io/release/kubelet"},
+		{"https://dl.k8s.io/a/kubelet", "http://10.0.0.5:80/k8s", "http://10.0.0.5:80/k8s/a/kubelet"},
+		{"https://example.com:8443/a%20b", "https://m", "https://m/a%20b"},
+	} {
+		require.Equal(t, row[2], Mirrored(row[0], row[1]))
+	}
+}
