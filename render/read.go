@@ -44,7 +44,8 @@ func readConfig(path string, parse parser) (*config.Cluster, error) {
 	return parseIn(filepath.Dir(path), path, data, parse)
 }
 
-// ConfigUnlocked is ConfigPublic without the lock (config.ParseUnlocked), and what the lock has now.
+// ConfigUnlocked is ConfigPublic without the lock (config.ParseUnlocked). It also returns what the
+// lock has now.
 func ConfigUnlocked(path string) (c *config.Cluster, locked []target.Artifact, err error) {
 	if c, err = readConfig(path, config.ParseUnlocked); err != nil {
 		return nil, nil, err

@@ -103,10 +103,10 @@
 //
 // # /etc/kiln/artifacts, /etc/kiln/artifacts.crt
 //
-// What the step fetch gets, in this order, a line each: SHA-256 in hex, the version that the program
-// says with --version, the program, the folder into which an archive is unpacked or - for a program
-// alone, the URL of a proxy or -, the URL. The CA of these servers is in the second file, if it is
-// not one that the system trusts.
+// What the step fetch gets, in this order, a line each: SHA-256 in hex, the version that the
+// program says with --version, the program, the folder into which an archive is unpacked or - for a
+// program alone, the URL of a proxy or -, the URL. The CA of these servers is in the second file,
+// if it is not one that the system trusts.
 //
 // # /etc/kiln/objects/index, /etc/kiln/node.yaml
 //

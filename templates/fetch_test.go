@@ -233,19 +233,23 @@ func TestBootFetchGoesOn(t *testing.T) {
 			}
 		}},
 		{name: "not found", wrong: published(404), mend: publish,
-			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL returned " +
-				"error: 404"},
+			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL " +
+				"returned error: 404"},
 		{name: "forbidden", wrong: published(403), mend: publish,
-			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL returned " +
-				"error: 403"},
+			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL " +
+				"returned error: 403"},
 		{name: "unavailable for long", wrong: published(503), mend: publish,
-			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL returned " +
-				"error: 503"},
+			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL " +
+				"returned error: 503"},
 		{name: "no room", wrong: func(_ *mirror, m *aMachine) {
 			must(m.t, os.MkdirAll(m.root+"/opt/bin", 0o755))
 			must(m.t, os.Symlink("/dev/full", m.root+"/opt/bin/.part"))
 		}, mend: `rm "$KILN_ROOT"/opt/bin/.part`,
 			fault: "FAULT artifact-no-room MIRROR/kubelet: curl: (23) "},
+		{name: "a folder that cannot be written", wrong: func(_ *mirror, m *aMachine) {
+			must(m.t, os.MkdirAll(m.root+"/opt/bin/.part/x", 0o755))
+		}, mend: `rm -r "$KILN_ROOT"/opt/bin/.part`,
+			fault: "FAULT artifact-no-room MIRROR/kubelet: "},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			underOneShell(t, i, func(t *testing.T, shell []string) {
@@ -279,8 +283,10 @@ func TestBootFetchStops(t *testing.T) {
 	}{
 		{"another file", "/runc", program("runc version 1.5.1, changed"),
 			"FAULT artifact-wrong-digest MIRROR/runc: SHA-256 "},
-		{"nothing", "/kubelet", nil, "FAULT artifact-wrong-digest MIRROR/kubelet: SHA-256 e3b0c442"},
-		{"half a file", "/containerd.tar.gz", []byte{31, 139}, "FAULT artifact-wrong-digest MIRROR/con"},
+		{"nothing", "/kubelet", nil,
+			"FAULT artifact-wrong-digest MIRROR/kubelet: SHA-256 e3b0c442"},
+		{"half a file", "/containerd.tar.gz", []byte{31, 139},
+			"FAULT artifact-wrong-digest MIRROR/con"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			underOneShell(t, i, func(t *testing.T, shell []string) {
@@ -302,8 +308,8 @@ func TestBootFetchStops(t *testing.T) {
 			s.files["/kubelet"] = program("Kubernetes v1.35.0")
 			m.artifactList(s)
 			m.document()
-			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet says " +
-				"'Kubernetes v1.35.0', expected v1.36.3; ")
+			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet " +
+				"says 'Kubernetes v1.35.0', expected v1.36.3; ")
 		})
 	})
 	t.Run("another processor", func(t *testing.T) {

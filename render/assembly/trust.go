@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"encoding/pem"
 	"path"
 
 	"kiln/pki"
@@ -134,22 +133,4 @@ func (t *tree) addEtcdMemberTrust() {
 	t.addDir(plan.EtcdData, 0o700, plan.EtcdUser)
 	t.addAuthority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA,
 		"CA of etcd, for its members")
-}
-
-// TrustedCA returns the certificates, in PEM, of the CA that a machine trusts where it fetches
-// something: ca and caFrom are fields of the configuration. It is empty if the machine trusts those
-// of its system.
-func (r *Cluster) TrustedCA(ca, caFrom string) (certificates []byte) {
-	if ca == "cluster" {
-		return r.Public.CA.PEM()
-	}
-	file := r.Plan.Config.Text(caFrom) // Parse has seen a certificate in it
-	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			// Encode it again without the headers and comments that tools write.
-			plain := &pem.Block{Type: block.Type, Bytes: block.Bytes}
-			certificates = append(certificates, pem.EncodeToMemory(plain)...)
-		}
-	}
-	return certificates
 }

@@ -22,8 +22,8 @@ type Machine struct {
 	// Binaries says where the kubelet, the container runtime and the CNI plugins come from. A
 	// narrower layer replaces binaries as a whole; with an empty one ({}) the image has them.
 	Binaries Binaries `json:"binaries,omitempty"`
-	// KubeletPath is the program of the kubelet in the image. It is an absolute path, or a name that
-	// systemd looks up in its search path.
+	// KubeletPath is the program of the kubelet in the image. It is an absolute path, or a name
+	// that systemd looks up in its search path.
 	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
 	// SSHAuthorizedKeys are the public keys that may log in as the default user of the image.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
@@ -137,9 +137,9 @@ type Binaries struct {
 	// stays. With https://mirror.example.com/k8s the kubelet comes from
 	// https://mirror.example.com/k8s/release/v1.36.3/bin/linux/amd64/kubelet.
 	Mirror string `json:"mirror,omitempty" example:"https://mirror.example.com/k8s"`
-	// CA is the CA that the machine trusts where it fetches. system, which is the default: every CA
-	// that its operating system trusts. cluster: the cluster's own CA, from which kiln serve has its
-	// certificate.
+	// CA is the CA that the machine trusts where it fetches. system, which is the default: every
+	// CA that its operating system trusts. cluster: the cluster's own CA, from which kiln serve has
+	// its certificate.
 	CA string `json:"ca,omitempty" enum:"system,cluster"`
 	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
 	// trusts that CA there.

@@ -14,6 +14,9 @@ import (
 // comma that separates URLs in lists.
 var urlText = regexp.MustCompile(`^[A-Za-z0-9:/@.~_%!$&()*+;=\[\]-]+$`)
 
+// plainURL matches URLs without quotes and without characters that a URL has to escape.
+var plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
+
 // hostPort matches the host of a URL with an optional port.
 var hostPort = regexp.MustCompile(
 	`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)

@@ -18,11 +18,7 @@ const (
 // size of one with such a URL, a certificate with an ECDSA key, and an ssh-ed25519 key.
 const maxURL = 160
 
-var (
-	placeholder = regexp.MustCompile(`\{[^{}]*\}|[{}]`)
-	// plainURL matches URLs without quotes and without characters that a URL has to escape.
-	plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
-)
+var placeholder = regexp.MustCompile(`\{[^{}]*\}|[{}]`)
 
 // BodyURL returns the URL of a machine's body. node is the name of the machine or pool.
 func (d *Delivery) BodyURL(node, sha512 string) string {

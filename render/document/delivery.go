@@ -27,7 +27,7 @@ func splitBody(
 	if !d.Fetches() {
 		return n, nil, nil
 	}
-	ca := c.TrustedCA(d.CA, d.CAFrom)
+	ca := c.Public.TrustedCA(d.CA, c.Plan.Config.Text(d.CAFrom))
 	own, rest, err := divide(m, n)
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"kiln/render/config"
 	"kiln/render/target"
 )
@@ -10,6 +14,8 @@ const (
 	ArtifactList = KilnDir + "/artifacts"
 	ArtifactCA   = KilnDir + "/artifacts.crt"
 	CrictlConfig = "/etc/crictl.yaml"
+	// CrictlText is the content of CrictlConfig.
+	CrictlText = "runtime-endpoint: unix://" + CRISocket + "\n"
 )
 
 // artifacts returns what a machine with these settings fetches, from the mirror if it has one.
@@ -26,6 +32,17 @@ func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Arti
 		out = append(out, a)
 	}
 	return out
+}
+
+// ArtifactLines returns the list of what m fetches, as the hook reads it (package templates).
+func (p *Plan) ArtifactLines(m *Machine) string {
+	var b strings.Builder
+	for _, a := range m.Artifacts {
+		program, _ := target.ProgramNamed(a.Name)
+		fmt.Fprintln(&b, a.SHA256, a.Version, program.Path, cmp.Or(program.Folder, "-"),
+			cmp.Or(p.ProxyFor(&m.Settings.Proxy, a.URL), "-"), a.URL)
+	}
+	return b.String()
 }
 
 // Kubelet returns the program of the machine's kubelet.

@@ -33,8 +33,8 @@ func (p *Plan) ProxyVariables(proxy *config.Proxy) (out []Variable) {
 }
 
 // ProxyFor returns the proxy through which a machine with that setting asks for a URL; empty if it
-// asks directly. It decides as containerd does, so that no program on the machine has to: curl reads
-// networks in NO_PROXY only from 7.86 on.
+// asks directly. It decides as containerd does, so that no program on the machine has to: curl
+// reads networks in NO_PROXY only from 7.86 on.
 func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
 	c := httpproxy.Config{
 		HTTPProxy: proxy.HTTP, HTTPSProxy: cmp.Or(proxy.HTTPS, proxy.HTTP),

@@ -78,7 +78,7 @@ func TestMirrored(t *testing.T) {
 	t.Parallel()
 	for _, row := range [][3]string{
 		{"https://dl.k8s.io/release/kubelet", "", "https://dl.k8s.io/release/kubelet"},
-		{"https://dl.k8s.io/a/kubelet", "http://10.0.0.5:80/k8s", "http://10.0.0.5:80/k8s/a/kubelet"},
+		{"https://dl.k8s.io/a/kubelet", "http://10.0.0.5/k8s", "http://10.0.0.5/k8s/a/kubelet"},
 		{"https://example.com:8443/a%20b", "https://m", "https://m/a%20b"},
 	} {
 		require.Equal(t, row[2], Mirrored(row[0], row[1]))

@@ -67,8 +67,8 @@ var Things = []Thing{
 	{
 		Name: "curl", Gap: "the hook and cloud-init's command ask no real server",
 		Tests: []string{
-			"TestBootSpeaksHTTP", "TestPoolAsksPlatform",
-			"TestBootFetches", "TestBootFetchGoesOn", "TestBootFetchStops", "TestFetchRuns", "TestFetchIsBounded",
+			"TestBootFetchGoesOn", "TestBootFetchStops", "TestBootFetches", "TestBootSpeaksHTTP",
+			"TestFetchIsBounded", "TestFetchRuns", "TestPoolAsksPlatform",
 		},
 		look: program("curl"),
 	},

@@ -26,7 +26,9 @@ type Locker struct {
 // they are, and nobody is asked about them. Each other file is fetched, and must have the SHA-256
 // that its project publishes beside it and, if kiln's own table has the file, the one of the table.
 // The error joins what is wrong with each file.
-func (l *Locker) Make(ctx context.Context, wanted, old []target.Artifact) ([]target.Artifact, error) {
+func (l *Locker) Make(
+	ctx context.Context, wanted, old []target.Artifact,
+) ([]target.Artifact, error) {
 	var out []target.Artifact
 	var failures []error
 	for _, want := range wanted {
@@ -46,10 +48,13 @@ func (l *Locker) Make(ctx context.Context, wanted, old []target.Artifact) ([]tar
 
 // Check returns how a lock differs from what is wanted, and from what is published now: one line
 // for each entry that is missing, is not needed any more, cannot be fetched, or has changed.
-func (l *Locker) Check(ctx context.Context, wanted, locked []target.Artifact) (differences []string) {
+func (l *Locker) Check(
+	ctx context.Context, wanted, locked []target.Artifact,
+) (differences []string) {
 	for _, a := range locked {
 		if _, ok := find(wanted, a); !ok {
-			differences = append(differences, Name(a)+": no machine fetches it; kiln lock removes it")
+			differences = append(differences,
+				Name(a)+": no machine fetches it; kiln lock removes it")
 		}
 	}
 	for _, want := range wanted {
@@ -76,7 +81,8 @@ func (l *Locker) compare(ctx context.Context, a target.Artifact) string {
 		return fmt.Sprintf("%s has the SHA-256 %s, and the lock %s: find out who changed it",
 			a.URL, sum, a.SHA256)
 	case a.Size > 0 && size != a.Size:
-		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct the lock", a.URL, size, a.Size)
+		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct the lock",
+			a.URL, size, a.Size)
 	}
 	return ""
 }

@@ -47,8 +47,9 @@ func sum(text string) string {
 
 const (
 	kubelet    = "/release/v1.36.9/bin/linux/arm64/kubelet"
-	containerd = "/containerd/containerd/releases/download/v2.3.9/containerd-2.3.9-linux-amd64.tar.gz"
-	runc       = "/opencontainers/runc/releases/download/v1.9.0/runc.amd64"
+	containerd = "/containerd/containerd/releases/download/v2.3.9/" +
+		"containerd-2.3.9-linux-amd64.tar.gz"
+	runc = "/opencontainers/runc/releases/download/v1.9.0/runc.amd64"
 )
 
 // serve returns a server with three files, and a Locker that asks it.
@@ -151,7 +152,8 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, []string{
 		"runc v1.9.0 for amd64: no machine fetches it; kiln lock removes it",
 		"kubelet v1.36.9 for arm64: https://dl.k8s.io" + kubelet + " has the SHA-256 " +
-			sum("another kubelet") + ", and the lock " + sum("a kubelet") + ": find out who changed it",
+			sum("another kubelet") + ", and the lock " + sum("a kubelet") +
+			": find out who changed it",
 		"containerd v2.3.9 for amd64: https://github.com" + containerd +
 			" has 10 bytes, and the lock 11: correct the lock",
 		"runc v1.9.1 for amd64: missing; kiln lock adds it",

@@ -3,8 +3,8 @@
 //
 //	mirror -listen ADDRESS -dir FOLDER -trouble FILE
 //
-// The file of troubles is read at every request; without it there is none. It has one line for each:
-// KIND PATTERN [NUMBER]. A request whose path has PATTERN in it meets the trouble:
+// The file of troubles is read at every request; without it there is none. It has one line for
+// each: KIND PATTERN [NUMBER]. A request whose path has PATTERN in it meets the trouble:
 //
 //	missing PATTERN        404
 //	sick PATTERN SECONDS   503, until SECONDS after the first request
@@ -114,8 +114,13 @@ func (m *mirror) troubleOf(path string) trouble {
 			m.first[line] = time.Now()
 		}
 		m.met[line]++
-		over := t.kind == "sick" && time.Since(m.first[line]) > time.Duration(t.number)*time.Second ||
-			t.kind == "cut" && m.met[line] > t.number
+		over := false
+		switch t.kind {
+		case "sick":
+			over = time.Since(m.first[line]) > time.Duration(t.number)*time.Second
+		case "cut":
+			over = m.met[line] > t.number
+		}
 		if !over {
 			return t
 		}
