@@ -276,3 +276,37 @@ func TestDeliveryKeepsNames(t *testing.T) {
 	require.Positive(t, named)
 	require.Positive(t, unnamed)
 }
+
+// TestDownloadIsSmall: on EC2 a lean document of a control plane has room for what the machine
+// fetches, which takes at most 600 bytes of it in either format.
+func TestDownloadIsSmall(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(clusters, "delivery-lean", "cluster.yaml"))
+	require.NoError(t, err)
+	_, b := inputs(t, "delivery-lean")
+	bytesOf := func(source string) map[string]int {
+		text := strings.Replace(string(text), "  machines:\n",
+			"  machines:\n    binaries: {source: "+source+"}\n", 1)
+		c, err := render.ConfigData("cluster.yaml", filepath.Join(clusters, "delivery-lean"),
+			[]byte(text))
+		require.NoError(t, err)
+		r, err := render.New(c, b)
+		require.NoError(t, err)
+		sizes := map[string]int{}
+		for i := range r.Machines() {
+			d, err := r.Document(i)
+			require.NoError(t, err)
+			if d.Entry.Role == "control-plane" {
+				sizes[d.Files[0].Name] = max(sizes[d.Files[0].Name], len(d.Files[0].Data))
+			}
+		}
+		return sizes
+	}
+	without, with := bytesOf("preinstalled"), bytesOf("download")
+	require.Len(t, with, 2)
+	for name, size := range with {
+		require.LessOrEqual(t, size, 16384, name)
+		require.LessOrEqual(t, size-without[name], 600, name)
+		require.Greater(t, size, without[name], name)
+	}
+}

@@ -14,10 +14,10 @@ func (t *tree) addBinaries() error {
 	b, from := &t.m.Settings.Binaries, t.m.Settings.Path("binaries")
 	t.addDir(target.BinDir, 0o755, "")
 	t.addDir(target.CNIBinDir, 0o755, "")
-	t.addFile(plan.ArtifactList, 0o600, t.Plan.ArtifactLines(t.m), "what the hook fetches", from,
+	t.addFile(plan.ArtifactList, 0o644, t.Plan.ArtifactLines(t.m), "what the hook fetches", from,
 		"kubernetesVersion", t.m.Settings.Path("kubeletVersion"), t.m.Settings.Path("proxy"))
 	if ca := t.Public.TrustedCA(b.CA, t.Plan.Config.Text(b.CAFrom)); len(ca) > 0 {
-		t.addFile(plan.ArtifactCA, 0o600, string(ca), "the CA of the server with these files", from)
+		t.addFile(plan.ArtifactCA, 0o644, string(ca), "the CA of the server with these files", from)
 	}
 	const unit = "containerd.service"
 	t.addUnitWith(unit, 0o644, templates.Unit(unit), true, false, from)

@@ -35,7 +35,7 @@ source "$here/cluster.sh"
 source "$here/begin.sh"
 
 every=(cloud-init ignition power cut sick slow noexec digest missing full)
-scenarios=() keep='' arguments=("$@")
+scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
   -h | --help) usage ;;
