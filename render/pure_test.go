@@ -45,6 +45,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/failure",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/isolate",
+			"kiln/cmd/kiln/lock",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/page",
 			"kiln/cmd/kiln/paths",
@@ -106,6 +107,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/isolate": nil,
+		"kiln/cmd/kiln/lock":    {"kiln/render/target"},
 		"kiln/cmd/kiln/message": nil,
 		"kiln/cmd/kiln/page": {
 			"kiln/cmd/kiln/configuration",

@@ -21,6 +21,7 @@ import (
 type lockFlags struct {
 	source configuration.Source
 	mirror string
+	form   string
 	check  bool
 }
 
@@ -46,6 +47,7 @@ This is the one verb that asks the network. It uses the proxy of the environment
 		"again, and exit with 3 if the lock is not what this verb would write")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",
 		"ask this `URL` in the place of scheme and host; the path stays")
+	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
 
@@ -65,16 +67,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	wanted, path := c.Wanted(), config.LockPath(f.source.Path)
 	l := &lock.Locker{Mirror: f.mirror, Progress: cmd.ErrOrStderr()}
 	if f.check {
-		differences := l.Check(ctx, wanted, locked)
-		for _, line := range differences {
-			message.Printf(cmd.OutOrStdout(), "%s: %s\n", filepath.Base(path), line)
-		}
-		if len(differences) > 0 {
-			return errDifferent
-		}
-		message.Printf(cmd.OutOrStdout(), "%s: %s, as published\n", path,
-			plural.Count(len(wanted), "file"))
-		return nil
+		return f.report(cmd, path, len(wanted), l.Check(ctx, wanted, locked))
 	}
 	artifacts, err := l.Make(ctx, wanted, locked)
 	if err != nil {
@@ -83,7 +76,31 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if err := render.WriteLock(path, artifacts); err != nil {
 		return err
 	}
+	if f.form == "json" {
+		return message.JSON(cmd.OutOrStdout(), artifacts)
+	}
 	printLock(cmd, path, artifacts)
+	return nil
+}
+
+// report prints how a lock differs from what is wanted and published; files is their number.
+func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differences []string) error {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.form == "json":
+		if err := message.JSON(out, append([]string{}, differences...)); err != nil {
+			return err
+		}
+	case len(differences) == 0:
+		message.Printf(out, "%s: %s, as published\n", path, plural.Count(files, "file"))
+	default:
+		for _, line := range differences {
+			message.Printf(out, "%s: %s\n", filepath.Base(path), line)
+		}
+	}
+	if len(differences) > 0 {
+		return errDifferent
+	}
 	return nil
 }
 

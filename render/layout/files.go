@@ -105,8 +105,14 @@ var Files = []File{
 	{Path: plan.UnitDir + "/multi-user.target.d/10-kubelet-service.conf", Form: Unit},
 	{Path: plan.ContainerdConfig, Form: Lines},
 	{Path: plan.RegistriesDir + "/", Form: Lines},
+	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
+
+	// What the machine fetches.
+	{Path: plan.ArtifactList, Form: Lines, Part: hook},
+	{Path: plan.ArtifactCA, Form: Lines, Part: hook},
+	{Path: plan.CrictlConfig, Form: YAML},
 
 	// The operating system.
 	{Path: "/etc/hostname", Form: Lines},

@@ -10,13 +10,13 @@ import (
 // Artifact is a file with programs that a machine fetches at its first boot.
 type Artifact struct {
 	// Name is the name of its Program.
-	Name string
+	Name string `json:"name"`
 	// Version begins with v. The program says it itself (--version), with or without the v.
-	Version string
-	Arch    string // amd64 or arm64
-	URL     string
-	SHA256  string // 64 hexadecimal digits
-	Size    int64  // in bytes; 0 if it is not known
+	Version string `json:"version"`
+	Arch    string `json:"arch"` // amd64 or arm64
+	URL     string `json:"url"`
+	SHA256  string `json:"sha256"`         // 64 hexadecimal digits
+	Size    int64  `json:"size,omitempty"` // in bytes; 0 if it is not known
 }
 
 // Program says where the artifacts of one name are published, and where they go.
