@@ -107,7 +107,7 @@ func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differenc
 // printLock prints what the lock has.
 func printLock(cmd *cobra.Command, path string, artifacts []target.Artifact) {
 	for _, a := range artifacts {
-		message.Printf(cmd.OutOrStdout(), "%s  %d bytes  %s\n", lock.Name(a), a.Size, a.SHA256)
+		message.Printf(cmd.OutOrStdout(), "%s  %d bytes  %s\n", a, a.Size, a.SHA256)
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: %s; commit it with the configuration\n", path,
 		plural.Count(len(artifacts), "file"))

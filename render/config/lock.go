@@ -87,19 +87,19 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 	d.value(root, reflect.ValueOf(&lock).Elem(), nil, at)
 	out := make([]target.Artifact, 0, len(lock.Artifacts)) // an empty lock is a lock
 	seen := map[string]int{}
-	for i, a := range lock.Artifacts {
+	for i, entry := range lock.Artifacts {
 		here := at.Key("artifacts").Index(i)
-		r.artifact(&a, here)
-		id := fmt.Sprintf("%s %s for %s", a.Name, a.Version, a.Arch)
-		if first, ok := seen[id]; ok {
-			r.report(here, "%s is already artifacts[%d]; remove one", id, first)
+		r.artifact(&entry, here)
+		a := target.Artifact{
+			Name: entry.Name, Version: entry.Version, Arch: entry.Arch,
+			URL: entry.URL, SHA256: entry.SHA256, Size: int64(entry.Size),
+		}
+		if first, ok := seen[a.String()]; ok {
+			r.report(here, "%s is already artifacts[%d]; remove one", a, first)
 			continue
 		}
-		seen[id] = i
-		out = append(out, target.Artifact{
-			Name: a.Name, Version: a.Version, Arch: a.Arch,
-			URL: a.URL, SHA256: a.SHA256, Size: int64(a.Size),
-		})
+		seen[a.String()] = i
+		out = append(out, a)
 	}
 	return out, r.problems()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"strings"
 
 	"kiln/render/yamlpath"
 )
@@ -18,6 +19,18 @@ func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
 	has := func(s string) bool { return bytes.Contains(text, []byte(s)) }
 	if !has("-----BEGIN ") || !has(kind) || has("ENCRYPTED") {
 		v.report(at, "%s does not hold %s", quote(name), want)
+	}
+}
+
+// trustedCA checks the CA that a machine trusts where it fetches something. urlKey is the field
+// with the URL.
+func (v *checker) trustedCA(ca, caFrom, url string, at *yamlpath.Location, urlKey string) {
+	switch {
+	case ca != "" && caFrom != "":
+		v.report(at.Key("caFrom"), "is set together with ca; write one of the two")
+	case strings.HasPrefix(url, "http://") && (ca != "" || caFrom != ""):
+		v.report(at.Key(urlKey), "begins with http://, where the server has no certificate; "+
+			"write https://, or remove the CA")
 	}
 }
 

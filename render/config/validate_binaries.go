@@ -25,13 +25,7 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	if problem := MirrorProblem(b.Mirror); b.Mirror != "" && problem != "" {
 		v.report(at.Key("mirror"), "%s", problem)
 	}
-	switch trust := b.CA != "" || b.CAFrom != ""; {
-	case b.CA != "" && b.CAFrom != "":
-		v.report(at.Key("caFrom"), "is set together with ca; write one of the two")
-	case trust && strings.HasPrefix(b.Mirror, "http://"):
-		v.report(at.Key("mirror"), "begins with http://, where the server has no certificate; "+
-			"write https://, or remove the CA")
-	}
+	v.trustedCA(b.CA, b.CAFrom, b.Mirror, at, "mirror")
 	for key, version := range map[string]string{
 		"containerd": b.Containerd, "runc": b.Runc, "cniPlugins": b.CNIPlugins, "crictl": b.Crictl,
 	} {

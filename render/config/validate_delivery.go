@@ -41,14 +41,7 @@ func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
 		return
 	}
 	v.deliveryURL(d, at.Key("url"))
-	plain := strings.HasPrefix(d.URL, "http://")
-	switch {
-	case d.CA != "" && d.CAFrom != "":
-		v.report(at.Key("caFrom"), "is set together with ca; write one of the two")
-	case plain && (d.CA != "" || d.CAFrom != ""):
-		v.report(at.Key("url"), "begins with http://, where the server has no certificate; "+
-			"write https://, or remove the CA")
-	}
+	v.trustedCA(d.CA, d.CAFrom, d.URL, at, "url")
 	if d.AllowHTTP && strings.HasPrefix(d.URL, "https://") {
 		v.report(at.Key("allowHTTP"), "allows what url does not need; remove it")
 	}

@@ -31,12 +31,7 @@ func (c *Cluster) Artifact(name, version, arch string) (a target.Artifact, ok bo
 	if c.lock != nil {
 		known = c.lock
 	}
-	for _, a := range known {
-		if a.Name == name && a.Version == version && a.Arch == arch {
-			return a, true
-		}
-	}
-	return target.Artifact{}, false
+	return target.FindArtifact(known, name, version, arch)
 }
 
 // ArtifactVersions returns the versions of what a machine with these settings fetches, by program.

@@ -1,5 +1,7 @@
 package plan
 
+import "kiln/render/target"
+
 // Paths on a machine; kubeadm's names, so that tools and people find them.
 const (
 	KubernetesDir = "/etc/kubernetes"
@@ -42,7 +44,7 @@ const (
 const (
 	ContainerdConfig = "/etc/containerd/config.toml"
 	RegistriesDir    = "/etc/containerd/certs.d"
-	CNIBinDir        = "/opt/cni/bin"
+	CNIBinDir        = target.CNIBinDir
 	CNIConfDir       = "/etc/cni/net.d"
 	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
 )

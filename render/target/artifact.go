@@ -19,6 +19,23 @@ type Artifact struct {
 	Size    int64  `json:"size,omitempty"` // in bytes; 0 if it is not known
 }
 
+// String names an artifact in messages: kubelet v1.36.3 for amd64.
+func (a Artifact) String() string {
+	return a.Name + " " + a.Version + " for " + a.Arch
+}
+
+// FindArtifact returns the artifact of a list with that name, version and architecture, and whether
+// the list has it.
+func FindArtifact(list []Artifact, name, version, arch string) (a Artifact, ok bool) {
+	i := slices.IndexFunc(list, func(a Artifact) bool {
+		return a.Name == name && a.Version == version && a.Arch == arch
+	})
+	if i < 0 {
+		return Artifact{}, false
+	}
+	return list[i], true
+}
+
 // Program says where the artifacts of one name are published, and where they go.
 type Program struct {
 	// Name is the field of machines.binaries with its version, or kubelet.

@@ -66,6 +66,11 @@ func TestArtifactsDoc(t *testing.T) {
 	}
 	last := len(versions) - 1
 	require.Equal(t, strings.Join(versions[:last], ", ")+" and "+versions[last], list[1])
+	source, err := os.ReadFile("../config/types_machine.go")
+	require.NoError(t, err)
+	for _, p := range Programs[1:] {
+		require.Contains(t, string(source), p.Version+" if it is not set", p.Name)
+	}
 	for _, p := range Programs {
 		host, _, _ := strings.Cut(strings.TrimPrefix(p.URL, "https://"), "/")
 		require.Contains(t, page, host)

@@ -38,7 +38,7 @@ func (l *Locker) Make(
 		}
 		a, err := l.fetch(ctx, want)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", Name(want), err))
+			failures = append(failures, fmt.Errorf("%s: %w", want, err))
 			continue
 		}
 		out = append(out, a)
@@ -54,17 +54,17 @@ func (l *Locker) Check(
 	for _, a := range locked {
 		if _, ok := find(wanted, a); !ok {
 			differences = append(differences,
-				Name(a)+": no machine fetches it; kiln lock removes it")
+				a.String()+": no machine fetches it; kiln lock removes it")
 		}
 	}
 	for _, want := range wanted {
 		a, ok := find(locked, want)
 		if !ok {
-			differences = append(differences, Name(want)+": missing; kiln lock adds it")
+			differences = append(differences, want.String()+": missing; kiln lock adds it")
 			continue
 		}
 		if problem := l.compare(ctx, a); problem != "" {
-			differences = append(differences, Name(a)+": "+problem)
+			differences = append(differences, a.String()+": "+problem)
 		}
 	}
 	return differences
@@ -125,17 +125,7 @@ func (l *Locker) say(format string, args ...any) {
 	}
 }
 
-// Name names an artifact in messages.
-func Name(a target.Artifact) string {
-	return fmt.Sprintf("%s %s for %s", a.Name, a.Version, a.Arch)
-}
-
 // find returns the artifact of a list with the name, version and architecture of another one.
 func find(list []target.Artifact, want target.Artifact) (a target.Artifact, ok bool) {
-	for _, a := range list {
-		if a.Name == want.Name && a.Version == want.Version && a.Arch == want.Arch {
-			return a, true
-		}
-	}
-	return target.Artifact{}, false
+	return target.FindArtifact(list, want.Name, want.Version, want.Arch)
 }
