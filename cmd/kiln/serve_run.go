@@ -48,6 +48,10 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err != nil {
 		return err
 	}
+	// From here on a signal ends the server, rather than the program, so that transfers and the log
+	// come to an end.
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	log := cmd.ErrOrStderr()
 	if f.log != "" {
 		file, err := serve.OpenLog(f.log, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -72,9 +76,6 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		s.PrintStart(out, url)
 	}
 	message.Notes(messages, s.StartWarnings())
-	// A signal ends the server, rather than the program, so that transfers and the log come to an
-	// end.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	err = s.Serve(ctx, l)
 	stop()
 	messages.End(lastTime)
