@@ -235,6 +235,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render/addons",
 			"kiln/render/cloudinit",
+			"kiln/render/cni",
 			"kiln/render/config",
 			"kiln/render/containerd",
 			"kiln/render/credential",
@@ -451,7 +452,14 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 		},
-		"kiln/render/suggest":  nil,
+		"kiln/render/suggest": nil,
+		"kiln/render/system": {
+			"kiln/pki",
+			"kiln/render/config",
+			"kiln/render/node",
+			"kiln/render/plan",
+			"kiln/render/target",
+		},
 		"kiln/render/target":   nil,
 		"kiln/render/terminal": nil,
 		"kiln/render/textdiff": {

@@ -1,13 +1,13 @@
 package assembly
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
 
+	"kiln/render/cni"
+	"kiln/render/interfaces"
 	"kiln/render/plan"
-	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -21,7 +21,8 @@ func (t *tree) addPodNetwork() error {
 	if !t.m.Joins() {
 		return nil
 	}
-	t.addUnmanagedInterfaces()
+	unmanaged := interfaces.Unmanaged(t.m.System.Network, t.Plan.Config.PodInterfaces())
+	t.n.Files = append(t.n.Files, unmanaged...)
 	forbidden := t.Plan.Forbidden(t.m)
 	if t.Plan.Routed() || len(forbidden) > 0 {
 		t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
@@ -40,7 +41,7 @@ func (t *tree) addPodNetwork() error {
 	if !t.Plan.Routed() {
 		return nil
 	}
-	conf, err := t.cni()
+	conf, err := cni.Config(t.m.PodCIDRs, t.Plan.Config.Spec.Network.MTU)
 	if err != nil {
 		return err
 	}
@@ -65,57 +66,10 @@ func (t *tree) addPodNetwork() error {
 	return nil
 }
 
-// addUnmanagedInterfaces adds the setting that keeps the machine's network manager off the
-// interfaces of pods: it would ask for their addresses by DHCP, or take them down. networkd also
-// leaves foreign routes and rules alone; by default it removes them whenever it configures an
-// interface again (networkd.conf(5)).
-func (t *tree) addUnmanagedInterfaces() {
-	names := t.Plan.Config.PodInterfaces()
-	const why = "keeps the network manager off pods"
-	switch t.m.System.Network {
-	case target.Networkd:
-		t.addFile("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644,
-			"[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n", why)
-		t.addFile("/etc/systemd/network/05-kiln-pods.network", 0o644,
-			"[Match]\nName="+strings.Join(names, " ")+"\n[Link]\nUnmanaged=yes\n", why)
-	case target.NetworkManager:
-		t.addFile("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644,
-			"[device-kiln]\nmatch-device=interface-name:"+strings.Join(names, ";interface-name:")+
-				"\nmanaged=0\n", why)
-	}
-}
-
 // family returns the name that ip and nft have for the family of an address.
 func family(a netip.Addr) string {
 	if a.Is4() {
 		return "ip"
 	}
 	return "ip6"
-}
-
-// cni returns the CNI configuration list. Its plugins are among those that containerd's packages
-// bring.
-func (t *tree) cni() (string, error) {
-	type m = map[string]any
-	var ranges, routes []any
-	for _, cidr := range t.m.PodCIDRs {
-		ranges = append(ranges, []any{m{"subnet": cidr.String()}})
-		dst := "0.0.0.0/0"
-		if cidr.Addr().Is6() {
-			dst = "::/0"
-		}
-		routes = append(routes, m{"dst": dst})
-	}
-	bridge := m{
-		"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
-		"ipam": m{"type": "host-local", "ranges": ranges, "routes": routes},
-	}
-	if mtu := t.Plan.Config.Spec.Network.MTU; mtu != 0 {
-		bridge["mtu"] = mtu
-	}
-	out, err := json.MarshalIndent(m{
-		"cniVersion": "1.0.0", "name": "kiln",
-		"plugins": []any{bridge, m{"type": "portmap", "capabilities": m{"portMappings": true}}},
-	}, "", "  ")
-	return string(out) + "\n", err
 }

@@ -6,6 +6,7 @@ package interfaces
 
 import (
 	"fmt"
+	"strings"
 
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -43,4 +44,33 @@ func linkFile(n *plan.Interface) []node.File {
 	b.set("Name", n.Name)
 	path := networkdPath(n, "link")
 	return []node.File{b.file(path, 0o644, "name of the interface with this address")}
+}
+
+// Unmanaged returns the files that keep a program off the interfaces with these names, which may
+// have a star at their end: it would ask for addresses of pods by DHCP, or take their interfaces
+// down. networkd also leaves foreign routes and rules alone; by default it removes them whenever it
+// configures an interface again (networkd.conf(5)).
+func Unmanaged(program string, names []string) []node.File {
+	const why = "keeps the network manager off pods"
+	var b, match ini
+	switch program {
+	case target.Networkd:
+		b.section("Network")
+		b.set("ManageForeignRoutes", "no")
+		b.set("ManageForeignRoutingPolicyRules", "no")
+		match.section("Match")
+		match.set("Name", strings.Join(names, " "))
+		match.section("Link")
+		match.set("Unmanaged", "yes")
+		return []node.File{
+			b.file("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, why),
+			match.file("/etc/systemd/network/05-kiln-pods.network", 0o644, why),
+		}
+	case target.NetworkManager:
+		b.section("device-kiln")
+		b.set("match-device", "interface-name:"+strings.Join(names, ";interface-name:"))
+		b.set("managed", "0")
+		return []node.File{b.file("/etc/NetworkManager/conf.d/90-kiln.conf", 0o644, why)}
+	}
+	return nil
 }
