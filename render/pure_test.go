@@ -247,6 +247,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/podsecurity",
 			"kiln/render/preflight",
 			"kiln/render/suggest",
+			"kiln/render/system",
 			"kiln/render/target",
 			"kiln/render/yamlfault",
 			"kiln/templates",
@@ -308,6 +309,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/compress",
 			"kiln/render/node",
 		},
+		"kiln/render/cni":      nil,
 		"kiln/render/compress": nil,
 		"kiln/render/config": {
 			"kiln/render/credential",

@@ -22,6 +22,7 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 		t.addStaticPods,   // staticpods.go: the control plane, etcd and the balancer
 		t.addKubelet,      // kubelet.go: its configuration, its unit and its time to shut down
 		t.addSystem,       // system.go, containerd.go: name, modules, sysctls, container runtime
+		t.addEnvironment,  // system.go: time, host names, CAs, updates
 		t.addBinaries,     // binaries.go: what the machine fetches
 		t.addPodNetwork,   // podnetwork.go: routes between machines, services closed to pods
 		t.addInterfaces,   // interfaces.go: the machine's own network interfaces

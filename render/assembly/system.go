@@ -10,6 +10,8 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/system"
+	"kiln/render/target"
 	"kiln/templates"
 )
 
@@ -37,6 +39,16 @@ func (t *tree) addSystem() error {
 		const dropIn = "multi-user.target.d/10-kubelet-service.conf"
 		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
 			"the kubelet is kiln's to start")
+	}
+	return nil
+}
+
+// addEnvironment adds what the machine is to know of its surroundings: time servers, time zone, host
+// names, CAs, when it may update itself.
+func (t *tree) addEnvironment() error {
+	unit, fields := system.Add(t.m, t.n, t.Plan.Config.Text)
+	if unit != "" {
+		t.addUnitWith(target.SystemUnit, 0o644, unit, true, true, fields...)
 	}
 	return nil
 }

@@ -94,6 +94,9 @@ func (l *loader) machine(m *Machine, at *yamlpath.Location) {
 	if from := m.Binaries.CAFrom; from != "" {
 		l.text(from, certAlone, at.Key("binaries").Key("caFrom"))
 	}
+	for i, from := range m.TrustedCAsFrom {
+		l.text(from, certAlone, at.Key("trustedCAsFrom").Index(i))
+	}
 	l.scripts(m.PreBoot, at.Key("preBoot"))
 	l.scripts(m.PostBoot, at.Key("postBoot"))
 }

@@ -41,6 +41,7 @@ var (
 		"/etc/systemd/system/kiln-backup.service",
 		"/etc/systemd/system/kiln-backup.timer",
 		"/etc/systemd/system/kiln-routes.service",
+		"/etc/systemd/system/kiln-system.service",
 		"/etc/systemd/system/kiln.service",
 		"/etc/systemd/system/kubelet.service",
 	}

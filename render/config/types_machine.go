@@ -53,6 +53,22 @@ type Machine struct {
 	// KernelModules are kernel modules to load at every boot. kiln adds those that Kubernetes
 	// needs.
 	KernelModules []string `json:"kernelModules,omitempty"`
+	// NTPServers are the names or addresses of the servers that the machine sets its clock by, in
+	// place of those of its image.
+	NTPServers []string `json:"ntpServers,omitempty" example:"[ntp.example.com]"`
+	// TimeZone is the machine's time zone, by its name in the IANA database. If no layer sets it,
+	// the machine has that of its image, which is UTC nearly everywhere. Pods have their own.
+	TimeZone string `json:"timeZone,omitempty" example:"Europe/Berlin"`
+	// HostAliases are names that the machine knows without DNS. kiln writes /etc/hosts for them:
+	// localhost, the machine itself, and these. Pods do not see them, unless they are on the host's
+	// network.
+	HostAliases []HostAlias `json:"hostAliases,omitempty"`
+	// TrustedCAsFrom are files beside cluster.yaml with certificates of CAs (PEM). Every program of
+	// the machine that asks its system trusts these CAs, containerd among them. Pods do not.
+	TrustedCAsFrom []string `json:"trustedCAsFrom,omitempty" example:"[company-ca.crt]"`
+	// Updates says when the system may update itself, and reboot for that. A narrower layer replaces
+	// it as a whole.
+	Updates Updates `json:"updates,omitempty"`
 	// Registries are mirrors of image registries, for containerd.
 	Registries []Registry `json:"registries,omitempty"`
 	// Proxy is the HTTP proxy through which the machine reaches the outside. containerd pulls
@@ -173,6 +189,34 @@ type Taint struct {
 	Value string `json:"value,omitempty"`
 	// Effect is what the taint does to pods that do not tolerate it.
 	Effect string `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
+}
+
+// Updates says what becomes of the updates that a system installs by itself.
+type Updates struct {
+	// Policy says whether the system may update itself. image, which is the default: kiln changes
+	// nothing. none: it may not; machines are replaced by those with newer images. window: it may,
+	// at a time of each day or week, and reboots then.
+	Policy string `json:"policy,omitempty" enum:"image,none,window"`
+	// Start is when the window begins, in the time zone of the machine: a time of day, or a day of
+	// the week and a time. Control planes and etcd machines have their windows one after the other,
+	// in the order of their names, so that no two reboot at once.
+	Start string `json:"start,omitempty" example:"Sun 02:00"`
+	// Length is the length of the window.
+	Length Duration `json:"length,omitempty" example:"1h"`
+}
+
+// Policies of updates that change what the image does.
+const (
+	UpdatesNone   = "none"
+	UpdatesWindow = "window"
+)
+
+// HostAlias is an address with its names, as in the hostAliases of a pod.
+type HostAlias struct {
+	// IP is the address.
+	IP string `json:"ip" example:"10.0.0.5"`
+	// Hostnames are its names.
+	Hostnames []string `json:"hostnames" example:"[registry.example.com]"`
 }
 
 // Registry says from where containerd pulls the images of one registry.

@@ -50,6 +50,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	}
 	v.format(m)
 	v.readOnly(m)
+	v.updateWindow(m)
 	v.dashScripts(m)
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -14,7 +15,9 @@ import (
 const maxUnitLine = 2048
 
 // ownUnits are the units that kiln writes.
-var ownUnits = []string{"kubelet.service", "kiln.service", "kiln-routes.service"}
+var ownUnits = []string{
+	"kubelet.service", "kiln.service", "kiln-routes.service", target.SystemUnit,
+}
 
 // unitSuffixes are the kinds of units that files or drop-ins configure (systemd.unit(5)).
 var unitSuffixes = []string{

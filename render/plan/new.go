@@ -71,8 +71,13 @@ func (p *Plan) addMachines() {
 	if slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Role == node.Etcd }) {
 		carriers = node.Etcd
 	}
+	turn := 0
 	for i := range p.Machines {
 		m := &p.Machines[i]
+		if m.Role != node.Worker {
+			m.UpdateTurn = turn
+			turn++
+		}
 		p.Tokens = p.Tokens || m.Token
 		p.Roles = p.Roles || len(m.Roles()) > 0
 		m.EtcdMember = m.Role == carriers && c.Spec.ControlPlane.Etcd.External == nil

@@ -60,6 +60,9 @@ type Machine struct {
 	System   target.System
 	Platform target.Platform
 
+	// UpdateTurn counts the windows for updates before the machine's own.
+	UpdateTurn int
+
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
 
 	Addresses []netip.Addr   // main family first; none for a pool

@@ -43,6 +43,16 @@ var programs = []Entry{
 			return one(fmt.Sprintf("kubelet-version %s v1.%d v1.%d", program, minor, minor+1))
 		},
 	}, {
+		ID: "kiln-system", Reads: "`" + target.SystemUnit + "`",
+		Wants:    "it has run, with `timeZone` or `trustedCAsFrom`",
+		Severity: Wait,
+		Remedy:   "look at: journalctl -u " + target.SystemUnit,
+		Source:   "containerd trusts no registry whose CA the system does not have",
+		calls: func(f *Facts) []call {
+			s := &f.Machine.Settings
+			return when(s.TimeZone != "" || len(s.TrustedCAsFrom) > 0, "active "+target.SystemUnit)
+		},
+	}, {
 		ID: "resolv-conf", Reads: "the kubelet's `resolvConf`", Wants: "it is there",
 		Severity: Stop,
 		Remedy:   "set kubelet.resolvConf to this system's resolver configuration",

@@ -69,6 +69,12 @@ type System struct {
 	// CloudSetup reports whether the image may bring nm-cloud-setup, whose routing rules cut pods
 	// off (rancher/rke2#1053).
 	CloudSetup bool
+	// TimeServices are the programs that may set the clock. An image has one of them.
+	TimeServices []TimeService
+	// Trust is how the system is told of CAs that its programs are to trust.
+	Trust Trust
+	// Updater is what updates the system by itself.
+	Updater Updater
 	// NetBoot is how the system boots over the network; nil if kiln has no way.
 	NetBoot *NetBoot
 	// Medium is what the system's own provider of Ignition reads on a platform for which there is
@@ -128,6 +134,7 @@ var Systems = []System{
 		Name: "flatcar", Format: Ignition, Etcd: flatcarEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, debianCertificate},
 		ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true, SELinux: Permissive,
+		TimeServices: []TimeService{timesyncd}, Trust: inFlatcar, Updater: UpdateEngine,
 		NetBoot: &NetBoot{
 			Kernel: "flatcar_production_pxe.vmlinuz",
 			Initrd: "flatcar_production_pxe_image.cpio.gz",
@@ -138,6 +145,7 @@ var Systems = []System{
 		Name: "fedora-coreos", Format: Ignition, Etcd: fedoraEtcd, Network: NetworkManager,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
 		ReadOnlyUsr: true, SELinux: Enforcing,
+		TimeServices: []TimeService{chronyd}, Trust: inRedHat, Updater: Zincati,
 		Writable: []string{
 			"/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/usr/local", "/var",
 		},
@@ -152,26 +160,34 @@ var Systems = []System{
 		Name: "microos", Format: Ignition, Etcd: madeEtcd, Network: NetworkManager, Login: "root",
 		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, suseTrust, suseCertificate},
 		ReadOnlyUsr: true, SELinux: Enforcing, Medium: &suse,
+		TimeServices: []TimeService{chronyd}, Trust: inSUSE,
+		Updater:  TransactionalUpdate,
 		Writable: []string{"/etc", "/home", "/opt", "/root", "/srv", "/usr/local", "/var"},
 	}, {
 		Name: "ubuntu", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
 		ResolvConf: resolvedConf, Dash: true,
-		CADirs:  []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
+		Updater: UnattendedUpgrades,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud"},
 	}, {
 		Name: "debian", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
 		ResolvConf: resolvedConf, Dash: true,
-		CADirs:  []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
+		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
+		Updater: UnattendedUpgrades,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "rhel", Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
 		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
-		SELinux: Enforcing, CloudSetup: true,
+		SELinux: Enforcing, CloudSetup: true, Updater: DNFAutomatic,
+		TimeServices: []TimeService{chronyd}, Trust: inRedHat,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "amazon-linux", Format: CloudInit, Etcd: madeEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
-		SELinux: Permissive,
+		SELinux: Permissive, TimeServices: []TimeService{chronyd}, Trust: inRedHat,
+		Updater: DNFAutomatic,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	},
 }

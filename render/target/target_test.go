@@ -26,6 +26,7 @@ var optional = map[string][]string{
 	"Account": {"Image"},
 	"NetBoot": {"RootFS", "Args", "Config", "Seed", "Installer"},
 	"Medium":  {},
+	"Trust":   {},
 	"Platform": {
 		"Limit", "Unknown", "TextOnly", "NoCloud", "Trap", "Metadata", "Internal", "NetworkConfig",
 		"NameSource", "Medium", "NoSUSEImage", "Handover", "IgnitionID", "PodRoutes",

@@ -99,7 +99,8 @@ var Things = []Thing{
 	},
 	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
-		Tests: []string{"TestUnits", "TestBackupTimer"}, look: program("systemd-analyze"),
+		Tests: []string{"TestUnits", "TestBackupTimer", "TestCalendars", "TestSystemUnit"},
+		look:  program("systemd-analyze"),
 	},
 	{
 		Name: "systemd-networkd", Gap: "it does not read the files of interfaces",
