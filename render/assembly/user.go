@@ -19,6 +19,9 @@ import (
 // where these contradict the rest of the machine.
 func (t *tree) addUser() error {
 	s := &t.m.Settings
+	if clashes := t.clashes(); len(clashes) > 0 {
+		return clashes
+	}
 	if err := t.addUserFiles(s.Files, s.Path("files")); err != nil {
 		return err
 	}
@@ -76,6 +79,32 @@ func (t *tree) addUserUnits(units []config.Unit, field string) {
 			})
 		}
 	}
+}
+
+// clashes returns a problem for each file of the user's that kiln has written already. Other machines
+// may not have it: which files kiln writes follows from many fields.
+func (t *tree) clashes() (problems config.Problems) {
+	check := func(name, field string) {
+		if f := t.n.File(name); f != nil {
+			problems = append(problems, t.Plan.Config.Problemf(field,
+				"%s is written by kiln on %s (%s, from %s); remove it here, or do without that field",
+				name, t.m.Name, f.Why, strings.Join(f.From, ", ")))
+		}
+	}
+	s := &t.m.Settings
+	for i, f := range s.Files {
+		check(f.Path, element(s.Path("files"), i))
+	}
+	for i, u := range s.Units {
+		name, field := path.Join(plan.UnitDir, u.Name), element(s.Path("units"), i)
+		if u.Content != "" || u.ContentFrom != "" {
+			check(name, field)
+		}
+		for j, d := range u.DropIns {
+			check(path.Join(name+".d", d.Name), element(field+".dropIns", j))
+		}
+	}
+	return problems
 }
 
 // addScripts adds the user's scripts of one phase of the first boot. field is their list in the
