@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ import (
 type lockFlags struct {
 	source configuration.Source
 	mirror string
+	trust  bool
 	form   string
 	check  bool
 }
@@ -36,7 +39,7 @@ cluster.yaml. Each file must have the SHA-256 that its project publishes beside 
 Entries that are there already stay, and are not fetched again; those that no machine
 needs any more go. Commit the lock with the configuration.
 
-This is the one verb that asks the network. It uses the proxy of the environment
+This is the one verb that opens connections. It uses the proxy of the environment
 (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,
 		Example: `  kiln lock cluster.yaml
   kiln lock cluster.yaml --check`,
@@ -44,9 +47,12 @@ This is the one verb that asks the network. It uses the proxy of the environment
 	}
 	takeConfig(cmd, &f.source)
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fetch every file of the lock "+
-		"again, and exit with 3 if the lock is not what this verb would write")
+		"again, and exit with 3 if an entry is missing, or needless, or its file has changed")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",
-		"ask this `URL` in the place of scheme and host; the path stays")
+		"fetch from this `URL` in the place of scheme and host; the path stays, and the projects "+
+			"say themselves what the SHA-256 is")
+	cmd.Flags().BoolVar(&f.trust, "trust-mirror", false,
+		"take also the SHA-256 from the mirror, which is then what decides what machines run")
 	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
@@ -58,6 +64,9 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if problem := config.MirrorProblem(f.mirror); f.mirror != "" && problem != "" {
 		return usage.Errorf("--mirror: %s", problem)
 	}
+	if f.trust && !strings.HasPrefix(f.mirror, "https://") {
+		return usage.Errorf("--trust-mirror needs a --mirror that begins with https://")
+	}
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
 		return err
@@ -65,9 +74,15 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	wanted, path := c.Wanted(), config.LockPath(f.source.Path)
-	l := &lock.Locker{Mirror: f.mirror, Progress: cmd.ErrOrStderr()}
+	l := lock.New(lock.Options{
+		Mirror: f.mirror, TrustMirror: f.trust, Progress: cmd.ErrOrStderr(),
+	})
 	if f.check {
-		return f.report(cmd, path, len(wanted), l.Check(ctx, wanted, locked))
+		differences, err := l.Check(ctx, wanted, locked)
+		if err != nil {
+			return err
+		}
+		return f.report(cmd, path, len(wanted), differences)
 	}
 	artifacts, err := l.Make(ctx, wanted, locked)
 	if err != nil {
@@ -83,12 +98,13 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// report prints how a lock differs from what is wanted and published; files is their number.
+// report prints how a lock differs from what is wanted and published; files is the number of wanted
+// files.
 func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differences []string) error {
 	out := cmd.OutOrStdout()
 	switch {
 	case f.form == "json":
-		if err := message.JSON(out, append([]string{}, differences...)); err != nil {
+		if err := message.JSON(out, message.NonNil(differences)); err != nil {
 			return err
 		}
 	case len(differences) == 0:
@@ -107,7 +123,11 @@ func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differenc
 // printLock prints what the lock has.
 func printLock(cmd *cobra.Command, path string, artifacts []target.Artifact) {
 	for _, a := range artifacts {
-		message.Printf(cmd.OutOrStdout(), "%s  %d bytes  %s\n", a, a.Size, a.SHA256)
+		size := ""
+		if a.Size > 0 {
+			size = fmt.Sprintf("%d bytes  ", a.Size)
+		}
+		message.Printf(cmd.OutOrStdout(), "%s  %s%s\n", a, size, a.SHA256)
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: %s; commit it with the configuration\n", path,
 		plural.Count(len(artifacts), "file"))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,7 +66,11 @@ func readLock(config string, dir fs.FS) ([]target.Artifact, Problems) {
 		data, err = readFile(dir, path.Base(full), info)
 	}
 	if err != nil {
-		r.add(0, 0, "", err.Error())
+		r.add(0, 0, "", "cannot be read: "+reason(err))
+		return nil, r.problems()
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		r.add(0, 0, "", "is empty; remove it, and kiln lock writes it")
 		return nil, r.problems()
 	}
 	return parseLock(data, r)
@@ -85,16 +90,17 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 		return nil, r.problems()
 	}
 	d.value(root, reflect.ValueOf(&lock).Elem(), nil, at)
-	out := make([]target.Artifact, 0, len(lock.Artifacts)) // an empty lock is a lock
+	// Not nil: with an empty lock machines may fetch nothing, without one what kiln's table has.
+	out := make([]target.Artifact, 0, len(lock.Artifacts))
 	seen := map[string]int{}
 	for i, entry := range lock.Artifacts {
 		here := at.Key("artifacts").Index(i)
-		r.artifact(&entry, here)
+		r.lockedArtifact(&entry, here)
 		a := target.Artifact{
 			Name: entry.Name, Version: entry.Version, Arch: entry.Arch,
 			URL: entry.URL, SHA256: entry.SHA256, Size: int64(entry.Size),
 		}
-		if first, ok := seen[a.String()]; ok {
+		if first, ok := seen[a.String()]; ok && a.Name != "" && a.Version != "" && a.Arch != "" {
 			r.report(here, "%s is already artifacts[%d]; remove one", a, first)
 			continue
 		}
@@ -104,8 +110,8 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 	return out, r.problems()
 }
 
-// artifact checks one entry of a lock.
-func (r *reporter) artifact(a *LockedArtifact, at *yamlpath.Location) {
+// lockedArtifact checks one entry of a lock.
+func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
 	if problem := artifactVersionProblem(a.Version); a.Version != "" && problem != "" {
 		r.report(at.Key("version"), "%s", problem)
 	}

@@ -16,16 +16,16 @@ type Lock struct {
 
 // LockedArtifact is a file that machines may fetch.
 type LockedArtifact struct {
-	// Name is what the file is.
+	// Name is the program.
 	Name string `json:"name" table:"programs"`
 	// Version is its version, as the configuration names it.
 	Version string `json:"version" example:"v1.36.3"`
 	// Arch is the processor architecture.
 	Arch string `json:"arch" enum:"amd64,arm64"`
-	// URL is where it is published.
+	// URL is where machines fetch it, unless they have a mirror.
 	URL string `json:"url" example:"https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet"`
-	// SHA256 is its SHA-256.
-	SHA256 string `json:"sha256" example:"64 hexadecimal digits"`
-	// Size is its size in bytes.
+	// SHA256 is its SHA-256 in hexadecimal digits.
+	SHA256 string `json:"sha256" example:"46707a53209f826ad0f0d62371ac69cd00e78fd9a8176cf5f6f87f18f7f8b718"`
+	// Size is its size in bytes, if it is known; kiln lock --check compares it.
 	Size int `json:"size,omitempty"`
 }

@@ -65,7 +65,7 @@ func (v *checker) artifacts(m settings) {
 			continue // reported at its place
 		}
 		if _, ok := v.c.Artifact(p.Name, version, m.Arch); !ok {
-			missing = append(missing, p.Name+" "+version)
+			missing = append(missing, p.Name+" "+version+v.c.known(p.Name, version, m.Arch))
 		}
 	}
 	if len(missing) == 0 {
@@ -85,4 +85,27 @@ func (v *checker) artifacts(m settings) {
 		v.report(at, "%s: not in the table of this release of kiln; kiln lock writes %s "+
 			"beside this file, with its SHA-256", list, lock)
 	}
+}
+
+// known returns the versions of a program that there are instead, in parentheses: those of the same
+// minor, or all if it has none. It is empty if there are none.
+func (c *Cluster) known(name, version, arch string) string {
+	var all, near []string
+	minor := version[:strings.LastIndexByte(version, '.')+1]
+	for _, a := range c.artifacts() {
+		if a.Name != name || a.Arch != arch {
+			continue
+		}
+		all = append(all, a.Version)
+		if strings.HasPrefix(a.Version, minor) {
+			near = append(near, a.Version)
+		}
+	}
+	if len(near) == 0 {
+		near = all
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return " (there is " + strings.Join(near, ", ") + ")"
 }

@@ -27,11 +27,15 @@ func (c *Cluster) LockName() (name string, ok bool) {
 // Artifact returns a file that machines fetch. It comes from the lock if the cluster has one, and
 // else from kiln's own table. ok reports whether it is there.
 func (c *Cluster) Artifact(name, version, arch string) (a target.Artifact, ok bool) {
-	known := target.Artifacts
+	return target.FindArtifact(c.artifacts(), name, version, arch)
+}
+
+// artifacts returns all files that machines may fetch.
+func (c *Cluster) artifacts() []target.Artifact {
 	if c.lock != nil {
-		known = c.lock
+		return c.lock
 	}
-	return target.FindArtifact(known, name, version, arch)
+	return target.Artifacts
 }
 
 // ArtifactVersions returns the versions of what a machine with these settings fetches, by program.

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,8 +12,9 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,17 +24,69 @@ const (
 	maxList    = 1 << 20
 )
 
-// tries is how often a file is asked for that does not come whole; pause is the time before the
-// second time, and doubles.
+// tries is the number of attempts for one file. pause is the time before the second attempt, and
+// doubles. An attempt ends when the server sends less than rate bytes a second for the time stall,
+// as on a machine.
 const (
 	tries = 4
 	pause = time.Second
+	stall = 30 * time.Second
+	rate  = 1000
 )
 
-// client asks servers. Its zero value is ready for use.
+// client asks servers.
 type client struct {
-	once sync.Once
-	http *http.Client
+	http         *http.Client
+	pause, stall time.Duration
+}
+
+func newClient() *client {
+	// Not the default transport, which package isolate replaces by one that refuses.
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: stall,
+		ForceAttemptHTTP2:     true,
+		DisableCompression:    true, // machines hash what the server sends
+	}
+	return &client{
+		http: &http.Client{Transport: transport, CheckRedirect: follow}, pause: pause, stall: stall,
+	}
+}
+
+// follow refuses to leave https, and servers that lead in a circle.
+func follow(request *http.Request, via []*http.Request) error {
+	scheme, before := request.URL.Scheme, via[len(via)-1].URL.Scheme
+	if scheme != "https" && scheme != before {
+		return redirectError{fmt.Sprintf("leads from %s to %s, which is refused", before, scheme)}
+	}
+	if len(via) >= maxRedirects {
+		return redirectError{fmt.Sprintf("leads on more than %d times", maxRedirects)}
+	}
+	return nil
+}
+
+const maxRedirects = 10
+
+// redirectError is a redirection that is not followed.
+type redirectError struct{ message string }
+
+func (e redirectError) Error() string { return e.message }
+
+// statusError is an answer other than the file.
+type statusError struct {
+	url, status string
+	code        int
+}
+
+func (e *statusError) Error() string { return e.url + ": the server says " + e.status }
+
+// gone reports whether the error says that the server is there and the file is not.
+func gone(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) &&
+		(status.code == http.StatusNotFound || status.code == http.StatusGone)
 }
 
 // get calls read with the body of a file, of at most limit bytes. It tries again if the server
@@ -40,23 +94,13 @@ type client struct {
 func (c *client) get(
 	ctx context.Context, url string, limit int64, read func(body io.Reader) error,
 ) error {
-	c.once.Do(func() {
-		// Not the default transport, which kiln takes away.
-		c.http = &http.Client{Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: 30 * time.Second,
-			ForceAttemptHTTP2:     true,
-		}}
-	})
 	var err error
 	for n := range tries {
 		if n > 0 {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(pause << (n - 1)):
+			case <-time.After(c.pause << (n - 1)):
 			}
 		}
 		again := false
@@ -67,49 +111,90 @@ func (c *client) get(
 	return err
 }
 
-// try is get without a second try. again reports whether one may help.
+// try makes one attempt. again reports whether another one may help.
 func (c *client) try(
 	ctx context.Context, url string, limit int64, read func(body io.Reader) error,
 ) (again bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, err
 	}
 	request.Header.Set("User-Agent", "kiln")
-	answer, err := c.http.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
-		// A server that cannot be reached will not be a second later.
-		var op *net.OpError
-		unreachable := errors.As(err, &op) && op.Op == "dial"
-		return ctx.Err() == nil && !unreachable, err
+		return ctx.Err() == nil && !lasting(err), err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		again = answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests
-		return again, fmt.Errorf("%s: the server says %s", url, answer.Status)
+	defer func() { _ = response.Body.Close() }()
+	if code := response.StatusCode; code != http.StatusOK {
+		again = code >= http.StatusInternalServerError || slices.Contains(
+			[]int{http.StatusTooManyRequests, http.StatusRequestTimeout}, code)
+		return again, &statusError{url, response.Status, code}
 	}
-	body := &limited{rest: limit, from: answer.Body}
-	if err := read(body); err != nil {
-		return ctx.Err() == nil && !errors.Is(err, errTooLong), fmt.Errorf("%s: %w", url, err)
+	body := &counter{from: http.MaxBytesReader(nil, response.Body, limit)}
+	defer c.watch(body, cancel)()
+	err = read(body)
+	var long *http.MaxBytesError
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.As(err, &long):
+		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", url, limit)
+	case ctx.Err() != nil:
+		// Who interrupts kiln wants no other attempt; a server that is too slow gets one.
+		cause := context.Cause(ctx)
+		return !errors.Is(cause, context.Canceled), fmt.Errorf("%s: %w", url, cause)
 	}
-	return false, nil
+	return true, fmt.Errorf("%s: %w", url, err)
 }
 
-// errTooLong comes from a file that no release has.
-var errTooLong = errors.New("has more bytes than any release")
+// lasting reports whether a request that failed would fail a second later as well: nobody listens,
+// the name leads nowhere, or the certificate is wrong.
+func lasting(err error) bool {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var redirect redirectError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) ||
+		errors.As(err, &redirect)
+}
 
-// limited fails after rest bytes.
-type limited struct {
-	rest int64
+// counter counts the bytes of a body.
+type counter struct {
 	from io.Reader
+	read atomic.Int64
 }
 
-func (l *limited) Read(p []byte) (n int, err error) {
-	n, err = l.from.Read(p)
-	if l.rest -= int64(n); l.rest < 0 {
-		return 0, errTooLong
-	}
+func (c *counter) Read(p []byte) (n int, err error) {
+	n, err = c.from.Read(p)
+	c.read.Add(int64(n))
 	return n, err
+}
+
+// watch cancels a request whose body comes too slowly, until stop is called.
+func (c *client) watch(body *counter, cancel context.CancelCauseFunc) (stop func()) {
+	ticker, ended := time.NewTicker(c.stall), make(chan struct{})
+	go func() {
+		least := int64(rate * c.stall / time.Second)
+		for before := int64(0); ; {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+			}
+			now := body.read.Load()
+			if now-before < least {
+				cancel(fmt.Errorf("the server sent %d bytes in %s, and at least %d are wanted",
+					now-before, c.stall, least))
+				return
+			}
+			before = now
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(ended)
+	}
 }
 
 // hash returns the SHA-256 of a file, in hex, and its size in bytes.
@@ -123,12 +208,13 @@ func (c *client) hash(ctx context.Context, url string) (sum string, size int64, 
 	return sum, size, err
 }
 
-// aSum matches a SHA-256 in hex.
-var aSum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// sha256Hex matches a SHA-256.
+var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // published returns the SHA-256 that a list says of a file. A line of the list is a sum alone, or a
 // sum and the name of a file.
 func (c *client) published(ctx context.Context, list, file string) (sum string, err error) {
+	name := path.Base(file)
 	err = c.get(ctx, list, maxList, func(body io.Reader) error {
 		text, err := io.ReadAll(body)
 		if err != nil {
@@ -136,15 +222,18 @@ func (c *client) published(ctx context.Context, list, file string) (sum string, 
 		}
 		for line := range strings.Lines(string(text)) {
 			words := strings.Fields(line)
-			if len(words) == 0 || !aSum.MatchString(words[0]) {
+			if len(words) == 0 || !sha256Hex.MatchString(words[0]) {
 				continue
 			}
-			if len(words) == 1 || path.Base(strings.TrimPrefix(words[1], "*")) == path.Base(file) {
+			if len(words) == 1 || path.Base(strings.TrimPrefix(words[1], "*")) == name {
 				sum = words[0]
 				return nil
 			}
 		}
-		return fmt.Errorf("has no SHA-256 of %s", path.Base(file))
+		return nil
 	})
+	if err == nil && sum == "" {
+		err = fmt.Errorf("%s: has no SHA-256 of %s", list, name)
+	}
 	return sum, err
 }

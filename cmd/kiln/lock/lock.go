@@ -1,5 +1,5 @@
 // Package lock finds out the SHA-256 and the size of what machines fetch. It is the one part of
-// kiln that asks the network, and nothing that renders imports it.
+// kiln that opens connections, and nothing that renders imports it.
 package lock
 
 import (
@@ -7,50 +7,83 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"kiln/render/target"
 )
 
 // Locker makes and checks locks.
 type Locker struct {
-	// Mirror takes the place of scheme and host in every URL that is asked, unless it is empty. The
+	Options
+	client *client
+}
+
+// Options say whom a Locker asks.
+type Options struct {
+	// Mirror takes the place of scheme and host in the URL of each file, unless it is empty. The
 	// lock has the URLs of the projects in any case.
 	Mirror string
-	// Progress gets a line before each file is fetched.
+	// TrustMirror lets the mirror also say which SHA-256 the projects publish. Without it they say
+	// so themselves.
+	TrustMirror bool
+	// Progress gets a line before each file is fetched; it may be nil.
 	Progress io.Writer
-
-	client client
 }
+
+// New returns a Locker.
+func New(options Options) *Locker { return &Locker{Options: options, client: newClient()} }
 
 // Make returns the lock for what is wanted, in that order. Entries that the old lock has stay as
 // they are, and nobody is asked about them. Each other file is fetched, and must have the SHA-256
 // that its project publishes beside it and, if kiln's own table has the file, the one of the table.
-// The error joins what is wrong with each file.
+// The error joins what is wrong with each file; then there is no lock, because machines would fetch
+// nothing that it lacks.
 func (l *Locker) Make(
 	ctx context.Context, wanted, old []target.Artifact,
 ) ([]target.Artifact, error) {
-	var out []target.Artifact
+	out := make([]target.Artifact, 0, len(wanted))
 	var failures []error
 	for _, want := range wanted {
-		if a, ok := find(old, want); ok {
-			out = append(out, a)
-			continue
-		}
-		a, err := l.fetch(ctx, want)
-		if err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", want, err))
-			continue
+		a, ok := find(old, want)
+		if !ok {
+			var err error
+			if a, err = l.fetch(ctx, want); ctx.Err() != nil {
+				return nil, errInterrupted
+			} else if err != nil {
+				failures = append(failures, fmt.Errorf("%s: %w", want, err))
+			}
 		}
 		out = append(out, a)
 	}
-	return out, errors.Join(failures...)
+	if len(failures) > 0 {
+		return nil, withAdvice(failures)
+	}
+	return out, nil
+}
+
+// errInterrupted comes after a signal.
+var errInterrupted = errors.New("interrupted")
+
+// withAdvice joins errors. If one of them is that no server could be reached, it says what a
+// network may need.
+func withAdvice(failures []error) error {
+	err := errors.Join(failures...)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		err = errors.Join(err, errors.New("no connection: if this network needs a proxy, set "+
+			"HTTPS_PROXY; if it has a mirror, name it with --mirror and "+
+			"--trust-mirror"))
+	}
+	return err
 }
 
 // Check returns how a lock differs from what is wanted, and from what is published now: one line
-// for each entry that is missing, is not needed any more, cannot be fetched, or has changed.
+// for each entry that is missing, is not needed any more, or whose file has changed or is gone. The
+// error joins why other files could not be compared.
 func (l *Locker) Check(
 	ctx context.Context, wanted, locked []target.Artifact,
-) (differences []string) {
+) (differences []string, err error) {
+	var failures []error
 	for _, a := range locked {
 		if _, ok := find(wanted, a); !ok {
 			differences = append(differences,
@@ -63,28 +96,38 @@ func (l *Locker) Check(
 			differences = append(differences, want.String()+": missing; kiln lock adds it")
 			continue
 		}
-		if problem := l.compare(ctx, a); problem != "" {
+		problem, err := l.compare(ctx, a)
+		switch {
+		case ctx.Err() != nil:
+			return differences, errInterrupted
+		case err != nil:
+			failures = append(failures, fmt.Errorf("%s: %w", a, err))
+		case problem != "":
 			differences = append(differences, a.String()+": "+problem)
 		}
 	}
-	return differences
+	if len(failures) > 0 {
+		return differences, withAdvice(failures)
+	}
+	return differences, nil
 }
 
 // compare fetches a file and returns how it differs from its entry, "" if it does not.
-func (l *Locker) compare(ctx context.Context, a target.Artifact) string {
-	l.say("fetching %s", a.URL)
-	sum, size, err := l.client.hash(ctx, l.at(a.URL))
+func (l *Locker) compare(ctx context.Context, a target.Artifact) (problem string, err error) {
+	sum, size, err := l.hash(ctx, a.URL)
 	switch {
+	case gone(err):
+		return err.Error(), nil
 	case err != nil:
-		return err.Error()
+		return "", err
 	case sum != a.SHA256:
 		return fmt.Sprintf("%s has the SHA-256 %s, and the lock %s: find out who changed it",
-			a.URL, sum, a.SHA256)
+			target.Mirrored(a.URL, l.Mirror), sum, a.SHA256), nil
 	case a.Size > 0 && size != a.Size:
-		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct the lock",
-			a.URL, size, a.Size)
+		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct its size",
+			target.Mirrored(a.URL, l.Mirror), size, a.Size), nil
 	}
-	return ""
+	return "", nil
 }
 
 // fetch returns an artifact with the SHA-256 that its project publishes.
@@ -95,34 +138,36 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 	}
 	want.URL = p.At(p.URL, want.Version, want.Arch)
 	list := p.At(p.Sums, want.Version, want.Arch)
-	published, err := l.client.published(ctx, l.at(list), want.URL)
+	if l.TrustMirror {
+		list = target.Mirrored(list, l.Mirror)
+	}
+	published, err := l.client.published(ctx, list, want.URL)
 	if err != nil {
 		return want, err
 	}
-	l.say("fetching %s", want.URL)
-	if want.SHA256, want.Size, err = l.client.hash(ctx, l.at(want.URL)); err != nil {
+	if want.SHA256, want.Size, err = l.hash(ctx, want.URL); err != nil {
 		return want, err
 	}
 	if want.SHA256 != published {
 		return want, fmt.Errorf("%s has the SHA-256 %s, and %s says %s: the server or somebody on "+
 			"the way has changed one of them; try again from another network",
-			want.URL, want.SHA256, list, published)
+			target.Mirrored(want.URL, l.Mirror), want.SHA256, list, published)
 	}
 	if known, ok := find(target.Artifacts, want); ok && known.SHA256 != want.SHA256 {
 		return want, fmt.Errorf("%s has the SHA-256 %s, and the table of kiln says %s: "+
 			"it was replaced after its release; find out why before you use it",
-			want.URL, want.SHA256, known.SHA256)
+			target.Mirrored(want.URL, l.Mirror), want.SHA256, known.SHA256)
 	}
 	return want, nil
 }
 
-// at returns where a URL is asked: there, or at the mirror.
-func (l *Locker) at(url string) string { return target.Mirrored(url, l.Mirror) }
-
-func (l *Locker) say(format string, args ...any) {
+// hash fetches a file, from the mirror if there is one, and returns its SHA-256 and its size.
+func (l *Locker) hash(ctx context.Context, url string) (sum string, size int64, err error) {
+	url = target.Mirrored(url, l.Mirror)
 	if l.Progress != nil {
-		_, _ = fmt.Fprintf(l.Progress, "kiln: "+format+"\n", args...)
+		_, _ = fmt.Fprintf(l.Progress, "kiln: fetching %s\n", url)
 	}
+	return l.client.hash(ctx, url)
 }
 
 // find returns the artifact of a list with the name, version and architecture of another one.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,7 +66,9 @@ func serve(t *testing.T) (*projects, *Locker) {
 	}}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	return p, &Locker{Mirror: server.URL}
+	l := New(Options{Mirror: server.URL, TrustMirror: true})
+	l.client.pause = time.Millisecond
+	return p, l
 }
 
 var wanted = []target.Artifact{
@@ -113,8 +116,8 @@ func TestMakeRefuses(t *testing.T) {
 	_, err := l.Make(context.Background(), wanted, nil)
 	require.Error(t, err)
 	for _, want := range []string{
-		"kubelet v1.36.9 for arm64: https://dl.k8s.io" + kubelet + " has the SHA-256 " +
-			sum("another kubelet") + ", and https://dl.k8s.io" + kubelet + ".sha256 says " +
+		"kubelet v1.36.9 for arm64: " + l.Mirror + kubelet + " has the SHA-256 " +
+			sum("another kubelet") + ", and " + l.Mirror + kubelet + ".sha256 says " +
 			sum("a kubelet"),
 		"containerd v2.3.9 for amd64: " + l.Mirror + containerd + ".sha256sum: has no SHA-256 of " +
 			"containerd-2.3.9-linux-amd64.tar.gz",
@@ -144,20 +147,121 @@ func TestCheck(t *testing.T) {
 	p, l := serve(t)
 	locked, err := l.Make(context.Background(), wanted, nil)
 	require.NoError(t, err)
-	require.Empty(t, l.Check(context.Background(), wanted, locked))
+	differences, err := l.Check(context.Background(), wanted, locked)
+	require.NoError(t, err)
+	require.Empty(t, differences)
 
 	p.files[kubelet] = "another kubelet"
 	locked[1].Size = 11
 	more := append(wanted[:2:2], target.Artifact{Name: "runc", Version: "v1.9.1", Arch: "amd64"})
+	differences, err = l.Check(context.Background(), more, locked)
+	require.NoError(t, err)
 	require.Equal(t, []string{
 		"runc v1.9.0 for amd64: no machine fetches it; kiln lock removes it",
-		"kubelet v1.36.9 for arm64: https://dl.k8s.io" + kubelet + " has the SHA-256 " +
+		"kubelet v1.36.9 for arm64: " + l.Mirror + kubelet + " has the SHA-256 " +
 			sum("another kubelet") + ", and the lock " + sum("a kubelet") +
 			": find out who changed it",
-		"containerd v2.3.9 for amd64: https://github.com" + containerd +
-			" has 10 bytes, and the lock 11: correct the lock",
+		"containerd v2.3.9 for amd64: " + l.Mirror + containerd +
+			" has 10 bytes, and the lock 11: correct its size",
 		"runc v1.9.1 for amd64: missing; kiln lock adds it",
-	}, l.Check(context.Background(), more, locked))
+	}, differences)
+}
+
+// TestCheckOfServers: a file that is gone is a difference, and a server that fails is not.
+func TestCheckOfServers(t *testing.T) {
+	t.Parallel()
+	p, l := serve(t)
+	locked, err := l.Make(context.Background(), wanted, nil)
+	require.NoError(t, err)
+	delete(p.files, runc)
+	p.fails[kubelet] = tries
+	differences, err := l.Check(context.Background(), wanted, locked)
+	require.ErrorContains(t, err, "kubelet v1.36.9 for arm64: "+l.Mirror+kubelet+
+		": the server says 503 Service Unavailable")
+	require.Equal(t, []string{
+		"runc v1.9.0 for amd64: " + l.Mirror + runc + ": the server says 404 Not Found",
+	}, differences)
+}
+
+// TestTrust: a mirror serves files, and says nothing of what they should be.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	l := New(Options{Mirror: "https://mirror.example.com"})
+	var asked []string
+	ctx, cancel := context.WithCancel(context.Background())
+	l.client.http.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.String())
+		cancel()
+		return nil, context.Canceled
+	})
+	_, err := l.Make(ctx, wanted[:1], nil)
+	require.ErrorIs(t, err, errInterrupted)
+	require.Equal(t, []string{"https://dl.k8s.io" + kubelet + ".sha256"}, asked)
+}
+
+// transport is a function that answers requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestRedirects: nobody leads from https to http, to a file, or in a circle.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	for _, row := range []struct{ to, want string }{
+		{plain.URL, "leads from https to http, which is refused"},
+		{"file:///etc/passwd", "leads from https to file, which is refused"},
+		{"/again", "leads on more than 10 times"},
+	} {
+		asked := 0
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			http.Redirect(w, r, row.to, http.StatusFound)
+		}))
+		t.Cleanup(server.Close)
+		c := newClient()
+		c.pause = time.Millisecond
+		c.http.Transport = server.Client().Transport
+		_, _, err := c.hash(context.Background(), server.URL)
+		require.ErrorContains(t, err, row.want)
+		require.LessOrEqual(t, asked, maxRedirects, "no second attempt")
+	}
+}
+
+// TestStalled: a server that stops in the middle of a file is asked again, and then given up.
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	asked := make(chan bool, tries+1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("a part"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	c := newClient()
+	c.pause, c.stall = time.Millisecond, 50*time.Millisecond
+	_, _, err := c.hash(context.Background(), server.URL)
+	require.ErrorContains(t, err, server.URL+": the server sent ")
+	require.ErrorContains(t, err, " bytes in 50ms, and at least 50 are wanted")
+	require.Len(t, asked, tries)
+}
+
+// TestTooLong: a file that has no end is given up.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	_, err := newClient().published(context.Background(), server.URL, "kubelet")
+	require.EqualError(t, err, server.URL+": has more than 1048576 bytes, which no release has")
 }
 
 // TestInterrupted: an interrupted run does not try again.
@@ -167,6 +271,10 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := l.Make(ctx, wanted, nil)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errInterrupted)
+	_, err = l.Check(ctx, wanted, []target.Artifact{
+		{Name: "kubelet", Version: "v1.36.9", Arch: "arm64", URL: l.Mirror + kubelet},
+	})
+	require.ErrorIs(t, err, errInterrupted)
 	require.Empty(t, p.asked)
 }
