@@ -238,6 +238,18 @@ func TestBootFetchGoesOn(t *testing.T) {
 		{name: "forbidden", wrong: published(403), mend: publish,
 			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL " +
 				"returned error: 403"},
+		{name: "never whole, and no ranges", wrong: func(s *mirror, m *aMachine) {
+			s.files["/kubelet"] = append(program("Kubernetes v1.36.3"),
+				bytes.Repeat([]byte("# a long program\n"), 1000)...)
+			s.before = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				_, err := os.Stat(m.world + "/published")
+				if r.URL.Path != "/kubelet" || err == nil {
+					return false
+				}
+				r.Header.Del("Range")
+				return cut(w, r, s.files["/kubelet"])
+			}
+		}, mend: publish, fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: ("},
 		{name: "unavailable for long", wrong: published(503), mend: publish,
 			fault: "FAULT artifact-unreachable MIRROR/kubelet: curl: (22) The requested URL " +
 				"returned error: 503"},
@@ -310,6 +322,28 @@ func TestBootFetchStops(t *testing.T) {
 			m.document()
 			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet " +
 				"says 'Kubernetes v1.35.0', expected v1.36.3; ")
+		})
+	})
+	t.Run("a longer version", func(t *testing.T) {
+		underOneShell(t, 1, func(t *testing.T, shell []string) {
+			m := newMachine(t, shell, "worker")
+			s := m.fetches()
+			s.files["/kubelet"] = program("Kubernetes v1.36.30")
+			m.artifactList(s)
+			m.document()
+			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet " +
+				"says 'Kubernetes v1.36.30', expected v1.36.3; ")
+		})
+	})
+	t.Run("no archive", func(t *testing.T) {
+		underOneShell(t, 0, func(t *testing.T, shell []string) {
+			m := newMachine(t, shell, "worker")
+			s := m.fetches()
+			s.files["/containerd.tar.gz"] = []byte("<html>")
+			m.artifactList(s)
+			m.document()
+			m.wantFaults("FAULT artifact-incompatible " + s.url + "/containerd.tar.gz: " +
+				"/opt/bin/containerd: ")
 		})
 	})
 	t.Run("another processor", func(t *testing.T) {

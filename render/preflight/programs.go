@@ -13,11 +13,16 @@ import (
 
 var programs = []Entry{
 	{
-		ID: "tool-…", Reads: "`PATH`", Wants: "cp, curl, ip, losetup, mount", Severity: Stop,
+		ID: "tool-…", Reads: "`PATH`", Severity: Stop,
+		Wants:   "cp, curl, ip, losetup, mount; gzip, tar with `binaries.source: download`",
 		Remedy:  "install …",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		calls: func(f *Facts) []call {
-			return each("command", []string{"cp", "curl", "ip", "losetup", "mount"})
+			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
+			if len(f.Machine.Artifacts) > 0 {
+				tools = append(tools, "gzip", "tar")
+			}
+			return each("command", tools)
 		},
 	}, {
 		ID: "runc", Reads: "`PATH`", Wants: "runc", Severity: Warn,
