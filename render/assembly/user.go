@@ -3,6 +3,7 @@ package assembly
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,13 +82,13 @@ func (t *tree) addUserUnits(units []config.Unit, field string) {
 	}
 }
 
-// clashes returns a problem for each file of the user's that kiln has written already. Other machines
-// may not have it: which files kiln writes follows from many fields.
+// clashes returns a problem for each file and unit of the user's that kiln has written or masked
+// already. Package config cannot check this, because what a machine gets follows from many fields.
 func (t *tree) clashes() (problems config.Problems) {
 	check := func(name, field string) {
 		if f := t.n.File(name); f != nil {
 			problems = append(problems, t.Plan.Config.Problemf(field,
-				"%s is written by kiln on %s (%s, from %s); remove it here, or do without that field",
+				"%s is written by kiln on %s (%s, from %s); remove it here, or change what it is from",
 				name, t.m.Name, f.Why, strings.Join(f.From, ", ")))
 		}
 	}
@@ -97,6 +98,13 @@ func (t *tree) clashes() (problems config.Problems) {
 	}
 	for i, u := range s.Units {
 		name, field := path.Join(plan.UnitDir, u.Name), element(s.Path("units"), i)
+		own := slices.IndexFunc(t.n.Units, func(own node.Unit) bool { return own.Name == u.Name })
+		if own >= 0 && t.n.Units[own].Masked {
+			problems = append(problems, t.Plan.Config.Problemf(field,
+				"%s never starts on %s, because kiln masks it; remove it here, or allow what it does",
+				u.Name, t.m.Name))
+			continue
+		}
 		if u.Content != "" || u.ContentFrom != "" {
 			check(name, field)
 		}

@@ -25,6 +25,9 @@ var special = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "the multicast addresses"},
 }
 
+// broadcast is the address of all machines on a segment.
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
 // family returns the name of an address family.
 func family(is4 bool) string {
 	if is4 {
@@ -63,7 +66,7 @@ func addressProblem(a netip.Addr) string {
 		return "has a zone; write an address that all machines can reach"
 	case a.Is4In6():
 		return "is an IPv4 address written as IPv6; write " + a.Unmap().String()
-	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case a == broadcast:
 		return "is the broadcast address; write the machine's own"
 	}
 	if what := specialUse(netip.PrefixFrom(a, a.BitLen())); what != "" {

@@ -42,22 +42,36 @@ func (v *checker) caFile(name string, at *yamlpath.Location) {
 		return
 	}
 	const remedy = "write it as openssl x509 prints it"
-	count := 0
+	// What cannot be decoded would be left out without a word.
+	begun, seen := bytes.Count(rest, []byte("-----BEGIN ")), map[string]bool{}
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
-		if block.Type != "CERTIFICATE" {
+		begun--
+		_, err := x509.ParseCertificate(block.Bytes)
+		switch id := string(block.Bytes); {
+		case block.Type == "TRUSTED CERTIFICATE":
+			v.report(at, "%s holds a certificate with OpenSSL's own additions (BEGIN TRUSTED "+
+				"CERTIFICATE); %s", quote(name), remedy)
+			return
+		case block.Type != "CERTIFICATE":
 			continue
-		}
-		count++
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		case err != nil:
 			v.report(at, "%s holds a certificate that cannot be read; %s", quote(name), remedy)
 			return
+		case seen[id]:
+			v.report(at, "%s holds the same certificate twice; remove one", quote(name))
+			return
+		default:
+			seen[id] = true
 		}
 	}
-	if count == 0 {
+	switch {
+	case begun > 0:
+		v.report(at, "%s holds a certificate that cannot be read; %s", quote(name), remedy)
+	case len(seen) == 0:
 		v.report(at, "%s does not hold a certificate (BEGIN CERTIFICATE); %s", quote(name), remedy)
 	}
 }

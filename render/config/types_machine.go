@@ -53,8 +53,8 @@ type Machine struct {
 	// KernelModules are kernel modules to load at every boot. kiln adds those that Kubernetes
 	// needs.
 	KernelModules []string `json:"kernelModules,omitempty"`
-	// NTPServers are the names or addresses of the servers that the machine sets its clock by, in
-	// place of those of its image.
+	// NTPServers are the machine's time servers, in place of those of its image. Each is a name or
+	// an address.
 	NTPServers []string `json:"ntpServers,omitempty" example:"[ntp.example.com]"`
 	// TimeZone is the machine's time zone, by its name in the IANA database. If no layer sets it,
 	// the machine has that of its image, which is UTC nearly everywhere. Pods have their own.
@@ -197,15 +197,16 @@ type Updates struct {
 	// nothing. none: it may not; machines are replaced by those with newer images. window: it may,
 	// at a time of each day or week, and reboots then.
 	Policy string `json:"policy,omitempty" enum:"image,none,window"`
-	// Start is when the window begins, in the time zone of the machine: a time of day, or a day of
-	// the week and a time. Control planes and etcd machines have their windows one after the other,
-	// in the order of their names, so that no two reboot at once.
+	// Start is when the window begins, in UTC: a time of day, or a day of the week and a time.
+	// Control planes have their windows one after the other, in the order of their names, and so
+	// have etcd machines. The workers all have the first one.
 	Start string `json:"start,omitempty" example:"Sun 02:00"`
-	// Length is the length of the window.
+	// Length is the time from one machine's window to the next one's, in whole minutes: 30m to 24h.
+	// In its last 15 minutes no machine begins to reboot.
 	Length Duration `json:"length,omitempty" example:"1h"`
 }
 
-// Policies of updates that change what the image does.
+// Policies of updates that change what the image does; image and an empty one do not.
 const (
 	UpdatesNone   = "none"
 	UpdatesWindow = "window"
@@ -241,6 +242,6 @@ type Proxy struct {
 	// the networks of pods and services, the cluster domain, the endpoint, an external etcd, and
 	// the /24 (IPv4) and /64 (IPv6) networks of all nodes. It does not know the networks of pools:
 	// name them. A network does not cover the host names in it: name a registry as image references
-	// do.
+	// do, and a mirror of one by its own name.
 	NoProxy []string `json:"noProxy,omitempty"`
 }

@@ -32,12 +32,14 @@ func urlProblem(text string, schemes ...string) string {
 	switch {
 	case err != nil || hasControl(text):
 		return fmt.Sprintf("%s is not a URL; write it like %s", quote(text), example)
+	case slices.Contains(schemes, u.Scheme) && !strings.HasPrefix(text, u.Scheme):
+		return fmt.Sprintf("%s has a scheme in upper case; write %s://", quote(text), u.Scheme)
 	case !slices.Contains(schemes, u.Scheme):
 		return fmt.Sprintf("%s does not begin with %s://; write it like %s",
 			quote(text), strings.Join(schemes, ":// or "), example)
 	case u.Host == "" || !hostPort.MatchString(u.Host):
 		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
 		return "has a query or fragment, which may hold a secret; remove it"
 	}
 	if port, _ := strconv.Atoi(u.Port()); port > math.MaxUint16 {

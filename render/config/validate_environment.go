@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"kiln/render/suggest"
@@ -28,14 +29,12 @@ func (v *checker) ntpServers(servers []string, at *yamlpath.Location) {
 // serverProblem returns why a string is not the name or the address of a server, "" if it is one.
 func serverProblem(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil {
-		if a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
-			return "is not the address of one server; write one that the machine can reach"
-		}
-		return ""
+		return unicastProblem(a)
 	}
 	_, err := netip.ParseAddrPort(text)
+	_, bracketed := netip.ParseAddr(strings.Trim(text, "[]"))
 	switch {
-	case err == nil || allDigits.MatchString(text):
+	case err == nil || bracketed == nil || allDigits.MatchString(text):
 		return notAddress(text)
 	case strings.ContainsAny(text, ":/[]"):
 		return "is not the name or the address of a server alone; write it like ntp.example.com"
@@ -43,23 +42,35 @@ func serverProblem(text string) string {
 	return hostProblem(text)
 }
 
+// unicastProblem returns why an address is not that of another machine, "" if it may be one. It may
+// be link-local: platforms have their time servers and their metadata there.
+func unicastProblem(a netip.Addr) string {
+	switch {
+	case a.Zone() != "":
+		return "has a zone, which not every program reads; write an address without one"
+	case a.Is4In6():
+		return "is an IPv4 address written as IPv6; write " + a.Unmap().String()
+	case a.IsUnspecified() || a.IsMulticast() || a == broadcast:
+		return "is not the address of one machine; write one that the machine can reach"
+	}
+	return ""
+}
+
 // timeZone checks the time zone of a layer.
 func (v *checker) timeZone(name string, at *yamlpath.Location) {
-	zones := target.TimeZones()
-	known := map[string]bool{"": true}
-	for _, zone := range zones {
-		known[zone] = true
-	}
-	if !known[name] {
+	if zones := target.TimeZones(); name != "" && !slices.Contains(zones, name) {
 		v.report(at, "%s", suggest.NoSuch(name, zones, "%s is not a time zone that every image "+
 			"has; write its name in the IANA database, such as Europe/Berlin or UTC", quote(name)))
 	}
 }
 
-// hostAliases checks the names of a layer for addresses.
+// ownHosts are the names that kiln's /etc/hosts has anyway.
+var ownHosts = []string{"localhost", "ip6-localhost", "ip6-loopback"}
+
+// hostAliases checks the host aliases of a layer.
 func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
 	addresses := map[netip.Addr]int{}
-	type named struct {
+	type named struct { // a name may have an address of each family
 		is4  bool
 		name string
 	}
@@ -70,8 +81,8 @@ func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
 		switch first, ok := addresses[a]; {
 		case err != nil:
 			v.report(here.Key("ip"), "%s %s", quote(alias.IP), notAddress(alias.IP))
-		case addressProblem(a) != "":
-			v.report(here.Key("ip"), "%s %s", quote(alias.IP), addressProblem(a))
+		case unicastProblem(a) != "":
+			v.report(here.Key("ip"), "%s %s", quote(alias.IP), unicastProblem(a))
 		case ok:
 			v.report(here.Key("ip"), "%s is already hostAliases[%d].ip; "+
 				"put all names of an address into one entry", a, first)
@@ -86,13 +97,16 @@ func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
 			switch problem := hostProblem(name); {
 			case problem != "":
 				v.report(here.Key("hostnames").Index(j), "%s %s", quote(name), problem)
-			case name == "localhost" || allDigits.MatchString(name):
-				v.report(here.Key("hostnames").Index(j), "%s has a meaning of its own; "+
-					"write another name", quote(name))
-			case ok:
+			case slices.Contains(ownHosts, name):
+				v.report(here.Key("hostnames").Index(j), "%s is a name of this machine in every "+
+					"/etc/hosts; write another one", quote(name))
+			case allDigits.MatchString(name):
+				v.report(here.Key("hostnames").Index(j), "%s would be read as an address; "+
+					"write a name with a letter", quote(name))
+			case err == nil && ok:
 				v.report(here.Key("hostnames").Index(j), "%s is a name of %s already, and programs "+
 					"take the first; remove one", quote(name), first)
-			default:
+			case err == nil:
 				names[named{a.Is4(), name}] = a
 			}
 		}

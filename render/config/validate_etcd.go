@@ -103,8 +103,6 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamlpath.Location) {
 		switch {
 		case problem != "":
 			v.report(here, "%s", problem)
-		case !strings.HasPrefix(endpoint, "https://"):
-			v.report(here, "%s has a scheme in upper case; write https://", quote(endpoint))
 		case strings.Count(endpoint, "/") > 2:
 			v.report(here, "%s has a path; end it with the port", quote(endpoint))
 		case strings.Contains(endpoint, ","):

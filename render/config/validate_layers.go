@@ -13,11 +13,13 @@ func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
 	var without []settings // machines without an operating system
 	tokens := 0            // control planes that join with a token
+	byRole := map[string][]settings{}
 	for i := range nodes {
 		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
 		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
+		byRole[nodes[i].Role] = append(byRole[nodes[i].Role], m)
 		v.interfaceDelivery(m, nodes[i].Interfaces)
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)
@@ -36,6 +38,8 @@ func (v *checker) layers() {
 		v.podSysctls(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
+	v.updateTurns(byRole[roleControlPlane])
+	v.updateTurns(byRole[roleEtcd])
 	v.reportWithoutSystem(without, len(nodes)+len(pools))
 }
 

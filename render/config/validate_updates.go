@@ -1,21 +1,23 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"kiln/render/yamlpath"
 )
 
-// Limits of a window for updates.
+// Limits of a window for updates. The last quarter of an hour of the shortest one is for a reboot.
 const (
-	minWindow = 10 * time.Minute
+	minWindow = 30 * time.Minute
 	day       = 24 * time.Hour
 )
 
 // WindowStart returns a time with the day of the week and the time of day of a start, and whether
 // the start has a day.
 func WindowStart(text string) (begin time.Time, weekly bool) {
-	// time.Parse reads a day of the week and does not use it. One of any seven days has the text.
+	// time.Parse reads a day of the week and ignores it. So this looks for a date that prints as the
+	// text, among seven days.
 	for d := range 7 {
 		for _, form := range []string{"15:04", "Mon 15:04"} {
 			t, err := time.Parse(form, text)
@@ -31,40 +33,64 @@ func WindowStart(text string) (begin time.Time, weekly bool) {
 func (v *checker) updates(u *Updates, at *yamlpath.Location) {
 	if u.Policy != UpdatesWindow {
 		if u.Start != "" || u.Length != 0 {
-			v.report(at, "has a window, and only policy window has one; write it, or remove "+
-				"start and length")
+			v.report(at, "start and length are for policy window; write policy: window, or remove "+
+				"them")
 		}
 		return
 	}
-	if begin, _ := WindowStart(u.Start); begin.IsZero() {
+	if begin, _ := WindowStart(u.Start); u.Start == "" {
+		v.report(at.Key("start"), "missing; write when the window begins: 02:00, or Sun 02:00")
+	} else if begin.IsZero() {
 		v.report(at.Key("start"), "%s is not the start of a window; write a time of day, with a "+
 			"day of the week before it if you like: 02:00, or Sun 02:00", quote(u.Start))
 	}
 	l := time.Duration(u.Length)
-	if l < minWindow || l > day || l%time.Minute != 0 {
+	if l == 0 {
+		v.report(at.Key("length"), "missing; write how long the window is, such as 1h")
+	} else if l < minWindow || l > day || l%time.Minute != 0 {
 		v.report(at.Key("length"), "%s is not the length of a window; write whole minutes, "+
-			"10m to 24h", u.Length)
+			"30m to 24h", u.Length)
 	}
 }
 
-// updateWindow checks that a machine's system can keep updates to a window, and that the windows of
-// all control planes and etcd machines fit behind each other.
+// updateWindow checks that a machine's system can keep updates to a window.
 func (v *checker) updateWindow(m settings) {
-	if m.Updates.Policy != UpdatesWindow {
-		return
-	}
-	if !m.system().Updater.HasWindow() {
-		v.reportLayer(m, narrower(m, "updates", "os"), "policy window: %s, which %s has, does not "+
-			"update itself in one; write policy: none, and replace machines by newer images",
+	if m.Updates.Policy == UpdatesWindow && !m.system().Updater.HasWindow() {
+		v.reportLayer(m, narrower(m, "updates", "os"), "%s, which %s has, has no program that "+
+			"keeps updates to a window; write policy: none, and replace machines by newer images",
 			m.OS, m.name)
 	}
-	turns := len(v.controlPlanes) + len(v.etcdMachines)
+}
+
+// updateTurns checks that the windows of the machines of a role lie behind each other, and that no
+// other of these machines reboots when it likes.
+func (v *checker) updateTurns(all []settings) {
+	isWindow := func(m settings) bool { return m.Updates.Policy == UpdatesWindow }
+	i := slices.IndexFunc(all, isWindow)
+	if i < 0 {
+		return
+	}
+	first, machines := all[i], 0
+	for _, m := range all {
+		switch {
+		case !isWindow(m) && m.Updates.Policy != UpdatesNone:
+			v.reportLayer(m, "updates", "%s may reboot at any time, also while %s does in its "+
+				"window; give all machines of a role the policy window or none", m.name, first.name)
+		case isWindow(m) && m.Updates != first.Updates:
+			v.reportLayer(m, "updates", "%s and %s have windows of their own, and machines of a "+
+				"role take turns in one; set start and length for all of them in one layer",
+				first.name, m.name)
+		case isWindow(m):
+			machines++
+		}
+	}
 	around := day
-	if _, weekly := WindowStart(m.Updates.Start); weekly {
+	if _, weekly := WindowStart(first.Updates.Start); weekly {
 		around = 7 * day
 	}
-	if time.Duration(turns)*time.Duration(m.Updates.Length) > around {
-		v.reportLayer(m, "updates", "%d control planes and etcd machines need windows one after the "+
-			"other, and %d of %s do not fit; write a shorter length", turns, turns, m.Updates.Length)
+	if need := time.Duration(machines) * time.Duration(first.Updates.Length); need > around {
+		v.reportLayer(first, "updates", "%d machines take turns and need %s, and after %s the "+
+			"first window begins again; write a shorter length",
+			machines, Duration(need), Duration(around))
 	}
 }

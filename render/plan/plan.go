@@ -60,7 +60,8 @@ type Machine struct {
 	System   target.System
 	Platform target.Platform
 
-	// UpdateTurn counts the windows for updates before the machine's own.
+	// UpdateTurn counts the machines of the same role whose windows for updates come before; 0 for
+	// workers.
 	UpdateTurn int
 
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it

@@ -105,8 +105,8 @@ func TestZincati(t *testing.T) {
 		}
 		require.NoError(t, toml.Unmarshal([]byte(content(t, n, path)), &got))
 		require.Equal(t, "periodic", got.Updates.Strategy)
-		require.Equal(t, "localtime", got.Updates.Periodic.TimeZone)
-		require.Equal(t, []window{{days, "02:00", 90}}, got.Updates.Periodic.Window)
+		require.Equal(t, "UTC", got.Updates.Periodic.TimeZone)
+		require.Equal(t, []window{{days, "02:00", 75}}, got.Updates.Periodic.Window)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestCalendars(t *testing.T) {
 		calendar, _, _ = strings.Cut(calendar, "\n")
 		out, err := exec.Command(analyze, "calendar", calendar).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), begin.Format("15:04:05"))
+		require.Contains(t, string(out), begin.Format("15:04:05")+" UTC")
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"kiln/render/target"
 )
 
-// The updates of a system: files, units that never start, and what has to be done while it runs.
+// updates collects what a policy of updates asks for.
 type updates struct {
 	files    []node.File
-	masked   []string
-	commands []string
+	masked   []string // units that never start
+	commands []string // of target.SystemUnit
 }
 
 // file adds a file that sets when the system updates itself.
@@ -26,10 +26,16 @@ func (u *updates) file(path string, lines ...string) {
 	})
 }
 
-// mask keeps units from starting, and stops those that cloud-init finds running.
+// mask keeps units from starting, and stops those that run already: with cloud-init the system is
+// up before the files are written.
 func (u *updates) mask(units ...string) {
 	u.masked = append(u.masked, units...)
 	u.commands = append(u.commands, "-systemctl --no-block stop "+strings.Join(units, " "))
+}
+
+// inUTC gives a unit a clock in UTC.
+func (u *updates) inUTC(unit string) {
+	u.file(plan.UnitDir+"/"+unit+".d/90-kiln.conf", "[Service]", "Environment=TZ=UTC")
 }
 
 // Files that several policies write.
@@ -39,9 +45,9 @@ const (
 	aptConf     = "/etc/apt/apt.conf.d/90-kiln"
 )
 
-// noUpdates holds for each updater what turns it off: Flatcar's "Disabling automatic updates",
-// zincati's "Auto-updates configuration", transactional-update(8), apt.systemd.daily,
-// dnf-automatic(8).
+// noUpdates holds for each updater what turns it off. Read in November 2026: Flatcar's page
+// "Disabling automatic updates", zincati's "Auto-updates configuration", transactional-update(8),
+// apt.systemd.daily of Debian 13, dnf-automatic(8) and dnf5-automatic(8).
 var noUpdates = map[target.Updater]func(*updates){
 	target.UpdateEngine: func(u *updates) {
 		u.file(updateConf, "SERVER=disabled", "REBOOT_STRATEGY=off")
@@ -59,12 +65,17 @@ var noUpdates = map[target.Updater]func(*updates){
 	},
 }
 
-// updatesIn holds for each updater with windows what keeps it to one, in the machine's time zone.
-var updatesIn = map[target.Updater]func(*updates, plan.Window){
+// windowedUpdates holds for each updater with windows (Updater.HasWindow) what keeps it to one. The
+// times are in UTC whatever the machine's time zone is: when clocks are set forward, the windows of
+// two machines would begin together. Read in November 2026: Flatcar's page "Reboot strategies on
+// updates", zincati's "Auto-updates strategy", rebootmgr.conf(5) of version 3,
+// 50unattended-upgrades of Debian 13.
+var windowedUpdates = map[target.Updater]func(*updates, plan.Window){
 	target.UpdateEngine: func(u *updates, w plan.Window) {
 		u.file(updateConf, "REBOOT_STRATEGY=reboot",
 			`LOCKSMITHD_REBOOT_WINDOW_START="`+w.Start()+`"`,
 			"LOCKSMITHD_REBOOT_WINDOW_LENGTH="+config.Duration(w.Length).String())
+		u.inUTC("locksmithd.service")
 	},
 	target.Zincati: func(u *updates, w plan.Window) {
 		days := `"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"`
@@ -72,15 +83,18 @@ var updatesIn = map[target.Updater]func(*updates, plan.Window){
 			days = `"` + w.Day() + `"`
 		}
 		u.file(zincatiConf, "[updates]", `strategy = "periodic"`, "[updates.periodic]",
-			`time_zone = "localtime"`, "[[updates.periodic.window]]",
+			`time_zone = "UTC"`, "[[updates.periodic.window]]",
 			"days = [ "+days+" ]", `start_time = "`+w.Time()+`"`,
 			fmt.Sprintf("length_minutes = %d", w.Length/time.Minute))
 	},
 	target.TransactionalUpdate: func(u *updates, w plan.Window) {
-		u.file("/etc/rebootmgr.conf", "[rebootmgr]", "window-start="+w.Start(),
-			"window-duration="+config.Duration(w.Length).String(), "strategy=maint-window",
-			"lock-group=default")
+		u.file("/etc/rebootmgr/rebootmgr.conf.d/90-kiln.conf", "[rebootmgr]",
+			"window-start="+w.Start(),
+			"window-duration="+config.Duration(w.Length).String(), "strategy=maint-window")
+		u.inUTC("rebootmgr.service")
 	},
+	// The timer starts the updates when the window begins, and they reboot as soon as they are
+	// done. apt knows no end of a window: the length is only the distance to the next machine.
 	target.UnattendedUpgrades: func(u *updates, w plan.Window) {
 		u.file(aptConf, `APT::Periodic::Update-Package-Lists "1";`,
 			`APT::Periodic::Unattended-Upgrade "1";`,
@@ -88,18 +102,18 @@ var updatesIn = map[target.Updater]func(*updates, plan.Window){
 			`Unattended-Upgrade::Automatic-Reboot-Time "now";`)
 		const timer = "apt-daily-upgrade.timer"
 		u.file(plan.UnitDir+"/"+timer+".d/90-kiln.conf", "[Timer]", "OnCalendar=",
-			"OnCalendar="+w.Start(), "RandomizedDelaySec=0", "Persistent=false")
+			"OnCalendar="+w.Start()+" UTC", "RandomizedDelaySec=0", "Persistent=false")
 		u.commands = append(u.commands, "-systemctl --no-block try-restart "+timer)
 	},
 }
 
-// updatesOf returns what a machine's policy makes of its updates; nothing if they are the image's.
+// updatesOf returns what a machine's policy asks for; nothing with policy image.
 func updatesOf(m *plan.Machine) (u updates) {
 	switch m.Settings.Updates.Policy {
 	case config.UpdatesNone:
 		noUpdates[m.System.Updater](&u)
 	case config.UpdatesWindow:
-		updatesIn[m.System.Updater](&u, m.Window())
+		windowedUpdates[m.System.Updater](&u, m.Window())
 	}
 	return u
 }

@@ -69,9 +69,9 @@ type System struct {
 	// CloudSetup reports whether the image may bring nm-cloud-setup, whose routing rules cut pods
 	// off (rancher/rke2#1053).
 	CloudSetup bool
-	// TimeServices are the programs that may set the clock. An image has one of them.
+	// TimeServices are the programs that may set the clock. One of them does on each machine.
 	TimeServices []TimeService
-	// Trust is how the system is told of CAs that its programs are to trust.
+	// Trust says where the system reads further CAs from.
 	Trust Trust
 	// Updater is what updates the system by itself.
 	Updater Updater
@@ -134,7 +134,10 @@ var Systems = []System{
 		Name: "flatcar", Format: Ignition, Etcd: flatcarEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, debianCertificate},
 		ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true, SELinux: Permissive,
-		TimeServices: []TimeService{timesyncd}, Trust: inFlatcar, Updater: UpdateEngine,
+		// On AWS and GCP ntpd is enabled instead of timesyncd, and chrony on Azure
+		// (flatcar/scripts#1792).
+		TimeServices: []TimeService{timesyncd, ntpd, flatcarChrony},
+		Trust:        inFlatcar, Updater: UpdateEngine,
 		NetBoot: &NetBoot{
 			Kernel: "flatcar_production_pxe.vmlinuz",
 			Initrd: "flatcar_production_pxe_image.cpio.gz",

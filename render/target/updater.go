@@ -1,17 +1,17 @@
 package target
 
-// Updater is what updates an operating system by itself, and reboots it for that.
+// Updater is the program that installs a system's updates by itself.
 type Updater string
 
-// The updaters. Each is named after the program that installs updates.
+// The updaters.
 const (
-	UpdateEngine        Updater = "update-engine" // reboots are locksmith's
-	Zincati             Updater = "zincati"
-	TransactionalUpdate Updater = "transactional-update" // reboots are rebootmgr's
-	UnattendedUpgrades  Updater = "unattended-upgrades"
-	// DNFAutomatic is in no image out of the box.
-	DNFAutomatic Updater = "dnf-automatic"
+	UpdateEngine        Updater = "update-engine"        // locksmith reboots
+	Zincati             Updater = "zincati"              // reboots itself
+	TransactionalUpdate Updater = "transactional-update" // rebootmgr reboots
+	UnattendedUpgrades  Updater = "unattended-upgrades"  // reboots if it is told to
+	DNFAutomatic        Updater = "dnf-automatic"        // a package that no image has
 )
 
-// HasWindow reports whether updates can be kept to a window.
+// HasWindow reports whether kiln can keep updates to a window (render/system has how). It writes
+// none for dnf-automatic, because that would be a file for a program that is not there.
 func (u Updater) HasWindow() bool { return u != DNFAutomatic }
