@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kiln/render/plan"
 )
 
 // sequencer puts the steps into an order in which the cluster keeps running: etcd before the API
@@ -157,7 +159,8 @@ func (s *sequencer) apply() {
 	step := Step{Do: Apply}
 	if len(changed) > 0 {
 		step.How = append(step.How,
-			"from a control plane's new "+ObjectsDir+", in the order of their numbers: "+
+			"from a control plane's new "+ObjectsDir+", in the order of the numbers in "+
+				"front of their names: "+
 				"kubectl apply --server-side --force-conflicts -f FILE")
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
 			step.How = append(step.How, "  "+name)
@@ -283,9 +286,12 @@ func (d *Diff) workers() (out []string) {
 }
 
 // image says which kubelet the machines' images must have, if the version changes: documents do not
-// contain a kubelet.
+// contain a kubelet. Machines that fetch their programs need none in their image.
 func (s *sequencer) image(list []*decision) string {
 	for _, f := range list {
+		if f.new.Entries.Find(Key{"file", plan.ArtifactList}) != nil {
+			continue
+		}
 		if f.old == nil || f.old.Properties.Value("kubelet") != f.new.Properties.Value("kubelet") {
 			return ", an image with kubelet " + f.new.Properties.Value("kubelet")
 		}
