@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# How a script that boots machines begins and ends, for each kind of machine. Sourced after lib.sh
-# and cluster.sh.
+# How a script that boots machines begins, calls its scenarios and ends, for each kind of machine.
+# Sourced after lib.sh and cluster.sh.
 
 # begin ARGUMENT... makes what the script needs: the image, $tmp, a folder, and the programs in it.
 # Machines that are containers live in namespaces of their own, in which begin runs the script
@@ -47,3 +47,30 @@ finish() {
   vm off
   rm -rf "$tmp"
 }
+
+# each FUNCTION NAME...: the rest of the script. It calls FUNCTION with each name, where $case is the
+# name and $dir a folder for it. It goes on where one fails, prints the summary, and exits with 0, or
+# with 1 if one failed.
+each() {
+  local function=$1 status failed=0 begun=$SECONDS
+  shift
+  for case in "$@"; do
+    vm off
+    power_on=$SECONDS dir=$tmp/$case
+    # A shell of its own, and not as a condition, which would switch its "set -e" off.
+    set +e
+    (
+      set -e
+      "$function" "$case"
+    )
+    status=$?
+    set -e
+    ((status == 0)) || failed=1
+  done
+  printf '\nSeconds since the last power-on; all of it took %s s:\n' $((SECONDS - begun))
+  cat "$tmp/summary"
+  exit "$failed"
+}
+
+# scenario NAME: the function of that name.
+scenario() { "scenario_$1"; }

@@ -338,20 +338,8 @@ scenario_late-endpoint() {
   check_net
 }
 
-failed=0
-for case in "${scenarios[@]}"; do
-  set +e
-  (
-    set -e
-    power_on=$SECONDS dir=$tmp/$case
-    render_case single
-    "scenario_$case"
-  )
-  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
-  set -e
-  ((status == 0)) || failed=1
-done
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"
-exit $failed
+single() {
+  render_case single
+  scenario "$1"
+}
+each single "${scenarios[@]}"

@@ -35,6 +35,12 @@ usage() {
   exit 0
 }
 
+# choose SCENARIO: adds one of $every to $scenarios.
+choose() {
+  [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
+  scenarios+=("$1")
+}
+
 # skip ends a script that cannot run on this computer. automake, meson and others take the exit code
 # 77 for "skipped".
 skip() {

@@ -42,10 +42,7 @@ while (($#)); do
     shift
     ;;
   -h | --help) usage ;;
-  *)
-    [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
-    scenarios+=("$1")
-    ;;
+  *) choose "$1" ;;
   esac
   shift
 done

@@ -205,16 +205,16 @@ metadata_is_closed() {
 }
 
 check_hardening() {
-  within $step_limit "kubectl port-forward" port_forward_works
-  within $step_limit "kubelets show usage" kubelets_show_usage
-  within $step_limit "anonymous sees health alone" anonymous_sees_health_alone
-  within $step_limit "privileged pod refused" privileged_pod_is_refused
-  within $step_limit "privileged pod allowed in kube-system" privileged_pod_is_taken_in_kube_system
-  within $step_limit "Secrets encrypted in etcd" secrets_are_encrypted
-  within $step_limit "audit log rotated, without secrets" audit_log_rotates
-  within $step_limit "CNI's files closed" cni_files_are_closed
+  within "$step_limit" "kubectl port-forward" port_forward_works
+  within "$step_limit" "kubelets show usage" kubelets_show_usage
+  within "$step_limit" "anonymous sees health alone" anonymous_sees_health_alone
+  within "$step_limit" "privileged pod refused" privileged_pod_is_refused
+  within "$step_limit" "privileged pod allowed in kube-system" privileged_pod_is_taken_in_kube_system
+  within "$step_limit" "Secrets encrypted in etcd" secrets_are_encrypted
+  within "$step_limit" "audit log rotated, without secrets" audit_log_rotates
+  within "$step_limit" "CNI's files closed" cni_files_are_closed
   if vm ssh "${machines[0]}" test -e /etc/kiln/forbidden; then
-    within $step_limit "metadata service closed to pods" metadata_is_closed
+    within "$step_limit" "metadata service closed to pods" metadata_is_closed
   fi
 }
 
@@ -255,18 +255,16 @@ EOF
 
 # check_pods: the pods on two machines, the network between them, names, logs and exec.
 check_pods() {
-  within $step_limit "pod reaches pod on another machine$1" pod_answers
-  within $step_limit "pod reaches service by name$1" service_answers
-  within $step_limit "pod resolves kubernetes.default$1" dns_resolves
-  within $step_limit "kubectl logs$1" logs_are_shown
-  within $step_limit "kubectl exec$1" exec_works
+  within "$step_limit" "pod reaches pod on another machine$1" pod_answers
+  within "$step_limit" "pod reaches service by name$1" service_answers
+  within "$step_limit" "pod resolves kubernetes.default$1" dns_resolves
+  within "$step_limit" "kubectl logs$1" logs_are_shown
+  within "$step_limit" "kubectl exec$1" exec_works
 }
 
 run_case() {
   local machine memory seed
-  case=$1 dir=$tmp/$1
-  vm off
-  render_case "$case"
+  render_case "$1"
 
   # The last machine, a worker if there is one, gets its power first: the order must not matter.
   power_on=$SECONDS
@@ -288,21 +286,21 @@ run_case() {
     record "power of ${control_planes[0]} cut, and on again"
   fi
 
-  within $form_limit "API server ready" kubectl get --raw /readyz
-  within $form_limit "all nodes Ready" nodes_are_ready
-  within $step_limit "every API server ready" every_api_server_is_ready
-  within $step_limit "CoreDNS Available" coredns_is_available
+  within "$form_limit" "API server ready" kubectl get --raw /readyz
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "every API server ready" every_api_server_is_ready
+  within "$step_limit" "CoreDNS Available" coredns_is_available
 
   { probe_pod probe-client "${machines[0]}" && probe_pod probe-server "${machines[-1]}" && probe_service; } >"$dir/probe.yaml"
-  within $step_limit "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
+  within "$step_limit" "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
   check_pods ""
   check_hardening
-  within $step_limit "kubelets' certificates are verified" kubelets_are_verified
-  within $step_limit "hook done on every machine" hooks_are_done
-  within $step_limit "install credential gone" install_credential_is_gone
+  within "$step_limit" "kubelets' certificates are verified" kubelets_are_verified
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  within "$step_limit" "install credential gone" install_credential_is_gone
   if grep -q node-role.kubernetes.io/ "$dir/cluster.yaml"; then
-    within $step_limit "workers have their roles" workers_have_roles
-    within $step_limit "kubelet cannot take a role" kubelet_cannot_take_a_role
+    within "$step_limit" "workers have their roles" workers_have_roles
+    within "$step_limit" "kubelet cannot take a role" kubelet_cannot_take_a_role
   fi
   check_net
 
@@ -310,36 +308,21 @@ run_case() {
   for machine in "${machines[@]}"; do vm kill "$machine"; done
   power_on=$SECONDS
   for machine in "${machines[@]}"; do vm again "$machine"; done
-  within $form_limit "all nodes Ready after a power cut of all" nodes_are_ready
+  within "$form_limit" "all nodes Ready after a power cut of all" nodes_are_ready
   check_pods ", after it"
-  within $step_limit "hook done on every machine, after it" hooks_are_done
+  within "$step_limit" "hook done on every machine, after it" hooks_are_done
   check_net
 
   if [[ -n $replace ]]; then
     forget_boots "${machines[-1]}"
     power_on=$SECONDS
     vm wipe "${machines[-1]}"
-    within $form_limit "${machines[-1]} Ready with an empty disk" nodes_are_ready
-    within $step_limit "every API server ready, after it" every_api_server_is_ready
-    within $step_limit "hook done on every machine, after it" hooks_are_done
+    within "$form_limit" "${machines[-1]} Ready with an empty disk" nodes_are_ready
+    within "$step_limit" "every API server ready, after it" every_api_server_is_ready
+    within "$step_limit" "hook done on every machine, after it" hooks_are_done
     check_pods ", after it"
     check_net "${machines[-1]}"
   fi
 }
 
-# Each case runs in a shell of its own, and not as a condition, which would switch its `set -e` off.
-failed=0
-for name in "${cases[@]}"; do
-  set +e
-  (
-    set -e
-    run_case "$name"
-  )
-  status=$? # with "|| failed=1" behind it, the shell above would ignore its "set -e"
-  set -e
-  ((status == 0)) || failed=1
-done
-
-printf '\nSeconds since power-on:\n'
-cat "$tmp/summary"
-exit $failed
+each run_case "${cases[@]}"
