@@ -37,6 +37,8 @@ func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamlpath.Locati
 	example := exampleOf(known)
 	if flag := flagIn(n, known); flag != "" {
 		example = flag
+	} else if meant := fieldOfValue(n.Value, known); meant != "" {
+		example = meant
 	}
 	switch {
 	case field != "":

@@ -16,6 +16,7 @@ import (
 const (
 	maxOwners      = 3  // the most fields that a message names as owners of a key
 	maxFieldsNamed = 12 // the most fields of a map that a message lists
+	fewFields      = 4  // the most that it lists beside another hint
 )
 
 // secretKey matches keys under which people would write a secret.
@@ -58,6 +59,9 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamlpath.Loca
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(owners) > 0:
 		hint = "it belongs to " + strings.Join(owners, " or ")
+		if len(names) <= fewFields {
+			hint += "; the fields here are " + strings.Join(names, ", ")
+		}
 	case secretKey.MatchString(key.Value):
 		hint = "secrets belong in the bundle, never in cluster.yaml"
 	case len(names) <= maxFieldsNamed:

@@ -88,7 +88,9 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	}
 	path = strings.TrimPrefix(path, "spec.")
 	below := strings.TrimPrefix(path, layerPath.FindString(path))
-	if structs[machineType].byName[firstKey(below)] != nil {
+	own := strings.HasPrefix(path, "nodes.") || strings.HasPrefix(path, "pools.")
+	if key := firstKey(below); structs[machineType].byName[key] != nil ||
+		own && structs[entryType(entry)].byName[key] != nil {
 		path = below
 	}
 	first := firstKey(path)

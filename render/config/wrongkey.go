@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Keys under which people expect the name of a file, and a content itself.
@@ -47,8 +48,8 @@ func fieldFor(t reflect.Type, known *fieldList, key string) string {
 }
 
 // joinedKey matches a key that has its value in it, because the colon or the space behind it is
-// missing.
-var joinedKey = regexp.MustCompile(`^(\w+)(:| )[^ ]`)
+// missing. A URL is none.
+var joinedKey = regexp.MustCompile(`^(\w+)(:| )[^ /]`)
 
 // splitKey returns the field at the beginning of a key that has its value in it, and what is
 // missing behind the field. field is "" for other keys.
@@ -61,6 +62,23 @@ func splitKey(key string, known *fieldList) (field, missing string) {
 		return m[1], "the space behind the colon is missing"
 	}
 	return m[1], "the colon is missing"
+}
+
+// fieldOfValue returns how a struct is written in braces with a value for which only one of its
+// fields can be meant, "" if there is no such field: a value that the field lists, or a URL whose
+// scheme it is named after. A URL may hold a password, so the field's own example stands there.
+func fieldOfValue(value string, known *fieldList) string {
+	scheme, _, isURL := strings.Cut(value, "://")
+	for i := range known.list {
+		f := &known.list[i]
+		switch {
+		case slices.Contains(f.enum, value):
+			return "{" + f.name + ": " + value + "}"
+		case isURL && f.name == scheme && f.example != "":
+			return "{" + f.name + ": " + f.example + "}"
+		}
+	}
+	return ""
 }
 
 // exampleOf returns how a struct is written in braces: its required fields, and a field that names
