@@ -243,6 +243,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/interfaces",
 			"kiln/render/joined",
 			"kiln/render/node",
+			"kiln/render/patchset",
 			"kiln/render/plan",
 			"kiln/render/podsecurity",
 			"kiln/render/preflight",
@@ -412,6 +413,13 @@ func TestImports(t *testing.T) {
 		"kiln/render/media/iso9660": nil,
 		"kiln/render/media/newc":    nil,
 		"kiln/render/node":          nil,
+		"kiln/render/patchset": {
+			"kiln/manifests",
+			"kiln/patches",
+			"kiln/render/config",
+			"kiln/render/node",
+			"kiln/render/plan",
+		},
 		"kiln/render/plan": {
 			"kiln/render/config",
 			"kiln/render/node",

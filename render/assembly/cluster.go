@@ -13,6 +13,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/patchset"
 	"kiln/render/plan"
 )
 
@@ -33,7 +34,7 @@ type Cluster struct {
 
 	restore restore
 	routes  []plan.Route
-	patches patchSet
+	patches *patchset.Set
 	// kubelets keeps each kubelet configuration by all that it is made from, because many machines
 	// share few configurations.
 	kubelets sync.Map

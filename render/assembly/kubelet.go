@@ -67,18 +67,18 @@ func (t *tree) addShutdownDelay(kubelet []byte) error {
 // one; with a watch it is made anew. It fails if a patch of the user cannot be applied.
 func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
 	src := manifests.Kubelet(r.Plan, m)
-	user := r.patches.forMachine(m)
+	user := r.patches.ForMachine(m)
 	var key strings.Builder
 	for _, content := range src.Texts() {
 		fmt.Fprintf(&key, "%q", content)
 	}
 	for _, u := range user {
-		fmt.Fprintf(&key, " %s", u.path)
+		fmt.Fprintf(&key, " %s", u.Path)
 	}
 	if shared, ok := r.kubelets.Load(key.String()); ok && watch == nil {
 		return shared.([]byte), nil
 	}
-	out, err := r.patches.apply(src, user, watch)
+	out, err := r.patches.Apply(src, user, watch)
 	if err == nil {
 		out, err = manifests.WithoutMetadata(out)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kiln/pki"
 	"kiln/render/config"
+	"kiln/render/patchset"
 	"kiln/render/plan"
 )
 
@@ -42,7 +43,11 @@ func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, e
 	}
 	// Each step needs the result of the one before it.
 	for _, step := range []func() config.Problems{
-		func() config.Problems { return append(r.unknownChecks(), r.patches.read(c)...) },
+		func() config.Problems {
+			var problems config.Problems
+			r.patches, problems = patchset.Read(c)
+			return append(r.unknownChecks(), problems...)
+		},
 		r.readObjects,
 		r.tryPatches,
 	} {

@@ -41,7 +41,7 @@ func (r *Cluster) ObjectStream(
 	from map[string]int, watch Watch,
 ) (stream []byte, problems config.Problems) {
 	c := r.Plan.Config
-	stream, err := r.patches.apply(manifests.Objects(r.Plan, r.tokens()), nil, watch)
+	stream, err := r.patches.Apply(manifests.Objects(r.Plan, r.tokens()), nil, watch)
 	if err != nil {
 		return nil, config.Problems{c.Problemf("", "objects: %s", err)}
 	}
@@ -61,13 +61,13 @@ func (r *Cluster) ObjectStream(
 			from[o.Path] = i
 		}
 		stream = manifests.Join(stream, a.Stream)
-		watch.report(plan.Origin{Field: field}, stream)
+		watch.Report(plan.Origin{Field: field}, stream)
 	}
 	if problems = append(problems, addons.Check(c, own, all)...); len(problems) > 0 {
 		return nil, problems
 	}
 	src := manifests.Source{Base: stream, From: plan.Origin{Field: "addons"}}
-	stream, err = r.patches.apply(src, r.patches.forObjects(), watch)
+	stream, err = r.patches.Apply(src, r.patches.ForObjects(), watch)
 	if err == nil {
 		stream, err = r.patchProxy(stream, watch)
 	}
@@ -78,7 +78,7 @@ func (r *Cluster) ObjectStream(
 		return nil, problemsOf(err, c.Problemf("patches", "%s", err))
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
-	watch.report(plan.Kiln, stream)
+	watch.Report(plan.Kiln, stream)
 	return stream, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // which apply to the text in kube-proxy's ConfigMap. They come after the patches of all objects, so
 // that one that replaces the whole text comes before those of its fields.
 func (r *Cluster) patchProxy(stream []byte, watch Watch) ([]byte, error) {
-	for _, u := range r.patches.forObjects() {
+	for _, u := range r.patches.ForObjects() {
 		if !u.Names(manifests.ProxyConfiguration) {
 			continue
 		}
@@ -27,13 +27,13 @@ func (r *Cluster) patchProxy(stream []byte, watch Watch) ([]byte, error) {
 		}
 		after, err := patches.Apply(before, u.Patch)
 		if err != nil {
-			return nil, config.Problems{r.patches.problem(u, err)}
+			return nil, config.Problems{r.patches.Problem(u, err)}
 		}
 		if stream, err = manifests.WithProxy(objects, after); err != nil {
 			return nil, err
 		}
-		r.patches.record(u, !bytes.Equal(before, after))
-		watch.report(plan.Origin{Field: u.path}, stream)
+		r.patches.Record(u, !bytes.Equal(before, after))
+		watch.Report(plan.Origin{Field: u.Path}, stream)
 	}
 	return stream, nil
 }

@@ -43,8 +43,8 @@ func (t *tree) addSystem() error {
 	return nil
 }
 
-// addEnvironment adds what the machine is to know of its surroundings: time servers, time zone, host
-// names, CAs, when it may update itself.
+// addEnvironment adds what the machine is to know of its surroundings: time servers, time zone,
+// host names, CAs, when it may update itself.
 func (t *tree) addEnvironment() error {
 	unit, fields := system.Add(t.m, t.n, t.Plan.Config.Text)
 	if unit != "" {

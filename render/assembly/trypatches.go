@@ -7,6 +7,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/render/config"
+	"kiln/render/patchset"
 	"kiln/render/plan"
 )
 
@@ -14,13 +15,13 @@ import (
 // are rendered later. The first worker and the first etcd machine without patches of their own
 // stand for all others of their role.
 func (r *Cluster) tryPatches() (problems config.Problems) {
-	if len(r.patches.all) == 0 {
+	if len(r.patches.All()) == 0 {
 		return nil
 	}
 	tried := map[string]bool{}
 	for i := range r.Plan.Machines {
 		m := &r.Plan.Machines[i]
-		if len(r.patches.machines[m.Path]) == 0 && !m.ControlPlane() {
+		if !r.patches.Own(m) && !m.ControlPlane() {
 			if tried[m.Role] {
 				continue
 			}
@@ -35,14 +36,15 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 	if len(problems) > 0 {
 		return problems
 	}
-	for _, u := range r.patches.all {
+	for _, u := range r.patches.All() {
 		name := fmt.Sprintf("patch %q", u.Name)
+		matched, changed := r.patches.Effect(u)
 		switch {
-		case !u.matched:
-			problems = append(problems, r.Plan.Config.Problemf(u.path,
+		case !matched:
+			problems = append(problems, r.Plan.Config.Problemf(u.Path,
 				"%s matches no object; %s; see kiln explain patches", name, r.offer(u)))
-		case !u.changed:
-			problems = append(problems, r.Plan.Config.Problemf(u.path,
+		case !changed:
+			problems = append(problems, r.Plan.Config.Problemf(u.Path,
 				"%s changes nothing: what it sets is so already; "+
 					"remove it, or correct the field that it sets", name))
 		}
@@ -82,11 +84,11 @@ func (r *Cluster) tryMachine(m *plan.Machine) (problems config.Problems) {
 }
 
 // offer says which objects of its layer a patch could match.
-func (r *Cluster) offer(u *userPatch) string {
+func (r *Cluster) offer(u *patchset.Patch) string {
 	var streams [][]byte
 	for i := range r.Plan.Machines {
 		m := &r.Plan.Machines[i]
-		if !slices.Contains(r.patches.forMachine(m), u) {
+		if !slices.Contains(r.patches.ForMachine(m), u) {
 			continue
 		}
 		if r.Plan.StaticPods(m) {
@@ -97,7 +99,7 @@ func (r *Cluster) offer(u *userPatch) string {
 		}
 		streams = append(streams, manifests.Kubelet(r.Plan, m).Base)
 	}
-	if slices.Contains(r.patches.forObjects(), u) {
+	if slices.Contains(r.patches.ForObjects(), u) {
 		for _, o := range r.Objects {
 			streams = append(streams, o.YAML)
 		}

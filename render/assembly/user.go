@@ -88,8 +88,8 @@ func (t *tree) clashes() (problems config.Problems) {
 	check := func(name, field string) {
 		if f := t.n.File(name); f != nil {
 			problems = append(problems, t.Plan.Config.Problemf(field,
-				"%s is written by kiln on %s (%s, from %s); remove it here, or change what it is from",
-				name, t.m.Name, f.Why, strings.Join(f.From, ", ")))
+				"%s is written by kiln on %s (%s, from %s); remove it here, or change what it is "+
+					"from", name, t.m.Name, f.Why, strings.Join(f.From, ", ")))
 		}
 	}
 	s := &t.m.Settings
@@ -101,8 +101,8 @@ func (t *tree) clashes() (problems config.Problems) {
 		own := slices.IndexFunc(t.n.Units, func(own node.Unit) bool { return own.Name == u.Name })
 		if own >= 0 && t.n.Units[own].Masked {
 			problems = append(problems, t.Plan.Config.Problemf(field,
-				"%s never starts on %s, because kiln masks it; remove it here, or allow what it does",
-				u.Name, t.m.Name))
+				"%s never starts on %s, because kiln masks it; remove it here, or allow what it "+
+					"does", u.Name, t.m.Name))
 			continue
 		}
 		if u.Content != "" || u.ContentFrom != "" {

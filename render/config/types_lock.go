@@ -25,7 +25,7 @@ type LockedArtifact struct {
 	// URL is where machines fetch it, unless they have a mirror.
 	URL string `json:"url" example:"https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet"`
 	// SHA256 is its SHA-256 in hexadecimal digits.
-	SHA256 string `json:"sha256" example:"46707a53209f826ad0f0d62371ac69cd00e78fd9a8176cf5f6f87f18f7f8b718"`
+	SHA256 string `json:"sha256" example:"64 hexadecimal digits"`
 	// Size is its size in bytes, if it is known; kiln lock --check compares it.
 	Size int `json:"size,omitempty"`
 }

@@ -66,8 +66,8 @@ type Machine struct {
 	// TrustedCAsFrom are files beside cluster.yaml with certificates of CAs (PEM). Every program of
 	// the machine that asks its system trusts these CAs, containerd among them. Pods do not.
 	TrustedCAsFrom []string `json:"trustedCAsFrom,omitempty" example:"[company-ca.crt]"`
-	// Updates says when the system may update itself, and reboot for that. A narrower layer replaces
-	// it as a whole.
+	// Updates says when the system may update itself, and reboot for that. A narrower layer
+	// replaces it as a whole.
 	Updates Updates `json:"updates,omitempty"`
 	// Registries are mirrors of image registries, for containerd.
 	Registries []Registry `json:"registries,omitempty"`

@@ -9,7 +9,8 @@ type Node struct {
 	// plane does; docs/etcd.md has more.
 	Role string `json:"role" enum:"control-plane,worker,etcd"`
 	// Addresses are the IP addresses of the machine, one of each family of the cluster. The main
-	// family is first. They do not configure it: it has them from DHCP, its platform, or interfaces.
+	// family is first. They do not configure it: it has them from DHCP, its platform, or
+	// interfaces.
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
 	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow
 	// from the addresses of the machine: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.

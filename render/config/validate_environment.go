@@ -104,8 +104,8 @@ func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
 				v.report(here.Key("hostnames").Index(j), "%s would be read as an address; "+
 					"write a name with a letter", quote(name))
 			case err == nil && ok:
-				v.report(here.Key("hostnames").Index(j), "%s is a name of %s already, and programs "+
-					"take the first; remove one", quote(name), first)
+				v.report(here.Key("hostnames").Index(j), "%s is a name of %s already, and "+
+					"programs take the first; remove one", quote(name), first)
 			case err == nil:
 				names[named{a.Is4(), name}] = a
 			}
@@ -118,7 +118,8 @@ func (v *checker) trustedCAs(files []string, at *yamlpath.Location) {
 	seen := map[string]int{}
 	for i, name := range files {
 		if first, ok := seen[name]; ok {
-			v.report(at.Index(i), "%s is already trustedCAsFrom[%d]; remove one", quote(name), first)
+			v.report(at.Index(i), "%s is already trustedCAsFrom[%d]; remove one",
+				quote(name), first)
 			continue
 		}
 		seen[name] = i

@@ -16,8 +16,8 @@ const (
 // WindowStart returns a time with the day of the week and the time of day of a start, and whether
 // the start has a day.
 func WindowStart(text string) (begin time.Time, weekly bool) {
-	// time.Parse reads a day of the week and ignores it. So this looks for a date that prints as the
-	// text, among seven days.
+	// time.Parse reads a day of the week and ignores it. So this looks for a date that prints as
+	// the text, among seven days.
 	for d := range 7 {
 		for _, form := range []string{"15:04", "Mon 15:04"} {
 			t, err := time.Parse(form, text)

@@ -10,7 +10,8 @@ import (
 // is back when the next machine's part begins.
 const rebootTime = 15 * time.Minute
 
-// Window is when a machine may install updates and begin to reboot, in UTC, each day or once a week.
+// Window is when a machine may install updates and begin to reboot, in UTC, each day or once a
+// week.
 type Window struct {
 	begin  time.Time // a date on the day of the week if Weekly, else any date
 	Weekly bool

@@ -26,7 +26,8 @@ func TestWindows(t *testing.T) {
 		{"Sun 12:00", "24h", "Sun 12:00, Mon 12:00, Tue 12:00", "Sun 12:00"},
 	} {
 		spec := "  endpoint: api.example.com\n  machines:\n    os: debian\n" +
-			"    updates: {policy: window, start: \"" + row.start + "\", length: " + row.length + "}\n"
+			"    updates: {policy: window, start: \"" + row.start + "\", " +
+			"length: " + row.length + "}\n"
 		p := parse(t, spec, others)
 		var starts []string
 		for i := range p.Machines {

@@ -42,7 +42,9 @@ type Trust struct {
 }
 
 // File returns the path of kiln's certificate with that number.
-func (t Trust) File(number int) string { return fmt.Sprintf("%s/kiln-%d%s", t.Dir, number, t.Suffix) }
+func (t Trust) File(number int) string {
+	return fmt.Sprintf("%s/kiln-%d%s", t.Dir, number, t.Suffix)
+}
 
 // Where the systems read further CAs from: update-ca-certificates(8) of Debian 13 and of openSUSE,
 // update-ca-trust(8) of Fedora 42, Flatcar's page "Adding certificate authorities".

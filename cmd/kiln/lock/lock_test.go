@@ -215,10 +215,11 @@ func TestRedirects(t *testing.T) {
 		{"/again", "leads on more than 10 times"},
 	} {
 		asked := 0
-		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		redirect := func(w http.ResponseWriter, r *http.Request) {
 			asked++
 			http.Redirect(w, r, row.to, http.StatusFound)
-		}))
+		}
+		server := httptest.NewTLSServer(http.HandlerFunc(redirect))
 		t.Cleanup(server.Close)
 		c := newClient()
 		c.pause = time.Millisecond

@@ -1,4 +1,6 @@
-package assembly
+// Package patchset holds the user's patches by layer, applies those of a machine to a stream of
+// documents, and remembers which had an effect.
+package patchset
 
 import (
 	"bytes"
@@ -15,37 +17,37 @@ import (
 	"kiln/render/plan"
 )
 
-// patchSet holds the user's patches by layer.
-type patchSet struct {
+// Set holds the user's patches. Its methods may be called from several goroutines.
+type Set struct {
 	config *config.Cluster // for the places of patches
 
-	cluster, controlPlane, workers []*userPatch
-	machines                       map[string][]*userPatch // by the path of the node or pool
-	all                            []*userPatch
+	cluster, controlPlane, workers []*Patch
+	machines                       map[string][]*Patch // by the path of the node or pool
+	all                            []*Patch
 
 	mu sync.Mutex // guards matched and changed of every patch
 }
 
-// userPatch is one patch and its effect so far. A patch without effect is a mistake.
-type userPatch struct {
+// Patch is one patch and its effect so far. A patch without effect is a mistake.
+type Patch struct {
 	*patches.Patch
-	path             string // in the configuration
+	Path             string // in the configuration
 	matched, changed bool
 }
 
-// read parses the patches of every layer.
-func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
-	s.config = c
-	layer := func(path string, entries []config.Patch) (out []*userPatch) {
+// Read returns the patches of every layer. The problems are those of patches that cannot be read.
+func Read(c *config.Cluster) (s *Set, problems config.Problems) {
+	s = &Set{config: c}
+	layer := func(path string, entries []config.Patch) (out []*Patch) {
 		for i := range entries {
-			field := element(path, i)
+			field := fmt.Sprintf("%s[%d]", path, i)
 			p, err := parsePatch(c, field, &entries[i])
 			if err != nil {
 				message := strings.TrimPrefix(err.Error(), field+": ")
 				problems = append(problems, c.Problemf(field, "%s", message))
 				continue
 			}
-			out = append(out, &userPatch{Patch: p, path: field})
+			out = append(out, &Patch{Patch: p, Path: field})
 		}
 		s.all = append(s.all, out...)
 		return out
@@ -54,20 +56,20 @@ func (s *patchSet) read(c *config.Cluster) (problems config.Problems) {
 	s.cluster = layer("patches", spec.Patches)
 	s.controlPlane = layer("controlPlane.patches", spec.ControlPlane.Patches)
 	s.workers = layer("workers.patches", spec.Workers.Patches)
-	s.machines = map[string][]*userPatch{}
+	s.machines = map[string][]*Patch{}
 	for i := range spec.Nodes {
 		if entries := spec.Nodes[i].Patches; len(entries) > 0 {
-			path := element("nodes", i)
+			path := fmt.Sprintf("nodes[%d]", i)
 			s.machines[path] = layer(path+".patches", entries)
 		}
 	}
 	for i := range spec.Pools {
 		if entries := spec.Pools[i].Patches; len(entries) > 0 {
-			path := element("pools", i)
+			path := fmt.Sprintf("pools[%d]", i)
 			s.machines[path] = layer(path+".patches", entries)
 		}
 	}
-	return problems
+	return s, problems
 }
 
 // parsePatch parses the patch at a field of the configuration. Messages call it by its file, or by
@@ -87,9 +89,9 @@ func parsePatch(c *config.Cluster, field string, entry *config.Patch) (*patches.
 	return patches.New(name, content, target)
 }
 
-// forMachine returns the patches for m's static pods and configuration files, widest layer first.
-func (s *patchSet) forMachine(m *plan.Machine) []*userPatch {
-	out := append([]*userPatch(nil), s.cluster...)
+// ForMachine returns the patches for m's static pods and configuration files, widest layer first.
+func (s *Set) ForMachine(m *plan.Machine) []*Patch {
+	out := append([]*Patch(nil), s.cluster...)
 	switch m.Role {
 	case node.ControlPlane:
 		out = append(out, s.controlPlane...)
@@ -99,9 +101,9 @@ func (s *patchSet) forMachine(m *plan.Machine) []*userPatch {
 	return append(out, s.machines[m.Path]...)
 }
 
-// forObjects returns the patches for the API objects, widest layer first.
-func (s *patchSet) forObjects() []*userPatch {
-	return append(append([]*userPatch(nil), s.cluster...), s.controlPlane...)
+// ForObjects returns the patches for the API objects, widest layer first.
+func (s *Set) ForObjects() []*Patch {
+	return append(append([]*Patch(nil), s.cluster...), s.controlPlane...)
 }
 
 // Watch is called after each stage that a stream of documents goes through: with the source of the
@@ -113,17 +115,30 @@ func (s *patchSet) forObjects() []*userPatch {
 // the last stream is the same.
 type Watch func(from plan.Origin, stream []byte)
 
-// report calls w unless it is nil.
-func (w Watch) report(from plan.Origin, stream []byte) {
+// Report calls w unless it is nil.
+func (w Watch) Report(from plan.Origin, stream []byte) {
 	if w != nil {
 		w(from, stream)
 	}
 }
 
-// apply returns the stream of a source with kiln's own values and then the user's patches. The
-// error is config.Problems for the patches that cannot be applied. apply records for each patch
+// All returns all patches, in the order of the configuration.
+func (s *Set) All() []*Patch { return s.all }
+
+// Own reports whether a machine has patches in its own entry.
+func (s *Set) Own(m *plan.Machine) bool { return len(s.machines[m.Path]) > 0 }
+
+// Effect reports whether a patch has matched an object, and whether it has changed one.
+func (s *Set) Effect(u *Patch) (matched, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.matched, u.changed
+}
+
+// Apply returns the stream of a source with kiln's own values and then the user's patches. The
+// error is config.Problems for the patches that cannot be applied. Apply records for each patch
 // whether it matched an object and whether it changed one.
-func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) ([]byte, error) {
+func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	whole := len(from) - 1
 	n := whole
@@ -136,7 +151,7 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 		if out, err = applySteps(src, n); err != nil {
 			return nil, err
 		}
-		watch.report(from[n], out)
+		watch.Report(from[n], out)
 	}
 	var problems config.Problems
 	for _, u := range user {
@@ -145,12 +160,12 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 		}
 		next, err := patches.Apply(out, u.Patch)
 		if err != nil {
-			problems = append(problems, s.problem(u, err))
+			problems = append(problems, s.Problem(u, err))
 			continue
 		}
-		s.record(u, !bytes.Equal(next, out))
+		s.Record(u, !bytes.Equal(next, out))
 		out = next
-		watch.report(plan.Origin{Field: u.path}, out)
+		watch.Report(plan.Origin{Field: u.Path}, out)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -158,18 +173,18 @@ func (s *patchSet) apply(src manifests.Source, user []*userPatch, watch Watch) (
 	return out, nil
 }
 
-// problem returns why a patch cannot be applied, at the line of the patch.
-func (s *patchSet) problem(u *userPatch, err error) config.Problem {
+// Problem returns why a patch cannot be applied, at the line of the patch.
+func (s *Set) Problem(u *Patch, err error) config.Problem {
 	failure := &patches.Failure{}
 	errors.As(err, &failure)
-	at := s.config.TextPlace(u.path, "patch", "patchFrom", failure.Line, failure.Column)
+	at := s.config.TextPlace(u.Path, "patch", "patchFrom", failure.Line, failure.Column)
 	return config.Problem{
-		File: at.File, Line: at.Line, Column: at.Column, Path: u.path, Message: err.Error(),
+		File: at.File, Line: at.Line, Column: at.Column, Path: u.Path, Message: err.Error(),
 	}
 }
 
-// record notes that a patch matched an object, and whether it changed one.
-func (s *patchSet) record(u *userPatch, changed bool) {
+// Record notes that a patch matched an object, and whether it changed one.
+func (s *Set) Record(u *Patch, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.matched, u.changed = true, u.changed || changed
@@ -186,29 +201,4 @@ func applySteps(src manifests.Source, n int) ([]byte, error) {
 		steps = append(steps, p)
 	}
 	return patches.Apply(src.Base, steps...)
-}
-
-// HasPatches reports whether the configuration has patches for a machine.
-func (r *Cluster) HasPatches(m *plan.Machine) bool { return len(r.patches.forMachine(m)) > 0 }
-
-// PatchText returns the content of the user's patch at a field of the configuration. It reports
-// whether there is one.
-func (r *Cluster) PatchText(field string) (content string, ok bool) {
-	for _, u := range r.patches.all {
-		if u.path == field {
-			return u.Text, true
-		}
-	}
-	return "", false
-}
-
-// patched returns the objects of a source with kiln's own values and the user's patches for m.
-func (r *Cluster) patched(
-	src manifests.Source, m *plan.Machine, watch Watch,
-) ([]manifests.Object, error) {
-	out, err := r.patches.apply(src, r.patches.forMachine(m), watch)
-	if err != nil {
-		return nil, err
-	}
-	return manifests.Read(out)
 }
