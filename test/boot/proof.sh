@@ -165,9 +165,13 @@ lanes+=($!)
 wait "${lanes[@]}"
 lanes=()
 
-code=0
-"$results/programs/proof" "$results" || code=$?
-if [[ -n $page ]]; then
-  cp "$results/proof.md" "$results/proof-steps.svg" "$here/../../docs/"
-fi
-exit "$code"
+# bash reads a script as it goes. These lines it reads at once, so that a change of this file in the
+# hours before does not reach them.
+{
+  code=0
+  "$results/programs/proof" "$results" || code=$?
+  if [[ -n $page ]]; then
+    cp "$results/proof.md" "$results/proof-steps.svg" "$here/../../docs/"
+  fi
+  exit "$code"
+}
