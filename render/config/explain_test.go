@@ -36,7 +36,7 @@ func TestExplainLayers(t *testing.T) {
   before: http://a.example.com:1 by cluster.yaml:11:19 machines.proxy.http
 `,
 		"nodes.role": `nodes[1].role: worker
-  set by cluster.yaml:15:17 nodes[1].role
+  set by cluster.yaml:15:23 nodes[1].role
 `,
 		"arch": `arch: amd64
   set by default of kiln (arch)

@@ -55,7 +55,7 @@ func TestArtifactsDoc(t *testing.T) {
 	text, err := os.ReadFile("../../docs/binaries.md")
 	require.NoError(t, err)
 	page := strings.Join(strings.Fields(string(text)), " ")
-	list := regexp.MustCompile(`these versions: kubelet (.*?), and the versions`).
+	list := regexp.MustCompile(`these versions: kubelet (.*?), and of the others`).
 		FindStringSubmatch(page)
 	require.NotNil(t, list)
 	var versions []string
