@@ -48,8 +48,8 @@ func Add(
 		n.Units = append(n.Units, node.Unit{Name: name, Masked: true})
 	}
 	if s.TimeZone != "" {
-		// Not timedatectl: the first program that tells a kernel its time zone sets its clock back or
-		// forth, where systemd has not done so at boot (settimeofday(2)).
+		// Not timedatectl: the first program that tells a kernel its time zone sets its clock back
+		// or forth, where systemd has not done so at boot (settimeofday(2)).
 		zone := "/usr/share/zoneinfo/" + s.TimeZone
 		command("timeZone", "test -e "+zone)
 		command("timeZone", "ln -sfn .."+zone+" /etc/localtime")
