@@ -313,47 +313,31 @@ func TestBootFetchStops(t *testing.T) {
 			})
 		})
 	}
-	t.Run("another version", func(t *testing.T) {
-		underOneShell(t, 1, func(t *testing.T, shell []string) {
-			m := newMachine(t, shell, "worker")
-			s := m.fetches()
-			s.files["/kubelet"] = program("Kubernetes v1.35.0")
-			m.artifactList(s)
-			m.document()
-			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet " +
-				"says 'Kubernetes v1.35.0', expected v1.36.3; ")
+	for i, row := range []struct {
+		name  string
+		path  string
+		data  []byte
+		fault string
+	}{
+		{"another version", "/kubelet", program("Kubernetes v1.35.0"),
+			"MIRROR/kubelet: /opt/bin/kubelet says 'Kubernetes v1.35.0', expected v1.36.3; "},
+		{"a longer version", "/kubelet", program("Kubernetes v1.36.30"),
+			"MIRROR/kubelet: /opt/bin/kubelet says 'Kubernetes v1.36.30', expected v1.36.3; "},
+		{"no archive", "/containerd.tar.gz", []byte("<html>"),
+			"MIRROR/containerd.tar.gz: /opt/bin/containerd: "},
+		{"another processor", "/runc", []byte("\x7fELF\x02\x01\x01 of another processor\x00"),
+			"MIRROR/runc: /opt/bin/runc says '"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
+				m := newMachine(t, shell, "worker")
+				s := m.fetches()
+				s.files[row.path] = row.data
+				m.artifactList(s)
+				m.document()
+				m.wantFaults("FAULT artifact-incompatible " +
+					strings.ReplaceAll(row.fault, "MIRROR", s.url))
+			})
 		})
-	})
-	t.Run("a longer version", func(t *testing.T) {
-		underOneShell(t, 1, func(t *testing.T, shell []string) {
-			m := newMachine(t, shell, "worker")
-			s := m.fetches()
-			s.files["/kubelet"] = program("Kubernetes v1.36.30")
-			m.artifactList(s)
-			m.document()
-			m.wantFaults("FAULT artifact-incompatible " + s.url + "/kubelet: /opt/bin/kubelet " +
-				"says 'Kubernetes v1.36.30', expected v1.36.3; ")
-		})
-	})
-	t.Run("no archive", func(t *testing.T) {
-		underOneShell(t, 0, func(t *testing.T, shell []string) {
-			m := newMachine(t, shell, "worker")
-			s := m.fetches()
-			s.files["/containerd.tar.gz"] = []byte("<html>")
-			m.artifactList(s)
-			m.document()
-			m.wantFaults("FAULT artifact-incompatible " + s.url + "/containerd.tar.gz: " +
-				"/opt/bin/containerd: ")
-		})
-	})
-	t.Run("another processor", func(t *testing.T) {
-		underOneShell(t, 2, func(t *testing.T, shell []string) {
-			m := newMachine(t, shell, "worker")
-			s := m.fetches()
-			s.files["/runc"] = []byte("\x7fELF\x02\x01\x01 of another processor\x00")
-			m.artifactList(s)
-			m.document()
-			m.wantFaults("FAULT artifact-incompatible " + s.url + "/runc: /opt/bin/runc says '")
-		})
-	})
+	}
 }

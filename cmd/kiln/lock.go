@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,10 +51,10 @@ This is the one verb that opens connections. It uses the proxy of the environmen
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fetch every file of the lock "+
 		"again, and exit with 3 if an entry is missing, or needless, or its file has changed")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",
-		"fetch from this `URL` in the place of scheme and host; the path stays, and the projects "+
-			"say themselves what the SHA-256 is")
+		"fetch from this `URL` in the place of scheme and host; the path stays, and the SHA-256 "+
+			"still comes from the project")
 	cmd.Flags().BoolVar(&f.trust, "trust-mirror", false,
-		"take also the SHA-256 from the mirror, which is then what decides what machines run")
+		"take the SHA-256 from the mirror too: whoever can write to it decides what machines run")
 	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
@@ -80,6 +82,9 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if f.check {
 		differences, err := l.Check(ctx, wanted, locked)
 		if err != nil {
+			for _, line := range slices.Backward(differences) {
+				err = errors.Join(errors.New(line), err)
+			}
 			return err
 		}
 		return f.report(cmd, path, len(wanted), differences)

@@ -5,11 +5,8 @@ import (
 	"regexp"
 )
 
-var (
-	// artifactVersion matches the version of an artifact.
-	artifactVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?$`)
-	sha256Text      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
+// artifactVersion matches the version of an artifact.
+var artifactVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?$`)
 
 // artifactVersionProblem returns why a string is not the version of an artifact, "" if it is one.
 func artifactVersionProblem(text string) string {

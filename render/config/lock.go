@@ -120,7 +120,7 @@ func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
 			r.report(at.Key("url"), "%s", problem)
 		}
 	}
-	if a.SHA256 != "" && !sha256Text.MatchString(a.SHA256) {
+	if a.SHA256 != "" && !target.IsSHA256(a.SHA256) {
 		r.report(at.Key("sha256"), "%s is not a SHA-256; write its 64 hexadecimal digits, "+
 			"in lower case", quote(a.SHA256))
 	}

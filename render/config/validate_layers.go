@@ -11,15 +11,17 @@ import (
 // machines share once, at the layer that makes it.
 func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
-	var without []settings // machines without an operating system
-	tokens := 0            // control planes that join with a token
-	byRole := map[string][]settings{}
+	var without []settings            // machines without an operating system
+	tokens := 0                       // control planes that join with a token
+	byRole := map[string][]settings{} // machines other than workers
 	for i := range nodes {
 		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
 		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
-		byRole[nodes[i].Role] = append(byRole[nodes[i].Role], m)
+		if role := nodes[i].Role; role != roleWorker {
+			byRole[role] = append(byRole[role], m)
+		}
 		v.interfaceDelivery(m, nodes[i].Interfaces)
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)

@@ -3,6 +3,7 @@ package target
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,12 @@ type Artifact struct {
 	SHA256  string `json:"sha256"`         // 64 hexadecimal digits
 	Size    int64  `json:"size,omitempty"` // in bytes; 0 if it is not known
 }
+
+// sha256Text matches a SHA-256 as an Artifact has it.
+var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// IsSHA256 reports whether a string is a SHA-256 in lower-case hexadecimal digits.
+func IsSHA256(text string) bool { return sha256Text.MatchString(text) }
 
 // String names an artifact in messages: kubelet v1.36.3 for amd64.
 func (a Artifact) String() string {

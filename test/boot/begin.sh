@@ -48,9 +48,9 @@ finish() {
   rm -rf "$tmp"
 }
 
-# each FUNCTION NAME...: the rest of the script. It calls FUNCTION with each name, where $case is the
-# name and $dir a folder for it. It goes on where one fails, prints the summary, and exits with 0, or
-# with 1 if one failed.
+# each FUNCTION NAME...: the rest of the script. It calls FUNCTION with each name, where $case is
+# the name and $dir a folder for it. It goes on where one fails, prints the summary, and exits with
+# 0, or with 1 if one failed.
 each() {
   local function=$1 status failed=0 begun=$SECONDS
   shift

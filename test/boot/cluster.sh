@@ -42,7 +42,12 @@ suit_kind() {
   local kind=${MACHINES:-qemu}
   [[ ! -f $here/clusters/$kind.sed ]] || sed -E -i -f "$here/clusters/$kind.sed" "$1"
   [[ -f $here/clusters/$kind.yaml ]] || return 0
-  "$tmp/overlay" "$1" "$here/clusters/$kind.yaml" >"$1.part"
+  lay_over "$1" "$here/clusters/$kind.yaml"
+}
+
+# lay_over FILE OVERLAY merges a file of clusters into a cluster.yaml (overlay/main.go).
+lay_over() {
+  "$tmp/overlay" "$1" "$2" >"$1.part"
   mv "$1.part" "$1"
 }
 

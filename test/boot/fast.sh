@@ -84,12 +84,12 @@ power_on_all() { # in the order of $machines
   for machine in "$@"; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
 }
 
-# What these machines know of their surroundings; here it changes no time that others compare.
+# with_surroundings gives the machines of a scenario what clusters/surroundings.yaml has. proof.sh and
+# kubeadm.sh measure machines without it.
 with_surroundings() {
   adapt_case() {
     cp "$here/../../testdata/clusters/systems/files/company.crt" "$dir/"
-    "$tmp/overlay" "$dir/cluster.yaml" "$here/clusters/surroundings.yaml" >"$dir/cluster.yaml.part"
-    mv "$dir/cluster.yaml.part" "$dir/cluster.yaml"
+    lay_over "$dir/cluster.yaml" "$here/clusters/surroundings.yaml"
   }
 }
 knows_its_surroundings() {

@@ -338,6 +338,7 @@ scenario_late-endpoint() {
   check_net
 }
 
+# single SCENARIO: a cluster of one control plane.
 single() {
   render_case single
   scenario "$1"

@@ -35,7 +35,8 @@ usage() {
   exit 0
 }
 
-# choose SCENARIO: adds one of $every to $scenarios.
+# choose SCENARIO: adds one of $every, the script's own list, to $scenarios.
+# shellcheck disable=SC2154
 choose() {
   [[ " ${every[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
   scenarios+=("$1")

@@ -154,24 +154,24 @@ lane() {
   done <"$results/plan"
 }
 
-lanes=()
-trap '((${#lanes[@]} == 0)) || { kill -TERM "${lanes[@]}" 2>/dev/null; wait; }' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-lane $((net + 100)) soak </dev/null &
-lanes+=($!)
-lane "$net" kills negative order wiped </dev/null &
-lanes+=($!)
-wait "${lanes[@]}"
-lanes=()
+# main makes all repetitions and the page, and ends the script. bash reads a function as a whole, so
+# a change of this file in the hours that this takes does not reach it.
+main() {
+  lanes=() code=0
+  trap '((${#lanes[@]} == 0)) || { kill -TERM "${lanes[@]}" 2>/dev/null; wait; }' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  lane $((net + 100)) soak </dev/null &
+  lanes+=($!)
+  lane "$net" kills negative order wiped </dev/null &
+  lanes+=($!)
+  wait "${lanes[@]}"
+  lanes=()
 
-# bash reads a script as it goes. These lines it reads at once, so that a change of this file in the
-# hours before does not reach them.
-{
-  code=0
   "$results/programs/proof" "$results" || code=$?
   if [[ -n $page ]]; then
     cp "$results/proof.md" "$results/proof-steps.svg" "$here/../../docs/"
   fi
   exit "$code"
 }
+main

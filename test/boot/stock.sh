@@ -18,9 +18,9 @@
 #   missing      404, until the file is there
 #   full         /opt is full, until there is room
 #
-# The programs are packed as their projects publish them. Each boot ends with the boot net, but where
-# a fault is wanted: digest, missing, full. Exits with 0 if all went well, 1 if something did not, 77
-# if this computer cannot run the test.
+# The programs are packed as their projects publish them. Each boot ends with the boot net, except
+# where a fault is wanted: digest, missing, full. Exits with 0 if all went well, 1 if something did
+# not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
 export MACHINES=container
@@ -113,8 +113,7 @@ entry() { # entry NAME VERSION PATH
 adapt_case() {
   sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \
     "$here/clusters/stock.yaml" >"$dir/stock.yaml"
-  "$tmp/overlay" "$dir/cluster.yaml" "$dir/stock.yaml" >"$dir/cluster.yaml.part"
-  mv "$dir/cluster.yaml.part" "$dir/cluster.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/stock.yaml"
   cp "$tmp/cluster.lock.yaml" "$dir/"
 }
 
@@ -259,7 +258,7 @@ publish
 : >"$tmp/mirror.log"
 "$tmp/mirror" -listen 10.10.0.1:8080 -dir "$tmp/mirror.d" -trouble "$tmp/trouble" \
   >>"$tmp/mirror.log" 2>&1 &
-# With each scenario the mirror is well again, and no machine has a mount of its own.
+# fresh SCENARIO: the mirror is well, and no machine has a mount of its own.
 fresh() {
   rm -f "$tmp/trouble" "$KILN_BOOT_ADD/etc/fstab"
   scenario "$1"

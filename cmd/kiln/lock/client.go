@@ -11,11 +11,12 @@ import (
 	"net"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"kiln/render/target"
 )
 
 // The most bytes of a program, and of a list of hashes.
@@ -150,7 +151,7 @@ func (c *client) try(
 }
 
 // lasting reports whether a request that failed would fail a second later as well: nobody listens,
-// the name leads nowhere, or the certificate is wrong.
+// the name leads nowhere, the certificate is wrong, or a redirection is not followed.
 func lasting(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -208,9 +209,6 @@ func (c *client) hash(ctx context.Context, url string) (sum string, size int64, 
 	return sum, size, err
 }
 
-// sha256Hex matches a SHA-256.
-var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // published returns the SHA-256 that a list says of a file. A line of the list is a sum alone, or a
 // sum and the name of a file.
 func (c *client) published(ctx context.Context, list, file string) (sum string, err error) {
@@ -222,7 +220,7 @@ func (c *client) published(ctx context.Context, list, file string) (sum string, 
 		}
 		for line := range strings.Lines(string(text)) {
 			words := strings.Fields(line)
-			if len(words) == 0 || !sha256Hex.MatchString(words[0]) {
+			if len(words) == 0 || !target.IsSHA256(words[0]) {
 				continue
 			}
 			if len(words) == 1 || path.Base(strings.TrimPrefix(words[1], "*")) == name {
