@@ -24,14 +24,15 @@ import (
 	"kiln/render/cloudinit"
 	"kiln/render/ignition"
 	"kiln/render/node"
+	"kiln/render/target"
 )
 
 // clusters holds the golden cases.
 const clusters = "testdata/clusters"
 
-// versions are of the minors that the judges are built from, and in the table of programs. A case
-// that asks for the first is also rendered as the others.
-var versions = []string{"v1.36.3", "v1.34.4", "v1.35.1", "v1.37.1"}
+// versions are the releases that the judges are built from. A case that asks for the first is also
+// rendered as the others, unless its machines fetch a kubelet that kiln does not know for them.
+var versions = []string{"v1.36.3", "v1.34.4", "v1.35.4", "v1.37.1"}
 
 // needs holds the minor before which a case is not valid: the case uses features that older
 // releases do not have. All minors have two digits, so they compare as strings.
@@ -133,10 +134,7 @@ func run(out string) error {
 			if i > 0 && !strings.Contains(string(text), "kubernetesVersion: "+versions[0]+"\n") {
 				continue
 			}
-			if i > 0 && e.Name() == "binaries-lock" {
-				continue // its lock is for one release
-			}
-			if version < needs[e.Name()] {
+			if version < needs[e.Name()] || i > 0 && !fetchable(dir, string(text), version) {
 				continue
 			}
 			if err := one(dir, string(text), version, out); err != nil {
@@ -145,6 +143,17 @@ func run(out string) error {
 		}
 	}
 	return nil
+}
+
+// fetchable reports whether the machines of a case can have a release: they have it in their image,
+// or fetch what the table of programs has. A lock is for one release.
+func fetchable(dir, text, version string) bool {
+	if !strings.Contains(text, "source: download") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "cluster.lock.yaml"))
+	_, ok := target.FindArtifact(target.Artifacts, "kubelet", version, "amd64")
+	return err != nil && ok
 }
 
 // one renders a case as one version and writes both formats.
