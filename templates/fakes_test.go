@@ -108,6 +108,12 @@ case $* in
 		[ -e "$WORLD/no-module" ] || mkdir -p "$KILN_ROOT/sys/module/br_netfilter"
 		;;
 	esac
+	case $* in
+	*systemd-sysext.service*)
+		[ ! -e "$KILN_ROOT/var/lib/extensions/kubernetes.raw" ] ||
+			cp -R "$WORLD/extension/." "$KILN_ROOT/usr/"
+		;;
+	esac
 	;;
 'stop *.swap') [ -e "$WORLD/no-swapoff" ] || echo Filename >"$KILN_ROOT/proc/swaps" ;;
 'is-active kubelet.service')

@@ -69,15 +69,14 @@ func BackupTimer(every time.Duration) string {
 
 // Unit returns the text of a unit or drop-in, by its path under /etc/systemd/system:
 //
-//	kiln.service                                 every machine, enabled
-//	kubelet.service                              every machine, enabled; its command line is
-//	                                             that of KubeletDropIn
-//	containerd.service                           machines that fetch it, enabled
-//	kiln-routes.service                          machines with routes or masquerading, enabled
-//	kiln-backup.service                          members of etcd that take snapshots;
-//	                                             BackupTimer starts it
-//	containerd.service.d/10-kiln.conf            Flatcar
-//	multi-user.target.d/10-kubelet-service.conf  Flatcar with the kubernetes system extension
+//	kiln.service                        every machine, enabled
+//	kubelet.service                     every machine, enabled; its command line is that of
+//	                                    KubeletDropIn
+//	containerd.service                  machines that fetch it, enabled
+//	kiln-routes.service                 machines with routes or masquerading, enabled
+//	kiln-backup.service                 members of etcd that take snapshots; BackupTimer starts
+//	                                    it
+//	containerd.service.d/10-kiln.conf   Flatcar
 //
 // Units have no comments, as scripts; drop-ins keep the comment that says why they are there. Unit
 // panics if no unit has that name.
@@ -91,6 +90,11 @@ func Unit(name string) string {
 	}
 	return string(text)
 }
+
+// Hidden is a drop-in under /etc/systemd/system that takes the place of one below /usr. Those of
+// target.System.Hides start the kubelet by themselves, or with other flags.
+const Hidden = "# Hides the file of this name in /usr: kiln starts the kubelet, with its own " +
+	"flags.\n[Unit]\n"
 
 // PoolKubeletDropIn is KubeletDropIn for machines of pools: the kubelet gets the address that was
 // found at boot.

@@ -35,11 +35,11 @@ func lockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [FILE]",
 		Short: "Write down the SHA-256 of what machines fetch, or check it",
-		Long: `Fetch what the machines with binaries.source download will fetch, and write URL, size
-and SHA-256 of each file into the lock beside the configuration: cluster.lock.yaml for
-cluster.yaml. Each file must have the SHA-256 that its project publishes beside it.
-Entries that are there already stay, and are not fetched again; those that no machine
-needs any more go. Commit the lock with the configuration.
+		Long: `Fetch what the machines with binaries.source download or sysext will fetch, and
+write URL, size and SHA-256 of each file into the lock beside the configuration:
+cluster.lock.yaml for cluster.yaml. Each file must have the SHA-256 that its project
+publishes beside it. Entries that are there already stay, and are not fetched again;
+those that no machine needs any more go. Commit the lock with the configuration.
 
 This is the one verb that opens connections. It uses the proxy of the environment
 (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/target"
 	"kiln/templates"
@@ -19,8 +20,19 @@ func (t *tree) addBinaries() error {
 	if ca := t.Public.TrustedCA(b.CA, t.Plan.Config.Text(b.CAFrom)); len(ca) > 0 {
 		t.addFile(plan.ArtifactCA, 0o644, string(ca), "the CA of the server with these files", from)
 	}
-	const unit = "containerd.service"
-	t.addUnitWith(unit, 0o644, templates.Unit(unit), true, false, from)
+	if t.m.FetchesContainerd() {
+		const unit = "containerd.service"
+		t.addUnitWith(unit, 0o644, templates.Unit(unit), true, false, from)
+	} else {
+		// The extension is merged at every boot, and never replaced by a newer one.
+		t.addDir(target.ExtensionDir, 0o755, "")
+		const unit = "systemd-sysext.service"
+		t.n.Links = append(t.n.Links, node.Link{
+			Path:   plan.UnitDir + "/sysinit.target.wants/" + unit,
+			Target: "/usr/lib/systemd/system/" + unit,
+		})
+		t.n.Units = append(t.n.Units, node.Unit{Name: "systemd-sysupdate.timer", Masked: true})
+	}
 	t.addFile(plan.CrictlConfig, 0o644, plan.CrictlText, "where crictl finds containerd", from)
 	return nil
 }

@@ -79,6 +79,9 @@ func (t *tree) machineData(walled bool) string {
 	set("etcd_peers", peers...)
 	pre, post := t.userHooks()
 	set("kubelet", m.Kubelet())
+	if m.Extended() {
+		set("kubelet_version", m.Artifacts[0].Version)
+	}
 	set("pre_boot", pre...)
 	set("post_boot", post...)
 	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
@@ -114,6 +117,9 @@ func (t *tree) steps() []string {
 	s = append(s, "machine")
 	if len(t.m.Artifacts) > 0 {
 		s = append(s, "fetch")
+	}
+	if t.m.Extended() {
+		s = append(s, "extend")
 	}
 	s = append(s, "preflight")
 	if t.m.Pool {

@@ -35,9 +35,8 @@ func (t *tree) addSystem() error {
 	if !t.swapAllowed() {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
 	}
-	if t.m.System.Extensions {
-		const dropIn = "multi-user.target.d/10-kubelet-service.conf"
-		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
+	for _, dropIn := range t.m.System.Hides {
+		t.addFile(plan.UnitDir+"/"+t.m.Hidden(dropIn), 0o644, templates.Hidden,
 			"the kubelet is kiln's to start")
 	}
 	return nil

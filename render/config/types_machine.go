@@ -1,5 +1,7 @@
 package config
 
+import "kiln/render/target"
+
 // Machine holds the settings that every layer may have: machines (all machines),
 // controlPlane.machines, controlPlane.etcd.machines and workers.machines (the machines of a role),
 // and each node or pool.
@@ -146,9 +148,11 @@ type Binaries struct {
 	// Source says how the programs get to the machine. preinstalled, which is the default: the
 	// image has the kubelet, containerd, runc and the CNI plugins. download: the first boot fetches
 	// them and crictl, each with the SHA-256 that its document names, and puts them into /opt/bin
-	// and /opt/cni/bin. Those of the image are not used. docs/binaries.md says what is fetched from
-	// where, and how to serve it.
-	Source string `json:"source,omitempty" enum:"preinstalled,download"`
+	// and /opt/cni/bin. Those of the image are not used. sysext: the first boot fetches a system
+	// extension, which has the kubelet and the CNI plugins, and merges it into /usr; containerd and
+	// runc are the image's. It is for flatcar, fedora-coreos and microos. docs/binaries.md says
+	// what is fetched from where, and how to serve it.
+	Source string `json:"source,omitempty" enum:"preinstalled,download,sysext"`
 	// Mirror is a URL that takes the place of scheme and host in the URL of each file; the path
 	// stays. With https://mirror.example.com/k8s the kubelet comes from
 	// https://mirror.example.com/k8s/release/v1.36.3/bin/linux/amd64/kubelet.
@@ -170,8 +174,17 @@ type Binaries struct {
 	Crictl string `json:"crictl,omitempty" example:"v1.37.0"`
 }
 
-// Download reports whether the machine fetches its programs.
-func (b *Binaries) Download() bool { return b.Source == "download" }
+// Fetches reports whether the machine fetches its programs.
+func (b *Binaries) Fetches() bool {
+	return b.Source == target.SourceDownload || b.Source == target.SourceSysext
+}
+
+// versions returns the versions that the layer sets, by program.
+func (b *Binaries) versions() map[string]string {
+	return map[string]string{
+		"containerd": b.Containerd, "runc": b.Runc, "cniPlugins": b.CNIPlugins, "crictl": b.Crictl,
+	}
+}
 
 // Arg is one command-line flag.
 type Arg struct {

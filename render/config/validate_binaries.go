@@ -15,10 +15,10 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	if b.Source == "" && v.has(at.Key("source")) {
 		return // the decoder has reported a source that it could not read
 	}
-	if !b.Download() {
+	if !b.Fetches() {
 		if *b != (Binaries{}) && *b != (Binaries{Source: b.Source}) {
 			v.report(at, "says what is fetched, but with source preinstalled nothing is; "+
-				"write source: download, or remove the rest")
+				"write source: download or sysext, or remove the rest")
 		}
 		return
 	}
@@ -26,10 +26,14 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 		v.report(at.Key("mirror"), "%s", problem)
 	}
 	v.trustedCA(b.CA, b.CAFrom, b.Mirror, at, "mirror")
-	for key, version := range map[string]string{
-		"containerd": b.Containerd, "runc": b.Runc, "cniPlugins": b.CNIPlugins, "crictl": b.Crictl,
-	} {
-		if problem := artifactVersionProblem(version); version != "" && problem != "" {
+	for key, version := range b.versions() {
+		problem := artifactVersionProblem(version)
+		switch {
+		case version == "":
+		case b.Source == target.SourceSysext:
+			v.report(at.Key(key), "with source sysext it comes with the image or the extension, "+
+				"whatever version is written here; remove it")
+		case problem != "":
 			v.report(at.Key(key), "%s", problem)
 		}
 	}
@@ -47,25 +51,31 @@ func MirrorProblem(text string) string {
 
 // artifacts checks that everything which a machine fetches is known by its content.
 func (v *checker) artifacts(m settings) {
-	if !m.Binaries.Download() {
+	if !m.Binaries.Fetches() {
 		return
 	}
 	if layerOf(m, "kubeletPath") != layerDefault {
 		v.reportLayer(m, narrower(m, "kubeletPath", "binaries"), "kubeletPath names a program of "+
-			"the image, and with binaries.source download the kubelet is fetched; remove one of "+
-			"the two for %s", m.name)
+			"the image, and with binaries.source %s the kubelet is fetched; remove one of "+
+			"the two for %s", m.Binaries.Source, m.name)
+	}
+	fetched := v.c.Fetched(&m.Machine)
+	if _, known := target.SystemNamed(m.OS); len(fetched) == 0 && known {
+		v.reportLayer(m, narrower(m, "os", "binaries"), "system extensions with Kubernetes are "+
+			"for %s, and %s has the os %s, whose packages need a /usr that can be written; write "+
+			"source: download", strings.Join(target.ExtendedSystems(), ", "), m.name, m.OS)
 	}
 	if v.c.anyArtifact {
 		return
 	}
-	versions, missing := v.c.ArtifactVersions(&m.Machine), []string{}
-	for _, p := range target.Programs {
-		version := versions[p.Name]
-		if artifactVersionProblem(version) != "" || p.Version == "" && v.version == noVersion {
+	var missing []string
+	for _, a := range fetched {
+		p, _ := target.ProgramNamed(a.Name)
+		if artifactVersionProblem(a.Version) != "" || p.Version == "" && v.version == noVersion {
 			continue // reported at its place
 		}
-		if _, ok := v.c.Artifact(p.Name, version, m.Arch); !ok {
-			missing = append(missing, p.Name+" "+version+v.c.known(p.Name, version, m.Arch))
+		if _, ok := v.c.Artifact(a.Name, a.Version, a.Arch); !ok {
+			missing = append(missing, a.Name+" "+a.Version+v.c.known(a.Name, a.Version, a.Arch))
 		}
 	}
 	if len(missing) == 0 {
@@ -78,10 +88,16 @@ func (v *checker) artifacts(m settings) {
 		return
 	}
 	v.reported[id] = true
-	if lock, locked := v.c.LockName(); locked {
+	lock, locked := v.c.LockName()
+	p, _ := target.ProgramNamed(fetched[0].Name)
+	switch {
+	case p.URL == "":
+		v.report(at, "%s: nobody publishes it for every release of the system; write an entry "+
+			"with its URL and SHA-256 into %s: docs/binaries.md", list, lock)
+	case locked:
 		v.report(at, "%s: not in %s, which lists all that machines may fetch; kiln lock adds it",
 			list, lock)
-	} else {
+	default:
 		v.report(at, "%s: not in the table of this release of kiln; kiln lock writes %s "+
 			"beside this file, with its SHA-256", list, lock)
 	}

@@ -38,19 +38,18 @@ func (c *Cluster) artifacts() []target.Artifact {
 	return target.Artifacts
 }
 
-// ArtifactVersions returns the versions of what a machine with these settings fetches, by program.
-func (c *Cluster) ArtifactVersions(m *Machine) map[string]string {
-	out := map[string]string{
-		"kubelet": m.KubeletVersion, "containerd": m.Binaries.Containerd, "runc": m.Binaries.Runc,
-		"cniPlugins": m.Binaries.CNIPlugins, "crictl": m.Binaries.Crictl,
-	}
-	for _, p := range target.Programs {
-		if out[p.Name] == "" {
-			out[p.Name] = p.Version
+// Fetched returns what a machine with these settings fetches, in the order of the table of
+// programs: names, versions and architectures, without URL and SHA-256. It is nil if the machine
+// fetches nothing.
+func (c *Cluster) Fetched(m *Machine) (out []target.Artifact) {
+	for _, p := range target.ProgramsOf(m.Binaries.Source, m.OS) {
+		version := p.Version
+		if p.Version == "" {
+			version = cmp.Or(m.KubeletVersion, c.Spec.KubernetesVersion)
+		} else if set := m.Binaries.versions()[p.Name]; set != "" {
+			version = set
 		}
-	}
-	if out["kubelet"] == "" {
-		out["kubelet"] = c.Spec.KubernetesVersion
+		out = append(out, target.Artifact{Name: p.Name, Version: version, Arch: m.Arch})
 	}
 	return out
 }
@@ -58,29 +57,18 @@ func (c *Cluster) ArtifactVersions(m *Machine) map[string]string {
 // Wanted returns what the machines fetch, each once, in the order of the table of programs, then by
 // version and architecture. It has no URL and no SHA-256.
 func (c *Cluster) Wanted() (out []target.Artifact) {
-	add := func(m *Effective) {
-		if !m.Binaries.Download() {
-			return
-		}
-		for name, version := range c.ArtifactVersions(&m.Machine) {
-			a := target.Artifact{Name: name, Version: version, Arch: m.Arch}
-			if !slices.Contains(out, a) {
-				out = append(out, a)
-			}
-		}
-	}
 	for i := range c.Spec.Nodes {
 		m := c.EffectiveNode(i)
-		add(&m)
+		out = append(out, c.Fetched(&m.Machine)...)
 	}
 	for i := range c.Spec.Pools {
 		m := c.EffectivePool(i)
-		add(&m)
+		out = append(out, c.Fetched(&m.Machine)...)
 	}
 	names := target.ProgramNames()
 	slices.SortFunc(out, func(a, b target.Artifact) int {
 		return cmp.Or(cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name)),
 			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Arch, b.Arch))
 	})
-	return out
+	return slices.Compact(out)
 }

@@ -20,14 +20,9 @@ const (
 
 // artifacts returns what a machine with these settings fetches, from the mirror if it has one.
 func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
-	if !settings.Binaries.Download() {
-		return nil
-	}
-	versions := c.ArtifactVersions(&settings.Machine)
-	for i := range target.Programs {
-		name := target.Programs[i].Name
+	for _, a := range c.Fetched(&settings.Machine) {
 		// Parse accepts no configuration that names another one.
-		a, _ := c.Artifact(name, versions[name], settings.Arch)
+		a, _ = c.Artifact(a.Name, a.Version, a.Arch)
 		a.URL = target.Mirrored(a.URL, settings.Binaries.Mirror)
 		out = append(out, a)
 	}
@@ -39,17 +34,38 @@ func (p *Plan) ArtifactLines(m *Machine) string {
 	var b strings.Builder
 	for _, a := range m.Artifacts {
 		program, _ := target.ProgramNamed(a.Name)
-		fmt.Fprintln(&b, a.SHA256, a.Version, program.Path, cmp.Or(program.Folder, "-"),
-			cmp.Or(p.ProxyFor(&m.Settings.Proxy, a.URL), "-"), a.URL)
+		version := a.Version
+		if program.System != "" {
+			version = "-" // an image says none
+		}
+		fmt.Fprintln(&b, a.SHA256, version, program.At(program.Path, a.Version, a.Arch),
+			cmp.Or(program.Folder, "-"), cmp.Or(p.ProxyFor(&m.Settings.Proxy, a.URL), "-"), a.URL)
 	}
 	return b.String()
 }
 
 // Kubelet returns the program of the machine's kubelet.
 func (m *Machine) Kubelet() string {
-	if len(m.Artifacts) == 0 {
+	switch m.Settings.Binaries.Source {
+	case target.SourceDownload:
+		p, _ := target.ProgramNamed("kubelet")
+		return p.Path
+	case target.SourceSysext:
+		return target.ExtensionKubelet
+	default:
 		return m.Settings.KubeletPath
 	}
-	p, _ := target.ProgramNamed("kubelet")
-	return p.Path
+}
+
+// FetchesContainerd reports whether containerd is among what the machine fetches.
+func (m *Machine) FetchesContainerd() bool {
+	return m.Settings.Binaries.Source == target.SourceDownload
+}
+
+// Extended reports whether a system extension has the machine's kubelet.
+func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.SourceSysext }
+
+// Hidden returns the name of a drop-in that the machine's system hides (target.System.Hides).
+func (m *Machine) Hidden(dropIn string) string {
+	return strings.ReplaceAll(dropIn, "{minor}", fmt.Sprint("1.", m.KubeletMinor))
 }

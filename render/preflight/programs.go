@@ -19,7 +19,7 @@ var programs = []Entry{
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		calls: func(f *Facts) []call {
 			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
-			if len(f.Machine.Artifacts) > 0 {
+			if f.Machine.FetchesContainerd() {
 				tools = append(tools, "gzip", "tar")
 			}
 			return each("command", tools)

@@ -45,17 +45,22 @@ func FindArtifact(list []Artifact, name, version, arch string) (a Artifact, ok b
 
 // Program says where the artifacts of one name are published, and where they go.
 type Program struct {
-	// Name is the field of machines.binaries with its version, or kubelet.
+	// Name is the field of machines.binaries with its version, or kubelet, or kubernetes- with the
+	// operating system that a system extension is for.
 	Name string
 	// URL is where the artifact is. {version} stands for its version, {number} for that without the
-	// v, and {arch} for the architecture.
+	// v, {minor} for the first two parts of that, {arch} for the architecture, and {cpu} for the
+	// name that systemd has for it. It is empty if nobody publishes a file for a version alone.
 	URL string
 	// Sums is the file with its published SHA-256, likewise. It may have those of other files too.
 	Sums string
-	// Path is its program on the machine; of several, the one that says its version.
+	// Path is its program on the machine; of several, the one that says its version. The path of an
+	// extension's image has {minor}, as URL.
 	Path string
 	// Folder is where the archive is unpacked; empty if the artifact is the program itself.
 	Folder string
+	// System is the operating system that the artifact extends; empty for one of every system.
+	System string
 	// Version is what machines get unless the configuration names another one; empty for the
 	// kubelet, which has its version from elsewhere.
 	Version string
@@ -69,6 +74,13 @@ const (
 )
 
 const github = "https://github.com/"
+
+// ExtensionDir is where systemd-sysext finds the images of extensions, each under the name that its
+// file extension-release has. ExtensionKubelet is the kubelet in all of the table.
+const (
+	ExtensionDir     = "/var/lib/extensions"
+	ExtensionKubelet = "/usr/bin/kubelet"
+)
 
 // Programs is the table of the programs that machines fetch, in the order in which they do so. The
 // versions are one set that works with every minor of Releases: the newest containerd of the line
@@ -106,7 +118,44 @@ var Programs = []Program{
 		Sums: github + "kubernetes-sigs/cri-tools/releases/download/{version}/" +
 			"crictl-{version}-linux-{arch}.tar.gz.sha256",
 		Path: BinDir + "/crictl", Folder: BinDir, Version: "v1.37.0",
+	}, {
+		// flatcar/sysext-bakery: kubernetes.sysext
+		Name: "kubernetes-flatcar", System: "flatcar",
+		URL: "https://extensions.flatcar.org/extensions/kubernetes-{version}-{cpu}.raw",
+		Sums: github + "flatcar/sysext-bakery/releases/download/kubernetes-{version}/" +
+			"SHA256SUMS",
+		Path: ExtensionDir + "/kubernetes.raw",
+	}, {
+		// fedora-sysexts/fedora: kubernetes-1.36, made for one release of the system
+		Name: "kubernetes-fedora-coreos", System: "fedora-coreos",
+		Path: ExtensionDir + "/kubernetes-{minor}.raw",
+	}, {
+		Name: "kubernetes-microos", System: "microos",
+		Path: ExtensionDir + "/kubernetes.raw",
 	},
+}
+
+// Sources of the programs of a machine, as machines.binaries has them; empty is preinstalled.
+const (
+	SourceDownload = "download"
+	SourceSysext   = "sysext"
+)
+
+// ProgramsOf returns what a machine with that operating system fetches, in the order of the table;
+// nil if it fetches nothing.
+func ProgramsOf(source, system string) (out []Program) {
+	for _, p := range Programs {
+		if source == SourceDownload && p.System == "" ||
+			source == SourceSysext && p.System == system {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ExtendedSystems returns the names of the operating systems for which there are extensions.
+func ExtendedSystems() []string {
+	return SystemNames(func(s *System) bool { return len(ProgramsOf(SourceSysext, s.Name)) > 0 })
 }
 
 // ProgramNamed returns the program with that name, and whether the table has it.
@@ -126,10 +175,16 @@ func ProgramNames() (names []string) {
 	return names
 }
 
-// At returns an address of the program, such as its URL, for one version and architecture.
+// At returns an address or a path of the program, such as its URL, for one version and
+// architecture.
 func (p *Program) At(address, version, arch string) string {
-	return strings.NewReplacer(
-		"{version}", version, "{number}", strings.TrimPrefix(version, "v"), "{arch}", arch,
+	number, cpu := strings.TrimPrefix(version, "v"), arch
+	if arch == "amd64" {
+		cpu = "x86-64"
+	}
+	return strings.NewReplacer("{version}", version, "{number}", number,
+		"{minor}", number[:max(0, strings.LastIndexByte(number, '.'))],
+		"{arch}", arch, "{cpu}", cpu,
 	).Replace(address)
 }
 

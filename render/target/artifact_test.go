@@ -3,6 +3,7 @@ package target
 import (
 	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,8 +38,8 @@ func TestArtifacts(t *testing.T) {
 		require.Contains(t, a.URL, a.Arch)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		for _, p := range Programs[1:] {
-			require.True(t, has(p.Name, p.Version, arch), "%s %s for %s", p.Name, p.Version, arch)
+		for _, p := range versioned() {
+			require.True(t, has(p.Name, p.Version, arch), "%s %s %s", p.Name, p.Version, arch)
 		}
 		for _, r := range Releases {
 			prefix := "v1." + string(rune('0'+r.Minor/10)) + string(rune('0'+r.Minor%10)) + "."
@@ -47,6 +48,38 @@ func TestArtifacts(t *testing.T) {
 			}), "no kubelet of %s for %s", prefix, arch)
 		}
 	}
+}
+
+// versioned returns the programs that have a version of their own.
+func versioned() []Program {
+	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return p.Version == "" })
+}
+
+// TestExtensions: an extension is found by systemd, and its project says what it has.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"flatcar", "fedora-coreos", "microos"}, ExtendedSystems())
+	require.Empty(t, ProgramsOf("", "flatcar"))
+	require.Empty(t, ProgramsOf(SourceSysext, "debian"))
+	require.Len(t, ProgramsOf(SourceDownload, "flatcar"), 5)
+	for _, name := range ExtendedSystems() {
+		list := ProgramsOf(SourceSysext, name)
+		require.Len(t, list, 1)
+		p := list[0]
+		require.Equal(t, "kubernetes-"+name, p.Name)
+		require.Equal(t, "/var/lib/extensions", path.Dir(p.Path))
+		require.Equal(t, p.URL == "", p.Sums == "")
+		s, ok := SystemNamed(name)
+		require.True(t, ok)
+		require.True(t, s.CanWrite(p.Path))
+	}
+	p, _ := ProgramNamed("kubernetes-flatcar")
+	require.Equal(t, "https://extensions.flatcar.org/extensions/kubernetes-v1.36.3-x86-64.raw",
+		p.At(p.URL, "v1.36.3", "amd64"))
+	require.Equal(t, "https://extensions.flatcar.org/extensions/kubernetes-v1.36.3-arm64.raw",
+		p.At(p.URL, "v1.36.3", "arm64"))
+	p, _ = ProgramNamed("kubernetes-fedora-coreos")
+	require.Equal(t, "/var/lib/extensions/kubernetes-1.36.raw", p.At(p.Path, "v1.36.3", "amd64"))
 }
 
 // TestArtifactsDoc: docs/binaries.md has the versions of the table, and says where they go.
@@ -68,7 +101,7 @@ func TestArtifactsDoc(t *testing.T) {
 	require.Equal(t, strings.Join(versions[:last], ", ")+" and "+versions[last], list[1])
 	source, err := os.ReadFile("../config/types_machine.go")
 	require.NoError(t, err)
-	for _, p := range Programs[1:] {
+	for _, p := range versioned() {
 		require.Contains(t, string(source), p.Version+" if it is not set", p.Name)
 	}
 	for _, p := range Programs {

@@ -44,9 +44,9 @@ type System struct {
 	// ContainerdEnv reports whether containerd reads the path of its configuration from an
 	// environment variable instead of using /etc.
 	ContainerdEnv bool
-	// Extensions reports whether Kubernetes may come as a system extension that starts the kubelet
-	// by itself.
-	Extensions bool
+	// Hides are drop-ins of extensions and packages with Kubernetes that start the kubelet by
+	// themselves, or with other flags than kiln's. {minor} is the kubelet's, such as 1.36.
+	Hides []string
 	// ReadOnlyUsr reports whether nothing can be written below /usr, except below a folder in
 	// Writable.
 	ReadOnlyUsr bool
@@ -133,7 +133,8 @@ var Systems = []System{
 	{
 		Name: "flatcar", Format: Ignition, Etcd: flatcarEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, debianCertificate},
-		ContainerdEnv: true, Extensions: true, ReadOnlyUsr: true, SELinux: Permissive,
+		ContainerdEnv: true, ReadOnlyUsr: true, SELinux: Permissive,
+		Hides: []string{"multi-user.target.d/10-kubelet-service.conf"},
 		// On AWS and GCP ntpd is enabled instead of timesyncd, and chrony on Azure
 		// (flatcar/scripts#1792).
 		TimeServices: []TimeService{timesyncd, ntpd, flatcarChrony},
@@ -149,6 +150,10 @@ var Systems = []System{
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
 		ReadOnlyUsr: true, SELinux: Enforcing,
 		TimeServices: []TimeService{chronyd}, Trust: inRedHat, Updater: Zincati,
+		Hides: []string{
+			"kubelet.service.d/kubeadm.conf",
+			"multi-user.target.d/10-kubernetes-{minor}-sysext.conf",
+		},
 		Writable: []string{
 			"/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/usr/local", "/var",
 		},

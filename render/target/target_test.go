@@ -20,7 +20,7 @@ import (
 // it is added here.
 var optional = map[string][]string{
 	"System": {
-		"Login", "ContainerdEnv", "Extensions", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
+		"Login", "ContainerdEnv", "Hides", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
 		"Dash", "CloudSetup", "NetBoot", "Medium",
 	},
 	"Account": {"Image"},

@@ -28,7 +28,6 @@ var wide = []string{
 	"docs",
 	"manifests/objects",
 	"templates/boot",
-	"templates/units/multi-user.target.d",
 	"test/boot",
 }
 

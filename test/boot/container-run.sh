@@ -114,7 +114,7 @@ mount_sys() {
 
 # kmsg is a second null: the computer's messages are not the machine's.
 mount_dev() {
-  local dev=$root/dev file major minor i=0
+  local dev=$root/dev file major minor i
   mount -t tmpfs -o mode=755,nosuid tmpfs "$dev"
   mkdir "$dev"/{pts,shm,mqueue,net}
   while read -r file major minor; do
@@ -128,12 +128,15 @@ random 1 8
 urandom 1 9
 tty 5 0
 net/tun 10 200
+loop-control 10 237
 END
+  for i in {0..15}; do mknod -m 660 "$dev/loop$i" b 7 "$i"; done # for images of extensions
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$dev/pts"
   mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$dev/shm"
   mount -t mqueue mqueue "$dev/mqueue"
   ln -s pts/ptmx "$dev/ptmx"
   ln -s /proc/self/fd "$dev/fd"
+  i=0
   for file in stdin stdout stderr; do
     ln -s "/proc/self/fd/$i" "$dev/$file"
     i=$((i + 1))

@@ -9,6 +9,7 @@
 #
 #   cloud-init   a control plane and a worker become Ready
 #   ignition     the same from Ignition documents
+#   sysext       a system extension has the kubelet, and containerd is in the image
 #   power        the power goes while the worker fetches; what was there is not fetched again
 #   cut          a connection breaks ten times on each machine
 #   sick         503 for 90 seconds
@@ -35,7 +36,7 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(cloud-init ignition power cut sick slow noexec digest missing full)
+every=(cloud-init ignition sysext power cut sick slow noexec digest missing full)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -45,6 +46,8 @@ while (($#)); do
   shift
 done
 ((${#scenarios[@]})) || scenarios=("${every[@]}")
+
+overlay=stock # of the folder clusters
 
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./mirror; }
 
@@ -57,6 +60,7 @@ export KILN_BOOT_WITHOUT="usr/local/bin/kubelet usr/local/bin/kubeadm usr/local/
 
 if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before minutes go into the image
+  packages squashfs-tools
   "$here/image-fast.sh"
   VARIABLES=github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
     compile cni-plugins "$CNI_PLUGINS" github.com/containernetworking/plugins \
@@ -100,7 +104,34 @@ publish() {
     entry runc "$RUNC" runc.amd64
     entry cniPlugins "$CNI_PLUGINS" cni-plugins.tgz
     entry crictl "$CRICTL" crictl.tar.gz
+    entry kubernetes-flatcar "$KUBERNETES" "extensions/kubernetes-v$KUBERNETES-x86-64.raw"
   } >"$tmp/cluster.lock.yaml"
+}
+
+# publish_extension packs the kubelet and the CNI plugins as flatcar/sysext-bakery does
+# (kubernetes.sysext, lib/generate.sh), with the units that start the kubelet by themselves.
+publish_extension() {
+  local root=$tmp/extension units file
+  units=$root/usr/lib/systemd/system
+  mkdir -p "$tmp/mirror.d/extensions" "$root/usr/bin" "$root/usr/local/bin" \
+    "$root/usr/local/share" "$root/usr/libexec/kubernetes/kubelet-plugins/volume" \
+    "$root/usr/lib/extension-release.d" "$units/kubelet.service.d" "$units/multi-user.target.d"
+  for file in kubelet kubeadm kubectl; do
+    [[ ! -e $tree/usr/local/bin/$file ]] || cp "$tree/usr/local/bin/$file" "$root/usr/bin/"
+  done
+  cp -r "$bin/cni-plugins-$CNI_PLUGINS" "$root/usr/local/bin/cni"
+  echo "v$KUBERNETES" >"$root/usr/local/share/kubernetes-version"
+  ln -s /var/kubernetes/kubelet-plugins/volume/exec "$root/usr/libexec/kubernetes/kubelet-plugins/volume/exec"
+  printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n' >"$units/kubelet.service"
+  printf '[Unit]\nUpholds=kubelet.service\n' >"$units/multi-user.target.d/10-kubelet-service.conf"
+  printf '%s\n' '[Service]' 'ExecStartPre=/usr/bin/mkdir -p /opt/cni/bin' \
+    'ExecStartPre=/usr/bin/cp -r /usr/local/bin/cni/. /opt/cni/bin/' 'ExecStart=' \
+    'ExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf' \
+    >"$units/kubelet.service.d/10-kubeadm.conf"
+  printf '%s\n' ID=_any ARCHITECTURE=x86-64 EXTENSION_RELOAD_MANAGER=1 \
+    >"$root/usr/lib/extension-release.d/extension-release.kubernetes"
+  mksquashfs "$root" "$tmp/mirror.d/extensions/kubernetes-v$KUBERNETES-x86-64.raw" \
+    -all-root -noappend -quiet -no-progress
 }
 
 entry() { # entry NAME VERSION PATH
@@ -112,8 +143,8 @@ entry() { # entry NAME VERSION PATH
 
 adapt_case() {
   sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \
-    "$here/clusters/stock.yaml" >"$dir/stock.yaml"
-  lay_over "$dir/cluster.yaml" "$dir/stock.yaml"
+    "$here/clusters/$overlay.yaml" >"$dir/$overlay.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/$overlay.yaml"
   cp "$tmp/cluster.lock.yaml" "$dir/"
 }
 
@@ -155,6 +186,22 @@ scenario_cloud-init() {
 scenario_ignition() {
   start ignition
   boots_well
+}
+
+scenario_sysext() {
+  local overlay=sysext
+  local -x KILN_BOOT_ADD='' KILN_BOOT_WITHOUT="opt/cni usr/local/bin/kubelet \
+    usr/local/bin/kubeadm usr/local/bin/kubectl"
+  start ignition
+  boots_well
+  within 1 "each machine fetched the extension once" asked extensions/ 2
+  within 1 "the kubelet is the extension's, with kiln's flags" vm ssh worker-1 \
+    "ps -C kubelet -o args= | grep '^/usr/bin/kubelet .*--node-ip=10.10.0.21'"
+  vm kill worker-1
+  record "the worker lost its power"
+  vm again worker-1
+  boots_well
+  within 1 "the second boot merged what was there" asked extensions/ 2
 }
 
 scenario_power() {
@@ -254,6 +301,7 @@ boots_well_after_a_fault() {
 }
 
 adapt_runc
+publish_extension
 publish
 : >"$tmp/mirror.log"
 "$tmp/mirror" -listen 10.10.0.1:8080 -dir "$tmp/mirror.d" -trouble "$tmp/trouble" \

@@ -105,14 +105,19 @@ func limitedTo(list []string, word string) bool {
 	return len(list) == 0 || slices.Contains(list, word)
 }
 
-// stale lists the rules of a release that explain no difference. needed holds the cases in which
-// each rule was needed. A rule that names cases has to be needed in each of them.
-func (all kubeadmRuleList) stale(release string, needed map[*kubeadmRule][]string) (out []string) {
+// stale lists the rules of a release that explain no difference. seen holds the cases that this
+// release has, and needed those in which each rule was needed. A rule that names cases has to be
+// needed in each of those that there are.
+func (all kubeadmRuleList) stale(
+	release string, seen []string, needed map[*kubeadmRule][]string,
+) (out []string) {
 	for _, r := range all {
-		unneeded := slices.DeleteFunc(slices.Clone(r.cases),
+		of := slices.DeleteFunc(slices.Clone(r.cases),
+			func(c string) bool { return !slices.Contains(seen, c) })
+		unneeded := slices.DeleteFunc(slices.Clone(of),
 			func(c string) bool { return slices.Contains(needed[r], c) })
 		switch {
-		case !r.forMinor(release):
+		case !r.forMinor(release), len(r.cases) > 0 && len(of) == 0:
 		case len(needed[r]) == 0:
 			out = append(out, fmt.Sprintf("%s:%d: kubeadm and kiln no longer differ like this: %s",
 				kubeadmRulesFile, r.Line, r.Text))

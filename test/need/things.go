@@ -67,8 +67,9 @@ var Things = []Thing{
 	{
 		Name: "curl", Gap: "the hook and cloud-init's command ask no real server",
 		Tests: []string{
-			"TestBootFetchGoesOn", "TestBootFetchStops", "TestBootFetches", "TestBootSpeaksHTTP",
-			"TestFetchIsBounded", "TestFetchRuns", "TestPoolAsksPlatform",
+			"TestBootExtendStops", "TestBootExtends", "TestBootFetchGoesOn", "TestBootFetchStops",
+			"TestBootFetches", "TestBootSpeaksHTTP", "TestFetchIsBounded", "TestFetchRuns",
+			"TestPoolAsksPlatform",
 		},
 		look: program("curl"),
 	},

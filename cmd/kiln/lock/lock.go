@@ -136,6 +136,10 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 	if !ok {
 		return want, errors.New("no program of kiln has this name")
 	}
+	if p.URL == "" {
+		return want, errors.New("nobody publishes it for every release of the system; write its " +
+			"entry yourself: docs/binaries.md")
+	}
 	want.URL = p.At(p.URL, want.Version, want.Arch)
 	list := p.At(p.Sums, want.Version, want.Arch)
 	if l.TrustMirror {
