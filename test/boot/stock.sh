@@ -9,6 +9,7 @@
 #
 #   cloud-init   a control plane and a worker become Ready
 #   ignition     the same from Ignition documents
+#   readme       README's three commands, as a newcomer types them, then the one that they print
 #   sysext       a system extension has the kubelet, and containerd is in the image
 #   power        the power goes while the worker fetches; what was there is not fetched again
 #   cut          a connection breaks ten times on each machine
@@ -36,7 +37,7 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(cloud-init ignition sysext power cut sick slow noexec digest missing full)
+every=(cloud-init ignition readme sysext power cut sick slow noexec digest missing full)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -165,8 +166,12 @@ boots_well() {
 
 # start CASE: the machines of a cluster of two have power.
 start() {
-  local machine
   render_case "$1"
+  power_all
+}
+
+power_all() {
+  local machine
   log_begin=$(wc -l <"$tmp/mirror.log")
   power_on=$SECONDS
   for machine in worker-1 cp-1; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
@@ -186,6 +191,34 @@ scenario_cloud-init() {
 scenario_ignition() {
   start ignition
   boots_well
+}
+
+# In README's first cluster.yaml a newcomer puts in addresses; these machines want the rest of what
+# is changed here, and a mirror.
+scenario_readme() {
+  local command
+  mkdir "$dir"
+  sed -n '/^## Three commands/,/^## /s/^\$ //p' "$here/../../README.md" >"$tmp/commands"
+  [[ $(wc -l <"$tmp/commands") == 3 ]] || die "README has other commands than this test"
+  while read -r command <&3; do
+    say "$command"
+    (cd "$dir" && PATH=$tmp:$PATH bash -c "$command") | tee "$tmp/printed"
+    [[ $command == "kiln init"* ]] || continue
+    sed -E -i 's|^    addresses: \[10\.0\.0\.([0-9]+)\]|    addresses: [10.10.0.\1]\
+    interfaces: [{name: eth0, addresses: [10.10.0.\1/24], gateways: [10.10.0.1], nameservers: [10.10.0.1]}]|' \
+      "$dir/cluster.yaml"
+    suit_kind "$dir/cluster.yaml"
+    adapt_case
+  done 3<"$tmp/commands"
+  declare -gA old_boots=()
+  machines=(cp-1 worker-1) control_planes=(cp-1)
+  power_all
+  boots_well
+  command=$(sed -n "$ s/^ *//p" "$tmp/printed")
+  within 10 "$command: two nodes are Ready" printed_command_shows 2 "$command"
+}
+printed_command_shows() { # printed_command_shows COUNT COMMAND
+  [[ $(cd "$dir" && PATH=$cache:$PATH bash -c "$2" | grep -c ' Ready ') == "$1" ]]
 }
 
 scenario_sysext() {
