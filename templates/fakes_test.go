@@ -115,6 +115,7 @@ case $* in
 		;;
 	esac
 	;;
+'start kiln-packages.service') [ ! -e "$WORLD/no-packages" ] || exit 1 ;;
 'stop *.swap') [ -e "$WORLD/no-swapoff" ] || echo Filename >"$KILN_ROOT/proc/swaps" ;;
 'is-active kubelet.service')
 	if [ -e "$WORLD/no-kubelet" ]; then known no-kubelet; else echo active; fi

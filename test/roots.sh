@@ -25,6 +25,7 @@ full=(busybox systemd curl haproxy genisoimage libarchive-tools cpio cloud-init 
 
 # The programs of the table in test/need that Debian has: name, file, and packages that ask for it.
 without=(
+  "apt-get /usr/bin/apt-get render/system"
   "bash /usr/bin/bash templates render/cloudinit"
   "blkid /usr/sbin/blkid render/media/iso9660"
   "bsdtar /usr/bin/bsdtar render/media/... cmd/kiln"

@@ -3,16 +3,28 @@ package assembly
 import (
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/system"
 	"kiln/render/target"
 	"kiln/templates"
 )
 
-// addBinaries adds the list of what the hook fetches, and what the fetched programs need.
+// addBinaries adds the list of what the hook fetches, and what the fetched programs need; or what
+// installs packages.
 func (t *tree) addBinaries() error {
+	b, from := &t.m.Settings.Binaries, t.m.Settings.Path("binaries")
+	unit, files := system.Packages(t.m, t.Plan.ProxyVariables(&t.m.Settings.Proxy),
+		t.Plan.Config.Text(b.KeyFrom))
+	if unit != "" {
+		t.addUnitWith(target.PackagesUnit, 0o644, unit, false, false, from, "kubernetesVersion",
+			t.m.Settings.Path("kubeletVersion"), t.m.Settings.Path("proxy"))
+	}
+	for _, f := range files {
+		f.From = append(f.From, from, "kubernetesVersion", t.m.Settings.Path("kubeletVersion"))
+		t.n.Files = append(t.n.Files, f)
+	}
 	if len(t.m.Artifacts) == 0 {
 		return nil
 	}
-	b, from := &t.m.Settings.Binaries, t.m.Settings.Path("binaries")
 	t.addDir(target.BinDir, 0o755, "")
 	t.addDir(target.CNIBinDir, 0o755, "")
 	t.addFile(plan.ArtifactList, 0o644, t.Plan.ArtifactLines(t.m), "what the hook fetches", from,

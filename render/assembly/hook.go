@@ -80,7 +80,7 @@ func (t *tree) machineData(walled bool) string {
 	pre, post := t.userHooks()
 	set("kubelet", m.Kubelet())
 	if m.Extended() {
-		set("kubelet_version", m.Artifacts[0].Version)
+		set("kubelet_version", m.KubeletVersion)
 	}
 	set("pre_boot", pre...)
 	set("post_boot", post...)
@@ -121,6 +121,9 @@ func (t *tree) steps() []string {
 	if t.m.Extended() {
 		s = append(s, "extend")
 	}
+	if t.m.Packaged() {
+		s = append(s, "packages")
+	}
 	s = append(s, "preflight")
 	if t.m.Pool {
 		s = append(s, "name")
@@ -158,7 +161,10 @@ func (t *tree) steps() []string {
 // cloud-init writes the files long after the units have started. Before the first kubelet starts,
 // no program runs that a restart could harm.
 func (t *tree) restartedUnits() []string {
-	out := []string{"systemd-modules-load.service", "systemd-sysctl.service", "containerd.service"}
+	out := []string{"systemd-modules-load.service", "systemd-sysctl.service"}
+	if !t.m.Packaged() { // its package starts it
+		out = append(out, "containerd.service")
+	}
 	if t.n.File(templates.RoutesPath) != nil {
 		out = append(out, "kiln-routes.service")
 	}

@@ -20,6 +20,7 @@ const (
 	fileForUnit = "everybody on a machine may read its units: put it into a file with " +
 		"secret: true, and name that in the unit (EnvironmentFile=, LoadCredential=)"
 	certAlone = "everybody may read it: name a file with the certificate alone"
+	keyAlone  = "everybody may read it: name a file with the public key alone"
 )
 
 // reportExposed reports a file with a credential that people would see, in the review twin or on

@@ -94,6 +94,9 @@ func (l *loader) machine(m *Machine, at *yamlpath.Location) {
 	if from := m.Binaries.CAFrom; from != "" {
 		l.text(from, certAlone, at.Key("binaries").Key("caFrom"))
 	}
+	if from := m.Binaries.KeyFrom; from != "" {
+		l.text(from, keyAlone, at.Key("binaries").Key("keyFrom"))
+	}
 	for i, from := range m.TrustedCAsFrom {
 		l.text(from, certAlone, at.Key("trustedCAsFrom").Index(i))
 	}

@@ -150,9 +150,11 @@ type Binaries struct {
 	// them and crictl, each with the SHA-256 that its document names, and puts them into /opt/bin
 	// and /opt/cni/bin. Those of the image are not used. sysext: the first boot fetches a system
 	// extension, which has the kubelet and the CNI plugins, and merges it into /usr; containerd and
-	// runc are the image's. It is for flatcar, fedora-coreos and microos. docs/binaries.md says
-	// what is fetched from where, and how to serve it.
-	Source string `json:"source,omitempty" enum:"preinstalled,download,sysext"`
+	// runc are the image's. It is for flatcar, fedora-coreos and microos. packages: the first boot
+	// has the system's package manager install them, with the version of the kubelet fixed. Their
+	// content is not: whoever can sign for the repository can change it. It is for ubuntu, debian
+	// and amazon-linux. docs/binaries.md says what comes from where, and how to serve it.
+	Source string `json:"source,omitempty" enum:"preinstalled,download,sysext,packages"`
 	// Mirror is a URL that takes the place of scheme and host in the URL of each file; the path
 	// stays. With https://mirror.example.com/k8s the kubelet comes from
 	// https://mirror.example.com/k8s/release/v1.36.3/bin/linux/amd64/kubelet.
@@ -164,6 +166,9 @@ type Binaries struct {
 	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
 	// trusts that CA there.
 	CAFrom string `json:"caFrom,omitempty"`
+	// KeyFrom is the file beside cluster.yaml with the public key (OpenPGP, in ASCII) that signs
+	// the repository of packages. Kubernetes publishes it as Release.key beside its packages.
+	KeyFrom string `json:"keyFrom,omitempty" example:"kubernetes.asc"`
 	// Containerd is the version of containerd, v2.3.6 if it is not set.
 	Containerd string `json:"containerd,omitempty" example:"v2.3.6"`
 	// Runc is the version of runc, v1.5.1 if it is not set.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"strings"
 
 	"kiln/render/target"
@@ -15,10 +16,11 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	if b.Source == "" && v.has(at.Key("source")) {
 		return // the decoder has reported a source that it could not read
 	}
-	if !b.Fetches() {
+	packages := b.Source == target.SourcePackages
+	if !b.Fetches() && !packages {
 		if *b != (Binaries{}) && *b != (Binaries{Source: b.Source}) {
 			v.report(at, "says what is fetched, but with source preinstalled nothing is; "+
-				"write source: download or sysext, or remove the rest")
+				"write source: download, sysext or packages, or remove the rest")
 		}
 		return
 	}
@@ -26,16 +28,39 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 		v.report(at.Key("mirror"), "%s", problem)
 	}
 	v.trustedCA(b.CA, b.CAFrom, b.Mirror, at, "mirror")
+	if packages && b.CA+b.CAFrom != "" {
+		v.report(at, "the package manager trusts the CAs of the system; write the file into "+
+			"trustedCAsFrom instead of ca or caFrom")
+	}
+	v.packageKey(b, at)
 	for key, version := range b.versions() {
 		problem := artifactVersionProblem(version)
 		switch {
 		case version == "":
-		case b.Source == target.SourceSysext:
-			v.report(at.Key(key), "with source sysext it comes with the image or the extension, "+
-				"whatever version is written here; remove it")
+		case b.Source != target.SourceDownload:
+			v.report(at.Key(key), "with source %s it has the version of the image, the extension "+
+				"or the repository, whatever is written here; remove it", b.Source)
 		case problem != "":
 			v.report(at.Key(key), "%s", problem)
 		}
+	}
+}
+
+// packageKey checks the key that signs packages.
+func (v *checker) packageKey(b *Binaries, at *yamlpath.Location) {
+	const begin = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+	switch key := v.c.Text(b.KeyFrom); {
+	case b.Source != target.SourcePackages:
+		if b.KeyFrom != "" {
+			v.report(at.Key("keyFrom"), "is for packages, and with source %s none are installed; "+
+				"remove it", b.Source)
+		}
+	case b.KeyFrom == "":
+		v.report(at.Key("keyFrom"), "missing; fetch the Release.key of the repository, "+
+			"and write the name of its file: docs/binaries.md")
+	case key != nil && !bytes.Contains(key, []byte(begin)):
+		v.report(at.Key("keyFrom"), "%s has no line %s; fetch the Release.key of the repository",
+			b.KeyFrom, begin)
 	}
 }
 
@@ -51,19 +76,27 @@ func MirrorProblem(text string) string {
 
 // artifacts checks that everything which a machine fetches is known by its content.
 func (v *checker) artifacts(m settings) {
-	if !m.Binaries.Fetches() {
+	source := m.Binaries.Source
+	if !m.Binaries.Fetches() && source != target.SourcePackages {
 		return
 	}
 	if layerOf(m, "kubeletPath") != layerDefault {
 		v.reportLayer(m, narrower(m, "kubeletPath", "binaries"), "kubeletPath names a program of "+
-			"the image, and with binaries.source %s the kubelet is fetched; remove one of "+
-			"the two for %s", m.Binaries.Source, m.name)
+			"the image, and with binaries.source %s the kubelet comes from elsewhere; remove one "+
+			"of the two for %s", source, m.name)
 	}
 	fetched := v.c.Fetched(&m.Machine)
-	if _, known := target.SystemNamed(m.OS); len(fetched) == 0 && known {
+	system, known := target.SystemNamed(m.OS)
+	switch {
+	case !known: // reported at its place
+	case source == target.SourceSysext && len(fetched) == 0:
 		v.reportLayer(m, narrower(m, "os", "binaries"), "system extensions with Kubernetes are "+
 			"for %s, and %s has the os %s, whose packages need a /usr that can be written; write "+
 			"source: download", strings.Join(target.ExtendedSystems(), ", "), m.name, m.OS)
+	case source == target.SourcePackages && system.Packages == nil:
+		v.reportLayer(m, narrower(m, "os", "binaries"), "packages are for %s, and %s has the os "+
+			"%s, which has no package of containerd or nowhere to install it; write "+
+			"source: download", strings.Join(target.PackagedSystems(), ", "), m.name, m.OS)
 	}
 	if v.c.anyArtifact {
 		return

@@ -45,13 +45,18 @@ func (c *Cluster) Fetched(m *Machine) (out []target.Artifact) {
 	for _, p := range target.ProgramsOf(m.Binaries.Source, m.OS) {
 		version := p.Version
 		if p.Version == "" {
-			version = cmp.Or(m.KubeletVersion, c.Spec.KubernetesVersion)
+			version = c.KubeletVersion(m)
 		} else if set := m.Binaries.versions()[p.Name]; set != "" {
 			version = set
 		}
 		out = append(out, target.Artifact{Name: p.Name, Version: version, Arch: m.Arch})
 	}
 	return out
+}
+
+// KubeletVersion returns the version of the kubelet on a machine with these settings.
+func (c *Cluster) KubeletVersion(m *Machine) string {
+	return cmp.Or(m.KubeletVersion, c.Spec.KubernetesVersion)
 }
 
 // Wanted returns what the machines fetch, each once, in the order of the table of programs, then by

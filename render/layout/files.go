@@ -114,6 +114,11 @@ var Files = []File{
 	{Path: plan.ArtifactList, Form: Lines, Part: hook},
 	{Path: plan.ArtifactCA, Form: Lines, Part: hook},
 	{Path: plan.CrictlConfig, Form: YAML},
+	{Path: "/etc/apt/keyrings/kubernetes.asc", Form: Lines},
+	{Path: "/etc/apt/sources.list.d/kubernetes.sources", Form: Lines},
+	{Path: "/etc/pki/rpm-gpg/kubernetes.asc", Form: Lines},
+	{Path: "/etc/yum.repos.d/kubernetes.repo", Form: Lines},
+	{Path: plan.UnitDir + "/" + target.PackagesUnit, Form: Unit},
 
 	// The operating system.
 	{Path: "/etc/hostname", Form: Lines},

@@ -65,6 +65,9 @@ func (m *Machine) FetchesContainerd() bool {
 // Extended reports whether a system extension has the machine's kubelet.
 func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.SourceSysext }
 
+// Packaged reports whether the machine's packages have its programs.
+func (m *Machine) Packaged() bool { return m.Settings.Binaries.Source == target.SourcePackages }
+
 // Hidden returns the name of a drop-in that the machine's system hides (target.System.Hides).
 func (m *Machine) Hidden(dropIn string) string {
 	return strings.ReplaceAll(dropIn, "{minor}", fmt.Sprint("1.", m.KubeletMinor))

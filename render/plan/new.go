@@ -145,6 +145,7 @@ func machine(c *config.Cluster, name, role string, settings config.Effective) Ma
 	platform, _ := target.PlatformNamed(settings.Platform)
 	return Machine{
 		Name: name, Role: role, Settings: settings, System: system, Platform: platform,
-		KubeletMinor: c.KubeletMinor(&settings), Artifacts: artifacts(c, &settings),
+		KubeletVersion: c.KubeletVersion(&settings.Machine),
+		KubeletMinor:   c.KubeletMinor(&settings), Artifacts: artifacts(c, &settings),
 	}
 }

@@ -74,10 +74,11 @@ type Machine struct {
 	MAC         string // of one interface, as the kernel writes it; empty if not configured
 	ProductUUID string // of its firmware, in lower case; empty if not configured
 
-	EtcdMember    bool // carries a member of etcd
-	KubeletMinor  int
-	Token         bool            // joins with a bootstrap token
-	TokenLifetime config.Duration // of a pool's token
+	EtcdMember     bool // carries a member of etcd
+	KubeletVersion string
+	KubeletMinor   int
+	Token          bool            // joins with a bootstrap token
+	TokenLifetime  config.Duration // of a pool's token
 
 	// NameSource is how a pool's machines ask the platform for their names; nil where they have the
 	// host's name.

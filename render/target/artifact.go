@@ -139,6 +139,7 @@ var Programs = []Program{
 const (
 	SourceDownload = "download"
 	SourceSysext   = "sysext"
+	SourcePackages = "packages"
 )
 
 // ProgramsOf returns what a machine with that operating system fetches, in the order of the table;

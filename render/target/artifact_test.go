@@ -52,7 +52,8 @@ func TestArtifacts(t *testing.T) {
 
 // versioned returns the programs that have a version of their own.
 func versioned() []Program {
-	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return p.Version == "" })
+	without := func(p Program) bool { return p.Version == "" }
+	return slices.DeleteFunc(slices.Clone(Programs), without)
 }
 
 // TestExtensions: an extension is found by systemd, and its project says what it has.

@@ -75,6 +75,9 @@ type System struct {
 	Trust Trust
 	// Updater is what updates the system by itself.
 	Updater Updater
+	// Packages says how it installs packages; nil if /usr cannot be written, or if it has no
+	// package of containerd.
+	Packages *Packages
 	// NetBoot is how the system boots over the network; nil if kiln has no way.
 	NetBoot *NetBoot
 	// Medium is what the system's own provider of Ignition reads on a platform for which there is
@@ -176,14 +179,14 @@ var Systems = []System{
 		ResolvConf: resolvedConf, Dash: true,
 		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
 		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
-		Updater: UnattendedUpgrades,
+		Updater: UnattendedUpgrades, Packages: &Packages{APT, "containerd"},
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud"},
 	}, {
 		Name: "debian", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
 		ResolvConf: resolvedConf, Dash: true,
 		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
 		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
-		Updater: UnattendedUpgrades,
+		Updater: UnattendedUpgrades, Packages: &Packages{APT, "containerd"},
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "rhel", Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
@@ -195,7 +198,7 @@ var Systems = []System{
 		Name: "amazon-linux", Format: CloudInit, Etcd: madeEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
 		SELinux: Permissive, TimeServices: []TimeService{chronyd}, Trust: inRedHat,
-		Updater: DNFAutomatic,
+		Updater: DNFAutomatic, Packages: &Packages{DNF, "containerd"},
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	},
 }

@@ -21,12 +21,13 @@ import (
 var optional = map[string][]string{
 	"System": {
 		"Login", "ContainerdEnv", "Hides", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
-		"Dash", "CloudSetup", "NetBoot", "Medium",
+		"Dash", "CloudSetup", "NetBoot", "Medium", "Packages",
 	},
-	"Account": {"Image"},
-	"NetBoot": {"RootFS", "Args", "Config", "Seed", "Installer"},
-	"Medium":  {},
-	"Trust":   {},
+	"Packages": {},
+	"Account":  {"Image"},
+	"NetBoot":  {"RootFS", "Args", "Config", "Seed", "Installer"},
+	"Medium":   {},
+	"Trust":    {},
 	"Platform": {
 		"Limit", "Unknown", "TextOnly", "NoCloud", "Trap", "Metadata", "Internal", "NetworkConfig",
 		"NameSource", "Medium", "NoSUSEImage", "Handover", "IgnitionID", "PodRoutes",

@@ -11,6 +11,8 @@
 #   ignition     the same from Ignition documents
 #   readme       README's three commands, as a newcomer types them, then the one that they print
 #   sysext       a system extension has the kubelet, and containerd is in the image
+#   packages     apt installs packages
+#   unsigned     the repository was changed: the machine says so, until it is as it was
 #   power        the power goes while the worker fetches; what was there is not fetched again
 #   cut          a connection breaks ten times on each machine
 #   sick         503 for 90 seconds
@@ -21,7 +23,7 @@
 #   full         /opt is full, until there is room
 #
 # The programs are packed as their projects publish them. Each boot ends with the boot net, except
-# where a fault is wanted: digest, missing, full. Exits with 0 if all went well, 1 if something did
+# where a fault is wanted: unsigned, digest, missing, full. Exits with 0 if all went well, 1 if something did
 # not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
@@ -37,7 +39,7 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(cloud-init ignition readme sysext power cut sick slow noexec digest missing full)
+every=(cloud-init ignition readme sysext packages unsigned power cut sick slow noexec digest missing full)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -61,7 +63,7 @@ export KILN_BOOT_WITHOUT="usr/local/bin/kubelet usr/local/bin/kubeadm usr/local/
 
 if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before minutes go into the image
-  packages squashfs-tools
+  packages gnupg squashfs-tools
   "$here/image-fast.sh"
   VARIABLES=github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
     compile cni-plugins "$CNI_PLUGINS" github.com/containernetworking/plugins \
@@ -135,6 +137,58 @@ publish_extension() {
     -all-root -noappend -quiet -no-progress
 }
 
+# publish_packages makes a repository as that of Kubernetes, with the packages of Debian that are
+# wanted beside it. They start their services when they are installed, as packages do.
+publish_packages() {
+  local repository=$tmp/mirror.d/core:/stable:/v$minor/deb name
+  mkdir -p "$repository" "$tmp/kubelet/usr/bin" "$tmp/containerd/usr/bin" \
+    "$tmp/containerd/etc/containerd" "$tmp/containerd$(dirname "${runc#"$tree"}")" \
+    "$tmp/kubernetes-cni/opt/cni"
+  cp "$tree/usr/local/bin/kubelet" "$tmp/kubelet/usr/bin/"
+  cp "$tree"/usr/local/bin/{containerd,containerd-shim-runc-v2,ctr} "$tmp/containerd/usr/bin/"
+  cp "$runc" "$tmp/containerd${runc#"$tree"}"
+  echo '# of the package' >"$tmp/containerd/etc/containerd/config.toml"
+  cp -r "$bin/cni-plugins-$CNI_PLUGINS" "$tmp/kubernetes-cni/opt/cni/bin"
+  for name in containerd kubelet; do
+    mkdir -p "$tmp/$name/usr/lib/systemd/system" "$tmp/$name/DEBIAN"
+    printf '[Service]\nExecStart=/usr/bin/%s\n[Install]\nWantedBy=multi-user.target\n' "$name" \
+      >"$tmp/$name/usr/lib/systemd/system/$name.service"
+    printf '#!/bin/sh\nsystemctl daemon-reload && systemctl enable %s && systemctl start %s\n' "$name" "$name" \
+      >"$tmp/$name/DEBIAN/postinst"
+    chmod 755 "$tmp/$name/DEBIAN/postinst"
+  done
+  echo /etc/containerd/config.toml >"$tmp/containerd/DEBIAN/conffiles"
+  deb kubernetes-cni "$CNI_PLUGINS-1.1"
+  deb containerd "$CONTAINERD-1" 'Replaces: runc'
+  deb kubelet "$KUBERNETES-1.1" 'Depends: kubernetes-cni'
+  (
+    cd "$repository"
+    {
+      printf 'Date: %s\nSHA256:\n' "$(date -Ru)"
+      printf ' %s %s Packages\n' "$(sha256sum <Packages | cut -d ' ' -f 1)" "$(stat -c %s Packages)"
+    } >Release
+    export GNUPGHOME=$tmp/gpg
+    mkdir -m 700 "$GNUPGHOME"
+    gpg --batch --quiet --passphrase '' --quick-gen-key stock@example.com ed25519 sign never
+    gpg --batch --quiet --clearsign --output InRelease Release
+    gpg --batch --quiet --armor --export >"$tmp/kubernetes.asc"
+    gpgconf --kill all
+  ) 2>"$tmp/gpg.log" || die "$(cat "$tmp/gpg.log")"
+}
+
+deb() { # deb NAME VERSION [FIELD...]
+  local folder=$tmp/$1 file=$1_$2.deb
+  mkdir -p "$folder/DEBIAN"
+  printf '%s\n' "Package: $1" "Version: $2" 'Architecture: amd64' 'Maintainer: nobody <nobody@example.com>' \
+    'Description: of a test' "${@:3}" >"$folder/DEBIAN/control"
+  dpkg-deb --root-owner-group -Znone --build "$folder" "$repository/$file" >/dev/null
+  {
+    cat "$folder/DEBIAN/control"
+    printf '%s\n' "Filename: ./$file" "Size: $(stat -c %s "$repository/$file")" \
+      "SHA256: $(sha256sum <"$repository/$file" | cut -d ' ' -f 1)" ''
+  } >>"$repository/Packages"
+}
+
 entry() { # entry NAME VERSION PATH
   local sum
   sum=$(sha256sum <"$tmp/mirror.d/$3")
@@ -146,7 +200,7 @@ adapt_case() {
   sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \
     "$here/clusters/$overlay.yaml" >"$dir/$overlay.yaml"
   lay_over "$dir/cluster.yaml" "$dir/$overlay.yaml"
-  cp "$tmp/cluster.lock.yaml" "$dir/"
+  cp "$tmp/cluster.lock.yaml" "$tmp/kubernetes.asc" "$dir/"
 }
 
 # trouble LINE... tells the mirror what goes wrong from now on.
@@ -235,6 +289,28 @@ scenario_sysext() {
   vm again worker-1
   boots_well
   within 1 "the second boot merged what was there" asked extensions/ 2
+}
+
+scenario_packages() {
+  local overlay=packages
+  local -x KILN_BOOT_ADD='' KILN_BOOT_WITHOUT="$KILN_BOOT_WITHOUT etc/apt/sources.list"
+  start fast
+  boots_well
+  within 1 "the packages are held" vm ssh worker-1 "apt-mark showhold | grep -x kubelet"
+  within 1 "the configuration of containerd is kiln's" vm ssh worker-1 \
+    "grep -F /opt/cni/bin /etc/containerd/config.toml"
+}
+
+scenario_unsigned() {
+  local overlay=packages
+  local -x KILN_BOOT_ADD='' KILN_BOOT_WITHOUT="$KILN_BOOT_WITHOUT etc/apt/sources.list"
+  fault_is_wanted
+  trouble 'changed InRelease'
+  start fast
+  within 180 "the worker says packages" says packages worker-1
+  record "$(vm ssh worker-1 cat /etc/issue.d/kiln.issue)"
+  trouble
+  boots_well_after_a_fault
 }
 
 scenario_power() {
@@ -335,6 +411,7 @@ boots_well_after_a_fault() {
 
 adapt_runc
 publish_extension
+publish_packages
 publish
 : >"$tmp/mirror.log"
 "$tmp/mirror" -listen 10.10.0.1:8080 -dir "$tmp/mirror.d" -trouble "$tmp/trouble" \

@@ -31,6 +31,10 @@ const (
 // Things are in the order of the closing line.
 var Things = []Thing{
 	{
+		Name: "apt-get", Gap: "it does not read the repository of packages",
+		Tests: []string{"TestPackagesOfAPT"}, look: program("apt-get"),
+	},
+	{
 		Name: "bash", Gap: "scripts do not run under it", look: shell("bash"),
 	},
 	{
@@ -100,8 +104,10 @@ var Things = []Thing{
 	},
 	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
-		Tests: []string{"TestUnits", "TestBackupTimer", "TestCalendars", "TestSystemUnit"},
-		look:  program("systemd-analyze"),
+		Tests: []string{
+			"TestUnits", "TestBackupTimer", "TestCalendars", "TestSystemUnit", "TestPackagesUnit",
+		},
+		look: program("systemd-analyze"),
 	},
 	{
 		Name: "systemd-networkd", Gap: "it does not read the files of interfaces",
