@@ -103,7 +103,7 @@ func (r *Run) twin(out io.Writer, c *render.Changes) {
 }
 
 // bodies reports where machines fetch their bodies, with one address as an example, and the command
-// with which kiln serve serves them.
+// with which kiln serve serves them there.
 func (r *Run) bodies(out io.Writer, address string) {
 	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
 	if u, err := url.Parse(address); err == nil {
@@ -113,7 +113,7 @@ func (r *Run) bodies(out io.Writer, address string) {
 			how = "--secrets " + message.ShellWord(r.Bundle) +
 				" --tls-name " + message.ShellWord(u.Hostname())
 		}
-		message.Printf(out, ", from: kiln serve %s --listen ADDRESS:%s %s",
+		message.Printf(out, ": put each there, or run: kiln serve %s --listen ADDRESS:%s %s",
 			message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
 	}
 	message.Printf(out, "\n")
