@@ -23,9 +23,13 @@ func initCommand() *cobra.Command {
 it at once. Put in the addresses of your machines before you boot them.
 
 One control plane is for trying kiln: it cannot be changed in place, only installed
-anew with a snapshot of etcd. Three survive the loss of one.`,
+anew with a snapshot of etcd. Three survive the loss of one.
+
+For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this file to
+machines that are Ready, in a network that Terraform makes.`,
 		Example: `  kiln init --name prod > cluster.yaml
-  kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml`,
+  kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml
+  kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 > cluster.yaml`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := firstConfig(o)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"net/netip"
 	"strings"
 	"text/template"
 
@@ -29,6 +28,33 @@ type InitOptions struct {
 	Pool          string // the name of a pool beside them; empty for none
 }
 
+// place is where the machines of a platform stand that docs/walk-PLATFORM.md describes. The walk's
+// Terraform makes it.
+type place struct {
+	Endpoint string            // of the cluster; %s is its name
+	Subnets  []string          // the prefixes of three bytes between which machines take turns
+	Bodies   string            // what stands for the server in the URL of bodies
+	Resolver map[string]string // the kubelet's resolvConf, by the system of the platform's image
+	Walk     string            // the page
+}
+
+var places = map[string]place{
+	"": { // of any other platform
+		Subnets: []string{"10.0.0."}, Bodies: "http://boot.example.com",
+	},
+	"aws": {
+		Endpoint: "api.%s.internal:6443", Walk: "docs/walk-aws.md",
+		Subnets: []string{"10.0.1.", "10.0.2.", "10.0.3."}, // one a zone
+		Bodies:  "https://my-bucket.s3.eu-central-1.amazonaws.com",
+	},
+	"hetzner": {
+		Endpoint: "10.0.0.10:6443", Walk: "docs/walk-hetzner.md",
+		Subnets: []string{"10.0.0."}, Bodies: "https://my-bucket.fsn1.your-objectstorage.com",
+		// Its image of Debian has no systemd-resolved (kubernetes/kops#16494).
+		Resolver: map[string]string{"debian": "/etc/resolv.conf"},
+	},
+}
+
 // initNode is a machine of the first cluster.yaml.
 type initNode struct{ Name, Role, Address, Zone string }
 
@@ -39,25 +65,36 @@ const wholeLimit = 40 << 10
 // the names are RFC 1123 labels, the system and the platform exist and fit each other, and the
 // control planes can have a quorum.
 func Init(o InitOptions) []byte {
+	at, ok := places[o.Platform]
+	if !ok {
+		at = places[""]
+	}
 	values := struct {
 		InitOptions
-		Lean     bool
-		NoRoutes bool // the platform drops packets between pods with network.cni routed
-		Nodes    []initNode
-	}{InitOptions: o}
+		place
+		ResolvConf string
+		Lean       bool
+		NoRoutes   bool // the platform drops packets between pods with network.cni routed
+		Subnetted  bool // the machines are on several network segments
+		Nodes      []initNode
+	}{InitOptions: o, place: at, ResolvConf: at.Resolver[o.OS]}
 	values.Name, values.Pool = quoteYAML(o.Name), quoteYAML(o.Pool)
+	values.Endpoint = strings.ReplaceAll(at.Endpoint, "%s", o.Name)
 	for _, p := range target.Platforms {
 		if p.Name == o.Platform {
 			values.Lean = 0 < p.Limit && p.Limit < wholeLimit
 			values.NoRoutes = p.PodRoutes != nil && p.PodRoutes.Never
 		}
 	}
-	values.Nodes = initNodes("cp", "control-plane", "10.0.0.11", o.ControlPlanes)
-	workers := initNodes("worker", "worker", "10.0.0.21", o.Workers)
-	if len(workers) > 0 {
-		workers[0].Zone = "a"
+	values.Nodes = initNodes(at, "cp", "control-plane", 11, o.ControlPlanes)
+	workers := initNodes(at, "worker", "worker", 21, o.Workers)
+	for i := range workers {
+		if i < len(at.Subnets) {
+			workers[i].Zone = string(rune('a' + i))
+		}
 	}
 	values.Nodes = append(values.Nodes, workers...)
+	values.Subnetted = len(at.Subnets) > 1 && max(o.ControlPlanes, o.Workers) > 1
 	var b bytes.Buffer
 	if err := initTemplate.Execute(&b, values); err != nil {
 		panic("config: init.yaml: " + err.Error()) // it is in the program
@@ -65,14 +102,13 @@ func Init(o InitOptions) []byte {
 	return b.Bytes()
 }
 
-// initNodes returns n machines of a role, whose addresses follow each other.
-func initNodes(prefix, role, first string, n int) (nodes []initNode) {
-	address := netip.MustParseAddr(first)
+// initNodes returns n machines of a role. Their addresses end in numbers that follow each other.
+func initNodes(at place, prefix, role string, first, n int) (nodes []initNode) {
 	for i := range n {
 		nodes = append(nodes, initNode{
-			Name: fmt.Sprintf("%s-%d", prefix, i+1), Role: role, Address: address.String(),
+			Name: fmt.Sprintf("%s-%d", prefix, i+1), Role: role,
+			Address: fmt.Sprintf("%s%d", at.Subnets[i%len(at.Subnets)], first+i),
 		})
-		address = address.Next()
 	}
 	return nodes
 }

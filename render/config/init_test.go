@@ -38,9 +38,11 @@ func TestInit(t *testing.T) {
 			}
 		}
 	}
-	most := config.InitOptions{
-		Name: "most", OS: "debian", Platform: "metal", ControlPlanes: 7, Workers: 230,
+	for _, platform := range []string{"metal", "aws"} {
+		most := config.InitOptions{
+			Name: "most", OS: "debian", Platform: platform, ControlPlanes: 7, Workers: 230,
+		}
+		_, err := config.Parse("c.yaml", config.Init(most), nil)
+		require.NoError(t, err)
 	}
-	_, err := config.Parse("c.yaml", config.Init(most), nil)
-	require.NoError(t, err)
 }
