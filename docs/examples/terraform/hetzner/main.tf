@@ -1,73 +1,88 @@
-# Servers of Hetzner Cloud from the documents of kiln render.
+# A cluster on Hetzner Cloud from the documents of kiln render: docs/walk-hetzner.md. Only
+# cluster.yaml says what the cluster is; bucket, endpoint and addresses are those of inventory.json.
 
 terraform {
   required_version = ">= 1.4"
   required_providers {
     hcloud = {
       source  = "hetznercloud/hcloud"
-      version = "~> 1.50"
+      version = "~> 1.63"
+    }
+    minio = {
+      source  = "aminueza/minio"
+      version = "~> 3.0"
     }
   }
+}
+
+# The token is HCLOUD_TOKEN of the environment.
+provider "hcloud" {}
+
+# The object storage speaks S3. The credentials are MINIO_USER and MINIO_PASSWORD of the
+# environment.
+provider "minio" {
+  minio_server = "${local.place.region}.your-objectstorage.com"
+  minio_region = local.place.region
+  minio_ssl    = true
 }
 
 variable "nodes" {
   description = "The folder that kiln render wrote."
   type        = string
+  default     = "nodes"
+}
+
+variable "admin" {
+  description = "The networks from which people use ssh and the API, such as [\"203.0.113.7/32\"]."
+  type        = list(string)
+}
+
+variable "ssh_keys" {
+  description = "The names of ssh keys of the project, for root; without one, a password is mailed."
+  type        = list(string)
+  default     = []
 }
 
 variable "image" {
   description = "The image, of the system that the configuration names."
   type        = string
+  default     = "debian-12"
 }
 
 variable "location" {
-  description = "The location of the servers."
+  description = "The location of servers and load balancer."
   type        = string
+  default     = "fsn1"
 }
 
-variable "network" {
-  description = "The id of the private network in which the machines' addresses are."
-  type        = number
+variable "network_zone" {
+  description = "The network zone of the location."
+  type        = string
+  default     = "eu-central"
 }
 
 variable "server_types" {
   description = "The type of server for each role."
   type        = map(string)
-  default     = { control-plane = "cx32", worker = "cx42", etcd = "cx32" }
+  default     = { control-plane = "cx33", worker = "cx33", etcd = "cx23" }
 }
 
 locals {
   inventory = jsondecode(file("${var.nodes}/inventory.json"))
+  facts     = { for fact in local.inventory.facts : fact.name => fact.value }
   documents = { for d in local.inventory.documents : d.node => d if d.platform == "hetzner" }
   machines  = { for name, d in local.documents : name => d if !try(d.pool, false) }
-}
 
-resource "hcloud_server" "machine" {
-  for_each = local.machines
+  control_planes = { for name, d in local.machines : name => d if d.role == "control-plane" }
 
-  name        = each.key
-  server_type = var.server_types[each.value.role]
-  image       = var.image
-  location    = var.location
+  endpoint = regex("^https://(?P<host>.+):(?P<port>[0-9]+)$", local.facts["endpoint"])
 
-  # Documents for platform hetzner are text in every form.
-  user_data = file("${var.nodes}/${each.value.document}")
-
-  network {
-    network_id = var.network
-    ip         = each.value.addresses[0]
+  # The bodies whose delivery.url leads to a bucket, and that bucket. Other bodies, such as those of
+  # kiln serve, stay out of it, because their secrets would be in it.
+  bucket = "^https://(?P<name>[^.]+)[.](?P<region>[^.]+)[.]your-objectstorage[.]com/(?P<key>.+)$"
+  bodies = {
+    for name, d in local.documents : name => d.body
+    if try(d.delivery, "") == "lean" && can(regex(local.bucket, d.body.url))
   }
-
-  labels = {
-    cluster = local.inventory.name
-    role    = each.value.role
-  }
-
-  lifecycle {
-    ignore_changes = [user_data] # kiln plan says when to replace which machine
-    precondition {
-      condition     = filesha256("${var.nodes}/${each.value.document}") == each.value.sha256
-      error_message = "${each.value.document} is not the one of inventory.json; run kiln render again."
-    }
-  }
+  place = regex(local.bucket, values(local.bodies)[0].url)
 }
