@@ -115,7 +115,7 @@ var Things = []Thing{
 	},
 	{
 		Name: Terraform, Gap: "the examples are not planned",
-		Tests: []string{"TestTerraform"}, look: program("terraform", "tofu"),
+		Tests: []string{"TestTerraform", "TestTerraformWalks"}, look: program("terraform", "tofu"),
 	},
 
 	{

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/document"
+	"kiln/render/target"
+)
+
+// walks are the platforms with a page docs/walk-PLATFORM.md, and with an example of Terraform that
+// makes the network of the page.
+var walks = []string{"aws", "hetzner"}
+
+// walkFolder returns a copy of a walk's folder, with the file that people fetch into it.
+func walkFolder(t *testing.T, platform string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(terraformExamples, platform))))
+	file := filepath.Join(dir, "addons", "flannel", "kube-flannel.yml")
+	flannel := []byte(read(t, "../../testdata/terraform/kube-flannel.yml"))
+	require.NoError(t, os.WriteFile(file, flannel, 0o600))
+	return dir
+}
+
+// TestWalks types what the console blocks of a walk show, in their order. Its cluster.yaml is the
+// one beside the Terraform, and the one of kiln init but for what the page says to change. Its
+// documents fit on the platform.
+func TestWalks(t *testing.T) {
+	t.Parallel()
+	for _, platform := range walks {
+		t.Run(platform, func(t *testing.T) {
+			t.Parallel()
+			page := read(t, "../../docs/walk-"+platform+".md")
+			dir := walkFolder(t, platform)
+			file := filepath.Join(dir, "cluster.yaml")
+			config := read(t, file)
+			require.True(t, strings.Contains(page, "```yaml\n"+config+"```"),
+				"the page shows the cluster.yaml beside the Terraform")
+			other := regexp.MustCompile("(?s)```text\n.*?```").FindAllString(page, -1)
+			require.NotContains(t, strings.Join(other, ""), "kiln ", "a console block would be run")
+			entries := session(page)
+			require.GreaterOrEqual(t, len(entries), 3)
+			require.Contains(t, entries[0].command, "kiln init ")
+			require.NoError(t, os.Remove(file))
+			requireAnswer(t, dir, entries[0])
+			requireEdits(t, read(t, file), config)
+			require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+			for _, e := range entries[1:] {
+				requireAnswer(t, dir, e)
+			}
+			requireFits(t, platform, filepath.Join(dir, "nodes"))
+			if platform == "aws" {
+				requirePorts(t, page, filepath.Join(dir, "review"))
+			}
+		})
+	}
+}
+
+// requireEdits requires that the configuration of a walk is the one of kiln init, with the user's
+// bucket and key, and with comments that became settings.
+func requireEdits(t *testing.T, first, walk string) {
+	t.Helper()
+	plain := strings.NewReplacer("my-bucket", "prod-bodies-7f3a", "#", "", " ", "")
+	from, to := strings.Split(first, "\n"), strings.Split(walk, "\n")
+	require.Len(t, to, len(from))
+	edits := 0
+	for i := range from {
+		if from[i] == to[i] {
+			continue
+		}
+		edits++
+		if key := regexp.MustCompile(`^ +(# )?- ssh-ed25519 AAAA`); !key.MatchString(from[i]) {
+			require.Equal(t, plain.Replace(from[i]), plain.Replace(to[i]))
+		} else {
+			require.Regexp(t, key, to[i])
+		}
+	}
+	require.Equal(t, 5, edits, "the page says what to change")
+}
+
+// requireFits requires that each document of an inventory is within its platform's limit, and that
+// its body lies where the walk's bucket is.
+func requireFits(t *testing.T, platform, nodes string) {
+	t.Helper()
+	limit := map[string]int{"aws": 16384, "hetzner": 32768}[platform]
+	data := []byte(read(t, filepath.Join(nodes, "inventory.json")))
+	inventory, err := document.ParseInventory("inventory.json", data)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(inventory.Documents), 5)
+	for _, d := range inventory.Documents {
+		require.Equal(t, platform, d.Platform)
+		require.Equal(t, limit, d.Limit)
+		info, err := os.Stat(filepath.Join(nodes, d.Document))
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), int64(limit), d.Node)
+		require.Equal(t, "lean", d.Delivery)
+		require.Contains(t, d.Body.URL, "https://prod-bodies-7f3a.")
+	}
+}
+
+// rule is a row of the table of ports in the example for aws.
+var rule = regexp.MustCompile(
+	`\{ from = "([a-z-]+)", to = "([a-z-]+)", protocol = "([a-z]+)", ports = "([0-9-]+)" \}`)
+
+// requirePorts requires that the security groups open the ports that kiln's programs listen on for
+// other machines, those of Flannel, and no others. A machine's own check of firewalld names them
+// too, and so do the pages.
+func requirePorts(t *testing.T, page, review string) {
+	t.Helper()
+	etcd := fmt.Sprintf("%d-%d", target.EtcdHTTPPort, target.EtcdPeerPort)
+	want := []string{
+		fmt.Sprintf("control-plane control-plane tcp %d", target.APIServerPort),
+		fmt.Sprintf("worker control-plane tcp %d", target.APIServerPort),
+		fmt.Sprintf("control-plane control-plane tcp %d", target.KubeletPort),
+		fmt.Sprintf("control-plane worker tcp %d", target.KubeletPort),
+		"control-plane control-plane tcp " + etcd, "etcd etcd tcp " + etcd,
+		fmt.Sprintf("control-plane etcd tcp %d", target.EtcdClientPort),
+		"control-plane control-plane udp 8472", "control-plane worker udp 8472",
+		"worker control-plane udp 8472", "worker worker udp 8472",
+	}
+	var rules []string
+	open := map[string][]string{} // the ports of TCP into a role
+	for _, m := range rule.FindAllStringSubmatch(example(t, "aws"), -1) {
+		rules = append(rules, strings.Join(m[1:], " "))
+		if to, ports := m[2], m[4]; m[3] == "tcp" && !slices.Contains(open[to], ports) {
+			open[to] = append(open[to], ports)
+		}
+		row := "\n| " + strings.ReplaceAll(m[4], "-", " to ") + " | " + strings.ToUpper(m[3]) + " |"
+		require.True(t, strings.Contains(page, row), "the page has no row for %s", m[0])
+	}
+	require.ElementsMatch(t, want, rules)
+	for node, role := range map[string]string{"cp-1": "control-plane", "worker-1": "worker"} {
+		checks := read(t, filepath.Join(review, node, "etc", "kiln", "checks"))
+		m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports ([0-9 -]+) and`).
+			FindStringSubmatch(checks)
+		require.NotNil(t, m)
+		// People open the ports of Services where they want them.
+		nodePorts := fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort)
+		require.ElementsMatch(t, strings.Fields(m[1]), append(open[role], nodePorts), role)
+	}
+	table := read(t, "../../docs/first-cluster.md")
+	for _, port := range []int{
+		target.APIServerPort, target.KubeletPort, target.EtcdHTTPPort, target.EtcdClientPort,
+		target.EtcdPeerPort,
+	} {
+		require.Regexp(t, fmt.Sprintf(`(?m)^\|.*\b%d\b.*\|$`, port), table)
+	}
+}
+
+// TestWalkNames: kiln init names the page of a platform with a walk, and no other page. The page is
+// there, and so are the files that it says to copy.
+func TestWalkNames(t *testing.T) {
+	t.Parallel()
+	for _, platform := range target.PlatformNames(nil) {
+		content := output(t, "init", "--platform", platform)
+		page := regexp.MustCompile(`docs/walk-[a-z]+\.md`).FindString(content)
+		if !slices.Contains(walks, platform) {
+			require.Empty(t, page, platform)
+			continue
+		}
+		require.Equal(t, "docs/walk-"+platform+".md", page)
+		require.Contains(t, read(t, "../../"+page), "docs/examples/terraform/"+platform)
+	}
+	found, err := fs.Glob(os.DirFS("../../docs"), "walk-*.md")
+	require.NoError(t, err)
+	require.Len(t, found, len(walks))
+}
+
+// TestTerraformWalks evaluates what the examples of the walks compute from an inventory, without
+// their providers: where the bucket and the endpoint are, and the subnet of each machine.
+func TestTerraformWalks(t *testing.T) {
+	t.Parallel()
+	for _, platform := range walks {
+		t.Run(platform, func(t *testing.T) {
+			t.Parallel()
+			dir := walkFolder(t, platform)
+			nodes := filepath.Join(dir, "nodes")
+			output(t, "render", "--config", filepath.Join(dir, "cluster.yaml"), "--out", nodes)
+			text := strings.ReplaceAll(example(t, platform),
+				"data.aws_availability_zones.region.names", `["a", "b", "c", "d"]`)
+			var b strings.Builder
+			for _, block := range regexp.MustCompile(`(?ms)^(locals|variable).*?^\}\n`).
+				FindAllString(text, -1) {
+				if !strings.Contains(block, "operator") {
+					b.WriteString(block)
+				}
+			}
+			b.WriteString("output \"bodies\" {\n  value = { " +
+				"for name, body in local.bodies : name => regex(local.bucket, body.url).key" +
+				" }\n}\n")
+			names := []string{"endpoint", "place"}
+			if platform == "aws" {
+				names = append(names, "subnets", "subnet_of", "routed")
+			}
+			for _, name := range names {
+				fmt.Fprintf(&b, "output %q {\n  value = local.%[1]s\n}\n", name)
+			}
+			requireOutputs(t, platform, terraformOutputs(t, b.String(), nodes))
+		})
+	}
+}
+
+// terraformOutputs applies a configuration without any provider, and returns its outputs.
+func terraformOutputs(t *testing.T, text, nodes string) map[string]struct{ Value any } {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600))
+	terraform := terraformIn(t, dir)
+	for _, words := range [][]string{
+		{"init", "-backend=false", "-no-color"},
+		{"apply", "-auto-approve", "-no-color", "-var", "nodes=" + nodes, "-var", "admin=[]"},
+	} {
+		out, err := terraform(words...)
+		require.NoError(t, err, out)
+	}
+	out, err := terraform("output", "-json")
+	require.NoError(t, err, out)
+	outputs := map[string]struct{ Value any }{}
+	require.NoError(t, json.Unmarshal([]byte(out), &outputs))
+	return outputs
+}
+
+// requireOutputs holds the computed values to the configuration of the walk.
+func requireOutputs(t *testing.T, platform string, outputs map[string]struct{ Value any }) {
+	t.Helper()
+	of := func(name string) map[string]any { return outputs[name].Value.(map[string]any) }
+	require.Equal(t, "prod-bodies-7f3a", of("place")["name"])
+	require.Equal(t, "6443", of("endpoint")["port"])
+	require.GreaterOrEqual(t, len(of("bodies")), 5)
+	for name, key := range of("bodies") {
+		require.Regexp(t, "^"+name+"/[0-9a-f]{128}$", key)
+	}
+	if platform == "hetzner" {
+		require.Equal(t, "fsn1", of("place")["region"])
+		require.Equal(t, "10.0.0.10", of("endpoint")["host"])
+		return
+	}
+	require.Equal(t, "eu-central-1", of("place")["region"])
+	require.Equal(t, "api.prod.internal", of("endpoint")["host"])
+	require.Equal(t, false, outputs["routed"].Value)
+	zones := map[any]bool{}
+	require.Len(t, of("subnet_of"), 6)
+	for name, subnet := range of("subnet_of") {
+		zone := of("subnets")[subnet.(string)]
+		require.NotNil(t, zone, name)
+		zones[zone] = true
+	}
+	require.Len(t, zones, 3)
+}
