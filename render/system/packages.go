@@ -48,14 +48,14 @@ var forms = map[string]form{
 		repository: "/etc/apt/sources.list.d/kubernetes.sources",
 		text:       "Types: deb\nURIs: %s\nSuites: /\nSigned-By: %s\n",
 		key:        "/etc/apt/keyrings/kubernetes.asc",
-		// What a power cut left half installed comes first; it fails while another apt works. A
-		// server that fails is an error (Error-Mode), another apt is waited for (Lock::Timeout), and
-		// the files of the document stay as they are (force-confold).
+		// What a power cut left half installed comes first; that fails while another apt works. A
+		// server that fails is an error (Error-Mode), another apt is waited for (Lock::Timeout),
+		// and the files of the document stay as they are (force-confold).
 		commands: "Environment=DEBIAN_FRONTEND=noninteractive\n" +
 			"ExecStart=-/usr/bin/dpkg --force-confold --configure -a\n" +
 			"ExecStart=/usr/bin/apt-get -qq -o APT::Update::Error-Mode=any update\n" +
-			"ExecStart=/usr/bin/apt-get -qq --no-install-recommends --allow-change-held-packages " +
-			"-o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold " +
+			"ExecStart=/usr/bin/apt-get -qq --no-install-recommends " +
+			"--allow-change-held-packages -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold " +
 			"install kubelet=%[1]s-* %[2]s\n" +
 			"ExecStart=/usr/bin/apt-mark -qq hold kubelet %[2]s\n",
 	},
