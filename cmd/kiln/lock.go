@@ -27,6 +27,7 @@ type lockFlags struct {
 	mirror string
 	trust  bool
 	form   string
+	save   string
 	check  bool
 }
 
@@ -41,10 +42,14 @@ cluster.lock.yaml for cluster.yaml. Each file must have the SHA-256 that its pro
 publishes beside it. Entries that are there already stay, and are not fetched again;
 those that no machine needs any more go. Commit the lock with the configuration.
 
+With --save all files are fetched and kept in a new folder, each below the path of its
+URL. Any web server can hand them out as a mirror (binaries.mirror); kiln serve does.
+
 This is the one verb that opens connections. It uses the proxy of the environment
 (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,
 		Example: `  kiln lock cluster.yaml
-  kiln lock cluster.yaml --check`,
+  kiln lock cluster.yaml --check
+  kiln lock cluster.yaml --save ./mirror`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	takeConfig(cmd, &f.source)
@@ -55,6 +60,8 @@ This is the one verb that opens connections. It uses the proxy of the environmen
 			"still comes from the project")
 	cmd.Flags().BoolVar(&f.trust, "trust-mirror", false,
 		"take the SHA-256 from the mirror too: whoever can write to it decides what machines run")
+	cmd.Flags().StringVar(&f.save, "save", "",
+		"fetch every file of the lock, and keep it in this new `DIR`")
 	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
@@ -68,6 +75,9 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	}
 	if f.trust && !strings.HasPrefix(f.mirror, "https://") {
 		return usage.Errorf("--trust-mirror needs a --mirror that begins with https://")
+	}
+	if f.check && f.save != "" {
+		return usage.Errorf("--check writes nothing, and --save does; give one of them")
 	}
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
@@ -89,7 +99,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		}
 		return f.report(cmd, path, len(wanted), differences)
 	}
-	artifacts, err := l.Make(ctx, wanted, locked)
+	artifacts, err := l.Save(ctx, f.save, wanted, locked)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ func serveCommand() *cobra.Command {
 		Use:   "serve DIR...",
 		Short: "Give each machine its document over HTTP, once and for a limited time",
 		Long: `Give each machine its document over HTTP, once and for a limited time. DIR is a
-folder that kiln render wrote; a second DIR may be a folder that kiln netboot wrote.
+folder that kiln render wrote. Another DIR may be a folder that kiln netboot or
+kiln lock --save wrote; everybody gets the programs of the latter.
 
 A machine's document goes to the machine's own addresses in cluster.yaml. --from
 lets in others: machines that boot with an address of DHCP, machines behind a NAT or

@@ -55,8 +55,8 @@ var forms = map[string]form{
 			"ExecStart=-/usr/bin/dpkg --force-confold --configure -a\n" +
 			"ExecStart=/usr/bin/apt-get -qq -o APT::Update::Error-Mode=any update\n" +
 			"ExecStart=/usr/bin/apt-get -qq --no-install-recommends " +
-			"--allow-change-held-packages -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold " +
-			"install kubelet=%[1]s-* %[2]s\n" +
+			"--allow-change-held-packages -o DPkg::Lock::Timeout=600 " +
+			"-o Dpkg::Options::=--force-confold install kubelet=%[1]s-* %[2]s\n" +
 			"ExecStart=/usr/bin/apt-mark -qq hold kubelet %[2]s\n",
 	},
 	target.DNF: {

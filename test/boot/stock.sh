@@ -13,6 +13,7 @@
 #   sysext       a system extension has the kubelet, and containerd is in the image
 #   packages     apt installs packages
 #   unsigned     the repository was changed: the machine says so, until it is as it was
+#   serve        kiln serve hands out what kiln lock --save kept, over TLS
 #   power        the power goes while the worker fetches; what was there is not fetched again
 #   cut          a connection breaks ten times on each machine
 #   sick         503 for 90 seconds
@@ -39,7 +40,7 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(cloud-init ignition readme sysext packages unsigned power cut sick slow noexec digest missing full)
+every=(cloud-init ignition readme sysext packages unsigned serve power cut sick slow noexec digest missing full)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -312,6 +313,22 @@ scenario_unsigned() {
   trouble
   boots_well_after_a_fault
 }
+
+scenario_serve() {
+  local overlay=serve server status=0
+  render_case fast
+  "$tmp/kiln" lock "$dir/cluster.yaml" --mirror http://10.10.0.1:8080 --save "$dir/programs"
+  "$tmp/kiln" serve "$dir/nodes" "$dir/programs" --listen 10.10.0.1:8443 \
+    --secrets "$dir/boot-fast.secrets.yaml" --log "$dir/audit.log" >"$dir/served" &
+  server=$!
+  power_all
+  boots_well
+  kill "$server"
+  wait "$server" || status=$?
+  within 1 "kiln serve ended well: $status" test "$status" = 0
+  within 1 "it served ten files" same 10 "$(grep -c '"decision":"served"' "$dir/audit.log")"
+}
+same() { [[ $1 == "$2" ]]; }
 
 scenario_power() {
   trouble 'slow crictl 300000'

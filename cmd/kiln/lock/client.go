@@ -137,9 +137,12 @@ func (c *client) try(
 	defer c.watch(body, cancel)()
 	err = read(body)
 	var long *http.MaxBytesError
+	var kept keepError
 	switch {
 	case err == nil:
 		return false, nil
+	case errors.As(err, &kept):
+		return false, kept.error
 	case errors.As(err, &long):
 		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", url, limit)
 	case ctx.Err() != nil:
@@ -198,16 +201,47 @@ func (c *client) watch(body *counter, cancel context.CancelCauseFunc) (stop func
 	}
 }
 
-// hash returns the SHA-256 of a file, in hex, and its size in bytes.
-func (c *client) hash(ctx context.Context, url string) (sum string, size int64, err error) {
+// hash returns the SHA-256 of a file, in hex, and its size in bytes. keep opens what else gets the
+// bytes, once for each attempt.
+func (c *client) hash(
+	ctx context.Context, url string, keep func() (io.WriteCloser, error),
+) (sum string, size int64, err error) {
 	err = c.get(ctx, url, maxProgram, func(body io.Reader) error {
 		h := sha256.New()
-		n, err := io.Copy(h, body)
+		to, err := keep()
+		if err != nil {
+			return keepError{err}
+		}
+		n, err := io.Copy(io.MultiWriter(h, keeper{to}), body)
 		sum, size = hex.EncodeToString(h.Sum(nil)), n
+		if e := to.Close(); err == nil && e != nil {
+			err = keepError{e}
+		}
 		return err
 	})
 	return sum, size, err
 }
+
+// keepError is an error of what keeps a file, and not of the server.
+type keepError struct{ error }
+
+func (e keepError) Unwrap() error { return e.error }
+
+// keeper makes the errors of a writer its own.
+type keeper struct{ to io.Writer }
+
+func (k keeper) Write(p []byte) (n int, err error) {
+	if n, err = k.to.Write(p); err != nil {
+		err = keepError{err}
+	}
+	return n, err
+}
+
+// discard keeps nothing.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }
 
 // published returns the SHA-256 that a list says of a file. A line of the list is a sum alone, or a
 // sum and the name of a file.

@@ -16,6 +16,7 @@ import (
 type Locker struct {
 	Options
 	client *client
+	mirror *mirror // where files are kept; nil if they are not
 }
 
 // Options say whom a Locker asks.
@@ -45,13 +46,20 @@ func (l *Locker) Make(
 	var failures []error
 	for _, want := range wanted {
 		a, ok := find(old, want)
-		if !ok {
-			var err error
-			if a, err = l.fetch(ctx, want); ctx.Err() != nil {
-				return nil, errInterrupted
-			} else if err != nil {
-				failures = append(failures, fmt.Errorf("%s: %w", want, err))
+		var err error
+		switch {
+		case !ok:
+			a, err = l.fetch(ctx, want)
+		case l.mirror != nil:
+			var problem string
+			if problem, err = l.compare(ctx, a); err == nil && problem != "" {
+				err = errors.New(problem)
 			}
+		}
+		if ctx.Err() != nil {
+			return nil, errInterrupted
+		} else if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", want, err))
 		}
 		out = append(out, a)
 	}
@@ -167,11 +175,18 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 
 // hash fetches a file, from the mirror if there is one, and returns its SHA-256 and its size.
 func (l *Locker) hash(ctx context.Context, url string) (sum string, size int64, err error) {
-	url = target.Mirrored(url, l.Mirror)
+	from := target.Mirrored(url, l.Mirror)
 	if l.Progress != nil {
-		_, _ = fmt.Fprintf(l.Progress, "kiln: fetching %s\n", url)
+		_, _ = fmt.Fprintf(l.Progress, "kiln: fetching %s\n", from)
 	}
-	return l.client.hash(ctx, url)
+	if l.mirror == nil {
+		return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return discard{}, nil })
+	}
+	name, err := l.mirror.take(url)
+	if err != nil {
+		return "", 0, err
+	}
+	return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return l.mirror.create(name) })
 }
 
 // find returns the artifact of a list with the name, version and architecture of another one.

@@ -28,7 +28,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case it.once:
 		s.give(w, r, it, rec)
 	default:
-		s.show(w, it, rec)
+		s.show(w, r, it, rec)
 	}
 }
 
@@ -90,7 +90,7 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 }
 
 // show answers with an item that holds no secret.
-func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
 	if it.closes != nil && s.state.count(&fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
 		refuse(w, rec, "its document has been fetched")
 		return
@@ -105,15 +105,20 @@ func (s *Server) show(w http.ResponseWriter, it *item, rec *record) {
 	if it.image {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
-	w.Header().Set("Content-Length", fmt.Sprint(size))
 	w.Header().Set("Cache-Control", "no-store")
 	// If the deadline cannot be set, the next write fails.
 	end := time.Now().Add(othersTime + time.Duration(size/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(end)
 	rec.Decision, rec.Status = "served", http.StatusOK
-	n, err := io.Copy(w, from)
-	rec.Bytes = int(n)
-	if err != nil || n < size {
+	whole := false
+	if file, ok := from.(io.ReadSeeker); ok && it.parts {
+		whole = showParts(w, r, file, rec)
+	} else {
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		n, err := io.Copy(w, from)
+		rec.Bytes, whole = int(n), err == nil && n == size
+	}
+	if !whole {
 		rec.Decision, rec.Reason = "cut off", "the connection ended"
 	}
 }

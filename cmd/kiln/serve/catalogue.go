@@ -65,7 +65,7 @@ func readFolders(dirs []string) (*catalogue, error) {
 			"kiln render --out writes one", strings.Join(dirs, ", "), render.InventoryFile)
 	}
 	for _, dir := range dirs {
-		errs = append(errs, c.addFiles(dir))
+		errs = append(errs, c.addFiles(dir), c.addMirror(dir))
 	}
 	for _, dir := range dirs { // a script may name a file in another folder
 		c.readScripts(dir)

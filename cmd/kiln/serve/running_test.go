@@ -121,15 +121,21 @@ func (l *lines) String() string {
 // start runs a server of the folder until the test ends.
 func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 	t.Helper()
+	return startAll(t, []string{dir}, change)
+}
+
+// startAll is start for several folders.
+func startAll(t *testing.T, dirs []string, change func(*serve.Options)) *running {
+	t.Helper()
 	r := &running{log: &lines{}}
-	state := filepath.Join(dir, "served.json")
+	state := filepath.Join(dirs[0], "served.json")
 	o := serve.Options{State: state, Peers: peers(t, "any"), PoolLimit: 10, Window: time.Hour}
 	o.Warn = func(line string) { _, _ = r.warnings.Write([]byte(line + "\n")) }
 	if change != nil {
 		change(&o)
 	}
 	var err error
-	r.Server, err = serve.New([]string{dir}, o)
+	r.Server, err = serve.New(dirs, o)
 	require.NoError(t, err)
 	require.NoError(t, r.Begin(r.log))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
