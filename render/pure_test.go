@@ -432,6 +432,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/preflight": {
 			"kiln/render/config",
+			"kiln/render/containerd",
 			"kiln/render/plan",
 			"kiln/render/target",
 		},

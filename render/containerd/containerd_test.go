@@ -1,6 +1,7 @@
 package containerd_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,5 +39,32 @@ func TestMergeRefuses(t *testing.T) {
 	} {
 		_, err := containerd.Merge(own, text)
 		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// TestHosts has a row for each kind of URL that mirrors have.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for mirror, want := range map[string]struct {
+		api     string
+		project bool
+	}{
+		"https://m.example.com":           {"https://m.example.com/v2/", false},
+		"https://m.example.com/":          {"https://m.example.com/v2/", false},
+		"https://m.example.com/v2":        {"https://m.example.com/v2/", false},
+		"https://m.example.com/v2/":       {"https://m.example.com/v2/", false},
+		"https://m.example.com/v2/k8s":    {"https://m.example.com/v2/", true},
+		"https://m.example.com/v2/k8s/":   {"https://m.example.com/v2/", true},
+		"https://m.example.com/v2/k8s/v2": {"https://m.example.com/v2/k8s/v2/", false},
+		"https://m.example.com/api/k8s":   {"https://m.example.com/api/k8s/v2/", false},
+		"https://m.example.com/a/v2/k8s":  {"https://m.example.com/a/v2/", true},
+		"http://v2/k8s":                   {"http://v2/k8s/v2/", false},
+		"http://v2:5000":                  {"http://v2:5000/v2/", false},
+	} {
+		api, project := containerd.API(mirror)
+		require.Equal(t, want.api, api, mirror)
+		require.Equal(t, want.project, project, mirror)
+		text := containerd.Hosts([]string{mirror})
+		require.Equal(t, want.project, strings.Contains(text, "override_path = true"), mirror)
 	}
 }

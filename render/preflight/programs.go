@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kiln/render/config"
+	"kiln/render/containerd"
 	"kiln/render/plan"
 	"kiln/render/target"
 )
@@ -159,7 +160,7 @@ func registries(host string, settings []config.Registry) []string {
 	}
 	servers = append(servers, "https://"+server)
 	for i, s := range servers {
-		servers[i] = strings.TrimSuffix(strings.TrimSuffix(s, "/"), "/v2") + "/v2/"
+		servers[i], _ = containerd.API(s)
 	}
 	return servers
 }
