@@ -3,8 +3,8 @@
 # make test       runs every test that needs no virtual machine (three minutes)
 # make roots      runs make test in bare roots of Debian and Ubuntu, as root and not, and tests
 #                 without each program that they ask for (root, an hour)
-# make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition, page,
-#                 gitleaks and boot-fast (root; twelve minutes)
+# make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition,
+#                 containerd, page, gitleaks and boot-fast (root; twelve minutes)
 # make test-all   runs what make test leaves out of tables and kills (some hours; as root also full
 #                 disks): see docs/testing.md
 # make golden     rewrites the goldens; read the diff before you commit it
@@ -16,6 +16,8 @@
 #                 (root)
 # make ignition   applies every golden Ignition document with the Ignition engine, to roots like
 #                 those of its systems (root)
+# make containerd  starts containerd 1.7, 2.0, 2.1 and 2.3 on the configurations of all golden
+#                 machines (root; the first time eight minutes of processor time)
 # make page       looks at the page of kiln report with headless Chromium and axe-core
 # make gitleaks   holds the review twins of all goldens against gitleaks
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
@@ -41,13 +43,13 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd fetch keep-routes pool report steps)
-MODULES := boot judges etcd ignition gitleaks page
+MODULES := boot judges etcd ignition containerd gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
-.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition bench
-.PHONY: fuzz lint vuln roots boot-fast boot-test proof conformance clean
+.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
+.PHONY: bench fuzz lint vuln roots boot-fast boot-test proof conformance clean
 
 all: build
 
@@ -55,7 +57,7 @@ build:
 	go build -trimpath -ldflags '-s -w' -o bin/kiln ./cmd/kiln
 
 # kiln is built without cgo, and so are its tests: gcc would need longer to link some than they run.
-build test golden bench lint: export CGO_ENABLED := 0
+build test golden bench lint containerd: export CGO_ENABLED := 0
 
 man:
 	go test ./cmd/kiln -run TestMan -man $(CURDIR)/bin/man
@@ -78,7 +80,7 @@ ci-work:
 	$(MAKE) lint
 	+$(TEST)
 	$(MAKE) vuln
-	$(MAKE) judges ignition page gitleaks
+	$(MAKE) judges ignition containerd page gitleaks
 
 test-all:
 	go test -timeout 1h ./render -all -hostile
@@ -113,6 +115,10 @@ ignition:
 	@# Go does not know that kiln and the goldens are read.
 	cd test/ignition && go test -count=1 .
 
+containerd:
+	@# Go does not know that kiln and the goldens are read.
+	cd test/containerd && go test -count=1 .
+
 bench:
 	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff' -benchtime 3x -timeout 30m
 
@@ -125,7 +131,7 @@ lint:
 	go vet ./...
 	for m in $(MODULES); do (cd test/$$m && CGO_ENABLED=1 go vet ./...) || exit 1; done
 	go run $(STATICCHECK) ./...
-	for m in judges etcd ignition; do \
+	for m in judges etcd ignition containerd; do \
 		(cd test/$$m && CGO_ENABLED=1 go run $(STATICCHECK) ./...) || exit 1; \
 	done
 	@# G304, files named by a variable: a command line reads the files that people name.
