@@ -492,6 +492,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/cloudinit",
 			"kiln/render/ignition",
 			"kiln/render/node",
+			"kiln/render/target",
 		},
 		"kiln/test/verdicts": {
 			"kiln/render/flags",

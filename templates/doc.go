@@ -63,6 +63,8 @@
 //	etcd                files machine preflight etcd kubelet member ready retire
 //	where they apply    pre-boot after files, and post-boot before retire: with scripts
 //	                    fetch after machine: programs come from elsewhere than the image
+//	                    extend after fetch: a system extension has them
+//	                    packages after machine: packages have them
 //	                    name after preflight: machines of pools
 //	                    role after node: workers with roles
 //	                    etcd on a control plane: only with a local member
@@ -104,9 +106,9 @@
 // # /etc/kiln/artifacts, /etc/kiln/artifacts.crt
 //
 // What the step fetch gets, in this order, a line each: SHA-256 in hex, the version that the
-// program says with --version, the program, the folder into which an archive is unpacked or - for a
-// program alone, the URL of a proxy or -, the URL. The CA of these servers is in the second file,
-// if it is not one that the system trusts.
+// program says with --version or - for an image, the program, the folder into which an archive is
+// unpacked or - for a program alone, the URL of a proxy or -, the URL. The CA of these servers is
+// in the second file, if it is not one that the system trusts.
 //
 // # /etc/kiln/objects/index, /etc/kiln/node.yaml
 //
@@ -120,7 +122,7 @@
 // # /var/lib/kiln/state, /var/lib/kiln/starts, /var/lib/kiln/status.json
 //
 // /var/lib/kiln/artifacts has an empty file for each SHA-256 that is in its place, and
-// /var/lib/kiln/fetched is there when all are.
+// /var/lib/kiln/fetched is there when all are, or when the packages are installed.
 //
 // The state has three lines: the document's identity; the steps that were done and the seconds that
 // they took, as members of a JSON object; the machine's identity. The file starts counts the hook's

@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -9,6 +10,8 @@ import (
 func (m *aMachine) installs() {
 	m.t.Helper()
 	m.data["steps"] = "files machine packages preflight kubelet node retire"
+	m.data["kubelet"], m.data["kubelet_version"] = "/usr/bin/kubelet", "v1.36.3"
+	write(m.t, m.root+"/usr/bin/kubelet", string(program("Kubernetes v1.36.3")), 0o755)
 }
 
 // TestBootInstalls: packages are installed once.
@@ -24,6 +27,29 @@ func TestBootInstalls(t *testing.T) {
 			t.Errorf("%d times; calls of systemctl:\n%s", got, calls)
 		}
 	})
+}
+
+// TestBootInstallsAnother: a package manager that is content is not enough.
+func TestBootInstallsAnother(t *testing.T) {
+	for i, row := range []struct{ name, says, want string }{
+		{"another version", "Kubernetes v1.36.4",
+			"/usr/bin/kubelet says 'Kubernetes v1.36.4', expected v1.36.3"},
+		{"none", "", "/usr/bin/kubelet says '"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
+				m := newMachine(t, shell, "worker")
+				m.installs()
+				must(t, os.Remove(m.root+"/usr/bin/kubelet"))
+				if row.says != "" {
+					write(t, m.root+"/usr/bin/kubelet", string(program(row.says)), 0o755)
+				}
+				m.data["step_timeout"] = "1"
+				m.document()
+				m.wantOverdue("FAULT packages kiln-packages.service: " + row.want)
+			})
+		})
+	}
 }
 
 // TestBootInstallWaits: the machine says why packages do not come, and goes on when they do.

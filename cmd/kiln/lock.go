@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/plural"
-	"kiln/render/target"
 )
 
 // lockFlags are the flags of kiln lock.
@@ -103,13 +101,15 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := render.WriteLock(path, artifacts); err != nil {
-		return err
+	if len(wanted) > 0 { // with an empty lock machines may fetch nothing, without one the table's
+		if err := render.WriteLock(path, artifacts); err != nil {
+			return err
+		}
 	}
 	if f.form == "json" {
 		return message.JSON(cmd.OutOrStdout(), artifacts)
 	}
-	printLock(cmd, path, artifacts)
+	lock.Print(cmd.OutOrStdout(), path, artifacts)
 	return nil
 }
 
@@ -133,17 +133,4 @@ func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differenc
 		return errDifferent
 	}
 	return nil
-}
-
-// printLock prints what the lock has.
-func printLock(cmd *cobra.Command, path string, artifacts []target.Artifact) {
-	for _, a := range artifacts {
-		size := ""
-		if a.Size > 0 {
-			size = fmt.Sprintf("%d bytes  ", a.Size)
-		}
-		message.Printf(cmd.OutOrStdout(), "%s  %s%s\n", a, size, a.SHA256)
-	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s; commit it with the configuration\n", path,
-		plural.Count(len(artifacts), "file"))
 }

@@ -79,7 +79,7 @@ func (t *tree) machineData(walled bool) string {
 	set("etcd_peers", peers...)
 	pre, post := t.userHooks()
 	set("kubelet", m.Kubelet())
-	if m.Extended() {
+	if m.Extended() || m.Packaged() {
 		set("kubelet_version", m.KubeletVersion)
 	}
 	set("pre_boot", pre...)

@@ -31,11 +31,12 @@ type InitOptions struct {
 // place is where the machines of a platform stand that docs/walk-PLATFORM.md describes. The walk's
 // Terraform makes it.
 type place struct {
-	Endpoint string            // of the cluster; %s is its name
+	Endpoint string            // of the cluster; {name} is its name
 	Subnets  []string          // the prefixes of three bytes between which machines take turns
 	Bodies   string            // what stands for the server in the URL of bodies
 	Resolver map[string]string // the kubelet's resolvConf, by the system of the platform's image
 	Walk     string            // the page
+	System   string            // the operating system of the page
 }
 
 var places = map[string]place{
@@ -43,12 +44,12 @@ var places = map[string]place{
 		Subnets: []string{"10.0.0."}, Bodies: "http://boot.example.com",
 	},
 	"aws": {
-		Endpoint: "api.%s.internal:6443", Walk: "docs/walk-aws.md",
+		Endpoint: "api.{name}.internal:6443", Walk: "docs/walk-aws.md", System: "ubuntu",
 		Subnets: []string{"10.0.1.", "10.0.2.", "10.0.3."}, // one a zone
 		Bodies:  "https://my-bucket.s3.eu-central-1.amazonaws.com",
 	},
 	"hetzner": {
-		Endpoint: "10.0.0.10:6443", Walk: "docs/walk-hetzner.md",
+		Endpoint: "10.0.0.10:6443", Walk: "docs/walk-hetzner.md", System: "debian",
 		Subnets: []string{"10.0.0."}, Bodies: "https://my-bucket.fsn1.your-objectstorage.com",
 		// Its image of Debian has no systemd-resolved (kubernetes/kops#16494).
 		Resolver: map[string]string{"debian": "/etc/resolv.conf"},
@@ -69,6 +70,9 @@ func Init(o InitOptions) []byte {
 	if !ok {
 		at = places[""]
 	}
+	if at.System != o.OS {
+		at.Walk = ""
+	}
 	values := struct {
 		InitOptions
 		place
@@ -79,7 +83,7 @@ func Init(o InitOptions) []byte {
 		Nodes      []initNode
 	}{InitOptions: o, place: at, ResolvConf: at.Resolver[o.OS]}
 	values.Name, values.Pool = quoteYAML(o.Name), quoteYAML(o.Pool)
-	values.Endpoint = strings.ReplaceAll(at.Endpoint, "%s", o.Name)
+	values.Endpoint = strings.ReplaceAll(at.Endpoint, "{name}", o.Name)
 	for _, p := range target.Platforms {
 		if p.Name == o.Platform {
 			values.Lean = 0 < p.Limit && p.Limit < wholeLimit

@@ -92,7 +92,7 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 	d.value(root, reflect.ValueOf(&lock).Elem(), nil, at)
 	// Not nil: with an empty lock machines may fetch nothing, without one what kiln's table has.
 	out := make([]target.Artifact, 0, len(lock.Artifacts))
-	seen := map[string]int{}
+	seen, sums := map[string]int{}, map[string]int{}
 	for i, entry := range lock.Artifacts {
 		here := at.Key("artifacts").Index(i)
 		r.lockedArtifact(&entry, here)
@@ -105,6 +105,11 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 			continue
 		}
 		seen[a.String()] = i
+		if first, ok := sums[a.SHA256]; ok && target.IsSHA256(a.SHA256) {
+			// The hook takes files with one SHA-256 for one file.
+			r.report(here.Key("sha256"), "is also that of artifacts[%d]; correct one", first)
+		}
+		sums[a.SHA256] = i
 		out = append(out, a)
 	}
 	return out, r.problems()

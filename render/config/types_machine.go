@@ -166,8 +166,8 @@ type Binaries struct {
 	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
 	// trusts that CA there.
 	CAFrom string `json:"caFrom,omitempty"`
-	// KeyFrom is the file beside cluster.yaml with the public key (OpenPGP, in ASCII) that signs
-	// the repository of packages. Kubernetes publishes it as Release.key beside its packages.
+	// KeyFrom is the file beside cluster.yaml with the OpenPGP key of the repository of packages.
+	// It is in ASCII; Kubernetes publishes it as Release.key beside its packages.
 	KeyFrom string `json:"keyFrom,omitempty" example:"kubernetes.asc"`
 	// Containerd is the version of containerd, v2.3.6 if it is not set.
 	Containerd string `json:"containerd,omitempty" example:"v2.3.6"`

@@ -2,19 +2,25 @@ package config
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
+// sources are the values of machines.binaries.source.
+var sources = []string{
+	"preinstalled", target.SourceDownload, target.SourceSysext, target.SourcePackages,
+}
+
 // binaries checks where the programs of a layer's machines come from.
 func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	if b.CAFrom != "" {
 		v.caFile(b.CAFrom, at.Key("caFrom"))
 	}
-	if b.Source == "" && v.has(at.Key("source")) {
-		return // the decoder has reported a source that it could not read
+	if v.has(at.Key("source")) && !slices.Contains(sources, b.Source) {
+		return // the decoder has reported it
 	}
 	packages := b.Source == target.SourcePackages
 	if !b.Fetches() && !packages {
@@ -32,6 +38,14 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 		v.report(at, "the package manager trusts the CAs of the system; write the file into "+
 			"trustedCAsFrom instead of ca or caFrom")
 	}
+	if i := strings.Index(b.Mirror, "/core:/"); packages && i >= 0 {
+		v.report(at.Key("mirror"), "%s has the path that kiln appends; write %s",
+			quote(b.Mirror), b.Mirror[:i])
+	}
+	if packages && strings.ContainsAny(b.Mirror, "$,") {
+		v.report(at.Key("mirror"), "%s has a $ or a comma, which apt and dnf replace or split",
+			quote(b.Mirror))
+	}
 	v.packageKey(b, at)
 	for key, version := range b.versions() {
 		problem := artifactVersionProblem(version)
@@ -48,7 +62,7 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 
 // packageKey checks the key that signs packages.
 func (v *checker) packageKey(b *Binaries, at *yamlpath.Location) {
-	const begin = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	switch key := v.c.Text(b.KeyFrom); {
 	case b.Source != target.SourcePackages:
 		if b.KeyFrom != "" {
@@ -58,9 +72,14 @@ func (v *checker) packageKey(b *Binaries, at *yamlpath.Location) {
 	case b.KeyFrom == "":
 		v.report(at.Key("keyFrom"), "missing; fetch the Release.key of the repository, "+
 			"and write the name of its file: docs/binaries.md")
-	case key != nil && !bytes.Contains(key, []byte(begin)):
-		v.report(at.Key("keyFrom"), "%s has no line %s; fetch the Release.key of the repository",
-			b.KeyFrom, begin)
+	case key != nil:
+		// apt takes neither another end of line nor a blank before the lines.
+		lines := strings.Split(string(key), "\n")
+		first, last := slices.Index(lines, begin), slices.Index(lines, end)
+		if first < 0 || last <= first+1 || bytes.Contains(key, []byte("\r")) {
+			v.report(at.Key("keyFrom"), "%s has no lines %s and %s with a key between them and "+
+				"Unix line ends; fetch the Release.key of the repository", b.KeyFrom, begin, end)
+		}
 	}
 }
 
@@ -74,7 +93,8 @@ func MirrorProblem(text string) string {
 	return problem
 }
 
-// artifacts checks that everything which a machine fetches is known by its content.
+// artifacts checks that the source of a machine's programs fits its system, and that each file
+// which it fetches has a SHA-256.
 func (v *checker) artifacts(m settings) {
 	source := m.Binaries.Source
 	if !m.Binaries.Fetches() && source != target.SourcePackages {
@@ -91,8 +111,9 @@ func (v *checker) artifacts(m settings) {
 	case !known: // reported at its place
 	case source == target.SourceSysext && len(fetched) == 0:
 		v.reportLayer(m, narrower(m, "os", "binaries"), "system extensions with Kubernetes are "+
-			"for %s, and %s has the os %s, whose packages need a /usr that can be written; write "+
-			"source: download", strings.Join(target.ExtendedSystems(), ", "), m.name, m.OS)
+			"for %s, and %s has the os %s; write source: download%s",
+			strings.Join(target.ExtendedSystems(), ", "), m.name, m.OS,
+			map[bool]string{true: " or packages"}[system.Packages != nil])
 	case source == target.SourcePackages && system.Packages == nil:
 		v.reportLayer(m, narrower(m, "os", "binaries"), "packages are for %s, and %s has the os "+
 			"%s, which has no package of containerd or nowhere to install it; write "+
@@ -122,7 +143,7 @@ func (v *checker) artifacts(m settings) {
 	}
 	v.reported[id] = true
 	lock, locked := v.c.LockName()
-	p, _ := target.ProgramNamed(fetched[0].Name)
+	p, _ := target.ProgramNamed(fetched[0].Name) // an extension comes alone
 	switch {
 	case p.URL == "":
 		v.report(at, "%s: nobody publishes it for every release of the system; write an entry "+
@@ -132,7 +153,7 @@ func (v *checker) artifacts(m settings) {
 			list, lock)
 	default:
 		v.report(at, "%s: not in the table of this release of kiln; kiln lock writes %s "+
-			"beside this file, with its SHA-256", list, lock)
+			"beside this file, with its SHA-256; or is one missing here?", list, lock)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // LockPath returns the path of a configuration's lock: cluster.lock.yaml for cluster.yaml, and for
-// a configuration that is no file.
+// a configuration from standard input.
 func LockPath(config string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(config, ".yaml"), ".yml")
 	if name == config {

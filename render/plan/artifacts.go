@@ -21,7 +21,7 @@ const (
 // artifacts returns what a machine with these settings fetches, from the mirror if it has one.
 func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
 	for _, a := range c.Fetched(&settings.Machine) {
-		// Parse accepts no configuration that names another one.
+		// It is there: Parse refuses a configuration with a file of unknown content.
 		a, _ = c.Artifact(a.Name, a.Version, a.Arch)
 		a.URL = target.Mirrored(a.URL, settings.Binaries.Mirror)
 		out = append(out, a)
@@ -36,7 +36,7 @@ func (p *Plan) ArtifactLines(m *Machine) string {
 		program, _ := target.ProgramNamed(a.Name)
 		version := a.Version
 		if program.System != "" {
-			version = "-" // an image says none
+			version = "-" // an image cannot be asked for it
 		}
 		fmt.Fprintln(&b, a.SHA256, version, program.At(program.Path, a.Version, a.Arch),
 			cmp.Or(program.Folder, "-"), cmp.Or(p.ProxyFor(&m.Settings.Proxy, a.URL), "-"), a.URL)
@@ -50,8 +50,8 @@ func (m *Machine) Kubelet() string {
 	case target.SourceDownload:
 		p, _ := target.ProgramNamed("kubelet")
 		return p.Path
-	case target.SourceSysext:
-		return target.ExtensionKubelet
+	case target.SourceSysext, target.SourcePackages:
+		return target.SystemKubelet
 	default:
 		return m.Settings.KubeletPath
 	}
@@ -68,7 +68,8 @@ func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.
 // Packaged reports whether the machine's packages have its programs.
 func (m *Machine) Packaged() bool { return m.Settings.Binaries.Source == target.SourcePackages }
 
-// Hidden returns the name of a drop-in that the machine's system hides (target.System.Hides).
-func (m *Machine) Hidden(dropIn string) string {
+// HiddenPath returns the path of a drop-in that kiln hides (target.System.Hides), below the folder
+// of units.
+func (m *Machine) HiddenPath(dropIn string) string {
 	return strings.ReplaceAll(dropIn, "{minor}", fmt.Sprint("1.", m.KubeletMinor))
 }

@@ -13,7 +13,7 @@ import (
 // the public key of the repository. A machine whose programs come from elsewhere has no such unit.
 func Packages(m *plan.Machine, proxy []plan.Variable, key []byte) (unit string, files []node.File) {
 	b := &m.Settings.Binaries
-	if b.Source != target.SourcePackages {
+	if !m.Packaged() {
 		return "", nil
 	}
 	p := m.System.Packages
@@ -27,8 +27,8 @@ func Packages(m *plan.Machine, proxy []plan.Variable, key []byte) (unit string, 
 	add(form.key, string(key), "the key of the packages")
 	add(form.repository, fmt.Sprintf(form.text, url, form.key), "where packages come from")
 
-	unit = "[Unit]\nDescription=kiln: install packages of this version, and of any content that " +
-		"is signed\n\n[Service]\n" +
+	unit = "[Unit]\nDescription=kiln: install packages, whose content no document fixes\n\n" +
+		"[Service]\n" +
 		"Type=oneshot\nSyslogIdentifier=kiln-packages\n"
 	for _, v := range proxy {
 		unit += "Environment=" + strings.ToLower(v.Name) + "=" + v.Value + "\n"
@@ -48,13 +48,19 @@ var forms = map[string]form{
 		repository: "/etc/apt/sources.list.d/kubernetes.sources",
 		text:       "Types: deb\nURIs: %s\nSuites: /\nSigned-By: %s\n",
 		key:        "/etc/apt/keyrings/kubernetes.asc",
-		// What a power cut left half installed comes first; that fails while another apt works. A
-		// server that fails is an error (Error-Mode), another apt is waited for (Lock::Timeout),
-		// and the files of the document stay as they are (force-confold).
+		// A power cut may leave packages half installed, of which apt says that all is well, and
+		// damaged archives, of which it compares the sizes alone. dpkg may fail while another apt
+		// works. A server that fails is an error (Error-Mode), another apt is waited for at install
+		// (Lock::Timeout), and the files of the document stay as they are (force-confold). The CNI
+		// plugins are a package that the kubelet's depends on.
 		commands: "Environment=DEBIAN_FRONTEND=noninteractive\n" +
-			"ExecStart=-/usr/bin/dpkg --force-confold --configure -a\n" +
-			"ExecStart=/usr/bin/apt-get -qq -o APT::Update::Error-Mode=any update\n" +
-			"ExecStart=/usr/bin/apt-get -qq --no-install-recommends " +
+			"ExecStart=-/bin/sh -c '" +
+			`for p in $$(dpkg-query -W -f "$${db:Status-Eflag}/$${Package} "); do case $$p in ` +
+			`reinstreq/*) dpkg --remove --force-remove-reinstreq --force-depends "$${p#*/}" ;; ` +
+			"esac; done; dpkg --force-confold --configure -a; apt-get clean'\n" +
+			"ExecStart=/usr/bin/apt-get -qq -o Acquire::Retries=10 -o APT::Update::Error-Mode=any " +
+			"update\n" +
+			"ExecStart=/usr/bin/apt-get -qq -o Acquire::Retries=10 --no-install-recommends " +
 			"--allow-change-held-packages -o DPkg::Lock::Timeout=600 " +
 			"-o Dpkg::Options::=--force-confold install kubelet=%[1]s-* %[2]s\n" +
 			"ExecStart=/usr/bin/apt-mark -qq hold kubelet %[2]s\n",

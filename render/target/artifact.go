@@ -45,12 +45,13 @@ func FindArtifact(list []Artifact, name, version, arch string) (a Artifact, ok b
 
 // Program says where the artifacts of one name are published, and where they go.
 type Program struct {
-	// Name is the field of machines.binaries with its version, or kubelet, or kubernetes- with the
-	// operating system that a system extension is for.
+	// Name is kubelet, or the field of machines.binaries that has its version. A system extension
+	// is called kubernetes- and the operating system that it is for.
 	Name string
 	// URL is where the artifact is. {version} stands for its version, {number} for that without the
 	// v, {minor} for the first two parts of that, {arch} for the architecture, and {cpu} for the
-	// name that systemd has for it. It is empty if nobody publishes a file for a version alone.
+	// name that systemd has for it. It is empty if each published file is for one release of the
+	// operating system.
 	URL string
 	// Sums is the file with its published SHA-256, likewise. It may have those of other files too.
 	Sums string
@@ -76,10 +77,11 @@ const (
 const github = "https://github.com/"
 
 // ExtensionDir is where systemd-sysext finds the images of extensions, each under the name that its
-// file extension-release has. ExtensionKubelet is the kubelet in all of the table.
+// file extension-release has. SystemKubelet is the path of the kubelet in every extension and
+// package.
 const (
-	ExtensionDir     = "/var/lib/extensions"
-	ExtensionKubelet = "/usr/bin/kubelet"
+	ExtensionDir  = "/var/lib/extensions"
+	SystemKubelet = "/usr/bin/kubelet"
 )
 
 // Programs is the table of the programs that machines fetch, in the order in which they do so. The
@@ -135,7 +137,8 @@ var Programs = []Program{
 	},
 }
 
-// Sources of the programs of a machine, as machines.binaries has them; empty is preinstalled.
+// Sources of the programs of a machine, as machines.binaries has them. An empty one and
+// preinstalled mean the image.
 const (
 	SourceDownload = "download"
 	SourceSysext   = "sysext"
@@ -183,8 +186,9 @@ func (p *Program) At(address, version, arch string) string {
 	if arch == "amd64" {
 		cpu = "x86-64"
 	}
+	parts := strings.Split(number, ".")
 	return strings.NewReplacer("{version}", version, "{number}", number,
-		"{minor}", number[:max(0, strings.LastIndexByte(number, '.'))],
+		"{minor}", strings.Join(parts[:min(2, len(parts))], "."),
 		"{arch}", arch, "{cpu}", cpu,
 	).Replace(address)
 }

@@ -8,15 +8,15 @@ type Packages struct {
 	Runtime string
 }
 
-// Programs that install packages.
+// The programs that install packages.
 const (
 	APT = "apt-get"
 	DNF = "dnf"
 )
 
 // Repository returns the URL of the packages of Kubernetes for a minor, such as 1.36. It ends with
-// a slash. They are published by https://kubernetes.io/docs/tasks/administer-cluster/
-// kubeadm/change-package-repository/.
+// a slash. See https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/
+// change-package-repository/.
 func (p *Packages) Repository(minor string) string {
 	form := map[string]string{APT: "deb", DNF: "rpm"}[p.Manager]
 	return "https://pkgs.k8s.io/core:/stable:/v" + minor + "/" + form + "/"

@@ -97,15 +97,36 @@ resource "aws_instance" "machine" {
 resource "aws_launch_template" "pool" {
   for_each = local.pools
 
-  name                   = "${local.inventory.name}-${each.key}"
-  image_id               = data.aws_ami.ubuntu.id
-  instance_type          = var.instance_types[each.value.role]
-  vpc_security_group_ids = [aws_security_group.role[each.value.role].id]
-  user_data              = filebase64("${var.nodes}/${each.value.document}")
-  depends_on             = [aws_s3_object.body]
+  name          = "${local.inventory.name}-${each.key}"
+  image_id      = data.aws_ami.ubuntu.id
+  instance_type = var.instance_types[each.value.role]
+  user_data     = filebase64("${var.nodes}/${each.value.document}")
+  depends_on    = [aws_s3_object.body]
+
+  network_interfaces {
+    associate_public_ip_address = true
+    security_groups             = [aws_security_group.role[each.value.role].id]
+  }
 
   metadata_options {
     http_tokens                 = "required"
     http_put_response_hop_limit = 1
+  }
+
+  block_device_mappings {
+    device_name = "/dev/sda1" # the root of Canonical's images
+
+    ebs {
+      volume_type = "gp3"
+      volume_size = 30
+      encrypted   = true
+    }
+  }
+
+  lifecycle {
+    precondition {
+      condition     = filesha256("${var.nodes}/${each.value.document}") == each.value.sha256
+      error_message = "${each.value.document} is not the one of inventory.json; run kiln render again."
+    }
   }
 }

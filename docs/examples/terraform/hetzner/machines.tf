@@ -15,6 +15,13 @@ resource "minio_s3_object" "body" {
   object_name = regex(local.bucket, each.value.url).key
   source      = "${var.nodes}/${each.value.document}"
   acl         = "public-read"
+
+  lifecycle {
+    precondition {
+      condition     = can(regex(each.value.sha512, each.value.url))
+      error_message = "Write {sha512} into delivery.url: a changed body needs an address of its own."
+    }
+  }
 }
 
 # Control planes on different hosts.
