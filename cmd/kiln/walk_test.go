@@ -179,7 +179,7 @@ func TestWalkNames(t *testing.T) {
 	require.Len(t, found, len(walks))
 }
 
-// pageOf returns the walk that kiln init names for a platform and a system, or for its first system.
+// pageOf returns the walk that kiln init names for a platform and a system; "" is its default.
 func pageOf(t *testing.T, platform, system string) string {
 	t.Helper()
 	words := []string{"init", "--platform", platform}

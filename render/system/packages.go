@@ -58,8 +58,8 @@ var forms = map[string]form{
 			`for p in $$(dpkg-query -W -f "$${db:Status-Eflag}/$${Package} "); do case $$p in ` +
 			`reinstreq/*) dpkg --remove --force-remove-reinstreq --force-depends "$${p#*/}" ;; ` +
 			"esac; done; dpkg --force-confold --configure -a; apt-get clean'\n" +
-			"ExecStart=/usr/bin/apt-get -qq -o Acquire::Retries=10 -o APT::Update::Error-Mode=any " +
-			"update\n" +
+			"ExecStart=/usr/bin/apt-get -qq -o Acquire::Retries=10 " +
+			"-o APT::Update::Error-Mode=any update\n" +
 			"ExecStart=/usr/bin/apt-get -qq -o Acquire::Retries=10 --no-install-recommends " +
 			"--allow-change-held-packages -o DPkg::Lock::Timeout=600 " +
 			"-o Dpkg::Options::=--force-confold install kubelet=%[1]s-* %[2]s\n" +
