@@ -148,12 +148,11 @@ func run(out string) error {
 // fetchable reports whether the machines of a case can have a release: they have it in their image,
 // or fetch what the table of programs has. A lock is for one release.
 func fetchable(dir, text, version string) bool {
-	if !strings.Contains(text, "source: download") {
-		return true
+	if _, err := os.Stat(filepath.Join(dir, "cluster.lock.yaml")); err == nil {
+		return false
 	}
-	_, err := os.Stat(filepath.Join(dir, "cluster.lock.yaml"))
 	_, ok := target.FindArtifact(target.Artifacts, "kubelet", version, "amd64")
-	return err != nil && ok
+	return ok || !strings.Contains(text, "source: download")
 }
 
 // one renders a case as one version and writes both formats.
