@@ -141,7 +141,8 @@ type hostileBase struct {
 
 func hostileBases(t *testing.T) (bases []*hostileBase) {
 	for _, dir := range []string{
-		"hostile/cloud-init", "hostile/ignition", "hostile/routed", "clusters/external-etcd",
+		"hostile/cloud-init", "hostile/ignition", "hostile/routed",
+		"clusters/packages", "clusters/external-etcd",
 	} {
 		b := &hostileBase{dir: filepath.Join("..", "testdata", dir)}
 		text := read(t, filepath.Join(b.dir, "cluster.yaml"))

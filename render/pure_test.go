@@ -107,8 +107,19 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/isolate": nil,
-		"kiln/cmd/kiln/lock":    {"kiln/render/target"},
+		"kiln/cmd/kiln/lock": {
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/mirror",
+			"kiln/render/config",
+			"kiln/render/folder",
+			"kiln/render/plural",
+			"kiln/render/target",
+		},
 		"kiln/cmd/kiln/message": nil,
+		"kiln/cmd/kiln/mirror": {
+			"kiln/render/config",
+			"kiln/render/target",
+		},
 		"kiln/cmd/kiln/page": {
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/message",
@@ -126,6 +137,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/serve": {
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/mirror",
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/compress",
@@ -133,6 +145,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/plan",
 			"kiln/render/plural",
+			"kiln/render/target",
 			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/state": {

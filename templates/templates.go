@@ -195,6 +195,7 @@ var FaultCodes = []string{
 	"kube-apiserver-unhealthy",
 	"kube-controller-manager-unhealthy",
 	"kube-scheduler-unhealthy",
+	"packages",            // the package manager failed
 	"object",              // the API server refuses an object, or did not take it in time
 	"api-endpoint",        // no answer
 	"api-wrong-cluster",   // the certificate there is not of this cluster's CA

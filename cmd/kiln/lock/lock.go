@@ -16,7 +16,7 @@ import (
 type Locker struct {
 	Options
 	client *client
-	mirror *mirror // where files are kept; nil if they are not
+	saved  *saved // where files are kept; nil if they are not
 }
 
 // Options say whom a Locker asks.
@@ -50,7 +50,7 @@ func (l *Locker) Make(
 		switch {
 		case !ok:
 			a, err = l.fetch(ctx, want)
-		case l.mirror != nil:
+		case l.saved != nil:
 			var problem string
 			if problem, err = l.compare(ctx, a); err == nil && problem != "" {
 				err = errors.New(problem)
@@ -179,14 +179,14 @@ func (l *Locker) hash(ctx context.Context, url string) (sum string, size int64, 
 	if l.Progress != nil {
 		_, _ = fmt.Fprintf(l.Progress, "kiln: fetching %s\n", from)
 	}
-	if l.mirror == nil {
+	if l.saved == nil {
 		return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return discard{}, nil })
 	}
-	name, err := l.mirror.take(url)
+	name, err := l.saved.take(url)
 	if err != nil {
 		return "", 0, err
 	}
-	return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return l.mirror.create(name) })
+	return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return l.saved.create(name) })
 }
 
 // find returns the artifact of a list with the name, version and architecture of another one.

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"kiln/cmd/kiln/lock"
+	"kiln/cmd/kiln/mirror"
 	"kiln/render/target"
 )
 
 // addMirror adds the programs in a folder that kiln lock --save wrote. They are for everybody, any
 // number of times.
 func (c *catalogue) addMirror(dir string) error {
-	artifacts, err := lock.ReadMirror(dir)
+	artifacts, err := mirror.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (c *catalogue) addMirror(dir string) error {
 
 // program adds one file of a mirror. It fails if the file is not the one of the lock.
 func (c *catalogue) program(dir string, a *target.Artifact) error {
-	name, err := lock.MirrorPath(a.URL)
+	name, err := mirror.Path(a.URL)
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

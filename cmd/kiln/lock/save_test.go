@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/cmd/kiln/mirror"
 	"kiln/render/target"
 )
 
@@ -32,7 +33,7 @@ func TestSave(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(content))
 	}
-	kept, err := ReadMirror(dir)
+	kept, err := mirror.Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, got, kept)
 	_, err = l.Save(context.Background(), dir, wanted, nil)

@@ -1,0 +1,39 @@
+// Package mirror says where the files of a lock lie in the folder of a mirror. kiln lock --save
+// writes such a folder, and kiln serve reads it.
+package mirror
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+
+	"kiln/render/config"
+	"kiln/render/target"
+)
+
+// configuration is the one whose lock stands for the files of a mirror. Only the lock is there.
+const configuration = "kiln.yaml"
+
+// LockFile is the name of the lock in the folder.
+const LockFile = "kiln.lock.yaml"
+
+// Path returns where a mirror has the file of a URL: the path of the URL, without a slash in front.
+// It fails for a path that no file can have.
+func Path(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	if !fs.ValidPath(name) || name == "." || name == LockFile {
+		return "", fmt.Errorf("%s: its path cannot be a file of a mirror", text)
+	}
+	return name, nil
+}
+
+// Read returns the lock of a mirror's folder, and nil for another folder.
+func Read(dir string) ([]target.Artifact, error) {
+	return config.ReadLock(configuration, os.DirFS(dir))
+}
