@@ -1,6 +1,8 @@
 package assembly
 
 import (
+	"slices"
+
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/system"
@@ -8,34 +10,18 @@ import (
 	"kiln/templates"
 )
 
-// addBinaries adds the list of what the hook fetches, and what the fetched programs need; or what
-// installs packages.
+// addBinaries adds what brings the programs of a machine whose image does not have them.
 func (t *tree) addBinaries() error {
-	b, from := &t.m.Settings.Binaries, t.m.Settings.Path("binaries")
-	unit, files := system.Packages(t.m, t.Plan.ProxyVariables(&t.m.Settings.Proxy),
-		t.Plan.Config.Text(b.KeyFrom))
-	if unit != "" {
-		t.addUnitWith(target.PackagesUnit, 0o644, unit, false, false, from, "kubernetesVersion",
-			t.m.Settings.Path("kubeletVersion"), t.m.Settings.Path("proxy"))
-	}
-	for _, f := range files {
-		f.From = append(f.From, from, "kubernetesVersion", t.m.Settings.Path("kubeletVersion"))
-		t.n.Files = append(t.n.Files, f)
-	}
-	if len(t.m.Artifacts) == 0 {
-		return nil
-	}
-	t.addDir(target.BinDir, 0o755, "")
-	t.addDir(target.CNIBinDir, 0o755, "")
-	t.addFile(plan.ArtifactList, 0o644, t.Plan.ArtifactLines(t.m), "what the hook fetches", from,
-		"kubernetesVersion", t.m.Settings.Path("kubeletVersion"), t.m.Settings.Path("proxy"))
-	if ca := t.Public.TrustedCA(b.CA, t.Plan.Config.Text(b.CAFrom)); len(ca) > 0 {
-		t.addFile(plan.ArtifactCA, 0o644, string(ca), "the CA of the server with these files", from)
-	}
-	if t.m.FetchesContainerd() {
+	from := t.m.Settings.Path("binaries")
+	switch {
+	case t.m.Packaged():
+		t.addPackages(from)
+	case t.m.Downloads():
+		t.addArtifacts(from)
 		const unit = "containerd.service"
 		t.addUnitWith(unit, 0o644, templates.Unit(unit), true, false, from)
-	} else {
+	case t.m.Extended():
+		t.addArtifacts(from)
 		// The extension is merged at every boot, and never replaced by a newer one.
 		t.addDir(target.ExtensionDir, 0o755, "")
 		const unit = "systemd-sysext.service"
@@ -45,6 +31,32 @@ func (t *tree) addBinaries() error {
 		})
 		t.n.Units = append(t.n.Units, node.Unit{Name: "systemd-sysupdate.timer", Masked: true})
 	}
-	t.addFile(plan.CrictlConfig, 0o644, plan.CrictlText, "where crictl finds containerd", from)
 	return nil
+}
+
+// addArtifacts adds the list of what the hook fetches, and what it needs for that. from is the
+// field that says so.
+func (t *tree) addArtifacts(from string) {
+	b := &t.m.Settings.Binaries
+	t.addDir(target.BinDir, 0o755, "")
+	t.addDir(target.CNIBinDir, 0o755, "")
+	t.addFile(plan.ArtifactList, 0o644, t.Plan.ArtifactLines(t.m), "what the hook fetches", from,
+		"kubernetesVersion", t.m.Settings.Path("kubeletVersion"), t.m.Settings.Path("proxy"))
+	if ca := t.Public.TrustedCA(b.CA, t.Plan.Config.Text(b.CAFrom)); len(ca) > 0 {
+		t.addFile(plan.ArtifactCA, 0o644, string(ca), "the CA of the server with these files", from)
+	}
+	t.addFile(plan.CrictlConfig, 0o644, plan.CrictlText, "where crictl finds containerd", from)
+}
+
+// addPackages adds the unit that installs packages, and its files. from is the field that says so.
+func (t *tree) addPackages(from string) {
+	unit, files := system.Packages(t.m, t.Plan.ProxyVariables(&t.m.Settings.Proxy),
+		t.Plan.Config.Text(t.m.Settings.Binaries.KeyFrom))
+	version := []string{from, "kubernetesVersion", t.m.Settings.Path("kubeletVersion")}
+	for _, f := range files {
+		f.From = version
+		t.n.Files = append(t.n.Files, f)
+	}
+	t.addUnitWith(target.PackagesUnit, 0o644, unit, false, false,
+		slices.Concat(version, []string{t.m.Settings.Path("proxy")})...)
 }

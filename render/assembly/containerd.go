@@ -23,7 +23,7 @@ func (t *tree) addContainerd() {
 		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644,
 			containerd.Hosts(r.Mirrors), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
 	}
-	if t.m.System.ContainerdEnv && !t.m.FetchesContainerd() {
+	if t.m.System.ContainerdEnv && !t.m.Downloads() {
 		const dropIn = "containerd.service.d/10-kiln.conf"
 		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
 			"points containerd at its configuration")

@@ -26,6 +26,7 @@ var tables = map[string][]string{
 	"systems":   target.SystemNames(nil),
 	"platforms": target.PlatformNames(nil),
 	"programs":  target.ProgramNames(),
+	"sources":   target.Sources,
 	"bondModes": {
 		"active-backup", "802.3ad", "balance-rr", "balance-xor", "broadcast", "balance-tlb",
 		"balance-alb",

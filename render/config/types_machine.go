@@ -154,7 +154,7 @@ type Binaries struct {
 	// has the system's package manager install them, with the version of the kubelet fixed. Their
 	// content is not: whoever can sign for the repository can change it. It is for ubuntu, debian
 	// and amazon-linux. docs/binaries.md says what comes from where, and how to serve it.
-	Source string `json:"source,omitempty" enum:"preinstalled,download,sysext,packages"`
+	Source string `json:"source,omitempty" table:"sources"`
 	// Mirror is a URL that takes the place of scheme and host in the URL of each file; the path
 	// stays. With https://mirror.example.com/k8s the kubelet comes from
 	// https://mirror.example.com/k8s/release/v1.36.3/bin/linux/amd64/kubelet.

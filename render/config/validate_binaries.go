@@ -9,17 +9,12 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// sources are the values of machines.binaries.source.
-var sources = []string{
-	"preinstalled", target.SourceDownload, target.SourceSysext, target.SourcePackages,
-}
-
 // binaries checks where the programs of a layer's machines come from.
 func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 	if b.CAFrom != "" {
 		v.caFile(b.CAFrom, at.Key("caFrom"))
 	}
-	if v.has(at.Key("source")) && !slices.Contains(sources, b.Source) {
+	if v.has(at.Key("source")) && !slices.Contains(target.Sources, b.Source) {
 		return // the decoder has reported it
 	}
 	packages := b.Source == target.SourcePackages

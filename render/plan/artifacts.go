@@ -57,10 +57,8 @@ func (m *Machine) Kubelet() string {
 	}
 }
 
-// FetchesContainerd reports whether containerd is among what the machine fetches.
-func (m *Machine) FetchesContainerd() bool {
-	return m.Settings.Binaries.Source == target.SourceDownload
-}
+// Downloads reports whether the machine fetches its programs as files, containerd among them.
+func (m *Machine) Downloads() bool { return m.Settings.Binaries.Source == target.SourceDownload }
 
 // Extended reports whether a system extension has the machine's kubelet.
 func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.SourceSysext }

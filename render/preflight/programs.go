@@ -20,7 +20,7 @@ var programs = []Entry{
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		calls: func(f *Facts) []call {
 			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
-			if f.Machine.FetchesContainerd() {
+			if f.Machine.Downloads() {
 				tools = append(tools, "gzip", "tar")
 			}
 			return each("command", tools)

@@ -145,6 +145,9 @@ const (
 	SourcePackages = "packages"
 )
 
+// Sources are all sources.
+var Sources = []string{"preinstalled", SourceDownload, SourceSysext, SourcePackages}
+
 // ProgramsOf returns what a machine with that operating system fetches, in the order of the table;
 // nil if it fetches nothing.
 func ProgramsOf(source, system string) (out []Program) {

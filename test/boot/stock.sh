@@ -24,8 +24,8 @@
 #   full         /opt is full, until there is room
 #
 # The programs are packed as their projects publish them. Each boot ends with the boot net, except
-# where a fault is wanted: unsigned, digest, missing, full. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
+# where a fault is wanted: unsigned, digest, missing, full. Exits with 0 if all went well, 1 if
+# something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
 export MACHINES=container
@@ -40,7 +40,10 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(cloud-init ignition readme sysext packages unsigned serve power cut sick slow noexec digest missing full)
+every=(
+  cloud-init ignition readme sysext packages unsigned serve power cut sick slow noexec digest
+  missing full
+)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -125,7 +128,8 @@ publish_extension() {
   done
   cp -r "$bin/cni-plugins-$CNI_PLUGINS" "$root/usr/local/bin/cni"
   echo "v$KUBERNETES" >"$root/usr/local/share/kubernetes-version"
-  ln -s /var/kubernetes/kubelet-plugins/volume/exec "$root/usr/libexec/kubernetes/kubelet-plugins/volume/exec"
+  ln -s /var/kubernetes/kubelet-plugins/volume/exec \
+    "$root/usr/libexec/kubernetes/kubelet-plugins/volume/exec"
   printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n' >"$units/kubelet.service"
   printf '[Unit]\nUpholds=kubelet.service\n' >"$units/multi-user.target.d/10-kubelet-service.conf"
   printf '%s\n' '[Service]' 'ExecStartPre=/usr/bin/mkdir -p /opt/cni/bin' \
@@ -154,7 +158,8 @@ publish_packages() {
     mkdir -p "$tmp/$name/usr/lib/systemd/system" "$tmp/$name/DEBIAN"
     printf '[Service]\nExecStart=/usr/bin/%s\n[Install]\nWantedBy=multi-user.target\n' "$name" \
       >"$tmp/$name/usr/lib/systemd/system/$name.service"
-    printf '#!/bin/sh\nsystemctl daemon-reload && systemctl enable %s && systemctl start %s\n' "$name" "$name" \
+    printf '#!/bin/sh -e\nsystemctl daemon-reload\nsystemctl enable %s\nsystemctl start %s\n' \
+      "$name" "$name" \
       >"$tmp/$name/DEBIAN/postinst"
     chmod 755 "$tmp/$name/DEBIAN/postinst"
   done
@@ -180,8 +185,9 @@ publish_packages() {
 deb() { # deb NAME VERSION [FIELD...]
   local folder=$tmp/$1 file=$1_$2.deb
   mkdir -p "$folder/DEBIAN"
-  printf '%s\n' "Package: $1" "Version: $2" 'Architecture: amd64' 'Maintainer: nobody <nobody@example.com>' \
-    'Description: of a test' "${@:3}" >"$folder/DEBIAN/control"
+  printf '%s\n' "Package: $1" "Version: $2" 'Architecture: amd64' \
+    'Maintainer: nobody <nobody@example.com>' 'Description: of a test' "${@:3}" \
+    >"$folder/DEBIAN/control"
   dpkg-deb --root-owner-group -Znone --build "$folder" "$repository/$file" >/dev/null
   {
     cat "$folder/DEBIAN/control"

@@ -16,8 +16,8 @@ import (
 // configuration is the one whose lock stands for the files of a mirror. Only the lock is there.
 const configuration = "kiln.yaml"
 
-// LockFile is the name of the lock in the folder.
-const LockFile = "kiln.lock.yaml"
+// LockFile is the name of the lock in the folder: kiln.lock.yaml.
+var LockFile = config.LockPath(configuration)
 
 // Path returns where a mirror has the file of a URL: the path of the URL, without a slash in front.
 // It fails for a path that no file can have.
