@@ -214,6 +214,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render": {
 			"kiln/pki",
+			"kiln/render/addons/networks",
 			"kiln/render/assembly",
 			"kiln/render/change",
 			"kiln/render/check",
@@ -232,6 +233,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 			"kiln/render/textdiff",
 		},
+		"kiln/render/addons/networks": {
+			"kiln/manifests",
+			"kiln/render/plan",
+		},
 		"kiln/render/addons": {
 			"kiln/manifests",
 			"kiln/patches",
@@ -247,6 +252,7 @@ func TestImports(t *testing.T) {
 			"kiln/patches",
 			"kiln/pki",
 			"kiln/render/addons",
+			"kiln/render/addons/networks",
 			"kiln/render/cloudinit",
 			"kiln/render/cni",
 			"kiln/render/config",

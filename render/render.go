@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"kiln/pki"
+	"kiln/render/addons/networks"
 	"kiln/render/assembly"
 	"kiln/render/check"
 	"kiln/render/config"
@@ -65,6 +66,12 @@ func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 // Warnings returns what the checks of machines so far warn of: flags and feature gates that are
 // deprecated. They are in the order of files and lines.
 func (r *Cluster) Warnings() config.Problems { return r.checker().Warnings() }
+
+// NetworkWarnings returns a sentence for each reason why pods may miss a network, the addresses of
+// Services or network policies, although the configuration is valid.
+func (r *Cluster) NetworkWarnings() []string {
+	return append(r.Plan.NetworkWarnings(), networks.Warnings(r.Plan, r.Objects)...)
+}
 
 // Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
 // do, and if the document is too large for the machine's platform.

@@ -192,7 +192,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 		return err
 	}
 	message.Notes(cmd.ErrOrStderr(), slices.Concat(
-		r.Plan.NetworkWarnings(), summary.Generations(r), summary.Deprecated(r.Warnings()),
+		r.NetworkWarnings(), summary.Generations(r), summary.Deprecated(r.Warnings()),
 		summary.Ends(f.now, r.Ends())))
 	return f.finish(cmd, r, path, result)
 }
@@ -270,7 +270,7 @@ func (f *renderFlags) warnings(
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
 			"it can be restored until %s", b.Path, b.EtcdCluster(), end.Format(time.RFC3339)))
 	}
-	list = append(list, r.Plan.NetworkWarnings()...)
+	list = append(list, r.NetworkWarnings()...)
 	list = append(list, summary.Dates(f.now, r)...)
 	list = append(list, summary.Generations(r)...)
 	list = append(list, summary.Deprecated(r.Warnings())...)

@@ -43,7 +43,7 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	if err == nil {
 		code = exitDone
 		message.Notes(cmd.ErrOrStderr(),
-			append(r.Plan.NetworkWarnings(), trial.StoredEnds(r, s.Path)...))
+			append(r.NetworkWarnings(), trial.StoredEnds(r, s.Path)...))
 	}
 	if form == "text" {
 		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))

@@ -3,6 +3,7 @@ package assembly
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"kiln/manifests"
@@ -14,7 +15,8 @@ import (
 )
 
 // readObjects fills Objects and Joining. It returns a problem for each add-on that cannot be read,
-// for each object whose namespace is missing, and for each object whose pods would be refused.
+// for each object whose namespace is missing, whose pods would be refused, or with which the pods'
+// network cannot work.
 func (r *Cluster) readObjects() (problems config.Problems) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
@@ -31,7 +33,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
 	manifests.Sort(r.Objects)
-	return append(r.namespaces(addon), r.podSecurity(addon)...)
+	return slices.Concat(r.namespaces(addon), r.podSecurity(addon), r.podNetworks(addon))
 }
 
 // ObjectStream returns the objects that the API server receives: kiln's own, then those of the
