@@ -219,7 +219,7 @@ stop() { # stop NAME
   load "$1"
   running "$1" || return 0
   if [[ $kind != qemu ]]; then
-    remote "$1" systemctl poweroff || true
+    (remote "$1" systemctl poweroff) || true # a container's remote does not return
   else
     echo system_powerdown | socat -t 2 - "unix:$dir/monitor" >/dev/null || true
   fi
