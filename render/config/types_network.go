@@ -17,6 +17,7 @@ type Network struct {
 	// CNI is how pods reach each other. routed: through a bridge, host-local addresses and one
 	// static route for each machine; all machines are on one network segment, and no router of the
 	// platform is between them. none: you bring a CNI plugin with addons.
+	// Nothing enforces a NetworkPolicy with routed (docs/pod-networks.md).
 	CNI string `json:"cni,omitempty" enum:"routed,none" default:"routed"`
 	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses.
 	MTU int `json:"mtu,omitempty"`
