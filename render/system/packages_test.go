@@ -55,26 +55,6 @@ func TestPackagesOfAPT(t *testing.T) {
 	}
 }
 
-// TestPackagesUnit has systemd read the unit of each system.
-func TestPackagesUnit(t *testing.T) {
-	t.Parallel()
-	analyze := need.Program(t, "systemd-analyze")
-	proxy := []plan.Variable{{Name: "HTTPS_PROXY", Value: "http://proxy.example.com:3128"}}
-	for _, name := range target.PackagedSystems() {
-		unit, _ := system.Packages(packaged(t, name, ""), proxy, nil)
-		require.Contains(t, unit, "Environment=https_proxy=http://proxy.example.com:3128\n")
-		require.Contains(t, unit, "1.36.3")
-		for _, program := range []string{"apt-get", "apt-mark", "dnf", "dpkg"} {
-			unit = strings.ReplaceAll(unit, "/usr/bin/"+program+" ", "/bin/true ")
-		}
-		file := filepath.Join(t.TempDir(), target.PackagesUnit)
-		require.NoError(t, os.WriteFile(file, []byte(unit), 0o600))
-		out, err := exec.Command(analyze, "--man=no", "verify", file).CombinedOutput()
-		require.NoError(t, err, "%s: %s", name, out)
-		require.NotContains(t, string(out), target.PackagesUnit, name)
-	}
-}
-
 // TestNoPackages: a machine whose programs come from elsewhere has neither unit nor files.
 func TestNoPackages(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,7 @@
 package system_test
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -127,24 +125,5 @@ func TestCalendars(t *testing.T) {
 		out, err := exec.Command(analyze, "calendar", calendar).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), begin.Format("15:04:05")+" UTC")
-	}
-}
-
-// TestSystemUnit has systemd read the unit of each system.
-func TestSystemUnit(t *testing.T) {
-	t.Parallel()
-	analyze := need.Program(t, "systemd-analyze")
-	for _, s := range target.Systems {
-		_, unit := machine(t, s.Name, "    timeZone: Europe/Berlin\n    ntpServers: [192.0.2.1]\n"+
-			"    updates: {policy: none}\n")
-		// Not every computer has the programs, and systemd looks for them.
-		for _, program := range []string{"systemctl"} {
-			unit = strings.ReplaceAll(unit, program+" ", "/bin/true ")
-		}
-		file := filepath.Join(t.TempDir(), target.SystemUnit)
-		require.NoError(t, os.WriteFile(file, []byte(unit), 0o600))
-		out, err := exec.Command(analyze, "--man=no", "verify", file).CombinedOutput()
-		require.NoError(t, err, "%s: %s", s.Name, out)
-		require.NotContains(t, string(out), target.SystemUnit, s.Name)
 	}
 }

@@ -105,7 +105,7 @@ var Things = []Thing{
 	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
 		Tests: []string{
-			"TestUnits", "TestBackupTimer", "TestCalendars", "TestSystemUnit", "TestPackagesUnit",
+			"TestUnits", "TestBackupTimer", "TestCalendars", "TestEveryUnit", "TestUnitFindings",
 		},
 		look: program("systemd-analyze"),
 	},
