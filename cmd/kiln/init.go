@@ -26,7 +26,8 @@ One control plane is for trying kiln: it cannot be changed in place, only instal
 anew with a snapshot of etcd. Three survive the loss of one.
 
 For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this file to
-machines that are Ready, in a network that Terraform makes.`,
+machines that are Ready, in a network that Terraform makes; for Debian on qemu,
+docs/walk-qemu.md does, on a laptop.`,
 		Example: `  kiln init --name prod > cluster.yaml
   kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml
   kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 > cluster.yaml`,
@@ -46,6 +47,7 @@ machines that are Ready, in a network that Terraform makes.`,
 		strings.Join(target.SystemNames(nil), ", "))
 	flags.StringVar(&o.Platform, "platform", "nocloud", "run the machines on this `PLATFORM`; "+
 		"kiln platforms lists them")
+	flags.StringVar(&o.Arch, "arch", "amd64", "run on this `PROCESSOR`: amd64 or arm64")
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "describe this `NUMBER` of control planes")
 	flags.IntVar(&o.Workers, "workers", 1, "describe this `NUMBER` of workers")
 	flags.StringVar(&o.Pool, "pool", "", "add a pool of this `NAME`: workers that share one "+
@@ -88,5 +90,6 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 // initFlags names the flag that sets a field.
 var initFlags = map[string]string{
 	"metadata.name": "--name", "machines.os": "--os", "machines.platform": "--platform",
-	"nodes": "--control-planes", "pools[0].name": "--pool",
+	"machines.arch": "--arch",
+	"nodes":         "--control-planes", "pools[0].name": "--pool",
 }

@@ -17,8 +17,8 @@ import (
 	"kiln/render/target"
 )
 
-// walks are the platforms with a page docs/walk-PLATFORM.md, and with an example of Terraform that
-// makes the network of the page.
+// walks are the platforms with a page docs/walk-PLATFORM.md and with an example of Terraform that
+// makes the network of the page. The other pages are in pages.
 var walks = []string{"aws", "hetzner"}
 
 // walkFolder returns a copy of a walk's folder, with the file that people fetch into it.
@@ -64,6 +64,38 @@ func TestWalks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWalkLaptop types what the console blocks of docs/walk-qemu.md show. Its cluster.yaml is that
+// of kiln init as it stands. The files that QEMU's command names are there, or made before. What
+// QEMU gives the machine and what kubectl asks is what the document expects. Nothing boots here.
+func TestWalkLaptop(t *testing.T) {
+	t.Parallel()
+	page := read(t, "../../docs/walk-qemu.md")
+	dir := t.TempDir()
+	for _, e := range session(page) {
+		requireAnswer(t, dir, e)
+	}
+	config := read(t, filepath.Join(dir, "cluster.yaml"))
+	require.True(t, strings.Contains(page, "```yaml\n"+config+"```"), "the page shows cluster.yaml")
+	require.Equal(t, strings.Replace(config, "amd64", "arm64", 1),
+		read(t, filepath.Join(dir, "arm64.yaml")))
+
+	commands := regexp.MustCompile(`(?m)^qemu-system-(\w+) (?:.*\\\n)+.*$`).
+		FindAllStringSubmatch(page, -1)
+	require.Len(t, commands, 2)
+	for _, m := range commands {
+		before, _, _ := strings.Cut(page, m[0])
+		files := regexp.MustCompile(`-drive file=([^,\s]+)`).FindAllStringSubmatch(m[0], -1)
+		require.Len(t, files, 2)
+		require.Contains(t, before, " "+files[0][1]+" 20G\n")
+		require.FileExists(t, filepath.Join(dir, files[1][1]))
+		require.Contains(t, config, "addresses: ["+
+			regexp.MustCompile(`dhcpstart=([0-9.]+)`).FindStringSubmatch(m[0])[1]+"]")
+		server := regexp.MustCompile(`hostfwd=tcp:([0-9.:]+)-:6443`).FindStringSubmatch(m[0])[1]
+		require.Equal(t, 2, strings.Count(page, "--server https://"+server))
+	}
+	require.Contains(t, read(t, filepath.Join(dir, "nodes", "admin.conf")), "name: laptop\n")
 }
 
 // requireEdits requires that the configuration of a walk is the one of kiln init, with the user's
@@ -157,26 +189,28 @@ func requirePorts(t *testing.T, page, review string) {
 	}
 }
 
-// walkSystems are the operating systems of the walks.
-var walkSystems = map[string]string{"aws": "ubuntu", "hetzner": "debian"}
+// pages are all walks: the operating system of each, by its platform.
+var pages = map[string]string{"aws": "ubuntu", "hetzner": "debian", "qemu": "debian"}
 
 // TestWalkNames: kiln init names the page of a platform with a walk for the system of the walk, and
 // no other page. The page is there, and so are the files that it says to copy.
 func TestWalkNames(t *testing.T) {
 	t.Parallel()
 	for _, platform := range target.PlatformNames(nil) {
-		page := pageOf(t, platform, walkSystems[platform])
+		page := pageOf(t, platform, pages[platform])
 		require.Empty(t, pageOf(t, platform, "flatcar"), platform)
-		if !slices.Contains(walks, platform) {
+		if pages[platform] == "" {
 			require.Empty(t, page, platform)
 			continue
 		}
 		require.Equal(t, "docs/walk-"+platform+".md", page)
-		require.Contains(t, read(t, "../../"+page), "docs/examples/terraform/"+platform)
+		text := read(t, "../../"+page)
+		require.Equal(t, slices.Contains(walks, platform),
+			strings.Contains(text, "docs/examples/terraform/"+platform), page)
 	}
 	found, err := fs.Glob(os.DirFS("../../docs"), "walk-*.md")
 	require.NoError(t, err)
-	require.Len(t, found, len(walks))
+	require.Len(t, found, len(pages))
 }
 
 // pageOf returns the walk that kiln init names for a platform and a system; "" is its default.

@@ -23,13 +23,13 @@ type InitOptions struct {
 	Name          string
 	OS            string // of all machines
 	Platform      string // of all machines
+	Arch          string // of all machines: amd64 or arm64
 	ControlPlanes int    // 1 to 7
 	Workers       int    // 0 to 230
 	Pool          string // the name of a pool beside them; empty for none
 }
 
-// place is where the machines of a platform stand that docs/walk-PLATFORM.md describes. The walk's
-// Terraform makes it.
+// place is where the machines of a platform stand that a page docs/walk-….md describes.
 type place struct {
 	Endpoint string            // of the cluster; {name} is its name
 	Subnets  []string          // the prefixes of three bytes between which machines take turns
@@ -37,22 +37,30 @@ type place struct {
 	Resolver map[string]string // the kubelet's resolvConf, by the system of the platform's image
 	Walk     string            // the page
 	System   string            // the operating system of the page
+	AddOn    string            // the path of the first add-on
 }
 
 var places = map[string]place{
 	"": { // of any other platform
 		Subnets: []string{"10.0.0."}, Bodies: "http://boot.example.com",
+		AddOn: "addons/metrics-server.yaml",
 	},
 	"aws": {
 		Endpoint: "api.{name}.internal:6443", Walk: "docs/walk-aws.md", System: "ubuntu",
+		AddOn:   "addons/flannel",
 		Subnets: []string{"10.0.1.", "10.0.2.", "10.0.3."}, // one a zone
 		Bodies:  "https://my-bucket.s3.eu-central-1.amazonaws.com",
 	},
 	"hetzner": {
 		Endpoint: "10.0.0.10:6443", Walk: "docs/walk-hetzner.md", System: "debian",
+		AddOn:   "addons/flannel",
 		Subnets: []string{"10.0.0."}, Bodies: "https://my-bucket.fsn1.your-objectstorage.com",
 		// Its image of Debian has no systemd-resolved (kubernetes/kops#16494).
 		Resolver: map[string]string{"debian": "/etc/resolv.conf"},
+	},
+	"qemu": {
+		Walk: "docs/walk-qemu.md", System: "debian",
+		Subnets: []string{"10.0.0."}, AddOn: "addons/metrics-server.yaml",
 	},
 }
 
@@ -71,7 +79,7 @@ func Init(o InitOptions) []byte {
 		at = places[""]
 	}
 	if at.System != o.OS {
-		at.Walk = ""
+		at.Walk, at.AddOn = "", places[""].AddOn
 	}
 	values := struct {
 		InitOptions
@@ -80,6 +88,7 @@ func Init(o InitOptions) []byte {
 		Lean       bool
 		NoRoutes   bool // the platform drops packets between pods with network.cni routed
 		Subnetted  bool // the machines are on several network segments
+		Alone      bool // there are no workers
 		Nodes      []initNode
 	}{InitOptions: o, place: at, ResolvConf: at.Resolver[o.OS]}
 	values.Name, values.Pool = quoteYAML(o.Name), quoteYAML(o.Pool)
@@ -99,6 +108,7 @@ func Init(o InitOptions) []byte {
 	}
 	values.Nodes = append(values.Nodes, workers...)
 	values.Subnetted = len(at.Subnets) > 1 && max(o.ControlPlanes, o.Workers) > 1
+	values.Alone = o.Workers == 0 && o.Pool == ""
 	var b bytes.Buffer
 	if err := initTemplate.Execute(&b, values); err != nil {
 		panic("config: init.yaml: " + err.Error()) // it is in the program

@@ -12,7 +12,7 @@ import (
 // firstConfig returns the configuration that kiln init writes without flags but the name.
 func firstConfig(name string) []byte {
 	return config.Init(config.InitOptions{
-		Name: name, OS: "ubuntu", Platform: "nocloud", ControlPlanes: 1, Workers: 1,
+		Name: name, OS: "ubuntu", Platform: "nocloud", Arch: "amd64", ControlPlanes: 1, Workers: 1,
 	})
 }
 
@@ -25,7 +25,7 @@ func TestInit(t *testing.T) {
 			for _, controlPlanes := range []int{1, 3, 5, 7} {
 				o := config.InitOptions{
 					Name: "1234", OS: system, Platform: platform,
-					ControlPlanes: controlPlanes, Workers: 2, Pool: "on",
+					Arch: "arm64", ControlPlanes: controlPlanes, Workers: 2, Pool: "on",
 				}
 				switch controlPlanes {
 				case 1:
@@ -40,7 +40,8 @@ func TestInit(t *testing.T) {
 	}
 	for _, platform := range []string{"metal", "aws"} {
 		most := config.InitOptions{
-			Name: "most", OS: "debian", Platform: platform, ControlPlanes: 7, Workers: 230,
+			Name: "most", OS: "debian", Platform: platform, Arch: "amd64", ControlPlanes: 7,
+			Workers: 230,
 		}
 		_, err := config.Parse("c.yaml", config.Init(most), nil)
 		require.NoError(t, err)
