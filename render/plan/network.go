@@ -3,8 +3,10 @@ package plan
 import "slices"
 
 // NetworkWarnings returns a sentence for each reason why pods of two machines may not reach each
-// other with cni routed, although the configuration is valid.
-func (p *Plan) NetworkWarnings() (out []string) {
+// other with cni routed, or a machine a mirror, although the configuration is valid.
+func (p *Plan) NetworkWarnings() []string { return append(p.podWarnings(), p.mirrorWarnings()...) }
+
+func (p *Plan) podWarnings() (out []string) {
 	if !p.Routed() {
 		return nil
 	}

@@ -51,6 +51,47 @@ func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
 	return through.String()
 }
 
+// mirrorWarnings returns a sentence for each mirror that looks like one of a private network, and
+// that machines ask through a proxy.
+func (p *Plan) mirrorWarnings() (out []string) {
+	seen := map[string]bool{}
+	for i := range p.Machines {
+		s := &p.Machines[i].Settings
+		asks := []string{s.Binaries.Mirror}
+		for _, r := range s.Registries {
+			asks = append(asks, r.Mirrors...)
+		}
+		for _, url := range asks {
+			u, err := neturl.Parse(url)
+			if err != nil || seen[u.Host] || !private(u.Hostname()) ||
+				p.ProxyFor(&s.Proxy, url) == "" {
+				continue
+			}
+			seen[u.Host] = true
+			out = append(out, url+": machines ask this mirror through the proxy, and it looks "+
+				"like one of your own network; if the proxy does not reach it, add "+u.Hostname()+
+				" to proxy.noProxy")
+		}
+	}
+	return out
+}
+
+// private reports whether a host looks like one of a private network: it is an address of one, a
+// name without a dot, or below a domain that the public DNS does not have (RFC 6762 appendix G,
+// RFC 8375).
+func private(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.IsPrivate() || a.IsLinkLocalUnicast()
+	}
+	_, domain, _ := strings.Cut(strings.TrimSuffix(host, "."), ".")
+	last := domain[strings.LastIndexByte(domain, '.')+1:]
+	switch last {
+	case "", "internal", "intranet", "private", "corp", "home", "lan", "local":
+		return host != ""
+	}
+	return domain == "home.arpa" || strings.HasSuffix(domain, ".home.arpa")
+}
+
 // inside returns what lies inside the cluster, as NO_PROXY has it; kubeadm only warns when the API
 // server, a Service or a pod would be reached through a proxy. The link-local network holds the
 // metadata services of platforms. Nodes are there by their networks, since the API server connects

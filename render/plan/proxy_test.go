@@ -121,3 +121,43 @@ func TestProxyVariablesNames(t *testing.T) {
 		require.Equal(t, row.want, got, row.name)
 	}
 }
+
+// TestMirrorWarnings: a mirror of a private network that is asked through the proxy is named once.
+func TestMirrorWarnings(t *testing.T) {
+	t.Parallel()
+	for mirror, warned := range map[string]bool{
+		"https://mirror.lan":                true,
+		"http://172.16.0.9:5000":            true,
+		"https://mirror":                    true,
+		"https://mirror.prod.home.arpa/hub": true,
+		"https://[fd99::9]:5000":            true,
+		"https://mirror.example.net":        false,
+		"https://mirror.inner.internal":     false, // in noProxy
+		"http://10.0.0.5:5000":              false, // beside the machines
+		"https://local.example.net":         false,
+	} {
+		c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: prod}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: flatcar
+    registries:
+    - {host: docker.io, mirrors: ["`+mirror+`"]}
+    - {host: quay.io, mirrors: ["`+mirror+`"]}
+    proxy: {http: "http://proxy.example.org:3128", noProxy: [.inner.internal]}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: w-1, role: worker, addresses: [10.0.0.21]}
+`), nil)
+		require.NoError(t, err)
+		warnings := plan.New(c).NetworkWarnings()
+		if !warned {
+			require.Empty(t, warnings, mirror)
+			continue
+		}
+		require.Len(t, warnings, 1, mirror)
+		require.Contains(t, warnings[0], mirror+": machines ask this mirror through the proxy")
+	}
+}
