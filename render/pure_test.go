@@ -470,6 +470,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/secret",
+			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
 		},

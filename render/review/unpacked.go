@@ -11,6 +11,7 @@ import (
 	"kiln/render/document"
 	"kiln/render/node"
 	"kiln/render/secret"
+	"kiln/render/suggest"
 	"kiln/render/terminal"
 )
 
@@ -132,8 +133,8 @@ func (u *Unpacked) find(paths []string) (files []*node.File, err error) {
 	for _, p := range paths {
 		f := u.node.File(p)
 		if f == nil {
-			missing = append(missing,
-				fmt.Errorf("the document has no file %s", terminal.Visible(p, "")))
+			missing = append(missing, fmt.Errorf("the document has no file %s%s",
+				terminal.Visible(p, ""), u.meant(p)))
 			continue
 		}
 		files = append(files, f)
@@ -143,6 +144,26 @@ func (u *Unpacked) find(paths []string) (files []*node.File, err error) {
 		return nil, errors.Join(missing...)
 	}
 	return files, nil
+}
+
+// meant returns the end of a message about a path that no file has: the file that was probably
+// meant, by its path or, if just one has it, by its last word; "" if there is none.
+func (u *Unpacked) meant(p string) string {
+	var files, same []string
+	for i := range u.node.Files {
+		file := terminal.Visible(u.node.Files[i].Path, "")
+		files = append(files, file)
+		if path.Base(file) == path.Base(p) {
+			same = append(same, file)
+		}
+	}
+	if len(same) == 1 {
+		return fmt.Sprintf("; did you mean %s?", same[0])
+	}
+	if near := suggest.Nearest(p, files); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
 }
 
 // content returns the content of a file, or the line that stands in its place. It also reports
