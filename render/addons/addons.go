@@ -62,6 +62,11 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 	if err != nil {
 		return nil, joined.Prefix(path, err)
 	}
+	if a.folder && len(a.Objects) == 0 {
+		return nil, fmt.Errorf("%s: kustomize builds no object from it; "+
+			"name the files with objects under resources in its kustomization, "+
+			"or remove the add-on", path)
+	}
 	return a, nil
 }
 
