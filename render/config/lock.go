@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"kiln/render/target"
@@ -115,6 +117,9 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 	return out, r.problems()
 }
 
+// hexadecimal matches what a mistyped SHA-256 may be, short enough for a message.
+var hexadecimal = regexp.MustCompile(`^[0-9A-Fa-f]{1,80}$`)
+
 // lockedArtifact checks one entry of a lock.
 func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
 	if problem := artifactVersionProblem(a.Version); a.Version != "" && problem != "" {
@@ -126,8 +131,12 @@ func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
 		}
 	}
 	if a.SHA256 != "" && !target.IsSHA256(a.SHA256) {
+		shown := quote(a.SHA256)
+		if hexadecimal.MatchString(a.SHA256) {
+			shown = strconv.Quote(a.SHA256) // a hash is public
+		}
 		r.report(at.Key("sha256"), "%s is not a SHA-256; write its 64 hexadecimal digits, "+
-			"in lower case", quote(a.SHA256))
+			"in lower case", shown)
 	}
 	if a.Size < 0 {
 		r.report(at.Key("size"), "%d is negative; write the size in bytes", a.Size)

@@ -117,20 +117,26 @@ func (v *checker) artifacts(m settings) {
 	if v.c.anyArtifact {
 		return
 	}
-	var missing []string
+	var missing, there []string
 	for _, a := range fetched {
 		p, _ := target.ProgramNamed(a.Name)
 		if artifactVersionProblem(a.Version) != "" || p.Version == "" && v.version == noVersion {
 			continue // reported at its place
 		}
 		if _, ok := v.c.Artifact(a.Name, a.Version, a.Arch); !ok {
-			missing = append(missing, a.Name+" "+a.Version+v.c.known(a.Name, a.Version, a.Arch))
+			missing = append(missing, a.Name+" "+a.Version)
+			if known := v.c.known(a.Name, a.Version, a.Arch); known != "" {
+				there = append(there, a.Name+" "+known)
+			}
 		}
 	}
 	if len(missing) == 0 {
 		return
 	}
 	list := strings.Join(missing, ", ") + " for " + m.Arch
+	if len(there) > 0 {
+		list += " (there is " + strings.Join(there, "; ") + ")"
+	}
 	at := v.layerAt(m, layerOf(m, "binaries")).Key("binaries")
 	id := at.String() + list
 	if v.reported[id] {
@@ -152,8 +158,8 @@ func (v *checker) artifacts(m settings) {
 	}
 }
 
-// known returns the versions of a program that there are instead, in parentheses: those of the same
-// minor, or all if it has none. It is empty if there are none.
+// known returns the versions of a program that there are instead: those of the same minor, or all
+// if it has none. It is empty if there are none.
 func (c *Cluster) known(name, version, arch string) string {
 	var all, near []string
 	minor := version[:strings.LastIndexByte(version, '.')+1]
@@ -169,8 +175,5 @@ func (c *Cluster) known(name, version, arch string) string {
 	if len(near) == 0 {
 		near = all
 	}
-	if len(near) == 0 {
-		return ""
-	}
-	return " (there is " + strings.Join(near, ", ") + ")"
+	return strings.Join(near, ", ")
 }
