@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -102,8 +103,15 @@ func (r *Run) twin(out io.Writer, c *render.Changes) {
 		filepath.Clean(r.Review), len(c.Written), removed, c.Unchanged)
 }
 
+// storage are the domains of object storage that clouds serve themselves.
+var storage = []string{
+	".amazonaws.com", ".amazonaws.com.cn", ".blob.core.windows.net", ".digitaloceanspaces.com",
+	".linodeobjects.com", ".oraclecloud.com", ".r2.cloudflarestorage.com", ".r2.dev", ".scw.cloud",
+	".vultrobjects.com", ".your-objectstorage.com", "storage.googleapis.com",
+}
+
 // bodies reports where machines fetch their bodies, with one address as an example, and the command
-// with which kiln serve serves them there.
+// with which kiln serve serves them there, unless the server is one of a cloud's storage.
 func (r *Run) bodies(out io.Writer, address string) {
 	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
 	if u, err := url.Parse(address); err == nil {
@@ -113,8 +121,13 @@ func (r *Run) bodies(out io.Writer, address string) {
 			how = "--secrets " + message.ShellWord(r.Bundle) +
 				" --tls-name " + message.ShellWord(u.Hostname())
 		}
-		message.Printf(out, ": put each there, or run: kiln serve %s --listen ADDRESS:%s %s",
-			message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
+		message.Printf(out, ": put each there")
+		if !slices.ContainsFunc(storage, func(domain string) bool {
+			return strings.HasSuffix(u.Hostname(), domain)
+		}) {
+			message.Printf(out, ", or run: kiln serve %s --listen ADDRESS:%s %s",
+				message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
+		}
 	}
 	message.Printf(out, "\n")
 }
