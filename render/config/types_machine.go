@@ -9,6 +9,12 @@ type Machine struct {
 	// OS is the operating system of the machine. It decides the format of the document (Ignition
 	// for flatcar, fedora-coreos and microos, cloud-init for the others) and where files go.
 	OS string `json:"os,omitempty" table:"systems"`
+	// OSVersion is the version of the operating system. With it, kiln refuses what cannot work on
+	// that version, and the first boot stops on another one (check os-version). Without it, kiln
+	// relies on nothing but what all versions have. It is VERSION_ID in /etc/os-release, or its
+	// beginning: 22.04, 24.04 or 26.04 for ubuntu, 12 or 13 for debian, 9 or 10 for rhel, 2023 for
+	// amazon-linux. The other systems replace themselves by newer versions and have none.
+	OSVersion string `json:"osVersion,omitempty" example:"\"24.04\""`
 	// Platform is where the machine runs. It decides the size limit of the document and how the
 	// document is packed.
 	Platform string `json:"platform,omitempty" table:"platforms" default:"metal"`

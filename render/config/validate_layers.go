@@ -22,6 +22,7 @@ func (v *checker) layers() {
 		if role := nodes[i].Role; role != roleWorker {
 			byRole[role] = append(byRole[role], m)
 		}
+		v.osVersion(m, nodes[i].Role != roleEtcd)
 		v.interfaceDelivery(m, nodes[i].Interfaces)
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)
@@ -37,6 +38,7 @@ func (v *checker) layers() {
 		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
+		v.osVersion(m, true)
 		v.podSysctls(m)
 		v.platformNames(m, pools[i].NodeName)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/target"
 )
 
 var hardware = []Entry{
@@ -32,6 +33,15 @@ var hardware = []Entry{
 		calls: func(f *Facts) []call {
 			kernels := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 			return one("arch " + kernels[f.Machine.Settings.Arch])
+		},
+	}, {
+		ID: "os-version", Reads: "`/etc/os-release`", Wants: "the version that `osVersion` names",
+		Severity: Stop,
+		Remedy:   "boot an image of this version, or correct machines.osVersion",
+		Source:   "the document is for one version: docs/systems.md",
+		calls: func(f *Facts) []call {
+			version := f.Machine.Settings.OSVersion
+			return when(version != "", "os-version "+version)
 		},
 	}, {
 		ID: "cpus", Reads: "`nproc`", Wants: "2 on control planes", Severity: Stop,
@@ -63,12 +73,15 @@ var kernel = []Entry{
 		Kubeadm: []string{systemVerification}, Source: "kubeadm",
 		calls: func(f *Facts) []call { return when(!nftables(f), "kernel 5.4") },
 	}, {
-		ID: "kernel-nftables", Reads: "`uname -r`", Wants: "5.13 with `network.proxy: nftables`",
+		ID: "kernel-nftables", Reads: "`uname -r`",
+		Wants:    target.NFTablesKernel.String() + " with `network.proxy: nftables`",
 		Severity: Stop,
 		Remedy:   "boot a newer kernel, or set network.proxy: iptables",
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubernetes.io: kernel-version-requirements; kube-proxy exits",
-		calls:    func(f *Facts) []call { return when(nftables(f), "kernel 5.13") },
+		calls: func(f *Facts) []call {
+			return when(nftables(f), "kernel "+target.NFTablesKernel.String())
+		},
 	}, {
 		ID: "namespaces", Reads: "`/proc/self/ns`", Wants: "ipc, mnt, net, pid, uts",
 		Severity: Stop,

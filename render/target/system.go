@@ -32,6 +32,9 @@ type System struct {
 	// Name is the value of machines.os.
 	Name   string
 	Format Format
+	// Versions are the known versions, oldest first; none for a system that replaces itself by
+	// newer ones.
+	Versions []Version
 	// Login is the user who receives the ssh keys; empty is the image's default user.
 	Login string
 	// ResolvConf is the resolver configuration without the local stub. With systemd-resolved,
@@ -176,6 +179,7 @@ var Systems = []System{
 		Writable: []string{"/etc", "/home", "/opt", "/root", "/srv", "/usr/local", "/var"},
 	}, {
 		Name: "ubuntu", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
+		Versions:   ubuntuVersions,
 		ResolvConf: resolvedConf, Dash: true,
 		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
 		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
@@ -183,6 +187,7 @@ var Systems = []System{
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud"},
 	}, {
 		Name: "debian", Format: CloudInit, Etcd: madeEtcd, Network: Networkd, Netplan: true,
+		Versions:   debianVersions,
 		ResolvConf: resolvedConf, Dash: true,
 		CADirs:       []string{etcSSLCerts, debianTrust, debianAnchors, debianCertificate},
 		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
@@ -190,12 +195,14 @@ var Systems = []System{
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "rhel", Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
+		Versions:   redHatVersions,
 		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
 		SELinux: Enforcing, CloudSetup: true, Updater: DNFAutomatic,
 		TimeServices: []TimeService{chronyd}, Trust: inRedHat,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}, {
 		Name: "amazon-linux", Format: CloudInit, Etcd: madeEtcd, Network: Networkd,
+		Versions:   amazonVersions,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
 		SELinux: Permissive, TimeServices: []TimeService{chronyd}, Trust: inRedHat,
 		Updater: DNFAutomatic, Packages: &Packages{DNF, "containerd"},

@@ -21,7 +21,7 @@ import (
 var optional = map[string][]string{
 	"System": {
 		"Login", "ContainerdEnv", "Hides", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
-		"Dash", "CloudSetup", "NetBoot", "Medium", "Packages",
+		"Dash", "CloudSetup", "NetBoot", "Medium", "Packages", "Versions",
 	},
 	"Packages": {},
 	"Account":  {"Image"},
@@ -91,6 +91,46 @@ func TestSystems(t *testing.T) {
 	s, known := target.SystemNamed("plan9")
 	require.False(t, known)
 	require.True(t, s.CanWrite("/usr/x"), "an unknown system has no limits")
+}
+
+// TestVersions: the versions of a system are in order and differ, docs/systems.md says what their
+// rows say, and machines.osVersion names those on which a cluster can run.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	page := read(t, "../../docs/systems.md")
+	field := fieldText(t, "machines.osVersion")
+	for _, s := range target.Systems {
+		require.Equal(t, s.Format == target.CloudInit, len(s.Versions) > 0, s.Name)
+		for i, v := range s.Versions {
+			name := s.Name + " " + v.Name
+			if i > 0 {
+				require.True(t, s.Versions[i-1].Kernel.Before(v.Kernel), name)
+			}
+			for version, want := range map[string]bool{
+				v.Name: true, v.Name + ".9": true, v.Name + "9": false, v.Name + ".": true,
+			} {
+				got, ok := s.Version(version)
+				require.Equal(t, want, ok && got == v, "%s: %s", name, version)
+			}
+			containerd, state := v.Containerd.String(), "works"
+			if v.Containerd == (target.Number{}) {
+				containerd = "–"
+			}
+			if v.Cgroup < 2 {
+				state = "refused"
+			} else if v.Kernel.Before(target.NFTablesKernel) {
+				state = "with `proxy: iptables`"
+			}
+			row := lineWith(page, fmt.Sprintf("| %s | %s | %d | %s | %s",
+				name, v.Kernel, v.Cgroup, containerd, state))
+			require.NotEmpty(t, row, "docs/systems.md: %s", name)
+			require.Equal(t, state == "works", slices.Contains(strings.FieldsFunc(field,
+				func(r rune) bool { return strings.ContainsRune(" ,", r) }), v.Name), name)
+		}
+	}
+	require.True(t, target.Number{5, 4}.Before(target.Number{5, 13}))
+	require.False(t, target.Number{6, 1}.Before(target.Number{5, 13}))
+	require.False(t, target.Number{5, 13}.Before(target.Number{5, 13}))
 }
 
 // TestPlatforms: the table is in the order of names, and what its columns say fits together.
