@@ -11,8 +11,8 @@ import (
 	"kiln/templates"
 )
 
-// addContainerd adds the container runtime's configuration: the registries' mirrors and the proxy
-// beside its main file.
+// addContainerd adds the container runtime's configuration: the registries' mirrors, the proxy and
+// limits beside its main file.
 func (t *tree) addContainerd() {
 	t.addFile(plan.ContainerdConfig, 0o644, containerd.Config(containerd.Settings{
 		SandboxImage: t.Plan.Images[target.Pause],
@@ -35,6 +35,18 @@ func (t *tree) addContainerd() {
 		}
 		t.addFile(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn,
 			"the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
+	}
+	if limits := t.m.Settings.Limits; limits != (config.Limits{}) {
+		dropIn := "[Service]\n"
+		for _, limit := range [][2]string{
+			{"LimitNOFILE", limits.NoFile}, {"LimitMEMLOCK", limits.MemLock},
+		} {
+			if limit[1] != "" {
+				dropIn += limit[0] + "=" + limit[1] + "\n"
+			}
+		}
+		t.addFile(plan.UnitDir+"/containerd.service.d/25-limits.conf", 0o644, dropIn,
+			"limits that containers inherit from containerd", t.m.Settings.Path("limits"))
 	}
 }
 

@@ -121,10 +121,7 @@ var foreignMisplaced = map[string][]foreignRow{
 			"nodeRegistration", "write machines.taints, machines.labels and machines.kubelet",
 			"machines.taints machines.labels machines.kubelet",
 		},
-		{
-			"ntp", "write the configuration of the time service with machines.files",
-			"machines.files",
-		},
+		{"ntp", "write machines.ntpServers", "machines.ntpServers"},
 		{"podCIDR", "write network.podSubnets", "network.podSubnets"},
 		{"podSubnet", "write network.podSubnets", "network.podSubnets"},
 		{
@@ -141,7 +138,7 @@ var foreignMisplaced = map[string][]foreignRow{
 			"machines.butane machines.cloudConfig",
 		},
 		{"systemd", "write machines.units", "machines.units"},
-		{"timezone", "set it with a script in machines.preBoot", "machines.preBoot"},
+		{"timezone", "write machines.timeZone", "machines.timeZone"},
 		{
 			"users", "write machines.butane or machines.cloudConfig",
 			"machines.butane machines.cloudConfig",
@@ -171,6 +168,10 @@ var foreignMisplaced = map[string][]foreignRow{
 	"Etcd":      foreignOfPrograms,
 	"Workers": {
 		{"replicas", "list each machine under nodes, or write a pool", "nodes"},
+	},
+	"Limits": {
+		{"core", "write a drop-in of containerd with machines.units", "machines.units"},
+		{"nproc", "write machines.kubelet.podPidsLimit", "machines.kubelet.podPidsLimit"},
 	},
 }
 
@@ -204,6 +205,9 @@ var foreignPlaces = map[string]struct {
 	},
 	"Etcd": {
 		"controlPlane.etcd", header + onOS + oneNode + "  controlPlane: {etcd: {", "}}\n", nil,
+	},
+	"Limits": {
+		"machines.limits", header + oneNode + "  machines: {os: flatcar, limits: {", "}}\n", nil,
 	},
 	"Workers": {"workers", header + onOS + oneNode + "  workers: {", "}\n", nil},
 	"Arg": {

@@ -38,6 +38,7 @@ var (
 		"/etc/systemd/networkd.conf.d/90-kiln.conf",
 		"/etc/systemd/system/containerd.service.d/10-kiln.conf",
 		"/etc/systemd/system/containerd.service.d/20-proxy.conf",
+		"/etc/systemd/system/containerd.service.d/25-limits.conf",
 		"/etc/systemd/system/kiln-backup.service",
 		"/etc/systemd/system/kiln-backup.timer",
 		"/etc/systemd/system/kiln-routes.service",

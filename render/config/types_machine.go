@@ -61,6 +61,9 @@ type Machine struct {
 	// KernelModules are kernel modules to load at every boot. kiln adds those that Kubernetes
 	// needs.
 	KernelModules []string `json:"kernelModules,omitempty"`
+	// Limits are limits of single processes in containers. A narrower layer replaces them as a
+	// whole.
+	Limits Limits `json:"limits,omitempty"`
 	// NTPServers are the machine's time servers, in place of those of its image. Each is a name or
 	// an address.
 	NTPServers []string `json:"ntpServers,omitempty" example:"[ntp.example.com]"`
@@ -235,6 +238,19 @@ const (
 	UpdatesNone   = "none"
 	UpdatesWindow = "window"
 )
+
+// Limits are limits of the kernel for single processes. containerd gets them from systemd, and all
+// containers from containerd. They do not concern people who log in.
+type Limits struct {
+	// NoFile is how many files a process may have open. One number is the limit; with two, a
+	// process begins with the first and may raise it to the second. If no layer sets it, the image
+	// decides: containerd 2 has 1024:524288, and older ones have more.
+	NoFile string `json:"nofile,omitempty" example:"\"65536:1048576\""`
+	// MemLock is how much memory a process may keep from being swapped or moved. It is in bytes, a
+	// number with K, M, G or T, or infinity; or two of these, as nofile has them. If no layer sets
+	// it, it is the 8M of systemd.
+	MemLock string `json:"memlock,omitempty" example:"infinity"`
+}
 
 // HostAlias is an address with its names, as in the hostAliases of a pod.
 type HostAlias struct {

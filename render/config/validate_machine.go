@@ -34,6 +34,7 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	v.units(m.Units, at.Key("units"))
 	v.sysctls(m.Sysctls, at.Key("sysctls"))
 	v.kernelModules(m.KernelModules, at.Key("kernelModules"))
+	v.limits(&m.Limits, at.Key("limits"))
 	v.ntpServers(m.NTPServers, at.Key("ntpServers"))
 	v.timeZone(m.TimeZone, at.Key("timeZone"))
 	v.hostAliases(m.HostAliases, at.Key("hostAliases"))

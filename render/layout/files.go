@@ -109,6 +109,7 @@ var Files = []File{
 	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
+	{Path: plan.UnitDir + "/containerd.service.d/25-limits.conf", Form: Unit},
 
 	// What the machine fetches.
 	{Path: plan.ArtifactList, Form: Lines, Part: hook},
