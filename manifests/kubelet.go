@@ -11,7 +11,8 @@ import (
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.
 func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	own := kubeletPatch()
-	own.set(m.BySystem(), object{"resolvConf": m.System.ResolvConf})
+	own.set(m.BySystem(m.Settings.Profile.ResolvConf != ""),
+		object{"resolvConf": m.System.ResolvConf})
 	if m.Joins() {
 		if p.OnlyTLS13() {
 			own.set(plan.ByTLS, object{"tlsMinVersion": "VersionTLS13"})
@@ -59,7 +60,8 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		own.set(p.ByRelease(), object{"volumePluginDir": plan.FlexVolumeDir})
 	}
 	if m.System.ReadOnlyUsr {
-		own.set(m.BySystem(), object{"volumePluginDir": plan.FlexVolumeDir})
+		own.set(m.BySystem(m.Settings.Profile.ReadOnlyUsr),
+			object{"volumePluginDir": plan.FlexVolumeDir})
 	}
 	if m.Joins() {
 		registerTaints(own, m.Settings.Layers())

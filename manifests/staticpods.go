@@ -39,7 +39,7 @@ func StaticPods(p *plan.Plan, m *plan.Machine, token string) Source {
 func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
 	pod := component(p, m, target.APIServer, p.APIServerFlags(m))
 	pod.probeAt(m.ByAddresses(), m.Addresses[0].String())
-	pod.volumes(m.BySystem(), caVolumes(m))
+	pod.volumes(m.BySystem(len(m.Settings.Profile.CAFolders) > 0), caVolumes(m))
 	if p.Hardened() {
 		var audit hostPaths
 		audit.add("audit-log", plan.AuditDir, "Directory", false)
@@ -50,7 +50,7 @@ func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
 
 func controllerManager(p *plan.Plan, m *plan.Machine) *Patch {
 	pod := component(p, m, target.ControllerManager, p.ControllerManagerFlags())
-	pod.volumes(m.BySystem(), caVolumes(m))
+	pod.volumes(m.BySystem(len(m.Settings.Profile.CAFolders) > 0), caVolumes(m))
 	if p.Release.FlexVolume {
 		var flex hostPaths
 		flex.add("flexvolume-dir", plan.FlexVolumeDir, "DirectoryOrCreate", false)
@@ -67,7 +67,8 @@ func etcd(p *plan.Plan, m *plan.Machine, token string) *Patch {
 	pod := newPod(p, target.Etcd)
 	pod.command(p.EtcdFlags(m, token))
 	user := object{"runAsUser": m.System.Etcd.UID, "runAsGroup": m.System.Etcd.GID}
-	pod.set(m.BySystem(), object{"spec": object{"securityContext": user}})
+	pod.set(m.BySystem(m.Settings.Profile.EtcdUser != nil),
+		object{"spec": object{"securityContext": user}})
 	return pod.Patch
 }
 

@@ -14,11 +14,15 @@ import (
 // addContainerd adds the container runtime's configuration: the registries' mirrors, the proxy and
 // limits beside its main file.
 func (t *tree) addContainerd() {
+	from := []string{"images." + target.Pause, "imageRepository"}
+	if t.m.Settings.Profile.CNIFolder != "" {
+		from = append(from, t.m.Settings.Path("profile"))
+	}
 	t.addFile(plan.ContainerdConfig, 0o644, containerd.Config(containerd.Settings{
 		SandboxImage: t.Plan.Images[target.Pause],
-		CNIBinDir:    plan.CNIBinDir, CNIConfDir: plan.CNIConfDir,
+		CNIBinDir:    t.m.Settings.CNIBinDir(), CNIConfDir: plan.CNIConfDir,
 		RegistriesDir: plan.RegistriesDir,
-	}), "the container runtime's configuration", "images."+target.Pause, "imageRepository")
+	}), "the container runtime's configuration", from...)
 	for _, r := range t.m.Settings.Registries {
 		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644,
 			containerd.Hosts(r.Mirrors), "mirrors of "+r.Host, t.m.Settings.Path("registries"))

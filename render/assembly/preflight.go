@@ -51,7 +51,7 @@ func (t *tree) preflight() *preflight.Facts {
 	}
 	if t.m.Joins() && t.Plan.Routed() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
-			f.Plugins = append(f.Plugins, path.Join(plan.CNIBinDir, plugin))
+			f.Plugins = append(f.Plugins, path.Join(t.m.Settings.CNIBinDir(), plugin))
 		}
 	}
 	return f

@@ -14,9 +14,9 @@ type settings struct {
 	at   *yamlpath.Location // the node or pool
 }
 
-// system returns the facts of the machine's operating system.
+// system returns the facts of the machine's operating system; none if it is unknown.
 func (m *settings) system() target.System {
-	s, _ := target.SystemNamed(m.OS)
+	s, _ := m.System()
 	return s
 }
 

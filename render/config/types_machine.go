@@ -15,6 +15,10 @@ type Machine struct {
 	// beginning: 22.04, 24.04 or 26.04 for ubuntu, 12 or 13 for debian, 9 or 10 for rhel, 2023 for
 	// amazon-linux. The other systems replace themselves by newer versions and have none.
 	OSVersion string `json:"osVersion,omitempty" example:"\"24.04\""`
+	// Profile says what the image has otherwise than the stock images of its operating system. A
+	// narrower layer replaces it as a whole; with an empty one ({}) the image is like those. A
+	// layer that sets another os needs a profile of its own.
+	Profile Profile `json:"profile,omitempty"`
 	// Platform is where the machine runs. It decides the size limit of the document and how the
 	// document is packed.
 	Platform string `json:"platform,omitempty" table:"platforms" default:"metal"`
@@ -117,6 +121,40 @@ type Machine struct {
 	// set holds the numbers of the fields that the file sets. A layer wins with a field that it
 	// sets, even to zero.
 	set fieldSet
+}
+
+// Profile says what an image has otherwise than the stock images of its operating system. Each
+// field takes the place of what docs/systems.md says of that system.
+type Profile struct {
+	// ReadOnlyUsr says that nothing can be written below /usr. kiln puts nothing there, refuses
+	// files and packages that would, and moves the folder of volume plugins to /var/lib/kubelet.
+	ReadOnlyUsr bool `json:"readOnlyUsr,omitempty"`
+	// Network is the program that configures the network interfaces.
+	Network string `json:"network,omitempty" enum:"networkd,NetworkManager"`
+	// ResolvConf is the file with the name servers that pods are to use. It must not name a
+	// resolver on the machine itself, such as 127.0.0.53.
+	ResolvConf string `json:"resolvConf,omitempty" example:"/run/systemd/resolve/resolv.conf"`
+	// SELinux is the mode of SELinux in the image; none for an image without it.
+	SELinux string `json:"selinux,omitempty" enum:"enforcing,permissive,none"`
+	// TimeService is the program that sets the clock, which ntpServers configures.
+	TimeService string `json:"timeService,omitempty" enum:"systemd-timesyncd,chrony,ntpd"`
+	// CAFolders are the folders with the certificates that the system trusts. The API server and
+	// the controller-manager see them, as they do with kubeadm.
+	CAFolders []string `json:"caFolders,omitempty" example:"[/etc/ssl/certs]"`
+	// CNIFolder is the folder with the CNI plugins of the image, in place of /opt/cni/bin. It needs
+	// binaries.source preinstalled.
+	CNIFolder string `json:"cniFolder,omitempty" example:"/usr/lib/cni"`
+	// EtcdUser has the numbers of the user and the group etcd that the image brings. The document
+	// then makes none.
+	EtcdUser *EtcdUser `json:"etcdUser,omitempty"`
+}
+
+// EtcdUser is the user etcd of an image.
+type EtcdUser struct {
+	// UID is the number of the user.
+	UID int `json:"uid" example:"104"`
+	// GID is the number of the group.
+	GID int `json:"gid" example:"110"`
 }
 
 // fieldSet is a set of fields of Machine, by number.

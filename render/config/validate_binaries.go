@@ -101,7 +101,7 @@ func (v *checker) artifacts(m settings) {
 			"of the two for %s", source, m.name)
 	}
 	fetched := v.c.Fetched(&m.Machine)
-	system, known := target.SystemNamed(m.OS)
+	system, known := m.System()
 	switch {
 	case !known: // reported at its place
 	case source == target.SourceSysext && len(fetched) == 0:
@@ -109,6 +109,9 @@ func (v *checker) artifacts(m settings) {
 			"for %s, and %s has the os %s; write source: download%s",
 			strings.Join(target.ExtendedSystems(), ", "), m.name, m.OS,
 			map[bool]string{true: " or packages"}[system.Packages != nil])
+	case source == target.SourcePackages && m.Profile.ReadOnlyUsr:
+		v.reportLayer(m, narrower(m, "profile", "binaries"), "%s has a read-only /usr, into which "+
+			"no package can be installed; write source: download", m.name)
 	case source == target.SourcePackages && system.Packages == nil:
 		v.reportLayer(m, narrower(m, "os", "binaries"), "packages are for %s, and %s has the os "+
 			"%s, which has no package of containerd or nowhere to install it; write "+

@@ -57,6 +57,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 		return false
 	}
 	v.format(m)
+	v.profileLayers(m)
 	v.readOnly(m)
 	v.updateWindow(m)
 	v.dashScripts(m)
@@ -126,7 +127,11 @@ func (v *checker) readOnly(m settings) {
 	system := m.system()
 	for _, f := range m.Files {
 		if filePathProblem(f.Path) == "" && !system.CanWrite(f.Path) {
-			v.reportLayer(m, narrower(m, "files", "os"), "%s cannot be written on %s, "+
+			field := "os"
+			if m.Profile.ReadOnlyUsr {
+				field = "profile"
+			}
+			v.reportLayer(m, narrower(m, "files", field), "%s cannot be written on %s, "+
 				"which %s has: the folder is read-only; put the file below /etc, /opt or /var",
 				quote(f.Path), m.OS, m.name)
 		}

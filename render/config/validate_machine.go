@@ -17,6 +17,7 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	if m.KubeletVersion != "" {
 		v.kubeletVersion(m.KubeletVersion, at.Key("kubeletVersion"))
 	}
+	v.profile(&m.Profile, at.Key("profile"))
 	v.binaries(&m.Binaries, at.Key("binaries"))
 	v.kubeletPath(m.KubeletPath, at.Key("kubeletPath"))
 	for i, key := range m.SSHAuthorizedKeys {

@@ -9,7 +9,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -112,7 +111,7 @@ func syntaxProblem(text string, languages ...syntax.LangVariant) string {
 // dashScripts checks that the scripts of a machine have the language of its sh. dash exits with
 // what is not in POSIX.
 func (v *checker) dashScripts(m settings) {
-	if system, _ := target.SystemNamed(m.OS); !system.Dash {
+	if system := m.system(); !system.Dash {
 		return
 	}
 	for _, phase := range []struct {

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // osVersion matches a version of a system.
@@ -49,5 +51,77 @@ func (v *checker) osVersion(m settings, joins bool) {
 		v.reportLayer(m, narrower(m, "osVersion", "binaries"), "%s (of %s) has a package of "+
 			"containerd %s, and no kubelet of kiln's can talk to one before %s; write source: "+
 			"download", name, m.name, version.Containerd, target.CRIv1)
+	}
+}
+
+// folderPath matches a folder whose path can be the name of a volume, with dashes for slashes.
+var folderPath = regexp.MustCompile(`^(/[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
+
+// maxCAFolder is the longest path of a folder of certificates. The name of its volume begins with
+// "ca" and has at most 63 characters.
+const maxCAFolder = 61
+
+// secretFolders hold private keys, some of them kiln's.
+var secretFolders = []string{
+	"/etc/etcd", "/etc/kiln", "/etc/kubernetes", "/etc/pki/tls/private", "/etc/ssl/private",
+	"/home", "/root", "/var/lib/etcd", "/var/lib/kiln", "/var/lib/kubelet",
+}
+
+// profile checks the profile of a layer's machines.
+func (v *checker) profile(p *Profile, at *yamlpath.Location) {
+	for key, name := range map[string]string{
+		"resolvConf": p.ResolvConf, "cniFolder": p.CNIFolder,
+	} {
+		if name != "" && (!kubeletPath.MatchString(name) || path.Clean(name) != name ||
+			!path.IsAbs(name)) {
+			v.report(at.Key(key), "%s is not an absolute path of letters, digits and ._+-; "+
+				"correct it", quote(name))
+		}
+	}
+	volumes := map[string]string{}
+	for i, folder := range p.CAFolders {
+		here, volume := at.Key("caFolders").Index(i), strings.ReplaceAll(folder, "/", "-")
+		secret := slices.IndexFunc(secretFolders, func(secret string) bool {
+			return below(folder, secret) || below(secret, folder)
+		})
+		switch {
+		case !folderPath.MatchString(folder) || len(folder) > maxCAFolder:
+			v.report(here, "%s is not a folder whose path can be the name of a volume; write an "+
+				"absolute path of lower-case letters, digits and dashes", quote(folder))
+		case secret >= 0:
+			v.report(here, "%s has private keys in it, or below it (%s), and pods would see them; "+
+				"write the folder with the certificates alone, such as /etc/ssl/certs",
+				folder, secretFolders[secret])
+		case volumes[volume] != "":
+			v.report(here, "%s has the same volume as %s; remove one", folder, volumes[volume])
+		}
+		volumes[volume] = folder
+	}
+	if p.EtcdUser == nil {
+		return
+	}
+	const nobody = 65534
+	for key, n := range map[string]int{"uid": p.EtcdUser.UID, "gid": p.EtcdUser.GID} {
+		if n < 1 || n >= nobody {
+			v.report(at.Key("etcdUser").Key(key), "%d is not the number of a user or group of "+
+				"its own; write what id etcd prints on the image, 1 to 65533", n)
+		}
+	}
+}
+
+// profileLayers checks that a machine's profile fits what its other layers say.
+func (v *checker) profileLayers(m settings) {
+	packages := m.Binaries.Source == target.SourcePackages
+	if m.Profile.CNIFolder != "" && (packages || m.Binaries.Fetches()) {
+		v.reportLayer(m, narrower(m, "profile", "binaries"), "with binaries.source %s the CNI "+
+			"plugins of %s are in %s; remove profile.cniFolder, or the source",
+			m.Binaries.Source, m.name, target.CNIBinDir)
+	}
+	for _, layer := range m.Layers() {
+		// The layer of the profile may leave the system to narrower ones.
+		if layer.Layer == layerOf(m, "profile") && layer.OS != "" && layer.OS != m.OS {
+			v.reportLayer(m, "os", "%s has a profile for %s (%s); write a profile beside this os, "+
+				"or profile: {} if the image is a stock one", m.name, layer.OS, layer.At("profile"))
+		}
 	}
 }

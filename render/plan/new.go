@@ -141,7 +141,7 @@ func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out 
 
 // machine returns a machine with what follows from its settings.
 func machine(c *config.Cluster, name, role string, settings config.Effective) Machine {
-	system, _ := target.SystemNamed(settings.OS)
+	system, _ := settings.System() // Parse accepts the systems of the table alone
 	platform, _ := target.PlatformNamed(settings.Platform)
 	return Machine{
 		Name: name, Role: role, Settings: settings, System: system, Platform: platform,

@@ -29,8 +29,12 @@ func (p *Plan) ByProfile() Origin {
 	return Origin{Field: "security.profile", By: "security profile " + profile}
 }
 
-// BySystem is the origin of what differs between operating systems.
-func (m *Machine) BySystem() Origin {
+// BySystem is the origin of what differs between operating systems. own reports whether the
+// machine's profile sets it.
+func (m *Machine) BySystem(own bool) Origin {
+	if own {
+		return Origin{Field: m.Settings.Path("profile")}
+	}
 	return Origin{Field: m.Settings.Path("os"), By: "operating system " + m.System.Name}
 }
 

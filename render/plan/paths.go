@@ -1,7 +1,5 @@
 package plan
 
-import "kiln/render/target"
-
 // Paths on a machine; kubeadm's names, so that tools and people find them.
 const (
 	KubernetesDir = "/etc/kubernetes"
@@ -44,7 +42,6 @@ const (
 const (
 	ContainerdConfig = "/etc/containerd/config.toml"
 	RegistriesDir    = "/etc/containerd/certs.d"
-	CNIBinDir        = target.CNIBinDir
 	CNIConfDir       = "/etc/cni/net.d"
 	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
 )

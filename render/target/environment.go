@@ -3,6 +3,7 @@ package target
 import (
 	_ "embed" // for the names of time zones
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,17 @@ var (
 	flatcarChrony = TimeService{"chronyd.service", "/etc/chrony/chrony.conf", Chrony}
 	ntpd          = TimeService{"ntpd.service", "/etc/ntp.conf", NTPD}
 )
+
+// TimeServicesNamed returns the program with that name as the system has it, or as most systems do
+// if its stock images are without it. It returns none for an unknown name.
+func (s *System) TimeServicesNamed(program string) []TimeService {
+	known := slices.Concat(s.TimeServices, []TimeService{timesyncd, chronyd, ntpd})
+	i := slices.IndexFunc(known, func(t TimeService) bool { return t.Program == program })
+	if i < 0 {
+		return nil
+	}
+	return known[i : i+1]
+}
 
 // Trust says where a system reads further CAs from.
 type Trust struct {
