@@ -12,8 +12,9 @@ type Machine struct {
 	// OSVersion is the version of the operating system. With it, kiln refuses what cannot work on
 	// that version, and the first boot stops on another one (check os-version). Without it, kiln
 	// relies on nothing but what all versions have. It is VERSION_ID in /etc/os-release, or its
-	// beginning: 22.04, 24.04 or 26.04 for ubuntu, 12 or 13 for debian, 9 or 10 for rhel, 2023 for
-	// amazon-linux. The other systems replace themselves by newer versions and have none.
+	// beginning: 22.04, 24.04 or 26.04 for ubuntu, 12 or 13 for debian, 9 or 10 for rhel, rocky
+	// and alma, 2023 for amazon-linux. The other systems replace themselves by newer versions and
+	// have none.
 	OSVersion string `json:"osVersion,omitempty" example:"\"24.04\""`
 	// Profile says what the image has otherwise than the stock images of its operating system. A
 	// narrower layer replaces it as a whole; with an empty one ({}) the image is like those. A

@@ -193,14 +193,7 @@ var Systems = []System{
 		TimeServices: []TimeService{timesyncd, debianChrony}, Trust: inDebian,
 		Updater: UnattendedUpgrades, Packages: &Packages{APT, "containerd"},
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
-	}, {
-		Name: "rhel", Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
-		Versions:   redHatVersions,
-		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
-		SELinux: Enforcing, CloudSetup: true, Updater: DNFAutomatic,
-		TimeServices: []TimeService{chronyd}, Trust: inRedHat,
-		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
-	}, {
+	}, redHat("rhel"), redHat("rocky"), redHat("alma"), {
 		Name: "amazon-linux", Format: CloudInit, Etcd: madeEtcd, Network: Networkd,
 		Versions:   amazonVersions,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
@@ -208,6 +201,19 @@ var Systems = []System{
 		Updater: DNFAutomatic, Packages: &Packages{DNF, "containerd"},
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	},
+}
+
+// redHat returns the row of RHEL under its own name, or under that of a system that is built from
+// the same packages.
+func redHat(name string) System {
+	return System{
+		Name: name, Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
+		Versions:   redHatVersions,
+		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
+		SELinux: Enforcing, CloudSetup: true, Updater: DNFAutomatic,
+		TimeServices: []TimeService{chronyd}, Trust: inRedHat,
+		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
+	}
 }
 
 // SystemNamed returns the operating system with that name, and whether the table has it.
