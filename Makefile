@@ -42,7 +42,8 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
-SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd fetch keep-routes pool report steps)
+SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd fetch keep-routes learn-routes pool \
+	report steps)
 MODULES := boot judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,10 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 			names = append(names, "objects/coredns-budget.yaml")
 		}
 	}
+	if p.Routed() {
+		names = append(names, "objects/routes.yaml")
+		patches = append(patches, routes(p)...)
+	}
 	names = append(names, "objects/marker.yaml")
 	src := Source{Base: base(names...), Patches: patches}
 	for _, t := range tokens {
@@ -84,31 +89,72 @@ func tokenSecret(t BootstrapToken) []byte {
 }
 
 // tokenPolicy returns the patch with the names of the control planes, for the policy that limits
-// what a token can request. kustomize has no schema of policies and replaces their lists whole, so
-// the patch has all variables.
+// what a token can request.
 func tokenPolicy(p *plan.Plan) *Patch {
+	return policyVariables("objects/tokens.yaml", "bootstrap.kiln.dev",
+		map[string]string{"controlPlanes": celList(controlPlanes(p))})
+}
+
+// routes returns the patches of the objects by which machines learn their routes: who may write
+// what.
+func routes(p *plan.Plan) []*Patch {
+	names := controlPlanes(p)
+	var masks []string
+	for _, bits := range p.NodeMasks {
+		masks = append(masks, strconv.Itoa(bits))
+	}
+	var subnets []string
+	for _, s := range p.PodSubnets {
+		subnets = append(subnets, s.String())
+	}
+	policy := policyVariables("objects/routes.yaml", "routes.kiln.dev", map[string]string{
+		"controlPlanes": celList(names), "subnets": celList(subnets),
+		"masks": "[" + strings.Join(masks, ", ") + "]",
+	})
+	var subjects list
+	for _, name := range names {
+		subjects = append(subjects, object{
+			"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:node:" + name,
+		})
+	}
+	binding := newPatch("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "kiln:routes")
+	binding.set(plan.Origin{Field: "nodes"}, object{"subjects": subjects})
+	return []*Patch{policy, binding}
+}
+
+// controlPlanes returns the names of the control planes.
+func controlPlanes(p *plan.Plan) (names []string) {
+	for _, i := range p.ControlPlanes {
+		names = append(names, p.Machines[i].Name)
+	}
+	return names
+}
+
+// celList returns a list of strings as CEL has it. None of them has quotes.
+func celList(texts []string) string {
+	return "['" + strings.Join(texts, "', '") + "']"
+}
+
+// policyVariables returns a patch that sets variables of the ValidatingAdmissionPolicy with that
+// name in a file, by their names. kustomize has no schema of policies and replaces their lists
+// whole, so the patch has all variables.
+func policyVariables(file, name string, values map[string]string) *Patch {
 	var policy struct {
 		Spec struct {
 			Variables []object `json:"variables"`
 		} `json:"spec"`
 	}
-	embedded("objects/tokens.yaml", "ValidatingAdmissionPolicy", &policy)
-	var names []string
-	var variables list
-	for i := range p.Machines {
-		if m := &p.Machines[i]; m.ControlPlane() {
-			names = append(names, "'"+m.Name+"'")
-		}
-	}
+	embedded(file, "ValidatingAdmissionPolicy", &policy)
+	var all list
 	for _, v := range policy.Spec.Variables {
-		if v["name"] == "controlPlanes" {
-			v = object{"name": v["name"], "expression": "[" + strings.Join(names, ", ") + "]"}
+		key, _ := v["name"].(string)
+		if value, ok := values[key]; ok {
+			v = object{"name": key, "expression": value}
 		}
-		variables = append(variables, v)
+		all = append(all, v)
 	}
-	patch := newPatch("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "",
-		"bootstrap.kiln.dev")
-	patch.set(plan.Origin{Field: "nodes"}, object{"spec": object{"variables": variables}})
+	patch := newPatch("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", name)
+	patch.set(plan.Origin{Field: "nodes"}, object{"spec": object{"variables": all}})
 	return patch
 }
 

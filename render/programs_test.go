@@ -23,7 +23,7 @@ const (
 )
 
 // programNames are the files in /etc/kiln that are programs.
-var programNames = []string{"backup", "boot", "keep-routes", "report", "steps"}
+var programNames = []string{"backup", "boot", "keep-routes", "learn-routes", "report", "steps"}
 
 // isProgram reports whether a file of a twin is a program.
 func isProgram(path string) bool {

@@ -118,6 +118,9 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/run/containerd/x", "")
 	m.listen("/run/containerd/containerd.sock")
 	m.at("/usr/lib/kiln-test", "")
+	for _, topic := range []string{"routes", "entry", "pods"} {
+		m.at("/run/kiln-routes/"+topic+".state", "ok\n")
+	}
 
 	for name, content := range map[string]string{
 		"clock": "1800000000", "uid": "0", "cpus": "2", "arch": "x86_64",

@@ -123,56 +123,6 @@ func (r *router) state(topic string) string {
 	return string(content)
 }
 
-func TestRoutes(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
-		for _, row := range []struct{ name, data, want string }{
-			{"one", "10.244.5.0/24 10.0.0.21 1\n", "route replace 10.244.5.0/24 via 10.0.0.21\n"},
-			{"over bytes", "10.244.254.0/24 10.0.0.254 3\n",
-				"route replace 10.244.254.0/24 via 10.0.0.254\n" +
-					"route replace 10.244.255.0/24 via 10.0.0.255\n" +
-					"route replace 10.245.0.0/24 via 10.0.1.0\n"},
-			{"size", "10.244.0.128/26 192.168.255.255 2\n",
-				"route replace 10.244.0.128/26 via 192.168.255.255\n" +
-					"route replace 10.244.0.192/26 via 192.169.0.0\n"},
-			{"high", "223.255.254.0/24 223.255.255.1 2\n",
-				"route replace 223.255.254.0/24 via 223.255.255.1\n" +
-					"route replace 223.255.255.0/24 via 223.255.255.2\n"},
-			{"IPv6", "fd00:10:244:5::/64 fd00::21 1\n10.244.5.0/24 10.0.0.21 1\n",
-				"route replace fd00:10:244:5::/64 via fd00::21\nroute replace 10.244.5.0/24 via " +
-					"10.0.0.21\n"},
-			{"none", "", ""},
-		} {
-			r := newRouter(t, shell, row.data, "", "ip")
-			if out := r.run("once"); out != "keeping the network of pods\n" ||
-				r.read("routes") != row.want {
-				t.Errorf("%s: %s%s\nwant %s", row.name, out, r.read("routes"), row.want)
-			}
-		}
-	})
-}
-
-func TestRoutesSayWhatFails(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
-		r := newRouter(t, shell, "10.244.5.0/24 10.0.0.98 2\n10.244.9.0/24 10.0.0.99 1\n", "", "ip")
-		write(t, r.world+"/again", "", 0o600)
-		out := r.run()
-		want := "routes that cannot be set: 2 ; route replace 10.244.6.0/24 via 10.0.0.99: " +
-			"Error: Nexthop has invalid gateway.; " +
-			"route replace 10.244.9.0/24 via 10.0.0.99: Error: Nexthop has invalid gateway.\n"
-		if strings.Count(out, want) != 1 || strings.Count(r.read("ip"), "-force -batch ") != 2 ||
-			!strings.Contains(r.read("sleep"), "5\n5\n") {
-			t.Errorf("%s%s\nwant once %s", out, r.read("ip"), want)
-		}
-		state, _ := strings.CutPrefix(want, "routes that cannot be set: ")
-		if got := r.state("routes"); got != state {
-			t.Errorf("state %s\nwant %s", got, state)
-		}
-		if got := r.state("masquerade"); got != "ok\n" {
-			t.Errorf("state %s", got)
-		}
-	})
-}
-
 func TestMasquerade(t *testing.T) {
 	const data = "ip 10.244.5.0/24 10.244.0.0/16\nip6 fd00:10:244:5::/64 fd00:10:244::/48\n"
 	underEachShell(t, func(t *testing.T, shell []string) {

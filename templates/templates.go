@@ -9,11 +9,12 @@ import (
 
 // Where the scripts lie on a machine.
 const (
-	BootPath   = "/etc/kiln/boot"        // Boot
-	StepsPath  = "/etc/kiln/steps"       // Steps
-	ReportPath = "/etc/kiln/report"      // Report
-	RoutesPath = "/etc/kiln/keep-routes" // Routes
-	BackupPath = "/etc/kiln/backup"      // Backup
+	BootPath   = "/etc/kiln/boot"         // Boot
+	StepsPath  = "/etc/kiln/steps"        // Steps
+	ReportPath = "/etc/kiln/report"       // Report
+	RoutesPath = "/etc/kiln/keep-routes"  // Routes
+	LearnPath  = "/etc/kiln/learn-routes" // Learn
+	BackupPath = "/etc/kiln/backup"       // Backup
 )
 
 //go:embed boot/boot
@@ -24,6 +25,9 @@ var reportSource string
 
 //go:embed boot/keep-routes
 var routesSource string
+
+//go:embed boot/learn-routes
+var learnSource string
 
 //go:embed boot/backup
 var backupSource string
@@ -39,9 +43,13 @@ var Boot = strip(bootSource)
 // boot/report without its comments.
 var Report = dropComments(reportSource, true)
 
-// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service where the
-// cluster's cni is routed. It is boot/keep-routes without its comments.
+// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service. It is
+// boot/keep-routes without its comments.
 var Routes = strip(routesSource)
+
+// Learn is /etc/kiln/learn-routes, mode 0600, which Routes reads where the cluster's cni is routed.
+// It is boot/learn-routes without its comments.
+var Learn = dropComments(learnSource, true)
 
 // Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes
 // snapshots. It is boot/backup without its comments.
@@ -205,5 +213,6 @@ var FaultCodes = []string{
 	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
 	"node-not-ready",      // the Node is there, and cannot run pods
+	"pod-network",         // the pods of other machines cannot be reached
 	"kubelet-credential",  // the kubelet got no certificate
 }

@@ -33,7 +33,6 @@ type Cluster struct {
 	Joining map[string]*plan.Machine
 
 	restore restore
-	routes  []plan.Route
 	patches *patchset.Set
 	// kubelets keeps each kubelet configuration by all that it is made from, because many machines
 	// share few configurations.

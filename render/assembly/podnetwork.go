@@ -12,8 +12,8 @@ import (
 )
 
 // addPodNetwork adds the network of the machine's pods. With cni routed that is a bridge with
-// addresses from the machine's own pod CIDRs, one static route per other machine, and masquerading
-// of traffic that leaves the cluster; it needs no daemon and no image. With every cni it closes the
+// addresses from the machine's own pod CIDRs, a program that keeps routes to the other machines,
+// and masquerading of traffic that leaves the cluster. With every cni it closes the
 // platform's metadata service to pods, and keeps the machine's network manager off their
 // interfaces. An etcd machine gets none of this: its only pod, the member's, is on the host's
 // network.
@@ -45,18 +45,22 @@ func (t *tree) addPodNetwork() error {
 	if err != nil {
 		return err
 	}
-	// The folder exists before kiln-routes.service starts: the unit's sandbox shows only folders
+	// The folders exist before kiln-routes.service starts: the unit's sandbox shows only folders
 	// that existed then.
 	t.addDir("/var/lib/cni", 0o700, "")
+	t.addDir("/var/lib/kiln", 0o700, "")
 	t.addFile(plan.CNIConfig, 0o600, conf, "the pods' network on this machine",
 		"network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
 
+	t.addFile(templates.LearnPath, 0o600, templates.Learn, "functions of kiln-routes.service")
+	way, why := t.Plan.PodWay(t.m)
 	var routes strings.Builder
-	for _, r := range plan.Others(t.routes, t.m) {
-		fmt.Fprintf(&routes, "%s %s %d\n", r.Pods, r.Via, r.Count)
+	for i, cidr := range t.m.PodCIDRs {
+		fmt.Fprintf(&routes, "%s %s %s\n", cidr, t.m.Addresses[i], way)
 	}
 	t.addFile(plan.KilnDir+"/routes", 0o644, routes.String(),
-		"first pod CIDR, its machine, how many follow one by one", "nodes")
+		"this machine's pods, its address, how packets of pods leave it ("+why+")",
+		"network.podSubnets", "network.vxlan", t.m.Path+".addresses", t.m.Path+".podCIDRs")
 	var masquerade strings.Builder
 	for i, cidr := range t.m.PodCIDRs {
 		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])

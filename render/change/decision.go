@@ -17,7 +17,6 @@ type decision struct {
 	*pair
 	verdict string
 	why     []string
-	live    []string // files that can be written to the running machine
 	kubectl []string // commands that change its Node, with NAME for its name
 }
 
@@ -46,10 +45,7 @@ func decide(d *Diff, p *pair) *decision {
 			worst = max(worst, e)
 			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], because)
-			switch e {
-			case layout.Live:
-				f.live = append(f.live, c.Name)
-			case layout.Node:
+			if e == layout.Node {
 				f.kubectl = append(f.kubectl, nodeCommand(c, &list[i]))
 			}
 		}
@@ -57,20 +53,15 @@ func decide(d *Diff, p *pair) *decision {
 			why[e] = append(why[e], c.because(names, reason[e]))
 		}
 	}
-	f.live = slices.Compact(f.live)
 	switch worst {
 	case layout.Replace:
 		f.verdict = Replace
-	case layout.Live, layout.Node:
+	case layout.Node:
 		f.verdict = Live
 	case layout.Later, layout.Apply:
 		f.verdict = NextReplacement
 	}
-	if f.verdict == Live {
-		f.why = slices.Concat(why[layout.Live], why[layout.Node])
-	} else {
-		f.why = why[worst]
-	}
+	f.why = why[worst]
 	return f
 }
 

@@ -50,8 +50,6 @@ var refusalTable = []refusal{
 	{"pod-subnets", property("pod subnets",
 		"running pods keep addresses that the other machines no longer route or masquerade"),
 		"keep the subnets; more machines want a smaller nodeMaskSizes from the beginning"},
-	{"pod-ranges", movedRanges,
-		"set podCIDRs of the nodes to the ranges that they have"},
 	{"dns-domain", property("dns domain", "running pods look names up under the old one"),
 		"keep the domain"},
 	{"pod-network", property("pod network",
@@ -155,27 +153,6 @@ func otherGeneration(name, why string) func(*Diff, []*decision) string {
 		}
 		return ""
 	}
-}
-
-// movedRanges: a running machine's pods get other addresses.
-func movedRanges(d *Diff, decisions []*decision) string {
-	if d.old.Properties.Value("pod subnets") != d.new.Properties.Value("pod subnets") ||
-		d.old.Properties.Value("pod network") != d.new.Properties.Value("pod network") {
-		return "" // another rule says that
-	}
-	var names []string
-	for _, f := range decisions {
-		if slices.ContainsFunc(f.changes, func(c *Change) bool {
-			return c.Name == "/etc/kiln/masquerade" && c.What == Changed
-		}) {
-			names = append(names, f.new.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the pods of %s move to another range, to which the other machines have "+
-		"no route yet", spans(names))
 }
 
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates

@@ -36,12 +36,6 @@ func share(text string) (func(total int) int, error) {
 }
 
 func (s *sequencer) all() []Step {
-	// A new machine's pods must be reachable from every machine that runs when they start, and so
-	// from those that are replaced after it.
-	comes := len(s.of(Add, worker))+len(s.of(Add, controlPlane)) > 0
-	if comes {
-		s.live(Live, Replace)
-	}
 	for _, role := range []string{etcdRole, controlPlane} {
 		s.members(Add, role)
 		s.members(Replace, role)
@@ -61,9 +55,7 @@ func (s *sequencer) all() []Step {
 	for _, role := range []string{controlPlane, etcdRole} {
 		s.members(Remove, role)
 	}
-	if !comes {
-		s.live(Live)
-	}
+	s.live()
 	return s.list
 }
 
@@ -93,28 +85,18 @@ func names(list []*decision) (machines, pools []string) {
 	return machines, pools
 }
 
-// live adds the step that writes files to the running machines with one of the verdicts, and labels
-// and taints to Nodes, which keep theirs even if their machine is replaced.
-func (s *sequencer) live(verdicts ...string) {
-	files := map[string]bool{}
+// live adds the step that changes labels and taints of Nodes, which keep theirs even if their
+// machine is replaced.
+func (s *sequencer) live() {
 	commands := map[string][]*decision{}
-	var with, all []*decision
+	var all []*decision
 	for _, f := range s.decisions {
-		if f.verdict == Remove {
+		if f.verdict == Remove || len(f.kubectl) == 0 {
 			continue
 		}
-		writes := len(f.live) > 0 && slices.Contains(verdicts, f.verdict)
-		if writes {
-			with = append(with, f)
-			for _, name := range f.live {
-				files[name] = true
-			}
-		}
+		all = append(all, f)
 		for _, command := range f.kubectl {
 			commands[command] = append(commands[command], f)
-		}
-		if len(f.kubectl) > 0 || writes {
-			all = append(all, f)
 		}
 	}
 	if len(all) == 0 {
@@ -122,12 +104,6 @@ func (s *sequencer) live(verdicts ...string) {
 	}
 	step := Step{Do: Live}
 	step.Machines, step.Pools = names(all)
-	if len(with) > 0 {
-		names := strings.Join(slices.Sorted(maps.Keys(files)), ", ")
-		step.How = append(step.How,
-			"write each machine's own "+names+" from its new document",
-			"on it: systemctl restart kiln-routes.service")
-	}
 	for _, command := range slices.Sorted(maps.Keys(commands)) {
 		machines, pools := names(commands[command])
 		if len(machines) > 0 {

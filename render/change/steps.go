@@ -12,7 +12,7 @@ const (
 	Nothing = "nothing"
 	// its document changed, but the running machine needs nothing of it
 	NextReplacement = "next replacement"
-	Live            = "live" // files are written to the running machine
+	Live            = "live" // its Node is changed in the cluster
 	Replace         = "replace"
 	Add             = "add"
 	Remove          = "remove"

@@ -9,7 +9,7 @@ import (
 // routed, and those that the usual CNIs make (Calico's documentation, "Configure NetworkManager";
 // for Canal and Flannel rancher/rke2#786).
 var podInterfaces = map[string][]string{
-	"routed": {"cni0", "veth*"},
+	"routed": {"cni0", "kiln-vxlan", "veth*"},
 	"none": {
 		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico",
 		"wg-v6.cali", "wireguard.cali",

@@ -14,12 +14,20 @@ type Network struct {
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
 	// DNSDomain is the DNS domain of the cluster.
 	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`
-	// CNI is how pods reach each other. routed: through a bridge, host-local addresses and one
-	// static route for each machine; all machines are on one network segment, and no router of the
-	// platform is between them. none: you bring a CNI plugin with addons.
-	// Nothing enforces a NetworkPolicy with routed (docs/pod-networks.md).
+	// CNI is how pods reach each other. routed: through a bridge, host-local addresses and a route
+	// to each other machine. The machines learn of each other from the API server, so a new machine
+	// changes no document of another. none: you bring a CNI plugin with addons. Nothing
+	// enforces a NetworkPolicy with routed (docs/pod-networks.md).
 	CNI string `json:"cni,omitempty" enum:"routed,none" default:"routed"`
-	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses.
+	// VXLAN says when packets of pods travel inside UDP packets, with cni routed. They go to port
+	// 4789 of the other machine. auto: where the other machine is on another network segment, and
+	// on platforms whose network drops the packets of pods (docs/platforms.md). always: between all
+	// machines. never: all machines are on one network segment, and no router of the platform is
+	// between them.
+	VXLAN string `json:"vxlan,omitempty" enum:"auto,always,never" default:"auto"`
+	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses, 1500
+	// nearly everywhere. VXLAN needs 50 bytes of a packet, and 70 over IPv6: what is larger is
+	// divided, or sent again in smaller packets.
 	MTU int `json:"mtu,omitempty"`
 	// Proxy is the mode of kube-proxy. none: there is no kube-proxy.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`

@@ -8,10 +8,14 @@ import (
 	"kiln/render/target"
 )
 
-// routed checks that machines can hand each other the packets of pods, as network.cni routed wants:
-// they stand on one network segment, and their platform does not route between them.
+// routed checks that machines can hand each other the packets of pods without VXLAN: they stand on
+// one network segment, and their platform does not route between them.
 func (v *checker) routed() {
-	if v.c.Spec.Network.CNI != "routed" {
+	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("vxlan")
+	if net.CNI != "routed" && v.has(at) {
+		v.report(at, "has no effect with cni none; remove it")
+	}
+	if net.CNI != "routed" || net.VXLAN != "never" {
 		return
 	}
 	var joining []int // the nodes with pods, by their indices
@@ -30,9 +34,8 @@ func (v *checker) routed() {
 			continue
 		}
 		reported = append(reported, p.Name)
-		v.report(v.spec.Key("network").Key("cni"), "routed cannot work on %s, which %s has: %s. "+
-			"Write none, and bring a CNI with addons", p.Name, v.c.Spec.Nodes[i].Name,
-			p.PodRoutes.Text)
+		v.report(at, "never cannot work on %s, which %s has: %s. Write auto", p.Name,
+			v.c.Spec.Nodes[i].Name, p.PodRoutes.Text)
 	}
 	v.segment(joining, true)
 	v.segment(joining, false)
@@ -95,9 +98,8 @@ func (v *checker) segment(nodes []int, is4 bool) {
 				where = fmt.Sprintf("and %s of %s are on no segment together", b, other)
 			}
 			at := v.spec.Key("nodes").Index(j).Key("addresses").Index(index)
-			v.report(at, "%s %s, and network.cni routed needs all machines on one network "+
-				"segment; move one of them, or write network.cni: none and bring a CNI with addons",
-				a, where)
+			v.report(at, "%s %s, and network.vxlan never needs all machines on one network "+
+				"segment; move one of them, or write network.vxlan: auto", a, where)
 			return
 		}
 	}

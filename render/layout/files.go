@@ -50,8 +50,8 @@ var Files = []File{
 
 	// Routes to other machines' pods.
 	{Path: templates.RoutesPath, Form: Program, Open: true, Part: hook},
-	{Path: plan.KilnDir + "/routes", Form: Routes, Part: hook,
-		Change: Live, Why: "routes to other machines' pods"},
+	{Path: templates.LearnPath, Form: Program, Open: true, Part: hook},
+	{Path: plan.KilnDir + "/routes", Form: Lines, Part: hook},
 	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
 	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
 	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},

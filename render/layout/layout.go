@@ -39,7 +39,6 @@ const (
 	Unit     Form = "unit"     // sections with settings, as systemd reads them
 	Settings Form = "settings" // NAME=VALUE on each line
 	Checks   Form = "checks"   // the hook's checks
-	Routes   Form = "routes"   // the routes to other machines' pods
 	Program  Form = "program"  // a shell program of kiln's
 	Lines    Form = "lines"    // any other text
 	// Hidden: nobody compares it. It is a key, or a certificate, which has a line of its own.
@@ -54,9 +53,7 @@ type Effect int
 const (
 	// Later: a running machine has no use for it. It counts when the machine is replaced, whenever
 	// that is.
-	Later Effect = iota - 4
-	// Live: it may be brought to the running machine, and waits for nothing.
-	Live
+	Later Effect = iota - 3
 	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates
 	// its Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a
 	// replaced machine keeps what its Node had before.

@@ -16,7 +16,16 @@ func (p *Plan) Overview() []Fact {
 		{"pod subnets", strings.Join(network.PodSubnets, ",")},
 		{"service subnets", strings.Join(network.ServiceSubnets, ",")},
 		{"dns domain", p.DNSDomain},
-		{"pod network", network.CNI},
+		{"pod network", p.podNetwork()},
 		{"proxy", network.Proxy},
 	}
+}
+
+// podNetwork returns what the machines must agree on so that their pods reach each other.
+func (p *Plan) podNetwork() string {
+	network := &p.Config.Spec.Network
+	if !p.Routed() || network.VXLAN == "auto" {
+		return network.CNI
+	}
+	return network.CNI + ", vxlan " + network.VXLAN
 }

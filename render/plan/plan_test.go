@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -170,49 +169,6 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, want.roles, m.Roles(), name)
 	}
 	require.False(t, parse(t, debian+controlPlane, "").Roles)
-}
-
-// TestRoutes: consecutive machines are one run, and every machine gets the routes of all others and
-// not its own.
-func TestRoutes(t *testing.T) {
-	t.Parallel()
-	var nodes strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&nodes, "  - {name: w-%02d, role: worker, addresses: [10.0.0.%d]}\n", i, 21+i)
-	}
-	nodes.WriteString("  - {name: far, role: worker, addresses: [10.0.0.200], " +
-		"podCIDRs: [10.244.7.0/24]}\n")
-	p := parse(t, debian, nodes.String())
-	routes := p.Routes()
-	require.Len(t, routes, 3)
-	for i := range p.Machines {
-		m := &p.Machines[i]
-		got := map[netip.Prefix]netip.Addr{}
-		for _, r := range plan.Others(routes, m) {
-			pods, via := r.Pods, r.Via
-			for range r.Count {
-				got[pods] = via
-				pods = netip.PrefixFrom(after(pods), pods.Bits())
-				via = via.Next()
-			}
-		}
-		want := map[netip.Prefix]netip.Addr{}
-		for j := range p.Machines {
-			if j != i {
-				want[p.Machines[j].PodCIDRs[0]] = p.Machines[j].Addresses[0]
-			}
-		}
-		require.Equal(t, want, got, m.Name)
-	}
-}
-
-// after returns the first address behind a /24.
-func after(p netip.Prefix) netip.Addr {
-	a := p.Addr()
-	for range 256 {
-		a = a.Next()
-	}
-	return a
 }
 
 // TestImages: the images are those of the minor, whatever the patch release.

@@ -41,13 +41,6 @@ var network = []Entry{
 		Source:   "kubernetes/kubernetes#57534",
 		calls:    defaultRoutes,
 	}, {
-		ID: "pod-routes", Reads: "what `kiln-routes` could not set",
-		Wants:    "a route to the pods of each other machine, with `network.cni: routed`",
-		Severity: Wait,
-		Remedy:   "put all machines on one network segment, or use network.cni none",
-		Source:   "a route leads over a gateway that the machine reaches directly",
-		calls:    keptRoutes,
-	}, {
 		ID: "pod-masquerade", Reads: "what `kiln-routes` could not set",
 		Wants:    "`nft` or `iptables` masquerades pods, with `network.cni: routed`",
 		Severity: Warn,
@@ -137,17 +130,6 @@ func defaultRoutes(f *Facts) []call {
 		}
 	}
 	return out
-}
-
-// keptRoutes asks for the routes of a machine that is not the only one with pods.
-func keptRoutes(f *Facts) []call {
-	others := 0
-	for i := range f.Plan.Machines {
-		if m := &f.Plan.Machines[i]; m.Joins() && m != f.Machine {
-			others++
-		}
-	}
-	return when(f.Machine.Joins() && f.Plan.Routed() && others > 0, "kept routes")
 }
 
 // firewalld names the ports that other machines use.

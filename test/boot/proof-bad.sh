@@ -78,8 +78,8 @@ bad_cycle() {
     $'\nAfter=network.target kubelet.service\n'
 }
 bad_route() {
-  what="the route to another machine's pods has a gateway on no interface"
-  plant hidden replace /etc/kiln/routes '10.10.0.21' '10.99.0.21'
+  what="a control plane tells the others that its pods are at an address of nobody's"
+  plant hidden replace /etc/kiln/routes '10.10.0.11' '10.99.0.11'
 }
 bad_credential() {
   local other=$tmp/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem

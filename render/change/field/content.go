@@ -38,8 +38,6 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 	case layout.Program:
 		f.Value("program", strconv.Itoa(len(textdiff.Lines(old)))+" lines",
 			strconv.Itoa(len(textdiff.Lines(new)))+" others")
-	case layout.Routes:
-		f.routes(old, new)
 	}
 	if len(*f) == before {
 		f.Set("", textdiff.Lines(old), textdiff.Lines(new))

@@ -2,8 +2,6 @@ package field
 
 import (
 	"cmp"
-	"net/netip"
-	"strconv"
 	"strings"
 
 	"kiln/render/textdiff"
@@ -61,48 +59,4 @@ func (f *List) call(name, old, new string) bool {
 	}
 	f.Value(name, strings.Join(a[from:to], " "), strings.Join(b[from:to], " "))
 	return true
-}
-
-// maxRoutes is how many routes of a machine are compared one by one at most.
-const maxRoutes = 1 << 14
-
-// routes compares routes to machines. A line stands for as many consecutive routes as its last word
-// says. If there are too many the caller compares lines.
-func (f *List) routes(old, new []byte) {
-	a, aOK := expandRoutes(old)
-	b, bOK := expandRoutes(new)
-	if aOK && bOK {
-		f.Set("", a, b)
-	}
-}
-
-func expandRoutes(text []byte) (out []string, ok bool) {
-	for _, line := range textdiff.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) != 3 {
-			return nil, false
-		}
-		pods, err := netip.ParsePrefix(words[0])
-		via, err2 := netip.ParseAddr(words[1])
-		n, err3 := strconv.Atoi(words[2])
-		if err != nil || err2 != nil || err3 != nil || n > maxRoutes-len(out) {
-			return nil, false
-		}
-		for range n {
-			out = append(out, pods.String()+" via "+via.String())
-			pods, via = nextPrefix(pods), via.Next()
-		}
-	}
-	return out, true
-}
-
-// nextPrefix returns the prefix after p, of the same length.
-func nextPrefix(p netip.Prefix) netip.Prefix {
-	addr := p.Addr().AsSlice()
-	for i, carry := (p.Bits()-1)/8, 1<<(7-(p.Bits()-1)%8); i >= 0 && carry > 0; i-- {
-		sum := int(addr[i]) + carry
-		addr[i], carry = byte(sum), sum>>8
-	}
-	next, _ := netip.AddrFromSlice(addr)
-	return netip.PrefixFrom(next, p.Bits())
 }
