@@ -505,7 +505,8 @@ func TestImports(t *testing.T) {
 		"kiln/test/missing": {
 			"kiln/test/need",
 		},
-		"kiln/test/need": nil,
+		"kiln/test/need":    nil,
+		"kiln/test/network": nil,
 		"kiln/test/trees": {
 			"kiln/pki",
 			"kiln/render",

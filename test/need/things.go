@@ -73,7 +73,9 @@ var Things = []Thing{
 		Tests: []string{
 			"TestBootExtendStops", "TestBootExtends", "TestBootFetchGoesOn", "TestBootFetchStops",
 			"TestBootFetches", "TestBootSpeaksHTTP", "TestFetchIsBounded", "TestFetchRuns",
-			"TestPoolAsksPlatform",
+			"TestPoolAsksPlatform", "TestDirect", "TestEarly", "TestSegments",
+			"TestFamilies", "TestAway",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestThousand",
 		},
 		look: program("curl"),
 	},
@@ -89,6 +91,15 @@ var Things = []Thing{
 		Name: "haproxy", Gap: "it does not read and run its configuration",
 		Tests: []string{"TestBalancerIsHAProxys", "TestBalancerBalances"},
 		look:  program("haproxy"),
+	},
+	{
+		Name: "ip", Gap: "routes are not set by the real one",
+		Tests: []string{
+			"TestDirect", "TestEarly", "TestSegments",
+			"TestFamilies", "TestAway",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestThousand",
+		},
+		look: program("ip"),
 	},
 	{
 		Name: "isoinfo", Gap: "it does not read the images",
@@ -131,8 +142,14 @@ var Things = []Thing{
 		Tests: []string{"TestMount"}, look: right(ImageMount, imageMount),
 	},
 	{
-		Name: OwnNetwork, Gap: "systemd-networkd is not started", right: true,
-		Tests: []string{"TestNetworkdReads"}, look: right(OwnNetwork, ownNetwork),
+		Name: OwnNetwork, Gap: "systemd-networkd is not started, and no routes are set",
+		right: true,
+		Tests: []string{
+			"TestNetworkdReads", "TestDirect", "TestEarly", "TestSegments",
+			"TestFamilies", "TestAway",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestThousand",
+		},
+		look: right(OwnNetwork, ownNetwork),
 	},
 	{
 		Name: "pseudo-terminals", Gap: "kiln colors no terminal", right: true,
