@@ -42,7 +42,7 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 	var policies []runtime.Object
 	replaced := 0
 	for _, f := range m.Under(objectsDir) {
-		if !strings.Contains(f.Path, "admissionpolicy") {
+		if !strings.Contains(f.Path, "worker-roles") {
 			continue
 		}
 		text := readable(f)

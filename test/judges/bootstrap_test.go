@@ -16,18 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	certificatesv1 "k8s.io/api/certificates/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // joining is who asks with a pool's bootstrap token.
@@ -256,40 +250,14 @@ func newRequestAdmission(
 	t *testing.T, m *Machine,
 ) func(by user.Info, signer string, request []byte) error {
 	t.Helper()
-	var policies []runtime.Object
-	for _, f := range m.Under(objectsDir) {
-		if strings.Contains(f.Path, "bootstrap.kiln.dev") {
-			object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(
-				f.Content, nil, nil)
-			require.NoError(t, err, f.Path)
-			legacyscheme.Scheme.Default(object)
-			policies = append(policies, object)
-		}
-	}
-	require.Len(t, policies, 2)
-	return requestAdmission(t, policies...)
+	return requestAdmission(t, policiesOf(t, m, "bootstrap.kiln.dev")...)
 }
 
 func requestAdmission(
 	t *testing.T, policies ...runtime.Object,
 ) func(by user.Info, signer string, request []byte) error {
 	t.Helper()
-	client, known := newClientset(t, policies...)
-	plugins := admission.NewPlugins()
-	validating.Register(plugins)
-	plugin, err := plugins.NewFromPlugins([]string{validating.PluginName},
-		noConfiguration{}, setters{
-			{"SetDrainedNotification", t.Context().Done()},
-			{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
-			{"SetExternalKubeClientSet", client},
-			{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(scheme.Scheme)},
-			{"SetExternalKubeInformerFactory", known},
-			{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-			{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-			{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
-		}, nil)
-	require.NoError(t, err)
-	known.Start(t.Context().Done())
+	plugin := newPolicyPlugin(t, policies...)
 	ask := func(by user.Info, signer string, request []byte) error {
 		object := &certificatesv1.CertificateSigningRequest{
 			ObjectMeta: metav1.ObjectMeta{Name: "csr"},
@@ -311,8 +279,7 @@ func requestAdmission(
 			by,
 		)
 		interfaces := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
-		return plugin.(admission.ValidationInterface).Validate(
-			context.Background(), attributes, interfaces)
+		return plugin.Validate(context.Background(), attributes, interfaces)
 	}
 	// It takes a moment until the plugin knows its policies. Until then it refuses everything, and
 	// when it knows of none it refuses nothing.

@@ -2,13 +2,11 @@ package judges
 
 import (
 	"fmt"
-	"math/big"
 	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,61 +92,37 @@ func (m *Machine) podSubnets() (out []netip.Prefix) {
 	return out
 }
 
-// routes: each machine knows the way to the pods of every other, and no other way.
+// routes: a machine tells the others of its own pods, at its own addresses, and may do so.
 func (t *trust) routes() {
-	want := map[string]bool{}
-	for _, other := range t.cluster {
-		if own := t.at.podSubnets(); other != t.at && len(own) > 0 {
-			for _, pods := range other.podSubnets() {
-				for address := range strings.SplitSeq(t.option(other, "kubelet", "node-ip"), ",") {
-					node, err := netip.ParseAddr(address)
-					if err == nil && node.Is4() == pods.Addr().Is4() {
-						want[pods.String()+" by "+address] = true
-					}
-				}
-			}
+	var want []string
+	for i, pods := range t.at.podSubnets() {
+		addresses := strings.Split(t.option(t.at, "kubelet", "node-ip"), ",")
+		if i < len(addresses) {
+			want = append(want, pods.String()+" "+addresses[i])
 		}
 	}
-	got := map[string]bool{}
-	if f := t.at.File("/etc/kiln/routes"); f != nil {
-		for line := range strings.Lines(string(f.Content)) {
-			for _, route := range expand(line) {
-				got[route] = true
-			}
+	f := t.at.File("/etc/kiln/routes")
+	if f == nil {
+		if len(want) > 0 {
+			t.find("/etc/kiln/routes: missing")
+		}
+		return
+	}
+	var got []string
+	for line := range strings.Lines(string(f.Content)) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			t.find("/etc/kiln/routes: %q has not three words", line)
+			return
+		}
+		got = append(got, words[0]+" "+words[1])
+		if !slices.Contains([]string{"auto", "direct", "vxlan"}, words[2]) {
+			t.find("/etc/kiln/routes: %s is no way to other machines", words[2])
 		}
 	}
-	for route := range want {
-		if !got[route] {
-			t.find("/etc/kiln/routes: it lacks %s", route)
-		}
+	if !slices.Equal(got, want) {
+		t.find("/etc/kiln/routes: it has %v, want %v", got, want)
 	}
-	for route := range got {
-		if !want[route] {
-			t.find("/etc/kiln/routes: it has %s, where no pods are", route)
-		}
-	}
-}
-
-// expand returns the routes of a line: the first subnet, the first machine, and the count of both.
-func expand(line string) (out []string) {
-	fields := strings.Fields(line)
-	if len(fields) != 3 {
-		return []string{line}
-	}
-	pods, err1 := netip.ParsePrefix(fields[0])
-	node, err2 := netip.ParseAddr(fields[1])
-	count, err3 := strconv.Atoi(fields[2])
-	if err1 != nil || err2 != nil || err3 != nil {
-		return []string{line}
-	}
-	for range count {
-		out = append(out, pods.String()+" by "+node.String())
-		next := new(big.Int).SetBytes(pods.Addr().AsSlice())
-		next.Add(next, new(big.Int).Lsh(big.NewInt(1), uint(pods.Addr().BitLen()-pods.Bits())))
-		address, _ := netip.AddrFromSlice(next.FillBytes(make([]byte, pods.Addr().BitLen()/8)))
-		pods, node = netip.PrefixFrom(address, pods.Bits()), node.Next()
-	}
-	return out
 }
 
 // proxy checks that kube-proxy reaches the API server at the endpoint of all machines, knows the

@@ -1,0 +1,192 @@
+package judges
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// manager is the field manager of kiln-routes.service.
+const manager = "kiln-routes"
+
+// entries is the data of the ConfigMap kiln-routes.
+type entries map[string]string
+
+// newRoutesAdmission returns what the API server's own admission says of a change of a ConfigMap in
+// kube-system, with the policy of a golden cluster.
+func newRoutesAdmission(
+	t *testing.T, name string,
+) func(by, configMap, manager string, before, after *corev1.ConfigMap) error {
+	t.Helper()
+	machines := cluster(t, name, "ignition")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	plugin := newPolicyPlugin(t,
+		append(policiesOf(t, machines[0], "routes.kiln.dev"), namespace)...)
+	ask := func(by, configMap, manager string, before, after *corev1.ConfigMap) error {
+		attributes := admission.NewAttributesRecord(after, before,
+			corev1.SchemeGroupVersion.WithKind("ConfigMap"), "kube-system", configMap,
+			corev1.SchemeGroupVersion.WithResource("configmaps"), "", admission.Update,
+			&metav1.UpdateOptions{FieldManager: manager}, false, &user.DefaultInfo{
+				Name: by, Groups: []string{user.NodesGroup, user.AllAuthenticated},
+			})
+		interfaces := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+		return plugin.Validate(context.Background(), attributes, interfaces)
+	}
+	require.Eventually(t, func() bool {
+		err := ask("system:node:x", "kiln-routes", manager, routesMap(nil),
+			routesMap(entries{"y": ""}))
+		return err != nil && strings.Contains(err.Error(), "routes.kiln.dev")
+	}, time.Minute, 10*time.Millisecond)
+	return ask
+}
+
+func routesMap(data entries) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kiln-routes", Namespace: "kube-system"}, Data: data,
+	}
+}
+
+// and returns the entries with others; an empty one is removed.
+func (e entries) and(others entries) entries {
+	out := maps.Clone(e)
+	maps.Copy(out, others)
+	maps.DeleteFunc(out, func(_, entry string) bool { return entry == "" })
+	return out
+}
+
+// TestRoutesPolicy: a machine writes its own entry alone, of the right form, and takes nothing that
+// another machine has. Control planes remove entries.
+func TestRoutesPolicy(t *testing.T) {
+	t.Parallel()
+	ask := newRoutesAdmission(t, "baseline")
+	const (
+		kubelet = "system:node:worker-1"
+		alone   = "a machine writes its own entry alone"
+		removes = "only control planes remove the entries of other machines"
+		form    = "an entry is, for each pod subnet"
+		taken   = "this part of a pod subnet, or this address, is in the entry of worker-2"
+		good    = "10.244.21.0/24 10.0.0.21"
+	)
+	others := entries{"cp-1": "10.244.11.0/24 10.0.0.11", "worker-2": "10.244.22.0/24 10.0.0.22"}
+	for name, tt := range map[string]struct {
+		by     string // a Node's name; the kubelet of worker-1 if it is empty
+		change entries
+		err    string // empty if it is admitted
+	}{
+		"its own":            {"", entries{"worker-1": good}, ""},
+		"another's":          {"", entries{"worker-2": "10.244.22.0/24 10.0.0.21"}, alone},
+		"one more":           {"", entries{"worker-3": "10.244.23.0/24 10.0.0.23"}, alone},
+		"removes another":    {"", entries{"worker-2": ""}, removes},
+		"takes its place":    {"", entries{"worker-2": "", "worker-1": good}, removes},
+		"another's pods":     {"", entries{"worker-1": "10.244.22.0/24 10.0.0.21"}, taken},
+		"another's address":  {"", entries{"worker-1": "10.244.21.0/24 10.0.0.22"}, taken},
+		"outside":            {"", entries{"worker-1": "10.245.21.0/24 10.0.0.21"}, form},
+		"everything":         {"", entries{"worker-1": "0.0.0.0/0 10.0.0.21"}, form},
+		"larger":             {"", entries{"worker-1": "10.244.20.0/23 10.0.0.21"}, form},
+		"smaller":            {"", entries{"worker-1": "10.244.21.0/25 10.0.0.21"}, form},
+		"not its beginning":  {"", entries{"worker-1": "10.244.21.7/24 10.0.0.21"}, form},
+		"IPv6":               {"", entries{"worker-1": "fd00::/64 fd00::21"}, form},
+		"address of a pod":   {"", entries{"worker-1": "10.244.21.0/24 10.244.9.9"}, form},
+		"loopback":           {"", entries{"worker-1": "10.244.21.0/24 127.0.0.1"}, form},
+		"multicast":          {"", entries{"worker-1": "10.244.21.0/24 224.0.0.1"}, form},
+		"other notation":     {"", entries{"worker-1": "10.244.21.0/24 ::ffff:10.0.0.21"}, form},
+		"two":                {"", entries{"worker-1": good + " 10.244.23.0/24 10.0.0.23"}, form},
+		"half":               {"", entries{"worker-1": "10.244.21.0/24"}, form},
+		"empty":              {"", entries{"worker-1": " "}, form},
+		"two blanks":         {"", entries{"worker-1": "10.244.21.0/24  10.0.0.21"}, form},
+		"a command":          {"", entries{"worker-1": "10.244.21.0/24 10.0.0.21;reboot"}, form},
+		"control plane":      {"cp-1", entries{"worker-2": ""}, ""},
+		"control plane adds": {"cp-1", entries{"worker-3": "10.244.23.0/24 10.0.0.23"}, alone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			by := kubelet
+			if tt.by != "" {
+				by = "system:node:" + tt.by
+			}
+			err := ask(by, "kiln-routes", manager, routesMap(others),
+				routesMap(others.and(tt.change)))
+			if tt.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.err)
+			require.NoError(t, ask("kubernetes-admin", "kiln-routes", manager, routesMap(others),
+				routesMap(others.and(tt.change))), "a person may do all of it")
+		})
+	}
+	has := others.and(entries{"worker-1": good})
+	require.NoError(t, ask(kubelet, "kiln-routes", manager, routesMap(nil),
+		routesMap(entries{"worker-1": good})), "the very first")
+	require.NoError(t, ask(kubelet, "kiln-routes", manager, routesMap(has),
+		routesMap(has.and(entries{"worker-1": "10.244.31.0/24 10.0.1.31"}))), "another address")
+	require.NoError(t, ask(kubelet, "kiln-routes", manager, routesMap(has), routesMap(others)),
+		"it gives its entry up")
+	for _, other := range []string{"", "another"} {
+		require.ErrorContains(t, ask(kubelet, "kiln-routes", other, routesMap(others),
+			routesMap(has)), alone)
+	}
+
+	for name, edit := range map[string]func(*corev1.ConfigMap){
+		"binary":     func(m *corev1.ConfigMap) { m.BinaryData = map[string][]byte{"x": {1}} },
+		"immutable":  func(m *corev1.ConfigMap) { m.Immutable = new(bool) },
+		"label":      func(m *corev1.ConfigMap) { m.Labels = map[string]string{"a": "b"} },
+		"annotation": func(m *corev1.ConfigMap) { m.Annotations = map[string]string{"a": "b"} },
+		"finalizer":  func(m *corev1.ConfigMap) { m.Finalizers = []string{"a/b"} },
+		"owner": func(m *corev1.ConfigMap) {
+			m.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "worker-1"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			after := routesMap(others.and(entries{"worker-1": good}))
+			edit(after)
+			err := ask(kubelet, "kiln-routes", manager, routesMap(others), after)
+			require.ErrorContains(t, err, alone)
+			require.NoError(t, ask(kubelet, "another", manager, routesMap(others), after),
+				"other ConfigMaps are none of its business")
+		})
+	}
+}
+
+// TestRoutesPolicyOfTwoFamilies: the entry has a part of each pod subnet, in their order.
+func TestRoutesPolicyOfTwoFamilies(t *testing.T) {
+	t.Parallel()
+	ask := newRoutesAdmission(t, "dual-stack")
+	for entry, ok := range map[string]bool{
+		"fd00:10:244:15::/64 fd00::21 10.244.21.0/24 10.0.0.21":   true,
+		"10.244.21.0/24 10.0.0.21 fd00:10:244:15::/64 fd00::21":   false,
+		"fd00:10:244:15::/64 10.0.0.21 10.244.21.0/24 10.0.0.21":  false,
+		"fd00:10:244:15::/64 fd00::21":                            false,
+		"fd00:10:244:0015::/64 fd00::21 10.244.21.0/24 10.0.0.21": false,
+		"fd00:10:244:15::/64 fd00::0:21 10.244.21.0/24 10.0.0.21": false,
+		"fd00:10:244:15::/64 fe80::21 10.244.21.0/24 10.0.0.21":   false,
+	} {
+		err := ask("system:node:worker-1", "kiln-routes", manager, routesMap(nil),
+			routesMap(entries{"worker-1": entry}))
+		require.Equal(t, ok, err == nil, "%s: %v", entry, err)
+	}
+}
+
+// TestRoutesPolicyOfMany: ten thousand machines are within the limits of what a policy may cost.
+func TestRoutesPolicyOfMany(t *testing.T) {
+	t.Parallel()
+	ask := newRoutesAdmission(t, "baseline")
+	others := entries{}
+	for i := range 10_000 {
+		others[fmt.Sprintf("worker-%d", i+2)] = fmt.Sprintf("10.%d.%d.0/24 10.9.%d.%d",
+			i>>8, i&255, i>>8, i&255)
+	}
+	require.NoError(t, ask("system:node:worker-1", "kiln-routes", manager, routesMap(others),
+		routesMap(others.and(entries{"worker-1": "10.244.21.0/24 10.0.0.21"}))))
+}
