@@ -21,14 +21,11 @@ import (
 // makes the network of the page. The other pages are in pages.
 var walks = []string{"aws", "hetzner"}
 
-// walkFolder returns a copy of a walk's folder, with the file that people fetch into it.
+// walkFolder returns a copy of a walk's folder.
 func walkFolder(t *testing.T, platform string) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(terraformExamples, platform))))
-	file := filepath.Join(dir, "addons", "flannel", "kube-flannel.yml")
-	flannel := []byte(read(t, "../../testdata/terraform/kube-flannel.yml"))
-	require.NoError(t, os.WriteFile(file, flannel, 0o600))
 	return dir
 }
 
@@ -117,7 +114,7 @@ func requireEdits(t *testing.T, first, walk string) {
 			require.Regexp(t, key, to[i])
 		}
 	}
-	require.Equal(t, 5, edits, "the page says what to change")
+	require.Equal(t, 3, edits, "the page says what to change")
 }
 
 // requireFits requires that each document of an inventory is within its platform's limit, and that
@@ -145,7 +142,7 @@ var rule = regexp.MustCompile(
 	`\{ from = "([a-z-]+)", to = "([a-z-]+)", protocol = "([a-z]+)", ports = "([0-9-]+)" \}`)
 
 // requirePorts requires that the security groups open the ports that kiln's programs listen on for
-// other machines, those of Flannel, and no others. A machine's own check of firewalld names them
+// other machines, that of VXLAN, and no others. A machine's own check of firewalld names them
 // too, and so do the pages.
 func requirePorts(t *testing.T, page, review string) {
 	t.Helper()
@@ -157,8 +154,8 @@ func requirePorts(t *testing.T, page, review string) {
 		fmt.Sprintf("control-plane worker tcp %d", target.KubeletPort),
 		"control-plane control-plane tcp " + etcd, "etcd etcd tcp " + etcd,
 		fmt.Sprintf("control-plane etcd tcp %d", target.EtcdClientPort),
-		"control-plane control-plane udp 8472", "control-plane worker udp 8472",
-		"worker control-plane udp 8472", "worker worker udp 8472",
+		"control-plane control-plane udp 4789", "control-plane worker udp 4789",
+		"worker control-plane udp 4789", "worker worker udp 4789",
 	}
 	var rules []string
 	open := map[string][]string{} // the ports of TCP into a role
@@ -247,7 +244,7 @@ func TestTerraformWalks(t *testing.T) {
 				" }\n}\n")
 			names := []string{"endpoint", "place"}
 			if platform == "aws" {
-				names = append(names, "subnets", "subnet_of", "routed")
+				names = append(names, "subnets", "subnet_of")
 			}
 			for _, name := range names {
 				fmt.Fprintf(&b, "output %q {\n  value = local.%[1]s\n}\n", name)
@@ -294,7 +291,6 @@ func requireOutputs(t *testing.T, platform string, outputs map[string]struct{ Va
 	}
 	require.Equal(t, "eu-central-1", of("place")["region"])
 	require.Equal(t, "api.prod.internal", of("endpoint")["host"])
-	require.Equal(t, false, outputs["routed"].Value)
 	zones := map[any]bool{}
 	require.Len(t, of("subnet_of"), 6)
 	for name, subnet := range of("subnet_of") {

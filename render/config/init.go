@@ -37,30 +37,26 @@ type place struct {
 	Resolver map[string]string // the kubelet's resolvConf, by the system of the platform's image
 	Walk     string            // the page
 	System   string            // the operating system of the page
-	AddOn    string            // the path of the first add-on
 }
 
 var places = map[string]place{
 	"": { // of any other platform
 		Subnets: []string{"10.0.0."}, Bodies: "http://boot.example.com",
-		AddOn: "addons/metrics-server.yaml",
 	},
 	"aws": {
 		Endpoint: "api.{name}.internal:6443", Walk: "docs/walk-aws.md", System: "ubuntu",
-		AddOn:   "addons/flannel",
 		Subnets: []string{"10.0.1.", "10.0.2.", "10.0.3."}, // one a zone
 		Bodies:  "https://my-bucket.s3.eu-central-1.amazonaws.com",
 	},
 	"hetzner": {
 		Endpoint: "10.0.0.10:6443", Walk: "docs/walk-hetzner.md", System: "debian",
-		AddOn:   "addons/flannel",
 		Subnets: []string{"10.0.0."}, Bodies: "https://my-bucket.fsn1.your-objectstorage.com",
 		// Its image of Debian has no systemd-resolved (kubernetes/kops#16494).
 		Resolver: map[string]string{"debian": "/etc/resolv.conf"},
 	},
 	"qemu": {
 		Walk: "docs/walk-qemu.md", System: "debian",
-		Subnets: []string{"10.0.0."}, AddOn: "addons/metrics-server.yaml",
+		Subnets: []string{"10.0.0."},
 	},
 }
 
@@ -79,15 +75,13 @@ func Init(o InitOptions) []byte {
 		at = places[""]
 	}
 	if at.System != o.OS {
-		at.Walk, at.AddOn = "", places[""].AddOn
+		at.Walk = ""
 	}
 	values := struct {
 		InitOptions
 		place
 		ResolvConf string
 		Lean       bool
-		NoRoutes   bool // the platform drops packets between pods with network.cni routed
-		Subnetted  bool // the machines are on several network segments
 		Alone      bool // there are no workers
 		Nodes      []initNode
 	}{InitOptions: o, place: at, ResolvConf: at.Resolver[o.OS]}
@@ -96,7 +90,6 @@ func Init(o InitOptions) []byte {
 	for _, p := range target.Platforms {
 		if p.Name == o.Platform {
 			values.Lean = 0 < p.Limit && p.Limit < wholeLimit
-			values.NoRoutes = p.PodRoutes != nil && p.PodRoutes.Never
 		}
 	}
 	values.Nodes = initNodes(at, "cp", "control-plane", 11, o.ControlPlanes)
@@ -107,7 +100,6 @@ func Init(o InitOptions) []byte {
 		}
 	}
 	values.Nodes = append(values.Nodes, workers...)
-	values.Subnetted = len(at.Subnets) > 1 && max(o.ControlPlanes, o.Workers) > 1
 	values.Alone = o.Workers == 0 && o.Pool == ""
 	var b bytes.Buffer
 	if err := initTemplate.Execute(&b, values); err != nil {

@@ -63,9 +63,6 @@ resource "aws_instance" "machine" {
   associate_public_ip_address = true # the way to the internet, without a NAT gateway
   vpc_security_group_ids      = [aws_security_group.role[each.value.role].id]
 
-  # With network.cni routed, machines pass on packets from and to the addresses of pods.
-  source_dest_check = !local.routed
-
   # A document may be compressed, so it is not text.
   user_data_base64 = filebase64("${var.nodes}/${each.value.document}")
 

@@ -49,7 +49,6 @@ locals {
   control_planes = { for name, d in local.machines : name => d if d.role == "control-plane" }
 
   endpoint = regex("^https://(?P<host>.+):(?P<port>[0-9]+)$", local.facts["endpoint"])
-  routed   = local.facts["pod network"] == "routed"
 
   # The bodies whose delivery.url leads to a bucket, and that bucket. Other bodies, such as those of
   # kiln serve, stay out of it, because their secrets would be in it.

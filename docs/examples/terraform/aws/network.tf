@@ -84,11 +84,11 @@ locals {
     { from = "etcd", to = "etcd", protocol = "tcp", ports = "2378-2380" },
     { from = "control-plane", to = "etcd", protocol = "tcp", ports = "2379" },
 
-    # Flannel carries the packets of pods. With another CNI, write its ports.
-    { from = "control-plane", to = "control-plane", protocol = "udp", ports = "8472" },
-    { from = "control-plane", to = "worker", protocol = "udp", ports = "8472" },
-    { from = "worker", to = "control-plane", protocol = "udp", ports = "8472" },
-    { from = "worker", to = "worker", protocol = "udp", ports = "8472" },
+    # VXLAN carries the packets of pods. With a CNI of yours, write its ports.
+    { from = "control-plane", to = "control-plane", protocol = "udp", ports = "4789" },
+    { from = "control-plane", to = "worker", protocol = "udp", ports = "4789" },
+    { from = "worker", to = "control-plane", protocol = "udp", ports = "4789" },
+    { from = "worker", to = "worker", protocol = "udp", ports = "4789" },
   ]
 }
 
@@ -113,15 +113,6 @@ resource "aws_vpc_security_group_ingress_rule" "machines" {
   ip_protocol                  = each.value.protocol
   from_port                    = split("-", each.value.ports)[0]
   to_port                      = reverse(split("-", each.value.ports))[0]
-}
-
-# With network.cni routed, packets of pods come with the pods' own addresses.
-resource "aws_vpc_security_group_ingress_rule" "pods" {
-  for_each = toset(local.routed ? ["control-plane", "worker"] : [])
-
-  security_group_id = aws_security_group.role[each.key].id
-  cidr_ipv4         = split(",", local.facts["pod subnets"])[0]
-  ip_protocol       = "-1"
 }
 
 resource "aws_vpc_security_group_ingress_rule" "ssh" {
