@@ -507,6 +507,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/test/need":    nil,
 		"kiln/test/network": nil,
+		"kiln/test/script":  nil,
 		"kiln/test/trees": {
 			"kiln/pki",
 			"kiln/render",

@@ -16,6 +16,7 @@ import (
 
 	"kiln/templates"
 	"kiln/test/need"
+	"kiln/test/script"
 )
 
 // all runs every row of a table under every shell, and kills the hook before each of its commands.
@@ -254,6 +255,10 @@ func must(t *testing.T, err error) {
 
 func write(t *testing.T, path, content string, mode fs.FileMode) {
 	t.Helper()
+	if mode&0o100 != 0 {
+		script.Write(t, path, content)
+		return
+	}
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte(content), mode))
 }

@@ -13,6 +13,7 @@ import (
 
 	"kiln/render/cloudinit"
 	"kiln/render/node"
+	"kiln/test/script"
 )
 
 // commands returns the lists of words in the given part of n's document.
@@ -39,11 +40,11 @@ func commands(t *testing.T, n *node.Node, part string) [][]string {
 func startNow(t *testing.T, n *node.Node, dir, lib string) string {
 	t.Helper()
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "systemd-run"), []byte(`#!/bin/sh
+	script.Write(t, filepath.Join(bin, "systemd-run"), `#!/bin/sh
 echo "$*" >>"${0%/*}/called"
 while [ "$1" != sh ]; do shift; done
 exec "$@"
-`), 0o700))
+`)
 	all := commands(t, n, "bootcmd")
 	words := withLib(all[len(all)-1], lib)
 	words[2] = strings.ReplaceAll(words[2], "/run/", lib+"/")
@@ -126,14 +127,13 @@ func TestEnabledUnits(t *testing.T) {
 func TestUserCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, script := range map[string]string{
+	for name, text := range map[string]string{
 		"getent":   `grep -q "^$1 $2$" "$DIR/known"`,
 		"groupadd": `shift 3; echo "group $1" >>"$DIR/known"; echo "groupadd $1" >>"$DIR/log"`,
 		"useradd": `for last; do :; done; echo "passwd $last" >>"$DIR/known"; echo "useradd $*" ` +
 			`>>"$DIR/log"`,
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"),
-			0o700))
+		script.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+text+"\n")
 	}
 	for range 2 {
 		for _, command := range commands(t,
@@ -163,7 +163,7 @@ func TestBeginAgain(t *testing.T) {
 	command := commands(t, n, "bootcmd")[0]
 	dir := t.TempDir()
 	sem := filepath.Join(dir, "var/lib/cloud/instance/sem")
-	script := strings.NewReplacer("/var/lib", dir+"/var/lib").Replace(command[2])
+	text := strings.NewReplacer("/var/lib", dir+"/var/lib").Replace(command[2])
 	marks := func() (names []string) {
 		entries, err := os.ReadDir(sem)
 		require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestBeginAgain(t *testing.T) {
 		return names
 	}
 	run := func() {
-		out, err := exec.Command(command[0], command[1], script).CombinedOutput()
+		out, err := exec.Command(command[0], command[1], text).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 	all := []string{"config_growpart", "config_scripts_user", "config_write_files"}

@@ -24,6 +24,7 @@ import (
 	"kiln/render/cloudinit"
 	"kiln/render/node"
 	"kiln/test/need"
+	"kiln/test/script"
 )
 
 // remote returns a machine whose document has only the address of its body.
@@ -127,15 +128,13 @@ func TestBodyErrors(t *testing.T) {
 func tools(t *testing.T, dir string) []string {
 	t.Helper()
 	bin := filepath.Join(dir, "bin")
-	require.NoError(t, os.MkdirAll(bin, 0o700))
-	for name, script := range map[string]string{
+	for name, text := range map[string]string{
 		"getent": "exit 2", "groupadd": "", "useradd": "", "chown": "", "systemctl": "",
 		"restorecon": "",
 		"install":    `[ "$1 $2 $4 $6 $8" = "-d -m -o -g --" ] && mkdir -p "$9" && chmod "$3" "$9"`,
 	} {
 		note := `echo "` + name + ` $*" >>"$DIR/log"` + "\n"
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name),
-			[]byte("#!/bin/sh\n"+note+script+"\n"), 0o700))
+		script.Write(t, filepath.Join(bin, name), "#!/bin/sh\n"+note+text+"\n")
 	}
 	return []string{"DIR=" + dir, "PATH=" + bin + ":" + os.Getenv("PATH")}
 }
@@ -155,10 +154,10 @@ func TestBodyRuns(t *testing.T) {
 	for _, shell := range need.Usable(t) {
 		dir := t.TempDir()
 		env, root := tools(t, dir), filepath.Join(dir, "root")
-		script := filepath.Join(dir, "body")
-		require.NoError(t, os.WriteFile(script, body, 0o600))
+		file := filepath.Join(dir, "body")
+		require.NoError(t, os.WriteFile(file, body, 0o600))
 		for _, part := range []string{"files", "files", "units", "units"} {
-			command := append(need.Words(shell), script, part, root)
+			command := append(need.Words(shell), file, part, root)
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Env = env
 			out, err := cmd.CombinedOutput()
@@ -249,9 +248,7 @@ func TestFetchRuns(t *testing.T) {
 		cmd := exec.Command(words[0], words[1:]...)
 		// sleep does nothing, so that the test does not wait.
 		bin := filepath.Join(dir, "bin")
-		require.NoError(t, os.MkdirAll(bin, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(bin, "sleep"),
-			[]byte("#!/bin/sh\necho \"sleep $1\"\n"), 0o700))
+		script.Write(t, filepath.Join(bin, "sleep"), "#!/bin/sh\necho \"sleep $1\"\n")
 		cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 		cmd.WaitDelay = time.Minute
 		out, err := cmd.CombinedOutput()
@@ -352,8 +349,7 @@ func TestFetchIsBounded(t *testing.T) {
 				Bytes: server.Certificate().Raw})
 			words := withLib(commands(t, n, "bootcmd")[1], dir)
 			// The first pause ends the command.
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"),
-				[]byte("#!/bin/sh\nkill $PPID\n"), 0o700))
+			script.Write(t, filepath.Join(dir, "sleep"), "#!/bin/sh\nkill $PPID\n")
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
 			cmd.WaitDelay = time.Minute
