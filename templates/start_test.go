@@ -94,6 +94,21 @@ echo "$((${up%%.*} + 1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 	})
 }
 
+// TestBootReadsUnitsAgain: a drop-in may be written, or mended, when systemd has read the unit. A
+// restart alone starts such a unit as it was, so systemd reads all units first.
+func TestBootReadsUnitsAgain(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.document()
+		m.wantDone()
+		calls := m.read(m.world + "/systemctl")
+		want := "daemon-reload\nrestart " + m.data["restart"] + "\n"
+		if !strings.Contains(calls, want) {
+			t.Errorf("calls of systemctl:\n%s\nwant %s", calls, want)
+		}
+	})
+}
+
 // TestBootRefusesOtherDocument: the kubelet does not start with what another document wrote,
 // whoever starts it.
 func TestBootRefusesOtherDocument(t *testing.T) {
