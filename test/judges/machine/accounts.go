@@ -1,6 +1,10 @@
 package machine
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Account is a user, and a group of the same name, with their numbers.
 type Account struct {
@@ -16,11 +20,21 @@ var images = map[string][]Account{
 	"fedora-coreos": {{"etcd", 998, 997}},
 }
 
-// Accounts are root, those of the image and those that the document makes.
+// Accounts are root, those of the image and those that the document makes. What a profile says of
+// an image is a check of the first boot, which stops on every other image.
 func (m *Machine) Accounts() []Account {
 	all := append([]Account{{"root", 0, 0}}, images[m.OS]...)
 	for _, u := range m.Users {
 		all = append(all, Account{u.Name, u.ID, u.ID})
+	}
+	if f := m.File("/etc/kiln/checks"); f != nil && images[m.OS] == nil {
+		for line := range strings.Lines(string(f.Content)) {
+			var a Account
+			_, check, _ := strings.Cut(line, "|stop|user ")
+			if n, _ := fmt.Sscanf(check, "%s %d %d|", &a.Name, &a.uid, &a.gid); n == 3 {
+				all = append(all, a)
+			}
+		}
 	}
 	return all
 }
