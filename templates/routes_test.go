@@ -14,36 +14,18 @@ import (
 	"kiln/test/need"
 )
 
-// fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. Routes
-// via 10.0.0.99 fail.
+// fakeNet is ip, nft, iptables and ip6tables, each of which writes down what it was asked. ip knows
+// rules alone: test/network sets routes with the real one.
 const fakeNet = `#!/bin/sh
 me=${0##*/}
 echo "$*" >>"$WORLD/$me"
 case $me in
 ip)
-	case $2 in
-	rule)
-		case $* in
-		*169.254.42.42*) echo 'RTNETLINK answers: Operation not supported' >&2 && exit 2 ;;
-		esac
-		grep -qxF -e "$*" "$WORLD/set" && echo 'RTNETLINK answers: File exists' >&2 && exit 2
-		echo "$*" >>"$WORLD/set"
-		exit
-		;;
+	case $* in
+	*169.254.42.42*) echo 'RTNETLINK answers: Operation not supported' >&2 && exit 2 ;;
 	esac
-	cat "$3" >>"$WORLD/routes"
-	n=0 status=0
-	while read -r line; do
-		n=$((n + 1))
-		case $line in
-		*10.0.0.99)
-			echo 'Error: Nexthop has invalid gateway.' >&2
-			echo "Command failed $3:$n" >&2
-			status=1
-			;;
-		esac
-	done <"$3"
-	exit $status
+	grep -qxF -e "$*" "$WORLD/set" && echo 'RTNETLINK answers: File exists' >&2 && exit 2
+	echo "$*" >>"$WORLD/set"
 	;;
 nft)
 	[ "$1" = list ] || cat >>"$WORLD/rules"
@@ -70,15 +52,12 @@ type router struct {
 }
 
 func newRouter(
-	t *testing.T, shell []string, routes, masquerade string, commands ...string,
+	t *testing.T, shell []string, masquerade string, commands ...string,
 ) *router {
 	t.Helper()
 	dir := t.TempDir()
 	r := &router{t: t, shell: shell, root: dir + "/r", world: dir + "/w", path: dir + "/b"}
 	write(t, r.root+templates.RoutesPath, templates.Routes, 0o600)
-	if routes != "" {
-		write(t, r.root+"/etc/kiln/routes", routes, 0o600)
-	}
 	if masquerade != "" {
 		write(t, r.root+"/etc/kiln/masquerade", masquerade, 0o600)
 	}
@@ -126,7 +105,7 @@ func (r *router) state(topic string) string {
 func TestMasquerade(t *testing.T) {
 	const data = "ip 10.244.5.0/24 10.244.0.0/16\nip6 fd00:10:244:5::/64 fd00:10:244::/48\n"
 	underEachShell(t, func(t *testing.T, shell []string) {
-		r := newRouter(t, shell, "", data, "ip", "nft", "iptables", "ip6tables")
+		r := newRouter(t, shell, data, "ip", "nft", "iptables", "ip6tables")
 		write(t, r.world+"/again", "", 0o600)
 		out := r.run()
 		want := "table inet kiln\ndelete table inet kiln\ntable inet kiln {\n" +
@@ -139,7 +118,7 @@ func TestMasquerade(t *testing.T) {
 			t.Errorf("nft: %s%s\nwant %s", out, got, want)
 		}
 
-		r = newRouter(t, shell, "", data, "ip", "iptables", "ip6tables")
+		r = newRouter(t, shell, data, "ip", "iptables", "ip6tables")
 		write(t, r.world+"/again", "", 0o600)
 		out = r.run()
 		want = "-w -t nat -C POSTROUTING -s 10.244.5.0/24 ! -d 10.244.0.0/16 -m comment " +
@@ -154,7 +133,7 @@ func TestMasquerade(t *testing.T) {
 			t.Errorf("iptables: %s%s\nwant %s", out, got, want)
 		}
 
-		r = newRouter(t, shell, "", data, "ip")
+		r = newRouter(t, shell, data, "ip")
 		write(t, r.world+"/again", "", 0o600)
 		want = "pods cannot reach what lies outside the cluster: neither nft nor iptables is here\n"
 		if out := r.run(); strings.Count(out, want) != 1 {
@@ -169,7 +148,7 @@ func TestMasquerade(t *testing.T) {
 // TestForbidden: a rule is set once, stays, and one that cannot be set is said once.
 func TestForbidden(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		r := newRouter(t, shell, "", "", "ip")
+		r := newRouter(t, shell, "", "ip")
 		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 "+
 			"fd00:10:244::/48 fd00:ec2::254 80\n", 0o600)
 		write(t, r.world+"/again", "", 0o600)
@@ -197,7 +176,7 @@ func TestForbidden(t *testing.T) {
 // TestLeases: what the address plugin has written is closed, whatever it is called.
 func TestLeases(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		r := newRouter(t, shell, "", "", "ip")
+		r := newRouter(t, shell, "", "ip")
 		dir := r.root + "/var/lib/cni/networks/kiln"
 		write(t, dir+"/10.244.5.2", "id", 0o644)
 		write(t, dir+"/lock", "", 0o750)

@@ -30,10 +30,7 @@ func (p *Plan) PodWay(m *Machine) (way, why string) {
 func (p *Plan) NetworkWarnings() []string { return append(p.podWarnings(), p.mirrorWarnings()...) }
 
 func (p *Plan) podWarnings() (out []string) {
-	if !p.Routed() {
-		return nil
-	}
-	if p.Config.Spec.Network.VXLAN != "never" {
+	if !p.Routed() || p.Config.Spec.Network.VXLAN != "never" {
 		return nil
 	}
 	joining := 0

@@ -316,6 +316,24 @@ func TestBroken(t *testing.T) {
 	})
 }
 
+// TestUnset: a route that the kernel refuses is named with the kernel's reason.
+func TestUnset(t *testing.T) {
+	t.Parallel()
+	l, machines := two(t, "direct", 1500)
+	start(machines...)
+	l.eventually(learned, func() error {
+		said := machines[0].log.String()
+		state, err := os.ReadFile(machines[0].root + "/run/kiln-routes/routes.state")
+		if err != nil || string(state) == "ok\n" ||
+			!strings.Contains(said, "routes that cannot be set: ") ||
+			!strings.Contains(said, "; route replace 10.244.13.0/24 via 10.0.1.13 proto 107: "+
+				"Error: Nexthop has invalid gateway.") {
+			return fmt.Errorf("it does not say so: %s%s", state, said)
+		}
+		return nil
+	})
+}
+
 // TestThousand: a thousand other machines take no long time, and few questions.
 func TestThousand(t *testing.T) {
 	t.Parallel()
