@@ -15,14 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/openapi/openapitest"
 	"k8s.io/client-go/rest"
@@ -69,16 +65,7 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 		}
 	}
 	require.Len(t, names, 4)
-	chain, err := all.Plugins.NewFromPlugins(names, noConfiguration{}, setters{
-		{"SetDrainedNotification", t.Context().Done()},
-		{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
-		{"SetExternalKubeClientSet", schemas(t)},
-		{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(legacyscheme.Scheme)},
-		{"SetExternalKubeInformerFactory", known},
-		{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-		{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-		{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
-	}, nil)
+	chain, err := all.Plugins.NewFromPlugins(names, noConfiguration{}, policySetters(t, schemas(t), known), nil)
 	require.NoError(t, err)
 	known.Start(t.Context().Done())
 	a := nodeAdmission{chain}

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -41,17 +42,26 @@ func newPolicyPlugin(t *testing.T, policies ...runtime.Object) admission.Validat
 	plugins := admission.NewPlugins()
 	validating.Register(plugins)
 	plugin, err := plugins.NewFromPlugins([]string{validating.PluginName},
-		noConfiguration{}, setters{
-			{"SetDrainedNotification", t.Context().Done()},
-			{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
-			{"SetExternalKubeClientSet", client},
-			{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(scheme.Scheme)},
-			{"SetExternalKubeInformerFactory", known},
-			{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-			{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
-			{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
-		}, nil)
+		noConfiguration{}, policySetters(t, client, known), nil)
 	require.NoError(t, err)
 	known.Start(t.Context().Done())
 	return plugin.(admission.ValidationInterface)
+}
+
+// policySetters returns what the plugins need that ask policies. The client describes the objects
+// that policies are about, and known has the policies.
+func policySetters(
+	t *testing.T, client kubernetes.Interface, known informers.SharedInformerFactory,
+) setters {
+	t.Helper()
+	return setters{
+		{"SetDrainedNotification", t.Context().Done()},
+		{"InspectFeatureGates", utilfeature.DefaultFeatureGate},
+		{"SetExternalKubeClientSet", client},
+		{"SetDynamicClient", dynamicfake.NewSimpleDynamicClient(legacyscheme.Scheme)},
+		{"SetExternalKubeInformerFactory", known},
+		{"SetAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+		{"SetUnconditionalAuthorizer", authorizerfactory.NewAlwaysAllowAuthorizer()},
+		{"SetRESTMapper", meta.NewDefaultRESTMapper(nil)},
+	}
 }
