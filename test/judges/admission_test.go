@@ -65,7 +65,8 @@ func newNodeAdmission(t *testing.T, m *Machine, one, another string) nodeAdmissi
 		}
 	}
 	require.Len(t, names, 4)
-	chain, err := all.Plugins.NewFromPlugins(names, noConfiguration{}, policySetters(t, schemas(t), known), nil)
+	setters := policySetters(t, schemas(t), known)
+	chain, err := all.Plugins.NewFromPlugins(names, noConfiguration{}, setters, nil)
 	require.NoError(t, err)
 	known.Start(t.Context().Done())
 	a := nodeAdmission{chain}
