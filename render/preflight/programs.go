@@ -109,47 +109,20 @@ var word = regexp.MustCompile(`^/[!-{}~]*$`)
 func images(f *Facts) (out []call) {
 	at := map[string]int{}
 	for _, ref := range f.Images {
-		host, name := reference(ref)
+		host, _, _ := target.ImageParts(ref)
 		from := strings.Join(registries(host, f.Machine.Settings.Registries), ",")
 		if _, ok := at[from]; !ok {
 			at[from] = len(out)
 			out = append(out, call{text: "images " + from})
 		}
-		out[at[from]].text += " " + name
+		out[at[from]].text += " " + target.StoredImage(ref)
 	}
 	return out
-}
-
-// reference returns the registry of an image, and the name under which containerd keeps the image:
-// with a host, and with a tag or a digest; with both, the digest alone
-// (github.com/distribution/reference, ParseDockerRef).
-func reference(ref string) (host, name string) {
-	host, path, ok := strings.Cut(ref, "/")
-	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" {
-		host, path = "docker.io", ref
-		if !ok {
-			path = "library/" + ref
-		}
-	}
-	path, digest, pinned := strings.Cut(path, "@")
-	repository, tag, tagged := strings.Cut(path, ":")
-	switch {
-	case pinned:
-		return host, host + "/" + repository + "@" + digest
-	case tagged:
-		return host, host + "/" + repository + ":" + tag
-	default:
-		return host, host + "/" + repository + ":latest"
-	}
 }
 
 // registries returns the URLs at which containerd asks for the images of a host, in its order: the
 // host's mirrors, or the default ones, then the host itself (containerd's docs/hosts.md).
 func registries(host string, settings []config.Registry) []string {
-	server := host
-	if host == "docker.io" {
-		server = "registry-1.docker.io"
-	}
 	var servers []string
 	for _, name := range []string{host, "_default"} {
 		i := slices.IndexFunc(settings, func(r config.Registry) bool { return r.Host == name })
@@ -158,7 +131,7 @@ func registries(host string, settings []config.Registry) []string {
 			break
 		}
 	}
-	servers = append(servers, "https://"+server)
+	servers = append(servers, "https://"+target.RegistryServer(host))
 	for i, s := range servers {
 		servers[i], _ = containerd.API(s)
 	}
