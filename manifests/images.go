@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,37 +17,62 @@ type Image struct{ User, Reference string }
 // keys. It looks for lists of them at any depth, because custom resources have templates of pods as
 // well. It fails if the object is not YAML.
 func Images(object []byte) ([]Image, error) {
-	var root any
-	if err := yaml.Unmarshal(object, &root); err != nil {
-		return nil, fmt.Errorf("images: %w", err)
-	}
-	return appendImages(nil, root), nil
+	var list []Image
+	_, err := WithImages(object, func(image Image) string {
+		list = append(list, image)
+		return image.Reference
+	})
+	return list, err
 }
 
-// appendImages adds the images in a value of an object to a list.
-func appendImages(list []Image, value any) []Image {
+// WithImages returns an object with other references of images: replace is called with each image
+// that Images finds. The bytes stay if no reference changes. It fails where Images does.
+func WithImages(object []byte, replace func(Image) string) ([]byte, error) {
+	text, err := yaml.YAMLToJSON(object)
+	if err != nil {
+		return nil, fmt.Errorf("images: %w", err)
+	}
+	var root any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&root); err != nil {
+		return nil, fmt.Errorf("images: %w", err)
+	}
+	changed := false
+	walkImages(root, func(image Image) string {
+		reference := replace(image)
+		changed = changed || reference != image.Reference
+		return reference
+	})
+	if !changed {
+		return object, nil
+	}
+	return marshal(root), nil
+}
+
+// walkImages replaces the images in a value of an object.
+func walkImages(value any, replace func(Image) string) {
 	switch value := value.(type) {
 	case []any:
 		for _, element := range value {
-			list = appendImages(list, element)
+			walkImages(element, replace)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			switch key {
 			case "containers", "initContainers", "ephemeralContainers":
-				list = appendUsers(list, value[key], "image")
+				walkUsers(value[key], "image", replace)
 			case "volumes":
-				list = appendUsers(list, value[key], "reference")
+				walkUsers(value[key], "reference", replace)
 			}
-			list = appendImages(list, value[key])
+			walkImages(value[key], replace)
 		}
 	}
-	return list
 }
 
-// appendUsers adds the images of a list of containers or volumes. The image of a container is a
+// walkUsers replaces the images of a list of containers or volumes. The image of a container is a
 // string; that of a volume is a map, with the string under reference.
-func appendUsers(list []Image, users any, key string) []Image {
+func walkUsers(users any, key string, replace func(Image) string) {
 	elements, _ := users.([]any)
 	for _, element := range elements {
 		user, _ := element.(map[string]any)
@@ -55,8 +82,7 @@ func appendUsers(list []Image, users any, key string) []Image {
 		}
 		name, _ := user["name"].(string)
 		if reference, _ := holder[key].(string); reference != "" {
-			list = append(list, Image{name, reference})
+			holder[key] = replace(Image{name, reference})
 		}
 	}
-	return list
 }

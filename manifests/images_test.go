@@ -50,3 +50,47 @@ initContainers: [no, {image: 5}]
 	_, err := manifests.Images([]byte("a: b: c"))
 	require.Error(t, err)
 }
+
+// TestWithImages: only references change, and the bytes stay if none does.
+func TestWithImages(t *testing.T) {
+	t.Parallel()
+	const object = `# a comment
+kind: Job
+metadata: {name: a, annotations: {big: "18446744073709551615", old: "on"}}
+spec:
+  number: 9007199254740993
+  template:
+    spec:
+      containers: [{name: b, image: "b:1"}]
+      volumes: [{name: c, image: {reference: "c:1"}}]
+`
+	same, err := manifests.WithImages([]byte(object), func(i manifests.Image) string {
+		return i.Reference
+	})
+	require.NoError(t, err)
+	require.Equal(t, object, string(same))
+	other, err := manifests.WithImages([]byte(object), func(i manifests.Image) string {
+		return i.Reference + "@" + i.User
+	})
+	require.NoError(t, err)
+	require.Equal(t, `kind: Job
+metadata:
+  annotations:
+    big: "18446744073709551615"
+    old: "on"
+  name: a
+spec:
+  number: 9007199254740993
+  template:
+    spec:
+      containers:
+      - image: b:1@b
+        name: b
+      volumes:
+      - image:
+          reference: c:1@c
+        name: c
+`, string(other))
+	_, err = manifests.WithImages([]byte("a: b: c"), nil)
+	require.Error(t, err)
+}

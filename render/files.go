@@ -12,7 +12,6 @@ import (
 	"kiln/render/document"
 	"kiln/render/folder"
 	"kiln/render/review"
-	"kiln/render/target"
 )
 
 // CreateBundle writes a new bundle with mode 0600. It fails if the file exists. If the run is
@@ -57,11 +56,11 @@ func WritePublic(path string, p *pki.Public) error {
 
 // WriteLock writes a lock to the file path. It replaces only a file that is a lock, and fails for
 // any other.
-func WriteLock(path string, artifacts []target.Artifact) error {
+func WriteLock(path string, locked *config.Locked) error {
 	return folder.Write(folder.File{
 		Path: path, Mode: 0o644, What: "a lock", Flag: "--config",
 		Ours: func(old []byte) bool { return config.IsLock(path, old) },
-	}, config.EncodeLock(artifacts))
+	}, locked.Encode())
 }
 
 // WritePage writes a page of kiln report to the file path, readable for everybody. It replaces a

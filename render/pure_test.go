@@ -111,7 +111,9 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/mirror",
 			"kiln/render/config",
+			"kiln/render/containerd",
 			"kiln/render/folder",
+			"kiln/render/images",
 			"kiln/render/plural",
 			"kiln/render/target",
 		},
@@ -174,6 +176,8 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/summary",
 			"kiln/pki",
 			"kiln/render",
+			"kiln/render/config",
+			"kiln/render/images",
 		},
 		"kiln/cmd/kiln/twin": {
 			"kiln/cmd/kiln/paths",
@@ -386,6 +390,8 @@ func TestImports(t *testing.T) {
 			"kiln/manifests",
 			"kiln/render/assembly",
 			"kiln/render/config",
+			"kiln/render/plan",
+			"kiln/render/target",
 		},
 		"kiln/render/interfaces": {
 			"kiln/render/config",
@@ -529,6 +535,7 @@ func TestImports(t *testing.T) {
 		"github.com/spf13/pflag":        verbs,
 		"github.com/stretchr/testify":   nil,
 		"mvdan.cc/sh":                   {"kiln/render/config"},
+		"oras.land/oras-go":             {"kiln/cmd/kiln/lock"},
 		"sigs.k8s.io/kustomize":         {"kiln/patches"},
 	}
 	for path, p := range packages(t) {

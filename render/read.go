@@ -13,7 +13,6 @@ import (
 	"kiln/render/config"
 	"kiln/render/folder"
 	"kiln/render/joined"
-	"kiln/render/target"
 )
 
 // maxConfig is how many bytes a configuration or a bundle may have. config.Parse has its own,
@@ -46,7 +45,7 @@ func readConfig(path string, parse parser) (*config.Cluster, error) {
 
 // ConfigUnlocked is ConfigPublic without the lock (config.ParseUnlocked). It also returns what the
 // lock has now.
-func ConfigUnlocked(path string) (c *config.Cluster, locked []target.Artifact, err error) {
+func ConfigUnlocked(path string) (c *config.Cluster, locked *config.Locked, err error) {
 	if c, err = readConfig(path, config.ParseUnlocked); err != nil {
 		return nil, nil, err
 	}

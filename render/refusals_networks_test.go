@@ -61,6 +61,13 @@ var imageRefusals = []refusal{
 	{name: "image of the sandbox", machine: "worker-1", breaks: func(m *machine) {
 		m.edit("/etc/containerd/config.toml", "/pause:", "/sandbox:")
 	}, want: `file /etc/containerd/config.toml: want the sandbox image "registry.k8s.io/pause:`},
+	{name: "static pod without a digest", cluster: lockedCase, breaks: func(m *machine) {
+		m.pod("kube-apiserver", "kube-apiserver:v1.36.3@", "kube-apiserver:v1.36.3 #")
+	}, want: `static pod kube-apiserver: the image "registry.k8s.io/kube-apiserver:v1.36.3" has ` +
+		`not the digest of the lock`},
+	{name: "image of an add-on without its digest", cluster: lockedCase,
+		objects: replaced("Deployment", "web", "nginx:1.29@sha256:", "nginx:1.30 #"),
+		want:    `Deployment web: nginx: the image "nginx:1.30" has not the digest of the lock`},
 }
 
 // networkRefusals has the rows for networks and the addresses in them.

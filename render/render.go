@@ -28,7 +28,8 @@ type Cluster struct {
 
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
 // where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
-// that cannot be read. It also fails if b belongs to another cluster.
+// that cannot be read, an image that the lock does not have. It also fails if b belongs to
+// another cluster.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	return newCluster(assembly.New(c, b))
 }
@@ -43,6 +44,9 @@ func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
+	}
+	if problems := images.Unpinned(a); len(problems) > 0 {
+		return nil, problems
 	}
 	r := &Cluster{Cluster: a, explainer: explain.New(a)}
 	r.checker = sync.OnceValue(func() *check.Checker {
@@ -92,9 +96,9 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 	return n, r.Check(&r.Plan.Machines[i], n)
 }
 
-// Images returns the references of all images that the machines pull, by their users. It fails if a
-// patch of the user cannot be applied.
-func (r *Cluster) Images() (map[string]string, error) { return images.List(r.Cluster) }
+// Images returns all images that the machines pull. It fails if a patch of the user cannot be
+// applied.
+func (r *Cluster) Images() ([]images.Image, error) { return images.List(r.Cluster) }
 
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
 // secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if

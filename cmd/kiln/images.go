@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,8 @@ func imagesCommand() *cobra.Command {
 		Short: "List the container images that the cluster's machines pull",
 		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
 of kiln's own pods, those of all containers in add-ons, and those that the entries
-of addons name under images. kiln asks no registry whether it has them.`,
+of addons name under images. Each has its digest if the lock has images. kiln asks
+no registry whether it has them.`,
 		Example: "  kiln images cluster.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := trial.Cluster(&source)
@@ -31,10 +31,16 @@ of addons name under images. kiln asks no registry whether it has them.`,
 			if err != nil {
 				return err
 			}
-			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), images)
+			users, references := map[string]string{}, []string{}
+			for _, image := range images {
+				users[image.User] = image.Reference
+				references = append(references, image.Reference)
 			}
-			for _, reference := range slices.Sorted(maps.Values(images)) {
+			if form == "json" {
+				return message.JSON(cmd.OutOrStdout(), users)
+			}
+			slices.Sort(references)
+			for _, reference := range references {
 				message.Printf(cmd.OutOrStdout(), "%s\n", reference)
 			}
 			return nil

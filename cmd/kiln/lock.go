@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -13,32 +10,39 @@ import (
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/lock"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/trial"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/plural"
 )
 
 // lockFlags are the flags of kiln lock.
 type lockFlags struct {
-	source configuration.Source
-	mirror string
-	trust  bool
-	form   string
-	save   string
-	check  bool
+	source     configuration.Source
+	mirror     string
+	trust      bool
+	form       string
+	save       string
+	check      bool
+	images     bool
+	registries []string
 }
 
 func lockCommand() *cobra.Command {
 	var f lockFlags
 	cmd := &cobra.Command{
 		Use:   "lock [FILE]",
-		Short: "Write down the SHA-256 of what machines fetch, or check it",
+		Short: "Write down the SHA-256 of what machines fetch and run, or check it",
 		Long: `Fetch what the machines with binaries.source download or sysext will fetch, and
 write URL, size and SHA-256 of each file into the lock beside the configuration:
 cluster.lock.yaml for cluster.yaml. Each file must have the SHA-256 that its project
 publishes beside it. Entries that are there already stay, and are not fetched again;
 those that no machine needs any more go. Commit the lock with the configuration.
+
+With --images the lock also gets the digest of every image that kiln images lists, as
+its registry has it now. From then on machines run these images and no others, and kiln
+lock keeps the list complete without the flag. It uses what podman login and docker
+login have stored.
 
 With --save all files are fetched and kept in a new folder, each below the path of its
 URL. Any web server can hand them out as a mirror (binaries.mirror); kiln serve does.
@@ -46,13 +50,14 @@ URL. Any web server can hand them out as a mirror (binaries.mirror); kiln serve 
 This is the one verb that opens connections. It uses the proxy of the environment
 (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,
 		Example: `  kiln lock cluster.yaml
+  kiln lock cluster.yaml --images
   kiln lock cluster.yaml --check
   kiln lock cluster.yaml --save ./mirror`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	takeConfig(cmd, &f.source)
-	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fetch every file of the lock "+
-		"again, and exit with 3 if an entry is missing, or needless, or its file has changed")
+	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; ask for everything in the lock "+
+		"again, and exit with 3 if an entry is missing or needless, or what it names has changed")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",
 		"fetch from this `URL` in the place of scheme and host; the path stays, and the SHA-256 "+
 			"still comes from the project")
@@ -60,6 +65,10 @@ This is the one verb that opens connections. It uses the proxy of the environmen
 		"take the SHA-256 from the mirror too: whoever can write to it decides what machines run")
 	cmd.Flags().StringVar(&f.save, "save", "",
 		"fetch every file of the lock, and keep it in this new `DIR`")
+	cmd.Flags().BoolVar(&f.images, "images", false, "also lock the images that machines run")
+	cmd.Flags().StringArrayVar(&f.registries, "registry", nil, "ask this `HOST=URL` about the "+
+		"images of a registry, and trust what it says: docker.io=https://mirror.example.com "+
+		"(may be repeated)")
 	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
@@ -77,60 +86,53 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if f.check && f.save != "" {
 		return usage.Errorf("--check writes nothing, and --save does; give one of them")
 	}
+	instead, err := lock.ParseRegistries(f.registries)
+	if err != nil {
+		return usage.Errorf("--registry: %s", err)
+	}
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	wanted, path := c.Wanted(), config.LockPath(f.source.Path)
-	l := lock.New(lock.Options{
-		Mirror: f.mirror, TrustMirror: f.trust, Progress: cmd.ErrOrStderr(),
-	})
-	if f.check {
-		differences, err := l.Check(ctx, wanted, locked)
-		if err != nil {
-			for _, line := range slices.Backward(differences) {
-				err = errors.Join(errors.New(line), err)
-			}
+	if locked == nil {
+		locked = &config.Locked{}
+	}
+	wanted := lock.Wanted{Artifacts: c.Wanted(), Pin: f.images || locked.Images != nil}
+	if wanted.Pin {
+		if wanted.Images, err = trial.Images(c); err != nil {
 			return err
 		}
-		return f.report(cmd, path, len(wanted), differences)
 	}
-	artifacts, err := l.Save(ctx, f.save, wanted, locked)
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	path := config.LockPath(f.source.Path)
+	l := lock.New(lock.Options{
+		Mirror: f.mirror, TrustMirror: f.trust, Registries: instead, Progress: cmd.ErrOrStderr(),
+	})
+	if f.check {
+		differences, err := l.CheckAll(ctx, wanted, locked)
+		if err != nil {
+			return err
+		}
+		err = lock.PrintCheck(cmd.OutOrStdout(), f.form, path, locked, differences)
+		if err == nil && len(differences) > 0 {
+			err = errDifferent
+		}
+		return err
+	}
+	made, notes, err := l.MakeAll(ctx, f.save, wanted, locked)
 	if err != nil {
 		return err
 	}
-	if len(wanted) > 0 { // with an empty lock machines may fetch nothing, without one the table's
-		if err := render.WriteLock(path, artifacts); err != nil {
+	message.Notes(cmd.ErrOrStderr(), notes)
+	if wanted.Any() { // with an empty lock machines may fetch nothing, without one the table's
+		if err := render.WriteLock(path, made); err != nil {
 			return err
 		}
 	}
 	if f.form == "json" {
-		return message.JSON(cmd.OutOrStdout(), artifacts)
+		return message.JSON(cmd.OutOrStdout(), lock.Entries(made))
 	}
-	lock.Print(cmd.OutOrStdout(), path, artifacts)
-	return nil
-}
-
-// report prints how a lock differs from what is wanted and published; files is the number of wanted
-// files.
-func (f *lockFlags) report(cmd *cobra.Command, path string, files int, differences []string) error {
-	out := cmd.OutOrStdout()
-	switch {
-	case f.form == "json":
-		if err := message.JSON(out, message.NonNil(differences)); err != nil {
-			return err
-		}
-	case len(differences) == 0:
-		message.Printf(out, "%s: %s, as published\n", path, plural.Count(files, "file"))
-	default:
-		for _, line := range differences {
-			message.Printf(out, "%s: %s\n", filepath.Base(path), line)
-		}
-	}
-	if len(differences) > 0 {
-		return errDifferent
-	}
+	lock.Print(cmd.OutOrStdout(), path, made)
 	return nil
 }

@@ -33,6 +33,7 @@ type Cluster struct {
 	Joining map[string]*plan.Machine
 
 	restore restore
+	addon   map[string]int // the index of the add-on that an object comes from, by its path
 	patches *patchset.Set
 	// kubelets keeps each kubelet configuration by all that it is made from, because many machines
 	// share few configurations.

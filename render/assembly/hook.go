@@ -70,7 +70,7 @@ func (t *tree) machineData(walled bool) string {
 	}
 	if t.hasSnapshot() {
 		set("etcd_snapshot", t.restore.snapshot)
-		set("etcd_image", p.Images[target.Etcd])
+		set("etcd_image", target.StoredImage(p.Images[target.Etcd]))
 	}
 	var peers []string
 	for _, peer := range t.etcdPeers() {

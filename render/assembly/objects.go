@@ -33,6 +33,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
 	manifests.Sort(r.Objects)
+	r.addon = addon
 	return slices.Concat(r.namespaces(addon), r.podSecurity(addon), r.podNetworks(addon))
 }
 
@@ -78,6 +79,9 @@ func (r *Cluster) ObjectStream(
 			return nil, wrong
 		}
 		return nil, problemsOf(err, c.Problemf("patches", "%s", err))
+	}
+	if stream, err = r.pin(stream, watch); err != nil {
+		return nil, config.Problems{c.Problemf("addons", "%s", err)}
 	}
 	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
 	watch.Report(plan.Kiln, stream)

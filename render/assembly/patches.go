@@ -1,6 +1,9 @@
 package assembly
 
 import (
+	"slices"
+	"strings"
+
 	"kiln/manifests"
 	"kiln/render/patchset"
 	"kiln/render/plan"
@@ -18,6 +21,17 @@ func (r *Cluster) PatchText(field string) (content string, ok bool) {
 	for _, u := range r.patches.All() {
 		if u.Path == field {
 			return u.Text, true
+		}
+	}
+	return "", false
+}
+
+// PatchWith returns the field of the last patch for a machine whose text has a part, and whether
+// there is one.
+func (r *Cluster) PatchWith(m *plan.Machine, part string) (field string, ok bool) {
+	for _, u := range slices.Backward(r.patches.ForMachine(m)) {
+		if strings.Contains(u.Text, part) {
+			return u.Path, true
 		}
 	}
 	return "", false

@@ -22,8 +22,8 @@ func (t *tree) addStaticPods() error {
 	if err != nil {
 		return err
 	}
-	for path, doc := range pods {
-		t.addFile(path, 0o600, string(doc), "static pod")
+	for file, doc := range pods {
+		t.addFile(file, 0o600, string(doc), "static pod")
 	}
 	return nil
 }
@@ -32,7 +32,14 @@ func (t *tree) addStaticPods() error {
 // the user cannot be applied.
 func (r *Cluster) StaticPods(m *plan.Machine, watch Watch) (map[string][]byte, error) {
 	src := manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster())
-	objects, err := r.patched(src, m, watch)
+	stream, err := r.patches.Apply(src, r.patches.ForMachine(m), watch)
+	if err == nil {
+		stream, err = r.pin(stream, watch)
+	}
+	var objects []manifests.Object
+	if err == nil {
+		objects, err = manifests.Read(stream)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}

@@ -11,9 +11,12 @@ import (
 )
 
 // checkImages checks that kiln's programs on the machine run the images that the configuration
-// gives them.
+// gives them, and every static pod those of the lock.
 func (c *inspection) checkImages() {
 	for _, p := range c.programs {
+		if !c.facts.pinned(p.Image) {
+			c.fail("%s: the image %q has not the digest of the lock", p, p.Image)
+		}
 		want := c.facts.images[p.Name]
 		if p.Name == p.Pod.Name && want != "" && p.Image != want {
 			c.fail("%s: has the image %q, kiln images lists %q; "+
@@ -36,10 +39,26 @@ func sandboxImage(f *node.File) (string, error) {
 	return containerd.SandboxImage(f.Content)
 }
 
+// pinned reports whether a reference has the digest of the lock, if the lock has images.
+func (f *facts) pinned(reference string) bool {
+	want, problem := f.cluster.Plan.Config.Pinned(reference)
+	return problem == "" && want == reference
+}
+
 // checkWorkloads checks that kiln's Deployment and DaemonSet run the images that kiln images
-// prints.
+// prints, and all objects those of the lock.
 func (f *facts) checkWorkloads() {
 	for _, o := range f.cluster.Objects {
+		images, err := manifests.Images(o.YAML)
+		if err != nil {
+			f.fail("%s %s: %w", o.Kind, o.Name, err)
+		}
+		for _, image := range images {
+			if !f.pinned(image.Reference) {
+				f.fail("%s %s: %s: the image %q has not the digest of the lock",
+					o.Kind, o.Name, image.User, image.Reference)
+			}
+		}
 		want := f.images[o.Name]
 		isWorkload := o.Kind == "Deployment" || o.Kind == "DaemonSet"
 		if !isWorkload || o.Namespace != "kube-system" || want == "" {

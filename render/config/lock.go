@@ -3,13 +3,11 @@ package config
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"reflect"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
@@ -17,12 +15,12 @@ import (
 
 // ReadLock reads the lock of the configuration in the file path, from the folder dir; nil if there
 // is none. The error is of type Problems.
-func ReadLock(path string, dir fs.FS) ([]target.Artifact, error) {
-	artifacts, problems := readLock(path, dir)
+func ReadLock(path string, dir fs.FS) (*Locked, error) {
+	locked, problems := readLock(path, dir)
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return artifacts, nil
+	return locked, nil
 }
 
 // IsLock reports whether the bytes of the file path are a lock without problems.
@@ -31,29 +29,9 @@ func IsLock(path string, data []byte) bool {
 	return len(problems) == 0
 }
 
-// EncodeLock returns the bytes of a lock.
-func EncodeLock(artifacts []target.Artifact) []byte {
-	var b strings.Builder
-	b.WriteString("# What machines fetch at their first boot. kiln lock writes this file; commit " +
-		"it.\napiVersion: " + APIVersion + "\nkind: " + KindLock + "\nartifacts:")
-	if len(artifacts) == 0 {
-		b.WriteString(" []\n")
-		return []byte(b.String())
-	}
-	b.WriteString("\n")
-	for _, a := range artifacts {
-		fmt.Fprintf(&b, "- name: %s\n  version: %q\n  arch: %s\n  url: %q\n  sha256: %q\n",
-			a.Name, a.Version, a.Arch, a.URL, a.SHA256)
-		if a.Size > 0 {
-			fmt.Fprintf(&b, "  size: %d\n", a.Size)
-		}
-	}
-	return []byte(b.String())
-}
-
 // readLock reads the lock of a configuration; nil if there is none. The problems are those of the
 // lock.
-func readLock(config string, dir fs.FS) ([]target.Artifact, Problems) {
+func readLock(config string, dir fs.FS) (*Locked, Problems) {
 	if dir == nil {
 		return nil, nil
 	}
@@ -78,8 +56,8 @@ func readLock(config string, dir fs.FS) ([]target.Artifact, Problems) {
 	return parseLock(data, r)
 }
 
-// parseLock turns the bytes of a lock into its artifacts, or into everything that is wrong with it.
-func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
+// parseLock turns the bytes of a lock into what it has, or into everything that is wrong with it.
+func parseLock(data []byte, r *reporter) (*Locked, Problems) {
 	root := readDocument(data, r)
 	if root == nil {
 		return nil, r.problems()
@@ -92,11 +70,20 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 		return nil, r.problems()
 	}
 	d.value(root, reflect.ValueOf(&lock).Elem(), nil, at)
-	// Not nil: with an empty lock machines may fetch nothing, without one what kiln's table has.
-	out := make([]target.Artifact, 0, len(lock.Artifacts))
+	out := &Locked{
+		Artifacts: r.lockedArtifacts(lock.Artifacts, at.Key("artifacts")),
+		Images:    r.lockedImages(lock.Images, at.Key("images")),
+	}
+	return out, r.problems()
+}
+
+// lockedArtifacts checks the artifacts of a lock, and returns them.
+func (r *reporter) lockedArtifacts(
+	list []LockedArtifact, at *yamlpath.Location,
+) (out []target.Artifact) {
 	seen, sums := map[string]int{}, map[string]int{}
-	for i, entry := range lock.Artifacts {
-		here := at.Key("artifacts").Index(i)
+	for i, entry := range list {
+		here := at.Index(i)
 		r.lockedArtifact(&entry, here)
 		a := target.Artifact{
 			Name: entry.Name, Version: entry.Version, Arch: entry.Arch,
@@ -114,11 +101,50 @@ func parseLock(data []byte, r *reporter) ([]target.Artifact, Problems) {
 		sums[a.SHA256] = i
 		out = append(out, a)
 	}
-	return out, r.problems()
+	return out
 }
 
-// hexadecimal matches what a mistyped SHA-256 may be, short enough for a message.
-var hexadecimal = regexp.MustCompile(`^[0-9A-Fa-f]{1,80}$`)
+// lockedImages checks the images of a lock, and returns them; nil if the lock has no list of them.
+func (r *reporter) lockedImages(
+	list []LockedImage, at *yamlpath.Location,
+) (out []target.Image) {
+	if list == nil {
+		return nil
+	}
+	out = make([]target.Image, 0, len(list))
+	seen := map[string]int{}
+	for i, entry := range list {
+		here := at.Index(i)
+		switch {
+		case entry.Name == "": // the decoder has reported it
+		case !IsImageName(entry.Name):
+			r.report(here.Key("name"), "%s is not the name of an image; write it as the pod does, "+
+				"without a digest", quote(entry.Name))
+		}
+		if entry.Digest != "" && !target.IsDigest(entry.Digest) {
+			r.report(here.Key("digest"), "%s is not a digest; write sha256: and its 64 "+
+				"hexadecimal digits, in lower case", quoteHash(entry.Digest))
+		}
+		if first, ok := seen[entry.Name]; ok && entry.Name != "" {
+			r.report(here, "%s is already images[%d]; remove one", entry.Name, first)
+			continue
+		}
+		seen[entry.Name] = i
+		out = append(out, target.Image{Name: entry.Name, Digest: entry.Digest})
+	}
+	return out
+}
+
+// hexadecimal matches what a mistyped SHA-256 or digest may be, short enough for a message.
+var hexadecimal = regexp.MustCompile(`^(sha256:)?[0-9A-Fa-f]{1,80}$`)
+
+// quoteHash quotes what should be a hash. A hash is public, so all of it is shown.
+func quoteHash(text string) string {
+	if hexadecimal.MatchString(text) {
+		return strconv.Quote(text)
+	}
+	return quote(text)
+}
 
 // lockedArtifact checks one entry of a lock.
 func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
@@ -131,12 +157,8 @@ func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
 		}
 	}
 	if a.SHA256 != "" && !target.IsSHA256(a.SHA256) {
-		shown := quote(a.SHA256)
-		if hexadecimal.MatchString(a.SHA256) {
-			shown = strconv.Quote(a.SHA256) // a hash is public
-		}
 		r.report(at.Key("sha256"), "%s is not a SHA-256; write its 64 hexadecimal digits, "+
-			"in lower case", shown)
+			"in lower case", quoteHash(a.SHA256))
 	}
 	if a.Size < 0 {
 		r.report(at.Key("size"), "%d is negative; write the size in bytes", a.Size)

@@ -9,8 +9,6 @@
 // in another place.
 package config
 
-import "kiln/render/target"
-
 // Values of apiVersion and kind.
 const (
 	APIVersion  = "kiln.dev/v1alpha1"
@@ -28,10 +26,10 @@ type Cluster struct {
 	// Spec describes the cluster.
 	Spec Spec `json:"spec" example:"{kubernetesVersion: v1.36.3, nodes: […]}"`
 
-	source *source           // the file that Parse read; nil in a Cluster that Parse did not make
-	values *Values           // what its strings stand for; nil like source
-	roles  *roleLayers       // the settings that the machines of a role share, merged once
-	lock   []target.Artifact // the files that machines may fetch; nil without a lock
+	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
+	values *Values     // what its strings stand for; nil like source
+	roles  *roleLayers // the settings that the machines of a role share, merged once
+	lock   *Locked     // what machines may fetch and run; nil without a lock
 	// anyArtifact allows machines to fetch what is not locked: there is no lock yet, or it has
 	// problems, which are reported beside those of this file.
 	anyArtifact bool

@@ -45,21 +45,6 @@ func (v *checker) kubeletVersion(text string, at *yamlpath.Location) {
 	}
 }
 
-// Parts of an image reference (https://github.com/distribution/reference, grammar in reference.go).
-const (
-	imageHost = `(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?`
-	imagePath = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-	imageTag  = `:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`
-	imageHash = `@sha256:[0-9a-f]{64}`
-)
-
-var (
-	imageRepository = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)*$`)
-	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+` +
-		`(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
-	tagAndDigest = regexp.MustCompile(imageTag + imageHash + `$`)
-)
-
 // images checks the repository of images and the references that replace single ones.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {

@@ -33,7 +33,7 @@ func (c *Cluster) Artifact(name, version, arch string) (a target.Artifact, ok bo
 // artifacts returns all files that machines may fetch.
 func (c *Cluster) artifacts() []target.Artifact {
 	if c.lock != nil {
-		return c.lock
+		return c.lock.Artifacts
 	}
 	return target.Artifacts
 }

@@ -1,45 +1,52 @@
 // Package images lists the container images that the machines of a cluster pull, so that a mirror
-// made from the list is complete. It reads them from the finished static pods and API objects.
+// made from the list is complete, and finds those that the lock does not have. It reads them from
+// the finished static pods and API objects.
 package images
 
 import (
 	"fmt"
-	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"kiln/manifests"
 	"kiln/render/assembly"
-	"kiln/render/config"
+	"kiln/render/plan"
+	"kiln/render/target"
 )
 
-// List returns the references of all images that the machines pull, by their users: the
-// components of kiln by name, the containers of other objects and static pods, and the images that
-// the entries of addons list. An image with several users is there for the first of them. It fails
-// if a patch of the user cannot be applied.
-func List(c *assembly.Cluster) (map[string]string, error) {
-	images := c.Plan.UsedImages()
-	known := map[string]bool{}
-	for _, reference := range images {
-		known[reference] = true
+// Image is an image, and who pulls it.
+type Image struct {
+	// User is a component of kiln, a container of another object or static pod, or an entry of
+	// addons that lists the image; the first of them if there are several.
+	User      string
+	Reference string
+	// Arches are the architectures of the machines that may run it, sorted.
+	Arches []string
+	// Every reports whether all of those machines run it, if they run its pod at all. An add-on may
+	// keep its pods to some of them.
+	Every bool
+}
+
+// List returns all images that the machines pull. It fails if a patch of the user cannot be
+// applied.
+func List(c *assembly.Cluster) ([]Image, error) {
+	l := list{at: map[string]int{}}
+	var all []string
+	for i := range c.Plan.Machines {
+		all = append(all, c.Plan.Machines[i].Settings.Arch)
 	}
-	add := func(user, reference string) {
-		if !known[reference] {
-			known[reference], images[user] = true, reference
+	used := c.Plan.UsedImages()
+	for _, name := range target.ComponentNames() {
+		switch reference := used[name]; name {
+		case target.Pause, target.KubeProxy, target.CoreDNS:
+			l.add(name, reference, true, all...)
+		default: // a static pod, whose machines are found below
+			l.add(name, reference, true)
 		}
 	}
-	collect := func(object string, data []byte) error {
-		list, err := manifests.Images(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", object, err)
-		}
-		for _, image := range list {
-			add(object+": "+image.User, image.Reference)
-		}
-		return nil
-	}
-	if err := eachStaticPod(c, collect); err != nil {
+	err := eachStaticPod(c, func(m *plan.Machine, name string, pod []byte) error {
+		return l.collect("static pod "+name, pod, true, m.Settings.Arch)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, o := range c.Objects {
@@ -47,55 +54,50 @@ func List(c *assembly.Cluster) (map[string]string, error) {
 		if o.Namespace != "" {
 			name = o.Kind + " " + o.Namespace + "/" + o.Name
 		}
-		if err := collect(name, o.YAML); err != nil {
+		if err := l.collect(name, o.YAML, false, all...); err != nil {
 			return nil, err
 		}
 	}
 	for i, addon := range c.Plan.Config.Spec.Addons {
 		for j, reference := range addon.Images {
-			add(fmt.Sprintf("addons[%d].images[%d]", i, j), reference)
+			reference, _ = c.Plan.Config.Pinned(reference)
+			l.add(fmt.Sprintf("addons[%d].images[%d]", i, j), reference, false, all...)
 		}
 	}
-	return images, nil
+	return l.images, nil
 }
 
-// eachStaticPod calls f with the static pods of all machines. Machines of a role without patches of
-// their own have the same containers, so only the first of them counts.
-func eachStaticPod(c *assembly.Cluster, f func(name string, pod []byte) error) error {
-	patched, done := patchedMachines(&c.Plan.Config.Spec), map[string]bool{}
-	for i := range c.Plan.Machines {
-		m := &c.Plan.Machines[i]
-		group := m.Role
-		if patched[m.Path] {
-			group = m.Path
-		}
-		if !c.Plan.StaticPods(m) || done[group] {
-			continue
-		}
-		done[group] = true
-		pods, err := c.StaticPods(m, nil)
-		if err != nil {
-			return err
-		}
-		for _, file := range slices.Sorted(maps.Keys(pods)) {
-			name := strings.TrimSuffix(path.Base(file), ".yaml")
-			if err := f("static pod "+name, pods[file]); err != nil {
-				return err
-			}
-		}
+// list collects images, each once.
+type list struct {
+	images []Image
+	at     map[string]int // the index of a reference
+}
+
+// add adds an image, or architectures to one that is there.
+func (l *list) add(user, reference string, every bool, arches ...string) {
+	if reference == "" {
+		return
+	}
+	i, ok := l.at[reference]
+	if !ok {
+		i = len(l.images)
+		l.at[reference] = i
+		l.images = append(l.images, Image{User: user, Reference: reference, Every: every})
+	}
+	image := &l.images[i]
+	image.Arches = append(image.Arches, arches...)
+	slices.Sort(image.Arches)
+	image.Arches = slices.Compact(image.Arches)
+}
+
+// collect adds the images of an object.
+func (l *list) collect(object string, data []byte, every bool, arches ...string) error {
+	images, err := manifests.Images(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", object, err)
+	}
+	for _, image := range images {
+		l.add(object+": "+image.User, image.Reference, every, arches...)
 	}
 	return nil
-}
-
-// patchedMachines returns the nodes and pools that have patches of their own, by their paths in the
-// configuration.
-func patchedMachines(spec *config.Spec) map[string]bool {
-	patched := map[string]bool{}
-	for i := range spec.Nodes {
-		patched[fmt.Sprintf("nodes[%d]", i)] = len(spec.Nodes[i].Patches) > 0
-	}
-	for i := range spec.Pools {
-		patched[fmt.Sprintf("pools[%d]", i)] = len(spec.Pools[i].Patches) > 0
-	}
-	return patched
 }

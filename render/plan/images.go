@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 
+	"kiln/render/config"
 	"kiln/render/target"
 )
 
@@ -19,6 +20,29 @@ func images(
 	return refs
 }
 
+// pinnedImages returns the references with the digests of the lock. What the lock does not have
+// stays; package assembly refuses it. The sandbox image loses its tag: with tag and digest
+// containerd 2.3.0 to 2.3.3 starts no pod (https://github.com/containerd/containerd/issues/13529).
+func pinnedImages(c *config.Cluster, images map[string]string) map[string]string {
+	if !c.PinsImages() {
+		return images
+	}
+	pinned := map[string]string{}
+	for component, image := range images {
+		pinned[component], _ = c.Pinned(image)
+	}
+	if name, digest := target.SplitDigest(pinned[target.Pause]); digest != "" {
+		pinned[target.Pause] = target.WithoutTag(name) + "@" + digest
+	}
+	return pinned
+}
+
+// ByLock is the origin of the digests of images.
+func (p *Plan) ByLock() Origin {
+	lock, _ := p.Config.LockName()
+	return Origin{By: lock}
+}
+
 // ImageStep is an image reference as one origin leaves it.
 type ImageStep struct {
 	From Origin
@@ -26,8 +50,8 @@ type ImageStep struct {
 }
 
 // ImageSteps returns the references of a component's image in the steps that lead to it: kiln's
-// own, that from another repository, and the user's. Steps that change nothing are left out; the
-// last one is the reference in Images.
+// own, that from another repository, the user's, and that with the digest of the lock. Steps that
+// change nothing are left out; the last one is the reference in Images.
 func (p *Plan) ImageSteps(name string) []ImageStep {
 	from := Origin{Field: "kubernetesVersion"}
 	switch name {
@@ -36,7 +60,7 @@ func (p *Plan) ImageSteps(name string) []ImageStep {
 	case target.KubeVIP, target.HAProxy:
 		from = Kiln
 	}
-	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}}
+	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}, p.ByLock()}
 	var steps []ImageStep
 	for i, refs := range p.imageSteps {
 		if ref := refs[name]; i == 0 || ref != steps[len(steps)-1].Ref {

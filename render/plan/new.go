@@ -36,7 +36,8 @@ func New(c *config.Cluster) *Plan {
 		images(spec.ImageRepository, p.Version, release, nil),
 		images(spec.ImageRepository, p.Version, release, spec.Images),
 	}
-	p.Images = p.imageSteps[len(p.imageSteps)-1]
+	p.Images = pinnedImages(c, p.imageSteps[len(p.imageSteps)-1])
+	p.imageSteps = append(p.imageSteps, p.Images)
 	for _, s := range p.ServiceSubnets {
 		p.ServiceIPs = append(p.ServiceIPs, nth(s, 1))
 	}

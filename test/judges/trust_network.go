@@ -253,7 +253,8 @@ func (t *trust) images() {
 	first := t.first().imagesByName()
 	repository := path.Dir(first["kube-apiserver"])
 	for name, image := range t.at.imagesByName() {
-		_, tag, _ := strings.Cut(path.Base(image), ":")
+		tagged, _, _ := strings.Cut(path.Base(image), "@")
+		_, tag, _ := strings.Cut(tagged, ":")
 		switch {
 		case !pinned(image):
 			t.find("%s: the image %s is not pinned", name, image)

@@ -11,10 +11,12 @@ import (
 	"net"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"kiln/render/target"
 )
@@ -38,6 +40,8 @@ const (
 // client asks servers.
 type client struct {
 	http         *http.Client
+	do           func(*http.Request) (*http.Response, error) // of http, or what logs in with it
+	header       http.Header                                 // of each request
 	pause, stall time.Duration
 }
 
@@ -51,9 +55,12 @@ func newClient() *client {
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // machines hash what the server sends
 	}
-	return &client{
-		http: &http.Client{Transport: transport, CheckRedirect: follow}, pause: pause, stall: stall,
+	c := &client{
+		http:  &http.Client{Transport: transport, CheckRedirect: follow},
+		pause: pause, stall: stall, header: http.Header{"User-Agent": {"kiln"}},
 	}
+	c.do = c.http.Do
+	return c
 }
 
 // follow refuses to leave https, and servers that lead in a circle.
@@ -90,11 +97,12 @@ func gone(err error) bool {
 		(status.code == http.StatusNotFound || status.code == http.StatusGone)
 }
 
+// reader reads the body of an answer.
+type reader func(header http.Header, body io.Reader) error
+
 // get calls read with the body of a file, of at most limit bytes. It tries again if the server
 // fails or the file does not come whole.
-func (c *client) get(
-	ctx context.Context, url string, limit int64, read func(body io.Reader) error,
-) error {
+func (c *client) get(ctx context.Context, url string, limit int64, read reader) error {
 	var err error
 	for n := range tries {
 		if n > 0 {
@@ -114,7 +122,7 @@ func (c *client) get(
 
 // try makes one attempt. again reports whether another one may help.
 func (c *client) try(
-	ctx context.Context, url string, limit int64, read func(body io.Reader) error,
+	ctx context.Context, url string, limit int64, read reader,
 ) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,20 +130,18 @@ func (c *client) try(
 	if err != nil {
 		return false, err
 	}
-	request.Header.Set("User-Agent", "kiln")
-	response, err := c.http.Do(request)
+	request.Header = c.header.Clone()
+	response, err := c.do(request)
 	if err != nil {
 		return ctx.Err() == nil && !lasting(err), err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if code := response.StatusCode; code != http.StatusOK {
-		again = code >= http.StatusInternalServerError || slices.Contains(
-			[]int{http.StatusTooManyRequests, http.StatusRequestTimeout}, code)
-		return again, &statusError{url, response.Status, code}
+		return passing(code), &statusError{url, response.Status, code}
 	}
 	body := &counter{from: http.MaxBytesReader(nil, response.Body, limit)}
 	defer c.watch(body, cancel)()
-	err = read(body)
+	err = read(response.Header, body)
 	var long *http.MaxBytesError
 	var kept keepError
 	switch {
@@ -153,14 +159,22 @@ func (c *client) try(
 	return true, fmt.Errorf("%s: %w", url, err)
 }
 
+// passing reports whether an answer with a code may be another one a second later.
+func passing(code int) bool {
+	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests ||
+		code == http.StatusRequestTimeout
+}
+
 // lasting reports whether a request that failed would fail a second later as well: nobody listens,
 // the name leads nowhere, the certificate is wrong, or a redirection is not followed.
 func lasting(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	var redirect redirectError
+	var token *errcode.ErrorResponse
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) ||
-		errors.As(err, &redirect)
+		errors.As(err, &redirect) || errors.Is(err, auth.ErrBasicCredentialNotFound) ||
+		errors.As(err, &token) && !passing(token.StatusCode)
 }
 
 // counter counts the bytes of a body.
@@ -206,7 +220,7 @@ func (c *client) watch(body *counter, cancel context.CancelCauseFunc) (stop func
 func (c *client) hash(
 	ctx context.Context, url string, keep func() (io.WriteCloser, error),
 ) (sum string, size int64, err error) {
-	err = c.get(ctx, url, maxProgram, func(body io.Reader) error {
+	err = c.get(ctx, url, maxProgram, func(_ http.Header, body io.Reader) error {
 		h := sha256.New()
 		to, err := keep()
 		if err != nil {
@@ -247,7 +261,7 @@ func (discard) Close() error                { return nil }
 // sum and the name of a file.
 func (c *client) published(ctx context.Context, list, file string) (sum string, err error) {
 	name := path.Base(file)
-	err = c.get(ctx, list, maxList, func(body io.Reader) error {
+	err = c.get(ctx, list, maxList, func(_ http.Header, body io.Reader) error {
 		text, err := io.ReadAll(body)
 		if err != nil {
 			return err

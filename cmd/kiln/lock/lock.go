@@ -1,5 +1,6 @@
-// Package lock finds out the SHA-256 and the size of what machines fetch. It is the one part of
-// kiln that opens connections, and nothing that renders imports it.
+// Package lock finds out the SHA-256 and the size of what machines fetch, and the digests of the
+// images that they run. It is the one part of kiln that opens connections, and nothing that renders
+// imports it.
 package lock
 
 import (
@@ -15,8 +16,9 @@ import (
 // Locker makes and checks locks.
 type Locker struct {
 	Options
-	client *client
-	saved  *saved // where files are kept; nil if they are not
+	client     *client
+	registries registries
+	saved      *saved // where files are kept; nil if they are not
 }
 
 // Options say whom a Locker asks.
@@ -27,12 +29,20 @@ type Options struct {
 	// TrustMirror lets the mirror also say which SHA-256 the projects publish. Without it they say
 	// so themselves.
 	TrustMirror bool
+	// Registries are the URLs to ask about images in place of registries, by their hosts. Whoever
+	// can write there decides what machines run.
+	Registries map[string]string
 	// Progress gets a line before each file is fetched; it may be nil.
 	Progress io.Writer
 }
 
 // New returns a Locker.
-func New(options Options) *Locker { return &Locker{Options: options, client: newClient()} }
+func New(options Options) *Locker {
+	c := newClient()
+	return &Locker{
+		Options: options, client: c, registries: newRegistries(c, options.Registries, stored),
+	}
+}
 
 // Make returns the lock for what is wanted, in that order. Entries that the old lock has stay as
 // they are, and nobody is asked about them. Each other file is fetched, and must have the SHA-256
@@ -80,7 +90,7 @@ func withAdvice(failures []error) error {
 	if errors.As(err, &op) && op.Op == "dial" {
 		err = errors.Join(err, errors.New("no connection: if this network needs a proxy, set "+
 			"HTTPS_PROXY; if it has a mirror, name it with --mirror and "+
-			"--trust-mirror"))
+			"--trust-mirror, and that of images with --registry"))
 	}
 	return err
 }

@@ -47,8 +47,8 @@ func sum(text string) string {
 }
 
 const (
-	kubelet    = "/release/v1.36.9/bin/linux/arm64/kubelet"
-	containerd = "/containerd/containerd/releases/download/v2.3.9/" +
+	kubelet = "/release/v1.36.9/bin/linux/arm64/kubelet"
+	archive = "/containerd/containerd/releases/download/v2.3.9/" +
 		"containerd-2.3.9-linux-amd64.tar.gz"
 	runc = "/opencontainers/runc/releases/download/v1.9.0/runc.amd64"
 )
@@ -58,9 +58,9 @@ func serve(t *testing.T) (*projects, *Locker) {
 	t.Helper()
 	p := &projects{fails: map[string]int{}, files: map[string]string{
 		kubelet: "a kubelet", kubelet + ".sha256": sum("a kubelet"),
-		containerd:                "an archive",
-		containerd + ".sha256sum": sum("an archive") + "  containerd-2.3.9-linux-amd64.tar.gz\n",
-		runc:                      "a runc",
+		archive:                "an archive",
+		archive + ".sha256sum": sum("an archive") + "  containerd-2.3.9-linux-amd64.tar.gz\n",
+		runc:                   "a runc",
 		"/opencontainers/runc/releases/download/v1.9.0/runc.sha256sum": sum("another") +
 			" *runc.arm64\n" + sum("a runc") + " *runc.amd64\n",
 	}}
@@ -91,7 +91,7 @@ func TestMake(t *testing.T) {
 			SHA256: sum("a kubelet"), Size: 9,
 		}, {
 			Name: "containerd", Version: "v2.3.9", Arch: "amd64",
-			URL: "https://github.com" + containerd, SHA256: sum("an archive"), Size: 10,
+			URL: "https://github.com" + archive, SHA256: sum("an archive"), Size: 10,
 		}, {
 			Name: "runc", Version: "v1.9.0", Arch: "amd64", URL: "https://github.com" + runc,
 			SHA256: sum("a runc"), Size: 6,
@@ -111,7 +111,7 @@ func TestMakeRefuses(t *testing.T) {
 	t.Parallel()
 	p, l := serve(t)
 	p.files[kubelet] = "another kubelet"
-	p.files[containerd+".sha256sum"] = "<html>log in first</html>"
+	p.files[archive+".sha256sum"] = "<html>log in first</html>"
 	delete(p.files, runc)
 	_, err := l.Make(context.Background(), wanted, nil)
 	require.Error(t, err)
@@ -119,7 +119,7 @@ func TestMakeRefuses(t *testing.T) {
 		"kubelet v1.36.9 for arm64: " + l.Mirror + kubelet + " has the SHA-256 " +
 			sum("another kubelet") + ", and " + l.Mirror + kubelet + ".sha256 says " +
 			sum("a kubelet"),
-		"containerd v2.3.9 for amd64: " + l.Mirror + containerd + ".sha256sum: has no SHA-256 of " +
+		"containerd v2.3.9 for amd64: " + l.Mirror + archive + ".sha256sum: has no SHA-256 of " +
 			"containerd-2.3.9-linux-amd64.tar.gz",
 		"runc v1.9.0 for amd64: " + l.Mirror + runc + ": the server says 404 Not Found",
 	} {
@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 		"kubelet v1.36.9 for arm64: " + l.Mirror + kubelet + " has the SHA-256 " +
 			sum("another kubelet") + ", and the lock " + sum("a kubelet") +
 			": find out who changed it",
-		"containerd v2.3.9 for amd64: " + l.Mirror + containerd +
+		"containerd v2.3.9 for amd64: " + l.Mirror + archive +
 			" has 10 bytes, and the lock 11: correct its size",
 		"runc v1.9.1 for amd64: missing; kiln lock adds it",
 	}, differences)

@@ -3,25 +3,68 @@ package lock
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"kiln/cmd/kiln/message"
+	"kiln/render/config"
 	"kiln/render/plural"
-	"kiln/render/target"
 )
 
+// Entries returns all entries of a lock.
+func Entries(l *config.Locked) []any {
+	out := []any{}
+	for _, a := range l.Artifacts {
+		out = append(out, a)
+	}
+	for _, i := range l.Images {
+		out = append(out, i)
+	}
+	return out
+}
+
+// Count says how many entries a lock has.
+func Count(l *config.Locked) string {
+	files := plural.Count(len(l.Artifacts), "file")
+	if l.Images == nil {
+		return files
+	}
+	images := plural.Count(len(l.Images), "image")
+	if len(l.Artifacts) == 0 {
+		return images
+	}
+	return files + " and " + images
+}
+
 // Print prints what the lock at path has.
-func Print(out io.Writer, path string, artifacts []target.Artifact) {
-	if len(artifacts) == 0 {
+func Print(out io.Writer, path string, l *config.Locked) {
+	if len(l.Artifacts) == 0 && l.Images == nil {
 		message.Printf(out, "%s: not needed: no machine fetches a file\n", path)
 		return
 	}
-	for _, a := range artifacts {
+	for _, a := range l.Artifacts {
 		size := ""
 		if a.Size > 0 {
 			size = fmt.Sprintf("%d bytes  ", a.Size)
 		}
 		message.Printf(out, "%s  %s%s\n", a, size, a.SHA256)
 	}
-	message.Printf(out, "%s: %s; commit it with the configuration\n", path,
-		plural.Count(len(artifacts), "file"))
+	for _, i := range l.Images {
+		message.Printf(out, "%s  %s\n", i.Name, i.Digest)
+	}
+	message.Printf(out, "%s: %s; commit it with the configuration\n", path, Count(l))
+}
+
+// PrintCheck prints how the lock at path differs from what is wanted and published, as text or
+// JSON.
+func PrintCheck(out io.Writer, form, path string, l *config.Locked, differences []string) error {
+	if form == "json" {
+		return message.JSON(out, message.NonNil(differences))
+	}
+	if len(differences) == 0 {
+		message.Printf(out, "%s: %s, as published\n", path, Count(l))
+	}
+	for _, line := range differences {
+		message.Printf(out, "%s: %s\n", filepath.Base(path), line)
+	}
+	return nil
 }

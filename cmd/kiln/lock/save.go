@@ -33,7 +33,7 @@ func (l *Locker) Save(
 		if out, err = l.Make(ctx, wanted, old); err != nil {
 			return err
 		}
-		return root.WriteFile(mirror.LockFile, config.EncodeLock(out), 0o644)
+		return root.WriteFile(mirror.LockFile, (&config.Locked{Artifacts: out}).Encode(), 0o644)
 	})
 	return out, err
 }

@@ -27,7 +27,7 @@ func TestSave(t *testing.T) {
 	got, err := l.Save(context.Background(), dir, wanted, old)
 	require.NoError(t, err)
 	for path, want := range map[string]string{
-		kubelet: "a kubelet", containerd: "an archive", runc: "a runc",
+		kubelet: "a kubelet", archive: "an archive", runc: "a runc",
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, path))
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestSaveRefuses(t *testing.T) {
 		"a parent":      at("/../x"),
 		"no path":       at("/"),
 		"the lock":      at("/kiln.lock.yaml"),
-		"the same path": at(containerd),
+		"the same path": at(archive),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,5 +35,9 @@ func Path(text string) (string, error) {
 
 // Read returns the lock of a mirror's folder, and nil for another folder.
 func Read(dir string) ([]target.Artifact, error) {
-	return config.ReadLock(configuration, os.DirFS(dir))
+	locked, err := config.ReadLock(configuration, os.DirFS(dir))
+	if err != nil || locked == nil {
+		return nil, err
+	}
+	return locked.Artifacts, nil
 }

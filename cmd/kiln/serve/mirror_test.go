@@ -22,11 +22,11 @@ func programs(t *testing.T, content string) string {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"release/v1.36.3/kubelet": content,
-		"kiln.lock.yaml": string(config.EncodeLock([]target.Artifact{{
+		"kiln.lock.yaml": string((&config.Locked{Artifacts: []target.Artifact{{
 			Name: "kubelet", Version: "v1.36.3", Arch: "amd64",
 			URL:    "https://dl.k8s.io/release/v1.36.3/kubelet",
 			SHA256: hex.EncodeToString(sum[:]),
-		}})),
+		}}}).Encode()),
 	})
 	return dir
 }

@@ -11,6 +11,8 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/images"
 )
 
 // Run parses the configuration and renders the whole cluster. The rendering finds mistakes that
@@ -46,6 +48,19 @@ func Cluster(s *configuration.Source) (*render.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return cluster(c)
+}
+
+// Images returns the images that the machines of a configuration pull. It fails as Cluster does.
+func Images(c *config.Cluster) ([]images.Image, error) {
+	r, err := cluster(c)
+	if err != nil {
+		return nil, err
+	}
+	return r.Images()
+}
+
+func cluster(c *config.Cluster) (*render.Cluster, error) {
 	b, err := bundle.Make(c, pki.P256)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// registry starts a registry with every image, for amd64 and arm64, and puts its URL into
+// $REGISTRY. The words of the file moved are images, such as etcd:3.6.8-0, whose tags stand for
+// something else; those of the file gone are not there.
+func registry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: registry")
+	}
+	words := func(file string) []string {
+		data, _ := os.ReadFile(ts.MkAbs(file))
+		return strings.Fields(string(data))
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		image := strings.Replace(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/", ":", 1)
+		if slices.Contains(words("gone"), image) {
+			http.NotFound(w, r)
+			return
+		}
+		platform := `{"platform": {"os": "linux", "architecture": %q}}`
+		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "image": %q, "moved": %t, "manifests": [`+
+			platform+`, `+platform+`]}`, image, slices.Contains(words("moved"), image),
+			"amd64", "arm64")
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("REGISTRY", server.URL)
+}
