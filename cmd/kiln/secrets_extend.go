@@ -53,7 +53,8 @@ it. Keep the window short.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.path, "secrets", "", "read the bundle from `FILE`, and write it there")
-	durationFlag(cmd, &f.window, "window", maxWindow, "let both dates end this `TIME` from now")
+	usage.DurationFlag(cmd, &f.window, "window", maxWindow,
+		"let both dates end this `TIME` from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
 		"move the end of the install credential alone; nobody can form etcd again")
 	usage.OutputFlag(cmd, &f.form, "new dates")

@@ -59,7 +59,8 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
 func (f *serveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "answer on this `ADDRESS:PORT`")
-	durationFlag(cmd, &f.window, "window", time.Hour, "give documents for this `TIME` from now")
+	usage.DurationFlag(cmd, &f.window, "window", time.Hour,
+		"give documents for this `TIME` from now")
 	flags.StringVar(&f.secrets, "secrets", "", "read the bundle from `FILE`, "+
 		"for a TLS certificate of the cluster's CA")
 	flags.StringSliceVar(&f.names, "tls-name", nil, "the `NAME` or address by which machines "+

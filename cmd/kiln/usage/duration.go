@@ -1,4 +1,4 @@
-package main
+package usage
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 // duration is the value of a flag for a length of time.
 type duration time.Duration
 
-// durationFlag adds a flag for a length of time, written with a unit.
-func durationFlag(
-	cmd *cobra.Command, p *time.Duration, name string, value time.Duration, usage string,
+// DurationFlag adds a flag for a length of time, written with a unit.
+func DurationFlag(
+	cmd *cobra.Command, p *time.Duration, name string, value time.Duration, help string,
 ) {
 	*p = value
-	cmd.Flags().Var((*duration)(p), name, usage)
+	cmd.Flags().Var((*duration)(p), name, help)
 }
 
 // Set parses a time such as 20m. Its error says how to write one; the error of the time package
