@@ -45,7 +45,7 @@ func (s *Server) find(r *http.Request) (it *item, reason string) {
 		return it, reason
 	}
 	switch {
-	case r.Method != http.MethodGet:
+	case r.Method != http.MethodGet && (r.Method != http.MethodHead || !it.parts):
 		return it, "the method is not GET"
 	case !time.Now().Before(s.until):
 		return it, "the window has ended"

@@ -197,7 +197,8 @@ func (c *catalogue) addFiles(dir string) error {
 			if info, err := fs.Stat(root, name); err == nil && info.IsDir() {
 				continue
 			}
-			it := &item{path: "/" + name, dir: dir, file: name, image: pattern == images}
+			it := &item{path: "/" + name, dir: dir, file: name}
+			it.image, it.parts = pattern == images, pattern == images
 			it.public = !slices.Contains(initrds, pattern)
 			if !it.public {
 				if !c.assign(it) {

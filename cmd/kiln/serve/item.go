@@ -30,7 +30,7 @@ type item struct {
 	image bool   // it is a kernel or an initrd of a system, and may be large
 
 	public bool // everybody gets it, any number of times
-	parts  bool // a client may ask for a part of it
+	parts  bool // a client may ask for a part of it, and for its head alone
 
 	closes *item // the document after which it is no longer given
 	holds  *item // the document inside an initrd

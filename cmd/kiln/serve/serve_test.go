@@ -162,6 +162,38 @@ func TestImages(t *testing.T) {
 	r.requireRefused(t, "/images/kernel", "/images/flatcar", "/images/flatcar/")
 }
 
+// TestImageParts: installers look for an image before they fetch it, and go on where a connection
+// broke. Only images and programs are answered so.
+func TestImageParts(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	write(t, dir, map[string]string{"images/flatcar/kernel": "MZ\x00 a kernel"})
+	r := start(t, dir, nil)
+	ask := func(method, path, part string) (*http.Response, string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, nil)
+		require.NoError(t, err)
+		if part != "" {
+			request.Header.Set("Range", part)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer, string(body)
+	}
+	answer, _ := ask(http.MethodHead, "/images/flatcar/kernel", "")
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.EqualValues(t, 12, answer.ContentLength)
+	require.Equal(t, "application/octet-stream", answer.Header.Get("Content-Type"))
+	answer, body := ask(http.MethodGet, "/images/flatcar/kernel", "bytes=6-")
+	require.Equal(t, http.StatusPartialContent, answer.StatusCode)
+	require.Equal(t, "kernel", body)
+	answer, _ = ask(http.MethodHead, "/boot.ipxe", "")
+	require.Equal(t, http.StatusNotFound, answer.StatusCode)
+	r.requireLogged(t, map[string]any{"method": "HEAD", "decision": "served", "status": 200.0})
+}
+
 // TestBody: a body is served once, at the path of its URL and at the shorter path behind a proxy.
 func TestBody(t *testing.T) {
 	t.Parallel()
