@@ -431,13 +431,15 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/media": {
 			"kiln/render/compress",
+			"kiln/render/media/installer",
 			"kiln/render/media/iso9660",
 			"kiln/render/media/newc",
 			"kiln/render/target",
 		},
-		"kiln/render/media/iso9660": nil,
-		"kiln/render/media/newc":    nil,
-		"kiln/render/node":          nil,
+		"kiln/render/media/installer": nil,
+		"kiln/render/media/iso9660":   nil,
+		"kiln/render/media/newc":      nil,
+		"kiln/render/node":            nil,
 		"kiln/render/patchset": {
 			"kiln/manifests",
 			"kiln/patches",

@@ -68,8 +68,10 @@ func (f *netbootFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.ignition, "ignition", "url", "deliver Ignition's configurations in this "+
 		"`WAY`: url (the machine fetches them over HTTP) or initrd (iPXE loads them with the "+
 		"kernel)")
-	flags.StringArrayVar(&f.InstallDev, "install-dev", nil, "install Fedora CoreOS to "+
-		"`[NODE=]DISK`, such as /dev/sda (default: it runs from RAM)")
+	flags.StringArrayVar(&f.InstallDev, "install-dev", nil, "install Flatcar and Fedora CoreOS "+
+		"to `[NODE=]DISK`, such as /dev/sda (default: they run from RAM)")
+	flags.StringVar(&f.InstallImage, "install-image", "", "install Flatcar from the image at "+
+		"`URL`, with its signature beside it (default: images/flatcar/ and the vendor's name)")
 	flags.StringVar(&f.Matchbox, "matchbox", "", "let the Matchbox at `URL` serve Ignition's "+
 		"configurations (default: the URL of --url does)")
 	usage.OutputFlag(cmd, &f.form, "report")

@@ -51,7 +51,7 @@ var plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 func (w *writer) disks() {
 	some := slices.Contains(slices.Collect(maps.Values(w.installers)), true)
 	systems := target.SystemNames(func(s *target.System) bool {
-		return s.NetBoot != nil && s.NetBoot.Installer
+		return s.NetBoot != nil && s.NetBoot.Installer != ""
 	})
 	for _, node := range slices.Sorted(maps.Keys(w.Disks)) {
 		if w.installers[node] || node == "" && some {

@@ -14,15 +14,15 @@ func TestWrong(t *testing.T) {
 	machines[0].MAC = "52-54-00-00-00-11"
 	machines[2].MAC = machines[1].MAC
 	n := netboot()
-	n.Disks = map[string]string{"cp-1": "/dev/sda", "cp-9": "/dev/sdb"}
+	n.Disks = map[string]string{"worker-1": "/dev/sda", "cp-9": "/dev/sdb"}
 	_, _, err := files(n, machines)
-	const noInstaller = " with fedora-coreos; the other systems do not install themselves"
+	const noInstaller = " with flatcar, fedora-coreos; the other systems do not install themselves"
 	require.EqualError(t, err, strings.Join([]string{
 		`node cp-1: mac "52-54-00-00-00-11": want six pairs of lower-case hexadecimal digits, ` +
 			"such as 52:54:00:12:34:56",
 		"node cp-3: mac 52:54:00:00:00:12 is also that of cp-2; every machine has its own",
-		"the disk /dev/sda: there is no machine cp-1" + noInstaller,
 		"the disk /dev/sdb: there is no machine cp-9" + noInstaller,
+		"the disk /dev/sda: there is no machine worker-1" + noInstaller,
 	}, "\n"))
 
 	n = netboot()
@@ -37,7 +37,7 @@ func TestWrong(t *testing.T) {
 
 	n = netboot()
 	n.Disks = map[string]string{"": "/dev/sda"}
-	_, _, err = files(n, fleet()[:1])
+	_, _, err = files(n, fleet()[4:5])
 	require.EqualError(t, err, "the disk /dev/sda: there is no machine"+noInstaller)
 
 	machines = fleet()[:2]

@@ -2,13 +2,13 @@ package media
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"kiln/render/compress"
+	"kiln/render/media/installer"
 	"kiln/render/media/newc"
 	"kiln/render/target"
 )
@@ -21,7 +21,7 @@ func installerPath(m *Machine) string { return "installer/" + m.Dir + ".ign" }
 
 // disk returns the disk that the machine's live image installs to; empty if it runs from RAM.
 func (n *Netboot) disk(m *Machine, s *target.NetBoot) string {
-	if !s.Installer {
+	if s.Installer == "" {
 		return ""
 	}
 	if disk, ok := n.Disks[m.Name]; ok {
@@ -45,16 +45,23 @@ func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err err
 	config = m.document()
 	inside := config
 	if disk := w.disk(m, s); disk != "" {
-		settings := fmt.Sprintf("dest-device: %s\nignition-url: %s\nignition-hash: sha256-%s\n",
-			disk, w.below(m.Dir+"/"+m.Files[0].Path), sum(inside))
-		if config, err = installer(settings); err != nil {
+		install := installer.CoreOS
+		if s.Installer == target.FlatcarInstaller {
+			install = installer.Flatcar
+		}
+		settings := installer.Settings{
+			Disk: disk, Address: w.below(m.Dir + "/" + m.Files[0].Path), SHA256: sum(inside),
+		}
+		if s.DiskImage != "" {
+			settings.Image = w.image(m, w.Images[m.OS].Disk, s.DiskImage)
+		}
+		if config, err = install(&settings); err != nil {
 			return nil, err
 		}
 		w.add(installerPath(m), config)
-		// A machine with the archive is to need no network, so the document is in the archive.
-		const dest = "/etc/coreos/dest.ign"
-		settings = fmt.Sprintf("dest-device: %s\nignition-file: %s\n", disk, dest)
-		if inside, err = installer(settings, liveFile{dest, inside}); err != nil {
+		// A machine with the archive is not to fetch its document, so that is in the archive.
+		settings.Document = inside
+		if inside, err = install(&settings); err != nil {
 			return nil, err
 		}
 	}
@@ -70,50 +77,6 @@ func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err err
 func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
-}
-
-// liveFile is a file that Ignition writes on a live system.
-type liveFile struct {
-	path string
-	data []byte
-}
-
-// installerConfig is as much of Ignition's configuration as an installer needs.
-type installerConfig struct {
-	Ignition struct {
-		Version string `json:"version"`
-	} `json:"ignition"`
-	Storage struct {
-		Files []configFile `json:"files"`
-	} `json:"storage"`
-}
-
-type configFile struct {
-	Path     string       `json:"path"`
-	Contents configSource `json:"contents"`
-	Mode     int          `json:"mode"`
-}
-
-type configSource struct {
-	Source string `json:"source"`
-}
-
-// installerFile is the path of kiln's settings of coreos-installer on a live system.
-const installerFile = "/etc/coreos/installer.d/kiln.yaml"
-
-// installer returns the configuration of a live system that runs coreos-installer with these
-// settings at once and then boots the installed system. The installer's service looks for settings
-// in /etc/coreos/installer.d (coreos-installer's docs/customizing-install.md).
-func installer(settings string, more ...liveFile) ([]byte, error) {
-	var config installerConfig
-	config.Ignition.Version = "3.4.0"
-	own := liveFile{installerFile, []byte(settings)}
-	for _, f := range append([]liveFile{own}, more...) {
-		url := "data:;base64," + base64.StdEncoding.EncodeToString(f.data)
-		config.Storage.Files = append(config.Storage.Files,
-			configFile{f.path, configSource{url}, 0o600})
-	}
-	return json.Marshal(config)
 }
 
 // matchbox adds a machine's group and profile as Matchbox's storagepb has them, and with the

@@ -29,7 +29,7 @@ func TestIgnition(t *testing.T) {
 		require.Empty(t, report.Entries, f.Path)
 		require.Equal(t, "3.4.0", config.Ignition.Version)
 	}
-	require.Equal(t, 5+2+4, seen) // documents, installers, Matchbox's
+	require.Equal(t, 5+4+4, seen) // documents, installers, Matchbox's
 }
 
 // TestMatchbox holds groups and profiles to the form that Matchbox reads (storagepb, v0.11.0): no

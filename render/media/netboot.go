@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"path"
@@ -23,8 +24,8 @@ type Netboot struct {
 	// Initrd reports whether Ignition's configurations come in an initrd of their own instead of
 	// over HTTP.
 	Initrd bool
-	// Disks are the disks that the live image of Fedora CoreOS installs to, by the machine's name;
-	// the name "" is for every other machine. A machine without a disk runs from RAM.
+	// Disks are the disks that live images install themselves on, by the machine's name; the name
+	// "" is for every other machine. A machine without a disk runs from RAM.
 	Disks map[string]string
 	// Matchbox is the address of a Matchbox that serves Ignition's configurations; empty if URL
 	// serves them.
@@ -37,6 +38,8 @@ type Images struct {
 	// Initrds are unpacked in this order.
 	Initrds []string
 	RootFS  string
+	// Disk is the image that a system is installed from.
+	Disk string
 }
 
 // Boot is how one machine boots.
@@ -51,7 +54,11 @@ type Boot struct {
 	Kernel  string   `json:"kernel"`
 	Initrds []string `json:"initrds"`
 	Args    []string `json:"args"`
-	// Images are the paths of the kernel and initrds that are below URL. kiln does not write them.
+	// Disk is the disk on which the machine installs itself; empty if it runs from RAM.
+	Disk string `json:"disk,omitempty"`
+	// Install lists the addresses that the installer fetches beside the document.
+	Install []string `json:"install,omitempty"`
+	// Images are the paths of all images that are below URL. kiln does not write them.
 	Images []string `json:"-"`
 }
 
@@ -78,7 +85,7 @@ const IndexFile = "netboot.json"
 //	ipxe/pools/NAME.ipxe                     a pool's script
 //	NODE/…, pools/NAME/…                     documents, as they were rendered
 //	initrd/NODE.cpio.gz                      Ignition's configuration as an initrd to append
-//	installer/NODE.ign                       with Disks: has the live image install itself
+//	installer/NODE.ign                       with Disks: makes the live image install itself
 //	matchbox/{groups,profiles,ignition}/…    Matchbox's data
 //	netboot.json                             the index
 //
@@ -162,7 +169,7 @@ func (w *writer) machine(m *Machine) error {
 		return fmt.Errorf("%s %s: its document is not in the format of %s; render again",
 			m.Kind(), m.Name, m.OS)
 	}
-	w.installers[m.Name] = s.Installer
+	w.installers[m.Name] = s.Installer != ""
 	var config []byte
 	if m.Ignition {
 		var err error
@@ -204,17 +211,12 @@ func (w *writer) skip(m *Machine, why string) {
 func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 	b := Boot{Node: m.Name, Pool: m.Pool, OS: m.OS, MAC: m.MAC}
 	address := func(given, name string) string {
-		if given == "" {
-			given = path.Join("images", m.OS, name)
+		image := n.image(m, given, name)
+		below, ok := strings.CutPrefix(image, n.below(""))
+		if ok && !strings.Contains(below, "${") { // a variable of iPXE stands for several files
+			b.Images = append(b.Images, below)
 		}
-		if strings.Contains(given, "://") {
-			return given
-		}
-		given = strings.TrimLeft(given, "/")
-		if !strings.Contains(given, "${") { // with a variable of iPXE it stands for several files
-			b.Images = append(b.Images, given)
-		}
-		return n.below(given)
+		return image
 	}
 	images := n.Images[m.OS]
 	b.Kernel = address(images.Kernel, s.Kernel)
@@ -247,7 +249,24 @@ func (n *Netboot) boot(m *Machine, s *target.NetBoot) Boot {
 		b.Args = append(b.Args, configArg+n.below(n.configPath(m, s)))
 	}
 	b.Args = append(b.Args, n.Append[m.OS]...)
+	if b.Disk = n.disk(m, s); b.Disk != "" && s.DiskImage != "" {
+		image := address(images.Disk, s.DiskImage)
+		b.Install = []string{image, address(image+SignatureEnd, "")}
+	}
 	return b
+}
+
+// SignatureEnd is what the name of an image's signature has behind that of the image.
+const SignatureEnd = ".sig"
+
+// image returns the address of an image: the one that is given, or that of the image with this name
+// below URL.
+func (n *Netboot) image(m *Machine, given, name string) string {
+	given = cmp.Or(given, path.Join("images", m.OS, name))
+	if strings.Contains(given, "://") {
+		return given
+	}
+	return n.below(strings.TrimLeft(given, "/"))
 }
 
 // configArg is the kernel's argument that names Ignition's configuration.

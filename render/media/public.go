@@ -3,11 +3,11 @@ package media
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 
+	"kiln/render/media/installer"
 	"kiln/render/media/iso9660"
 )
 
@@ -37,7 +37,7 @@ func CheckPublic(path string, head []byte) error {
 		}
 		return nil
 	case strings.HasPrefix(path, "installer/"):
-		if !isInstaller(head) {
+		if !installer.Is(head) {
 			return errConfig
 		}
 		return nil
@@ -93,14 +93,4 @@ func unzip(head []byte) []byte {
 	}
 	inside, _ := io.ReadAll(io.LimitReader(z, HeadSize)) // the rest of the file is missing
 	return inside
-}
-
-// isInstaller reports whether data is a configuration that installs a machine whose document comes
-// over the network.
-func isInstaller(data []byte) bool {
-	var config installerConfig
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(&config) == nil && !decoder.More() &&
-		len(config.Storage.Files) == 1 && config.Storage.Files[0].Path == installerFile
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/compress"
+	"kiln/render/media/installer"
 	"kiln/render/media/iso9660"
 	"kiln/render/media/newc"
 )
@@ -16,9 +17,13 @@ import (
 // keys, documents, and what holds a document are not, whatever their names are.
 func TestCheckPublic(t *testing.T) {
 	t.Parallel()
-	plain, err := installer("dest-device: /dev/sda\n")
+	plain, err := installer.CoreOS(&installer.Settings{Disk: "/dev/sda"})
 	require.NoError(t, err)
-	whole, err := installer("", liveFile{"/etc/coreos/dest.ign", document("cp-1")})
+	whole, err := installer.CoreOS(&installer.Settings{Document: document("cp-1")})
+	require.NoError(t, err)
+	flatcar, err := installer.Flatcar(&installer.Settings{Disk: "/dev/sda"})
+	require.NoError(t, err)
+	wholeFlatcar, err := installer.Flatcar(&installer.Settings{Document: document("cp-1")})
 	require.NoError(t, err)
 	image, err := iso9660.Image("cidata", []iso9660.File{{Path: "user-data", Data: []byte("x")}})
 	require.NoError(t, err)
@@ -41,12 +46,16 @@ func TestCheckPublic(t *testing.T) {
 		{"ipxe/pools/small.ipxe", []byte(kubeconfig), errScript},
 		{"installer/cp-1.ign", plain, nil},
 		{"installer/cp-1.ign", whole, errConfig},
+		{"installer/cp-1.ign", flatcar, nil},
+		{"installer/cp-1.ign", wholeFlatcar, errConfig},
 		{"installer/cp-1.ign", document("cp-1"), errConfig},
 		{"installer/cp-1.ign", append(bytes.Clone(plain), plain...), errConfig},
 		{"images/flatcar/kernel", []byte("MZ\x00\x00"), nil},
 		{"images/flatcar/kernel", nil, nil},
 		{"images/flatcar/kernel", compress.Gzip([]byte("MZ\x00\x00")), nil},
 		{"images/flatcar/initrd", vendor, nil},
+		{"images/flatcar/image.bin.bz2", []byte("BZh91AY&SY\xaf\x10\x00"), nil},
+		{"images/flatcar/image.bin.bz2.sig", []byte("\x89\x023\x04\x00\x01\x08\x00"), nil},
 		{"images/flatcar/initrd", compress.Gzip(vendor), nil},
 		{"images/flatcar/initrd", archive, errInitrd},
 		{"images/flatcar/initrd", compress.Gzip(archive), errInitrd},

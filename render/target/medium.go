@@ -19,6 +19,15 @@ var (
 	suse = Medium{"ignition", "ignition/config.ign"}
 )
 
+// Installer is a program that installs a system on a disk.
+type Installer string
+
+// The installers.
+const (
+	CoreOSInstaller  Installer = "coreos-installer"
+	FlatcarInstaller Installer = "flatcar-install"
+)
+
 // NetBoot is how an operating system boots over the network.
 type NetBoot struct {
 	// Kernel, Initrd and RootFS are the names of the files that boot, as the system's publisher
@@ -33,6 +42,10 @@ type NetBoot struct {
 	// Ignition. Versions up to 22.4 read an address over HTTP as nocloud-net alone; later versions
 	// take that name too and call it deprecated. All releases of Ubuntu have a later version.
 	Seed string
-	// Installer reports whether the live image installs itself to a disk (coreos-installer).
-	Installer bool
+	// Installer is the program with which the live image installs itself on a disk; empty if it has
+	// none.
+	Installer Installer
+	// DiskImage is the name of the image that the installer writes, whose signature has the same
+	// name and .sig; empty if the live image holds what it writes.
+	DiskImage string
 }

@@ -150,6 +150,8 @@ var Systems = []System{
 			Initrd: "flatcar_production_pxe_image.cpio.gz",
 			Args:   []string{"flatcar.first_boot=1"},
 			Config: "usr/share/oem/config.ign",
+			// flatcar-install knows no other name.
+			Installer: FlatcarInstaller, DiskImage: "flatcar_production_image.bin.bz2",
 		},
 	}, {
 		Name: "fedora-coreos", Format: Ignition, Etcd: fedoraEtcd, Network: NetworkManager,
@@ -166,7 +168,7 @@ var Systems = []System{
 		NetBoot: &NetBoot{
 			Kernel: "live-kernel", Initrd: "live-initramfs.img", RootFS: "live-rootfs.img",
 			Args:   []string{"ignition.firstboot"},
-			Config: "config.ign", Installer: true,
+			Config: "config.ign", Installer: CoreOSInstaller,
 		},
 	}, {
 		// Its images for PXE write themselves to the disk and ask for Ignition at the next boot,

@@ -25,7 +25,7 @@ var optional = map[string][]string{
 	},
 	"Packages": {},
 	"Account":  {"Image"},
-	"NetBoot":  {"RootFS", "Args", "Config", "Seed", "Installer"},
+	"NetBoot":  {"RootFS", "Args", "Config", "Seed", "Installer", "DiskImage"},
 	"Medium":   {},
 	"Trust":    {},
 	"Platform": {

@@ -76,7 +76,8 @@ var Things = []Thing{
 			"TestPoolAsksPlatform", "TestDirect", "TestEarly", "TestSegments",
 			"TestFamilies", "TestAway",
 			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
-			"TestThousand",
+			"TestThousand", "TestFlatcarInstalls", "TestFlatcarWaits", "TestFlatcarStops",
+			"TestFlatcarDocument",
 		},
 		look: program("curl"),
 	},
@@ -119,6 +120,7 @@ var Things = []Thing{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
 		Tests: []string{
 			"TestUnits", "TestBackupTimer", "TestCalendars", "TestEveryUnit", "TestUnitFindings",
+			"TestUnit",
 		},
 		look: program("systemd-analyze"),
 	},

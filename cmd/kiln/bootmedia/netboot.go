@@ -26,6 +26,7 @@ type Netboot struct {
 	Kernel, Initrds, RootFS []string // addresses, [OS=]URL
 	Append                  []string // kernel arguments, [OS=]ARGUMENTS
 	InstallDev              []string // disks, [NODE=]/dev/…
+	InstallImage            string   // the address of the image that Flatcar installs
 
 	settings media.Netboot
 }

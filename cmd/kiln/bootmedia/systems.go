@@ -3,6 +3,7 @@ package bootmedia
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"kiln/render"
 	"kiln/render/media"
+	"kiln/render/target"
 )
 
 // systems puts the flags about systems and machines into the settings. Its error holds everything
@@ -50,7 +52,39 @@ func (n *Netboot) systems(entries []render.Entry) error {
 			return nil
 		}),
 		n.disks(),
+		n.diskImage(present),
 	)
+}
+
+// diskImage puts the flag --install-image into the settings. flatcar-install takes the address of
+// an image in parts, BASE/FOLDER/NAME: it knows one name, and takes the names of its channels as a
+// folder for something else.
+func (n *Netboot) diskImage(present []string) error {
+	if n.InstallImage == "" {
+		return nil
+	}
+	const system = "flatcar"
+	s, _ := target.SystemNamed(system)
+	folder := path.Base(path.Dir(n.InstallImage))
+	base := path.Dir(path.Dir(n.InstallImage))
+	err := media.Argument(n.InstallImage)
+	switch {
+	case err != nil:
+	case !slices.Contains(present, system):
+		err = fmt.Errorf("no machine has %s; they have %s", system, strings.Join(present, ", "))
+	case path.Base(n.InstallImage) != s.NetBoot.DiskImage, folder == ".", folder == "/",
+		strings.HasSuffix(base, ":"):
+		err = fmt.Errorf("flatcar-install wants the name %s, in a folder", s.NetBoot.DiskImage)
+	case slices.Contains([]string{"alpha", "beta", "stable", "edge"}, folder):
+		err = fmt.Errorf("flatcar-install takes the folder %s for a channel; give it another name",
+			folder)
+	default:
+		images := n.settings.Images[system]
+		images.Disk = n.InstallImage
+		n.settings.Images[system] = images
+		return nil
+	}
+	return fmt.Errorf("--install-image %s: %w", n.InstallImage, err)
 }
 
 // each calls put with the system and the value of each [OS=]VALUE of a flag. It returns an error
