@@ -101,6 +101,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		return
 	}
 	defer func() { _ = from.Close() }()
+	// A document that has changed since does not count as another one here: nothing but --again
+	// lets a machine overwrite its disk once more.
+	if it.installs != nil && s.state.isFetched(it.installs.path) {
+		script := diskScript(it.installs.node)
+		from, size = io.NopCloser(strings.NewReader(script)), int64(len(script))
+		rec.Reason = "the machine has its document, and boots its disk"
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if it.image {
 		w.Header().Set("Content-Type", "application/octet-stream")

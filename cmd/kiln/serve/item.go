@@ -33,7 +33,9 @@ type item struct {
 	parts  bool // a client may ask for a part of it, and for its head alone
 
 	closes *item // the document after which it is no longer given
-	holds  *item // the document inside an initrd
+	// installs is the document that the machine of a script installs on its disk.
+	installs *item
+	holds    *item // the document inside an initrd
 }
 
 // Errors of an item. The log names the item beside them.

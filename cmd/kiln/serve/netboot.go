@@ -16,7 +16,8 @@ import (
 )
 
 // readScripts adds to missing the files that the scripts of kiln netboot in a folder name and that
-// the catalogue lacks. A folder without an index of kiln netboot has no scripts.
+// the catalogue lacks. It notes the scripts of machines that install themselves. A folder without
+// an index of kiln netboot has no scripts.
 func (c *catalogue) readScripts(dir string) {
 	f, err := folder.OpenInside(dir, media.IndexFile)
 	if err != nil {
@@ -27,6 +28,12 @@ func (c *catalogue) readScripts(dir string) {
 	index := media.ParseIndex(data)
 	if err != nil || index == nil {
 		return
+	}
+	for i := range index.Machines {
+		b := &index.Machines[i]
+		if script := c.items["/"+b.Script]; b.Disk != "" && !b.Pool && script != nil {
+			script.installs = c.documents[b.Node]
+		}
 	}
 	for _, address := range scriptAddresses(index) {
 		name, below := strings.CutPrefix(address, index.URL+"/")
@@ -47,7 +54,7 @@ func scriptAddresses(index *media.Index) []string {
 	addresses := []string{index.URL + "/boot.ipxe"}
 	for i := range index.Machines {
 		b := &index.Machines[i]
-		addresses = append(append(addresses, b.Kernel), b.Initrds...)
+		addresses = slices.Concat(addresses, []string{b.Kernel}, b.Initrds, b.Install)
 		if b.Script != "" {
 			addresses = append(addresses, index.URL+"/"+b.Script)
 		}
@@ -58,6 +65,15 @@ func scriptAddresses(index *media.Index) []string {
 		}
 	}
 	return addresses
+}
+
+// diskScript returns the script of a machine whose document somebody has fetched, so that it does
+// not install itself again: it boots what its firmware boots next.
+func diskScript(node string) string {
+	return fmt.Sprintf("#!ipxe\n"+
+		"echo kiln: %[1]s has its document, so it is not installed again, and boots its disk\n"+
+		"echo kiln: to install it again: kiln serve --again %[1]s\n"+
+		"exit 1\n", node)
 }
 
 // errOlder comes if an initrd does not hold the machine's present document.

@@ -124,6 +124,54 @@ func TestMissing(t *testing.T) {
 	require.Equal(t, at("img/deep", "ipxe/gone.ipxe"), missing())
 }
 
+// TestInstalled: a machine that installs itself gets the script for that until its document has
+// been given, and then one that boots its disk, also after another render and a new start. --again
+// gives it both once more. A machine that runs from RAM keeps its script.
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	const (
+		path, script = "/ipxe/mac-52-54-00-12-34-56.ipxe", "#!ipxe\nboot\n"
+		disk         = "#!ipxe\necho kiln: cp-1 has its document, so it is not installed " +
+			"again, and boots its disk\n" +
+			"echo kiln: to install it again: kiln serve --again cp-1\nexit 1\n"
+	)
+	state := filepath.Join(t.TempDir(), "served.json")
+	serving := func(document, installs string, again ...string) *running {
+		dir := folder(t, []render.Entry{{Node: "cp-1", Document: "cp-1/config.ign"}},
+			map[string]string{
+				"cp-1/config.ign": document, path: script,
+				"netboot.json": `{"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [
+					{"node": "cp-1", "script": "` + path[1:] + `", "kernel": "http://a.test/k"` +
+					installs + `}]}`,
+			})
+		return start(t, dir, func(o *serve.Options) { o.State, o.Again = state, again })
+	}
+	const installs = `, "disk": "/dev/sda", "install": ["http://10.0.0.5:8080/images/flatcar/i"]`
+	r := serving("one", installs)
+	require.Len(t, r.Missing(), 2)
+	require.Contains(t, r.Missing()[1], "/images/flatcar/i")
+	r.requireGiven(t, path, script)
+	r.requireGiven(t, path, script)
+	r.requireGiven(t, "/cp-1/config.ign", "one")
+	r.requireGiven(t, path, disk)
+	r.requireLogged(t, map[string]any{"document": path[1:], "decision": "served",
+		"reason": "the machine has its document, and boots its disk"})
+	require.NoError(t, r.stop())
+
+	r = serving("two", installs)
+	r.requireGiven(t, path, disk)
+	require.NoError(t, r.stop())
+
+	r = serving("two", installs, "cp-1")
+	r.requireGiven(t, path, script)
+	r.requireGiven(t, "/cp-1/config.ign", "two")
+	r.requireGiven(t, path, disk)
+	require.NoError(t, r.stop())
+
+	r = serving("two", "")
+	r.requireGiven(t, path, script)
+}
+
 // TestPrivate: files for everybody are what a network boot needs. The server withholds anything
 // else from their folders, and says so at its start.
 func TestPrivate(t *testing.T) {
