@@ -26,8 +26,9 @@ One control plane is for trying kiln: it cannot be changed in place, only instal
 anew with a snapshot of etcd. Three survive the loss of one.
 
 For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this file to
-machines that are Ready, in a network that Terraform makes; for Debian on qemu,
-docs/walk-qemu.md does, on a laptop.`,
+machines that are Ready, in a network that Terraform makes. For Debian on qemu,
+docs/walk-qemu.md does, on a laptop; for Flatcar on metal, docs/walk-pxe.md, with
+machines that boot from the network.`,
 		Example: `  kiln init --name prod > cluster.yaml
   kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml
   kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 > cluster.yaml`,

@@ -50,7 +50,7 @@ func TestWalks(t *testing.T) {
 			require.Contains(t, entries[0].command, "kiln init ")
 			require.NoError(t, os.Remove(file))
 			requireAnswer(t, dir, entries[0])
-			requireEdits(t, read(t, file), config)
+			requireEdits(t, read(t, file), config, 3)
 			require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 			for _, e := range entries[1:] {
 				requireAnswer(t, dir, e)
@@ -96,8 +96,8 @@ func TestWalkLaptop(t *testing.T) {
 }
 
 // requireEdits requires that the configuration of a walk is the one of kiln init, with the user's
-// bucket and key, and with comments that became settings.
-func requireEdits(t *testing.T, first, walk string) {
+// bucket and key, and with comments that became settings, in so many lines.
+func requireEdits(t *testing.T, first, walk string, lines int) {
 	t.Helper()
 	plain := strings.NewReplacer("my-bucket", "prod-bodies-7f3a", "#", "", " ", "")
 	from, to := strings.Split(first, "\n"), strings.Split(walk, "\n")
@@ -114,7 +114,7 @@ func requireEdits(t *testing.T, first, walk string) {
 			require.Regexp(t, key, to[i])
 		}
 	}
-	require.Equal(t, 3, edits, "the page says what to change")
+	require.Equal(t, lines, edits, "the page says what to change")
 }
 
 // requireFits requires that each document of an inventory is within its platform's limit, and that
@@ -169,13 +169,7 @@ func requirePorts(t *testing.T, page, review string) {
 	}
 	require.ElementsMatch(t, want, rules)
 	for node, role := range map[string]string{"cp-1": "control-plane", "worker-1": "worker"} {
-		checks := read(t, filepath.Join(review, node, "etc", "kiln", "checks"))
-		m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports ([0-9 -]+) and`).
-			FindStringSubmatch(checks)
-		require.NotNil(t, m)
-		// People open the ports of Services where they want them.
-		nodePorts := fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort)
-		require.ElementsMatch(t, strings.Fields(m[1]), append(open[role], nodePorts), role)
+		require.ElementsMatch(t, openPorts(t, review, node), append(open[role], nodePorts), role)
 	}
 	table := read(t, "../../docs/first-cluster.md")
 	for _, port := range []int{
@@ -186,21 +180,38 @@ func requirePorts(t *testing.T, page, review string) {
 	}
 }
 
-// pages are all walks: the operating system of each, by its platform.
-var pages = map[string]string{"aws": "ubuntu", "hetzner": "debian", "qemu": "debian"}
+// nodePorts are the ports of Services, which people open where they want them.
+var nodePorts = fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort)
+
+// openPorts returns the ports that a machine's check of firewalld wants open.
+func openPorts(t *testing.T, review, node string) []string {
+	t.Helper()
+	checks := read(t, filepath.Join(review, node, "etc", "kiln", "checks"))
+	m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports ([0-9 -]+) and`).
+		FindStringSubmatch(checks)
+	require.NotNil(t, m)
+	return strings.Fields(m[1])
+}
+
+// pages are all walks, by their platform: the operating system of each, and the page's name.
+var pages = map[string]struct{ system, name string }{
+	"aws": {"ubuntu", "walk-aws"}, "hetzner": {"debian", "walk-hetzner"},
+	"metal": {"flatcar", "walk-pxe"}, "qemu": {"debian", "walk-qemu"},
+}
 
 // TestWalkNames: kiln init names the page of a platform with a walk for the system of the walk, and
 // no other page. The page is there, and so are the files that it says to copy.
 func TestWalkNames(t *testing.T) {
 	t.Parallel()
 	for _, platform := range target.PlatformNames(nil) {
-		page := pageOf(t, platform, pages[platform])
-		require.Empty(t, pageOf(t, platform, "flatcar"), platform)
-		if pages[platform] == "" {
+		walk := pages[platform]
+		page := pageOf(t, platform, walk.system)
+		require.Empty(t, pageOf(t, platform, "microos"), platform)
+		if walk.name == "" {
 			require.Empty(t, page, platform)
 			continue
 		}
-		require.Equal(t, "docs/walk-"+platform+".md", page)
+		require.Equal(t, "docs/"+walk.name+".md", page)
 		text := read(t, "../../"+page)
 		require.Equal(t, slices.Contains(walks, platform),
 			strings.Contains(text, "docs/examples/terraform/"+platform), page)

@@ -37,6 +37,10 @@ type place struct {
 	Resolver map[string]string // the kubelet's resolvConf, by the system of the platform's image
 	Walk     string            // the page
 	System   string            // the operating system of the page
+
+	VIP    bool   // kube-vip carries the endpoint's address, if there are several control planes
+	Mirror string // where machines of the page fetch their programs
+	MACs   string // the MAC of each machine of the page, without the last two bytes
 }
 
 var places = map[string]place{
@@ -54,6 +58,10 @@ var places = map[string]place{
 		// Its image of Debian has no systemd-resolved (kubernetes/kops#16494).
 		Resolver: map[string]string{"debian": "/etc/resolv.conf"},
 	},
+	"metal": {
+		Endpoint: "10.0.0.10:6443", VIP: true, Walk: "docs/walk-pxe.md", System: "flatcar",
+		Subnets: []string{"10.0.0."}, Mirror: "http://10.0.0.5:8080", MACs: "52:54:00:00",
+	},
 	"qemu": {
 		Walk: "docs/walk-qemu.md", System: "debian",
 		Subnets: []string{"10.0.0."},
@@ -61,7 +69,7 @@ var places = map[string]place{
 }
 
 // initNode is a machine of the first cluster.yaml.
-type initNode struct{ Name, Role, Address, Zone string }
+type initNode struct{ Name, Role, Address, MAC, Zone string }
 
 // wholeLimit is the size of a document into which the whole control plane fits, with some room.
 const wholeLimit = 40 << 10
@@ -75,7 +83,10 @@ func Init(o InitOptions) []byte {
 		at = places[""]
 	}
 	if at.System != o.OS {
-		at.Walk = ""
+		at.Walk, at.Mirror, at.MACs = "", "", ""
+	}
+	if at.VIP && o.ControlPlanes == 1 {
+		at.Endpoint, at.VIP = "", false
 	}
 	values := struct {
 		InitOptions
@@ -111,10 +122,14 @@ func Init(o InitOptions) []byte {
 // initNodes returns n machines of a role. Their addresses end in numbers that follow each other.
 func initNodes(at place, prefix, role string, first, n int) (nodes []initNode) {
 	for i := range n {
-		nodes = append(nodes, initNode{
+		node := initNode{
 			Name: fmt.Sprintf("%s-%d", prefix, i+1), Role: role,
 			Address: fmt.Sprintf("%s%d", at.Subnets[i%len(at.Subnets)], first+i),
-		})
+		}
+		if at.MACs != "" { // it ends like the address
+			node.MAC = fmt.Sprintf("%s:%02d:%02d", at.MACs, (first+i)/100, (first+i)%100)
+		}
+		nodes = append(nodes, node)
 	}
 	return nodes
 }

@@ -77,12 +77,16 @@ var Things = []Thing{
 			"TestFamilies", "TestAway",
 			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
 			"TestThousand", "TestFlatcarInstalls", "TestFlatcarWaits", "TestFlatcarStops",
-			"TestFlatcarDocument",
+			"TestFlatcarDocument", "TestWalkPXE",
 		},
 		look: program("curl"),
 	},
 	{
 		Name: "dash", Gap: "scripts do not run under it", look: shell("dash"),
+	},
+	{
+		Name: "dnsmasq", Gap: "it does not read the page's configuration of DHCP",
+		Tests: []string{"TestWalkPXE"}, look: program("dnsmasq"),
 	},
 	{
 		Name: "git", Gap: "kiln asks no git",
