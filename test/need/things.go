@@ -22,6 +22,7 @@ const Python = "/usr/bin/python3"
 // Names of things whose names are more than one word.
 const (
 	CloudInitSchemas = "cloud-init 24.2"
+	DNF              = "dnf and what makes packages for it"
 	Terraform        = "terraform or tofu"
 	ImageMount       = "mounts of images"
 	OwnFiles         = "a file system of its own"
@@ -83,6 +84,12 @@ var Things = []Thing{
 	},
 	{
 		Name: "dash", Gap: "scripts do not run under it", look: shell("dash"),
+	},
+	{
+		Name: DNF, Gap: "it does not install from the repository of packages",
+		Tests: []string{"TestPackagesOfDNF"},
+		look: both(program("dnf"), both(program("createrepo_c"),
+			both(program("rpmbuild"), both(program("rpmsign"), program("gpg"))))),
 	},
 	{
 		Name: "dnsmasq", Gap: "it does not read the page's configuration of DHCP",
@@ -166,6 +173,7 @@ var Things = []Thing{
 	},
 	{
 		Name: "root", Gap: "no file belongs to another user", right: true,
-		Tests: []string{"TestBundleOfAnotherUser", "TestBootOwners"}, look: right("root", root),
+		Tests: []string{"TestBundleOfAnotherUser", "TestBootOwners", "TestPackagesOfDNF"},
+		look:  right("root", root),
 	},
 }
