@@ -23,15 +23,18 @@ type api struct {
 	server  *http.Server
 	entries map[string]string
 	nodes   map[string]bool
-	version int
+	version int           // of the ConfigMap
+	present int           // the newest version of anything
+	oldest  int           // the first version from which a watch can begin
 	changed chan struct{} // closed at the next change
 	reads   int           // how often the whole ConfigMap was read
+	watches int           // how often somebody began to wait for changes
 	writers map[string]int
 }
 
 func newAPI(nodes ...string) *api {
 	a := &api{
-		entries: map[string]string{}, nodes: map[string]bool{}, version: 1,
+		entries: map[string]string{}, nodes: map[string]bool{}, version: 1, present: 1,
 		changed: make(chan struct{}), writers: map[string]int{},
 	}
 	for _, name := range nodes {
@@ -61,9 +64,25 @@ func (a *api) change(edit func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	edit()
-	a.version++
+	a.present++
+	a.version = a.present
 	close(a.changed)
 	a.changed = make(chan struct{})
+}
+
+// forget makes it an API server that has just started: it remembers nothing of what was before.
+func (a *api) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.present += 1000
+	a.oldest = a.present
+}
+
+// asked returns how often the whole ConfigMap was read, and how often somebody began to wait.
+func (a *api) asked() (reads, watches int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reads, a.watches
 }
 
 // state returns the entries.
@@ -76,6 +95,7 @@ func (a *api) state() map[string]string {
 const (
 	configMaps = "/api/v1/namespaces/kube-system/configmaps"
 	nodesPath  = "/api/v1/nodes"
+	only       = "metadata.name=kiln-routes"
 )
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,11 +105,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.watch(w, r)
 	case r.URL.Path == configMaps+"/kiln-routes" && r.Method == http.MethodPatch:
 		a.patch(w, r)
-	case r.URL.Path == configMaps+"/kiln-routes":
+	case r.URL.Path == configMaps && r.URL.Query().Get("fieldSelector") == only:
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.reads++
-		answer(w, http.StatusOK, a.object())
+		answer(w, http.StatusOK, a.objects())
 	case r.URL.Path == nodesPath:
 		a.list(w)
 	case node:
@@ -107,8 +127,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type object map[string]any
 
-// object returns the ConfigMap. An API server writes the metadata before the data.
-func (a *api) object() any {
+// objects returns a list with the ConfigMap. An API server writes the metadata of an object before
+// its data.
+func (a *api) objects() any {
 	type managed struct {
 		Fields map[string]map[string]object `json:"fieldsV1"`
 	}
@@ -122,17 +143,24 @@ func (a *api) object() any {
 		Version       string    `json:"resourceVersion"`
 		ManagedFields []managed `json:"managedFields"`
 	}
-	return struct {
-		Kind     string            `json:"kind"`
+	type item struct {
 		Metadata metadata          `json:"metadata"`
 		Data     map[string]string `json:"data,omitempty"`
+	}
+	return struct {
+		Kind     string            `json:"kind"`
+		Metadata map[string]string `json:"metadata"`
+		Items    []item            `json:"items"`
 	}{
-		"ConfigMap",
-		metadata{
-			"kiln-routes", "kube-system", strconv.Itoa(a.version),
-			[]managed{{map[string]map[string]object{"f:data": {"f:": fields}}}},
-		},
-		a.entries,
+		"ConfigMapList",
+		map[string]string{"resourceVersion": strconv.Itoa(a.present)},
+		[]item{{
+			metadata{
+				"kiln-routes", "kube-system", strconv.Itoa(a.version),
+				[]managed{{map[string]map[string]object{"f:data": {"f:": fields}}}},
+			},
+			a.entries,
+		}},
 	}
 }
 
@@ -140,11 +168,17 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	seconds, _ := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
-	changed, now := a.changed, a.version
+	changed, now, oldest := a.changed, a.version, a.oldest
+	a.watches++
 	a.mu.Unlock()
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
-	if since == now {
+	if since < oldest {
+		_, _ = fmt.Fprintf(w, `{"type":"ERROR","object":{"code":410,"message":`+
+			`"too old resource version: %d (%d)"}}`, since, oldest)
+		return
+	}
+	if since >= now {
 		select {
 		case <-changed:
 		case <-r.Context().Done():

@@ -213,6 +213,44 @@ func TestAway(t *testing.T) {
 	require.Contains(t, m.log.String(), "the API server does not hand out the entries")
 }
 
+// TestForgotten: an API server that remembers no old versions, such as one that has just started,
+// is asked no more often than another.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	l, machines := one(t, "auto", "cp-1", "w-1")
+	start(machines...)
+	l.connected(learned, machines...)
+	l.api.stop()
+	l.api.forget()
+	l.serve(l.prefix+"a", "10.0.0.5/24")
+	before, _ := l.api.asked()
+	l.eventually(learned, func() error {
+		if reads, _ := l.api.asked(); reads < before+2 {
+			return fmt.Errorf("%d reads", reads-before)
+		}
+		return nil
+	})
+	before, _ = l.api.asked()
+	time.Sleep(10 * time.Second)
+	reads, _ := l.api.asked()
+	require.LessOrEqual(t, reads-before, 2)
+}
+
+// TestQuiet: entries that do not change are not read again.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	l, machines := one(t, "auto", "cp-1", "w-1")
+	start(machines...)
+	l.connected(learned, machines...)
+	// Both have entered their parts, and wait.
+	time.Sleep(5 * time.Second)
+	reads, watches := l.api.asked()
+	time.Sleep(time.Minute)
+	readsNow, watchesNow := l.api.asked()
+	require.Equal(t, reads, readsNow)
+	require.GreaterOrEqual(t, watchesNow, watches+2)
+}
+
 // TestReplaced: a machine comes back with another address, and the others follow.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
@@ -301,7 +339,9 @@ func TestBroken(t *testing.T) {
 		if err != nil || string(state) == "ok\n" ||
 			!strings.Contains(said, "pods of other machines cannot be reached: ") ||
 			!strings.Contains(said,
-				"cp-1 answers at 10.0.0.11 and not at 10.244.11.0, from 10.244.13.0;") {
+				"cp-1 answers at 10.0.0.11 and not at 10.244.11.0; cp-1 answers at fd00::11 and "+
+					"not at fd00:10:244:11::; w-1 answers at 10.0.0.12 and not at 10.244.12.0; "+
+					"w-1 answers at fd00::12 and not at fd00:10:244:12::;\n") {
 			return fmt.Errorf("it does not say so: %s%s", state, said)
 		}
 		return nil
@@ -357,5 +397,7 @@ func TestThousand(t *testing.T) {
 		return nil
 	})
 	t.Log("set after", time.Since(begin))
-	require.Less(t, l.api.reads, 4)
+	reads, watches := l.api.asked()
+	t.Logf("%d reads of the entries, %d watches", reads, watches)
+	require.Less(t, reads, 4)
 }
