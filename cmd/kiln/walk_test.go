@@ -241,15 +241,8 @@ func TestTerraformWalks(t *testing.T) {
 			dir := walkFolder(t, platform)
 			nodes := filepath.Join(dir, "nodes")
 			output(t, "render", "--config", filepath.Join(dir, "cluster.yaml"), "--out", nodes)
-			text := strings.ReplaceAll(example(t, platform),
-				"data.aws_availability_zones.region.names", `["a", "b", "c", "d"]`)
 			var b strings.Builder
-			for _, block := range regexp.MustCompile(`(?ms)^(locals|variable).*?^\}\n`).
-				FindAllString(text, -1) {
-				if !strings.Contains(block, "operator") {
-					b.WriteString(block)
-				}
-			}
+			b.WriteString(withoutProvider(t, platform))
 			b.WriteString("output \"bodies\" {\n  value = { " +
 				"for name, body in local.bodies : name => regex(local.bucket, body.url).key" +
 				" }\n}\n")
@@ -261,6 +254,64 @@ func TestTerraformWalks(t *testing.T) {
 				fmt.Fprintf(&b, "output %q {\n  value = local.%[1]s\n}\n", name)
 			}
 			requireOutputs(t, platform, terraformOutputs(t, b.String(), nodes))
+		})
+	}
+}
+
+// withoutProvider returns the variables and local values of an example that need no provider.
+func withoutProvider(t *testing.T, platform string) string {
+	t.Helper()
+	text := strings.ReplaceAll(example(t, platform),
+		"data.aws_availability_zones.region.names", `["a", "b", "c", "d"]`)
+	var b strings.Builder
+	for _, block := range regexp.MustCompile(`(?ms)^(locals|variable).*?^\}\n`).
+		FindAllString(text, -1) {
+		if !strings.Contains(block, "operator") {
+			b.WriteString(block)
+		}
+	}
+	return b.String()
+}
+
+// TestTerraformRefuses: the examples of the walks say in plain words what they cannot take.
+func TestTerraformRefuses(t *testing.T) {
+	t.Parallel()
+	const (
+		bucket   = "The documents must have their bodies in one bucket."
+		endpoint = "The endpoint in cluster.yaml must be "
+		api      = "https://api.prod.internal:6443"
+	)
+	for _, row := range []struct{ platform, old, wrong, want string }{
+		{"aws", "//prod-bodies-7f3a.", "//prod.bodies.7f3a.", bucket},
+		{"aws", "//prod-bodies-7f3a.s3.", "//boot.example.com/", bucket},
+		{"aws", `"lean"`, `"pointer"`, bucket},
+		{"aws", api, "https://api:6443", endpoint + "a name with"},
+		{"aws", api, "https://10.0.1.9:6443", endpoint + "a name with"},
+		{"aws", api, "https://[fd00::9]:6443", endpoint + "a name with"},
+		{"hetzner", "//prod-bodies-7f3a.", "//prod.bodies.7f3a.", bucket},
+		{"hetzner", "https://10.0.0.10:6443", "https://api.example.com:6443", endpoint + "an IPv4"},
+	} {
+		t.Run(row.platform+" "+row.wrong, func(t *testing.T) {
+			t.Parallel()
+			dir := walkFolder(t, row.platform)
+			program := terraformIn(t, dir)
+			nodes := filepath.Join(dir, "nodes")
+			output(t, "render", "--config", filepath.Join(dir, "cluster.yaml"), "--out", nodes)
+			index := filepath.Join(nodes, "inventory.json")
+			content := read(t, index)
+			require.Contains(t, content, row.old)
+			content = strings.ReplaceAll(content, row.old, row.wrong)
+			require.NoError(t, os.WriteFile(index, []byte(content), 0o600))
+			for _, file := range []string{"network", "machines", "endpoint", "outputs"} {
+				_ = os.Remove(filepath.Join(dir, file+".tf"))
+			}
+			text := withoutProvider(t, row.platform)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600))
+			out, err := program("plan", "-no-color", "-var", "nodes="+nodes, "-var", "admin=[]")
+			require.Error(t, err)
+			out = regexp.MustCompile(`\s+│?\s*`).ReplaceAllString(out, " ")
+			require.Contains(t, out, row.want)
+			require.Equal(t, 1, strings.Count(out, "Error: "), out)
 		})
 	}
 }

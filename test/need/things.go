@@ -141,7 +141,8 @@ var Things = []Thing{
 	},
 	{
 		Name: Terraform, Gap: "the examples are not planned",
-		Tests: []string{"TestTerraform", "TestTerraformWalks"}, look: program("terraform", "tofu"),
+		Tests: []string{"TestTerraform", "TestTerraformRefuses", "TestTerraformWalks"},
+		look:  program("terraform", "tofu"),
 	},
 
 	{

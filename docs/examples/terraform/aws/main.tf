@@ -19,6 +19,31 @@ variable "nodes" {
   description = "The folder that kiln render wrote."
   type        = string
   default     = "nodes"
+
+  validation {
+    condition = 1 == length(distinct(compact([
+      for d in jsondecode(file("${var.nodes}/inventory.json")).documents :
+      try(regex("^https://([^.]+)[.]s3[.][^.]+[.]amazonaws[.]com/.", d.body.url)[0], "")
+      if d.platform == "aws" && try(d.delivery, "") == "lean"
+    ])))
+    error_message = join(" ", [
+      "The documents must have their bodies in one bucket. In cluster.yaml set delivery to",
+      "mode lean and a url such as https://BUCKET.s3.REGION.amazonaws.com/{node}/{sha512},",
+      "with a bucket whose name has no dot; then run kiln render again.",
+    ])
+  }
+
+  validation {
+    condition = alltrue([
+      for fact in jsondecode(file("${var.nodes}/inventory.json")).facts :
+      can(regex("^https://[^.:]+[.].*[^.0-9].*:[0-9]+$", fact.value))
+      if fact.name == "endpoint"
+    ])
+    error_message = join(" ", [
+      "The endpoint in cluster.yaml must be a name with a dot, such as api.prod.internal.",
+      "Terraform makes the zone of it. Change it, and run kiln render again.",
+    ])
+  }
 }
 
 variable "admin" {
