@@ -20,7 +20,9 @@ func imagesCommand() *cobra.Command {
 		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
 of kiln's own pods, those of all containers in add-ons, and those that the entries
 of addons name under images. Each has its digest if the lock has images. kiln asks
-no registry whether it has them.`,
+no registry whether it has them. With -o json each image stands under the first
+container that has it; where one container has several images, because patches differ
+between machines, the later ones are numbered: "static pod kube-scheduler: guard (2)".`,
 		Example: "  kiln images cluster.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := trial.Cluster(&source)

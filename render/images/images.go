@@ -16,7 +16,8 @@ import (
 // Image is an image, and who pulls it.
 type Image struct {
 	// User is a component of kiln, a container of another object or static pod, or an entry of
-	// addons that lists the image; the first of them if there are several.
+	// addons that lists the image; the first of them if there are several. No two images have one
+	// user: where machines have different images for one container, the later ones are numbered.
 	User      string
 	Reference string
 	// Arches are the architectures of the machines that may run it, sorted.
@@ -29,7 +30,7 @@ type Image struct {
 // List returns all images that the machines pull. It fails if a patch of the user cannot be
 // applied.
 func List(c *assembly.Cluster) ([]Image, error) {
-	l := list{at: map[string]int{}}
+	l := list{at: map[string]int{}, users: map[string]int{}}
 	var all []string
 	for i := range c.Plan.Machines {
 		all = append(all, c.Plan.Machines[i].Settings.Arch)
@@ -71,6 +72,7 @@ func List(c *assembly.Cluster) ([]Image, error) {
 type list struct {
 	images []Image
 	at     map[string]int // the index of a reference
+	users  map[string]int // the number of images of a user
 }
 
 // add adds an image, or architectures to one that is there.
@@ -82,6 +84,9 @@ func (l *list) add(user, reference string, every bool, arches ...string) {
 	if !ok {
 		i = len(l.images)
 		l.at[reference] = i
+		if l.users[user]++; l.users[user] > 1 {
+			user = fmt.Sprintf("%s (%d)", user, l.users[user])
+		}
 		l.images = append(l.images, Image{User: user, Reference: reference, Every: every})
 	}
 	image := &l.images[i]
