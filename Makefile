@@ -118,7 +118,7 @@ ignition:
 
 containerd:
 	@# Go does not know that kiln and the goldens are read.
-	cd test/containerd && go vet . && go test -count=1 .
+	cd test/containerd && go vet . && go test -count=1 -timeout 40m .
 
 bench:
 	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff' -benchtime 3x -timeout 30m

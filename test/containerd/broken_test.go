@@ -10,6 +10,7 @@ import (
 func some() *setup {
 	return &setup{
 		name: "some", endpoint: "/run/containerd/containerd.sock", image: "registry.test/pause:1",
+		plugins: pluginFolder,
 		files: map[string]string{
 			configFile: strings.Join([]string{
 				`version = 2`,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,11 +32,16 @@ type setup struct {
 	endpoint string
 	// image is the sandbox image: the first that the check images of the first boot asks for.
 	image string
+	// plugins is the folder in which the check cni-plugins of the first boot looks for plugins. A
+	// machine whose network comes with an add-on has no such check.
+	plugins string
 }
 
 const (
 	configFile = "/etc/containerd/config.toml"
 	hostsDir   = "/etc/containerd/certs.d"
+	// pluginFolder is where CNI plugins are unless the profile of a machine says otherwise.
+	pluginFolder = "/opt/cni/bin"
 )
 
 // setups are the different setups of all golden machines.
@@ -80,7 +86,7 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 	t.Helper()
 	s := &setup{
 		name:  minor + "/" + m.Case + "/" + m.Name + "/" + m.Format,
-		files: map[string]string{},
+		files: map[string]string{}, plugins: pluginFolder,
 	}
 	for _, f := range m.Files {
 		text := string(f.Content)
@@ -91,9 +97,11 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 			_, rest, _ := strings.Cut("\n"+text, "\ncontainerRuntimeEndpoint: unix://")
 			s.endpoint, _, _ = strings.Cut(rest, "\n")
 		case f.Path == "/etc/kiln/checks":
-			_, rest, _ := strings.Cut("\n"+text, "\nimages|wait|images ")
-			if words := strings.Fields(strings.ReplaceAll(rest, "|", " ")); len(words) > 1 {
+			if words := arguments(text, "images|wait|images "); len(words) > 1 {
 				s.image = words[1]
+			}
+			if words := arguments(text, "cni-plugins|stop|file-exists "); len(words) > 1 {
+				s.plugins = path.Dir(words[0])
 			}
 		}
 	}
@@ -105,9 +113,16 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 	return s
 }
 
+// arguments are the words of the line of checks that begins so, without that beginning.
+func arguments(checks, beginning string) []string {
+	_, rest, _ := strings.Cut("\n"+checks, "\n"+beginning)
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.Fields(strings.ReplaceAll(line, "|", " "))
+}
+
 // key is what containerd reads: the networks' files have other addresses on each machine.
 func (s *setup) key() string {
-	parts := []string{s.endpoint, s.image}
+	parts := []string{s.endpoint, s.image, s.plugins}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		if strings.HasPrefix(path, "/etc/containerd/") {
 			parts = append(parts, path, s.files[path])

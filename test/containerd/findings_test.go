@@ -223,7 +223,7 @@ func places(p *program) (runtime, images, sandbox, address []string, binDirs str
 // facts are what containerd has to have understood.
 func facts(p *program, s *setup, read table) (out []string) {
 	runtime, images, sandbox, address, binDirs := places(p)
-	var folders any = "/opt/cni/bin"
+	var folders any = s.plugins
 	if binDirs == "bin_dirs" {
 		folders = []any{folders}
 	}
