@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -102,6 +103,12 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		if wanted.Images, err = trial.Images(c); err != nil {
 			return err
 		}
+		err = lock.CheckRegistries(instead, wanted.Images)
+	} else if len(instead) > 0 {
+		err = errors.New("the lock has no images; add --images")
+	}
+	if err != nil {
+		return usage.Errorf("--registry: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

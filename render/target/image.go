@@ -52,7 +52,8 @@ func RegistryServer(host string) string {
 func ImageParts(reference string) (host, repository, version string) {
 	name, version := SplitDigest(reference)
 	host, repository, ok := strings.Cut(WithoutTag(name), "/")
-	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" {
+	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" &&
+		host == strings.ToLower(host) {
 		host, repository = dockerHub, WithoutTag(name)
 	}
 	if host == "index.docker.io" {

@@ -18,6 +18,7 @@ func TestStoredImage(t *testing.T) {
 		"docker.io/busybox":                    "docker.io/library/busybox:latest",
 		"index.docker.io/team/app:1":           "docker.io/team/app:1",
 		"localhost/app":                        "localhost/app:latest",
+		"Registry/app":                         "Registry/app:latest",
 		"registry.example.com:5000/app":        "registry.example.com:5000/app:latest",
 		"registry.example.com:5000/team/app":   "registry.example.com:5000/team/app:latest",
 		"registry.k8s.io/coredns/coredns:v1":   "registry.k8s.io/coredns/coredns:v1",

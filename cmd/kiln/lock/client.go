@@ -37,6 +37,10 @@ const (
 	rate  = 1000
 )
 
+// silences times stall is how long a server may take until its answer begins, with all servers
+// that it leads to and the one that gives a token.
+const silences = 4
+
 // client asks servers.
 type client struct {
 	http         *http.Client
@@ -131,9 +135,15 @@ func (c *client) try(
 		return false, err
 	}
 	request.Header = c.header.Clone()
+	silent := time.AfterFunc(silences*c.stall, func() {
+		cancel(fmt.Errorf("the server gave no answer within %s", silences*c.stall))
+	})
 	response, err := c.do(request)
-	if err != nil {
-		return ctx.Err() == nil && !lasting(err), err
+	switch silent.Stop(); {
+	case err != nil && ctx.Err() != nil:
+		return stopped(ctx, url)
+	case err != nil:
+		return !lasting(err), err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if code := response.StatusCode; code != http.StatusOK {
@@ -152,11 +162,16 @@ func (c *client) try(
 	case errors.As(err, &long):
 		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", url, limit)
 	case ctx.Err() != nil:
-		// Who interrupts kiln wants no other attempt; a server that is too slow gets one.
-		cause := context.Cause(ctx)
-		return !errors.Is(cause, context.Canceled), fmt.Errorf("%s: %w", url, cause)
+		return stopped(ctx, url)
 	}
 	return true, fmt.Errorf("%s: %w", url, err)
+}
+
+// stopped returns why an attempt was stopped. Who interrupts kiln wants no other attempt; a server
+// that is too slow gets one.
+func stopped(ctx context.Context, url string) (again bool, err error) {
+	cause := context.Cause(ctx)
+	return !errors.Is(cause, context.Canceled), fmt.Errorf("%s: %w", url, cause)
 }
 
 // passing reports whether an answer with a code may be another one a second later.
@@ -166,14 +181,17 @@ func passing(code int) bool {
 }
 
 // lasting reports whether a request that failed would fail a second later as well: nobody listens,
-// the name leads nowhere, the certificate is wrong, or a redirection is not followed.
+// the name leads nowhere, the certificate is wrong, a redirection is not followed, or there is no
+// login that can be read.
 func lasting(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	var redirect redirectError
 	var token *errcode.ErrorResponse
+	var login loginError
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) ||
-		errors.As(err, &redirect) || errors.Is(err, auth.ErrBasicCredentialNotFound) ||
+		errors.As(err, &redirect) || errors.As(err, &login) ||
+		errors.Is(err, auth.ErrBasicCredentialNotFound) ||
 		errors.As(err, &token) && !passing(token.StatusCode)
 }
 

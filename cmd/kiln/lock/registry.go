@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +22,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"kiln/render/containerd"
+	"kiln/render/images"
 	"kiln/render/target"
 )
 
@@ -97,7 +100,8 @@ func (r *registries) describe(ctx context.Context, name string) (d described, er
 	case m.Manifests != nil:
 		d.arches = []string{}
 		for _, entry := range m.Manifests {
-			if entry.Platform.OS == "linux" {
+			// What cannot be the name of an architecture would be shown in messages.
+			if entry.Platform.OS == "linux" && isArch(entry.Platform.Architecture) {
 				d.arches = append(d.arches, entry.Platform.Architecture)
 			}
 		}
@@ -113,6 +117,9 @@ func (r *registries) describe(ctx context.Context, name string) (d described, er
 	d.arches = slices.Compact(d.arches)
 	return d, err
 }
+
+// isArch reports whether a word can be an architecture, such as arm64.
+var isArch = regexp.MustCompile(`^[a-z0-9_]{1,20}$`).MatchString
 
 // arches returns the architecture that the configuration of an image names; nil if it names none.
 func (r *registries) arches(ctx context.Context, url, digest string) ([]string, error) {
@@ -133,7 +140,7 @@ func (r *registries) arches(ctx context.Context, url, digest string) ([]string, 
 	switch {
 	case config.Architecture == "": // of what is no image for containers
 		return nil, nil
-	case config.OS != "linux":
+	case config.OS != "linux" || !isArch(config.Architecture):
 		return []string{}, nil
 	}
 	return []string{config.Architecture}, nil
@@ -175,8 +182,14 @@ func (r *registries) explained(err error) error {
 	case errors.As(err, &status) && status.code == http.StatusTooManyRequests:
 		return fmt.Errorf("%w; try again later, log in, or name a mirror with --registry", err)
 	}
-	return err
+	return oneLine{err}
 }
+
+// oneLine is an error with the words of a server, which could look like lines of kiln.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // repository returns the URL of an image's repository.
 func (r *registries) repository(name string) string {
@@ -214,9 +227,31 @@ func ParseRegistries(list []string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, twice := instead[host]; twice {
+			return nil, fmt.Errorf("%q has two URLs; give one", host)
+		}
 		instead[host] = base
 	}
 	return instead, nil
+}
+
+// CheckRegistries returns an error if no image comes from a registry in whose place another server
+// is to be asked: then its name is mistyped, and the registry itself would be asked.
+func CheckRegistries(instead map[string]string, list []images.Image) error {
+	var hosts []string
+	for _, image := range list {
+		host, _, _ := target.ImageParts(image.Reference)
+		hosts = append(hosts, host)
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	for _, host := range slices.Sorted(maps.Keys(instead)) {
+		if !slices.Contains(hosts, host) {
+			return fmt.Errorf("no image comes from %q; they come from %s", host,
+				strings.Join(hosts, ", "))
+		}
+	}
+	return nil
 }
 
 func parseRegistry(text string) (host, base string, err error) {
@@ -243,22 +278,36 @@ func stored(_ context.Context, server string) (auth.Credential, error) {
 		if _, err := os.Stat(file); err != nil {
 			continue
 		}
-		store, err := credentials.NewFileStore(file)
-		if err != nil {
-			return auth.EmptyCredential, err
+		found, err := storedIn(file, key)
+		if err == nil && found == auth.EmptyCredential && key != server {
+			found, err = storedIn(file, "docker.io") // podman's name for it
 		}
-		found, err := store.Get(context.Background(), key)
 		if err != nil || found != auth.EmptyCredential {
 			return found, err
 		}
-		if key != server { // podman's name for it
-			found, err = store.Get(context.Background(), "docker.io")
-			if err != nil || found != auth.EmptyCredential {
-				return found, err
-			}
-		}
 	}
 	return auth.EmptyCredential, nil
+}
+
+// storedIn returns the credential that a file has under a key.
+func storedIn(file, key string) (auth.Credential, error) {
+	var found auth.Credential
+	store, err := credentials.NewFileStore(file)
+	if err == nil {
+		found, err = store.Get(context.Background(), key)
+	}
+	if err != nil {
+		return auth.EmptyCredential, loginError{file}
+	}
+	return found, nil
+}
+
+// loginError says that a file of logins cannot be read. The cause may quote a password of it.
+type loginError struct{ file string }
+
+func (e loginError) Error() string {
+	return e.file + ": what it has for this registry cannot be read; log in again with podman " +
+		"login or docker login"
 }
 
 // credentialFiles returns the paths of the files in which podman and docker keep logins, in the

@@ -349,4 +349,6 @@ func TestParseRegistries(t *testing.T) {
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "secret")
 	}
+	_, err = ParseRegistries([]string{"a.test=https://b.test", "a.test=https://c.test"})
+	require.EqualError(t, err, `"a.test" has two URLs; give one`)
 }
