@@ -43,6 +43,8 @@ type live struct {
 	files   map[string]string // what the server has, by path
 	asked   []string          // requests
 	minutes int               // how often the script slept
+	// away reports whether the image is not there, by how often the script slept.
+	away func(minutes int) bool
 }
 
 // newLive returns a live system that finds everything.
@@ -102,7 +104,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.asked = append(l.asked, r.Method+" "+r.URL.Path)
 	content, ok := l.files[r.URL.Path]
-	if !ok {
+	if !ok || r.URL.Path == imagePath && l.away != nil && l.away(l.minutes) {
 		http.NotFound(w, r)
 		return
 	}
@@ -246,8 +248,25 @@ func TestFlatcarStops(t *testing.T) {
 		printed, ok = l.boot(shell)
 		require.False(t, ok)
 		require.Equal(t, installing+failed+failed+"kiln: NOT INSTALLED: flatcar-install failed "+
-			"three times, at last: many lines gpg: BAD signature \n", printed)
+			"three times, at last: many lines gpg: BAD signature ; mend that, and start this "+
+			"machine again after kiln serve --again\n", printed)
 		l.requireLog(command + command + command)
+		require.Equal(t, 1, strings.Count(fmt.Sprint(l.asked), documentPath))
+	})
+}
+
+// TestFlatcarOutage: a server that goes away while the disk is written is waited for, however long
+// that takes: the machine has its document, and would get no other one.
+func TestFlatcarOutage(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		l := newLive(t)
+		l.write("fail", "1\n2\n3\n", 0o600)
+		l.minutes = -10
+		l.away = func(minute int) bool { return minute > -9 && minute < -3 }
+		printed, ok := l.boot(shell)
+		require.True(t, ok, printed)
+		require.Equal(t, 5, strings.Count(printed, " is not there: curl: "), printed)
+		require.Equal(t, 3, strings.Count(printed, "flatcar-install failed, and"), printed)
 		require.Equal(t, 1, strings.Count(fmt.Sprint(l.asked), documentPath))
 	})
 }
