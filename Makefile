@@ -31,7 +31,7 @@
 #                 docs/conformance.md; KILN_BOOT_MINOR is the minor (root, an hour; the first time
 #                 twenty minutes more)
 # make boot-test  boots, harms, heals and restores machines from rendered documents: containers, and
-#                 in QEMU what containers cannot show (root, about two hours)
+#                 in QEMU what containers cannot show (root, about three hours)
 
 # Memory is there, and collecting garbage takes a sixth of the time of tests.
 export GOGC ?= 400
@@ -167,7 +167,7 @@ conformance:
 boot-test:
 	cd test/boot && go test ./...
 	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
-	  faults.sh deliver.sh; do test/boot/$$script || [ $$? = 77 ] || exit 1; done
+	  faults.sh deliver.sh stock.sh pods.sh; do test/boot/$$script || [ $$? = 77 ] || exit 1; done
 	MACHINES=qemu test/boot/run.sh cloud-init ignition
 	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned
 

@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=container.sh
 source "$here/container.sh"
 
-name=$1 dir=$vms/$1 root=$vms/$1/root index=''
+name=$1 dir=$vms/$1 root=$vms/$1/root index='' segment='' mtu=''
 # shellcheck source=/dev/null
 source "$dir/settings"
 
@@ -38,7 +38,8 @@ make_network() {
   ip netns add "$name"
   ip link add "m$index" type veth peer name eth0 \
     address "52:54:00:00:00:$(printf %02x "$index")" netns "$name"
-  ip link set "m$index" master "$group" up
+  ip link set "m$index" mtu "$mtu" master "$(bridge "$segment")" up
+  ip -n "$name" link set eth0 mtu "$mtu"
 }
 
 # All machines together would weigh as one process of the computer does (1024), and starve beside a

@@ -11,6 +11,11 @@
 hierarchies='cpu cpuacct cpuset memory devices freezer blkio pids systemd'
 group=kiln-boot-$net
 
+# bridge SEGMENT prints the name of the bridge that is a segment.
+bridge() {
+  if [[ $1 == a ]]; then echo "$group"; else echo "$group$1"; fi
+}
+
 # A machine's files before its first boot. KILN_BOOT_TREE names others than those of
 # image-fast.sh.
 machine_tree=$cache/${KILN_BOOT_TREE:-fast/tree}
@@ -111,7 +116,12 @@ remote_container() { # NAME [COMMAND...]
 }
 
 api_container() { # NAME
-  local address
-  address=$(ip -n "$1" -4 -o address show dev eth0 scope global | awk '{print $4; exit}')
-  echo "https://${address%/*}:6443"
+  local family address
+  for family in -4 -6; do
+    address=$(ip -n "$1" "$family" -o address show dev eth0 scope global | awk '{print $4; exit}')
+    [[ -z $address ]] || break
+  done
+  address=${address%/*}
+  [[ $address != *:* ]] || address=[$address]
+  echo "https://$address:6443"
 }

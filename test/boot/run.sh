@@ -28,6 +28,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$here/cluster.sh"
 # shellcheck source=etcd.sh
 source "$here/etcd.sh"
+# shellcheck source=probes.sh
+source "$here/probes.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
@@ -216,41 +218,6 @@ check_hardening() {
   if vm ssh "${machines[0]}" test -e /etc/kiln/forbidden; then
     within "$step_limit" "metadata service closed to pods" metadata_is_closed
   fi
-}
-
-# probe_pod NAME MACHINE prints a pod of the probe on that machine. It satisfies the strictest pod
-# security standard. It requests some processor time: without a request a pod gets next to nothing
-# on a saturated machine, and these are saturated.
-probe_pod() {
-  cat <<EOF
----
-apiVersion: v1
-kind: Pod
-metadata: {name: $1, namespace: default, labels: {app: $1}}
-spec:
-  nodeSelector: {kubernetes.io/hostname: $2}
-  tolerations: [{operator: Exists}]
-  securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
-  containers:
-  - name: probe
-    image: kiln.test/probe:1
-    imagePullPolicy: IfNotPresent
-    ports: [{containerPort: 8080}]
-    readinessProbe: {httpGet: {path: /ready, port: 8080}}
-    resources: {requests: {cpu: 50m, memory: 16Mi}}
-    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-EOF
-}
-probe_service() {
-  cat <<EOF
----
-apiVersion: v1
-kind: Service
-metadata: {name: probe, namespace: default}
-spec:
-  selector: {app: probe-server}
-  ports: [{port: 80, targetPort: 8080}]
-EOF
 }
 
 # check_pods: the pods on two machines, the network between them, names, logs and exec.

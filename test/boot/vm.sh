@@ -43,7 +43,7 @@ usage() {
   exit 2
 }
 
-# load NAME reads the machine's settings: index, memory, smp, kind.
+# load NAME reads the machine's settings: index, memory, smp, kind, segment, mtu.
 load() {
   dir=$vms/$1 index='' smp='' kind=''
   [[ -f $dir/settings ]] || die "there is no machine $1"
@@ -189,13 +189,15 @@ start() { # start NAME SEED MEMORY
   local kind=${MACHINES:-qemu}
   [[ $name =~ ^[a-z0-9][a-z0-9-]*$ ]] || die "$name is no name for a machine"
   [[ $kind =~ ^(qemu|uml|container)$ ]] || die "MACHINES is qemu, uml or container, not $kind"
+  [[ ${SEGMENT:-a} =~ ^[ab]$ ]] || die "SEGMENT is a or b, not $SEGMENT"
   [[ $kind != uml || -f $seed/user-data || -f $seed/seed.iso ]] || die "a machine of User Mode Linux reads a NoCloud disk only"
   [[ -f $seed/config.ign || -f $seed/user-data || -f $seed/seed.iso || -f $seed/bootfile ]] || die "$seed has no document"
   [[ -f $cache/node.img ]] || die "there is no machine image; run image.sh"
   cut_power "$name"
   rm -rf "$dir"
   mkdir -p "$vms"
-  printf 'index=%s\nmemory=%s\nsmp=%s\nkind=%s\n' "$(free_index)" "$memory" "${SMP:-2}" "$kind" >"$vms/settings"
+  printf 'index=%s\nmemory=%s\nsmp=%s\nkind=%s\nsegment=%s\nmtu=%s\n' "$(free_index)" "$memory" \
+    "${SMP:-2}" "$kind" "${SEGMENT:-a}" "${MTU:-1500}" >"$vms/settings"
   mkdir -p "$dir/seed"
   mv "$vms/settings" "$dir/"
   cp "$seed"/* "$dir/seed/"
