@@ -67,6 +67,8 @@
 //	                    packages after machine: packages have them
 //	                    name after preflight: machines of pools
 //	                    role after node: workers with roles
+//	                    pods before post-boot and retire: with a pod network of kiln's
+//	                    parts before pods: machines of pools
 //	                    etcd on a control plane: only with a local member
 //	                    member after kubelet on a control plane: if there are other members
 //	                    restore or others before etcd: while etcd is restored from a snapshot
@@ -149,10 +151,19 @@
 //
 // # /etc/kiln/routes, /etc/kiln/masquerade, /etc/kiln/forbidden
 //
-// The file routes has lines "CIDR GATEWAY COUNT", the routes to the pods of COUNT machines: each
-// machine after the first has the next pod CIDR of the same size and the next address. COUNT is 1
-// with IPv6. The file masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods,
-// in CIDR, to addresses outside the cluster's pod subnet is masqueraded. The file forbidden has
-// lines "-4|-6 SUBNET ADDRESS PORTS": TCP connections from the subnet to that address and those
-// ports are refused.
+// The file routes has a line "CIDR ADDRESS WAY" for each family: this machine's part of the pod
+// subnet, its address, and how packets of pods leave it (direct, vxlan or auto). The file
+// masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods, in CIDR, to
+// addresses outside the cluster's pod subnet is masqueraded. The file forbidden has lines
+// "-4|-6 SUBNET ADDRESS PORTS": TCP connections from the subnet to that address and those ports
+// are refused.
+//
+// # /etc/kiln/parts, /etc/kiln/cni, /var/lib/kiln/parts
+//
+// A machine of a pool has these in place of /etc/kiln/routes. The file parts has a line "RANGE
+// LENGTH WAY" for each family: the machine's part is of that prefix length and lies in the range,
+// whose address is written in full. The file cni is the runtime's configuration of the pods'
+// network with the ranges in place of the parts. /var/lib/kiln/parts is made, empty, when the Node
+// is there. kiln-routes writes to it the machine's entry, "CIDR ADDRESS" for each family, when that
+// is accepted. The parts then stay; the addresses are those of the time.
 package templates

@@ -152,7 +152,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
 		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
-			"kubelet member control-plane objects node labels role pods ready post-boot retire"),
+			"kubelet member control-plane objects node labels role parts pods ready post-boot "+
+			"retire"),
 		templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")

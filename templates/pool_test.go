@@ -358,7 +358,7 @@ func TestPoolAlone(t *testing.T) {
 		"kubelet member control-plane objects node role ready post-boot retire"),
 		templates.CheckKinds())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",
-		"remembered"} {
+		"remembered", "step_parts", "parted", "settle", "free_part", "nth_part"} {
 		if strings.Contains(text, name+"()") {
 			t.Error(name)
 		}

@@ -149,6 +149,9 @@ func (t *tree) steps() []string {
 	}
 	// Without a pod network of kiln's, a Node becomes Ready when somebody brings one.
 	if t.m.Joins() && t.Plan.Routed() {
+		if t.m.Pool {
+			s = append(s, "parts")
+		}
 		s = append(s, "pods")
 	}
 	if len(post) > 0 {

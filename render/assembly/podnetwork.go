@@ -2,7 +2,7 @@ package assembly
 
 import (
 	"fmt"
-	"net/netip"
+	"slices"
 	"strings"
 
 	"kiln/render/cni"
@@ -41,39 +41,38 @@ func (t *tree) addPodNetwork() error {
 	if !t.Plan.Routed() {
 		return nil
 	}
-	conf, err := cni.Config(t.m.PodCIDRs, t.Plan.Config.Spec.Network.MTU)
-	if err != nil {
-		return err
-	}
 	// The folders exist before kiln-routes.service starts: the unit's sandbox shows only folders
 	// that existed then.
 	t.addDir("/var/lib/cni", 0o700, "")
 	t.addDir("/var/lib/kiln", 0o700, "")
-	t.addFile(plan.CNIConfig, 0o600, conf, "the pods' network on this machine",
-		"network.mtu", "network.podSubnets", t.m.Path+".addresses", t.m.Path+".podCIDRs")
-
 	t.addFile(templates.LearnPath, 0o600, templates.Learn, "functions of kiln-routes.service")
+	network, masked := &t.Plan.Config.Spec.Network, t.m.PodCIDRs
 	way, why := t.Plan.PodWay(t.m)
-	var routes strings.Builder
-	for i, cidr := range t.m.PodCIDRs {
-		fmt.Fprintf(&routes, "%s %s %s\n", cidr, t.m.Addresses[i], way)
+	own := []string{"network.podSubnets", t.m.Path + ".podCIDRs"}
+	configure, path, conf := cni.Config, plan.CNIConfig, "the pods' network on this machine"
+	if t.m.Pool {
+		// The machine chooses its parts, and then writes the configuration of the network. It
+		// masquerades what all pods send: those of other machines send nothing out of the cluster
+		// through this one.
+		configure, path, masked = cni.PoolConfig, plan.PoolCNIConfig, t.Plan.PodSubnets
+		conf = "the pods' network, with ranges in place of the machine's parts"
+		t.addDir(plan.CNIConfDir, 0o700, "")
+		t.addFile(plan.KilnDir+"/parts", 0o644, cni.Parts(t.m.PodCIDRs, t.Plan.NodeMasks, way),
+			"ranges of this machine's pods, the prefix length of its parts, how packets of pods "+
+				"leave it ("+why+")",
+			slices.Concat(own, []string{"network.nodeMaskSizes", "network.vxlan"})...)
+	} else {
+		own = append(own, t.m.Path+".addresses")
+		t.addFile(plan.KilnDir+"/routes", 0o644, cni.Routes(t.m.PodCIDRs, t.m.Addresses, way),
+			"this machine's pods, its address, how packets of pods leave it ("+why+")",
+			slices.Concat(own, []string{"network.vxlan"})...)
 	}
-	t.addFile(plan.KilnDir+"/routes", 0o644, routes.String(),
-		"this machine's pods, its address, how packets of pods leave it ("+why+")",
-		"network.podSubnets", "network.vxlan", t.m.Path+".addresses", t.m.Path+".podCIDRs")
-	var masquerade strings.Builder
-	for i, cidr := range t.m.PodCIDRs {
-		fmt.Fprintf(&masquerade, "%s %s %s\n", family(cidr.Addr()), cidr, t.Plan.PodSubnets[i])
+	text, err := configure(t.m.PodCIDRs, network.MTU)
+	if err != nil {
+		return err
 	}
-	t.addFile(plan.KilnDir+"/masquerade", 0o644, masquerade.String(),
-		"family, this machine's pods, the cluster's pods")
+	t.addFile(path, 0o600, text, conf, slices.Concat(own, []string{"network.mtu"})...)
+	t.addFile(plan.KilnDir+"/masquerade", 0o644, cni.Masquerade(masked, t.Plan.PodSubnets),
+		"family, pods of this machine, the cluster's pods")
 	return nil
-}
-
-// family returns the name that ip and nft have for the family of an address.
-func family(a netip.Addr) string {
-	if a.Is4() {
-		return "ip"
-	}
-	return "ip6"
 }

@@ -55,9 +55,14 @@ func (c *inspection) checkNetworks() {
 }
 
 // checkPodRanges checks that the CNI configuration, which a cluster with cni routed has, takes the
-// addresses of pods from the machine's own part of the pod subnets.
+// addresses of pods from the machine's own part of the pod subnets, and that of a pool from the
+// ranges of its machines' parts.
 func (c *inspection) checkPodRanges() {
-	f := c.tree.Exact(plan.CNIConfig)
+	path := plan.CNIConfig
+	if c.machine.Pool {
+		path = plan.PoolCNIConfig
+	}
+	f := c.tree.Exact(path)
 	if f == nil {
 		return
 	}
@@ -114,17 +119,21 @@ func (f *facts) checkNetworks() {
 }
 
 // checkPodRanges checks that the pod CIDRs of all machines lie in the pod subnets and do not
-// overlap.
+// overlap. Pools may share theirs.
 func (f *facts) checkPodRanges() {
 	type podCIDR struct {
 		netip.Prefix
 		machine string
 	}
-	var all []podCIDR
+	var all, pools []podCIDR
 	for i := range f.cluster.Plan.Machines {
 		m := &f.cluster.Plan.Machines[i]
 		for family, cidr := range m.PodCIDRs {
-			all = append(all, podCIDR{cidr, m.Name})
+			if m.Pool {
+				pools = append(pools, podCIDR{cidr, m.Name})
+			} else {
+				all = append(all, podCIDR{cidr, m.Name})
+			}
 			pods := f.cluster.Plan.PodSubnets[family]
 			if !pods.Contains(cidr.Addr()) || cidr.Bits() < pods.Bits() {
 				f.fail("node %s: pod CIDR %s is not a part of %s; correct podCIDRs",
@@ -137,6 +146,14 @@ func (f *facts) checkPodRanges() {
 		if a, b := all[i-1], all[i]; a.Overlaps(b.Prefix) {
 			f.fail("nodes %s and %s: pod CIDRs %s and %s overlap; correct podCIDRs",
 				a.machine, b.machine, a.Prefix, b.Prefix)
+		}
+	}
+	for _, a := range pools {
+		for _, b := range all {
+			if a.Overlaps(b.Prefix) {
+				f.fail("pool %s and node %s: pod CIDRs %s and %s overlap; correct podCIDRs",
+					a.machine, b.machine, a.Prefix, b.Prefix)
+			}
 		}
 	}
 }

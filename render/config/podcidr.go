@@ -55,3 +55,26 @@ func podCIDR(subnet netip.Prefix, mask int, a netip.Addr) netip.Prefix {
 	start, _ := netip.AddrFromSlice(base)
 	return netip.PrefixFrom(start, mask)
 }
+
+// upperHalves returns the upper half of each pod subnet, or the whole subnet if it is one part. It
+// returns nil if a subnet or a mask is missing or wrong; validate reports that.
+func upperHalves(subnets []netip.Prefix, masks []int) []netip.Prefix {
+	if len(masks) != len(subnets) {
+		return nil
+	}
+	out := make([]netip.Prefix, len(subnets))
+	for i, subnet := range subnets {
+		switch {
+		case !subnet.IsValid() || !maskFits(subnet, masks[i]):
+			return nil
+		case masks[i] == subnet.Bits():
+			out[i] = subnet.Masked()
+		default:
+			base := subnet.Masked().Addr().AsSlice()
+			base[subnet.Bits()/8] |= 0x80 >> (subnet.Bits() % 8)
+			start, _ := netip.AddrFromSlice(base)
+			out[i] = netip.PrefixFrom(start, subnet.Bits()+1)
+		}
+	}
+	return out
+}

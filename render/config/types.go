@@ -93,7 +93,7 @@ type Spec struct {
 	// Nodes are the machines that are known by name. Each has a document of its own.
 	Nodes []Node `json:"nodes" example:"[{name: cp-1, role: control-plane, addresses: [10.0.0.5]}]"`
 	// Pools are groups of worker machines that are not known by name. All machines of a pool boot
-	// from one document and join with a bootstrap token. Pools need network.cni none. docs/pools.md
+	// from one document and join with a bootstrap token. docs/pools.md
 	// says how such a machine finds its name and address.
 	Pools []Pool `json:"pools,omitempty"`
 }

@@ -52,6 +52,10 @@ type Pool struct {
 	// NodeAddress says which address of a machine is the address of its Node. By default it is the
 	// source address of packets on the default route.
 	NodeAddress NodeAddress `json:"nodeAddress,omitempty"`
+	// PodCIDRs are where the machines have their parts with cni routed. They are one range of each
+	// pod subnet, in their order. No node has its part in them; pools may share them. By default
+	// they are the upper halves of the pod subnets. docs/pools.md has more.
+	PodCIDRs []string `json:"podCIDRs,omitempty" example:"[10.244.192.0/18]"`
 	// Patches change the kubelet configuration of the pool. kiln applies them last.
 	Patches []Patch `json:"patches,omitempty"`
 

@@ -18,24 +18,30 @@ func (v *checker) routed() {
 	if net.CNI != "routed" || net.VXLAN != "never" {
 		return
 	}
+	var reported []string // platforms
+	platform := func(settings Effective, name string) {
+		p, _ := target.PlatformNamed(settings.Platform)
+		if p.PodRoutes == nil || !p.PodRoutes.Never || slices.Contains(reported, p.Name) {
+			return
+		}
+		reported = append(reported, p.Name)
+		v.report(at, "never cannot work on %s, which %s has: %s. Write auto", p.Name, name,
+			p.PodRoutes.Text)
+	}
 	var joining []int // the nodes with pods, by their indices
 	for i := range v.c.Spec.Nodes {
 		if v.c.Spec.Nodes[i].Role != roleEtcd {
 			joining = append(joining, i)
 		}
 	}
-	if len(joining) < 2 {
+	if len(joining) < 2 && len(v.c.Spec.Pools) == 0 {
 		return
 	}
-	var reported []string // platforms
 	for _, i := range joining {
-		p, _ := target.PlatformNamed(v.c.EffectiveNode(i).Platform)
-		if p.PodRoutes == nil || !p.PodRoutes.Never || slices.Contains(reported, p.Name) {
-			continue
-		}
-		reported = append(reported, p.Name)
-		v.report(at, "never cannot work on %s, which %s has: %s. Write auto", p.Name,
-			v.c.Spec.Nodes[i].Name, p.PodRoutes.Text)
+		platform(v.c.EffectiveNode(i), v.c.Spec.Nodes[i].Name)
+	}
+	for i := range v.c.Spec.Pools {
+		platform(v.c.EffectivePool(i), v.c.Spec.Pools[i].Name)
 	}
 	v.segment(joining, true)
 	v.segment(joining, false)

@@ -68,6 +68,9 @@ type RouteValues struct {
 type PoolValues struct {
 	// Networks are those of nodeAddress.
 	Networks []netip.Prefix
+	// PodCIDRs are the ranges of the machines' parts with cni routed, in the order of podSubnets:
+	// those of podCIDRs, or the upper halves of the subnets. They are nil with another cni.
+	PodCIDRs []netip.Prefix
 }
 
 // Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and
@@ -127,7 +130,15 @@ func readValues(c *Cluster) *Values {
 		}
 	}
 	v.Pools = readAll(spec.Pools, func(p Pool) PoolValues {
-		return PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
+		values := PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
+		switch {
+		case spec.Network.CNI == "none":
+		case len(p.PodCIDRs) > 0:
+			values.PodCIDRs = readAll(p.PodCIDRs, readPrefix)
+		default:
+			values.PodCIDRs = upperHalves(v.PodSubnets, spec.Network.NodeMaskSizes)
+		}
+		return values
 	})
 	return v
 }

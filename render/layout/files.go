@@ -56,6 +56,8 @@ var Files = []File{
 	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
 	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
 	{Path: plan.CNIConfig, Form: YAML, Open: true},
+	{Path: plan.PoolCNIConfig, Form: YAML, Open: true, Part: hook},
+	{Path: plan.KilnDir + "/parts", Form: Lines, Part: hook},
 
 	// Snapshots of etcd.
 	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook},

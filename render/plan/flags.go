@@ -98,7 +98,7 @@ func (p *Plan) byEtcd(m *Machine) Origin {
 }
 
 // ControllerManagerFlags returns the command line of kube-controller-manager. With cni routed every
-// machine's pod CIDR is in its document, so that none is left to allocate.
+// machine knows its pod CIDR by its document or chooses it, so that none is left to allocate.
 func (p *Plan) ControllerManagerFlags() Commands {
 	spec := &p.Config.Spec
 	c := commands(target.ControllerManager, flags{

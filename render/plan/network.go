@@ -41,6 +41,9 @@ func (p *Plan) podWarnings() (out []string) {
 			continue
 		}
 		joining++
+		if m.Pool { // the document is for several
+			joining++
+		}
 		if m.Platform.PodRoutes != nil && !slices.Contains(platforms, m.Platform.Name) {
 			platforms = append(platforms, m.Platform.Name)
 			out = append(out, m.Platform.Name+": pods of two machines reach each other only with "+

@@ -118,6 +118,7 @@ func pool(c *config.Cluster, i int) Machine {
 	values := c.Values()
 	m.NodeAddress = nodeAddress(
 		values.PodSubnets, n.NodeAddress.Interface, values.Pools[i].Networks)
+	m.PodCIDRs = slices.Clone(values.Pools[i].PodCIDRs)
 	return m
 }
 

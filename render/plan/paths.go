@@ -44,6 +44,7 @@ const (
 	RegistriesDir    = "/etc/containerd/certs.d"
 	CNIConfDir       = "/etc/cni/net.d"
 	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
+	PoolCNIConfig    = KilnDir + "/cni" // what a pool's machine makes CNIConfig of
 )
 
 // EtcdUser is the name of etcd's own user and group on the machines with a member (CIS 1.1.12).

@@ -67,7 +67,7 @@ type Machine struct {
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
 
 	Addresses []netip.Addr   // main family first; none for a pool
-	PodCIDRs  []netip.Prefix // with cni routed
+	PodCIDRs  []netip.Prefix // with cni routed; of a pool the ranges of its machines' parts
 
 	Interfaces []Interface // in the configuration's order; none where the platform configures them
 

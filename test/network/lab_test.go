@@ -193,6 +193,55 @@ func (l *lab) machine(
 	return m
 }
 
+// member makes a machine of a pool, whose parts are in the ranges, each a line of /etc/kiln/parts.
+// Its Node is there. It has no pods before it has parts.
+func (l *lab) member(name, segment, api string, addresses, ranges []string) *machine {
+	l.t.Helper()
+	m := l.machine(name, segment, api, "auto", 1500, addresses, nil)
+	require.NoError(l.t, os.Remove(m.root+"/etc/kiln/routes"))
+	m.write(templates.StepsPath, templates.Steps([]string{"name", "node", "parts"}, nil))
+	m.write("/etc/kiln/parts", strings.Join(ranges, "\n")+"\n")
+	m.write("/etc/kiln/machine", facts("", "worker", api))
+	m.write("/var/lib/kiln/name", name+"\n")
+	m.moves(addresses...)
+	m.write("/var/lib/kiln/parts", "")
+	return m
+}
+
+// moves tells a machine of a pool the addresses that it has, as the hook does before each start of
+// the kubelet.
+func (m *machine) moves(addresses ...string) {
+	m.lab.t.Helper()
+	m.addresses = nil
+	var words []string
+	for _, text := range addresses {
+		a := netip.MustParsePrefix(text).Addr()
+		m.addresses, words = append(m.addresses, a), append(words, a.String())
+	}
+	m.write("/var/lib/kiln/node-ip", "NODE_IP="+strings.Join(words, ",")+"\n")
+}
+
+// parted waits until a machine of a pool has its parts, and starts a pod in each of them.
+func (m *machine) parted() {
+	m.lab.t.Helper()
+	var words []string
+	took := m.lab.eventually(learned, func() error {
+		content, err := os.ReadFile(m.root + "/var/lib/kiln/parts")
+		words = strings.Fields(string(content))
+		if err == nil && len(words) == 0 {
+			return fmt.Errorf("%s has no parts: %s", m.name, m.log)
+		}
+		return err
+	})
+	m.lab.t.Log(m.name, "has", words, "after", took)
+	for i := 0; i < len(words); i += 2 {
+		p := netip.MustParsePrefix(words[i])
+		m.pods = append(m.pods, p)
+		m.lab.ip(m.namespace,
+			fmt.Sprintf("address add %s/%d dev lo", m.pod(i/2), p.Addr().BitLen()))
+	}
+}
+
 // facts returns the file /etc/kiln/machine of a machine with that Node.
 func facts(node, role, api string) string {
 	return "node=" + node + "\nrole=" + role + "\napi=" + api + "\n"

@@ -58,7 +58,7 @@ var exceptions = []exception{
 	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("etcd-machine", "etcd-machines"),
 		"etcd is on machines of its own, which are held to them"},
 	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
-	{"1.2.5", controlPlaneOf("delivery-pointer", "delivery-split", "pools"),
+	{"1.2.5", controlPlaneOf("delivery-pointer", "delivery-split", "pools", "pools-routed"),
 		"kubelets that join with a token make their own serving certificates"},
 	{"4.1.5 4.1.6", (*machine.Machine).WithToken,
 		"the kubelet writes the file when it has joined, 0600"},
