@@ -98,12 +98,12 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if locked == nil {
 		locked = &config.Locked{}
 	}
-	wanted := lock.Wanted{Artifacts: c.Wanted(), Pin: f.images || locked.Images != nil}
-	if wanted.Pin {
-		if wanted.Images, err = trial.Images(c); err != nil {
+	needs := lock.Needs{Artifacts: c.AllArtifacts(), Pin: f.images || locked.Images != nil}
+	if needs.Pin {
+		if needs.Images, err = trial.Images(c); err != nil {
 			return err
 		}
-		err = lock.CheckRegistries(instead, wanted.Images)
+		err = lock.CheckRegistries(instead, needs.Images)
 	} else if len(instead) > 0 {
 		err = errors.New("the lock has no images; add --images")
 	}
@@ -117,7 +117,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		Mirror: f.mirror, TrustMirror: f.trust, Registries: instead, Progress: cmd.ErrOrStderr(),
 	})
 	if f.check {
-		differences, err := l.CheckAll(ctx, wanted, locked)
+		differences, err := l.CheckAll(ctx, needs, locked)
 		if err != nil {
 			return err
 		}
@@ -127,12 +127,12 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	made, notes, err := l.MakeAll(ctx, f.save, wanted, locked)
+	made, notes, err := l.MakeAll(ctx, f.save, needs, locked)
 	if err != nil {
 		return err
 	}
 	message.Notes(cmd.ErrOrStderr(), notes)
-	if wanted.Any() { // with an empty lock machines may fetch nothing, without one the table's
+	if needs.Any() { // with an empty lock machines may fetch nothing, without one the table's
 		if err := render.WriteLock(path, made); err != nil {
 			return err
 		}

@@ -88,9 +88,9 @@ func MirrorProblem(text string) string {
 	return problem
 }
 
-// artifacts checks that the source of a machine's programs fits its system, and that each file
-// which it fetches has a SHA-256.
-func (v *checker) artifacts(m settings) {
+// machineArtifacts checks that the source of a machine's programs fits its system, and that each
+// file which it fetches has a SHA-256.
+func (v *checker) machineArtifacts(m settings) {
 	source := m.Binaries.Source
 	if !m.Binaries.Fetches() && source != target.SourcePackages {
 		return
@@ -100,7 +100,7 @@ func (v *checker) artifacts(m settings) {
 			"the image, and with binaries.source %s the kubelet comes from elsewhere; remove one "+
 			"of the two for %s", source, m.name)
 	}
-	fetched := v.c.Fetched(&m.Machine)
+	fetched := v.c.MachineArtifacts(&m.Machine)
 	system, known := m.System()
 	switch {
 	case !known: // reported at its place
@@ -126,7 +126,7 @@ func (v *checker) artifacts(m settings) {
 		if artifactVersionProblem(a.Version) != "" || p.Version == "" && v.version == noVersion {
 			continue // reported at its place
 		}
-		if _, ok := v.c.Artifact(a.Name, a.Version, a.Arch); !ok {
+		if _, ok := v.c.FindArtifact(a.Name, a.Version, a.Arch); !ok {
 			missing = append(missing, a.Name+" "+a.Version)
 			if known := v.c.known(a.Name, a.Version, a.Arch); known != "" {
 				there = append(there, a.Name+" "+known)
@@ -166,7 +166,7 @@ func (v *checker) artifacts(m settings) {
 func (c *Cluster) known(name, version, arch string) string {
 	var all, near []string
 	minor := version[:strings.LastIndexByte(version, '.')+1]
-	for _, a := range c.artifacts() {
+	for _, a := range c.knownArtifacts() {
 		if a.Name != name || a.Arch != arch {
 			continue
 		}

@@ -52,7 +52,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	v.kubeletFlags(m)
 	v.reserved(m)
-	v.artifacts(m)
+	v.machineArtifacts(m)
 	if m.OS == "" {
 		return false
 	}

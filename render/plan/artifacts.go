@@ -18,11 +18,12 @@ const (
 	CrictlText = "runtime-endpoint: unix://" + CRISocket + "\n"
 )
 
-// artifacts returns what a machine with these settings fetches, from the mirror if it has one.
-func artifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
-	for _, a := range c.Fetched(&settings.Machine) {
+// mirroredArtifacts returns what a machine with these settings fetches, from the mirror if it has
+// one.
+func mirroredArtifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
+	for _, a := range c.MachineArtifacts(&settings.Machine) {
 		// It is there: Parse refuses a configuration with a file of unknown content.
-		a, _ = c.Artifact(a.Name, a.Version, a.Arch)
+		a, _ = c.FindArtifact(a.Name, a.Version, a.Arch)
 		a.URL = target.Mirrored(a.URL, settings.Binaries.Mirror)
 		out = append(out, a)
 	}

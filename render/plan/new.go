@@ -148,6 +148,6 @@ func machine(c *config.Cluster, name, role string, settings config.Effective) Ma
 	return Machine{
 		Name: name, Role: role, Settings: settings, System: system, Platform: platform,
 		KubeletVersion: c.KubeletVersion(&settings.Machine),
-		KubeletMinor:   c.KubeletMinor(&settings), Artifacts: artifacts(c, &settings),
+		KubeletMinor:   c.KubeletMinor(&settings), Artifacts: mirroredArtifacts(c, &settings),
 	}
 }

@@ -238,10 +238,10 @@ var sums = []struct{ name, version, amd64, arm64 string }{
 		"c9dfdf9ebc353a0027c88622206a5e90ee6f0e78cfabf1a9ef4dc575298fd555"},
 }
 
-// Artifacts is the table of the artifacts that need no lock.
-var Artifacts = artifacts()
+// PublishedArtifacts is the table of the artifacts that need no lock.
+var PublishedArtifacts = publishedArtifacts()
 
-func artifacts() (out []Artifact) {
+func publishedArtifacts() (out []Artifact) {
 	for _, s := range sums {
 		p, ok := ProgramNamed(s.name)
 		if !ok {

@@ -17,13 +17,13 @@ import (
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	has := func(name, version, arch string) bool {
-		return slices.ContainsFunc(Artifacts, func(a Artifact) bool {
+		return slices.ContainsFunc(PublishedArtifacts, func(a Artifact) bool {
 			return a.Name == name && a.Version == version && a.Arch == arch
 		})
 	}
 	seen := map[Artifact]bool{}
 	sums := map[string]bool{}
-	for _, a := range Artifacts {
+	for _, a := range PublishedArtifacts {
 		key := Artifact{Name: a.Name, Version: a.Version, Arch: a.Arch}
 		require.False(t, seen[key], "%v is there twice", key)
 		require.False(t, sums[a.SHA256], "%v has the SHA-256 of another file", key)
@@ -43,7 +43,7 @@ func TestArtifacts(t *testing.T) {
 		}
 		for _, r := range Releases {
 			prefix := "v1." + string(rune('0'+r.Minor/10)) + string(rune('0'+r.Minor%10)) + "."
-			require.True(t, slices.ContainsFunc(Artifacts, func(a Artifact) bool {
+			require.True(t, slices.ContainsFunc(PublishedArtifacts, func(a Artifact) bool {
 				return a.Name == "kubelet" && a.Arch == arch && strings.HasPrefix(a.Version, prefix)
 			}), "no kubelet of %s for %s", prefix, arch)
 		}
@@ -93,7 +93,7 @@ func TestArtifactsDoc(t *testing.T) {
 		FindStringSubmatch(page)
 	require.NotNil(t, list)
 	var versions []string
-	for _, a := range Artifacts {
+	for _, a := range PublishedArtifacts {
 		if a.Name == "kubelet" && a.Arch == "amd64" {
 			versions = append(versions, a.Version)
 		}

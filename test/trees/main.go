@@ -151,7 +151,7 @@ func fetchable(dir, text, version string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "cluster.lock.yaml")); err == nil {
 		return false
 	}
-	_, ok := target.FindArtifact(target.Artifacts, "kubelet", version, "amd64")
+	_, ok := target.FindArtifact(target.PublishedArtifacts, "kubelet", version, "amd64")
 	return ok || !strings.Contains(text, "source: download")
 }
 

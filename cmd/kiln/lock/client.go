@@ -153,12 +153,12 @@ func (c *client) try(
 	defer c.watch(body, cancel)()
 	err = read(response.Header, body)
 	var long *http.MaxBytesError
-	var kept keepError
+	var write writeError
 	switch {
 	case err == nil:
 		return false, nil
-	case errors.As(err, &kept):
-		return false, kept.error
+	case errors.As(err, &write):
+		return false, write.error
 	case errors.As(err, &long):
 		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", url, limit)
 	case ctx.Err() != nil:
@@ -233,47 +233,49 @@ func (c *client) watch(body *counter, cancel context.CancelCauseFunc) (stop func
 	}
 }
 
-// hash returns the SHA-256 of a file, in hex, and its size in bytes. keep opens what else gets the
-// bytes, once for each attempt.
+// hash returns the SHA-256 of a file, in hex, and its size in bytes. create opens what else gets
+// the bytes, once for each attempt.
 func (c *client) hash(
-	ctx context.Context, url string, keep func() (io.WriteCloser, error),
+	ctx context.Context, url string, create func() (io.WriteCloser, error),
 ) (sum string, size int64, err error) {
 	err = c.get(ctx, url, maxProgram, func(_ http.Header, body io.Reader) error {
 		h := sha256.New()
-		to, err := keep()
+		to, err := create()
 		if err != nil {
-			return keepError{err}
+			return writeError{err}
 		}
-		n, err := io.Copy(io.MultiWriter(h, keeper{to}), body)
+		n, err := io.Copy(io.MultiWriter(h, diskWriter{to}), body)
 		sum, size = hex.EncodeToString(h.Sum(nil)), n
 		if e := to.Close(); err == nil && e != nil {
-			err = keepError{e}
+			err = writeError{e}
 		}
 		return err
 	})
 	return sum, size, err
 }
 
-// keepError is an error of what keeps a file, and not of the server.
-type keepError struct{ error }
+// writeError is an error of the disk on which a file is saved, and not of the server.
+type writeError struct{ error }
 
-func (e keepError) Unwrap() error { return e.error }
+func (e writeError) Unwrap() error { return e.error }
 
-// keeper makes the errors of a writer its own.
-type keeper struct{ to io.Writer }
+// diskWriter marks the errors of a writer as writeError.
+type diskWriter struct{ to io.Writer }
 
-func (k keeper) Write(p []byte) (n int, err error) {
-	if n, err = k.to.Write(p); err != nil {
-		err = keepError{err}
+func (d diskWriter) Write(p []byte) (n int, err error) {
+	if n, err = d.to.Write(p); err != nil {
+		err = writeError{err}
 	}
 	return n, err
 }
 
-// discard keeps nothing.
-type discard struct{}
+// notSaved is where the bytes of a file go that is hashed and not saved.
+type notSaved struct{ io.Writer }
 
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
+func (notSaved) Close() error { return nil }
+
+// noFile opens notSaved.
+func noFile() (io.WriteCloser, error) { return notSaved{io.Discard}, nil }
 
 // published returns the SHA-256 that a list says of a file. A line of the list is a sum alone, or a
 // sum and the name of a file.

@@ -145,31 +145,31 @@ func indexOf(list []target.Image, name string) int {
 	return slices.IndexFunc(list, func(i target.Image) bool { return i.Name == name })
 }
 
-// Wanted is what the machines of a cluster fetch and run.
-type Wanted struct {
+// Needs is what the machines of a cluster fetch and run.
+type Needs struct {
 	Artifacts []target.Artifact
 	Images    []images.Image
 	Pin       bool // the lock is to have images
 }
 
 // Any reports whether a lock is needed.
-func (w *Wanted) Any() bool { return len(w.Artifacts) > 0 || w.Pin }
+func (n *Needs) Any() bool { return len(n.Artifacts) > 0 || n.Pin }
 
 // MakeAll returns the lock with all that is wanted, as Save and Images do. What is wrong with files
 // and with images comes in one error.
 func (l *Locker) MakeAll(
-	ctx context.Context, dir string, wanted Wanted, old *config.Locked,
+	ctx context.Context, dir string, needs Needs, old *config.Locked,
 ) (made *config.Locked, notes []string, err error) {
 	made = &config.Locked{}
-	if wanted.Pin {
-		made.Images, notes, err = l.Images(ctx, wanted.Images, old.Images)
+	if needs.Pin {
+		made.Images, notes, err = l.Images(ctx, needs.Images, old.Images)
 	}
 	if err != nil {
 		dir = "" // nothing is kept: what is wrong with files is said too, and that is all
 	}
 	var other error
 	if ctx.Err() == nil {
-		made.Artifacts, other = l.Save(ctx, dir, wanted.Artifacts, old.Artifacts)
+		made.Artifacts, other = l.Save(ctx, dir, needs.Artifacts, old.Artifacts)
 	}
 	return made, notes, errors.Join(other, err)
 }
@@ -177,11 +177,11 @@ func (l *Locker) MakeAll(
 // CheckAll returns how a lock differs from what is wanted, as Check and CheckImages do. Their error
 // has the differences too.
 func (l *Locker) CheckAll(
-	ctx context.Context, wanted Wanted, locked *config.Locked,
+	ctx context.Context, needs Needs, locked *config.Locked,
 ) (differences []string, err error) {
-	differences, err = l.Check(ctx, wanted.Artifacts, locked.Artifacts)
-	if wanted.Pin && ctx.Err() == nil {
-		more, other := l.CheckImages(ctx, wanted.Images, locked.Images)
+	differences, err = l.Check(ctx, needs.Artifacts, locked.Artifacts)
+	if needs.Pin && ctx.Err() == nil {
+		more, other := l.CheckImages(ctx, needs.Images, locked.Images)
 		differences, err = append(differences, more...), errors.Join(err, other)
 	}
 	if err != nil {

@@ -175,7 +175,7 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 			"the way has changed one of them; try again from another network",
 			target.Mirrored(want.URL, l.Mirror), want.SHA256, list, published)
 	}
-	if known, ok := find(target.Artifacts, want); ok && known.SHA256 != want.SHA256 {
+	if known, ok := find(target.PublishedArtifacts, want); ok && known.SHA256 != want.SHA256 {
 		return want, fmt.Errorf("%s has the SHA-256 %s, and the table of kiln says %s: "+
 			"it was replaced after its release; find out why before you use it",
 			target.Mirrored(want.URL, l.Mirror), want.SHA256, known.SHA256)
@@ -190,7 +190,7 @@ func (l *Locker) hash(ctx context.Context, url string) (sum string, size int64, 
 		_, _ = fmt.Fprintf(l.Progress, "kiln: fetching %s\n", from)
 	}
 	if l.saved == nil {
-		return l.client.hash(ctx, from, func() (io.WriteCloser, error) { return discard{}, nil })
+		return l.client.hash(ctx, from, noFile)
 	}
 	name, err := l.saved.take(url)
 	if err != nil {

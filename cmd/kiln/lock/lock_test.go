@@ -224,7 +224,7 @@ func TestRedirects(t *testing.T) {
 		c := newClient()
 		c.pause = time.Millisecond
 		c.http.Transport = server.Client().Transport
-		_, _, err := c.hash(context.Background(), server.URL, nowhere)
+		_, _, err := c.hash(context.Background(), server.URL, noFile)
 		require.ErrorContains(t, err, row.want)
 		require.LessOrEqual(t, asked, maxRedirects, "no second attempt")
 	}
@@ -244,7 +244,7 @@ func TestStalled(t *testing.T) {
 	t.Cleanup(server.Close)
 	c := newClient()
 	c.pause, c.stall = time.Millisecond, 50*time.Millisecond
-	_, _, err := c.hash(context.Background(), server.URL, nowhere)
+	_, _, err := c.hash(context.Background(), server.URL, noFile)
 	require.ErrorContains(t, err, server.URL+": the server sent ")
 	require.ErrorContains(t, err, " bytes in 50ms, and at least 50 are wanted")
 	require.Len(t, asked, tries)

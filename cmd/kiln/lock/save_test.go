@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"kiln/cmd/kiln/mirror"
 	"kiln/render/target"
 )
-
-func nowhere() (io.WriteCloser, error) { return discard{}, nil }
 
 // TestSave: the folder has every file below the path of its URL, those that were locked before too,
 // and the lock.
