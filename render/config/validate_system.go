@@ -67,6 +67,10 @@ var secretFolders = []string{
 	"/home", "/root", "/var/lib/etcd", "/var/lib/kiln", "/var/lib/kubelet",
 }
 
+// kernelFolders hold what is no file: devices, sockets of programs, and other ways to the root of
+// the file system.
+var kernelFolders = []string{"/dev", "/proc", "/run", "/sys", "/tmp", "/var/run", "/var/tmp"}
+
 // profile checks the profile of a layer's machines.
 func (v *checker) profile(p *Profile, at *yamlpath.Location) {
 	for key, name := range map[string]string{
@@ -81,9 +85,8 @@ func (v *checker) profile(p *Profile, at *yamlpath.Location) {
 	volumes := map[string]string{}
 	for i, folder := range p.CAFolders {
 		here, volume := at.Key("caFolders").Index(i), strings.ReplaceAll(folder, "/", "-")
-		secret := slices.IndexFunc(secretFolders, func(secret string) bool {
-			return below(folder, secret) || below(secret, folder)
-		})
+		near := func(other string) bool { return below(folder, other) || below(other, folder) }
+		secret := slices.IndexFunc(secretFolders, near)
 		switch {
 		case !folderPath.MatchString(folder) || len(folder) > maxCAFolder:
 			v.report(here, "%s is not a folder whose path can be the name of a volume; write an "+
@@ -92,6 +95,10 @@ func (v *checker) profile(p *Profile, at *yamlpath.Location) {
 			v.report(here, "%s has private keys in it, or below it (%s), and pods would see them; "+
 				"write the folder with the certificates alone, such as /etc/ssl/certs",
 				folder, secretFolders[secret])
+		case slices.ContainsFunc(kernelFolders, near):
+			v.report(here, "%s has devices, sockets or temporary files in it, and pods would see "+
+				"them; write the folder with the certificates alone, such as /etc/ssl/certs",
+				folder)
 		case volumes[volume] != "":
 			v.report(here, "%s has the same volume as %s; remove one", folder, volumes[volume])
 		}
