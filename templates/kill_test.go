@@ -101,11 +101,16 @@ func TestBootSurvivesKill(t *testing.T) {
 		most := mainShell(t)
 		roles := map[string][]string{"bash": {"worker"}, "busybox": {"control-plane"}}[shell[0]]
 		if *all || shell[0] == most {
-			roles = []string{"control-plane", "worker"}
+			roles = []string{"control-plane", "worker", "pool"}
 		}
 		for _, role := range roles {
 			make := func(t *testing.T) *aMachine {
-				m := newMachine(t, shell, role)
+				m := newMachine(t, shell, strings.Replace(role, "pool", "worker", 1))
+				if role == "pool" {
+					m.routed(routedPool)
+					m.at("/var/lib/kiln/parts", entry)
+					m.at("/run/kiln-routes/entry.state", "ok\n")
+				}
 				m.rule("GET", "*:10248/healthz", 2, 0, 7, "")
 				m.rule("PATCH", "*/coredns*", 1, 409, 0, "")
 				m.mortal()

@@ -146,6 +146,13 @@ func TestBootGoesOnTrying(t *testing.T) {
 				"the Node of machine ec2d5a; another machine has this name: turn it off",
 			mend: answers},
 
+		// parts
+		{name: "no part", wrong: func(m *aMachine) { m.routed(routedPool) },
+			want: "FAULT pod-network kiln-routes.service: this part is in the entry of blue-3; " +
+				"see that parts of podCIDRs are free: ",
+			mend: `echo ` + strings.TrimSpace(entry) + ` >"$KILN_ROOT/var/lib/kiln/parts"; ` +
+				`echo ok >"$KILN_ROOT/run/kiln-routes/entry.state"`},
+
 		// pods
 		{name: "not Ready", wrong: answer("GET", "*/nodes/*", 200, 0,
 			`{"status":{"conditions":[{"type":"PIDPressure","status":"False","reason":"x",`+

@@ -104,43 +104,53 @@ func TestPartFollows(t *testing.T) {
 	})
 }
 
+// routed gives a machine of a pool the network of pods. It is not in its parts' entry yet.
+func (m *aMachine) routed(steps string) {
+	m.t.Helper()
+	m.ofPool("-4 -6")
+	m.data["steps"] = steps
+	m.know("route-6", "2001:db8::1 from :: via fe80::1 dev eth0 proto ra src fd00::5 metric "+
+		"100 pref medium\n")
+	must(m.t, os.MkdirAll(m.root+networks, 0o700))
+	m.at("/etc/kiln/parts", "10.244.128.0/17 24 auto\n"+
+		"fd00:0010:0244:8000:0000:0000:0000:0000/49 64 auto\n")
+	m.at("/etc/kiln/cni", `{"ranges": [[{"subnet": "10.244.128.0/17"}], [{"subnet": `+
+		`"fd00:0010:0244:8000:0000:0000:0000:0000/49"}]]}`+"\n")
+	m.at("/run/kiln-routes/entry.state", "this part is in the entry of blue-3\n")
+}
+
+const (
+	networks   = "/etc/cni/net.d/"
+	routedPool = "files machine preflight name kubelet node parts pods retire"
+	entry      = "10.244.133.0/24 10.0.0.11 fd00:10:244:8005::/64 fd00::5\n"
+)
+
 // TestPoolGetsParts: the runtime of a pool's machine gets the network of pods when kiln-routes has
 // the machine's parts of the pod subnets, which it may look for once the Node is the machine's.
 func TestPoolGetsParts(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
-		m.ofPool("-4 -6")
-		m.data["steps"] = "files machine preflight name kubelet node parts pods retire"
-		m.know("route-6", "2001:db8::1 from :: via fe80::1 dev eth0 proto ra src fd00::5 metric "+
-			"100 pref medium\n")
-		const folder = "/etc/cni/net.d/"
-		must(t, os.MkdirAll(m.root+folder, 0o700))
-		m.at("/etc/kiln/parts", "10.244.128.0/17 24 auto\n"+
-			"fd00:0010:0244:8000:0000:0000:0000:0000/49 64 auto\n")
-		m.at("/etc/kiln/cni", `{"ranges": [[{"subnet": "10.244.128.0/17"}], [{"subnet": `+
-			`"fd00:0010:0244:8000:0000:0000:0000:0000/49"}]]}`+"\n")
-		m.at("/run/kiln-routes/entry.state", "this part is in the entry of blue-3\n")
+		m.routed(routedPool)
 		m.document()
 		const fault = "FAULT pod-network kiln-routes.service: this part is in the entry of " +
 			"blue-3; see that parts of podCIDRs are free"
 		m.wantOverdue(fault)
-		if _, err := os.Stat(m.root + folder + "10-kiln.conflist"); err == nil ||
+		if _, err := os.Stat(m.root + networks + "10-kiln.conflist"); err == nil ||
 			m.read(m.root+"/var/lib/kiln/parts") != "" {
 			t.Error("it has parts already")
 		}
-		m.at("/var/lib/kiln/parts", "10.244.133.0/24 10.0.0.11 fd00:10:244:8005::/64 fd00::5\n")
+		m.at("/var/lib/kiln/parts", entry)
 		m.at("/run/kiln-routes/entry.state", "ok\n")
 		m.wantDone()
 		want := `{"ranges": [[{"subnet": "10.244.133.0/24"}], [{"subnet": ` +
 			`"fd00:10:244:8005::/64"}]]}` + "\n"
-		if got := m.read(m.root + folder + "10-kiln.conflist"); got != want {
+		if got := m.read(m.root + networks + "10-kiln.conflist"); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 
 		// Without its Node the machine must not look for parts.
 		m = newMachine(t, shell, "worker")
-		m.ofPool("-4")
-		m.data["steps"] = "files machine preflight name kubelet node parts retire"
+		m.routed(routedPool)
 		m.rule("GET", "*/api/v1/nodes/cp-1", 9999, 404, 0, "")
 		m.document()
 		m.wantOverdue("FAULT node-not-registered https://10.0.0.11:6443/api/v1/nodes/cp-1: " +

@@ -178,6 +178,32 @@ func TestRoutesPolicyOfTwoFamilies(t *testing.T) {
 	}
 }
 
+// TestRoutesPolicyOfPools: a machine that nobody knew enters the parts that it has chosen, in the
+// text that templates' nth_part writes, and another one chooses others.
+func TestRoutesPolicyOfPools(t *testing.T) {
+	t.Parallel()
+	ask := newRoutesAdmission(t, "pools-routed")
+	const first = "10.244.149.0/24 10.8.3.21 fd00:10:244:8015::/64 fd00:3::15"
+	require.NoError(t, ask("system:node:blue-7", "kiln-routes", manager, routesMap(nil),
+		routesMap(entries{"blue-7": first})))
+	for entry, want := range map[string]string{
+		"10.244.149.0/24 10.8.4.21 fd00:10:244:8016::/64 fd00:4::15":   "in the entry of blue-7",
+		"10.244.150.0/24 10.8.4.21 fd00:10:244:8015::/64 fd00:4::15":   "in the entry of blue-7",
+		"10.244.150.0/24 10.8.3.21 fd00:10:244:8016::/64 fd00:4::15":   "in the entry of blue-7",
+		"10.244.150.0/24 10.8.4.21 fd00:10:244:8016:0::/64 fd00:4::15": "an entry is",
+		"10.244.150.0/24 10.8.4.21 fd00:10:244:8016::/64 fd00:4::15":   "",
+	} {
+		others := entries{"blue-7": first}
+		err := ask("system:node:blue-8", "kiln-routes", manager, routesMap(others),
+			routesMap(others.and(entries{"blue-8": entry})))
+		if want == "" {
+			require.NoError(t, err, entry)
+		} else {
+			require.ErrorContains(t, err, want, entry)
+		}
+	}
+}
+
 // TestRoutesPolicyOfMany: ten thousand machines are within the limits of what a policy may cost.
 func TestRoutesPolicyOfMany(t *testing.T) {
 	t.Parallel()

@@ -146,3 +146,21 @@ func TestPoolMoves(t *testing.T) {
 		})
 	}
 }
+
+// TestPoolNames: a dot in a name is a dot. The entry of a machine with another character in its
+// place is another machine's.
+func TestPoolNames(t *testing.T) {
+	t.Parallel()
+	l, machines := one(t, "auto", "cp-1", "w-1", "w.1")
+	l.api.change(func() { l.api.nodes["blue-1"], l.api.nodes["blue.1"] = true, true })
+	start(machines...)
+	for i, name := range []string{"blue-1", "blue.1"} {
+		m := l.member(name, l.prefix+"a", server, []string{fmt.Sprintf("10.0.0.%d/24", 21+i)},
+			[]string{range4})
+		m.start()
+		m.parted()
+		machines = append(machines, m)
+	}
+	t.Log("connected after", l.connected(learned, machines...))
+	require.Len(t, l.api.state(), 5)
+}
