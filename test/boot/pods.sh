@@ -13,12 +13,13 @@
 #   small      the same with an MTU of 1450
 #   ipv6       two segments, without IPv4
 #   dual       two segments, both families
+#   pool       two segments, both families; the workers are a pool's, and choose their pods' networks
 #   dropped    two segments, and vxlan never: the machines say whose pods do not answer
 #   away       the API server is away for AWAY seconds (600), and a machine reboots meanwhile
 #   thousand   a thousand more Nodes: what the API server is asked, and when all routes are set
 #
-# All but the last three end with a machine that joins later: the documents of the others are the
-# same as before, and so are their files.
+# All but the last four end with a machine that joins later: the documents of the others are the
+# same as before, and so are their files. In pool a machine joins later, too.
 #
 # The computer is the router. A namespace beside it is somebody outside of the cluster.
 #
@@ -38,7 +39,7 @@ source "$here/probes.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(direct segments small ipv6 dual dropped away thousand)
+every=(direct segments small ipv6 dual pool dropped away thousand)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -55,6 +56,7 @@ begin "${arguments[@]}"
 form_limit=180 step_limit=120 pause=0.5 asks=2
 learned=60  # seconds until every machine has the route to a new one
 never=''    # vxlan never, and a step that gives up after a minute
+pool=''     # no workers that are known by name
 thousand='' # a pod subnet with room for so many
 
 # The router. It is not somebody who asks: the router's own cache of path MTUs changes what it sends.
@@ -89,9 +91,12 @@ cluster() {
   sed "$script" "$here/clusters/pods/cluster.yaml" >"$dir/cluster.yaml"
   [[ $2 == 2 ]] || sed -i 's|10\.10\.1\.|10.10.0.|g; s|fd00:10:0:1::|fd00:10::|g' "$dir/cluster.yaml"
   [[ -z ${3:-} ]] || sed -i "/- name: $3/,\$d" "$dir/cluster.yaml"
+  [[ -z $pool ]] || printf '  pools:\n  - name: pool\n' >>"$dir/cluster.yaml"
   [[ -z $never ]] || sed -i 's|^    cni: routed$|&\n    vxlan: never|
     s|^  machines:$|  boot: {stepTimeout: 1m}\n&|' "$dir/cluster.yaml"
   [[ -z $thousand ]] || sed -i 's|10\.244\.0\.0/16|10.240.0.0/12|' "$dir/cluster.yaml"
+  # suit_kind writes the lists in another way than addresses reads them.
+  cp "$dir/cluster.yaml" "$dir/lines.yaml"
   suit_kind "$dir/cluster.yaml"
 }
 
@@ -108,15 +113,43 @@ set_up() {
 # power MACHINE powers a machine on for the first time, on its segment.
 power() {
   local segment=a
-  [[ $segments == 1 || $1 != worker-[23] ]] || segment=b
+  [[ $segments == 1 || $1 != *-[23] ]] || segment=b
   SEGMENT=$segment vm start "$1" "$dir/nodes/$1" "$worker_memory"
 }
 
-# addresses MACHINE prints the machine's addresses, as a URL has them.
+# member MACHINE makes the folder of a machine of the pool: the pool's document, and the rest of the
+# seed, from which the machine has its name and its addresses.
+member() {
+  local folder=$dir/nodes/$1 four six
+  read -r four six < <(addresses "$1" | tr -d '[]' | xargs)
+  mkdir "$folder"
+  cp "$dir/nodes/pools/pool/user-data" "$folder/"
+  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$folder/meta-data"
+  cat >"$folder/network-config" <<EOF
+version: 2
+ethernets:
+  eth0:
+    addresses: [$four/24, "$six/64"]
+    accept-ra: false
+    nameservers: {addresses: [${four%.*}.1, "${six%::*}::1"]}
+    routes: [{to: 0.0.0.0/0, via: ${four%.*}.1}, {to: "::/0", via: "${six%::*}::1"}]
+EOF
+}
+
+# addresses MACHINE prints the machine's addresses, as a URL has them. Those of the first two
+# machines of the pool have the same low bits.
 addresses() {
+  case $1 in
+  pool-1) printf '%s\n' 10.10.0.21 '[fd00:10::21]' ;;
+  pool-2) printf '%s\n' 10.10.1.21 '[fd00:10:0:1::21]' ;;
+  pool-3) printf '%s\n' 10.10.1.22 '[fd00:10:0:1::22]' ;;
+  *) named_addresses "$1" ;;
+  esac
+}
+named_addresses() {
   awk -v name="$1" '$2 == "name:" {here = $3 == name} here && $1 == "addresses:" && !seen {
     gsub(/[][",]/, " "); for (i = 2; i <= NF; i++) print $i; seen = 1 } $2 == "name:" {seen = 0}' \
-    "$dir/cluster.yaml" | sed 's/.*:.*/[&]/'
+    "$dir/lines.yaml" | sed 's/.*:.*/[&]/'
 }
 
 # pods MACHINE... makes a probe on each machine, with port 8081 of the machine, and waits.
@@ -228,8 +261,8 @@ knows() {
   done
   ((count == $(addresses "$2" | wc -l)))
 }
-part() { # part FAMILY MACHINE prints what the machine's document says
-  vm ssh "$2" cat /etc/kiln/routes | awk -v six="$1" '(six == "-6") == ($1 ~ /:/) {print $1}'
+part() { # part FAMILY MACHINE prints what the machine's document says, or what it chose
+  vm ssh "$2" 'cat /etc/kiln/routes 2>/dev/null || xargs -n 2 </var/lib/kiln/parts' | awk -v six="$1" '(six == "-6") == ($1 ~ /:/) {print $1}'
 }
 all_know() { # all_know MACHINE
   local machine
@@ -286,6 +319,9 @@ join() {
 
 works() { # works FAMILY SEGMENTS
   set_up "$@"
+  holds
+}
+holds() { # what a network promises, once its machines have power
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "CoreDNS Available" coredns_is_available
@@ -323,6 +359,50 @@ scenario_dual() {
   works dual 2
   join
   check_net
+}
+
+# A machine of the pool keeps its part while it is off. While the API server is away as well, it has
+# its routes when it comes back.
+scenario_pool() {
+  local machine
+  family=dual segments=2 pool=yes
+  adapt_case() { cluster dual 2 worker-1; }
+  render_case pods
+  for machine in pool-1 pool-2 pool-3; do member "$machine"; done
+  machines=(cp-1 pool-1 pool-2)
+  power_on=$SECONDS
+  for machine in pool-2 pool-1 cp-1; do power "$machine"; done
+  holds
+  within 1 "no two machines have one part" parts_differ
+  power_on=$SECONDS
+  power pool-3
+  within "$form_limit" "pool-3 has a Node" kubectl get node pool-3
+  machines+=(pool-3)
+  within "$form_limit" "pool-3 Ready" nodes_are_ready
+  within "$learned" "all others have the route to pool-3" all_know pool-3
+  within "$step_limit" "hook done on it" has_phase "done" pool-3
+  pods pool-3
+  check_network ", with pool-3"
+  within 1 "no two machines have one part, with pool-3" parts_differ
+  routes_of pool-2 >"$dir/routes-pool-2"
+  vm ssh cp-1 mv /etc/kubernetes/manifests/kube-apiserver.yaml /root/
+  within "$step_limit" "the API server is away" is_away
+  vm kill pool-2
+  vm again pool-2
+  within "$learned" "pool-2 has its routes after a reboot" same_routes pool-2
+  vm ssh cp-1 mv /root/kube-apiserver.yaml /etc/kubernetes/manifests/
+  within "$form_limit" "all nodes Ready again" nodes_are_ready
+  check_network ", after a reboot"
+  pool=''
+  check_net
+}
+parts_differ() {
+  local machine family all=''
+  for machine in "${machines[@]}"; do
+    for family in -4 -6; do all+=$(part "$family" "$machine")$'\n'; done
+  done
+  echo "$all"
+  [[ $(sort -u <<<"$all" | grep -c .) == $((2 * ${#machines[@]})) ]]
 }
 
 # The first two machines may be done before there is a peer that they could ask. The last one is not.
