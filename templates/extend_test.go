@@ -19,7 +19,6 @@ func (m *aMachine) extends() *mirror {
 		" - /var/lib/extensions/kubernetes.raw - - "+s.url+"/kubernetes.raw\n")
 	m.data["steps"] = "files machine fetch extend preflight kubelet node retire"
 	m.data["kubelet"], m.data["kubelet_version"] = "/usr/bin/kubelet", "v1.36.3"
-	m.kinds = append(m.kinds, "dir 0755 root:root /var/lib/extensions")
 	write(m.t, m.world+"/extension/bin/kubelet", string(program("Kubernetes v1.36.3")), 0o755)
 	write(m.t, m.world+"/extension/local/bin/cni/bridge", "a plugin\n", 0o755)
 	write(m.t, m.world+"/extension/local/bin/cni/portmap", "of the extension\n", 0o755)
@@ -51,6 +50,11 @@ func TestBootExtends(t *testing.T) {
 		calls = m.read(m.world + "/systemctl")
 		if strings.Count(calls, "systemd-sysext.service") != 1 {
 			t.Errorf("calls of systemctl:\n%s", calls)
+		}
+		folder, err := os.Stat(m.root + "/var/lib/extensions")
+		must(t, err)
+		if folder.Mode().Perm() != 0o755 {
+			t.Errorf("the folder of extensions has the mode %o", folder.Mode().Perm())
 		}
 		for name, want := range map[string]string{
 			"bridge": "a plugin\n", "portmap": "of somebody else\n",

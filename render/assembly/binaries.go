@@ -22,8 +22,8 @@ func (t *tree) addBinaries() error {
 		t.addUnitWith(unit, 0o644, templates.Unit(unit), true, false, from)
 	case t.m.Extended():
 		t.addArtifacts(from)
-		// The extension is merged at every boot, and never replaced by a newer one.
-		t.addDir(target.ExtensionDir, 0o755, "")
+		// The extension is merged at every boot, and never replaced by a newer one. The hook makes
+		// its folder, which costs no byte of a lean document.
 		const unit = "systemd-sysext.service"
 		t.n.Links = append(t.n.Links, node.Link{
 			Path:   plan.UnitDir + "/sysinit.target.wants/" + unit,

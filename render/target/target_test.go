@@ -1,6 +1,7 @@
 package target_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -253,8 +254,8 @@ var withoutGolden = []string{
 	"akamai", "digitalocean", "exoscale", "hyperv", "oracle", "proxmox", "scaleway", "vultr",
 }
 
-// TestGoldens: some golden cluster has each operating system, each minor, and each platform but
-// those listed.
+// TestGoldens: some golden cluster has each operating system with each source of programs that it
+// can have, each minor, and each platform but those listed.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/clusters/*/cluster.yaml")
@@ -272,11 +273,21 @@ func TestGoldens(t *testing.T) {
 		p := plan.New(c)
 		minors[p.Release.Minor] = true
 		for _, m := range p.Machines {
-			systems[m.System.Name], platforms[m.Platform.Name] = true, true
+			platforms[m.Platform.Name] = true
+			source := cmp.Or(m.Settings.Binaries.Source, target.Sources[0])
+			systems[m.System.Name+" from "+source] = true
 		}
 	}
-	for _, name := range target.SystemNames(nil) {
-		require.True(t, systems[name], "no golden cluster has a machine with %s", name)
+	for source, names := range map[string][]string{
+		target.Sources[0]:     target.SystemNames(nil),
+		target.SourceDownload: target.SystemNames(nil),
+		target.SourceSysext:   target.ExtendedSystems(),
+		target.SourcePackages: target.PackagedSystems(),
+	} {
+		for _, name := range names {
+			require.True(t, systems[name+" from "+source],
+				"no golden cluster has a machine with %s and source: %s", name, source)
+		}
 	}
 	for _, r := range target.Releases {
 		require.True(t, minors[r.Minor], "no golden cluster has Kubernetes 1.%d", r.Minor)
