@@ -3,11 +3,13 @@ package templates_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kiln/templates"
@@ -28,6 +30,7 @@ ip)
 	echo "$*" >>"$WORLD/set"
 	;;
 nft)
+	[ "$*" != 'list tables' ] || { cat "$WORLD/tables" && exit; }
 	[ "$1" = list ] || cat >>"$WORLD/rules"
 	[ "$1" != list ] || [ -e "$WORLD/rules" ]
 	;;
@@ -40,6 +43,7 @@ ip*tables)
 sleep)
 	[ -e "$WORLD/again" ] || { kill -TERM $PPID && exit; }
 	rm "$WORLD/again"
+	[ ! -e "$WORLD/later" ] || cat "$WORLD/later" >"$WORLD/tables"
 	;;
 esac
 `
@@ -169,6 +173,39 @@ func TestForbidden(t *testing.T) {
 		if out := r.run(); strings.Count(out, want) != 1 ||
 			!strings.Contains(r.read("sleep"), "5\n5\n") {
 			t.Errorf("%s\nwant once %s", out, want)
+		}
+	})
+}
+
+// TestServices: kube-proxy ends when its table goes, and is left alone before it has one, and if it
+// has none.
+func TestServices(t *testing.T) {
+	const none, some = "table inet kiln\n", "table inet kiln\ntable ip kube-proxy\n"
+	underEachShell(t, func(t *testing.T, shell []string) {
+		for _, tt := range []struct {
+			before, after string
+			ends          bool
+		}{{some, none, true}, {none, some, false}, {some, some, false}, {none, none, false}} {
+			r := newRouter(t, shell, "", "ip", "nft")
+			proxy := exec.Command(need.Basic(t, "sleep"), "60")
+			must(t, proxy.Start())
+			process := fmt.Sprintf("%s/proc/%d/comm", r.root, proxy.Process.Pid)
+			write(t, process, "kube-proxy\n", 0o644)
+			write(t, r.root+"/proc/1/comm", "systemd\n", 0o644)
+			write(t, r.world+"/tables", tt.before, 0o644)
+			write(t, r.world+"/later", tt.after, 0o644)
+			write(t, r.world+"/again", "", 0o600)
+			out := r.run()
+			_ = proxy.Process.Signal(syscall.SIGKILL) // if it has not ended
+			var end *exec.ExitError
+			if !errors.As(proxy.Wait(), &end) {
+				t.Fatal("it ended by itself")
+			}
+			ended := end.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM
+			said := strings.Count(out, "the rules of kube-proxy are gone")
+			if ended != tt.ends || (said == 1) != tt.ends {
+				t.Errorf("%q, then %q: ended %t\n%s", tt.before, tt.after, ended, out)
+			}
 		}
 	})
 }
