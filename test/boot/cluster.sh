@@ -89,6 +89,7 @@ fail() {
       cat /var/lib/kiln/status.json; echo
       systemctl --failed --no-legend
       journalctl --no-pager -o short-monotonic -u kiln | tail -n 40
+      journalctl --no-pager -o short-monotonic -u kiln-routes | tail -n 20
       journalctl --no-pager -o short-monotonic -u kubelet | tail -n 30
       ctr -n k8s.io tasks list
       ctr -n k8s.io containers list'

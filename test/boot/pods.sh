@@ -14,11 +14,14 @@
 #   ipv6       two segments, without IPv4
 #   dual       two segments, both families
 #   pool       two segments, both families; the workers are a pool's, and choose their pods' networks
+#   iptables   two segments, and the rules of kube-proxy by iptables
+#   cache      one segment, and a DNS cache on each machine
+#   flushed    somebody removes all rules of nftables, as nftables.service does when it reloads
 #   dropped    two segments, and vxlan never: the machines say whose pods do not answer
 #   away       the API server is away for AWAY seconds (600), and a machine reboots meanwhile
 #   thousand   a thousand more Nodes: what the API server is asked, and when all routes are set
 #
-# All but the last four end with a machine that joins later: the documents of the others are the
+# The first five end with a machine that joins later: the documents of the others are the
 # same as before, and so are their files. In pool a machine joins later, too.
 #
 # The computer is the router. A namespace beside it is somebody outside of the cluster.
@@ -39,7 +42,9 @@ source "$here/probes.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(direct segments small ipv6 dual pool dropped away thousand)
+every=(
+  direct segments small ipv6 dual pool iptables cache flushed dropped away thousand
+)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -58,6 +63,9 @@ learned=60  # seconds until every machine has the route to a new one
 never=''    # vxlan never, and a step that gives up after a minute
 pool=''     # no workers that are known by name
 thousand='' # a pod subnet with room for so many
+proxy=''    # another mode of kube-proxy than nftables
+caching=''  # a DNS cache on each machine
+flushed=''  # ports of machines that pods have are gone
 
 # The router. It is not somebody who asks: the router's own cache of path MTUs changes what it sends.
 ip link show "$(bridge b)" >/dev/null 2>&1 || {
@@ -95,9 +103,16 @@ cluster() {
   [[ -z $never ]] || sed -i 's|^    cni: routed$|&\n    vxlan: never|
     s|^  machines:$|  boot: {stepTimeout: 1m}\n&|' "$dir/cluster.yaml"
   [[ -z $thousand ]] || sed -i 's|10\.244\.0\.0/16|10.240.0.0/12|' "$dir/cluster.yaml"
+  [[ -z $proxy ]] || sed -i "s|proxy: nftables|proxy: $proxy|" "$dir/cluster.yaml"
   # suit_kind writes the lists in another way than addresses reads them.
   cp "$dir/cluster.yaml" "$dir/lines.yaml"
   suit_kind "$dir/cluster.yaml"
+  [[ -z $caching ]] || {
+    cp -r "$here/../../docs/examples/addons/dns-cache/addons" "$dir/"
+    sed '/^metadata:/,+1d; /kubernetesVersion:/d; /endpoint:/d; /^  nodes:/,$d' \
+      "$here/../../docs/examples/addons/dns-cache/cluster.yaml" >"$dir/cache.yaml"
+    lay_over "$dir/cluster.yaml" "$dir/cache.yaml"
+  }
 }
 
 # set_up FAMILY SEGMENTS renders three machines and powers them on.
@@ -213,8 +228,9 @@ all_connected() {
     for to in "${machines[@]}"; do
       ips=$(pod_ips "$to") && [[ -n $ips ]] || return
       for ip in $ips; do asks "$from" "http://$ip:8080/" "probe-$to" || return; done
-      [[ $from != "$to" ]] || continue
-      for ip in $(addresses "$to"); do
+      [[ $from != "$to" && -z $flushed ]] || continue
+      ips=$(addresses "$to") && [[ -n $ips ]] || return
+      for ip in $ips; do
         asks "$from" "http://$ip:8081/" "probe-$to" || return
       done
     done
@@ -230,12 +246,14 @@ all_connected() {
 # reached_from_outside: every machine hands a request at its node port to some probe, and at its
 # port 8081 to its own.
 reached_from_outside() {
-  local machine ip answer port
+  local machine ip answer port ports found
   for machine in "${machines[@]}"; do
-    for ip in $(addresses "$machine"); do
-      port=30080
-      [[ $family != dual || $ip != *:* ]] || port=30081
-      for port in $port 8081; do
+    found=$(addresses "$machine") && [[ -n $found ]] || return
+    for ip in $found; do
+      ports=(30080)
+      [[ $family != dual || $ip != *:* ]] || ports=(30081)
+      [[ -n $flushed ]] || ports+=(8081)
+      for port in "${ports[@]}"; do
         answer=$(ip netns exec outside curl -sSg -m 5 --noproxy '*' "http://$ip:$port/?$long") ||
           answer="curl ends with $?"
         [[ $answer == probe-* ]] || {
@@ -259,7 +277,7 @@ knows() {
     count=$((count + $(vm ssh "$1" "ip $family -o route show proto 107" |
       grep -cF "$(part "$family" "$2") " || true)))
   done
-  ((count == $(addresses "$2" | wc -l)))
+  ((count > 0 && count == $(addresses "$2" | wc -l)))
 }
 part() { # part FAMILY MACHINE prints what the machine's document says, or what it chose
   vm ssh "$2" 'cat /etc/kiln/routes 2>/dev/null || xargs -n 2 </var/lib/kiln/parts' | awk -v six="$1" '(six == "-6") == ($1 ~ /:/) {print $1}'
@@ -403,6 +421,34 @@ parts_differ() {
   done
   echo "$all"
   [[ $(sort -u <<<"$all" | grep -c .) == $((2 * ${#machines[@]})) ]]
+}
+
+scenario_iptables() {
+  proxy=iptables
+  works dual 2
+  check_net
+}
+scenario_cache() {
+  caching=yes
+  works ipv4 1
+  within 1 "pods ask the cache" pods_ask_the_cache
+  check_net
+}
+pods_ask_the_cache() {
+  vm ssh worker-1 'cat /var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes/*/resolv.conf' |
+    grep -x 'nameserver 169.254.20.10'
+}
+
+# What is outside of the cluster, services and names come back by themselves. Ports of machines that
+# pods have do not: the plugin sets them when the pod starts.
+scenario_flushed() {
+  local machine
+  works ipv4 1
+  sleep 35 # kiln-routes has seen the rules of kube-proxy
+  for machine in "${machines[@]}"; do vm ssh "$machine" nft flush ruleset; done
+  power_on=$SECONDS flushed=yes
+  check_network ", without the rules of a moment ago"
+  for machine in "${machines[@]}"; do vm ssh "$machine" nft list table inet kiln >"$tmp/attempt"; done
 }
 
 # The first two machines may be done before there is a peer that they could ask. The last one is not.

@@ -190,7 +190,7 @@ func watch(client *http.Client, server, version string) (event bool, err error) 
 	ctx, cancel := context.WithTimeout(context.Background(), pause)
 	defer cancel()
 	response, err := get(ctx, client, server+path+"?watch=1&includeObject=None&"+only+
-		"&resourceVersion="+version+"&timeoutSeconds=29", table)
+		"&resourceVersion="+version+"&timeoutSeconds=24", table)
 	if err != nil {
 		return false, err
 	}
