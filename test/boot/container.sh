@@ -42,6 +42,15 @@ remove_cgroups() { # remove_cgroups [NAME]
   done
 }
 
+# thaw NAME lets processes of a machine end that runc has frozen: it freezes a container for a
+# moment when it writes its cgroup.
+thaw() {
+  local file
+  find "/sys/fs/cgroup/freezer/$group/$1" -name freezer.state 2>/dev/null | while read -r file; do
+    echo THAWED >"$file" 2>/dev/null || true
+  done
+}
+
 power_on_container() {
   ip link show "$group" >/dev/null 2>&1 ||
     die "this kind of machine runs inside alone.sh only; see its head"
@@ -68,7 +77,10 @@ cut_power_container() { # NAME
   if running_container "$1"; then
     pid=$(cat "$vms/$1/pid")
     kill -KILL "$pid"
-    while [[ -e /proc/$pid ]]; do sleep 0.05; done
+    while [[ -e /proc/$pid ]]; do
+      thaw "$1"
+      sleep 0.05
+    done
   fi
   rm -f "$vms/$1"/{pid,supply.pid,console.pid}
   ip netns delete "$1" 2>/dev/null || true
