@@ -32,7 +32,10 @@ type Document struct {
 const month = 30 * 24 * time.Hour
 
 // kind is what documents have in common that need the same remedy.
-type kind struct{ pool, token, ended, renewed bool }
+type kind struct {
+	pool, token, ended, renewed bool
+	first                       bool // no machine has booted yet
+}
 
 // kinds are in the order in which they are reported.
 var kinds = []kind{
@@ -79,7 +82,8 @@ func Near(now time.Time, list []Document) []string {
 func Tokens(now time.Time, list []Document) (out []string) {
 	for i := range list {
 		if d := &list[i]; d.Pool && d.Token && d.Until.Before(now.Add(month)) {
-			out = append(out, sentence(now, kind{pool: true, token: true}, list[i:i+1]))
+			k := kind{pool: true, token: true, first: true}
+			out = append(out, sentence(now, k, list[i:i+1]))
 		}
 	}
 	return out
@@ -142,6 +146,10 @@ func sentence(now time.Time, k kind, list []Document) string {
 // remedy returns what to do about documents of one kind, of which d is the first.
 func remedy(now time.Time, k kind, d *Document) string {
 	switch {
+	case k.first:
+		return "machines join the pool until then; if that is too short, raise tokenLifetime " +
+			"of the pool" + longer(now, d) + ", and render again before the first boot " +
+			"(docs/pools.md)"
 	case k.token && k.pool && k.renewed:
 		return "give new machines the pool's new document, and apply the Secret of its token " +
 			"(docs/pools.md)"
