@@ -25,7 +25,8 @@ func isoCommand() *cobra.Command {
 it is the seed of NoCloud (label cidata); for Ignition it is the disk that the
 machine's platform reads. DIR/NODE is the folder of a machine, as kiln render wrote
 it; DIR alone means all machines. The images lie beside the folders, unless --out
-names another place. They hold the machines' secrets (mode 0600).`,
+names another place. They hold the machines' secrets (mode 0600); in
+the delivery modes split and pointer the bodies hold these.`,
 		Example: `  kiln iso nodes/worker-1
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
@@ -59,7 +60,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	if f.form == "json" {
 		err = message.JSON(cmd.OutOrStdout(), written)
 	} else {
-		err = bootmedia.ReportImages(cmd.OutOrStdout(), written)
+		err = bootmedia.ReportISOs(cmd.OutOrStdout(), written, entries)
 	}
 	if err != nil {
 		return reportError{err}

@@ -116,9 +116,9 @@ func (n *Netboot) oldFiles(index []byte, inv *render.Inventory) ([]string, error
 	return names, nil
 }
 
-// MissingImages returns the paths of the kernels and initrds that belong into the folder and are
+// MissingKernels returns the paths of the kernels and initrds that belong into the folder and are
 // missing.
-func (n *Netboot) MissingImages(r *media.Result) (missing []string) {
+func (n *Netboot) MissingKernels(r *media.Result) (missing []string) {
 	for _, b := range r.Boots {
 		for _, name := range b.Images {
 			_, err := os.Stat(filepath.Join(n.Out, name))

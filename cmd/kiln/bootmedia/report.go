@@ -26,9 +26,10 @@ func (n *Netboot) Report(
 	for _, name := range c.Removed {
 		message.Printf(out, "removed %s\n", filepath.Join(n.Out, name))
 	}
-	message.Printf(out, "%s, %d files written, %d unchanged in %s%s; next:\n",
-		plural.Count(scripts, "script"), len(c.Written), c.Unchanged, n.Out, holders(entries))
-	for _, name := range n.MissingImages(r) {
+	message.Printf(out, "%s, %s written, %d unchanged in %s%s; next:\n",
+		plural.Count(scripts, "script"), plural.Count(len(c.Written), "file"), c.Unchanged,
+		n.Out, holders(entries))
+	for _, name := range n.MissingKernels(r) {
 		message.Printf(out, "  put the system's image there: %s\n", filepath.Join(n.Out, name))
 	}
 	serve := n.ServeCommand(dir)
@@ -45,12 +46,12 @@ func (n *Netboot) ReportJSON(out io.Writer, r *media.Result, c *render.Changes) 
 		Folder    string       `json:"folder"`
 		Machines  []media.Boot `json:"machines"`
 		NoScript  []string     `json:"noScript"`
-		Images    []string     `json:"missingImages"`
+		Missing   []string     `json:"missingImages"`
 		Written   []string     `json:"written"`
 		Removed   []string     `json:"removed"`
 		Unchanged int          `json:"unchanged"`
 	}{
-		n.Out, r.Boots, message.NonNil(skipReasons(r)), message.NonNil(n.MissingImages(r)),
+		n.Out, r.Boots, message.NonNil(skipReasons(r)), message.NonNil(n.MissingKernels(r)),
 		message.NonNil(c.Written), message.NonNil(c.Removed), c.Unchanged,
 	})
 }
@@ -76,9 +77,9 @@ func holders(entries []render.Entry) string {
 	}
 }
 
-// ReportImages prints the images, at most message.MaxListed, and the next step. It fails if out
-// does.
-func ReportImages(out io.Writer, images []Image) error {
+// ReportISOs prints the disk images, at most message.MaxListed, whether the documents in them hold
+// secrets, and the next step. It fails if out does.
+func ReportISOs(out io.Writer, images []Image, entries []render.Entry) error {
 	if len(images) <= message.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, i := range images {
@@ -89,8 +90,17 @@ func ReportImages(out io.Writer, images []Image) error {
 			return err
 		}
 	}
-	message.Printf(out, "%s with secrets; "+
+	var secrets string
+	switch holding := len(WithSecrets(entries)); holding {
+	case 0:
+		secrets = " without secrets"
+	case len(entries):
+		secrets = " with secrets"
+	default:
+		secrets = fmt.Sprintf(", %d of them with secrets", holding)
+	}
+	message.Printf(out, "%s%s; "+
 		"next: attach a machine's image to that machine alone, as a CD or a disk\n",
-		plural.Count(len(images), "image"))
+		plural.Count(len(images), "image"), secrets)
 	return nil
 }

@@ -49,10 +49,10 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	}
 	message.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
 		plural.Count(r.Images, "image"), message.ShellWord(r.Config))
-	message.Printf(out, "%s, %d files written, %d unchanged; "+
+	message.Printf(out, "%s, %s written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-		plural.Count(len(documents), "document"), len(result.Written), result.Unchanged,
-		message.ShellWord(filepath.Join(r.Out, render.AdminFile)))
+		plural.Count(len(documents), "document"), plural.Count(len(result.Written), "file"),
+		result.Unchanged, message.ShellWord(filepath.Join(r.Out, render.AdminFile)))
 	return nil
 }
 
@@ -98,9 +98,9 @@ func (r *Run) twin(out io.Writer, c *render.Changes) {
 	if len(c.Removed) > 0 {
 		removed = fmt.Sprintf(", %d removed", len(c.Removed))
 	}
-	message.Printf(out, "%s: %d files written%s, %d unchanged; "+
+	message.Printf(out, "%s: %s written%s, %d unchanged; "+
 		"it holds no secret: commit it with the configuration\n",
-		filepath.Clean(r.Review), len(c.Written), removed, c.Unchanged)
+		filepath.Clean(r.Review), plural.Count(len(c.Written), "file"), removed, c.Unchanged)
 }
 
 // storage are the domains of object storage that clouds serve themselves.
