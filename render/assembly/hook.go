@@ -77,7 +77,7 @@ func (t *tree) machineData(walled bool) string {
 		peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdHTTPURL())
 	}
 	set("etcd_peers", peers...)
-	pre, post := t.userHooks()
+	pre, post := t.userScripts()
 	set("kubelet", m.Kubelet())
 	if m.Extended() || m.Packaged() {
 		set("kubelet_version", m.KubeletVersion)
@@ -109,7 +109,7 @@ func (t *tree) machineData(walled bool) string {
 // steps returns the hook's steps on this machine, in their order. The step retire comes last, so
 // that the user's scripts after the boot can still use the install credential.
 func (t *tree) steps() []string {
-	pre, post := t.userHooks()
+	pre, post := t.userScripts()
 	s := []string{"files"}
 	if len(pre) > 0 {
 		s = append(s, "pre-boot")

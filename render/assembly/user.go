@@ -46,7 +46,7 @@ func (t *tree) addUserFiles(files []config.File, field string) error {
 	for i, f := range files {
 		mode, err := strconv.ParseUint(f.Mode, 8, 32)
 		if err != nil {
-			return fmt.Errorf("files[%d].mode: %w", i, err)
+			return fmt.Errorf("%s.mode: %w", element(field, i), err)
 		}
 		owner, group, _ := strings.Cut(f.Owner, ":")
 		file := node.File{
@@ -131,9 +131,9 @@ func (t *tree) addScripts(phase string, scripts []config.Script, field string) {
 	}
 }
 
-// userHooks returns the scripts that the hook runs before and after its other steps, in their
+// userScripts returns the scripts that the hook runs before and after its other steps, in their
 // order, each as NAME:SECONDS.
-func (t *tree) userHooks() (pre, post []string) {
+func (t *tree) userScripts() (pre, post []string) {
 	for _, s := range t.m.Settings.PreBoot {
 		pre = append(pre, s.Name+":"+seconds(time.Duration(s.Timeout)))
 	}

@@ -10,8 +10,9 @@ import (
 const nics = 4
 
 // start returns the script that iPXE begins with. It looks for the machine's own script by the MAC
-// of the card that the machine boots from, then by the MACs of the others. An unknown machine boots
-// what its firmware boots next.
+// of the card that the machine boots from, then by the MACs of the others. On an
+// unknown machine it prints the MAC, waits, and goes back to the firmware, which boots what comes
+// next.
 func (n *Netboot) start() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!ipxe\n# kiln: cluster %s. Each machine goes on with its own script, "+
