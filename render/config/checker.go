@@ -60,7 +60,7 @@ func (v *checker) oneSource(
 	case !hasContent && !hasFile:
 		v.report(at, "is empty; write %s, or name a file with %s", inline, from)
 	case !hasContent && file == "":
-		v.report(at.Key(from), "is empty; name a file beside cluster.yaml")
+		v.report(at.Key(from), "is empty; name a file beside the configuration")
 	default:
 		return true
 	}

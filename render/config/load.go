@@ -227,14 +227,14 @@ func (l *loader) read(name string, read readFunc) error {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return errors.New("is empty; name a file beside cluster.yaml")
+		return errors.New("is empty; name a file beside the configuration")
 	case strings.Contains(name, "://"):
-		return errors.New("is a URL; nothing is fetched, put the file beside cluster.yaml")
+		return errors.New("is a URL; nothing is fetched, put the file beside the configuration")
 	case strings.Contains(name, `\`) || hasControl(name):
 		return errors.New("is not a path; " +
 			"separate folders with /, and leave out characters that cannot be seen")
 	case path.IsAbs(name) || !filepath.IsLocal(name):
-		return errors.New("leads out of the folder of cluster.yaml; " +
+		return errors.New("leads out of the folder of the configuration; " +
 			"put the file there and write its path relative to it")
 	}
 	return nil
@@ -243,7 +243,7 @@ func checkName(name string) error {
 // reason returns the system's error about a file without the name, which the caller shows anyway.
 func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
-		return "there is no such file beside cluster.yaml"
+		return "there is no such file beside the configuration"
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
