@@ -42,8 +42,9 @@ var programs = []Entry{
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
 		Severity: Stop,
-		Remedy:   "install this version, or set kubeletVersion or kubeletPath",
-		Kubeadm:  []string{"KubeletVersion"}, Source: "kubeadm",
+		Remedy: "write binaries: {source: download}, install this version, " +
+			"or set kubeletVersion or kubeletPath",
+		Kubeadm: []string{"KubeletVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
 			program, minor := f.Machine.Kubelet(), f.Machine.KubeletMinor
 			return one(fmt.Sprintf("kubelet-version %s v1.%d v1.%d", program, minor, minor+1))
