@@ -153,7 +153,7 @@ func TestInstalled(t *testing.T) {
 	r.requireGiven(t, path, script)
 	r.requireGiven(t, path, script)
 	r.requireGiven(t, "/cp-1/config.ign", "one")
-	r.requireGiven(t, path, disk)
+	r.requireGivenSoon(t, path, disk)
 	r.requireLogged(t, map[string]any{"document": path[1:], "decision": "served",
 		"reason": "the machine has its document, and boots its disk"})
 	require.NoError(t, r.stop())
@@ -165,7 +165,7 @@ func TestInstalled(t *testing.T) {
 	r = serving("two", installs, "cp-1")
 	r.requireGiven(t, path, script)
 	r.requireGiven(t, "/cp-1/config.ign", "two")
-	r.requireGiven(t, path, disk)
+	r.requireGivenSoon(t, path, disk)
 	require.NoError(t, r.stop())
 
 	r = serving("two", "")

@@ -171,6 +171,16 @@ func (r *running) requireGiven(t *testing.T, path, want string) {
 	require.Equal(t, want, body, path)
 }
 
+// requireGivenSoon waits until a path gives what it should: a document counts as given a moment
+// after its last byte has been sent.
+func (r *running) requireGivenSoon(t *testing.T, path, want string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		status, body := r.get(t, path)
+		return status == http.StatusOK && body == want
+	}, 5*time.Second, 5*time.Millisecond, path)
+}
+
 func (r *running) requireRefused(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
