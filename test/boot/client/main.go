@@ -12,8 +12,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -24,6 +22,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"kiln/test/boot/operator"
 )
 
 const (
@@ -60,30 +60,20 @@ type server struct {
 	client *http.Client
 }
 
-// connect makes a client for each URL. They verify a name that every API server's certificate has.
+// connect makes a client for each URL.
 func connect(ca, cert, key string, urls []string) ([]server, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no API server is given")
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	config, err := operator.TLS(ca, cert, key)
 	if err != nil {
 		return nil, err
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", ca)
 	}
 	var servers []server
 	for _, url := range urls {
 		transport := &http.Transport{
-			DialContext: (&net.Dialer{Timeout: time.Second}).DialContext,
-			TLSClientConfig: &tls.Config{
-				Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "kubernetes",
-			},
+			DialContext:     (&net.Dialer{Timeout: time.Second}).DialContext,
+			TLSClientConfig: config.Clone(),
 		}
 		servers = append(servers, server{url, &http.Client{Transport: transport, Timeout: patient}})
 	}

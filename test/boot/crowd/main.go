@@ -11,8 +11,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -25,6 +23,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"kiln/test/boot/operator"
 )
 
 const (
@@ -53,9 +53,13 @@ func main() {
 	machines := flag.Int("machines", 1000, "how many machines")
 	minutes := flag.Int("minutes", 1, "how many minutes are counted")
 	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "crowd: name one server, such as https://10.10.0.11:6443")
+		os.Exit(1)
+	}
 	client, err := connect(*ca, *cert, *key)
-	if err != nil || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "crowd: one server, and:", err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crowd:", err)
 		os.Exit(1)
 	}
 	for range *machines {
@@ -81,27 +85,15 @@ func now() minute {
 	return minute{reads.Load(), watches.Load(), failures.Load(), received.Load(), sent.Load()}
 }
 
-// connect returns a client that makes a new connection for each request, as curl does. It verifies
-// a name that every API server's certificate has.
+// connect returns a client that makes a new connection for each request, as curl does.
 func connect(ca, cert, key string) (*http.Client, error) {
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	config, err := operator.TLS(ca, cert, key)
 	if err != nil {
 		return nil, err
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", ca)
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true, ForceAttemptHTTP2: true, DisableCompression: true,
-		TLSClientConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: "kubernetes",
-			Certificates: []tls.Certificate{pair},
-		},
+		TLSClientConfig: config,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			var d net.Dialer
 			conn, err := d.DialContext(ctx, network, address)
