@@ -190,6 +190,7 @@ cni_files_are_closed() { # CIS 1.1.9, 1.1.10
   local machine open
   for machine in "${machines[@]}"; do
     # A machine without a pod of the network has no leases yet, and find fails without the folder.
+    # shellcheck disable=SC2016 # the machine's shell expands it
     open=$(vm ssh "$machine" 'leases=/var/lib/cni/networks
       [ -d $leases ] || leases=
       find /etc/cni/net.d $leases -type f \( -perm /077 -o ! -user root \)') || return
