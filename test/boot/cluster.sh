@@ -114,6 +114,20 @@ kubectl() {
     --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
 }
 
+# operator_files takes the operator's credential out of admin.conf, for a client that is not
+# kubectl. The CA comes last and at once: a client that runs looks at it for a new credential.
+operator_files() {
+  local field file
+  while read -r field file; do
+    sed -n "s/^ *$field: *//p" "$dir/nodes/admin.conf" | base64 -d >"$dir/$file"
+  done <<'END'
+client-certificate-data cert
+client-key-data key
+certificate-authority-data ca.part
+END
+  mv "$dir/ca.part" "$dir/ca"
+}
+
 # Succeeds if every machine's node is Ready, with a boot id other than the one that forget_boots
 # noted: the node of a kubelet that is gone stays Ready for a while.
 nodes_are_ready() {
@@ -153,6 +167,13 @@ install_credential_is_gone() {
   for machine in "${control_planes[@]}"; do
     vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
   done
+}
+
+# worker_is_served: the worker reaches an API server where its kubelet looks for it.
+worker_is_served() {
+  # shellcheck disable=SC2016 # the variables are the machine's
+  vm ssh worker-1 '. /etc/kiln/machine
+    curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'
 }
 
 # keep_record MACHINE FOLDER writes what the machine has said into FOLDER, for net.

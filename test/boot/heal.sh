@@ -55,10 +55,6 @@ any_server() {
   return 1
 }
 
-# worker_is_served: the worker reaches an API server where its kubelet looks for it.
-# shellcheck disable=SC2016 # the variables are the machine's
-worker_is_served() { vm ssh worker-1 '. /etc/kiln/machine; curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'; }
-
 # heartbeat_after TIME: succeeds if the worker's kubelet has sent a heartbeat to an API server since
 # TIME (in the cluster's own clock).
 heartbeat_after() {

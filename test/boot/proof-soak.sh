@@ -5,19 +5,6 @@
 # Seconds that the client writes, and from one replacement to the next.
 : "${SOAK:=7200}" "${SOAK_EVERY:=600}"
 
-# operator_files takes the operator's credential out of admin.conf, for a client that is not
-# kubectl.
-operator_files() {
-  local field file
-  while read -r field file; do
-    sed -n "s/^ *$field: *//p" "$dir/nodes/admin.conf" | base64 -d >"$dir/$file"
-  done <<'END'
-certificate-authority-data ca
-client-certificate-data cert
-client-key-data key
-END
-}
-
 scenario_soak() {
   local victims=() urls=() round=0 client machine began code=0 what
   render_case fast-ha

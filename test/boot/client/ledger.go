@@ -21,6 +21,7 @@ type report struct {
 	Written int     `json:"written"` // acknowledged writes
 	Read    int     `json:"read"`    // reads after a write, and at the end
 	Failed  int     `json:"failed"`  // requests that went to another server, or were given up
+	Away    int     `json:"away"`    // those of servers that were switched off, which Failed omits
 	Lost    int     `json:"lost"`    // ConfigMaps that, at the end, lack an acknowledged number
 	Wrong   int     `json:"wrong"`   // reads after a write that lack an acknowledged number
 	Silence float64 `json:"silence"` // the most seconds between two rounds that went well
@@ -62,6 +63,16 @@ func (l *ledger) fits(slot, value int) bool {
 			slot, value, l.acked[slot])
 	}
 	return ok
+}
+
+// failure counts a request that failed. away is true if the server's machine was switched off.
+func (l *ledger) failure(away bool, err error) {
+	if away {
+		l.Away++
+		return
+	}
+	l.Failed++
+	fmt.Fprintln(os.Stderr, "client:", time.Now().UTC().Format(time.TimeOnly), err)
 }
 
 func (l *ledger) silence(span time.Duration, n int) {

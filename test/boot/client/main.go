@@ -1,12 +1,16 @@
 // Command client writes and reads objects of a cluster for some time, while machines of the cluster
 // come and go, and reports what a user would have noticed.
 //
-//	client -ca FILE -cert FILE -key FILE -for DURATION SERVER...
+//	client -ca FILE -cert FILE -key FILE -for DURATION [-away FILE] SERVER...
 //
 // A round writes a number to one of a thousand ConfigMaps through one API server, and reads it back
-// through another one. Numbers grow by one. A request that fails goes to the next server. At the
-// end it reads all ConfigMaps. Every minute and at the end it prints a line of JSON: report says
-// what is in it.
+// through another one; a second has five rounds. Numbers grow by one. A request that fails goes to
+// the next server. At the end it reads all ConfigMaps. Every minute and at the end it prints a line
+// of JSON: report says what is in it. SIGTERM ends it as the end of its time does.
+//
+// It reads its credential anew when the file of the CA has changed. The file of -away has the
+// servers whose machines are switched off, a URL on each line: their failures count apart.
+//
 // Exits with 1 if something that was acknowledged is lost, or if a read was wrong.
 package main
 
@@ -20,7 +24,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kiln/test/boot/operator"
@@ -38,14 +45,16 @@ func main() {
 	cert := flag.String("cert", "", "`file` with the client's certificate")
 	key := flag.String("key", "", "`file` with its key")
 	span := flag.Duration("for", time.Minute, "how long to write")
+	away := flag.String("away", "", "`file` with the servers that are switched off")
 	flag.Parse()
-	servers, err := connect(*ca, *cert, *key, flag.Args())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "client:", err)
-		os.Exit(1)
-	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, *span)
+	defer cancel()
 	l := newLedger()
-	if err := run(servers, l, *span); err != nil {
+	c := &cluster{ca: *ca, cert: *cert, key: *key, away: *away, urls: flag.Args(), ledger: l,
+		atEnd: 2 * time.Minute}
+	if err := c.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
@@ -54,48 +63,71 @@ func main() {
 	}
 }
 
+// cluster is the API servers, and how to speak to them.
+type cluster struct {
+	ca, cert, key, away string
+	urls                []string
+	ledger              *ledger
+	atEnd               time.Duration // how long the API servers may take to answer at the end
+
+	servers []server
+	stamp   time.Time // when the file of the CA that they verify was changed
+}
+
 // server is one API server.
 type server struct {
 	url    string
 	client *http.Client
 }
 
-// connect makes a client for each URL.
-func connect(ca, cert, key string, urls []string) ([]server, error) {
-	if len(urls) == 0 {
-		return nil, errors.New("no API server is given")
+// connect makes a client for each URL, if there is none yet or if the credential has changed.
+func (c *cluster) connect() error {
+	if len(c.urls) == 0 {
+		return errors.New("no API server is given")
 	}
-	config, err := operator.TLS(ca, cert, key)
+	info, err := os.Stat(c.ca)
+	if err != nil || info.ModTime().Equal(c.stamp) {
+		return err
+	}
+	config, err := operator.TLS(c.ca, c.cert, c.key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var servers []server
-	for _, url := range urls {
+	for _, s := range c.servers {
+		s.client.CloseIdleConnections()
+	}
+	c.servers, c.stamp = nil, info.ModTime()
+	for _, url := range c.urls {
 		transport := &http.Transport{
 			DialContext:     (&net.Dialer{Timeout: time.Second}).DialContext,
 			TLSClientConfig: config.Clone(),
 		}
-		servers = append(servers, server{url, &http.Client{Transport: transport, Timeout: patient}})
+		c.servers = append(c.servers,
+			server{url, &http.Client{Transport: transport, Timeout: patient}})
 	}
-	return servers, nil
+	return nil
 }
 
-// run writes and reads until the span is over, and then reads everything once more.
-func run(servers []server, l *ledger, span time.Duration) error {
+// run writes and reads until ctx is over, and then reads everything once more.
+func (c *cluster) run(ctx context.Context) error {
+	l := c.ledger
 	begun := time.Now()
 	spoke, answered := begun, begun
-	for n := 1; time.Since(begun) < span; n++ {
+	for n := 1; ctx.Err() == nil; n++ {
 		next := time.Now().Add(pace)
+		if err := c.connect(); err != nil {
+			return err
+		}
 		l.attempt(n)
-		at := n % len(servers)
-		err := anyServer(servers, at, func(s server) error { return s.write(n) }, l)
+		at := n % len(c.servers)
+		err := c.anyServer(at, func(s server) error { return s.write(n) })
 		if err == nil {
 			l.acknowledge(n)
 			var value int
-			err = anyServer(servers, at+1, func(s server) (err error) {
+			err = c.anyServer(at+1, func(s server) (err error) {
 				value, err = s.read(n % slots)
 				return err
-			}, l)
+			})
 			if err == nil {
 				l.judge(n%slots, value)
 			}
@@ -111,14 +143,14 @@ func run(servers []server, l *ledger, span time.Duration) error {
 		time.Sleep(time.Until(next))
 	}
 	l.silence(time.Since(answered), 0)
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(c.atEnd)
 	for slot := range l.acked {
 		for {
 			var value int
-			err := anyServer(servers, slot, func(s server) (err error) {
+			err := c.anyServer(slot, func(s server) (err error) {
 				value, err = s.read(slot)
 				return err
-			}, l)
+			})
 			if err == nil {
 				l.settle(slot, value)
 				break
@@ -134,14 +166,28 @@ func run(servers []server, l *ledger, span time.Duration) error {
 }
 
 // anyServer asks the servers, beginning with one of them, until one has answered.
-func anyServer(servers []server, first int, ask func(server) error, l *ledger) (err error) {
-	for i := range servers {
-		if err = ask(servers[(first+i)%len(servers)]); err == nil {
+func (c *cluster) anyServer(first int, ask func(server) error) (err error) {
+	for i := range c.servers {
+		s := c.servers[(first+i)%len(c.servers)]
+		if err = ask(s); err == nil {
 			return nil
 		}
-		l.Failed++
+		off, readErr := c.isAway(s.url)
+		if readErr != nil {
+			return readErr
+		}
+		c.ledger.failure(off, err)
 	}
 	return err
+}
+
+// isAway reports whether the machine of a server is switched off.
+func (c *cluster) isAway(url string) (bool, error) {
+	if c.away == "" {
+		return false, nil
+	}
+	text, err := os.ReadFile(c.away)
+	return slices.Contains(strings.Fields(string(text)), url), err
 }
 
 // write makes the number's ConfigMap, or changes it.
