@@ -194,8 +194,10 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/usage": {
 			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/failure",
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
 			"kiln/render/suggest",
 		},
 		"kiln/manifests": {

@@ -31,9 +31,6 @@ const exitCodes = `Exit codes:
   2  the command line is wrong
   3  the verb compared two things, and they differ (diff; render and lock with --check)`
 
-// reportError comes if a verb has written its files, and then cannot print its report.
-type reportError struct{ error }
-
 // servedError comes if a server that may have given documents ends early.
 type servedError struct{ error }
 
@@ -45,7 +42,7 @@ type printError struct{ error }
 func finish(err error, results *screen.Screen) error {
 	_ = results.Close() // the screen keeps the error
 	failure := results.Failure()
-	var report reportError
+	var report message.ReportError
 	if failure == nil || errors.As(err, &report) {
 		return err
 	}
@@ -79,19 +76,11 @@ var errDifferent = errors.New("different")
 // errRefused makes the command end with exitWrong. The reasons have been printed.
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
-// printReport prints with -o json what a verb has written.
-func printReport(out io.Writer, report any) error {
-	if err := message.JSON(out, report); err != nil {
-		return reportError{err}
-	}
-	return nil
-}
-
 // reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless
 // the verb's own report says it already.
 func reportsFailure(verb *cobra.Command, args []string, err error) bool {
 	var printed printedError
-	var late reportError
+	var late message.ReportError
 	return err != nil && !errors.Is(err, errDifferent) && !errors.Is(err, errRefused) &&
 		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
 }
@@ -126,7 +115,7 @@ var readers = []string{
 func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var problems config.Problems
 	var wrong usage.Error
-	var report reportError
+	var report message.ReportError
 	var served servedError
 	var print printError
 	reads := slices.Contains(readers, verb.Name())

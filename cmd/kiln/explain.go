@@ -58,7 +58,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
 			return err
 		},
 	}
-	configFlag(cmd, &f.config)
+	usage.ConfigFlag(cmd, &f.config)
 	usage.OutputFlag(cmd, &f.form, "explanation")
 	flags, b := cmd.Flags(), &f.bundle
 	flags.StringVar(&f.node, "node", "", "explain a value of the machine with this `NAME`, "+
@@ -86,7 +86,7 @@ func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 	if err := usage.CheckSource(&f.bundle); err != nil || f.node == "" {
 		return err
 	}
-	return findConfig(cmd, &f.config)
+	return usage.FindConfig(cmd, &f.config)
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, asked string) error {

@@ -48,7 +48,7 @@ between machines, the later ones are numbered: "static pod kube-scheduler: guard
 			return nil
 		},
 	}
-	takeConfig(cmd, &source)
+	usage.TakeConfig(cmd, &source)
 	usage.OutputFlag(cmd, &form, "list")
 	return cmd
 }

@@ -63,7 +63,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		err = bootmedia.ReportISOs(cmd.OutOrStdout(), written, entries)
 	}
 	if err != nil {
-		return reportError{err}
+		return message.ReportError{Err: err}
 	}
 	return nil
 }

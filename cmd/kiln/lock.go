@@ -56,7 +56,7 @@ This is the one verb that opens connections. It uses the proxy of the environmen
   kiln lock cluster.yaml --save ./mirror`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	takeConfig(cmd, &f.source)
+	usage.TakeConfig(cmd, &f.source)
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; ask for everything in the lock "+
 		"again, and exit with 3 if an entry is missing or needless, or what it names has changed")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",

@@ -130,7 +130,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 		f.Report(cmd.OutOrStdout(), name, entries, result, changes)
 	}
 	if err != nil {
-		return reportError{err}
+		return message.ReportError{Err: err}
 	}
 	return nil
 }

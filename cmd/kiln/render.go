@@ -56,7 +56,7 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 			return f.run(cmd)
 		},
 	}
-	takeConfig(cmd, &f.source)
+	usage.TakeConfig(cmd, &f.source)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Out, "out", "", "write the documents into the folder `DIR` "+
 		"(mode 0700; its files 0600, because they hold secrets)")
@@ -291,7 +291,7 @@ func (f *renderFlags) finish(
 	case err != nil && f.dry:
 		return err
 	case err != nil:
-		return reportError{err}
+		return message.ReportError{Err: err}
 	}
 	stale := false
 	if path != "" && f.Review != "" {

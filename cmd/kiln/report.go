@@ -42,7 +42,7 @@ the bundle is there, because documents hold secrets.`,
 			return f.run(cmd)
 		},
 	}
-	takeConfig(cmd, &f.Config)
+	usage.TakeConfig(cmd, &f.Config)
 	flags, b := cmd.Flags(), &f.States.Bundle
 	flags.StringVar(&f.out, "out", "", "write the page to the file `PAGE`; an older page "+
 		"of kiln report is replaced")
@@ -67,7 +67,7 @@ func (f *reportFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.form == "json" {
-		return printReport(cmd.OutOrStdout(), struct {
+		return message.Report(cmd.OutOrStdout(), struct {
 			Page  string `json:"page"`
 			Bytes int    `json:"bytes"`
 		}{f.out, len(content)})

@@ -97,7 +97,7 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	}
 	message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
 	if f.form == "json" {
-		return printReport(cmd.OutOrStdout(), struct {
+		return message.Report(cmd.OutOrStdout(), struct {
 			Bundle            string    `json:"bundle"`
 			FormationDeadline time.Time `json:"formationDeadline"`
 			InstallEnds       time.Time `json:"installEnds"`

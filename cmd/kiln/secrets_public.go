@@ -67,7 +67,7 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.form == "json" {
-		return printReport(cmd.OutOrStdout(), struct {
+		return message.Report(cmd.OutOrStdout(), struct {
 			Public string `json:"public"`
 			Bundle string `json:"bundle"`
 		}{f.out, f.secrets})

@@ -26,7 +26,7 @@ Nothing is written.`,
 			return validate(cmd, &source, form)
 		},
 	}
-	takeConfig(cmd, &source)
+	usage.TakeConfig(cmd, &source)
 	usage.OutputFlag(cmd, &form, "report")
 	return cmd
 }

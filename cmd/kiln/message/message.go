@@ -34,6 +34,23 @@ func JSON(w io.Writer, report any) error {
 	return enc.Encode(report)
 }
 
+// ReportError comes if a verb has written its files, and then cannot print its report.
+type ReportError struct{ Err error }
+
+// Error returns why the report could not be printed.
+func (e ReportError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the writer.
+func (e ReportError) Unwrap() error { return e.Err }
+
+// Report prints for programs what a verb has written. Its error is a ReportError.
+func Report(w io.Writer, report any) error {
+	if err := JSON(w, report); err != nil {
+		return ReportError{err}
+	}
+	return nil
+}
+
 // NonNil returns the list, or an empty one for nil, so that JSON shows [] and not null.
 func NonNil(list []string) []string {
 	if list == nil {

@@ -1,41 +1,40 @@
-package main
+package usage
 
 import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/usage"
 )
 
-// takeConfig lets a verb take the configuration as its argument or with a flag. If neither names
+// TakeConfig lets a verb take the configuration as its argument or with a flag. If neither names
 // one, it is configuration.Default. s is complete when the verb runs.
-func takeConfig(cmd *cobra.Command, s *configuration.Source) {
-	configFlag(cmd, s)
+func TakeConfig(cmd *cobra.Command, s *configuration.Source) {
+	ConfigFlag(cmd, s)
 	cmd.Args = func(cmd *cobra.Command, list []string) error {
 		if len(list) > 1 {
-			return usage.Errorf("%s takes one configuration, and %s is another one",
+			return Errorf("%s takes one configuration, and %s is another one",
 				cmd.CommandPath(), list[1])
 		}
 		return nil
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
 		if len(list) == 1 && list[0] == "" {
-			return usage.Errorf("the name of the configuration is empty; is a variable unset?")
+			return Errorf("the name of the configuration is empty; is a variable unset?")
 		}
 		if len(list) == 1 && s.Path != "" {
-			return usage.Errorf("two configurations: %s (--config) and %s; name one",
+			return Errorf("two configurations: %s (--config) and %s; name one",
 				s.Path, list[0])
 		}
 		if len(list) == 1 {
 			s.Path = list[0]
 		}
-		return findConfig(cmd, s)
+		return FindConfig(cmd, s)
 	}
 }
 
-// configFlag adds the flag for the configuration, and -f, which other programs have for that.
-func configFlag(cmd *cobra.Command, s *configuration.Source) {
+// ConfigFlag adds the flag for the configuration, and -f, which other programs have for that.
+func ConfigFlag(cmd *cobra.Command, s *configuration.Source) {
 	flags := cmd.Flags()
 	flags.StringVarP(&s.Path, "config", "c", "", "read the cluster's configuration from `FILE`, "+
 		"or from standard input if it is - (default: "+configuration.Default+
@@ -44,16 +43,16 @@ func configFlag(cmd *cobra.Command, s *configuration.Source) {
 	flags.Lookup("filename").Hidden = true
 }
 
-// findConfig completes a source whose path may be missing. It fails if there is no configuration,
+// FindConfig completes a source whose path may be missing. It fails if there is no configuration,
 // or more than one.
-func findConfig(cmd *cobra.Command, s *configuration.Source) error {
+func FindConfig(cmd *cobra.Command, s *configuration.Source) error {
 	flags := cmd.Flags()
 	if flags.Changed("config") && flags.Changed("filename") {
-		return usage.Errorf("--config and -f: name the configuration once")
+		return Errorf("--config and -f: name the configuration once")
 	}
 	if s.Path == "" {
 		if paths.Absent(configuration.Default) {
-			return usage.Errorf("--config is missing, and there is no %s in this folder; "+
+			return Errorf("--config is missing, and there is no %s in this folder; "+
 				"name the configuration, for example: %s prod.yaml; "+
 				"or write a first one: kiln init > %[1]s", configuration.Default, cmd.CommandPath())
 		}
@@ -62,7 +61,7 @@ func findConfig(cmd *cobra.Command, s *configuration.Source) error {
 	secrets := flags.Lookup("secrets")
 	if s.Path == configuration.Stdin && secrets != nil &&
 		secrets.Value.String() == configuration.Stdin {
-		return usage.Errorf("--config - and --secrets -: standard input is one of them")
+		return Errorf("--config - and --secrets -: standard input is one of them")
 	}
 	s.In = cmd.InOrStdin()
 	return nil
