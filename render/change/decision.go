@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"kiln/render/change/field"
 	"kiln/render/layout"
@@ -16,6 +17,7 @@ import (
 type decision struct {
 	*pair
 	verdict string
+	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
 	kubectl []string // commands that change its Node, with NAME for its name
 }
@@ -50,7 +52,9 @@ func decide(d *Diff, p *pair) *decision {
 			}
 		}
 		for e, names := range about {
-			why[e] = append(why[e], c.because(names, reason[e]))
+			if reason[e] != datesAlone { // the machine's own end says it
+				why[e] = append(why[e], c.because(names, reason[e]))
+			}
 		}
 	}
 	switch worst {
@@ -59,10 +63,21 @@ func decide(d *Diff, p *pair) *decision {
 	case layout.Node:
 		f.verdict = Live
 	case layout.Later, layout.Apply:
-		f.verdict = NextReplacement
+		f.verdict, f.before = NextReplacement, p.end()
 	}
 	f.why = why[worst]
 	return f
+}
+
+// end returns the day on which the certificates end that a running machine has, if its new document
+// has others; else it is empty.
+func (p *pair) end() string {
+	old, new := p.old.Properties.Value("until"), p.new.Properties.Value("until")
+	t, err := time.Parse(time.RFC3339, old)
+	if err != nil || old == new || p.old.Token() {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
 }
 
 // short returns a field's name for a reason: a flag without its command, a field of a pod's
@@ -124,7 +139,7 @@ func (d *Diff) effect(p *pair, c *Change, f *field.Field) (layout.Effect, string
 		why = fmt.Sprintf("its bootstrap token ends on %s; a machine that has joined needs none",
 			deref(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
-		why = fmt.Sprintf("what it runs with ends on %s; replace it before", deref(f.Old))
+		why = "the certificates that it runs with end on that day"
 	case c.Kind == "machine" && e == layout.Replace:
 		why = fmt.Sprintf("%s %s → %s", f.Name, deref(f.Old), deref(f.New))
 	}

@@ -43,6 +43,9 @@ var rules = []rule{
 		then: layout.Later, why: "sandboxes that run keep their image"},
 }
 
+// datesAlone is the reason for a certificate whose dates are all that changes.
+const datesAlone = "the certificate that it has is valid until its own end"
+
 // certificateDates are the fields of a certificate that a later certificate changes.
 var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
@@ -60,7 +63,7 @@ func effectOf(c *Change, f *field.Field) (layout.Effect, string) {
 		}
 	}
 	if f != nil && certificateDates.MatchString(f.Name) {
-		return layout.Later, "the certificate that it has is valid until its own end"
+		return layout.Later, datesAlone
 	}
 	return layout.Replace, ""
 }

@@ -43,7 +43,10 @@ type Verdict struct {
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
 	Verdict  string   `json:"verdict"`
-	Why      []string `json:"why,omitempty"`
+	// Before is the day before which the machines are to be replaced, because what they run with
+	// ends then. It is empty if there is no such day.
+	Before string   `json:"before,omitempty"`
+	Why    []string `json:"why,omitempty"`
 }
 
 // Step is one step. It is complete before the next one begins.
@@ -118,22 +121,25 @@ func (p *Steps) refuse(list []Refusal, force []string) error {
 	return nil
 }
 
-// verdicts puts machines with the same verdict and reasons together, in the order of the verdicts.
+// verdicts puts machines with the same verdict and reasons together, in the order of the verdicts
+// and of the days before which they have to be done.
 func (p *Steps) verdicts(decisions []*decision) {
 	order := []string{Add, Replace, Remove, Live, NextReplacement, Nothing}
 	by := map[string]int{}
 	for _, f := range decisions {
-		id := f.verdict + "\x00" + strings.Join(f.why, "\x00")
+		id := strings.Join(append([]string{f.verdict, f.before}, f.why...), "\x00")
 		i, ok := by[id]
 		if !ok {
 			i = len(p.Machines)
 			by[id] = i
-			p.Machines = append(p.Machines, Verdict{Verdict: f.verdict, Why: f.why})
+			p.Machines = append(p.Machines,
+				Verdict{Verdict: f.verdict, Before: f.before, Why: f.why})
 		}
 		f.machine().AddTo(&p.Machines[i].Machines, &p.Machines[i].Pools)
 	}
 	slices.SortStableFunc(p.Machines, func(a, b Verdict) int {
-		return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict)),
+			cmp.Compare(a.Before, b.Before))
 	})
 }
 
@@ -156,7 +162,11 @@ func (p *Steps) Text(form Form) string {
 	}
 	w.section("machines")
 	for _, v := range p.Machines {
-		line := fmt.Sprintf("  %s: %s", v.Verdict, Names(v.Machines, v.Pools))
+		title := v.Verdict
+		if v.Before != "" {
+			title += ", before " + v.Before
+		}
+		line := fmt.Sprintf("  %s: %s", title, Names(v.Machines, v.Pools))
 		if what := verdictMarks[v.Verdict]; what != "" {
 			w.colour(what, line)
 		} else {

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"kiln/cmd/kiln/message"
@@ -23,9 +24,10 @@ func Dates(now time.Time, r *render.Cluster) (warnings []string) {
 	return append(warnings, Ends(now, r.Ends())...)
 }
 
-// Ends returns a warning about the documents that have ended or end soon.
+// Ends returns a warning about the documents that have ended or end soon, and about those that begin
+// later.
 func Ends(now time.Time, list []expiry.Document) []string {
-	return append(expiry.Ended(now, list), expiry.Near(now, list)...)
+	return slices.Concat(expiry.Ended(now, list), expiry.Near(now, list), expiry.Early(now, list))
 }
 
 // nearLimit is the share of a platform's limit, in percent, from which Sizes warns about a
