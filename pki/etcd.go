@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// etcdGeneration is the name under which Generations counts how often etcd was restored.
-const etcdGeneration = "etcd-cluster"
-
 // EtcdCluster returns the identity of the etcd cluster: the cluster's UUID, and a number after it
 // once etcd was restored from a snapshot. Members of different identities never talk to each other,
 // so that the data on an old disk is not mixed with the restored data.

@@ -20,8 +20,8 @@ const damaged = "restore the bundle from a copy"
 var (
 	pairs   = []string{"ca", "etcdCA", "frontProxyCA"}
 	scalars = []string{
-		"apiVersion", "kind", "cluster", "name", "issued", "formationDeadline", "installDeadline",
-		"restored",
+		"apiVersion", "kind", "cluster", "name", "issued", "renewed", "formationDeadline",
+		"installDeadline", "restored",
 		"serviceAccountKey", "encryptionKey", "leafSeed",
 	}
 )
@@ -48,8 +48,8 @@ func formProblems(data []byte) error {
 	}
 	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		f.keys(document.Content[0], slices.Concat(pairs, scalars, []string{"generations"}), "",
-			f.value)
+		known := slices.Concat(pairs, scalars, []string{"generations", "renewals"})
+		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
 		return errors.New(broken)
@@ -90,6 +90,8 @@ func (f *form) value(name string, n *yaml.Node) {
 	switch {
 	case name == "generations":
 		f.generations(n)
+	case name == "renewals":
+		f.renewals(n)
 	case slices.Contains(scalars, name):
 		f.scalar(name, n)
 	case n.Kind != yaml.MappingNode:
@@ -119,4 +121,17 @@ func (f *form) generations(n *yaml.Node) {
 			f.fail(n, "generations: %s: want a whole number without quotes, such as 2", name)
 		}
 	})
+}
+
+// renewals checks the times at which machines were renewed alone.
+func (f *form) renewals(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		if n.ShortTag() != "!!null" {
+			f.fail(n, "renewals: want a line for each machine, such as cp-1: "+
+				`"2026-01-31T12:00:00Z"`)
+		}
+		return
+	}
+	f.keys(n, nil, "renewals: ",
+		func(name string, n *yaml.Node) { f.scalar("renewals: "+name, n) })
 }

@@ -14,6 +14,9 @@ import (
 var storedSecrets = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption",
 	"leaf-seed"}
 
+// etcdGeneration is the name under which Generations counts how often etcd was restored.
+const etcdGeneration = "etcd-cluster"
+
 // purposes returns the purposes of derived secrets as Generations spells them: those of the whole
 // cluster, and those for which each machine has its own secret.
 func purposes() (cluster, machines []string) {
@@ -27,17 +30,21 @@ func purposes() (cluster, machines []string) {
 // ClusterSecrets returns the names of the secrets that are derived for the whole cluster.
 func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
 
-// Older returns the first secret, by name, whose generation is lower than in another state of the
-// same cluster's public half; empty if there is none. Dates do not count: kiln secrets extend also
-// makes them earlier.
+// Older returns what makes p older than another state of the same cluster's public half: the first
+// secret, by name, with a lower generation, or an earlier renewal. It is empty if p is not older.
+// Other dates do not count: kiln secrets extend also makes them earlier.
 func (p *Public) Older(than *Public) string {
 	if p.Cluster != than.Cluster {
 		return ""
 	}
 	for _, name := range sortedKeys(than.Generations) {
-		if p.Generation(name) < than.Generation(name) {
-			return name
+		if mine, other := p.Generation(name), than.Generation(name); mine < other {
+			return fmt.Sprintf("%s is %d here and %d there, and old keys would come back",
+				name, mine, other)
 		}
+	}
+	if p.Renewed.Before(than.Renewed) {
+		return "its certificates were renewed later there"
 	}
 	return ""
 }

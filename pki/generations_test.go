@@ -2,6 +2,7 @@ package pki_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,13 +23,19 @@ func TestOlder(t *testing.T) {
 			Generations: map[string]int{"admin": 3, "serve": 3}}, ""},
 		"an entry of 1": {pki.Public{Cluster: "a",
 			Generations: map[string]int{"admin": 2, "serve": 3}}, ""},
-		"no entries": {pki.Public{Cluster: "a"}, "admin"},
+		"no entries": {pki.Public{Cluster: "a"},
+			"admin is 1 here and 2 there, and old keys would come back"},
 		"one is lower": {pki.Public{Cluster: "a",
-			Generations: map[string]int{"admin": 9, "serve": 2}}, "serve"},
+			Generations: map[string]int{"admin": 9, "serve": 2}},
+			"serve is 2 here and 3 there, and old keys would come back"},
 		"another cluster": {pki.Public{Cluster: "b"}, ""},
 	} {
 		require.Equal(t, row.want, row.bundle.Older(&now), name)
 	}
+	renewed := now
+	renewed.Renewed = time.Date(2027, time.January, 1, 0, 0, 0, 0, time.UTC)
+	require.Equal(t, "its certificates were renewed later there", now.Older(&renewed))
+	require.Empty(t, renewed.Older(&now))
 }
 
 // TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read,

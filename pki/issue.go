@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"math/big"
 	"time"
-
-	"kiln/render/plan"
 )
 
 // newAuthority makes a self-signed CA that signs leaves only.
@@ -116,24 +114,4 @@ func content(t, ca *x509.Certificate, key Key) []byte {
 	}
 	field("key", string(key.publicDER()))
 	return buf.Bytes()
-}
-
-// Dates of a machine's leaf certificates.
-const (
-	// leafBackdate is how long before the bundle's issue time leaf certificates begin to be valid:
-	// clocks differ at first boot.
-	leafBackdate = time.Hour
-)
-
-// lifetime returns the dates of a machine's leaf certificates. They begin an hour before the issue
-// time. They end after the configured lifetime, less the machine's part of the stagger.
-func (b *Public) lifetime(p *plan.Plan, machine string) (from, until time.Time) {
-	c := &p.Config.Spec.Certificates
-	until = b.Issued.Add(time.Duration(c.Lifetime))
-	if stagger := time.Duration(*c.Stagger); stagger > 0 && machine != "" {
-		sum := sha256.Sum256([]byte(machine))
-		share := new(big.Int).Mul(new(big.Int).SetBytes(sum[:8]), big.NewInt(int64(stagger)))
-		until = until.Add(-time.Duration(share.Rsh(share, 64).Int64())).Truncate(time.Second)
-	}
-	return b.Issued.Add(-leafBackdate), until
 }

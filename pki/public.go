@@ -26,8 +26,13 @@ type Public struct {
 	Cluster string
 	// Name is the cluster's name, so that a bundle is never used for another cluster.
 	Name string
-	// Issued is the time from which the lifetime of leaf certificates counts.
+	// Issued is when the bundle was made. The lifetime of leaf certificates counts from it until
+	// they are renewed.
 	Issued time.Time
+	// Renewed is when all leaf certificates were renewed; the zero time if they never were.
+	Renewed time.Time
+	// Renewals holds the later times at which machines were renewed alone, by name.
+	Renewals map[string]time.Time
 	// FormationDeadline is the time until which a new etcd cluster may be formed.
 	FormationDeadline time.Time
 	// InstallDeadline is the time until which the install credential and the tokens of named
@@ -133,15 +138,17 @@ func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 
 // head holds the fields that a stored bundle and its stored public half have in common.
 type head struct {
-	APIVersion        string         `json:"apiVersion"`
-	Kind              string         `json:"kind"`
-	Cluster           string         `json:"cluster"`
-	Name              string         `json:"name"`
-	Issued            string         `json:"issued"`
-	FormationDeadline string         `json:"formationDeadline"`
-	InstallDeadline   string         `json:"installDeadline,omitempty"`
-	Generations       map[string]int `json:"generations,omitempty"`
-	Restored          string         `json:"restored,omitempty"`
+	APIVersion        string            `json:"apiVersion"`
+	Kind              string            `json:"kind"`
+	Cluster           string            `json:"cluster"`
+	Name              string            `json:"name"`
+	Issued            string            `json:"issued"`
+	Renewed           string            `json:"renewed,omitempty"`
+	Renewals          map[string]string `json:"renewals,omitempty"`
+	FormationDeadline string            `json:"formationDeadline"`
+	InstallDeadline   string            `json:"installDeadline,omitempty"`
+	Generations       map[string]int    `json:"generations,omitempty"`
+	Restored          string            `json:"restored,omitempty"`
 }
 
 // publicFile is the public half as it is stored: each CA has its certificate alone.
@@ -153,15 +160,17 @@ type publicFile struct {
 }
 
 func (p *Public) fileHead(kind string) head {
-	install := ""
-	if !p.InstallDeadline.IsZero() {
-		install = p.InstallDeadline.Format(time.RFC3339)
+	optional := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return stamp(t)
 	}
 	return head{
 		APIVersion: apiVersion, Kind: kind, Cluster: p.Cluster, Name: p.Name,
-		Issued:            p.Issued.Format(time.RFC3339),
-		FormationDeadline: p.FormationDeadline.Format(time.RFC3339),
-		InstallDeadline:   install, Generations: p.Generations, Restored: p.Restored,
+		Issued: stamp(p.Issued), Renewed: optional(p.Renewed), Renewals: stamps(p.Renewals),
+		FormationDeadline: stamp(p.FormationDeadline), InstallDeadline: optional(p.InstallDeadline),
+		Generations: p.Generations, Restored: p.Restored,
 	}
 }
 
@@ -176,14 +185,20 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 	if h.Name == "" {
 		fail("name: the cluster's name is missing")
 	}
-	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored}
+	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored,
+		Renewals: renewals(h.Renewals, fail)}
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
-	}{{"issued", h.Issued, &p.Issued}, {"formationDeadline", h.FormationDeadline,
-		&p.FormationDeadline}, {"installDeadline", h.InstallDeadline, &p.InstallDeadline}} {
-		if d.name == "installDeadline" && d.text == "" {
-			continue // optional: only kiln secrets extend --install-only writes it
+		optional   bool
+	}{
+		{"issued", h.Issued, &p.Issued, false},
+		{"renewed", h.Renewed, &p.Renewed, true},
+		{"formationDeadline", h.FormationDeadline, &p.FormationDeadline, false},
+		{"installDeadline", h.InstallDeadline, &p.InstallDeadline, true},
+	} {
+		if d.optional && d.text == "" {
+			continue
 		}
 		t, err := time.Parse(time.RFC3339, d.text)
 		if err != nil {
@@ -284,7 +299,7 @@ func (p *Public) dateErrors() (errs []error) {
 				deadline.name, stamp(deadline.Time), stamp(end), damaged))
 		}
 	}
-	return errs
+	return append(errs, p.renewalErrors()...)
 }
 
 // stamp returns a time as a bundle has it.

@@ -125,8 +125,8 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 			CommonName: expand(r.cn, m.Name), Organizations: slices.Clone(r.org), Usages: r.usages,
 			NotBefore: from, NotAfter: until, Owner: r.owner,
 		}
-		if r.install {
-			s.NotAfter = b.InstallEnd()
+		if r.install { // no renewal moves its dates
+			s.NotBefore, s.NotAfter = b.Issued.Add(-leafBackdate), b.InstallEnd()
 		}
 		if r.names != nil {
 			s.Names = r.names(p, m)

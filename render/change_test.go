@@ -21,14 +21,16 @@ const changes = "../testdata/changes"
 
 // changeCase is a row of testdata/changes/cases.yaml.
 type changeCase struct {
-	Name        string         `json:"name"`
-	About       string         `json:"about"`
-	Of          string         `json:"of"` // the configuration, if it is not cluster.yaml
-	Edit        []any          `json:"edit"`
-	Generations map[string]int `json:"generations"`
-	Issued      time.Time      `json:"issued"`
-	Restore     string         `json:"restore"`
-	Force       []string       `json:"force"` // refusals to override
+	Name        string               `json:"name"`
+	About       string               `json:"about"`
+	Of          string               `json:"of"` // the configuration, if it is not cluster.yaml
+	Edit        []any                `json:"edit"`
+	Generations map[string]int       `json:"generations"`
+	Issued      time.Time            `json:"issued"`
+	Restore     string               `json:"restore"`
+	Renewed     time.Time            `json:"renewed"`
+	Renewals    map[string]time.Time `json:"renewals"`
+	Force       []string             `json:"force"` // refusals to override
 }
 
 // TestChanges: kiln diff and kiln plan say of every case what the golden files beside it say.
@@ -109,6 +111,7 @@ func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
 	if !row.Issued.IsZero() {
 		b.Issued = row.Issued
 	}
+	b.Renewed, b.Renewals = row.Renewed, row.Renewals
 	if row.Restore != "" {
 		b.Restore(row.Restore, b.FormationDeadline)
 	}

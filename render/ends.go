@@ -7,36 +7,41 @@ import (
 	"kiln/pki"
 	"kiln/render/assembly"
 	"kiln/render/expiry"
+	"kiln/render/plan"
 )
 
 // Ends returns when the documents of all machines stop being usable, in the plan's order.
-func (r *Cluster) Ends() []expiry.Document {
-	out := make([]expiry.Document, r.Machines())
-	for i := range out {
-		m := &r.Plan.Machines[i]
-		out[i] = expiry.Document{
-			Machine: m.Name, Pool: m.Pool, Token: m.Token,
-			Until: r.ValidUntil(m), Issued: r.Public.Issued,
-			CAEnd: r.Public.CA.Certificate.NotAfter,
-		}
-		switch {
-		case m.Pool:
-			out[i].Lifetime = time.Duration(m.TokenLifetime)
-		case !m.Token:
-			out[i].Lifetime = time.Duration(r.Plan.Config.Spec.Certificates.Lifetime)
-		}
-	}
-	return out
-}
+func (r *Cluster) Ends() []expiry.Document { return Ends(r.Plan, r.Public) }
 
 // EndsWith is Ends with the dates of another bundle of the cluster, for a cluster that was rendered
-// with secrets that are thrown away. It renders nothing, and returns nothing for another cluster.
+// with secrets that are thrown away. It returns nothing for another cluster.
 func (r *Cluster) EndsWith(p *pki.Public) []expiry.Document {
 	if p.Name != r.Plan.Name {
 		return nil
 	}
-	dated := &Cluster{Cluster: &assembly.Cluster{Plan: r.Plan, Public: p}}
-	return dated.Ends()
+	return Ends(r.Plan, p)
+}
+
+// Ends returns when the documents of a plan's machines stop being usable with a bundle, in the
+// plan's order. It renders nothing.
+func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
+	dated := &assembly.Cluster{Plan: p, Public: half}
+	out := make([]expiry.Document, len(p.Machines))
+	for i := range out {
+		m := &p.Machines[i]
+		out[i] = expiry.Document{
+			Machine: m.Name, Pool: m.Pool, Token: m.Token,
+			Until: dated.ValidUntil(m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
+		}
+		switch {
+		case m.Pool:
+			out[i].Start = half.Issued
+			out[i].Lifetime = time.Duration(m.TokenLifetime)
+		case !m.Token:
+			out[i].Lifetime = time.Duration(p.Config.Spec.Certificates.Lifetime)
+		}
+	}
+	return out
 }
 
 // checkEnds fails if no machine could use some of the documents at the time now. The zero time

@@ -56,6 +56,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/trial",
 			"kiln/cmd/kiln/twin",
 			"kiln/cmd/kiln/unpacked",
+			"kiln/cmd/kiln/upkeep",
 			"kiln/cmd/kiln/usage",
 			"kiln/pki",
 			"kiln/render",
@@ -191,6 +192,20 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/twin",
 			"kiln/render",
 			"kiln/render/plural",
+		},
+		"kiln/cmd/kiln/upkeep": {
+			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/git",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/twin",
+			"kiln/cmd/kiln/usage",
+			"kiln/pki",
+			"kiln/render",
+			"kiln/render/config",
+			"kiln/render/expiry",
+			"kiln/render/plan",
+			"kiln/render/suggest",
 		},
 		"kiln/cmd/kiln/usage": {
 			"kiln/cmd/kiln/bundle",
@@ -530,7 +545,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 		},
 	}
-	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/usage"}
+	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"github.com/coreos/":            {"kiln/render/ignition"},
 		"github.com/pelletier/go-toml":  {"kiln/render/containerd"},

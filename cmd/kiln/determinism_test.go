@@ -120,18 +120,20 @@ func TestDeterminismOverTime(t *testing.T) {
 	})
 	require.Len(t, trees, 2)
 	require.Equal(t, trees["2000"], trees["2026"])
-	require.Empty(t, warnings["2000"])
-	require.Contains(t, warnings["2026"], "cp-1, worker-1: certificates end on 2027-01-01: raise "+
-		"certificates.lifetime from 8760h to 17520h, render again")
+	require.Equal(t, "kiln: cp-1, worker-1: certificates date from 2026-01-01T00:00:00Z, and it "+
+		"is 2000-01-01T00:00:00Z now: set the clock of this computer, or correct the date in the "+
+		"bundle\n", warnings["2000"])
+	require.Contains(t, warnings["2026"], "cp-1, worker-1: certificates end on 2027-01-01: run "+
+		"kiln secrets renew, render again")
 }
 
-// TestRenewal: documents that have ended are not written. A longer lifetime renews them, and kiln
-// plan says that the machines have to be replaced. Without new CAs, that ends with the CAs.
+// TestRenewal: documents that have ended are not written. kiln secrets renew renews them, and kiln
+// plan says that the machines have to be replaced. In the last year of the CAs a renewal gives what
+// is left, and after it nothing.
 func TestRenewal(t *testing.T) {
 	c := single(t)
 	endTogether(t, c.dir)
 	config := filepath.Join(c.dir, "cluster.yaml")
-	text := read(t, config)
 	out, review := filepath.Join(c.dir, "nodes"), filepath.Join(c.dir, "twin")
 	render := []string{"render", "--secrets", c.secrets, "--out", out, "--review", review}
 	synctest.Test(t, func(t *testing.T) {
@@ -145,27 +147,45 @@ func TestRenewal(t *testing.T) {
 		code, messages = c.run(render...)
 		require.Equal(t, exitWrong, code)
 		require.Contains(t, messages, "kiln: cp-1, worker-1: certificates ended on 2027-01-01: "+
-			"raise certificates.lifetime from 8760h to 26280h, render again, and replace each "+
-			"machine (docs/changes.md)\nkiln: nothing was written\n")
+			"run kiln secrets renew, render again, and replace each machine (docs/changes.md)\n"+
+			"kiln: nothing was written\n")
 		require.Equal(t, before, tree(t, out))
 		code, messages = c.run("render", "--secrets", c.secrets, "--review", review)
 		require.Equal(t, exitDone, code, "a twin is no document")
 		require.Contains(t, messages, "certificates ended on 2027-01-01")
 
-		longer := strings.Replace(text, "stagger: 0s", "stagger: 0s, lifetime: 26280h", 1)
-		require.NotEqual(t, text, longer)
-		require.NoError(t, os.WriteFile(config, []byte(longer), 0o600))
+		renew := []string{"secrets", "renew", "--secrets", c.secrets}
+		code, messages = c.run(renew...)
+		require.Equal(t, exitDone, code, messages)
+		require.Empty(t, messages)
 		var steps, notes bytes.Buffer
 		args := []string{"plan", review, config, "--secrets", c.secrets}
 		require.Equal(t, exitDone, run(args, nil, &steps, &notes, false), notes.String())
 		require.Contains(t, notes.String(), "cp-1, worker-1: certificates ended on "+
 			"2027-01-01: replace each machine now, with its new document")
-		require.Contains(t, steps.String(), "next replacement: ")
+		require.Contains(t, steps.String(), "next replacement, before 2027-01-01: cp-1, worker-1\n")
+		require.NotContains(t, steps.String(), "replace:")
 		code, messages = c.run(render...)
 		require.Equal(t, exitDone, code)
 		require.NotContains(t, messages, "certificates end")
 
-		time.Sleep(10 * year)
+		time.Sleep(8*year - 30*24*time.Hour)
+		code, messages = c.run(renew...)
+		require.Equal(t, exitDone, code, messages)
+		require.Equal(t, "kiln: no certificate outlives its CA: these end on 2035-12-30 at the "+
+			"latest, and not 8760h from now. kiln does not exchange CAs; make a new cluster "+
+			"before that day, and move what runs (docs/leaked.md)\n", messages)
+		code, messages = c.run(render...)
+		require.Equal(t, exitDone, code)
+		require.NotContains(t, messages, "certificates end")
+
+		time.Sleep(2 * year)
+		bundle := read(t, c.secrets)
+		code, messages = c.run(renew...)
+		require.Equal(t, exitWrong, code)
+		require.Contains(t, messages, "a CA of the cluster ended on 2035-12-30T00:00:00Z, and no "+
+			"certificate outlives its CA: nothing can be renewed; ")
+		require.Equal(t, bundle, read(t, c.secrets))
 		code, messages = c.run(render...)
 		require.Equal(t, exitWrong, code)
 		require.Contains(t, messages, "the CAs end on 2035-12-30, and kiln does not exchange them")

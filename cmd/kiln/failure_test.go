@@ -34,6 +34,7 @@ func TestFailures(t *testing.T) {
 		"schema":         nil,
 		"secrets extend": {"--secrets", absent},
 		"secrets public": {"--secrets", absent, "--out", absent},
+		"secrets renew":  {absent},
 		"serve":          {absent, "--from", "any"},
 		"unpack":         {absent},
 		"validate":       {absent},

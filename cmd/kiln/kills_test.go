@@ -71,6 +71,11 @@ var verbs = []written{
 			"! cmp -s now demo.public.yaml",
 	},
 	{
+		name: "secrets renew", command: "secrets renew cluster.yaml",
+		check: "kiln secrets public --secrets demo.secrets.yaml >now && " +
+			"! cmp -s now demo.public.yaml",
+	},
+	{
 		name:    "secrets public",
 		prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 160h",
 		command: "secrets public --secrets demo.secrets.yaml --out demo.public.yaml",

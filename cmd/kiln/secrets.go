@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
 )
 
@@ -12,7 +13,8 @@ func secretsCommand() *cobra.Command {
 		Short: "Look after the bundle",
 		Long: "Look after the bundle, the file with every secret of a cluster. " +
 			"kiln render makes it.",
-		Example: `  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
+		Example: `  kiln secrets renew prod.yaml
+  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
   kiln secrets extend --secrets prod.secrets.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
@@ -24,6 +26,6 @@ func secretsCommand() *cobra.Command {
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}
-	cmd.AddCommand(extendCommand(), publicCommand())
+	cmd.AddCommand(upkeep.RenewCommand(), extendCommand(), publicCommand())
 	return cmd
 }

@@ -29,3 +29,16 @@ func (r *Cluster) IdleGenerations() []string {
 	all := slices.Sorted(maps.Keys(r.Public.Generations))
 	return slices.DeleteFunc(all, func(name string) bool { return names[name] })
 }
+
+// IdleRenewals returns the names among the bundle's renewals that are no machine of this cluster,
+// sorted. Such a name is misspelt, or its machine is gone.
+func (r *Cluster) IdleRenewals() []string {
+	named := map[string]bool{}
+	for i := range r.Plan.Machines {
+		if m := &r.Plan.Machines[i]; !m.Pool {
+			named[m.Name] = true
+		}
+	}
+	all := slices.Sorted(maps.Keys(r.Public.Renewals))
+	return slices.DeleteFunc(all, func(name string) bool { return named[name] })
+}

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kiln/pki"
 	"kiln/render/check/machine"
+	"kiln/render/plan"
 )
 
 const (
@@ -20,7 +22,8 @@ const (
 )
 
 // checkCertificates checks each certificate that kiln issued for the machine: it equals its review
-// template, and it verifies against its CA at the bundle's issue time, for its usages and names.
+// template, and it verifies against its CA at the time when it was issued or renewed, for its
+// usages and names.
 func (c *inspection) checkCertificates() {
 	b := c.cluster.Public
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
@@ -125,8 +128,8 @@ func (c *inspection) requireCertificateFor(source, server string, cert machine.R
 	}
 }
 
-// verify returns an error unless the certificate in a file is signed by ca, valid at the bundle's
-// issue time and made for the usage.
+// verify returns an error unless the certificate in a file is signed by ca, valid when the
+// machine's certificates were issued or renewed, and made for the usage.
 func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKeyUsage) error {
 	cert := c.certificate(path)
 	if cert == nil {
@@ -147,7 +150,7 @@ func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKey
 		_, err = cert.Verify(x509.VerifyOptions{
 			Roots:       roots,
 			KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
-			CurrentTime: c.cluster.Public.Issued,
+			CurrentTime: c.start(path),
 		})
 		c.verified[key] = err
 	}
@@ -157,6 +160,17 @@ func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKey
 	}
 	return err
 }
+
+// start returns a time at which a certificate of the machine has to be valid: when the machine's
+// certificates were issued or renewed. No renewal moves the install credential.
+func (c *inspection) start(path string) time.Time {
+	if c.tree.Resolve(path) == installCert {
+		return c.cluster.Public.Issued
+	}
+	return c.cluster.Public.Start(c.machine.Name)
+}
+
+var installCert, _ = plan.Cert("install")
 
 // certificate returns the first certificate in a file, or nil.
 func (c *inspection) certificate(path string) *x509.Certificate {

@@ -45,7 +45,8 @@ type Certificates struct {
 	// KeyAlgorithm is the algorithm of the keys of CAs and service accounts. kiln uses it when it
 	// makes the bundle. All other keys are ECDSA-P256.
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty" table:"keyAlgorithms" default:"ECDSA-P256"`
-	// Lifetime is how long leaf certificates are valid, from the issue time of the bundle.
+	// Lifetime is how long leaf certificates are valid, from their last renewal. The first one is
+	// the making of the bundle; see kiln secrets renew.
 	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
 	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`

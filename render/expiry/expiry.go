@@ -17,11 +17,11 @@ type Document struct {
 	// Token reports whether a bootstrap token ends, rather than certificates.
 	Token bool
 	Until time.Time
-	// Issued and Lifetime give Until, before it is staggered. They are zero if they are not known:
+	// Start and Lifetime give Until, before it is staggered. They are zero if they are not known:
 	// a review twin does not have them.
-	Issued   time.Time
+	Start    time.Time
 	Lifetime time.Duration
-	// CAEnd is when the CA of its certificates ends; zero if that is not known.
+	// CAEnd is when the first of the CAs ends; zero if that is not known.
 	CAEnd time.Time
 	// Renewed reports whether newer documents are there already, which end later.
 	Renewed bool
@@ -89,6 +89,26 @@ func Tokens(now time.Time, list []Document) (out []string) {
 	return out
 }
 
+// Early returns a sentence about machines whose certificates begin after the time now. Either the
+// clock that gave now is behind, or somebody changed a date of the bundle.
+func Early(now time.Time, list []Document) []string {
+	var machines []string
+	var first time.Time
+	for i := range list {
+		if d := &list[i]; d.Start.After(now) && !d.Token {
+			if machines = append(machines, d.Machine); first.IsZero() || d.Start.Before(first) {
+				first = d.Start
+			}
+		}
+	}
+	if len(machines) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: certificates date from %s, and it is %s now: set the clock "+
+		"of this computer, or correct the date in the bundle", Names(machines),
+		first.Format(time.RFC3339), now.UTC().Format(time.RFC3339))}
+}
+
 func sentences(now time.Time, list []Document, wanted func(kind) bool) (out []string) {
 	for _, k := range kinds {
 		if !wanted(k) {
@@ -124,10 +144,7 @@ func sentence(now time.Time, k kind, list []Document) string {
 			last = d.Until
 		}
 	}
-	when := " on " + first.Format(time.DateOnly)
-	if last.Format(time.DateOnly) != first.Format(time.DateOnly) {
-		when = " from " + first.Format(time.DateOnly) + " to " + last.Format(time.DateOnly)
-	}
+	when := " " + Span(first, last)
 	verb := "end"
 	if k.ended {
 		verb = "ended"
@@ -141,6 +158,18 @@ func sentence(now time.Time, k kind, list []Document) string {
 	}
 	return change.Names(machines, pools) + ": " + thing + verb + when + ": " +
 		remedy(now, k, &list[0])
+}
+
+// Names returns the names of machines in words.
+func Names(machines []string) string { return change.Names(machines, nil) }
+
+// Span returns the days from first to last in words.
+func Span(first, last time.Time) string {
+	a, b := first.Format(time.DateOnly), last.Format(time.DateOnly)
+	if a == b {
+		return "on " + a
+	}
+	return "from " + a + " to " + b
 }
 
 // remedy returns what to do about documents of one kind, of which d is the first.
@@ -164,12 +193,17 @@ func remedy(now time.Time, k kind, d *Document) string {
 	case k.renewed:
 		return "replace each machine before that day, with its new document"
 	}
-	if !d.CAEnd.IsZero() && (!d.Until.Before(d.CAEnd) || !now.Before(d.CAEnd)) {
+	if !d.CAEnd.IsZero() && (!now.Before(d.CAEnd) || d.lastsWithCA()) {
 		return "the CAs end on " + d.CAEnd.Format(time.DateOnly) + ", and kiln does not exchange " +
 			"them; make a new cluster, and move what runs (docs/leaked.md)"
 	}
-	return "raise certificates.lifetime" + longer(now, d) + ", render again, and replace each " +
-		"machine (docs/changes.md)"
+	return "run kiln secrets renew, render again, and replace each machine (docs/changes.md)"
+}
+
+// lastsWithCA reports whether the document's certificates end because their CA does, so that a
+// renewal would not move their end.
+func (d *Document) lastsWithCA() bool {
+	return d.Lifetime > 0 && !d.Start.Add(d.Lifetime).Before(d.CAEnd)
 }
 
 // longer returns the lifetime with which the document is valid for at least as long again, from now
@@ -178,9 +212,9 @@ func longer(now time.Time, d *Document) string {
 	if d.Lifetime == 0 {
 		return ""
 	}
-	lifetime := d.Lifetime * (max(1, now.Sub(d.Issued)/d.Lifetime+1) + 1)
+	lifetime := d.Lifetime * (max(1, now.Sub(d.Start)/d.Lifetime+1) + 1)
 	if !d.CAEnd.IsZero() {
-		lifetime = min(lifetime, d.CAEnd.Sub(d.Issued).Truncate(time.Hour))
+		lifetime = min(lifetime, d.CAEnd.Sub(d.Start).Truncate(time.Hour))
 	}
 	return fmt.Sprintf(" from %s to %s", config.Duration(d.Lifetime), config.Duration(lifetime))
 }

@@ -21,14 +21,14 @@ const (
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	certificates := func(name string, stagger time.Duration) Document {
-		return Document{Machine: name, Issued: issued, Lifetime: year,
+		return Document{Machine: name, Start: issued, Lifetime: year,
 			Until: issued.Add(year - stagger)}
 	}
 	list := []Document{
 		certificates("cp-1", 0), certificates("cp-2", 0), certificates("cp-3", 2*day),
-		{Machine: "blue", Pool: true, Token: true, Issued: issued, Lifetime: 7 * day,
+		{Machine: "blue", Pool: true, Token: true, Start: issued, Lifetime: 7 * day,
 			Until: issued.Add(7 * day)},
-		{Machine: "joined", Token: true, Issued: issued, Until: issued.Add(7 * day)},
+		{Machine: "joined", Token: true, Start: issued, Until: issued.Add(7 * day)},
 	}
 	const (
 		pool = "no machine can join after that; raise tokenLifetime of the pool from "
@@ -59,20 +59,25 @@ func TestSentences(t *testing.T) {
 
 	now := issued.Add(year - 3*day)
 	require.Equal(t, []string{"cp-1 … cp-3: certificates end from 2026-12-30 to " +
-		"2027-01-01: raise certificates.lifetime from 8760h to 17520h, render again, and " +
-		"replace each machine (docs/changes.md)"}, Near(now, list[:3]))
+		"2027-01-01: run kiln secrets renew, render again, and replace each machine " +
+		"(docs/changes.md)"}, Near(now, list[:3]))
 	require.Empty(t, Ended(now, list[:3]))
 	require.Empty(t, Near(issued.Add(year-31*day-2*day), list[:3]))
 
 	now = issued.Add(2*year + day)
 	require.Equal(t, []string{"cp-1 … cp-3: certificates ended from 2026-12-30 to " +
-		"2027-01-01: raise certificates.lifetime from 8760h to 35040h, render again, and " +
-		"replace each machine (docs/changes.md)"}, Ended(now, list[:3]))
+		"2027-01-01: run kiln secrets renew, render again, and replace each machine " +
+		"(docs/changes.md)"}, Ended(now, list[:3]))
 	require.Empty(t, Near(now, list[:3]))
 
 	// No certificate outlives its CA.
 	list[0].CAEnd = issued.Add(2*year + 10*day)
-	require.Contains(t, Ended(now, list[:1])[0], "from 8760h to 17760h, render again")
+	require.Contains(t, Ended(now, list[:1])[0], "run kiln secrets renew")
+	capped := list[0]
+	capped.Start, capped.Until = now, capped.CAEnd.Add(-day) // renewed, and staggered
+	require.Equal(t, []string{"cp-1: certificates end on 2028-01-10: the CAs end on 2028-01-11, " +
+		"and kiln does not exchange them; make a new cluster, and move what runs " +
+		"(docs/leaked.md)"}, Near(now, []Document{capped}))
 	list[0].CAEnd = issued.Add(year)
 	require.Equal(t, []string{"cp-1: certificates ended on 2027-01-01: the CAs end on " +
 		"2027-01-01, and kiln does not exchange them; make a new cluster, and move what runs " +
@@ -80,7 +85,7 @@ func TestSentences(t *testing.T) {
 
 	// A lifetime of two days is near its end for half a day, and not always.
 	short := []Document{
-		{Machine: "a", Issued: issued, Lifetime: 2 * day, Until: issued.Add(2 * day)},
+		{Machine: "a", Start: issued, Lifetime: 2 * day, Until: issued.Add(2 * day)},
 	}
 	require.Empty(t, Near(issued.Add(day), short))
 	require.Len(t, Near(issued.Add(2*day-time.Hour), short), 1)
@@ -122,7 +127,21 @@ func TestRunning(t *testing.T) {
 	require.Equal(t, []string{
 		"a: certificates end on 2026-02-01: replace each machine before that day, with its new " +
 			"document",
-		"b, c: certificates end on 2026-02-01: raise certificates.lifetime, render again, and " +
+		"b, c: certificates end on 2026-02-01: run kiln secrets renew, render again, and " +
 			"replace each machine (docs/changes.md)",
 	}, Near(issued.Add(day), Running(old, new)))
+}
+
+// TestEarly: certificates that begin later than now show a wrong clock.
+func TestEarly(t *testing.T) {
+	t.Parallel()
+	list := []Document{
+		{Machine: "a", Start: issued.Add(2 * day)}, {Machine: "b", Start: issued.Add(day)},
+		{Machine: "c", Start: issued}, {Machine: "d"},
+		{Machine: "blue", Token: true, Start: issued},
+	}
+	require.Empty(t, Early(issued.Add(2*day), list))
+	require.Equal(t, []string{"a, b: certificates date from 2026-01-02T00:00:00Z, and it is " +
+		"2026-01-01T00:00:00Z now: set the clock of this computer, or correct the date in the " +
+		"bundle"}, Early(issued, list))
 }

@@ -169,7 +169,7 @@ var clock = []Entry{
 	}, {
 		ID: "cert-expired", Reads: "`date`", Wants: "the machine's certificates have not ended",
 		Severity: Stop,
-		Remedy:   "raise certificates.lifetime and render again, or correct the machine's clock",
+		Remedy:   "kiln secrets renew and render again, or correct the machine's clock",
 		Source:   "an old document",
 		calls:    func(f *Facts) []call { return one("not-after " + seconds(f.Until)) },
 	}, {

@@ -11,23 +11,22 @@ import (
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
-// half in the file stored: old keys would come back. It returns nil if stored is absent or holds no
-// public half.
+// half in the file stored: old keys or dates would come back. It returns nil if stored is absent or
+// holds no public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
 	there, err := render.Public(stored)
 	if err != nil {
 		return nil
 	}
-	name := half.Older(there)
-	if name == "" {
+	why := half.Older(there)
+	if why == "" {
 		return nil
 	}
 	if path == "-" {
 		path = "standard input"
 	}
-	return fmt.Errorf("%s: the bundle is older than %s: %s is %d here and %d there, "+
-		"and old keys would come back; restore the newer copy of the bundle",
-		path, stored, name, half.Generation(name), there.Generation(name))
+	return fmt.Errorf("%s: the bundle is older than %s: %s; restore the newer copy of the bundle",
+		path, stored, why)
 }
 
 // StaleHalf returns a note if the public half in the file stored differs from half, of the bundle

@@ -24,8 +24,8 @@ func Dates(now time.Time, r *render.Cluster) (warnings []string) {
 	return append(warnings, Ends(now, r.Ends())...)
 }
 
-// Ends returns a warning about the documents that have ended or end soon, and about those that begin
-// later.
+// Ends returns a warning about the documents that have ended or end soon, and about those that
+// begin later.
 func Ends(now time.Time, list []expiry.Document) []string {
 	return slices.Concat(expiry.Ended(now, list), expiry.Near(now, list), expiry.Early(now, list))
 }
@@ -64,14 +64,19 @@ func each(
 	return warnings
 }
 
-// Generations returns a warning for each generation in the bundle that belongs to no secret,
-// because the machine is gone or the name is misspelt.
+// Generations returns a warning for each generation and renewal in the bundle that belongs to
+// nothing, because the machine is gone or the name is misspelt.
 func Generations(c *render.Cluster) (warnings []string) {
 	for _, name := range c.IdleGenerations() {
 		warnings = append(warnings, fmt.Sprintf("the bundle's generations: %s is %d, and nothing "+
 			"in this configuration has that secret. Correct the name if it is misspelt; keep the "+
 			"entry of a machine that is gone, or it comes back with its old keys",
 			name, c.Public.Generation(name)))
+	}
+	for _, name := range c.IdleRenewals() {
+		warnings = append(warnings, fmt.Sprintf("the bundle's renewals: this configuration has no "+
+			"machine %s. Correct the name if it is misspelt; the entry of a machine that is gone "+
+			"goes with the next kiln secrets renew of all", name))
 	}
 	return warnings
 }

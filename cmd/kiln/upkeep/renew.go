@@ -1,0 +1,184 @@
+// Package upkeep holds the verbs for the years after a cluster was formed: they renew what ends,
+// and give people access.
+package upkeep
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
+	"kiln/render"
+	"kiln/render/config"
+	"kiln/render/expiry"
+	"kiln/render/plan"
+	"kiln/render/suggest"
+)
+
+// renewFlags are the flags of kiln secrets renew.
+type renewFlags struct {
+	config   configuration.Source
+	bundle   bundle.Source
+	machines []string
+	form     string
+}
+
+// RenewCommand returns the verb that moves the dates of leaf certificates.
+func RenewCommand() *cobra.Command {
+	var f renewFlags
+	cmd := &cobra.Command{
+		Use:   "renew [CONFIG] [--machine NAME]...",
+		Short: "Let the machines' certificates begin a new life",
+		Long: `Let the certificates of all machines, or of the named ones, live for
+certificates.lifetime from now on. Only dates in the bundle change: CAs, keys, the
+formation deadline and the install credential stay as they are. Render again after it.
+
+Machines that run keep the certificates that they have. kiln plan lists the day
+before which each of them has to be replaced; none has to be replaced at once.
+
+A machine that you add or replace late in the cluster's year gets a whole life with
+--machine. Only its own document changes.`,
+		Example: `  kiln secrets renew prod.yaml
+  kiln secrets renew prod.yaml --machine worker-7`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	usage.TakeConfig(cmd, &f.config)
+	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, and "+
+		"write it there (default: NAME.secrets.yaml beside the configuration)")
+	cmd.Flags().StringSliceVar(&f.machines, "machine", nil,
+		"renew the certificates of the machine with this `NAME` alone; may be repeated")
+	usage.OutputFlag(cmd, &f.form, "new dates")
+	return cmd
+}
+
+// renewed is the report of kiln secrets renew.
+type renewed struct {
+	Bundle   string    `json:"bundle"`
+	Renewed  time.Time `json:"renewed"`
+	Machines []ending  `json:"machines"`
+}
+
+// ending is a machine with the end of its certificates.
+type ending struct {
+	Name string    `json:"name"`
+	Ends time.Time `json:"ends"`
+}
+
+func (f *renewFlags) run(cmd *cobra.Command) error {
+	f.bundle.Stdin = cmd.InOrStdin()
+	c, err := f.config.Public()
+	if err != nil {
+		return err
+	}
+	p := plan.New(c)
+	if err := checkMachines(p, f.machines); err != nil {
+		return err
+	}
+	b, err := f.bundle.ToChange(f.config.Path, c, "renew")
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	if err := b.Public.Renew(now, f.machines...); err != nil {
+		return fmt.Errorf("%s: %w", b.Path, err)
+	}
+	if err := b.Replace(); err != nil {
+		return err
+	}
+	report := renewed{Bundle: b.Path, Renewed: now, Machines: []ending{}}
+	for _, d := range render.Ends(p, &b.Public) {
+		if !d.Token && (len(f.machines) == 0 || slices.Contains(f.machines, d.Machine)) {
+			report.Machines = append(report.Machines, ending{d.Machine, d.Until})
+		}
+	}
+	message.Notes(cmd.ErrOrStderr(), notes(f.config.Path, c, b, f.machines))
+	if f.form == "json" {
+		return message.Report(cmd.OutOrStdout(), report)
+	}
+	report.print(cmd.OutOrStdout())
+	return nil
+}
+
+// notes returns what the operator has to know beside the new dates.
+func notes(path string, c *config.Cluster, b *bundle.File, machines []string) (list []string) {
+	lifetime := time.Duration(c.Spec.Certificates.Lifetime)
+	if end := b.AuthoritiesEnd(); b.Capped(lifetime, append(machines, "")[0]) {
+		list = append(list, fmt.Sprintf("no certificate outlives its CA: these end on %s at the "+
+			"latest, and not %s from now. kiln does not exchange CAs; make a new cluster before "+
+			"that day, and move what runs (docs/leaked.md)", end.Format(time.DateOnly),
+			config.Duration(lifetime)))
+	}
+	return append(list, staleHalf(path, b)...)
+}
+
+// staleHalf returns a note if the public half beside the configuration is no longer that of the
+// bundle.
+func staleHalf(path string, b *bundle.File) []string {
+	note, err := bundle.StaleHalf(render.PublicPath(path, b.Name), b.Path, &b.Public)
+	if err != nil || note == "" {
+		return nil // a render says what is wrong with the half
+	}
+	return []string{note}
+}
+
+func (r *renewed) print(w io.Writer) {
+	var names []string
+	for _, m := range r.Machines {
+		names = append(names, m.Name)
+	}
+	if len(names) == 0 {
+		message.Printf(w, "%s: renewed; render again\n", r.Bundle)
+		return
+	}
+	sorted := slices.SortedFunc(slices.Values(r.Machines),
+		func(a, b ending) int { return a.Ends.Compare(b.Ends) })
+	message.Printf(w, "%s: the certificates of %s end %s; render again, and kiln plan lists the "+
+		"days before which machines have to be replaced\n", r.Bundle, expiry.Names(names),
+		expiry.Span(sorted[0].Ends, sorted[len(sorted)-1].Ends))
+}
+
+// checkMachines returns an error for each name that is not a machine whose document has
+// certificates.
+func checkMachines(p *plan.Plan, names []string) error {
+	var wrong, known []string
+	of := map[string]*plan.Machine{}
+	for i := range p.Machines {
+		if m := &p.Machines[i]; !m.Pool {
+			of[m.Name] = m
+			known = append(known, m.Name)
+		}
+	}
+	for _, name := range names {
+		m := of[name]
+		switch {
+		case m == nil && isPool(p, name):
+			wrong = append(wrong, fmt.Sprintf("--machine %s: this is a pool; its document has a "+
+				"bootstrap token and no certificates", name))
+		case m == nil:
+			hint := suggest.Hint(name, known)
+			wrong = append(wrong, fmt.Sprintf("--machine %s: the configuration has no machine "+
+				"with this name%s", name, hint))
+		case m.Token && !m.ControlPlane():
+			wrong = append(wrong, fmt.Sprintf("--machine %s: it joins with a bootstrap token, and "+
+				"its document has no certificates; to replace it: "+
+				"kiln secrets extend --install-only", name))
+		}
+	}
+	if len(wrong) > 0 {
+		return usage.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+	return nil
+}
+
+func isPool(p *plan.Plan, name string) bool {
+	return slices.ContainsFunc(p.Machines, func(m plan.Machine) bool {
+		return m.Pool && m.Name == name
+	})
+}
