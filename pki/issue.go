@@ -66,12 +66,16 @@ func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.BarePE
 // leaf seed. Its serial number is a function of everything that is signed, so that equal serial
 // numbers mean equal certificates. It fails if the certificate would outlive its CA.
 func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
+	return b.issue(spec, b.LeafKey(spec.Name))
+}
+
+// issue is Issue with another key.
+func (b *Bundle) issue(spec Spec, key Key) (*Certificate, error) {
 	ca := b.Authority(spec.Signer)
 	template, err := b.Template(spec)
 	if err != nil {
 		return nil, err
 	}
-	key := b.LeafKey(spec.Name)
 	template.SubjectKeyId = keyID(key)
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
 	// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same bytes.

@@ -80,7 +80,7 @@ var table = []row{
 	// credential of its own it needs neither admin.conf, which the first boot removes, nor a
 	// super-admin.conf for the time before there is RBAC (kube-vip#684).
 	{base: "kube-vip", signer: CA, cn: "kube-vip", usages: client, who: vipCarrier},
-	{base: "install", signer: CA, cn: "kiln:install", org: []string{"system:masters"},
+	{base: "install", signer: CA, cn: "kiln:install", org: []string{MastersGroup},
 		usages: client, who: controlPlane, install: true},
 	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember,
 		path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
@@ -149,7 +149,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	from, until := b.lifetime(p, "")
 	return Spec{
-		Name: adminName, Base: adminName, Signer: CA, CommonName: "kubernetes-admin",
+		Name: adminName, Base: adminName, Signer: CA, CommonName: adminCN,
 		Organizations: []string{AdminGroup}, Usages: client, NotBefore: from, NotAfter: until,
 	}
 }
@@ -168,6 +168,13 @@ const (
 	adminName = "admin"
 	serveName = "serve"
 )
+
+// MastersGroup is the group that may do everything. The API server asks no binding about it, so
+// that no rights can be taken away from it.
+const MastersGroup = "system:masters"
+
+// adminCN is the user of the operator's certificate.
+const adminCN = "kubernetes-admin"
 
 // AdminGroup is the group of the operator's certificate. An API object binds it to cluster-admin.
 const AdminGroup = "kubeadm:cluster-admins"

@@ -1,16 +1,21 @@
 package render
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"os"
 	"path"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
 	"kiln/pki"
+	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
+	"kiln/render/plan"
 	"kiln/render/review"
 )
 
@@ -52,6 +57,40 @@ func WritePublic(path string, p *pki.Public) error {
 		Path: path, Mode: 0o644, What: "the public half of a bundle", Flag: "--out",
 		Ours: func(old []byte) bool { _, err := pki.LoadPublic(old); return err == nil },
 	}, data)
+}
+
+// Kubeconfig returns the kubeconfig of somebody with a client certificate of the cluster.
+func Kubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
+	return assembly.PersonKubeconfig(p, half, cert)
+}
+
+// WriteKubeconfig writes a kubeconfig with a key inside to the file path, with mode 0600. It
+// replaces only a kubeconfig of the same user for the same cluster that nobody else may read, and
+// fails for any other file.
+func WriteKubeconfig(path string, kubeconfig []byte) error {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+		info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("--out %s: others may read or change it (mode %04o), and a kubeconfig "+
+			"holds a key; chmod 600 it", path, info.Mode().Perm())
+	}
+	context := contextOf(kubeconfig)
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o600, What: "a kubeconfig of this user for this cluster", Flag: "--out",
+		Ours: func(old []byte) bool { return contextOf(old) == context },
+	}, kubeconfig)
+}
+
+// contextOf returns the current context of a kubeconfig, which names the user and the cluster. It
+// is empty if data is no kubeconfig.
+func contextOf(data []byte) string {
+	var k struct {
+		Kind    string `json:"kind"`
+		Context string `json:"current-context"`
+	}
+	if yaml.Unmarshal(data, &k) != nil || k.Kind != "Config" {
+		return ""
+	}
+	return k.Context
 }
 
 // WriteLock writes a lock to the file path. It replaces only a file that is a lock, and fails for

@@ -25,6 +25,7 @@ func TestFailures(t *testing.T) {
 		"explain":        {"os", "--node", "cp-1", "--config", absent},
 		"images":         {absent},
 		"iso":            {absent},
+		"kubeconfig":     {absent, "--user", "alice", "--out", absent},
 		"lock":           {absent},
 		"netboot":        {absent, "--url", "http://10.0.0.1", "--out", absent},
 		"plan":           {absent, absent},

@@ -71,6 +71,12 @@ var verbs = []written{
 			"! cmp -s now demo.public.yaml",
 	},
 	{
+		name:    "kubeconfig",
+		prepare: "kiln kubeconfig --user alice --out alice.conf",
+		command: "kubeconfig --user alice --group ops --out alice.conf", single: "alice.conf",
+		check: "grep -q current-context alice.conf",
+	},
+	{
 		name: "secrets renew", command: "secrets renew cluster.yaml",
 		check: "kiln secrets public --secrets demo.secrets.yaml >now && " +
 			"! cmp -s now demo.public.yaml",

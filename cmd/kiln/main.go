@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/isolate"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
 )
 
@@ -107,6 +108,7 @@ func root() *cobra.Command {
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
+		{"Use the cluster:", []*cobra.Command{upkeep.KubeconfigCommand()}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {
 		cmd.AddGroup(&cobra.Group{ID: part.title, Title: part.title})

@@ -64,10 +64,12 @@ func (r *Cluster) Admin() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	credentials := manifests.Credentials{
-		CA: r.Public.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
-	}
-	return manifests.Kubeconfig(
-		r.Plan.Name, "kubernetes-admin", r.Plan.EndpointURL(), credentials,
-	), nil
+	return PersonKubeconfig(r.Plan, r.Public, cert), nil
+}
+
+// PersonKubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody
+// outside of the cluster's machines.
+func PersonKubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
+	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
+		manifests.Credentials{CA: half.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM()})
 }

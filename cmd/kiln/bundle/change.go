@@ -8,10 +8,9 @@ import (
 	"kiln/render/config"
 )
 
-// ToChange returns the bundle of a configuration for a verb that changes it. It fails if the bundle
-// cannot be written back, if it is the bundle of another cluster, and if it is older than the
-// public half beside the configuration.
-func (s *Source) ToChange(path string, c *config.Cluster, verb string) (*File, error) {
+// OpenFor returns the bundle of a configuration. It fails if it is the bundle of another cluster,
+// or older than the public half beside the configuration.
+func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
 	f := &File{Path: s.Path(path, c.Metadata.Name)}
 	stored, err := true, error(nil)
 	if s.Secrets == "" {
@@ -19,17 +18,25 @@ func (s *Source) ToChange(path string, c *config.Cluster, verb string) (*File, e
 	} else {
 		f.Bundle, stored, err = render.GivenBundle(f.Path, s.Stdin)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !stored:
-		return nil, fmt.Errorf("--secrets %s: %s changes the bundle, and a bundle from a pipe "+
-			"cannot be written back; name the bundle's file", f.Path, verb)
 	}
+	f.Piped = !stored
 	if err := checkName(f.Path, f.Bundle, c); err != nil {
 		return nil, err
 	}
 	return f, CheckNewest(render.PublicPath(path, c.Metadata.Name), f.Path, &f.Public)
+}
+
+// ToChange is OpenFor for a verb that changes the bundle. It fails if the bundle cannot be written
+// back.
+func (s *Source) ToChange(path string, c *config.Cluster, verb string) (*File, error) {
+	f, err := s.OpenFor(path, c)
+	if err == nil && f.Piped {
+		err = fmt.Errorf("--secrets %s: %s changes the bundle, and a bundle from a pipe "+
+			"cannot be written back; name the bundle's file", f.Path, verb)
+	}
+	return f, err
 }
 
 // checkName returns an error if the bundle in the file path is not that of the cluster.
