@@ -48,7 +48,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestNewCredential: the client goes on with a new CA and a new certificate, and without them fails.
+// TestNewCredential: the client goes on with a new CA and certificate, and fails without them.
 func TestNewCredential(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ given bool }{
