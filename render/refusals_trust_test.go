@@ -115,7 +115,7 @@ var trustRefusals = []refusal{
 	}, want: "--etcd-certfile: /etc/kubernetes/pki/apiserver-etcd-client.crt does not verify " +
 		"with /etc/etcd/pki/ca.crt"},
 	{name: "signer of another CA", breaks: func(m *machine) {
-		m.pod("kube-controller-manager", "cluster-signing-cert-file="+plan.CACert,
+		m.pod("kube-controller-manager", "cluster-signing-cert-file="+plan.CASigning,
 			"cluster-signing-cert-file="+plan.FrontProxyCA)
 	}, want: "static pod kube-controller-manager: --cluster-signing-cert-file: " +
 		"/etc/kubernetes/pki/front-proxy-ca.crt does not hold the CA"},

@@ -22,6 +22,7 @@ func (t *tree) addTrust() error {
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
+			t.addAuthority(plan.CASigning, "", "ca", &public.CA, "the CA that signs")
 			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte {
 				return b.CAKey.BarePEM()
 			}, "signs certificate requests, in the controller-manager")

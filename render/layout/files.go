@@ -69,6 +69,7 @@ var Files = []File{
 	{Path: plan.EtcdPKIDir + "/", Form: Hidden},
 	{Path: plan.KubeletPKI + "/", Form: Hidden},
 	{Path: plan.CACert, Form: Hidden, Authority: "ca"},
+	{Path: plan.CASigning, Form: Hidden, Authority: "ca"},
 	{Path: plan.EtcdCA, Form: Hidden, Authority: "etcd-ca"},
 	{Path: plan.EtcdOwnCA, Form: Hidden, Authority: "etcd-ca"},
 	{Path: plan.FrontProxyCA, Form: Hidden, Authority: "front-proxy-ca"},

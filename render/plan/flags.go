@@ -130,7 +130,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	}
 	signing := flags{"cluster-signing-cert-file": "", "cluster-signing-key-file": ""}
 	if p.OnlineSigning {
-		signing = flags{"cluster-signing-cert-file": CACert, "cluster-signing-key-file": CAKey}
+		signing = flags{"cluster-signing-cert-file": CASigning, "cluster-signing-key-file": CAKey}
 	}
 	c.set(Origin{Field: "certificates.signing"}, signing)
 	if p.Tokens {

@@ -15,8 +15,11 @@ const (
 	ObjectsDir = KilnDir + "/objects/"
 	UnitDir    = "/etc/systemd/system"
 
-	CACert         = PKIDir + "/ca.crt"
-	CAKey          = PKIDir + "/ca.key"
+	CACert = PKIDir + "/ca.crt"
+	CAKey  = PKIDir + "/ca.key"
+	// CASigning is the certificate that belongs to CAKey. CACert holds every CA that is trusted,
+	// and the controller-manager signs with one (kubeadm#1350).
+	CASigning      = PKIDir + "/ca-signing.crt"
 	FrontProxyCA   = PKIDir + "/front-proxy-ca.crt"
 	EtcdCA         = PKIDir + "/etcd/ca.crt"
 	EtcdOwnCA      = EtcdPKIDir + "/ca.crt"

@@ -87,7 +87,7 @@ func isShared(file string) bool {
 		return true
 	default:
 		return strings.Contains(dir, "/pki") && strings.HasSuffix(file, "ca.crt") ||
-			path.Base(file) == "sa.pub"
+			path.Base(file) == "sa.pub" || path.Base(file) == "ca-signing.crt"
 	}
 }
 
