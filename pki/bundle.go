@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +27,6 @@ const (
 	apiVersion  = "kiln.dev/v1alpha1"
 	kindSecrets = "Secrets"
 
-	seedBytes = 32
 	// maxBundle bounds what Load reads; a bundle is some 4 KiB whatever the cluster's size.
 	maxBundle = 1 << 20
 )
@@ -46,19 +44,13 @@ type Bundle struct {
 	// LeafSeed is what all leaf keys, serial numbers and bootstrap tokens are derived from: 32
 	// bytes.
 	LeafSeed Secret
+
+	// NextKeys and NextEncryptionKey are the new keys of the roots that are being rotated. Nothing
+	// outside of the package chooses between an old and a new key: IssuerKey, ServiceAccountKeys
+	// and EncryptionKeys do.
+	NextKeys          map[Root]Key
+	NextEncryptionKey Secret
 }
-
-// Secret is a byte string that never prints itself.
-type Secret []byte
-
-// String returns the word that stands for every secret in messages.
-func (Secret) String() string { return "REDACTED" }
-
-// GoString is String for the verb %#v.
-func (Secret) GoString() string { return "REDACTED" }
-
-// Format writes the word that stands for every secret, whatever the verb.
-func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "REDACTED") }
 
 // bundleFile is the bundle as it is stored.
 type bundleFile struct {
@@ -69,6 +61,8 @@ type bundleFile struct {
 	ServiceAccountKey string        `json:"serviceAccountKey"`
 	EncryptionKey     string        `json:"encryptionKey"`
 	LeafSeed          string        `json:"leafSeed"`
+
+	Rotations map[Root]rotationFile `json:"rotations,omitempty"`
 }
 
 type authorityFile struct {
@@ -89,12 +83,15 @@ type Options struct {
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
 	b := &Bundle{
-		Public:   Public{Name: o.Name, Issued: now, FormationDeadline: now.Add(o.FormationWindow)},
-		LeafSeed: make(Secret, seedBytes), EncryptionKey: make(Secret, seedBytes),
+		Public: Public{Name: o.Name, Issued: now, FormationDeadline: now.Add(o.FormationWindow)},
 	}
 	var id [16]byte
-	for _, random := range [][]byte{b.LeafSeed, b.EncryptionKey, id[:]} {
-		if _, err := rand.Read(random); err != nil {
+	for _, draw := range []func() error{
+		func() (err error) { b.LeafSeed, err = newSecret(); return err },
+		func() (err error) { b.EncryptionKey, err = newSecret(); return err },
+		func() error { _, err := rand.Read(id[:]); return err },
+	} {
+		if err := draw(); err != nil {
 			return nil, fmt.Errorf("draw randomness: %w", err)
 		}
 	}
@@ -106,8 +103,8 @@ func New(o Options) (*Bundle, error) {
 		into *Authority
 		key  *Key
 		name string
-	}{{&b.CA, &b.CAKey, "kubernetes"}, {&b.EtcdCA, &b.EtcdCAKey, "etcd-ca"},
-		{&b.FrontProxyCA, &b.FrontProxyCAKey, "front-proxy-ca"}} {
+	}{{&b.CA, &b.CAKey, authorityNames[CA]}, {&b.EtcdCA, &b.EtcdCAKey, authorityNames[EtcdCA]},
+		{&b.FrontProxyCA, &b.FrontProxyCAKey, authorityNames[FrontProxyCA]}} {
 		var err error
 		if *a.into, *a.key, err = newAuthority(a.name, o.Algorithm, now.Add(-caBackdate),
 			now.Add(o.CALifetime)); err != nil {
@@ -122,6 +119,11 @@ func New(o Options) (*Bundle, error) {
 	return b, nil
 }
 
+// authorityNames are the common names of the CAs of a new bundle.
+var authorityNames = map[Signer]string{
+	CA: "kubernetes", EtcdCA: "etcd-ca", FrontProxyCA: "front-proxy-ca",
+}
+
 // caBackdate is how long before the bundle is made its CAs begin to be valid. The clock of a
 // machine without a battery is behind at boot.
 const caBackdate = 24 * time.Hour
@@ -133,6 +135,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
+		Rotations:         rotationFiles(b.Rotations, b.NextKeys, b.NextEncryptionKey),
 	}
 	for _, a := range []struct {
 		into *authorityFile
@@ -203,6 +206,7 @@ func Load(data []byte) (*Bundle, error) {
 		fail("serviceAccountKey: %w; "+damaged, err)
 	}
 	b.ServiceAccountKey = key
+	b.Rotations, b.NextKeys, b.NextEncryptionKey = readFiles(f.Rotations, fail)
 	if len(errs) > 0 && cutOff(data) {
 		return nil, errCutOff
 	}
@@ -259,8 +263,10 @@ const (
 
 // cutOff reports whether data is the output of Marshal without its end.
 func cutOff(data []byte) bool {
+	_, last, _ := bytes.Cut(data, []byte("\nserviceAccountKey:"))
 	return bytes.HasPrefix(data, []byte(beginning)) &&
-		(bytes.Count(data, []byte("-----END ")) < pemBlocks || !bytes.HasSuffix(data, []byte("\n")))
+		(bytes.Count(data, []byte("-----END ")) < pemBlocks ||
+			!bytes.Contains(last, []byte("-----END ")) || !bytes.HasSuffix(data, []byte("\n")))
 }
 
 // parsePair reads a CA that can sign leaves, with its key.
@@ -276,8 +282,8 @@ func parsePair(f authorityFile) (Authority, Key, error) {
 	return authority, key, err
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}

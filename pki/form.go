@@ -48,7 +48,7 @@ func formProblems(data []byte) error {
 	}
 	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		known := slices.Concat(pairs, scalars, []string{"generations", "renewals"})
+		known := slices.Concat(pairs, scalars, []string{"generations", "renewals", "rotations"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
@@ -92,6 +92,8 @@ func (f *form) value(name string, n *yaml.Node) {
 		f.generations(n)
 	case name == "renewals":
 		f.renewals(n)
+	case name == "rotations":
+		f.rotations(n)
 	case slices.Contains(scalars, name):
 		f.scalar(name, n)
 	case n.Kind != yaml.MappingNode:
@@ -134,4 +136,27 @@ func (f *form) renewals(n *yaml.Node) {
 	}
 	f.keys(n, nil, "renewals: ",
 		func(name string, n *yaml.Node) { f.scalar("renewals: "+name, n) })
+}
+
+// rotations checks the states of roots.
+func (f *form) rotations(n *yaml.Node) {
+	const want = "rotations: want the keys that kiln secrets rotate writes"
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, want)
+		return
+	}
+	var roots []string
+	for _, r := range Roots() {
+		roots = append(roots, string(r))
+	}
+	parts := []string{"generation", "stage", "since", "certificate", "key"}
+	f.keys(n, roots, "rotations: ", func(root string, n *yaml.Node) {
+		if n.Kind != yaml.MappingNode {
+			f.fail(n, want)
+			return
+		}
+		f.keys(n, parts, "rotations: "+root+": ", func(part string, n *yaml.Node) {
+			f.scalar("rotations: "+root+": "+part, n)
+		})
+	})
 }

@@ -9,11 +9,6 @@ import (
 	"kiln/render/suggest"
 )
 
-// storedSecrets lists the secrets that the bundle holds itself. They are not derived, so that a
-// generation of them would change no key.
-var storedSecrets = []string{"ca", "etcd-ca", "front-proxy-ca", "service-account", "encryption",
-	"leaf-seed"}
-
 // etcdGeneration is the name under which Generations counts how often etcd was restored.
 const etcdGeneration = "etcd-cluster"
 
@@ -32,10 +27,18 @@ func ClusterSecrets() []string { return []string{adminName, serveName, etcdGener
 
 // Older returns what makes p older than another state of the same cluster's public half: the first
 // secret, by name, with a lower generation, or an earlier renewal. It is empty if p is not older.
-// Other dates do not count: kiln secrets extend also makes them earlier.
+// Other dates do not count: kiln secrets extend also makes them earlier. Nor do the stages of a
+// rotation, which has a way back.
 func (p *Public) Older(than *Public) string {
 	if p.Cluster != than.Cluster {
 		return ""
+	}
+	for _, root := range sortedKeys(than.Rotations) {
+		mine, other := p.Rotation(root).Generation, than.Rotation(root).Generation
+		if mine < other {
+			return fmt.Sprintf("%s is %d here and %d there, and an old root would come back",
+				root, mine, other)
+		}
 	}
 	for _, name := range sortedKeys(than.Generations) {
 		if mine, other := p.Generation(name), than.Generation(name); mine < other {
@@ -58,9 +61,9 @@ func generationProblem(name string, generation int) string {
 		purpose, machine, named = name[:i], name[i+1:], true
 	}
 	switch {
-	case slices.Contains(storedSecrets, name):
-		return "is stored in the bundle and not derived, " +
-			"so that a generation changes no key; remove the entry"
+	case slices.Contains(Roots(), Root(name)):
+		return fmt.Sprintf("is stored in the bundle and not derived, so that a generation changes "+
+			"no key; remove the entry, and run: kiln secrets rotate %s", name)
 	case named && slices.Contains(cluster, purpose):
 		return fmt.Sprintf("there is one for the whole cluster; write %s", purpose)
 	case !named && slices.Contains(machines, name):

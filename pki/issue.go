@@ -80,23 +80,11 @@ func (b *Bundle) issue(spec Spec, key Key) (*Certificate, error) {
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
 	// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same bytes.
 	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(),
-		b.authorityKey(spec.Signer).signer)
+		b.IssuerKey(spec.Signer).signer)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
 	return &Certificate{Spec: spec, Key: key, DER: der}, nil
-}
-
-// authorityKey returns the key of the CA that s names.
-func (b *Bundle) authorityKey(s Signer) Key {
-	switch s {
-	case EtcdCA:
-		return b.EtcdCAKey
-	case FrontProxyCA:
-		return b.FrontProxyCAKey
-	default:
-		return b.CAKey
-	}
 }
 
 // content returns everything that a certificate says except its serial number. The length of each

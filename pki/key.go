@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Algorithm is a key's algorithm, named as in cluster.yaml.
@@ -26,6 +27,18 @@ const (
 // Key is a private key.
 type Key struct{ signer crypto.Signer }
 
+// Secret is a byte string that never prints itself.
+type Secret []byte
+
+// String returns the word that stands for every secret in messages.
+func (Secret) String() string { return "REDACTED" }
+
+// GoString is String for the verb %#v.
+func (Secret) GoString() string { return "REDACTED" }
+
+// Format writes the word that stands for every secret, whatever the verb.
+func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "REDACTED") }
+
 // NewKey draws a random key.
 func NewKey(a Algorithm) (Key, error) {
 	switch a {
@@ -38,6 +51,24 @@ func NewKey(a Algorithm) (Key, error) {
 	default:
 		return Key{}, fmt.Errorf("unknown key algorithm %q", a)
 	}
+}
+
+// seedBytes is the length of the leaf seed and of the encryption key.
+const seedBytes = 32
+
+// newSecret draws a random secret.
+func newSecret() (Secret, error) {
+	s := make(Secret, seedBytes)
+	_, err := rand.Read(s)
+	return s, err
+}
+
+// algorithm returns the algorithm for a key that replaces k.
+func (k Key) algorithm() Algorithm {
+	if _, ok := k.signer.(*rsa.PrivateKey); ok {
+		return RSA2048
+	}
+	return P256
 }
 
 // ParseKey reads one PEM block with an unencrypted key in SEC 1, PKCS #1 or PKCS #8 form: ECDSA

@@ -19,7 +19,7 @@ func PlainPEM(file []byte) (certificates []byte) {
 // trusts those of its system.
 func (p *Public) TrustedCA(ca string, file []byte) []byte {
 	if ca == "cluster" {
-		return p.CA.PEM()
+		return p.TrustPEM(CA)
 	}
 	return PlainPEM(file)
 }

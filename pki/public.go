@@ -6,10 +6,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -41,21 +41,15 @@ type Public struct {
 	InstallDeadline time.Time
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int
+	// Rotations are the states of the roots that were rotated, or are being rotated.
+	Rotations map[Root]*Rotation
 	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it;
 	// empty if etcd never was restored.
 	Restored string
 
+	// CA, EtcdCA and FrontProxyCA are the CAs of the bundle, in a rotation the old ones. Authority
+	// returns the one that signs, and Trusted those that machines trust.
 	CA, EtcdCA, FrontProxyCA Authority
-}
-
-// Authority is the certificate of a CA. The bundle holds the key.
-type Authority struct {
-	Certificate *x509.Certificate
-}
-
-// PEM returns the CA's certificate.
-func (a Authority) PEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
 }
 
 // Fingerprint returns the SHA-256 of a certificate's public key (its SubjectPublicKeyInfo) in hex:
@@ -65,16 +59,26 @@ func Fingerprint(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Generation returns the rotation of the named secret that is in force, counted from 1.
+// Generation returns the rotation of the named secret that is in force, counted from 1. A new leaf
+// seed counts up the generations of all secrets that are derived from it. The identity of etcd's
+// cluster is no secret, and does not change with the seed.
 func (p *Public) Generation(name string) int {
-	if g := p.Generations[name]; g > 0 {
-		return g
+	if root := Root(name); slices.Contains(Roots(), root) {
+		return p.Rotation(root).Issuing()
 	}
-	return 1
+	generation := max(1, p.Generations[name])
+	if name != etcdGeneration {
+		generation += p.Rotation(RootLeafSeed).Generation - 1
+	}
+	return generation
 }
 
-// Mark is how a reviewer knows a secret: by its name, and by which rotation of it is in force.
+// Mark is how a reviewer knows a secret: by its name, and by which rotation of it is in force. The
+// API servers have both keys of Secrets while one replaces the other, the one that writes first.
 func (p *Public) Mark(name string) string {
+	if g := p.Rotation(RootEncryption).Generations(); name == string(RootEncryption) && len(g) > 1 {
+		return fmt.Sprintf("%s g%d+g%d", name, g[0], g[1])
+	}
 	return fmt.Sprintf("%s g%d", name, p.Generation(name))
 }
 
@@ -94,8 +98,11 @@ func (p *Public) Extend(deadline time.Time) {
 // ExtendInstall moves the end of the install credential alone.
 func (p *Public) ExtendInstall(deadline time.Time) { p.InstallDeadline = deadline }
 
-// Authority returns the CA that s names.
-func (p *Public) Authority(s Signer) *Authority {
+// Authority returns the CA that signs in the place of s.
+func (p *Public) Authority(s Signer) *Authority { return p.Trusted(s)[0].Authority }
+
+// stored returns the place of a CA in the bundle.
+func (p *Public) stored(s Signer) *Authority {
 	switch s {
 	case EtcdCA:
 		return &p.EtcdCA
@@ -157,6 +164,8 @@ type publicFile struct {
 	CA           string `json:"ca"`
 	EtcdCA       string `json:"etcdCA"`
 	FrontProxyCA string `json:"frontProxyCA"`
+
+	Rotations map[Root]rotationHead `json:"rotations,omitempty"`
 }
 
 func (p *Public) fileHead(kind string) head {
@@ -217,7 +226,8 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 // Marshal returns the public half as it is stored: YAML, with a comment on its use.
 func (p *Public) Marshal() ([]byte, error) {
 	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.PEM()),
-		EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM())}
+		EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM()),
+		Rotations: rotationHeads(p.Rotations)}
 	out, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode the public half: %w", err)
@@ -262,6 +272,7 @@ func LoadPublic(data []byte) (*Public, error) {
 		}
 		*a.into = authority
 	}
+	p.Rotations = readHeads(f.Rotations, fail)
 	if len(errs) == 0 {
 		errs = p.dateErrors()
 	}
@@ -274,17 +285,16 @@ func LoadPublic(data []byte) (*Public, error) {
 // dateErrors returns an error for each date that contradicts the CAs or another date: no
 // certificate could be made with it. It returns one for a date, whatever the number of CAs.
 func (p *Public) dateErrors() (errs []error) {
-	for _, ca := range []struct {
-		name string
-		Authority
-	}{{"ca", p.CA}, {"etcdCA", p.EtcdCA}, {"frontProxyCA", p.FrontProxyCA}} {
-		from, until := ca.Certificate.NotBefore, ca.Certificate.NotAfter
-		if p.Issued.Before(from) || p.Issued.After(until) {
-			return []error{fmt.Errorf("issued: %s is not in the time of the CA in %s, %s to %s; %s",
-				stamp(p.Issued), ca.name, stamp(from), stamp(until), damaged)}
+	for i, name := range pairs {
+		for _, ca := range p.Trusted(Signer(i)) {
+			from, until := ca.Certificate.NotBefore, ca.Certificate.NotAfter
+			if p.Issued.Before(from) || p.Issued.After(until) {
+				return []error{fmt.Errorf("issued: %s is not in the time of the CA in %s, "+
+					"%s to %s; %s", stamp(p.Issued), name, stamp(from), stamp(until), damaged)}
+			}
 		}
 	}
-	end := p.CA.Certificate.NotAfter
+	end := p.Authority(CA).Certificate.NotAfter
 	for _, deadline := range []struct {
 		name string
 		time.Time
@@ -300,30 +310,4 @@ func (p *Public) dateErrors() (errs []error) {
 		}
 	}
 	return append(errs, p.renewalErrors()...)
-}
-
-// stamp returns a time as a bundle has it.
-func stamp(t time.Time) string { return t.Format(time.RFC3339) }
-
-// parseAuthority reads the certificate of a CA that can sign leaves.
-func parseAuthority(text string) (Authority, error) {
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return Authority{}, errors.New("certificate: want exactly one PEM block CERTIFICATE")
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return Authority{}, errors.New("certificate: not an X.509 certificate")
-	}
-	switch {
-	case !cert.IsCA || !cert.BasicConstraintsValid:
-		return Authority{}, errors.New("certificate: not a CA")
-	case cert.KeyUsage&x509.KeyUsageCertSign == 0:
-		return Authority{}, errors.New("certificate: its key usage does not allow signing " +
-			"certificates")
-	case cert.SignatureAlgorithm == x509.SHA1WithRSA ||
-		cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
-		return Authority{}, errors.New("certificate: signed with SHA-1, which no client accepts")
-	}
-	return Authority{Certificate: cert}, nil
 }

@@ -1,0 +1,114 @@
+package pki
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Root is a secret of the bundle that everything else rests on: what it signs, or what is derived
+// from it, is worth nothing without it. Roots are named as the table of secrets names them.
+type Root string
+
+// The roots.
+const (
+	RootCA             Root = "ca"
+	RootEtcdCA         Root = "etcd-ca"
+	RootFrontProxyCA   Root = "front-proxy-ca"
+	RootServiceAccount Root = "service-account"
+	RootEncryption     Root = "encryption"
+	RootLeafSeed       Root = "leaf-seed"
+)
+
+// Roots returns all roots. Every one but the leaf seed is rotated in stages.
+func Roots() []Root {
+	return []Root{RootCA, RootEtcdCA, RootFrontProxyCA, RootServiceAccount, RootEncryption,
+		RootLeafSeed}
+}
+
+// Staged reports whether a rotation of r has stages. The leaf seed needs none: a certificate is
+// verified by its CA, whatever its key is derived from.
+func (r Root) Staged() bool { return r != RootLeafSeed && slices.Contains(Roots(), r) }
+
+// Stage is how far a rotation is. In each stage, machines of the stage before and of the stage
+// after can talk to each other.
+type Stage string
+
+// The stages. After Issue the old root is dropped, and the stage is Settled again.
+const (
+	Settled Stage = ""      // there is one root
+	Trust   Stage = "trust" // both roots are trusted, and the old one signs, or writes
+	Issue   Stage = "issue" // both roots are trusted, and the new one signs, or writes
+)
+
+// Rotation is the state of one root.
+type Rotation struct {
+	// Generation counts the roots that there have been, from 1. In the stages Trust and Issue it is
+	// the old root's, and the new one has the next number.
+	Generation int
+	Stage      Stage
+	Since      time.Time // the time at which the stage began; zero if the root never was rotated
+	// Next is the new CA of a rotation that is under way. It is empty for keys.
+	Next Authority
+}
+
+// Issuing returns the generation of the root that signs, or writes.
+func (r *Rotation) Issuing() int {
+	if r.Stage == Issue {
+		return r.Generation + 1
+	}
+	return r.Generation
+}
+
+// Generations returns the generations of all roots that are trusted, or read: the one that signs,
+// or writes, and after it, in a rotation, the other one.
+func (r *Rotation) Generations() []int {
+	issuing := r.Issuing()
+	if r.Stage == Settled {
+		return []int{issuing}
+	}
+	return []int{issuing, 2*r.Generation + 1 - issuing}
+}
+
+// String returns the rotation as the review twin and the inventory have it, such as
+// "g1 trust since 2026-11-24T00:00:00Z". ParseRotation reads it.
+func (r *Rotation) String() string {
+	text := fmt.Sprintf("g%d", r.Generation)
+	if r.Stage != Settled {
+		text += " " + string(r.Stage)
+	}
+	if !r.Since.IsZero() {
+		text += " since " + stamp(r.Since)
+	}
+	return text
+}
+
+// ParseRotation reads what String wrote. The empty text is a root that never was rotated.
+func ParseRotation(text string) (r Rotation, err error) {
+	if text == "" {
+		return Rotation{Generation: 1}, nil
+	}
+	state, since, _ := strings.Cut(text, " since ")
+	generation, stage, _ := strings.Cut(state, " ")
+	if _, err = fmt.Sscanf(generation, "g%d", &r.Generation); err != nil || r.Generation < 1 {
+		return r, errors.New("not the state of a rotation")
+	}
+	if since != "" {
+		if r.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			return r, errors.New("not the state of a rotation")
+		}
+	}
+	r.Stage = Stage(stage)
+	if r.Stage != Settled && r.Stage != Trust && r.Stage != Issue {
+		return r, errors.New("not the state of a rotation")
+	}
+	return r, nil
+}
+
+// Position returns how many stages a root has gone through since it was made: three for each
+// rotation. Machines whose positions differ by one can talk to each other.
+func (r *Rotation) Position() int {
+	return 3*(r.Generation-1) + slices.Index([]Stage{Settled, Trust, Issue}, r.Stage)
+}

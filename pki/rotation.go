@@ -1,0 +1,138 @@
+package pki
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Root returns the root that s signs with.
+func (s Signer) Root() Root {
+	switch s {
+	case EtcdCA:
+		return RootEtcdCA
+	case FrontProxyCA:
+		return RootFrontProxyCA
+	default:
+		return RootCA
+	}
+}
+
+// Rotation returns the state of a root.
+func (p *Public) Rotation(root Root) *Rotation {
+	if r := p.Rotations[root]; r != nil {
+		return r
+	}
+	return &Rotation{Generation: 1}
+}
+
+// Trusted is a CA that machines trust, with its generation.
+type Trusted struct {
+	*Authority
+	Generation int
+}
+
+// Trusted returns the CAs that are trusted in the place of s: the one that signs, and after it, in
+// a rotation, the other one.
+func (p *Public) Trusted(s Signer) []Trusted {
+	r := p.Rotation(s.Root())
+	list := []Trusted{{p.stored(s), r.Generation}}
+	if r.Stage != Settled {
+		list = append(list, Trusted{&r.Next, r.Generation + 1})
+	}
+	if r.Stage == Issue {
+		slices.Reverse(list)
+	}
+	return list
+}
+
+// TrustPEM returns the certificates of the CAs that are trusted in the place of s.
+func (p *Public) TrustPEM(s Signer) (all []byte) {
+	for _, ca := range p.Trusted(s) {
+		all = append(all, ca.PEM()...)
+	}
+	return all
+}
+
+// NamedKey is a key that encrypts Secrets in etcd. What is stored begins with its name.
+type NamedKey struct {
+	Name string
+	Key  Secret
+}
+
+// EncryptionKeys returns the keys of Secrets in etcd: the one that writes, and after it, in a
+// rotation, the other one.
+func (b *Bundle) EncryptionKeys() []NamedKey {
+	r := b.Rotation(RootEncryption)
+	keys := []NamedKey{{fmt.Sprintf("g%d", r.Generation), b.EncryptionKey}}
+	if r.Stage != Settled {
+		keys = append(keys, NamedKey{fmt.Sprintf("g%d", r.Generation+1), b.NextEncryptionKey})
+	}
+	if r.Stage == Issue {
+		slices.Reverse(keys)
+	}
+	return keys
+}
+
+// ServiceAccountKeys returns the keys of service account tokens: the one that signs, and after it,
+// in a rotation, the other one.
+func (b *Bundle) ServiceAccountKeys() []Key {
+	keys := []Key{b.ServiceAccountKey}
+	stage := b.Rotation(RootServiceAccount).Stage
+	if stage != Settled {
+		keys = append(keys, b.NextKeys[RootServiceAccount])
+	}
+	if stage == Issue {
+		slices.Reverse(keys)
+	}
+	return keys
+}
+
+// IssuerKey returns the key of the CA that signs in the place of s.
+func (b *Bundle) IssuerKey(s Signer) Key {
+	if b.Rotation(s.Root()).Stage == Issue {
+		return b.NextKeys[s.Root()]
+	}
+	return *b.storedKey(s.Root())
+}
+
+// storedKey returns the place of a root's key in the bundle. The encryption key and the leaf seed
+// are no such keys.
+func (b *Bundle) storedKey(r Root) *Key {
+	switch r {
+	case RootEtcdCA:
+		return &b.EtcdCAKey
+	case RootFrontProxyCA:
+		return &b.FrontProxyCAKey
+	case RootServiceAccount:
+		return &b.ServiceAccountKey
+	default:
+		return &b.CAKey
+	}
+}
+
+// Stored is a secret that the bundle holds itself.
+type Stored struct {
+	Root   Root
+	Secret Secret
+}
+
+// StoredSecrets returns every secret that the bundle holds itself. A root in rotation has two.
+func (b *Bundle) StoredSecrets() (all []Stored) {
+	for _, r := range Roots() {
+		rotated := b.Rotation(r).Stage != Settled
+		switch r {
+		case RootLeafSeed:
+			all = append(all, Stored{r, b.LeafSeed})
+		case RootEncryption:
+			for _, k := range b.EncryptionKeys() {
+				all = append(all, Stored{r, k.Key})
+			}
+		default:
+			all = append(all, Stored{r, b.storedKey(r).Private()})
+			if rotated {
+				all = append(all, Stored{r, b.NextKeys[r].Private()})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,224 @@
+package pki_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+)
+
+var day = time.Date(2027, 3, 4, 5, 6, 7, 0, time.UTC)
+
+// TestRotationStages: each stage of each root is stored and read back, holds the keys that it needs
+// and no other, and a bundle without a rotation is stored as before.
+func TestRotationStages(t *testing.T) {
+	t.Parallel()
+	for _, root := range pki.Roots() {
+		t.Run(string(root), func(t *testing.T) {
+			t.Parallel()
+			b, _ := load(t)
+			before, err := b.Marshal()
+			require.NoError(t, err)
+			require.NotContains(t, string(before), "rotations")
+			old := secrets(b, root)
+			require.Len(t, old, 1)
+			require.NoError(t, b.Rotate(root, day))
+			b = stored(t, b)
+			if root == pki.RootLeafSeed {
+				require.NotEqual(t, old, secrets(b, root))
+				require.Equal(t, "apiserver/cp-1 g2", b.Mark("apiserver/cp-1"))
+				require.Equal(t, b.Cluster, b.EtcdCluster(), "etcd keeps its identity")
+				require.ErrorContains(t, b.NextStage(root, day), "no rotation is under way")
+				return
+			}
+			require.Equal(t, pki.Trust, b.Rotation(root).Stage)
+			require.Equal(t, day, b.Rotation(root).Since)
+			require.ErrorContains(t, b.Rotate(root, day), "is under way, in stage trust")
+			both := secrets(b, root)
+			require.Len(t, both, 2)
+			require.Equal(t, old[0], both[0])
+
+			require.NoError(t, b.PreviousStage(root, day))
+			again, err := stored(t, b).Marshal()
+			require.NoError(t, err)
+			require.Equal(t, string(before), string(again), "a rotation that was given up")
+
+			require.NoError(t, b.Rotate(root, day))
+			require.NoError(t, b.NextStage(root, day))
+			b = stored(t, b)
+			require.Equal(t, pki.Issue, b.Rotation(root).Stage)
+			require.Equal(t, 2, b.Rotation(root).Issuing())
+			both = secrets(b, root)
+			require.Len(t, both, 2)
+			require.NoError(t, b.PreviousStage(root, day))
+			require.Equal(t, pki.Trust, stored(t, b).Rotation(root).Stage)
+			require.NoError(t, b.NextStage(root, day))
+			require.NoError(t, b.NextStage(root, day))
+			b = stored(t, b)
+			require.Equal(t, pki.Settled, b.Rotation(root).Stage)
+			require.Equal(t, fmt.Sprintf("%s g2", root), b.Mark(string(root)))
+			require.NotContains(t, secrets(b, root), old[0])
+			require.ErrorContains(t, b.PreviousStage(root, day), "dropped is gone")
+		})
+	}
+}
+
+// secrets returns what the bundle holds of a root.
+func secrets(b *pki.Bundle, root pki.Root) (all []string) {
+	for _, s := range b.StoredSecrets() {
+		if s.Root == root {
+			all = append(all, string(s.Secret))
+		}
+	}
+	return all
+}
+
+// stored returns the bundle as it is read again. Its public half is read as well, holds the same
+// state and no secret.
+func stored(t *testing.T, b *pki.Bundle) *pki.Bundle {
+	t.Helper()
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	again, err := pki.Load(text)
+	require.NoError(t, err)
+	text2, err := again.Marshal()
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(text2))
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
+	public, err := pki.LoadPublic(half)
+	require.NoError(t, err)
+	for _, root := range pki.Roots() {
+		require.Equal(t, b.Rotation(root).String(), public.Rotation(root).String())
+		read, err := pki.ParseRotation(b.Rotation(root).String())
+		require.NoError(t, err)
+		require.Equal(t, b.Rotation(root).Position(), read.Position())
+	}
+	require.Equal(t, b.TrustPEM(pki.CA), public.TrustPEM(pki.CA))
+	require.NotContains(t, string(half), "PRIVATE")
+	require.NotContains(t, string(half), "key:")
+	return again
+}
+
+// TestRotationOverlap: in each stage of a CA, leaf certificates of the stage and of its neighbours
+// verify with what the stage trusts, also at the bundle's issue time. Two stages on, they do not.
+func TestRotationOverlap(t *testing.T) {
+	t.Parallel()
+	for _, signer := range []pki.Signer{pki.CA, pki.EtcdCA, pki.FrontProxyCA} {
+		b, p := load(t)
+		var states []*pki.Bundle
+		for i := range 4 {
+			if i > 0 {
+				b = stored(t, b)
+				if i == 1 {
+					require.NoError(t, b.Rotate(signer.Root(), day))
+				} else {
+					require.NoError(t, b.NextStage(signer.Root(), day))
+				}
+			}
+			states = append(states, b)
+		}
+		for i, showing := range states {
+			for j, trusting := range states {
+				roots := x509.NewCertPool()
+				require.True(t, roots.AppendCertsFromPEM(trusting.TrustPEM(signer)))
+				for _, spec := range showing.Specs(p, &p.Machines[0]) {
+					if spec.Signer != signer {
+						continue
+					}
+					issued, err := showing.Issue(spec)
+					require.NoError(t, err)
+					cert, err := x509.ParseCertificate(issued.DER)
+					require.NoError(t, err)
+					require.Equal(t, showing.Authority(signer).Certificate.Subject.String(),
+						cert.Issuer.String())
+					_, err = cert.Verify(x509.VerifyOptions{Roots: roots,
+						CurrentTime: showing.Issued,
+						KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+					neighbours := i-j >= -1 && i-j <= 1
+					switch {
+					case neighbours:
+						require.NoError(t, err, "%s: stage %d shows to stage %d", spec.Name, i, j)
+					case i == 0 && j == 3 || i == 2 && j == 0 || i == 3 && j == 0:
+						require.Error(t, err, "%s: stage %d shows to stage %d", spec.Name, i, j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRotationRefusals: a bundle whose rotation is damaged or edited is refused, and the message
+// quotes no secret.
+func TestRotationRefusals(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	for _, root := range []pki.Root{pki.RootCA, pki.RootEncryption, pki.RootServiceAccount} {
+		require.NoError(t, b.Rotate(root, day))
+	}
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	key := line(text[strings.Index(string(text), "rotations:"):], "  encryption:\n    key: ")
+	other, _ := load(t)
+	require.NoError(t, other.Rotate(pki.RootCA, day))
+	half, err := b.Public.Marshal()
+	require.NoError(t, err)
+	for name, row := range map[string]struct{ old, new, want string }{
+		"stage": {"stage: trust", "stage: both", "stage: want trust or issue"},
+		"since": {"since: \"2027-03-04T05:06:07Z\"", "since: yesterday",
+			"since: not a time such as"},
+		"no stage":  {"    stage: trust\n", "", "no new"},
+		"short key": {"    key: " + key, "    key: AAAA", "encryption: key: want 32 bytes"},
+		"root":      {"\n  ca:\n", "\n  cas:\n", "no such root; want one of ca, etcd-ca"},
+		"a key of the leaf seed": {"\n  encryption:\n", "\n  leaf-seed:\n",
+			"leaf-seed: it is rotated in one step"},
+		"unknown part": {"    stage: trust\n", "    stage: trust\n    until: x\n",
+			"a bundle has no such key here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, string(text), row.old)
+			_, err := pki.Load([]byte(strings.Replace(string(text), row.old, row.new, 1)))
+			require.ErrorContains(t, err, row.want)
+			require.NotContains(t, err.Error(), key)
+			require.NotContains(t, err.Error(), "PRIVATE KEY")
+		})
+	}
+	_, err = pki.LoadPublic([]byte(strings.Replace(string(half), "    stage: trust\n",
+		"    stage: trust\n    key: AAAA\n", 1)))
+	require.ErrorContains(t, err, "not the public half")
+	_, err = pki.Load([]byte(string(text[:len(text)-200])))
+	require.ErrorContains(t, err, "its end is missing")
+}
+
+// TestRotationOlder: a bundle from before a root was dropped is older than its public half; one
+// from before a stage that has a way back is not.
+func TestRotationOlder(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	before := b.Public
+	require.NoError(t, b.Rotate(pki.RootCA, day))
+	require.NoError(t, b.NextStage(pki.RootCA, day))
+	require.Empty(t, before.Older(&b.Public))
+	require.NoError(t, b.NextStage(pki.RootCA, day))
+	require.Equal(t, "ca is 1 here and 2 there, and an old root would come back",
+		before.Older(&b.Public))
+	require.Empty(t, b.Older(&before))
+}
+
+// TestRotationForms: only what kiln writes is the state of a root.
+func TestRotationForms(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"1", "g0", "g1 both", "g1 trust since x", "trust", "g"} {
+		_, err := pki.ParseRotation(text)
+		require.Error(t, err, text)
+	}
+	r, err := pki.ParseRotation("")
+	require.NoError(t, err)
+	require.Zero(t, r.Position())
+}

@@ -1,0 +1,164 @@
+package pki
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// rotationHead is the state of a root as the public half has it.
+type rotationHead struct {
+	Generation  int    `json:"generation,omitempty"` // absent means 1
+	Stage       Stage  `json:"stage,omitempty"`
+	Since       string `json:"since,omitempty"`
+	Certificate string `json:"certificate,omitempty"`
+}
+
+// rotationFile is the state of a root as the bundle has it: with the new key.
+type rotationFile struct {
+	rotationHead
+	Key string `json:"key,omitempty"`
+}
+
+// rotationHeads returns the states of roots as the public half has them.
+func rotationHeads(rotations map[Root]*Rotation) map[Root]rotationHead {
+	if len(rotations) == 0 {
+		return nil
+	}
+	heads := map[Root]rotationHead{}
+	for root, r := range rotations {
+		h := rotationHead{Stage: r.Stage}
+		if r.Generation > 1 {
+			h.Generation = r.Generation
+		}
+		if !r.Since.IsZero() {
+			h.Since = stamp(r.Since)
+		}
+		if r.Next.Certificate != nil {
+			h.Certificate = string(r.Next.PEM())
+		}
+		heads[root] = h
+	}
+	return heads
+}
+
+// rotationFiles returns the states of roots, with the new keys, as the bundle has them.
+func rotationFiles(
+	rotations map[Root]*Rotation, keys map[Root]Key, encryption Secret,
+) map[Root]rotationFile {
+	if len(rotations) == 0 {
+		return nil
+	}
+	files := map[Root]rotationFile{}
+	for root, h := range rotationHeads(rotations) {
+		f := rotationFile{rotationHead: h}
+		if key, ok := keys[root]; ok {
+			f.Key = string(key.PEM())
+		}
+		if root == RootEncryption && len(encryption) > 0 {
+			f.Key = base64.StdEncoding.EncodeToString(encryption)
+		}
+		files[root] = f
+	}
+	return files
+}
+
+// rotation checks the stored state of a root and returns its values. It calls fail for each
+// mistake.
+func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation {
+	r := &Rotation{Generation: max(1, h.Generation), Stage: h.Stage}
+	inStage := h.Stage == Trust || h.Stage == Issue
+	isCA := slices.Contains([]Root{RootCA, RootEtcdCA, RootFrontProxyCA}, root)
+	switch {
+	case !slices.Contains(Roots(), root):
+		fail("rotations: a bundle has no such root; want one of %s", rootNames())
+		return r
+	case h.Generation < 0:
+		fail("rotations: %s: generation: counts from 1", root)
+	case h.Stage != Settled && !inStage:
+		fail("rotations: %s: stage: want trust or issue", root)
+	case inStage && !root.Staged():
+		fail("rotations: %s: it is rotated in one step; remove its stage", root)
+	case h.Certificate != "" && !(inStage && isCA):
+		fail("rotations: %s: certificate: no new CA belongs here; "+damaged, root)
+	}
+	if h.Since != "" || inStage {
+		since, err := time.Parse(time.RFC3339, h.Since)
+		if err != nil {
+			fail("rotations: %s: since: not a time such as 2026-01-31T12:00:00Z", root)
+		}
+		r.Since = since.UTC()
+	}
+	if inStage && isCA {
+		next, err := parseAuthority(h.Certificate)
+		if err != nil {
+			fail("rotations: %s: %w; "+damaged, root, err)
+		}
+		r.Next = next
+	}
+	return r
+}
+
+// rootNames returns the names of all roots, for messages.
+func rootNames() string {
+	var names []string
+	for _, r := range Roots() {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ", ")
+}
+
+// readHeads returns the states of roots from the public half. It calls fail for each mistake.
+func readHeads(heads map[Root]rotationHead, fail func(string, ...any)) map[Root]*Rotation {
+	var rotations map[Root]*Rotation
+	for _, root := range slices.Sorted(maps.Keys(heads)) {
+		if rotations == nil {
+			rotations = map[Root]*Rotation{}
+		}
+		h := heads[root]
+		rotations[root] = h.rotation(root, fail)
+	}
+	return rotations
+}
+
+// readFiles returns the states of roots and the new keys from the bundle. It calls fail for each
+// mistake.
+func readFiles(files map[Root]rotationFile, fail func(string, ...any)) (
+	rotations map[Root]*Rotation, keys map[Root]Key, encryption Secret,
+) {
+	heads := map[Root]rotationHead{}
+	for root, f := range files {
+		heads[root] = f.rotationHead
+	}
+	rotations = readHeads(heads, fail)
+	for _, root := range slices.Sorted(maps.Keys(files)) {
+		r, text := rotations[root], files[root].Key
+		switch {
+		case r.Stage == Settled:
+			if text != "" {
+				fail("rotations: %s: key: no new key belongs here; "+damaged, root)
+			}
+		case root == RootEncryption:
+			key, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || len(key) != seedBytes {
+				fail("rotations: %s: key: want %d bytes as base64; "+damaged, root, seedBytes)
+			}
+			encryption = key
+		case root.Staged():
+			key, err := ParseKey([]byte(text))
+			switch ca := r.Next.Certificate; {
+			case err != nil:
+				fail("rotations: %s: %w; "+damaged, root, err)
+			case ca != nil && !key.fits(ca.PublicKey):
+				fail("rotations: %s: the key does not belong to the certificate; "+damaged, root)
+			}
+			if keys == nil {
+				keys = map[Root]Key{}
+			}
+			keys[root] = key
+		}
+	}
+	return rotations, keys, encryption
+}
