@@ -62,12 +62,22 @@ func admission(p *plan.Plan) object {
 	}
 }
 
+// EncryptionKey is a key that encrypts Secrets. What is stored begins with its name.
+type EncryptionKey struct {
+	Name string
+	Key  []byte
+}
+
 // Encryption returns the configuration, a secret itself, by which the API servers write Secrets to
-// etcd: with the bundle's key or, if the user asks for it, in the clear. They read both forms in
-// either case, so that a cluster can change from one to the other.
-func Encryption(p *plan.Plan, name string, key []byte) []byte {
-	encoded := object{"name": name, "secret": base64.StdEncoding.EncodeToString(key)}
-	secretbox := object{"secretbox": object{"keys": list{encoded}}}
+// etcd: with the first key or, if the user asks for it, in the clear. They read with every key and
+// in the clear in either case, so that a cluster can change from one to the other.
+func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
+	var encoded list
+	for _, k := range keys {
+		secret := base64.StdEncoding.EncodeToString(k.Key)
+		encoded = append(encoded, object{"name": k.Name, "secret": secret})
+	}
+	secretbox := object{"secretbox": object{"keys": encoded}}
 	clear := object{"identity": object{}}
 	providers := list{secretbox, clear}
 	if p.Config.Spec.Security.Encryption == "identity" {

@@ -76,11 +76,11 @@ func (p *Public) mayRenew(now time.Time, machines []string) error {
 	return nil
 }
 
-// AuthoritiesEnd returns when the first of the CAs ends.
+// AuthoritiesEnd returns when the first of the CAs that sign ends.
 func (p *Public) AuthoritiesEnd() time.Time {
-	end := p.CA.Certificate.NotAfter
-	for _, ca := range []Authority{p.EtcdCA, p.FrontProxyCA} {
-		if other := ca.Certificate.NotAfter; other.Before(end) {
+	end := p.Authority(CA).Certificate.NotAfter
+	for _, s := range []Signer{EtcdCA, FrontProxyCA} {
+		if other := p.Authority(s).Certificate.NotAfter; other.Before(end) {
 			end = other
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/review"
+	"kiln/render/rotation"
 )
 
 // Names of files in the output folder.
@@ -208,8 +209,9 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 	w.result.Inventory = document.Inventory{
 		APIVersion: document.InventoryVersion, Kind: document.InventoryKind,
 		Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
-		Kubernetes: w.cluster.Plan.Version, Facts: w.cluster.Plan.Overview(),
-		Documents: entries,
+		Kubernetes: w.cluster.Plan.Version,
+		Facts:      append(w.cluster.Plan.Overview(), rotation.Facts(w.cluster.Public)...),
+		Documents:  entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")
 	if err != nil {

@@ -173,8 +173,8 @@ func TestRenewal(t *testing.T) {
 		code, messages = c.run(renew...)
 		require.Equal(t, exitDone, code, messages)
 		require.Equal(t, "kiln: no certificate outlives its CA: these end on 2035-12-30 at the "+
-			"latest, and not 8760h from now. kiln does not exchange CAs; make a new cluster "+
-			"before that day, and move what runs (docs/leaked.md)\n", messages)
+			"latest, and not 8760h from now. Rotate the CAs before that day: kiln secrets "+
+			"rotate (docs/rotation.md)\n", messages)
 		code, messages = c.run(render...)
 		require.Equal(t, exitDone, code)
 		require.NotContains(t, messages, "certificates end")
@@ -188,7 +188,7 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, bundle, read(t, c.secrets))
 		code, messages = c.run(render...)
 		require.Equal(t, exitWrong, code)
-		require.Contains(t, messages, "the CAs end on 2035-12-30, and kiln does not exchange them")
+		require.Contains(t, messages, "the CAs ended on 2035-12-30, and a CA can be rotated only")
 	})
 }
 

@@ -140,6 +140,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	}
 	if f.Restore != "" {
 		b.Renew(f.Restore, time.Duration(cluster.Spec.Boot.FormationWindow))
+		message.Notes(cmd.ErrOrStderr(), b.LostKeys(f.Restore))
 	}
 	if b.Renewed && b.Piped && !f.dry {
 		return errors.New("--restore gives etcd a new identity, which the bundle has to keep, " +

@@ -87,7 +87,7 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 			"cannot be written back; name the bundle's file", f.path)
 	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
-	if end := b.CA.Certificate.NotAfter; deadline.After(end) {
+	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",
 			f.window, end.Format(time.DateOnly))
 	}

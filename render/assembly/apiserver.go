@@ -14,10 +14,12 @@ func (t *tree) addAPIServer() error {
 		return nil
 	}
 	t.addDir(plan.APIServerDir, 0o700, "")
-	const name = "encryption"
-	key := fmt.Sprintf("g%d", t.Public.Generation(name))
-	t.addSecret(plan.Encryption, "", name, func(b *pki.Bundle) []byte {
-		return manifests.Encryption(t.Plan, key, b.EncryptionKey)
+	t.addSecret(plan.Encryption, "", string(pki.RootEncryption), func(b *pki.Bundle) []byte {
+		var keys []manifests.EncryptionKey
+		for _, k := range b.EncryptionKeys() {
+			keys = append(keys, manifests.EncryptionKey{Name: k.Name, Key: k.Key})
+		}
+		return manifests.Encryption(t.Plan, keys)
 	}, "how the API server writes Secrets to etcd")
 	if t.Plan.Hardened() {
 		t.addDir(plan.AuditDir, 0o700, "")

@@ -71,5 +71,6 @@ func (r *Cluster) Admin() ([]byte, error) {
 // outside of the cluster's machines.
 func PersonKubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
 	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
-		manifests.Credentials{CA: half.CA.PEM(), Cert: cert.CertPEM(), Key: cert.Key.PEM()})
+		manifests.Credentials{CA: half.TrustPEM(pki.CA), Cert: cert.CertPEM(),
+			Key: cert.Key.PEM()})
 }

@@ -1,6 +1,8 @@
 package assembly
 
 import (
+	"fmt"
+
 	"kiln/pki"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -35,13 +37,24 @@ func (t *tree) addSecret(
 	t.n.Files = append(t.n.Files, f)
 }
 
-// addAuthority adds the certificate of a CA. name is the name of the CA's key among the secrets.
-func (t *tree) addAuthority(path, owner, name string, ca *pki.Authority, why string) {
-	user, group := t.owner(owner)
-	t.n.Files = append(t.n.Files, node.File{
-		Path: path, Mode: 0o644, User: user, Group: group, Content: ca.PEM(), Why: why,
-		Shown: []string{"certificate " + t.Public.Mark(name) + ": " + pki.Summary(ca.Certificate)},
-	})
+// addTrusted adds the certificates of the CAs that are trusted in the place of signer: one, or two
+// while the CA is rotated.
+func (t *tree) addTrusted(path, owner string, signer pki.Signer, why string) {
+	t.addAuthorities(path, owner, signer, t.Public.Trusted(signer), why)
+}
+
+// addAuthorities adds the certificates of CAs that have, or had, the place of signer.
+func (t *tree) addAuthorities(
+	path, owner string, signer pki.Signer, list []pki.Trusted, why string,
+) {
+	f := node.File{Path: path, Mode: 0o644, Why: why}
+	f.User, f.Group = t.owner(owner)
+	for _, ca := range list {
+		f.Content = append(f.Content, ca.PEM()...)
+		f.Shown = append(f.Shown, fmt.Sprintf("certificate %s g%d: %s", signer.Root(),
+			ca.Generation, pki.Summary(ca.Certificate)))
+	}
+	t.n.Files = append(t.n.Files, f)
 }
 
 // addDir adds a folder.

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"fmt"
 	"path"
 
 	"kiln/pki"
@@ -12,30 +13,30 @@ import (
 // gets the cluster's CA certificate and two pairs of its own, an etcd machine etcd's CA certificate
 // and two pairs of its member. Neither gets more.
 func (t *tree) addTrust() error {
-	public, m := t.Public, t.m
+	m := t.m
 	t.addDir(plan.KubernetesDir, 0o755, "")
 	t.addDir(plan.KubeletDir, 0o700, "")
 	t.addDir(plan.KubeletPKI, 0o700, "")
 	if m.Joins() {
 		t.addDir(plan.PKIDir, 0o755, "")
-		t.addAuthority(plan.CACert, "", "ca", &public.CA, "the cluster's CA")
+		t.addTrusted(plan.CACert, "", pki.CA, "the cluster's CA")
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.addAuthority(plan.CASigning, "", "ca", &public.CA, "the CA that signs")
+			t.addAuthorities(plan.CASigning, "", pki.CA, t.Public.Trusted(pki.CA)[:1],
+				"the CA that signs")
 			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte {
-				return b.CAKey.BarePEM()
+				return b.IssuerKey(pki.CA).BarePEM()
 			}, "signs certificate requests, in the controller-manager")
 		}
-		t.addAuthority(plan.FrontProxyCA, "", "front-proxy-ca", &public.FrontProxyCA,
-			"CA of the API aggregation layer")
+		t.addTrusted(plan.FrontProxyCA, "", pki.FrontProxyCA, "CA of the API aggregation layer")
 		t.addServiceAccountKeys()
 		t.addEtcdClientTrust()
 	}
 	if m.EtcdMember {
 		t.addEtcdMemberTrust()
 	}
-	for _, spec := range public.Specs(t.Plan, m) {
+	for _, spec := range t.Public.Specs(t.Plan, m) {
 		if err := t.addPair(spec); err != nil {
 			return err
 		}
@@ -43,19 +44,22 @@ func (t *tree) addTrust() error {
 	return nil
 }
 
-// addServiceAccountKeys adds the key pair of service account tokens. The public key is missing
-// without the bundle, because the bundle's public half does not hold it.
+// addServiceAccountKeys adds the key that signs service account tokens, and the public keys by
+// which they are verified: one file may hold several. The public keys are missing without the
+// bundle, because the bundle's public half does not hold them.
 func (t *tree) addServiceAccountKeys() {
-	const name = "service-account"
+	const name = string(pki.RootServiceAccount)
 	t.addSecret(plan.ServiceKey, "", name, func(b *pki.Bundle) []byte {
-		return b.ServiceAccountKey.BarePEM()
+		return b.ServiceAccountKeys()[0].BarePEM()
 	}, "signs service account tokens")
-	f := node.File{
-		Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens",
-		Shown: []string{"<public key of " + t.Public.Mark(name) + ">"},
+	f := node.File{Path: plan.ServicePub, Mode: 0o600, Why: "verifies service account tokens"}
+	for _, generation := range t.Public.Rotation(pki.RootServiceAccount).Generations() {
+		f.Shown = append(f.Shown, fmt.Sprintf("<public key of %s g%d>", name, generation))
 	}
 	if t.Bundle != nil {
-		f.Content = t.Bundle.ServiceAccountKey.PublicPEM()
+		for _, key := range t.Bundle.ServiceAccountKeys() {
+			f.Content = append(f.Content, key.PublicPEM()...)
+		}
 	}
 	t.n.Files = append(t.n.Files, f)
 }
@@ -105,8 +109,7 @@ func (t *tree) addEtcdClientTrust() {
 	c := t.Plan.Config
 	ext := c.Spec.ControlPlane.Etcd.External
 	if ext == nil {
-		t.addAuthority(plan.EtcdCA, "", "etcd-ca", &t.Public.EtcdCA,
-			"CA of etcd, for the API server")
+		t.addTrusted(plan.EtcdCA, "", pki.EtcdCA, "CA of etcd, for the API server")
 		return
 	}
 	const external = "controlPlane.etcd.external"
@@ -132,6 +135,5 @@ func (t *tree) addEtcdMemberTrust() {
 	t.addDir("/etc/etcd", 0o755, "")
 	t.addDir(plan.EtcdPKIDir, 0o700, plan.EtcdUser)
 	t.addDir(plan.EtcdData, 0o700, plan.EtcdUser)
-	t.addAuthority(plan.EtcdOwnCA, plan.EtcdUser, "etcd-ca", &t.Public.EtcdCA,
-		"CA of etcd, for its members")
+	t.addTrusted(plan.EtcdOwnCA, plan.EtcdUser, pki.EtcdCA, "CA of etcd, for its members")
 }

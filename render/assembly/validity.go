@@ -3,6 +3,7 @@ package assembly
 import (
 	"time"
 
+	"kiln/pki"
 	"kiln/render/plan"
 )
 
@@ -18,9 +19,9 @@ func (r *Cluster) TokenExpiry(m *plan.Machine) time.Time {
 // Validity returns the time span in which all of m's certificates are valid: from the latest start
 // to the earliest end. The install credential does not count, because it is meant to expire.
 func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
-	ca := r.Public.CA.Certificate
+	ca := r.Public.Authority(pki.CA).Certificate
 	if !m.Joins() {
-		ca = r.Public.EtcdCA.Certificate
+		ca = r.Public.Authority(pki.EtcdCA).Certificate
 	}
 	from, until = ca.NotBefore, ca.NotAfter
 	for _, s := range r.Public.Specs(r.Plan, m) {

@@ -89,6 +89,14 @@ func (c *inspection) requireVerifies(cert, ca machine.Reference, usage x509.ExtK
 		cert.Source, cert.Path, ca.Path, ca.Source, err)
 }
 
+// requireTrusted adds an error unless the file holds every CA that is trusted in the place of
+// signer: two while the CA is rotated. It passes if the document does not have the file.
+func (c *inspection) requireTrusted(file machine.Reference, signer pki.Signer) {
+	for _, ca := range c.cluster.Public.Trusted(signer) {
+		c.requireAuthority(file, ca.Authority)
+	}
+}
+
 // requireAuthority adds an error unless the file holds the certificate of ca. It passes if the
 // document does not have the file.
 func (c *inspection) requireAuthority(file machine.Reference, ca *pki.Authority) {
@@ -98,6 +106,16 @@ func (c *inspection) requireAuthority(file machine.Reference, ca *pki.Authority)
 	if !slices.Contains(c.certificatesIn(file.Path), ca.Certificate) {
 		c.fail("%s: %s does not hold the CA %q of this cluster; name the file that does",
 			file.Source, file.Path, ca.Certificate.Subject.CommonName)
+	}
+}
+
+// requireIssuer adds an error unless the file holds the CA that signs in the place of signer, and
+// no other certificate. It passes if the document does not have the file.
+func (c *inspection) requireIssuer(file machine.Reference, signer pki.Signer) {
+	c.requireAuthority(file, c.cluster.Public.Authority(signer))
+	if all := c.certificatesIn(file.Path); len(all) > 1 {
+		c.fail("%s: %s holds %d certificates, and a signer wants exactly one; name %s",
+			file.Source, file.Path, len(all), plan.CASigning)
 	}
 }
 
@@ -206,18 +224,19 @@ func (c *inspection) certificatesIn(path string) []*x509.Certificate {
 
 // authority returns the CA of this cluster that has the certificate der, or nil.
 func (f *facts) authority(der []byte) *x509.Certificate {
-	b := f.cluster.Public
-	for _, ca := range []*pki.Authority{&b.CA, &b.EtcdCA, &b.FrontProxyCA} {
-		if bytes.Equal(ca.Certificate.Raw, der) {
-			return ca.Certificate
+	for _, signer := range []pki.Signer{pki.CA, pki.EtcdCA, pki.FrontProxyCA} {
+		for _, ca := range f.cluster.Public.Trusted(signer) {
+			if bytes.Equal(ca.Certificate.Raw, der) {
+				return ca.Certificate
+			}
 		}
 	}
 	return nil
 }
 
-// publicKey returns the public key of a file that holds either half of a key pair, in DER. It
-// returns nil if there is no such file or no such key.
-func (c *inspection) publicKey(path string) []byte {
+// publicKeys returns the public keys of a file that holds either halves of key pairs, in DER. It
+// returns none if there is no such file or no such key.
+func (c *inspection) publicKeys(path string) (keys [][]byte) {
 	f := c.tree.File(path)
 	if f == nil {
 		return nil
@@ -226,9 +245,8 @@ func (c *inspection) publicKey(path string) []byte {
 	if key, err := pki.ParseKey(data); err == nil {
 		data = key.PublicPEM()
 	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		keys = append(keys, block.Bytes)
 	}
-	return block.Bytes
+	return keys
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/check/machine"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -16,11 +17,11 @@ import (
 func (c *inspection) checkClient(k *machine.Kubeconfig) {
 	source := "file " + k.Path + ": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
-	ca := &c.cluster.Public.CA
+	ca := c.cluster.Public.Authority(pki.CA)
 	c.requireAPIServer(source+"server", cluster.Server)
-	c.requireAuthority(machine.Reference{
+	c.requireTrusted(machine.Reference{
 		Source: source + "certificate-authority", Path: cluster.CA,
-	}, ca)
+	}, pki.CA)
 	if user.Token != "" {
 		id, secret, _ := strings.Cut(user.Token, ".")
 		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/check/machine"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -30,6 +31,7 @@ func (c *inspection) checkEtcdTrust() {
 func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.Reference) {
 	etcd := c.component(target.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
+	c.requireTrusted(ca, pki.EtcdCA)
 	c.requireVerifies(client, c.requiredFile(etcd, "trusted-ca-file"), asClient)
 	c.requireVerifies(server, ca, asServer)
 	for _, u := range machine.SplitList(api.Flag("etcd-servers")) {
@@ -39,8 +41,8 @@ func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.R
 
 // checkRemoteMembers checks an API server against the etcd members on other machines.
 func (c *inspection) checkRemoteMembers(api *machine.Program, ca, client machine.Reference) {
-	p, etcdCA := c.cluster.Plan, &c.cluster.Public.EtcdCA
-	c.requireAuthority(ca, etcdCA)
+	p, etcdCA := c.cluster.Plan, c.cluster.Public.Authority(pki.EtcdCA)
+	c.requireTrusted(ca, pki.EtcdCA)
 	if err := c.verify(client.Path, etcdCA.Certificate, asClient); api != nil && err != nil {
 		c.fail("%s: %s: the members of etcd do not accept it: %w", client.Source, client.Path, err)
 	}
@@ -71,8 +73,8 @@ func (c *inspection) checkMemberTrust() {
 	for _, usage := range []x509.ExtKeyUsage{asServer, asClient} {
 		c.requireVerifies(peer, peerCA, usage)
 	}
-	c.requireAuthority(serverCA, &c.cluster.Public.EtcdCA)
-	c.requireAuthority(peerCA, &c.cluster.Public.EtcdCA)
+	c.requireTrusted(serverCA, pki.EtcdCA)
+	c.requireTrusted(peerCA, pki.EtcdCA)
 	c.requirePair(server, c.requiredFile(etcd, "key-file"))
 	c.requirePair(peer, c.requiredFile(etcd, "peer-key-file"))
 

@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"maps"
 	"net"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"kiln/pki"
 	"kiln/render/check/machine"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -34,6 +37,7 @@ func (c *inspection) checkTrust() {
 		c.checkAPIServerTrust()
 		c.checkEtcdTrust()
 		c.checkServiceAccounts()
+		c.checkEncryption()
 	}
 	if c.machine.EtcdMember {
 		c.checkMemberTrust()
@@ -57,7 +61,7 @@ func (c *inspection) checkKubeletTrust() {
 			c.fail("%s is not set; remove the patch that takes it away", file.Source)
 		}
 	}
-	c.requireAuthority(ca, &c.cluster.Public.CA)
+	c.requireTrusted(ca, pki.CA)
 	if c.machine.Token {
 		return
 	}
@@ -98,10 +102,13 @@ func (c *inspection) checkAPIServerTrust() {
 		c.requiredFile(api, "client-ca-file"),
 		api.File("kubelet-certificate-authority"),
 		c.requiredFile(manager, "client-ca-file"),
-		manager.File("cluster-signing-cert-file"),
 		c.requiredFile(manager, "root-ca-file"),
 	} {
-		c.requireAuthority(file, &c.cluster.Public.CA)
+		c.requireTrusted(file, pki.CA)
+	}
+	c.requireIssuer(manager.File("cluster-signing-cert-file"), pki.CA)
+	for _, program := range []*machine.Program{api, manager} {
+		c.requireTrusted(program.File("requestheader-client-ca-file"), pki.FrontProxyCA)
 	}
 	frontProxy := c.requiredFile(api, "proxy-client-cert-file")
 	kubeletClient := c.requiredFile(api, "kubelet-client-certificate")
@@ -171,32 +178,66 @@ func (c *inspection) checkAPIServerNames() {
 }
 
 // checkServiceAccounts checks that the API server accepts the service account tokens that it signs
-// itself, and those of the controller-manager.
+// itself, and those of the controller-manager. With the bundle it checks more: the key that signs
+// is the one of the stage, and the tokens of the other key are accepted too.
 func (c *inspection) checkServiceAccounts() {
 	api, manager := c.component(target.APIServer), c.component(target.ControllerManager)
 	var accepted [][]byte
 	if api != nil {
 		for _, value := range api.Flags["service-account-key-file"] {
-			key := c.publicKey(api.Locate(value).Path)
-			if key == nil {
+			keys := c.publicKeys(api.Locate(value).Path)
+			if len(keys) == 0 {
 				return // only the user knows this file, or checkReferences finds it missing
 			}
-			accepted = append(accepted, key)
+			accepted = append(accepted, keys...)
 		}
+	}
+	isAccepted := func(key []byte) bool {
+		return slices.ContainsFunc(accepted, func(k []byte) bool { return bytes.Equal(k, key) })
 	}
 	for _, signer := range []machine.Reference{
 		c.requiredFile(api, "service-account-signing-key-file"),
 		c.requiredFile(manager, "service-account-private-key-file"),
 	} {
-		key := c.publicKey(signer.Path)
-		if key == nil || api == nil {
+		keys := c.publicKeys(signer.Path)
+		if len(keys) == 0 || api == nil {
 			continue
 		}
-		isKey := func(k []byte) bool { return bytes.Equal(k, key) }
-		if !slices.ContainsFunc(accepted, isKey) {
+		if !isAccepted(keys[0]) {
 			c.fail("%s: kube-apiserver's --service-account-key-file does not hold the public key "+
 				"of %s, so that its tokens are refused; name %s",
 				signer.Source, signer.Path, plan.ServicePub)
 		}
+	}
+	if c.cluster.Bundle == nil || api == nil {
+		return
+	}
+	for _, key := range c.cluster.Bundle.ServiceAccountKeys()[1:] {
+		if block, _ := pem.Decode(key.PublicPEM()); !isAccepted(block.Bytes) {
+			c.fail("%s: --service-account-key-file does not hold both keys of the rotation, "+
+				"so that the other machines' tokens are refused; name %s", api, plan.ServicePub)
+		}
+	}
+}
+
+// checkEncryption checks that the API server has the keys of Secrets in the order of the stage: it
+// writes with the first, and reads with all. It passes without the bundle, and if a flag of the
+// user names another file.
+func (c *inspection) checkEncryption() {
+	api := c.component(target.APIServer)
+	f := c.tree.File(plan.Encryption)
+	if c.cluster.Bundle == nil || f == nil ||
+		api.File("encryption-provider-config").Path != plan.Encryption {
+		return
+	}
+	rest := string(f.Content)
+	for _, key := range c.cluster.Bundle.EncryptionKeys() {
+		_, after, found := strings.Cut(rest, base64.StdEncoding.EncodeToString(key.Key))
+		if !found {
+			c.fail("file %s: does not have the key %s in its place: the first key writes Secrets, "+
+				"and the others read what is there", f.Path, key.Name)
+			return
+		}
+		rest = after
 	}
 }

@@ -193,9 +193,13 @@ func remedy(now time.Time, k kind, d *Document) string {
 	case k.renewed:
 		return "replace each machine before that day, with its new document"
 	}
-	if !d.CAEnd.IsZero() && (!now.Before(d.CAEnd) || d.lastsWithCA()) {
-		return "the CAs end on " + d.CAEnd.Format(time.DateOnly) + ", and kiln does not exchange " +
-			"them; make a new cluster, and move what runs (docs/leaked.md)"
+	switch end := d.CAEnd.Format(time.DateOnly); {
+	case !d.CAEnd.IsZero() && !now.Before(d.CAEnd):
+		return "the CAs ended on " + end + ", and a CA can be rotated only before its end; " +
+			"make a new cluster, and move what runs (docs/leaked.md)"
+	case !d.CAEnd.IsZero() && d.lastsWithCA():
+		return "the CAs end on " + end + "; rotate them before that day: " +
+			"kiln secrets rotate (docs/rotation.md)"
 	}
 	return "run kiln secrets renew, render again, and replace each machine (docs/changes.md)"
 }

@@ -75,13 +75,13 @@ func TestSentences(t *testing.T) {
 	require.Contains(t, Ended(now, list[:1])[0], "run kiln secrets renew")
 	capped := list[0]
 	capped.Start, capped.Until = now, capped.CAEnd.Add(-day) // renewed, and staggered
-	require.Equal(t, []string{"cp-1: certificates end on 2028-01-10: the CAs end on 2028-01-11, " +
-		"and kiln does not exchange them; make a new cluster, and move what runs " +
-		"(docs/leaked.md)"}, Near(now, []Document{capped}))
+	require.Equal(t, []string{"cp-1: certificates end on 2028-01-10: the CAs end on 2028-01-11; " +
+		"rotate them before that day: kiln secrets rotate (docs/rotation.md)"},
+		Near(now, []Document{capped}))
 	list[0].CAEnd = issued.Add(year)
-	require.Equal(t, []string{"cp-1: certificates ended on 2027-01-01: the CAs end on " +
-		"2027-01-01, and kiln does not exchange them; make a new cluster, and move what runs " +
-		"(docs/leaked.md)"}, Ended(now, list[:1]))
+	require.Equal(t, []string{"cp-1: certificates ended on 2027-01-01: the CAs ended on " +
+		"2027-01-01, and a CA can be rotated only before its end; make a new cluster, and move " +
+		"what runs (docs/leaked.md)"}, Ended(now, list[:1]))
 
 	// A lifetime of two days is near its end for half a day, and not always.
 	short := []Document{

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/rotation"
 	"kiln/render/secret"
 )
 
@@ -29,6 +31,10 @@ func FromDocuments(
 	t := newTwin(&change.Cluster{
 		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
 	}, inv.Facts)
+	rotations, err := rotationsOf(inv)
+	if err != nil {
+		return nil, err
+	}
 	clusterMarks := map[string]bool{}
 	for _, e := range inv.Documents {
 		if !machineName.MatchString(e.Node) {
@@ -49,7 +55,8 @@ func FromDocuments(
 		if err != nil {
 			return nil, err
 		}
-		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks}
+		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks,
+			rotations: rotations}
 		for _, mark := range e.Secrets {
 			m.marks[mark] = true
 		}
@@ -98,7 +105,39 @@ type marker struct {
 	machine      string
 	marks        map[string]bool // of the machine's secrets
 	clusterMarks map[string]bool // of the secrets of all machines
+	rotations    map[string]*pki.Rotation
 	objects      map[string]string
+}
+
+// rotationsOf returns the states of the roots that were rotated, by the names of the roots. It
+// fails if the inventory has a state that kiln does not write.
+func rotationsOf(inv *document.Inventory) (map[string]*pki.Rotation, error) {
+	rotations := map[string]*pki.Rotation{}
+	for _, fact := range inv.Facts {
+		root, ok := strings.CutPrefix(fact.Name, rotation.FactPrefix)
+		if !ok {
+			continue
+		}
+		r, err := pki.ParseRotation(fact.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s%s: %w: this is no inventory of kiln's",
+				rotation.FactPrefix, root, err)
+		}
+		rotations[root] = &r
+	}
+	return rotations, nil
+}
+
+// rootMark returns the mark of the i-th certificate or public key in a file of a root's: the one
+// that signs is the first. It has no generation if the root never was rotated and its key is on no
+// machine.
+func (m *marker) rootMark(root string, i int) string {
+	if r := m.rotations[root]; r != nil {
+		if generations := r.Generations(); i < len(generations) {
+			return fmt.Sprintf("%s g%d", root, generations[i])
+		}
+	}
+	return cmp.Or(findMark(m.clusterMarks, root), root)
 }
 
 // restore sets Secret and Shown of each file as they were when the machine was rendered.
@@ -200,14 +239,22 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 	case node.List:
 		return []string{assembly.SumsShown}
 	case plan.ServicePub:
-		return []string{"<public key of " + findMark(m.clusterMarks, "service-account") + ">"}
+		for i := range bytes.Count(f.Content, []byte("-----BEGIN PUBLIC KEY-----")) {
+			mark := m.rootMark(string(pki.RootServiceAccount), i)
+			lines = append(lines, "<public key of "+mark+">")
+		}
+		return lines
 	}
+	root := m.authority(f)
 	mark := m.certificateMark(f)
-	if mark == "" && f.Secret == "" {
+	if mark == "" && root == "" && f.Secret == "" {
 		return nil
 	}
 	const prefix = "certificate"
-	for _, line := range certificates(f.Content) {
+	for i, line := range certificates(f.Content) {
+		if root != "" {
+			mark = m.rootMark(root, i)
+		}
 		named := strings.TrimSpace(prefix + " " + mark)
 		lines = append(lines, named+strings.TrimPrefix(line, prefix))
 	}
@@ -216,16 +263,21 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 
 var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
 
-// certificateMark returns the mark of the key that belongs to a file's certificate. It is empty if
-// the certificate is not kiln's. The CA and the client certificate of an external etcd are not.
-func (m *marker) certificateMark(f *node.File) string {
-	external := m.marks["external-etcd-client"]
-	if external && (f.Path == plan.EtcdCA || f.Path == etcdClientCert) {
+// authority returns the root whose certificates a file holds. It is empty if the file holds none,
+// or the CA of an external etcd.
+func (m *marker) authority(f *node.File) string {
+	file := layout.Of(f.Path)
+	if file == nil || m.marks["external-etcd-client"] && f.Path == plan.EtcdCA {
 		return ""
 	}
-	if file := layout.Of(f.Path); file != nil && file.Authority != "" {
-		// A CA whose key is on no machine has no generation here.
-		return cmp.Or(findMark(m.clusterMarks, file.Authority), file.Authority)
+	return file.Authority
+}
+
+// certificateMark returns the mark of the key that belongs to a file's leaf certificate. It is
+// empty if the certificate is not kiln's. The client certificate of an external etcd is not.
+func (m *marker) certificateMark(f *node.File) string {
+	if m.marks["external-etcd-client"] && f.Path == etcdClientCert {
+		return ""
 	}
 	stem := strings.TrimSuffix(f.Path, ".crt")
 	for _, k := range secret.Kinds {

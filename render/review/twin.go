@@ -16,6 +16,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/rotation"
 )
 
 // Twin collects the state of a cluster, machine by machine, as a reviewer may see it.
@@ -36,7 +37,7 @@ type entryKey struct {
 func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	t := newTwin(&change.Cluster{
 		Name: c.Plan.Name, UUID: c.Public.Cluster, Version: c.Plan.Version,
-	}, c.Plan.Overview())
+	}, append(c.Plan.Overview(), rotation.Facts(c.Public)...))
 	admin, err := adminEntry(c)
 	if err != nil {
 		return nil, err

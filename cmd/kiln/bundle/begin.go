@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"kiln/cmd/kiln/paths"
@@ -155,12 +156,40 @@ func (f *File) Renew(restore string, window time.Duration) {
 		return
 	}
 	deadline := now.Add(window)
-	if end := f.CA.Certificate.NotAfter; deadline.After(end) {
+	if end := f.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		deadline = end
 	}
 	f.Restore(restore, deadline)
 	f.Renewed = true
 }
+
+// LostKeys returns a note if a snapshot may have Secrets of a key that the bundle has dropped. The
+// names of kiln's own snapshots say when they were taken; of others kiln cannot know it.
+func (f *File) LostKeys(snapshot string) []string {
+	r := f.Rotation(pki.RootEncryption)
+	if r.Generation == 1 {
+		return nil
+	}
+	dropped := r.Since
+	if r.Stage != pki.Settled {
+		dropped = time.Time{} // the present stage hides when the key before was dropped
+	}
+	when := "if it was taken before the key was dropped"
+	if at := snapshotTime.FindString(snapshot); at != "" && !dropped.IsZero() {
+		taken, err := time.Parse("20060102T150405Z", at)
+		if err == nil && taken.After(dropped) {
+			return nil
+		}
+		when = "for it was taken before " + dropped.Format(time.DateOnly)
+	}
+	return []string{fmt.Sprintf("--restore %s: Secrets in it may need an encryption key from "+
+		"before g%d, which the bundle has no longer, %s; no API server could read them. Restore "+
+		"with a copy of the bundle from that time (docs/rotation.md)",
+		snapshot, r.Generation, when)}
+}
+
+// snapshotTime matches the time in the name of a snapshot that kiln's machines take.
+var snapshotTime = regexp.MustCompile(`[0-9]{8}T[0-9]{6}Z`)
 
 // Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an
 // interrupted run left beside the file.

@@ -30,7 +30,7 @@ func TLS(b *pki.Bundle, names []string, until time.Time) (*tls.Config, error) {
 	slices.SortFunc(known.IPs, netip.Addr.Compare)
 	known.DNS, known.IPs = slices.Compact(known.DNS), slices.Compact(known.IPs)
 	end := until.Add(spare).UTC().Truncate(time.Second)
-	if last := b.CA.Certificate.NotAfter; end.After(last) {
+	if last := b.Authority(pki.CA).Certificate.NotAfter; end.After(last) {
 		end = last
 	}
 	cert, err := b.Issue(b.ServeSpec(known, end))

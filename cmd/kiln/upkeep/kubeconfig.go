@@ -128,7 +128,7 @@ func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	until := now.Add(f.expires)
-	if end := b.CA.Certificate.NotAfter; until.After(end) {
+	if end := b.Authority(pki.CA).Certificate.NotAfter; until.After(end) {
 		return fmt.Errorf("--expires %s: reaches beyond the end of the cluster's CA (%s)",
 			f.expires, end.Format(time.RFC3339))
 	}

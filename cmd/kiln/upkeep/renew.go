@@ -111,8 +111,8 @@ func notes(path string, c *config.Cluster, b *bundle.File, machines []string) (l
 	lifetime := time.Duration(c.Spec.Certificates.Lifetime)
 	if end := b.AuthoritiesEnd(); b.Capped(lifetime, append(machines, "")[0]) {
 		list = append(list, fmt.Sprintf("no certificate outlives its CA: these end on %s at the "+
-			"latest, and not %s from now. kiln does not exchange CAs; make a new cluster before "+
-			"that day, and move what runs (docs/leaked.md)", end.Format(time.DateOnly),
+			"latest, and not %s from now. Rotate the CAs before that day: kiln secrets rotate "+
+			"(docs/rotation.md)", end.Format(time.DateOnly),
 			config.Duration(lifetime)))
 	}
 	return append(list, staleHalf(path, b)...)

@@ -54,15 +54,10 @@ func New(p *plan.Plan, b *pki.Bundle) *Searcher {
 	if b == nil {
 		return s
 	}
-	s.stored = []storedSecret{
-		{"ca", b.CAKey.Private()},
-		{"etcd-ca", b.EtcdCAKey.Private()},
-		{"front-proxy-ca", b.FrontProxyCAKey.Private()},
-		{"service-account", b.ServiceAccountKey.Private()},
-		{"encryption", b.EncryptionKey},
-		{"leaf-seed", b.LeafSeed},
-		{"admin", b.LeafKey("admin").Private()},
+	for _, stored := range b.StoredSecrets() {
+		s.stored = append(s.stored, storedSecret{string(stored.Root), stored.Secret})
 	}
+	s.stored = append(s.stored, storedSecret{"admin", b.LeafKey("admin").Private()})
 	for _, stored := range s.stored {
 		s.names[stored.name] = true
 	}
