@@ -85,6 +85,7 @@ ci-work:
 
 test-all:
 	go test -timeout 1h ./render -all -hostile
+	go test -timeout 8h ./render -run TestRotations -rotations 10000
 	go test -timeout 1h ./render/explain -all
 	go test -timeout 5h ./templates -all
 	go test -timeout 5h ./cmd/kiln -run TestCutOff -kills 200
@@ -92,6 +93,7 @@ test-all:
 golden:
 	go test ./render -update \
 		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
+	go test ./render -run TestRotationGoldens -update
 	go test ./render -run TestMistakes -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc' -update

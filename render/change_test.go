@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,6 +32,10 @@ type changeCase struct {
 	Renewed     time.Time            `json:"renewed"`
 	Renewals    map[string]time.Time `json:"renewals"`
 	Force       []string             `json:"force"` // refusals to override
+	// Before and Rotate are how many stages a root has gone through in the older and newer state.
+	Before      map[pki.Root]int `json:"before"`
+	Rotate      map[pki.Root]int `json:"rotate"`
+	Authorities bool             `json:"authorities"` // other CAs
 }
 
 // TestChanges: kiln diff and kiln plan say of every case what the golden files beside it say.
@@ -53,17 +58,19 @@ func TestChanges(t *testing.T) {
 	}
 	require.NoError(t, err)
 
-	var before shared[*change.Cluster] // by its configuration
+	stages := rotated(t, bundle)
+	var before shared[*change.Cluster] // by its configuration and stages
 	names := map[string]bool{}
 	for _, row := range list {
 		require.False(t, names[row.Name], row.Name)
 		names[row.Name] = true
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			old := before.of(t, row.Of, func() (*change.Cluster, error) {
-				return state(t, bundle, &changeCase{Of: row.Of}), nil
+			key := fmt.Sprint(row.Of, row.Before)
+			old := before.of(t, key, func() (*change.Cluster, error) {
+				return state(t, bundle, stages, &changeCase{Of: row.Of, Rotate: row.Before}), nil
 			})
-			d := change.Compare(old, state(t, bundle, &row))
+			d := change.Compare(old, state(t, bundle, stages, &row))
 			p, err := change.New(d, change.Options{MaxUnavailable: "10%", Force: row.Force})
 			require.NoError(t, err)
 			require.NotContains(t, p.Text(change.Form{}), "secrets extend",
@@ -90,8 +97,47 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// rotated returns the bundle after each stage of each root, from none to the drop. The new roots
+// are in a bundle of their own, since they are random.
+func rotated(t *testing.T, bundle []byte) map[pki.Root][]*pki.Bundle {
+	t.Helper()
+	path := filepath.Join(changes, "rotation.yaml")
+	when := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) && *update {
+		b, err2 := pki.Load(bundle)
+		require.NoError(t, err2)
+		for _, root := range pki.Roots() {
+			require.NoError(t, b.Rotate(root, when))
+		}
+		text, err = b.Marshal()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, text, 0o644))
+	}
+	require.NoError(t, err)
+	stages := map[pki.Root][]*pki.Bundle{}
+	for _, root := range pki.Roots() {
+		before, err := pki.Load(bundle)
+		require.NoError(t, err)
+		stages[root] = []*pki.Bundle{before}
+		for i := range 3 {
+			b, err := pki.Load(text)
+			require.NoError(t, err)
+			for range i {
+				if root.Staged() {
+					require.NoError(t, b.NextStage(root, when.AddDate(0, 0, 7*i)))
+				}
+			}
+			stages[root] = append(stages[root], b)
+		}
+	}
+	return stages
+}
+
 // state returns the state of a case's cluster.
-func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
+func state(
+	t *testing.T, bundle []byte, stages map[pki.Root][]*pki.Bundle, row *changeCase,
+) *change.Cluster {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(changes, cmp.Or(row.Of, "cluster.yaml")))
 	require.NoError(t, err)
@@ -105,9 +151,11 @@ func state(t *testing.T, bundle []byte, row *changeCase) *change.Cluster {
 	}
 	c, err := config.Parse("cluster.yaml", text, nil)
 	require.NoError(t, err)
-	b, err := pki.Load(bundle)
-	require.NoError(t, err)
+	b := inStages(t, bundle, stages, row.Rotate)
 	b.Generations = row.Generations
+	if row.Authorities {
+		b.CA = stages[pki.RootCA][3].CA
+	}
 	if !row.Issued.IsZero() {
 		b.Issued = row.Issued
 	}

@@ -49,6 +49,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/page",
 			"kiln/cmd/kiln/paths",
+			"kiln/cmd/kiln/rotate",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
 			"kiln/cmd/kiln/state",
@@ -134,6 +135,18 @@ func TestImports(t *testing.T) {
 			"kiln/render/report",
 		},
 		"kiln/cmd/kiln/paths": nil,
+		"kiln/cmd/kiln/rotate": {
+			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/usage",
+			"kiln/pki",
+			"kiln/render",
+			"kiln/render/change",
+			"kiln/render/plan",
+			"kiln/render/rotation",
+			"kiln/render/suggest",
+		},
 		"kiln/cmd/kiln/screen": {
 			"kiln/cmd/kiln/message",
 			"kiln/render/terminal",
@@ -251,6 +264,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/review",
+			"kiln/render/rotation",
 			"kiln/render/target",
 			"kiln/render/textdiff",
 		},
@@ -294,10 +308,12 @@ func TestImports(t *testing.T) {
 			"kiln/templates",
 		},
 		"kiln/render/change": {
+			"kiln/pki",
 			"kiln/render/change/field",
 			"kiln/render/layout",
 			"kiln/render/plan",
 			"kiln/render/plural",
+			"kiln/render/rotation",
 			"kiln/render/terminal",
 		},
 		"kiln/render/change/field": {
@@ -494,10 +510,17 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/rotation",
 			"kiln/render/secret",
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
+		},
+		"kiln/render/rotation": {
+			"kiln/pki",
+			"kiln/render/config",
+			"kiln/render/node",
+			"kiln/render/plan",
 		},
 		"kiln/render/secret": {
 			"kiln/manifests",
@@ -545,7 +568,8 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 		},
 	}
-	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
+	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/rotate", "kiln/cmd/kiln/upkeep",
+		"kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"github.com/coreos/":            {"kiln/render/ignition"},
 		"github.com/pelletier/go-toml":  {"kiln/render/containerd"},

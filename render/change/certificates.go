@@ -62,3 +62,38 @@ func commas(list string) []string {
 	}
 	return strings.Split(list, ",")
 }
+
+// pairCertificates puts certificates of two lists together: CAs by their keys, whatever their
+// order, and others by their places. A certificate that is in one list alone has an empty one
+// beside it.
+func pairCertificates(old, new []certificate) (pairs [][2]certificate) {
+	if len(old) > 1 || len(new) > 1 {
+		for i := range old {
+			key := old[i].parts["fingerprint"]
+			j := slices.IndexFunc(new, func(c certificate) bool {
+				return key != "" && c.parts["fingerprint"] == key
+			})
+			if j >= 0 {
+				pairs = append(pairs, [2]certificate{old[i], new[j]})
+				new = slices.Delete(slices.Clone(new), j, j+1)
+			} else {
+				pairs = append(pairs, [2]certificate{old[i], {}})
+			}
+		}
+		for _, c := range new {
+			pairs = append(pairs, [2]certificate{{}, c})
+		}
+		return pairs
+	}
+	for i := range max(len(old), len(new)) {
+		var pair [2]certificate
+		if i < len(old) {
+			pair[0] = old[i]
+		}
+		if i < len(new) {
+			pair[1] = new[i]
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs
+}

@@ -53,7 +53,7 @@ func bothKnown(old, new string) bool {
 		(old == "" || new == "" || generation.MatchString(old) == generation.MatchString(new))
 }
 
-var generation = regexp.MustCompile(` g[0-9]+$`)
+var generation = regexp.MustCompile(` g[0-9]+(\+g[0-9]+)?$`)
 
 // ObjectsDir is the folder of the objects for the API server. The numbers of their files give the
 // order in which they are applied, and a new object changes the numbers after it: the number is no
@@ -74,15 +74,8 @@ func (k Key) place() Key {
 func addShown(f *field.List, k Key, old, new []string) {
 	oldCerts, oldRest := certificates(old)
 	newCerts, newRest := certificates(new)
-	for i := range max(len(oldCerts), len(newCerts)) {
-		var a, b certificate
-		if i < len(oldCerts) {
-			a = oldCerts[i]
-		}
-		if i < len(newCerts) {
-			b = newCerts[i]
-		}
-		addCertificate(f, a, b)
+	for _, pair := range pairCertificates(oldCerts, newCerts) {
+		addCertificate(f, pair[0], pair[1])
 	}
 	if k.ID == ObjectsDir+"index" {
 		for _, list := range [][]string{oldRest, newRest} {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/layout"
 	"kiln/render/plural"
 )
@@ -33,16 +34,12 @@ var refusalTable = []refusal{
 		"compare two states of one cluster; " +
 			"a new one takes its machines all at once, with empty disks"},
 	{"authority", otherAuthority,
-		"keep the CAs of the bundle: " +
+		"rotate the CA (kiln secrets rotate): " +
 			"machines with the old and machines with the new one do not trust each other"},
-	{"encryption", otherGeneration("encryption",
-		"the Secrets in etcd were written with the old key, and the new documents do not have it"),
-		"keep the generation of encryption; " +
-			"API servers need both keys while Secrets are written again"},
-	{"service-account", otherGeneration("service-account",
-		"every token of a service account ends at once, "+
-			"and API servers refuse each other's while they are replaced"),
-		"keep the generation of service-account"},
+	{"rotation", skippedStage,
+		"replace the machines in each stage before the next one: kiln secrets rotate --back goes " +
+			"back by one stage, and an old root comes back with a copy of the bundle " +
+			"(docs/rotation.md)"},
 	{"service-subnets", property("service subnets",
 		"Services keep their addresses, "+
 			"and DNS and the API server's own address move away under running pods"),
@@ -123,10 +120,14 @@ func property(name, why string) func(*Diff, []*decision) string {
 	}
 }
 
-// otherAuthority: a CA that is in both states has another key.
+// otherAuthority: a CA that is in both states has another key. The rule for rotations has its own
+// words for a CA that was rotated.
 func otherAuthority(d *Diff, decisions []*decision) string {
 	for _, f := range decisions {
 		for _, c := range f.changes {
+			if file := layout.Of(c.Name); file != nil && d.rotates(pki.Root(file.Authority)) {
+				continue
+			}
 			for _, field := range c.Fields {
 				if field.Name == "certificate fingerprint" && field.Old != nil && field.New != nil {
 					return fmt.Sprintf("%s has another key", c.Name)
@@ -135,24 +136,6 @@ func otherAuthority(d *Diff, decisions []*decision) string {
 		}
 	}
 	return ""
-}
-
-// otherGeneration returns a rule against another generation of a secret that all control planes
-// share.
-func otherGeneration(name, why string) func(*Diff, []*decision) string {
-	return func(_ *Diff, decisions []*decision) string {
-		for _, f := range decisions {
-			for _, c := range f.changes {
-				for _, field := range c.Fields {
-					if field.Name == "secret" && field.Old != nil && field.New != nil &&
-						strings.HasPrefix(*field.Old, name+" g") {
-						return fmt.Sprintf("%s → %s: %s", *field.Old, *field.New, why)
-					}
-				}
-			}
-		}
-		return ""
-	}
 }
 
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates

@@ -31,9 +31,11 @@ type Steps struct {
 	// steps.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Forced are refusals that were overridden by name.
-	Forced   []Refusal `json:"forced,omitempty"`
-	Machines []Verdict `json:"machines"`
-	List     []Step    `json:"steps,omitempty"`
+	Forced []Refusal `json:"forced,omitempty"`
+	// Rotations are the roots that go to another stage.
+	Rotations []Rotation `json:"rotations,omitempty"`
+	Machines  []Verdict  `json:"machines"`
+	List      []Step     `json:"steps,omitempty"`
 
 	etcdctl string // how to run the program that the steps name
 }
@@ -87,6 +89,7 @@ func New(d *Diff, o Options) (*Steps, error) {
 	if err := p.refuse(refusals(d, decisions), o.Force); err != nil {
 		return nil, err
 	}
+	p.Rotations = d.rotations(decisions)
 	p.verdicts(decisions)
 	s := &sequencer{diff: d, decisions: decisions}
 	var err error
@@ -157,6 +160,13 @@ func (p *Steps) Text(form Form) string {
 		for _, r := range list.refusals {
 			w.line(fmt.Sprintf("  %s: %s", r.Name, r.Why))
 			w.line("      instead: " + r.Instead)
+		}
+		w.end()
+	}
+	if len(p.Rotations) > 0 && len(p.Refused) == 0 {
+		w.section("rotations")
+		for i := range p.Rotations {
+			p.Rotations[i].text(w)
 		}
 		w.end()
 	}

@@ -1,0 +1,136 @@
+package change
+
+import (
+	"fmt"
+	"strings"
+
+	"kiln/pki"
+	"kiln/render/rotation"
+)
+
+// Rotation is the way of one root from a stage to another.
+type Rotation struct {
+	Root string `json:"root"`
+	From string `json:"from"` // trust, issue, or empty if no rotation was under way
+	To   string `json:"to"`
+	// Means is what holds when every machine is replaced, and Before what must be true before the
+	// first one is.
+	Means  string   `json:"means"`
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	// Machines and Pools are those that the rotation concerns.
+	Machines []string `json:"machines,omitempty"`
+	Pools    []string `json:"pools,omitempty"`
+}
+
+// rotation returns the state of a root. A state that kiln does not write is that of a root that
+// never was rotated.
+func (c *Cluster) rotation(root pki.Root) pki.Rotation {
+	r, err := pki.ParseRotation(c.Properties.Value(rotation.FactPrefix + string(root)))
+	if err != nil {
+		return pki.Rotation{Generation: 1}
+	}
+	return r
+}
+
+// rotates reports whether a root is in another stage in the newer state.
+func (d *Diff) rotates(root pki.Root) bool {
+	old, new := d.old.rotation(root), d.new.rotation(root)
+	return old.Position() != new.Position()
+}
+
+// rotations returns the ways of all roots that are in another stage in the newer state.
+func (d *Diff) rotations(decisions []*decision) (out []Rotation) {
+	for _, root := range pki.Roots() {
+		if !d.rotates(root) {
+			continue
+		}
+		old, new := d.old.rotation(root), d.new.rotation(root)
+		r := Rotation{
+			Root: string(root), From: string(old.Stage), To: string(new.Stage),
+			Means: rotation.Meaning(root, new.Stage),
+		}
+		switch forward := new.Position() > old.Position(); {
+		case forward:
+			r.Before = rotation.Conditions(root, old.Stage, "")
+			if new.Stage == pki.Settled {
+				r.After = rotation.Remaining(root)
+			}
+		case new.Stage == pki.Settled:
+			r.Means = "the rotation is given up: the new root is forgotten"
+		}
+		for _, f := range d.concerned(root, decisions) {
+			f.machine().AddTo(&r.Machines, &r.Pools)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// concerned returns the machines of both states that have something of a root.
+func (d *Diff) concerned(root pki.Root, decisions []*decision) (out []*decision) {
+	for _, role := range rotation.Roles(root) {
+		for _, f := range decisions {
+			if f.what() == Changed && f.new.Role == role {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// skippedStage: a root is more than one stage away, so machines of the two states refuse each other
+// while they are replaced.
+func skippedStage(d *Diff, decisions []*decision) string {
+	var skips []string
+	for _, root := range pki.Roots() {
+		old, new := d.old.rotation(root), d.new.rotation(root)
+		steps := new.Position() - old.Position()
+		if !root.Staged() || steps >= -1 && steps <= 1 {
+			continue
+		}
+		var machines, pools []string
+		for _, f := range d.concerned(root, decisions) {
+			f.machine().AddTo(&machines, &pools)
+		}
+		skips = append(skips, fmt.Sprintf("%s goes from %s to %s in one step, and until all are "+
+			"replaced, old and new machines refuse each other: %s", root, place(&old), place(&new),
+			Names(machines, pools)))
+	}
+	return strings.Join(skips, "; ")
+}
+
+// place returns a root's generation and stage in words.
+func place(r *pki.Rotation) string {
+	if r.Stage == pki.Settled {
+		return fmt.Sprintf("g%d alone", r.Generation)
+	}
+	return fmt.Sprintf("g%d, %s", r.Generation, r.Stage)
+}
+
+// text writes the way of a root for people.
+func (r *Rotation) text(w *writer) {
+	stage := func(s, none string) string {
+		if s == "" {
+			return none
+		}
+		return "stage " + s
+	}
+	from, to := stage(r.From, "one root"), stage(r.To, "one root")
+	if !pki.Root(r.Root).Staged() {
+		from = "one"
+		to = "another one"
+	}
+	w.line(fmt.Sprintf("  %s: %s → %s", r.Root, from, to))
+	w.line("      " + r.Means)
+	w.line("      machines, in this order: " + Names(r.Machines, r.Pools))
+	for _, line := range r.Before {
+		w.line("      before the first one: " + line)
+	}
+	for _, line := range r.After {
+		w.line("      after the last one: " + line)
+	}
+	if r.To != "" {
+		w.line("      when all run it: kiln secrets rotate " + r.Root + " --next --all-replaced")
+	}
+}
