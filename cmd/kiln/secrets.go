@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/rotate"
 	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
 )
@@ -26,6 +27,6 @@ func secretsCommand() *cobra.Command {
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}
-	cmd.AddCommand(upkeep.RenewCommand(), extendCommand(), publicCommand())
+	cmd.AddCommand(upkeep.RenewCommand(), rotate.Command(), extendCommand(), publicCommand())
 	return cmd
 }
