@@ -138,7 +138,7 @@ func TestPlatformsDoc(t *testing.T) {
 	var b strings.Builder
 	for _, p := range target.Platforms {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, limit(&p),
-			p.Counted, p.Ignition, p.CloudInit, p.Exposure, routes(p.PodRoutes), p.Trap, p.Source)
+			p.Counted, p.Ignition, p.CloudInit, p.Exposure(), routes(p.PodRoutes), p.Trap, p.Source)
 	}
 	const path = "../../docs/platforms.md"
 	page := read(t, path)

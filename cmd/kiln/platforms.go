@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func platformsCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:     "platforms",
-		Short:   "List the platforms with the size that a document may have there",
+		Short:   "List the platforms: how large a document may be there, and who can read it",
 		Example: "  kiln platforms",
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,14 +31,36 @@ func platformsCommand() *cobra.Command {
 	return cmd
 }
 
-// printPlatforms prints the table of platforms.
+// printPlatforms prints the table of platforms, and below it the kinds of readers.
 func printPlatforms(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\n")
+	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\t"+
+		"READERS\n")
 	for _, p := range target.Platforms {
-		message.Printf(table, "%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted, largeForm(&p))
+		message.Printf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted,
+			largeForm(&p), strings.Join(readerKinds(&p), ", "))
+	}
+	message.Printf(table, "\nREADER\tCOUNTS FOR maxExposure\tIS\n")
+	for _, k := range target.ReaderKinds {
+		message.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo(k.Counts),
+			strings.ReplaceAll(k.Who, "`", ""))
 	}
 	return table.Flush()
+}
+
+// readerKinds returns the kinds of those who can read a document on a platform.
+func readerKinds(p *target.Platform) (kinds []string) {
+	for _, r := range p.Readers {
+		kinds = append(kinds, r.Kind)
+	}
+	return kinds
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }
 
 // limit returns the size that a document may have on a platform, in words.

@@ -25,8 +25,8 @@ type Platform struct {
 	// Ignition and CloudInit are where each of them reads the document.
 	Ignition  string `json:"ignition"`
 	CloudInit string `json:"cloudInit"`
-	// Exposure is who can read the document later, with its secrets.
-	Exposure string `json:"exposure"`
+	// Readers are those who can read the document later, with its secrets: from few to many.
+	Readers []Reader `json:"readers"`
 	// Trap is what else goes wrong there; empty if no trap is known.
 	Trap string `json:"trap,omitempty"`
 	// Source is where the limit was read, in August 2026.
@@ -88,10 +88,6 @@ const linkLocal = "169.254.169.254"
 
 // Texts of several rows.
 const (
-	inside = "every process on the machine, over HTTP without credentials; " +
-		"kiln closes it to pods"
-	onMedium    = "root on the machine, and whoever has the medium"
-	byHost      = "root on the machine, and whoever administers the host"
 	seedDisk    = "a file on the disk with the label cidata"
 	vendorDocs  = "the vendor's API documentation"
 	ignitionDoc = "Ignition's source (internal/providers)"
@@ -106,13 +102,16 @@ var Platforms = []Platform{
 	{
 		Name: "akamai", Unknown: true, Counted: "not said",
 		Ignition: "metadata service, user-data in base64", CloudInit: "metadata service",
-		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+		Readers: metadata("", "Akamai: Metadata service"),
+		Source:  ignitionDoc, Metadata: addresses(linkLocal),
 	}, {
 		Name: "aws", Limit: 16384, Counted: "16 KiB, before base64",
 		Ignition: "IMDS user-data", CloudInit: "IMDS user-data",
-		Exposure: inside + "; whoever may call ec2:DescribeInstanceAttribute",
-		Trap:     "launch configurations take 16,383; set the hop limit of IMDS to 1",
-		Source:   "EC2 user guide", Metadata: addresses(linkLocal, "fd00:ec2::254"),
+		Readers: metadata("", ec2UserData, account("whoever may call "+
+			"ec2:DescribeInstanceAttribute or ec2:DescribeLaunchTemplateVersions",
+			"EC2 API reference, by these names")),
+		Trap:   "launch configurations take 16,383; set the hop limit of IMDS to 1",
+		Source: "EC2 user guide", Metadata: addresses(linkLocal, "fd00:ec2::254"),
 		NameSource: &awsName,
 		PodRoutes: &PodRoutes{
 			Text: "all machines in one subnet, and the source/destination check of each " +
@@ -122,9 +121,10 @@ var Platforms = []Platform{
 		Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64",
 		Ignition:  "IMDS userData, or CustomData.bin on the provisioning disk",
 		CloudInit: "the provisioning disk, or IMDS userData",
-		Exposure:  "customData: root on the machine; userData: " + inside,
-		Trap:      "customData is not in IMDS, userData is",
-		Source:    "Azure custom data page, ARM property text", Metadata: addresses(linkLocal),
+		Readers: metadata(", if the document is userData", azureUserData,
+			account("whoever may read the machine with $expand=userData", azureUserData)),
+		Trap:   "customData is not in IMDS, userData is",
+		Source: "Azure custom data page, ARM property text", Metadata: addresses(linkLocal),
 		// The WireServer's goal state names the machine's certificates and extensions; its port
 		// 32526 is the agent's plugin channel (Azure: What is IP address 168.63.129.16). Health
 		// probes come from there too, so no other port may be closed.
@@ -136,23 +136,27 @@ var Platforms = []Platform{
 	}, {
 		Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Exposure: inside, Source: vendorDocs, Metadata: addresses(linkLocal),
+		Readers: metadata("", ignitionDoc),
+		Source:  vendorDocs, Metadata: addresses(linkLocal),
 	}, {
 		Name: "exoscale", Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+		Readers: metadata("", ignitionDoc),
+		Source:  ignitionDoc, Metadata: addresses(linkLocal),
 	}, {
 		Name: "gcp", Limit: 262144, TextOnly: true,
 		Counted:  "256 KiB a value, text; 512 KB of all",
 		Ignition: "metadata attribute user-data", CloudInit: "metadata attribute user-data",
-		Exposure: "every process on the machine that sends Metadata-Flavor: Google; " +
-			"viewers of the project; kiln closes it to pods",
+		Readers: metadata(" that sends Metadata-Flavor: Google",
+			"Compute Engine: About VM metadata",
+			account("viewers of the project", "Compute REST reference: instances.get")),
 		Source: "Compute REST reference", Metadata: addresses(linkLocal, "fd20:ce::254"),
 		NameSource: &gcpName, PodRoutes: &layer3,
 	}, {
 		Name: "hetzner", Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Exposure: inside, Source: vendorDocs, Metadata: addresses(linkLocal),
+		Readers: metadata("", ignitionDoc),
+		Source:  vendorDocs, Metadata: addresses(linkLocal),
 		PodRoutes: &PodRoutes{
 			Never: true, Text: "a router stands between the machines of a network",
 			Source: "hetznercloud/hcloud-cloud-controller-manager#329",
@@ -163,43 +167,54 @@ var Platforms = []Platform{
 		Name: "hyperv", Unknown: true,
 		Counted:  "about 1 KiB a value of the key-value pool; Ignition reads several",
 		Ignition: "KVP pool 0, ignition.config.0, .1, …", CloudInit: seedDisk,
-		Exposure: byHost, Trap: "the document has to be split over values (kvpctl)",
-		Source: "Ignition's documentation", NetworkConfig: true, NoSUSEImage: true,
+		Readers: owners,
+		Trap:    "the document has to be split over values (kvpctl)",
+		Source:  "Ignition's documentation", NetworkConfig: true, NoSUSEImage: true,
 	}, {
 		Name: "kubevirt", Limit: 1 << 20,
 		Counted: "2,048 bytes in the VirtualMachine itself; " +
 			"a Secret that it names takes 1 MiB",
 		Ignition: "the disk cidata or config-2", CloudInit: seedDisk,
-		Exposure: "whoever may read the Secret or the VirtualMachineInstance; root on the machine",
-		Trap:     "name a Secret; the document is not in the VirtualMachine",
-		Source:   "KubeVirt's webhook", NetworkConfig: true,
+		Readers: readers(account("whoever may read the Secret or the VirtualMachineInstance",
+			"KubeVirt's webhook")),
+		Trap:   "name a Secret; the document is not in the VirtualMachine",
+		Source: "KubeVirt's webhook", NetworkConfig: true,
 		// Ignition reads cidata from 2.25 on alone, and Flatcar's is 2.24. Every version reads
 		// config-2 (coreos/ignition#1334, #2134).
 		Medium: &configDrive,
 	}, {
 		Name: "libvirt", NoCloud: true, Counted: "a file",
 		Ignition: "QEMU's fw_cfg opt/com.coreos/config", CloudInit: seedDisk,
-		Exposure: byHost, Source: ignitionDoc,
+		Readers:       owners,
+		Source:        ignitionDoc,
 		NetworkConfig: true, NoSUSEImage: true, Handover: fwCfg, IgnitionID: "qemu",
 	}, {
 		Name: "metal", NoCloud: true, Counted: "a file",
 		Ignition: "the installed disk, or ignition.config.url", CloudInit: seedDisk,
-		Exposure: onMedium + "; over HTTP, whoever reaches the URL", Source: ignitionDoc,
+		Readers: readers(medium(ignitionDoc), Reader{
+			Kind: NetworkReader, Who: "whoever reaches the URL, if it is booted over HTTP",
+			Source: ignitionDoc,
+		}),
+		Source:        ignitionDoc,
 		NetworkConfig: true, NoSUSEImage: true,
 		Handover: "write the document to its disk (flatcar-install -i, " +
 			"coreos-installer install --ignition-file), " +
 			"or boot it over the network: kiln netboot",
 	}, {
 		Name: "nocloud", NoCloud: true, Counted: "a file",
-		Ignition:  "the disk cidata or config-2 where the image's platform says so",
-		CloudInit: seedDisk, Exposure: onMedium, Source: "cloud-init's documentation",
+		Ignition:      "the disk cidata or config-2 where the image's platform says so",
+		CloudInit:     seedDisk,
+		Readers:       readers(medium("cloud-init's documentation")),
+		Source:        "cloud-init's documentation",
 		NetworkConfig: true, NoSUSEImage: true, Medium: &NoCloud, IgnitionID: "metal",
 	}, {
 		Name: "openstack", Limit: 49149, Counted: "65,535 characters of base64",
 		Ignition:  "config drive and metadata service",
 		CloudInit: "config drive or metadata service",
-		Exposure:  inside + "; a config drive: root on the machine",
-		Source:    "Nova's request schema", Metadata: addresses(linkLocal),
+		Readers: metadata("", ignitionDoc, account("whoever the policy "+
+			"os-extended-server-attributes lets read user_data: administrators",
+			"Nova: policies/extended_server_attributes.py")),
+		Source: "Nova's request schema", Metadata: addresses(linkLocal),
 		NameSource: &openstackName, Medium: &configDrive,
 		PodRoutes: &PodRoutes{
 			Text: "the pod subnets among the allowed address pairs of each port, " +
@@ -209,8 +224,8 @@ var Platforms = []Platform{
 		Name: "oracle", Limit: 23500,
 		Counted:  "32,000 bytes of all metadata in base64, with the ssh keys",
 		Ignition: "metadata service, user_data in base64", CloudInit: "metadata service",
-		Exposure: "every process on the machine that sends Authorization: Bearer Oracle; " +
-			"kiln closes it to pods",
+		Readers: metadata(" that sends Authorization: Bearer Oracle", ignitionDoc,
+			account("whoever may read the metadata of the instance", "OCI SDK")),
 		Trap:   "about 500 bytes are left for ssh keys",
 		Source: "OCI SDK", Metadata: addresses(linkLocal, "fd00:c1::a9fe:a9fe"),
 		PodRoutes: &PodRoutes{
@@ -219,31 +234,43 @@ var Platforms = []Platform{
 	}, {
 		Name: "proxmox", NoCloud: true, Counted: "a file",
 		Ignition: "the disk cidata", CloudInit: seedDisk,
-		Exposure: byHost, Source: ignitionDoc,
+		Readers:       owners,
+		Source:        ignitionDoc,
 		NetworkConfig: true, NoSUSEImage: true, Medium: &NoCloud, IgnitionID: "proxmoxve",
 	}, {
 		Name: "qemu", NoCloud: true, Counted: "a file",
-		Ignition: "fw_cfg opt/com.coreos/config", CloudInit: seedDisk, Exposure: byHost,
-		Trap: "reading fw_cfg takes time with the square of the size", Source: ignitionDoc,
+		Ignition: "fw_cfg opt/com.coreos/config", CloudInit: seedDisk,
+		Readers: owners,
+		Trap:    "reading fw_cfg takes time with the square of the size", Source: ignitionDoc,
 		NetworkConfig: true, NoSUSEImage: true, Handover: fwCfg,
 	}, {
 		Name: "scaleway", Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Exposure: "root on the machine: the service answers ports below 1024 alone",
-		Source:   ignitionDoc, Metadata: addresses("169.254.42.42", "fd00:42::42"),
+		Readers: readers(account("whoever may read user_data in the API", "Scaleway: Instance API"),
+			Reader{
+				Kind: PodReader, Setting: metadataSetting, Source: ignitionDoc,
+				Who: "a pod that may take a port below 1024: the service answers no other",
+			}),
+		Source: ignitionDoc, Metadata: addresses("169.254.42.42", "fd00:42::42"),
 	}, {
 		Name: "vsphere", Limit: 49152, Counted: "64 KiB of guestinfo, in base64",
 		Ignition:  "guestinfo.ignition.config.data with .encoding base64",
 		CloudInit: "guestinfo.userdata with .encoding base64 or gzip+base64",
-		Exposure: "any process in the guest over the hypervisor's backdoor, " +
-			"until it is cleared; administrators of vSphere",
+		Readers: readers(
+			account("whoever may read the machine's settings in vSphere",
+				"Broadcom's guest SDK guide"),
+			Reader{Kind: ProcessReader, Who: "every process" + backdoor, Source: guestInfo},
+			Reader{Kind: PodReader, Who: "every pod" + backdoor, Source: guestInfo}),
 		Trap:          "govc takes 128 KiB on a command line; vm.change -f reads a file",
 		Source:        "VMware vm-operator issue 138, Broadcom's guest SDK guide",
 		NetworkConfig: true, IgnitionID: "vmware",
 	}, {
 		Name: "vultr", Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Exposure: inside, Source: ignitionDoc, Metadata: addresses(linkLocal),
+		Readers: metadata("", "Vultr: Metadata API",
+			account("whoever may call the API: vultr-cli instance user-data get",
+				"Vultr: vultr-cli instance user-data")),
+		Source: ignitionDoc, Metadata: addresses(linkLocal),
 	},
 }
 
