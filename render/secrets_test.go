@@ -44,6 +44,7 @@ func TestSecretKinds(t *testing.T) {
 		for _, text := range []string{k.Name, k.Is, k.User, k.Until} {
 			require.Regexp(t, `^[!-~][ -{}~]+$`, text, k.Name)
 		}
+		require.Greater(t, k.Worth, secret.None, k.Name)
 		require.True(t, len(k.Roles) > 0 || k.Path == "" && k.When == "",
 			"%s: no machine holds it, and it lies somewhere", k.Name)
 	}

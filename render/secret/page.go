@@ -10,16 +10,16 @@ import (
 // Page returns the table as docs/secrets.md shows it, in Markdown.
 func Page() string {
 	var b strings.Builder
-	b.WriteString("| secret | is | on | lies in | who uses it | until |\n" +
-		"|---|---|---|---|---|---|\n")
+	b.WriteString("| secret | is | on | lies in | who uses it | until | worth |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for i := range Kinds {
 		k := &Kinds[i]
 		path := ""
 		if k.Path != "" {
 			path = "`" + k.Path + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n",
-			k.Name, k.Is, k.Holders(), path, k.User, k.Until)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | `%s` |\n",
+			k.Name, k.Is, k.Holders(), path, k.User, k.Until, k.Worth)
 	}
 	return b.String()
 }

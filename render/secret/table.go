@@ -24,6 +24,7 @@ type Kind struct {
 	When  string   // which machines of these roles hold it; empty means all
 	User  string   // the program or person that uses it there
 	Until string   // the event that ends its use
+	Worth Worth    // what it is worth to a thief
 
 	// applies reports whether a machine is one of those that When describes; nil means all.
 	applies func(p *plan.Plan, m *plan.Machine) bool
@@ -53,32 +54,38 @@ var Kinds = []Kind{
 	{
 		Name: "leaf-seed", Is: "what all leaf keys and bootstrap tokens are derived from",
 		User: "`kiln render`", Until: untilRotated,
+		Worth: OfCluster,
 	},
 	{
 		Name: "etcd-ca", Is: "key of etcd's CA",
 		User: "`kiln render`", Until: untilRotated,
+		Worth: OfCluster,
 	},
 	{
 		Name: "front-proxy-ca", Is: "key of the CA of the API aggregation layer",
 		User: "`kiln render`", Until: untilRotated,
+		Worth: OfCluster,
 	},
 	{
 		Name: "ca", Is: "key of the cluster's CA",
 		Path:  plan.CAKey,
 		Roles: onControlPlanes, When: "`certificates.signing: online`", applies: signsOnline,
 		User: "kube-controller-manager signs the kubelets' next certificates", Until: untilRotated,
+		Worth: OfCluster,
 	},
 	{
 		Name: "service-account", Is: "key of service account tokens",
 		Path:  plan.ServiceKey,
 		Roles: onControlPlanes,
 		User:  "kube-apiserver and kube-controller-manager sign tokens", Until: untilRotated,
+		Worth: OfCluster,
 	},
 	{
 		Name: "encryption", Is: "key of Secrets in etcd",
 		Path:  plan.Encryption,
 		Roles: onControlPlanes,
 		User:  "kube-apiserver writes and reads Secrets", Until: untilRotated,
+		Worth: OfCluster,
 	},
 
 	// Servers and clients of the control plane.
@@ -87,24 +94,28 @@ var Kinds = []Kind{
 		Path:  plan.PKIDir + "/apiserver.key",
 		Roles: onControlPlanes,
 		User:  "kube-apiserver", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "apiserver-kubelet-client/{machine}", Is: "client key for kubelets",
 		Path:  plan.PKIDir + "/apiserver-kubelet-client.key",
 		Roles: onControlPlanes,
 		User:  "kube-apiserver, for logs, exec and metrics", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "apiserver-etcd-client/{machine}", Is: "client key for etcd",
 		Path:  plan.PKIDir + "/apiserver-etcd-client.key",
 		Roles: onControlPlanes, When: "an etcd of kiln's", applies: hasOwnEtcd,
 		User: "kube-apiserver", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "external-etcd-client", Is: "client key for an etcd of yours",
 		Path:  plan.PKIDir + "/apiserver-etcd-client.key",
 		Roles: onControlPlanes, When: "`controlPlane.etcd.external`",
 		User: "kube-apiserver", Until: "you replace it",
+		Worth:    OfCluster,
 		holdings: externalEtcd,
 	},
 	{
@@ -112,24 +123,28 @@ var Kinds = []Kind{
 		Path:  plan.PKIDir + "/front-proxy-client.key",
 		Roles: onControlPlanes,
 		User:  "kube-apiserver, towards extension API servers", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "controller-manager/{machine}", Is: "client key for the API server",
 		Path:  plan.PKIDir + "/controller-manager.key",
 		Roles: onControlPlanes,
 		User:  "kube-controller-manager", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "scheduler/{machine}", Is: "client key for the API server",
 		Path:  plan.PKIDir + "/scheduler.key",
 		Roles: onControlPlanes,
 		User:  "kube-scheduler", Until: untilExpired,
+		Worth: OfMachine,
 	},
 	{
 		Name: "kube-vip/{machine}", Is: "client key for the API server, good for one Lease",
 		Path:  plan.PKIDir + "/kube-vip.key",
 		Roles: onControlPlanes, When: "`controlPlane.vip`", applies: hasVIP,
 		User: "kube-vip", Until: untilExpired,
+		Worth: OfMachine,
 	},
 
 	// Administrators.
@@ -140,14 +155,17 @@ var Kinds = []Kind{
 		User:  "the first boot, which applies the API objects and then removes it",
 		Until: "the first boot is done; at the latest `installDeadline` of the bundle, or " +
 			"the formation deadline if it has none",
+		Worth: OfCluster,
 	},
 	{
 		Name: "admin", Is: "the operator's kubeconfig, `admin.conf` in the output folder",
 		User: "people", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "serve", Is: "serving key of `kiln serve`, in its memory alone",
 		User: "`kiln serve`", Until: "a day after its window",
+		Worth: OfMachine,
 	},
 
 	// etcd's members.
@@ -157,12 +175,14 @@ var Kinds = []Kind{
 		Path:  plan.EtcdPKIDir + "/server.key",
 		Roles: onMembers, When: "a member of etcd", applies: isMember,
 		User: "etcd; the first boot and backups", Until: untilExpired,
+		Worth: OfCluster,
 	},
 	{
 		Name: "etcd-peer/{machine}", Is: "key of the member towards the others",
 		Path:  plan.EtcdPKIDir + "/peer.key",
 		Roles: onMembers, When: "a member of etcd", applies: isMember,
 		User: "etcd", Until: untilExpired,
+		Worth: OfCluster,
 	},
 
 	// Kubelets.
@@ -171,24 +191,28 @@ var Kinds = []Kind{
 		Path:  plan.KubeletPKI + "/kubelet-client-kiln.pem",
 		Roles: onNodes, When: "`identity: certificate`", applies: hasIdentity,
 		User: "kubelet, which soon replaces it where the CA's key is online", Until: untilExpired,
+		Worth: OfMachine,
 	},
 	{
 		Name: "kubelet-server/{machine}", Is: "serving key of the kubelet",
 		Path:  plan.KubeletPKI + "/kubelet.key",
 		Roles: onNodes, When: "`identity: certificate`", applies: hasIdentity,
 		User: "kubelet", Until: untilExpired,
+		Worth: OfMachine,
 	},
 	{
 		Name: "token/{pool}", Is: "bootstrap token of a pool",
 		Path:  plan.BootstrapConf,
 		Roles: onWorkers, When: "a pool's document", applies: isPool,
 		User: bootstrapUser, Until: "the token ends: `tokenLifetime`",
+		Worth: OfJoin,
 	},
 	{
 		Name: "token/node/{machine}", Is: "bootstrap token of a named machine",
 		Path:  plan.BootstrapConf,
 		Roles: onWorkers, When: "`identity: token`", applies: isMachineWithToken,
 		User: bootstrapUser, Until: "the token ends, with the install credential",
+		Worth: OfJoin,
 	},
 	{
 		Name:  "token/{pool}, token/node/{machine}",
@@ -196,6 +220,7 @@ var Kinds = []Kind{
 		Path:  plan.ObjectsDir,
 		Roles: onControlPlanes, When: "pools or `identity: token`",
 		User: "the first boot gives it to the API server", Until: "the token ends",
+		Worth:    OfJoin,
 		holdings: tokenObjects,
 	},
 
@@ -205,12 +230,14 @@ var Kinds = []Kind{
 		Path:  plan.ObjectsDir,
 		Roles: onControlPlanes, When: "such an add-on",
 		User: "the first boot gives it to the API server", Until: "you replace it",
+		Worth:    OfMachine,
 		holdings: secretObjects,
 	},
 	{
 		Name: "file {path}", Is: "a file or script with `secret: true`",
 		Roles: onAll, When: "such a file in its layers",
 		User: "whoever reads the file", Until: "you replace it",
+		Worth:    OfMachine,
 		holdings: secretFiles,
 	},
 }
