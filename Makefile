@@ -94,6 +94,7 @@ golden:
 	go test ./render -update \
 		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
 	go test ./render -run TestRotationGoldens -update
+	go test ./render -run TestExposureDoc -update
 	go test ./render -run TestMistakes -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc' -update

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"sync"
 
 	"kiln/pki"
@@ -10,6 +11,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/explain"
+	"kiln/render/exposure"
 	"kiln/render/images"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -28,8 +30,8 @@ type Cluster struct {
 
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
 // where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
-// that cannot be read, an image that the lock does not have. It also fails if b belongs to
-// another cluster.
+// that cannot be read, an image that the lock does not have, a machine that exceeds its
+// maxExposure. It also fails if b belongs to another cluster.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	return newCluster(assembly.New(c, b))
 }
@@ -45,7 +47,7 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if problems := images.Unpinned(a); len(problems) > 0 {
+	if problems := slices.Concat(images.Unpinned(a), exposure.Refused(a)); len(problems) > 0 {
 		return nil, problems
 	}
 	r := &Cluster{Cluster: a, explainer: explain.New(a)}
@@ -95,6 +97,9 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 	}
 	return n, r.Check(&r.Plan.Machines[i], n)
 }
+
+// Exposures returns what documents and bodies hold that is worth stealing, and who can read them.
+func (r *Cluster) Exposures() []exposure.Group { return exposure.Groups(r.Cluster) }
 
 // Images returns all images that the machines pull. It fails if a patch of the user cannot be
 // applied.

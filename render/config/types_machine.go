@@ -27,6 +27,13 @@ type Machine struct {
 	// narrower layer replaces delivery as a whole; with an empty one ({}) the document contains
 	// everything.
 	Delivery Delivery `json:"delivery,omitempty"`
+	// MaxExposure is the worst secret that others may read in the machine's document. Others are
+	// all but root on the machine and whoever administers its host. none: no secret. machine: keys
+	// of that machine alone, and secrets of yours. join: a bootstrap token too, which lets more
+	// machines join. cluster, which is the default: everything, also the keys of a control plane or
+	// of etcd, which are worth the whole cluster. docs/exposure.md says who can read a document on
+	// each platform.
+	MaxExposure string `json:"maxExposure,omitempty" enum:"none,machine,join,cluster"`
 	// Arch is the processor architecture.
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.

@@ -16,6 +16,7 @@ import (
 
 	"kiln/render/assembly"
 	"kiln/render/cloudinit"
+	"kiln/render/exposure"
 	"kiln/render/ignition"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -91,6 +92,7 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		MAC:                m.MAC,
 		UUID:               m.ProductUUID,
 		Secrets:            secretNames(n),
+		Exposure:           exposure.Of(c, m),
 		ValidUntil:         c.ValidUntil(m),
 	}
 	for _, o := range d.Files[1:] {

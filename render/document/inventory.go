@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kiln/render/config"
+	"kiln/render/exposure"
 	"kiln/render/plan"
 	"kiln/render/target"
 )
@@ -62,6 +63,9 @@ type Entry struct {
 	UUID string `json:"uuid,omitempty"`
 	// Secrets are the names of the secrets in the document, with their generations.
 	Secrets []string `json:"secrets"`
+	// Exposure says what the secrets in the document and in the body are worth, and who can read
+	// each of the two: kinds of readers, which docs/exposure.md lists.
+	Exposure exposure.Exposure `json:"exposure"`
 	// ValidUntil is when the first of the machine's certificates or its bootstrap token expires.
 	ValidUntil time.Time `json:"validUntil"`
 	// Others are the paths of the files that are delivered beside the document.

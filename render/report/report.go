@@ -24,6 +24,8 @@ type Input struct {
 	Cluster *change.Cluster
 	// Sizes are the sizes of the documents, by machine; none if they are not known.
 	Sizes []Size
+	// Exposed says what of each machine is worth stealing, and who can read it.
+	Exposed []Exposed
 	// Diff and Steps compare with an older state; nil if there is none.
 	Diff  *change.Diff
 	Steps *change.Steps
@@ -37,6 +39,22 @@ type Size struct {
 	Limit    int // the platform's; 0 if there is none or it is not known
 	Largest  []File
 }
+
+// Exposed is a document or a body, of several machines that have the same one.
+type Exposed struct {
+	Machines []string
+	Pools    []string
+	Platform string
+	Copy     string // "document" or "body"
+	Holds    string // the worth of its secrets
+	Readers  []string
+}
+
+// Who returns the names of the machines.
+func (e Exposed) Who() string { return change.Names(e.Machines, e.Pools) }
+
+// Kinds returns who can read it.
+func (e Exposed) Kinds() string { return strings.Join(e.Readers, ", ") }
 
 // File is a file with its size before compression.
 type File struct {

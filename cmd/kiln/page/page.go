@@ -33,7 +33,7 @@ func (i *Input) Make() ([]byte, error) {
 		return nil, err
 	}
 	message.Notes(i.States.Messages, summary.Ends(time.Now(), r.Ends()))
-	in := report.Input{}
+	in := report.Input{Exposed: exposed(r)}
 	if in.Cluster, err = i.States.Render(r); err != nil {
 		return nil, err
 	}
@@ -72,4 +72,20 @@ func (i *Input) sizes(r *render.Cluster) (list []report.Size, err error) {
 		list = append(list, size)
 	}
 	return list, nil
+}
+
+// exposed returns what documents and bodies are worth, and who can read them.
+func exposed(r *render.Cluster) (list []report.Exposed) {
+	for _, g := range r.Exposures() {
+		e := report.Exposed{
+			Machines: g.Machines, Pools: g.Pools, Platform: g.Platform,
+			Copy: "document", Holds: g.Document.Holds, Readers: g.Document.Readers,
+		}
+		list = append(list, e)
+		if g.Body != nil {
+			e.Copy, e.Holds, e.Readers = "body", g.Body.Holds, g.Body.Readers
+			list = append(list, e)
+		}
+	}
+	return list
 }
