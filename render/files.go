@@ -10,8 +10,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/manifests"
 	"kiln/pki"
-	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
@@ -59,9 +59,23 @@ func WritePublic(path string, p *pki.Public) error {
 	}, data)
 }
 
-// Kubeconfig returns the kubeconfig of somebody with a client certificate of the cluster.
+// Kubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody
+// outside of the cluster's machines. It trusts all roots of the API server.
 func Kubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
-	return assembly.PersonKubeconfig(p, half, cert)
+	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
+		manifests.Credentials{
+			CA: half.TrustPEM(pki.CA), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
+		})
+}
+
+// Admin returns the operator's kubeconfig, which no machine receives. It needs the bundle, and
+// fails if the certificate cannot be issued.
+func (r *Cluster) Admin() ([]byte, error) {
+	cert, err := r.Bundle.Issue(r.Public.AdminSpec(r.Plan))
+	if err != nil {
+		return nil, err
+	}
+	return Kubeconfig(r.Plan, r.Public, cert), nil
 }
 
 // WriteKubeconfig writes a kubeconfig with a key inside to the file path, with mode 0600. It

@@ -56,21 +56,3 @@ func (t *tree) addKubeconfigs() error {
 	}
 	return nil
 }
-
-// Admin returns the operator's kubeconfig with its certificate and key inside. No machine receives
-// it. It needs the bundle, and fails if the certificate cannot be issued.
-func (r *Cluster) Admin() ([]byte, error) {
-	cert, err := r.Bundle.Issue(r.Public.AdminSpec(r.Plan))
-	if err != nil {
-		return nil, err
-	}
-	return PersonKubeconfig(r.Plan, r.Public, cert), nil
-}
-
-// PersonKubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody
-// outside of the cluster's machines.
-func PersonKubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
-	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
-		manifests.Credentials{CA: half.TrustPEM(pki.CA), Cert: cert.CertPEM(),
-			Key: cert.Key.PEM()})
-}
