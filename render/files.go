@@ -10,8 +10,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
 	"kiln/pki"
+	"kiln/render/assembly"
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
@@ -59,13 +59,9 @@ func WritePublic(path string, p *pki.Public) error {
 	}, data)
 }
 
-// Kubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody
-// outside of the cluster's machines. It trusts all roots of the API server.
+// Kubeconfig returns the kubeconfig of somebody with a client certificate of the cluster.
 func Kubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
-	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
-		manifests.Credentials{
-			CA: half.TrustPEM(pki.CA), Cert: cert.CertPEM(), Key: cert.Key.PEM(),
-		})
+	return assembly.PersonKubeconfig(p, half, cert)
 }
 
 // Admin returns the operator's kubeconfig, which no machine receives. It needs the bundle, and

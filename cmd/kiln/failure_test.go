@@ -36,6 +36,7 @@ func TestFailures(t *testing.T) {
 		"secrets extend": {"--secrets", absent},
 		"secrets public": {"--secrets", absent, "--out", absent},
 		"secrets renew":  {absent},
+		"secrets rotate": {"ca", "--config", absent},
 		"serve":          {absent, "--from", "any"},
 		"unpack":         {absent},
 		"validate":       {absent},

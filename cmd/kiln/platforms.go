@@ -24,7 +24,8 @@ func platformsCommand() *cobra.Command {
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), target.Platforms)
 			}
-			return printPlatforms(cmd.OutOrStdout())
+			printPlatforms(cmd.OutOrStdout())
+			return nil
 		},
 	}
 	usage.OutputFlag(cmd, &form, "list")
@@ -32,7 +33,7 @@ func platformsCommand() *cobra.Command {
 }
 
 // printPlatforms prints the table of platforms, and below it the kinds of readers.
-func printPlatforms(out io.Writer) error {
+func printPlatforms(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\t"+
 		"READERS\n")
@@ -45,7 +46,7 @@ func printPlatforms(out io.Writer) error {
 		message.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo(k.Counts),
 			strings.ReplaceAll(k.Who, "`", ""))
 	}
-	return table.Flush()
+	_ = table.Flush() // the screen keeps the error
 }
 
 // readerKinds returns the kinds of those who can read a document on a platform.

@@ -56,3 +56,10 @@ func (t *tree) addKubeconfigs() error {
 	}
 	return nil
 }
+
+// PersonKubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody
+// outside of the cluster's machines. It trusts all roots of the API server.
+func PersonKubeconfig(p *plan.Plan, half *pki.Public, cert *pki.Certificate) []byte {
+	return manifests.Kubeconfig(p.Name, cert.Spec.CommonName, p.EndpointURL(),
+		manifests.Credentials{CA: half.TrustPEM(pki.CA), Cert: cert.CertPEM(), Key: cert.Key.PEM()})
+}

@@ -89,13 +89,16 @@ func Tokens(now time.Time, list []Document) (out []string) {
 	return out
 }
 
-// Early returns a sentence about machines whose certificates begin after the time now. Either the
-// clock that gave now is behind, or somebody changed a date of the bundle.
+// skew is how much later than now a bundle may be made: by this run itself, or by another computer.
+const skew = time.Minute
+
+// Early returns a sentence about machines whose certificates begin a minute or more after the time
+// now. Either the clock that gave now is behind, or somebody changed a date of the bundle.
 func Early(now time.Time, list []Document) []string {
 	var machines []string
 	var first time.Time
 	for i := range list {
-		if d := &list[i]; d.Start.After(now) && !d.Token {
+		if d := &list[i]; d.Start.After(now.Add(skew)) && !d.Token {
 			if machines = append(machines, d.Machine); first.IsZero() || d.Start.Before(first) {
 				first = d.Start
 			}
