@@ -25,19 +25,20 @@ func (p *Public) Rotation(root Root) *Rotation {
 	return &Rotation{Generation: 1}
 }
 
-// Trusted is a CA that machines trust, with its generation.
+// Trusted is a CA that machines trust, and Mark how a reviewer knows it: "ca g1".
 type Trusted struct {
 	*Authority
-	Generation int
+	Mark string
 }
 
 // Trusted returns the CAs that are trusted in the place of s: the one that signs, and after it, in
 // a rotation, the other one.
 func (p *Public) Trusted(s Signer) []Trusted {
 	r := p.Rotation(s.Root())
-	list := []Trusted{{p.stored(s), r.Generation}}
+	mark := func(generation int) string { return fmt.Sprintf("%s g%d", s.Root(), generation) }
+	list := []Trusted{{p.stored(s), mark(r.Generation)}}
 	if r.Stage != Settled {
-		list = append(list, Trusted{&r.Next, r.Generation + 1})
+		list = append(list, Trusted{&r.Next, mark(r.Generation + 1)})
 	}
 	if r.Stage == Issue {
 		slices.Reverse(list)

@@ -1,8 +1,6 @@
 package assembly
 
 import (
-	"fmt"
-
 	"kiln/pki"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -37,22 +35,18 @@ func (t *tree) addSecret(
 	t.n.Files = append(t.n.Files, f)
 }
 
-// addTrusted adds the certificates of the CAs that are trusted in the place of signer: one, or two
-// while the CA is rotated.
+// addTrusted adds the CAs that are trusted in the place of signer: two while the CA is rotated.
 func (t *tree) addTrusted(path, owner string, signer pki.Signer, why string) {
-	t.addAuthorities(path, owner, signer, t.Public.Trusted(signer), why)
+	t.addAuthorities(path, owner, t.Public.Trusted(signer), why)
 }
 
-// addAuthorities adds the certificates of CAs that have, or had, the place of signer.
-func (t *tree) addAuthorities(
-	path, owner string, signer pki.Signer, list []pki.Trusted, why string,
-) {
+// addAuthorities adds the certificates of CAs.
+func (t *tree) addAuthorities(path, owner string, list []pki.Trusted, why string) {
 	f := node.File{Path: path, Mode: 0o644, Why: why}
 	f.User, f.Group = t.owner(owner)
 	for _, ca := range list {
 		f.Content = append(f.Content, ca.PEM()...)
-		f.Shown = append(f.Shown, fmt.Sprintf("certificate %s g%d: %s", signer.Root(),
-			ca.Generation, pki.Summary(ca.Certificate)))
+		f.Shown = append(f.Shown, "certificate "+ca.Mark+": "+pki.Summary(ca.Certificate))
 	}
 	t.n.Files = append(t.n.Files, f)
 }

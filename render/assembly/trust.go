@@ -23,8 +23,7 @@ func (t *tree) addTrust() error {
 	}
 	if m.ControlPlane() {
 		if t.Plan.OnlineSigning {
-			t.addAuthorities(plan.CASigning, "", pki.CA, t.Public.Trusted(pki.CA)[:1],
-				"the CA that signs")
+			t.addAuthorities(plan.CASigning, "", t.Public.Trusted(pki.CA)[:1], "the CA that signs")
 			t.addSecret(plan.CAKey, "", "ca", func(b *pki.Bundle) []byte {
 				return b.IssuerKey(pki.CA).BarePEM()
 			}, "signs certificate requests, in the controller-manager")
@@ -44,9 +43,8 @@ func (t *tree) addTrust() error {
 	return nil
 }
 
-// addServiceAccountKeys adds the key that signs service account tokens, and the public keys by
-// which they are verified: one file may hold several. The public keys are missing without the
-// bundle, because the bundle's public half does not hold them.
+// addServiceAccountKeys adds the key that signs service account tokens, and the public keys that
+// verify them, in one file. They are missing without the bundle: its public half has none.
 func (t *tree) addServiceAccountKeys() {
 	const name = string(pki.RootServiceAccount)
 	t.addSecret(plan.ServiceKey, "", name, func(b *pki.Bundle) []byte {
