@@ -146,8 +146,8 @@ func writeLeak(w io.Writer, r *report) {
 		message.Printf(w, "  %s: %s\n", s.Root, s.Exposure)
 		if s.Stage != pki.Settled {
 			names = append(names, s.Root)
+			machines, pools = merge(machines, s.Machines), merge(pools, s.Pools)
 		}
-		machines, pools = merge(machines, s.Machines), merge(pools, s.Pools)
 	}
 	if len(names) == 0 {
 		return
