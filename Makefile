@@ -67,8 +67,8 @@ test:
 	@# Go repeats the verdict of a package while the variables that its tests read are the same, so
 	@# a variable stands for each program that is here. The last line is about all packages.
 	@found=$$(go run ./test/missing -found) || exit; \
-	echo "go test -timeout 20m ./..."; \
-	env $$found go test -timeout 20m ./...; code=$$?; \
+	echo "go test -timeout 40m ./..."; \
+	env $$found go test -timeout 40m ./...; code=$$?; \
 	go run ./test/missing; exit $$code
 
 ci:
