@@ -50,6 +50,11 @@ type Bundle struct {
 	// and EncryptionKeys do.
 	NextKeys          map[Root]Key
 	NextEncryptionKey Secret
+
+	// Recipients are the age recipients that the bundle is encrypted to where it is stored. There
+	// are none if it is stored in plain. They are a part of the bundle because an age file does not
+	// say to whom it is encrypted.
+	Recipients []string
 }
 
 // bundleFile is the bundle as it is stored.
@@ -61,6 +66,7 @@ type bundleFile struct {
 	ServiceAccountKey string        `json:"serviceAccountKey"`
 	EncryptionKey     string        `json:"encryptionKey"`
 	LeafSeed          string        `json:"leafSeed"`
+	Recipients        []string      `json:"recipients,omitempty"`
 
 	Rotations map[Root]rotationFile `json:"rotations,omitempty"`
 }
@@ -135,6 +141,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
+		Recipients:        b.Recipients,
 		Rotations:         rotationFiles(b.Rotations, b.NextKeys, b.NextEncryptionKey),
 	}
 	for _, a := range []struct {
@@ -177,7 +184,7 @@ func Load(data []byte) (*Bundle, error) {
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	b := &Bundle{Public: f.public(kindSecrets, fail)}
+	b := &Bundle{Public: f.public(kindSecrets, fail), Recipients: f.Recipients}
 	for _, s := range []struct {
 		name, text string
 		into       *Secret
@@ -221,7 +228,7 @@ func Load(data []byte) (*Bundle, error) {
 
 // Mistaken returns an error that says what to do if data is a file that people take for a bundle:
 // an empty file, an encrypted bundle, another file of the cluster. It returns nil for everything
-// else.
+// else. Whoever can decrypt an age file does so before.
 func Mistaken(data []byte) error {
 	switch what, flag := config.Recognize(data); {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -231,8 +238,7 @@ func Mistaken(data []byte) error {
 			"Otherwise restore it from a copy")
 	case bytes.HasPrefix(data, []byte("age-encryption.org/")),
 		bytes.HasPrefix(data, []byte("-----BEGIN AGE ENCRYPTED FILE-----")):
-		return errors.New("the bundle is encrypted with age; decrypt it on the way: " +
-			"--secrets <(age -d -i KEY FILE)")
+		return errors.New("this is an age file; decrypt it first: age -d -i KEY FILE")
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
 		return errors.New("this is not a bundle, and no text; " +
 			"name the bundle, or restore it from a copy")

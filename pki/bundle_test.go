@@ -1,7 +1,12 @@
 package pki_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,7 +135,24 @@ func TestNothingPrintsSecrets(t *testing.T) {
 			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
 		}
 	}
-	require.NotContains(t, fmt.Sprint(b.Token("x")), b.Token("x").Secret)
+	encoded, err := json.Marshal([]any{b, b.Token("x")})
+	require.NoError(t, err)
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "bundle", b, "seed", b.LeafSeed)
+	for _, text := range []string{
+		fmt.Sprintf("%v %#v %+v %d", b.Token("x"), b.Token("x"), b.Token("x"), b.Token("x")),
+		fmt.Sprintf("%v %+v %#v", *b, *b, *b), string(encoded), log.String(),
+		fmt.Errorf("x: %w", fmt.Errorf("%v", b.LeafSeed)).Error(),
+	} {
+		require.Contains(t, text, "REDACTED")
+		for _, secret := range [][]byte{
+			[]byte(b.Token("x").Secret), b.LeafSeed, b.CAKey.Private(),
+			[]byte(base64.StdEncoding.EncodeToString(b.LeafSeed)),
+			[]byte(hex.EncodeToString(b.LeafSeed)), []byte("PRIVATE KEY"),
+		} {
+			require.NotContains(t, text, string(secret))
+		}
+	}
 }
 
 func line(text []byte, key string) string {

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math/big"
 
 	"kiln/render/plan"
@@ -79,6 +80,12 @@ type Token struct {
 
 // String returns the token's public half alone.
 func (t Token) String() string { return t.ID + ".REDACTED" }
+
+// Format writes the token's public half alone, whatever the verb.
+func (t Token) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, t.String()) }
+
+// MarshalText is String for encoders.
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }

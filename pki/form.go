@@ -48,7 +48,8 @@ func formProblems(data []byte) error {
 	}
 	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		known := slices.Concat(pairs, scalars, []string{"generations", "renewals", "rotations"})
+		known := slices.Concat(pairs, scalars,
+			[]string{"generations", "recipients", "renewals", "rotations"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
@@ -90,6 +91,8 @@ func (f *form) value(name string, n *yaml.Node) {
 	switch {
 	case name == "generations":
 		f.generations(n)
+	case name == "recipients":
+		f.recipients(n)
 	case name == "renewals":
 		f.renewals(n)
 	case name == "rotations":
@@ -107,6 +110,18 @@ func (f *form) value(name string, n *yaml.Node) {
 func (f *form) scalar(name string, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
 		f.fail(n, "%s: want one value, not a list or a map", name)
+	}
+}
+
+// recipients checks the list of age recipients.
+func (f *form) recipients(n *yaml.Node) {
+	if n.Kind != yaml.SequenceNode {
+		f.fail(n, "recipients: want a list of age recipients; "+
+			"kiln secrets encrypt writes it")
+		return
+	}
+	for _, item := range n.Content {
+		f.scalar("recipients", item)
 	}
 }
 

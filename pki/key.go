@@ -39,6 +39,9 @@ func (Secret) GoString() string { return "REDACTED" }
 // Format writes the word that stands for every secret, whatever the verb.
 func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "REDACTED") }
 
+// MarshalText is String for encoders: JSON, YAML, and the handlers of package log/slog.
+func (Secret) MarshalText() ([]byte, error) { return []byte("REDACTED"), nil }
+
 // NewKey draws a random key.
 func NewKey(a Algorithm) (Key, error) {
 	switch a {
@@ -211,3 +214,6 @@ func (k Key) fits(pub crypto.PublicKey) bool {
 
 // Format keeps a key out of every message.
 func (k Key) Format(s fmt.State, _ rune) { Secret(nil).Format(s, 'v') }
+
+// MarshalText is Format for encoders.
+func (k Key) MarshalText() ([]byte, error) { return Secret(nil).MarshalText() }

@@ -95,6 +95,28 @@ type listed struct {
 // measure returns every package of this module that has files other than tests.
 func measure(t *testing.T) (rooms []room) {
 	t.Helper()
+	own, compiled := compile(t)
+	for i := range own {
+		rooms = append(rooms, measureOne(t, &own[i], compiled))
+	}
+	return rooms
+}
+
+// checked returns the types of every package of this module.
+func checked(t *testing.T) (list []*types.Package) {
+	t.Helper()
+	own, compiled := compile(t)
+	for i := range own {
+		pkg, _ := check(t, &own[i], compiled)
+		list = append(list, pkg)
+	}
+	return list
+}
+
+// compile returns every package of this module that has files other than tests, and what finds the
+// types of those that they import.
+func compile(t *testing.T) (own []listed, compiled types.Importer) {
+	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "-export",
 		"-json=ImportPath,Dir,Export,GoFiles,Module", "./...")
 	cmd.Dir = filepath.Join("..", "..")
@@ -102,7 +124,6 @@ func measure(t *testing.T) (rooms []room) {
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	exports := map[string]string{}
-	var own []listed
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p listed
 		require.NoError(t, dec.Decode(&p))
@@ -112,11 +133,7 @@ func measure(t *testing.T) (rooms []room) {
 		}
 	}
 	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	compiled := importer.ForCompiler(token.NewFileSet(), "gc", open)
-	for i := range own {
-		rooms = append(rooms, measureOne(t, &own[i], compiled))
-	}
-	return rooms
+	return own, importer.ForCompiler(token.NewFileSet(), "gc", open)
 }
 
 // measureOne measures a package; imports finds the types of others.
@@ -146,19 +163,10 @@ func measureOne(t *testing.T, p *listed, imports types.Importer) room {
 // method or a field.
 func uses(t *testing.T, p *listed, imports types.Importer) map[string][]string {
 	t.Helper()
-	set := token.NewFileSet()
-	var files []*ast.File
-	for _, name := range p.GoFiles {
-		path := filepath.Join(p.Dir, name)
-		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files = append(files, f)
-	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, set, files, info)
-	require.NoError(t, err)
+	pkg, c := check(t, p, imports)
+	set := c.set
 	out := map[string][]string{}
-	for id, object := range info.Uses {
+	for id, object := range c.Uses {
 		if object.Pkg() != pkg {
 			continue
 		}
@@ -169,6 +177,30 @@ func uses(t *testing.T, p *listed, imports types.Importer) map[string][]string {
 		}
 	}
 	return out
+}
+
+// usage is which names the files of a package use.
+type usage struct {
+	types.Info
+	set *token.FileSet
+}
+
+// check finds the types of a package, and the names that it uses.
+func check(t *testing.T, p *listed, imports types.Importer) (*types.Package, *usage) {
+	t.Helper()
+	u := &usage{
+		Info: types.Info{Uses: map[*ast.Ident]types.Object{}}, set: token.NewFileSet(),
+	}
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		path := filepath.Join(p.Dir, name)
+		f, err := parser.ParseFile(u.set, path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, u.set, files, &u.Info)
+	require.NoError(t, err)
+	return pkg, u
 }
 
 // knot returns the largest strongly connected part of the graph, sorted, by Tarjan's algorithm.

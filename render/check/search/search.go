@@ -18,8 +18,8 @@ import (
 // Searcher searches contents for credentials and for the secrets of one cluster. Its methods may be
 // called from several goroutines.
 type Searcher struct {
-	cluster string         // the cluster's name
-	stored  []storedSecret // empty without a bundle
+	cluster string          // the cluster's name
+	stored  []*storedSecret // empty without a bundle
 	// tokenOf holds the names of bootstrap tokens, by their secret halves.
 	tokenOf map[string]string
 	// names holds the base names of all secrets that are searched for. A file that is marked with
@@ -32,8 +32,8 @@ type Searcher struct {
 
 // storedSecret is a secret of the bundle, or the operator's key.
 type storedSecret struct {
-	name   string
-	secret pki.Secret
+	Name   string
+	Secret pki.Secret
 }
 
 // Finding is what a content holds, whether it is allowed there or not. Callers share findings and
@@ -55,11 +55,11 @@ func New(p *plan.Plan, b *pki.Bundle) *Searcher {
 		return s
 	}
 	for _, stored := range b.StoredSecrets() {
-		s.stored = append(s.stored, storedSecret{string(stored.Root), stored.Secret})
+		s.stored = append(s.stored, &storedSecret{string(stored.Root), stored.Secret})
 	}
-	s.stored = append(s.stored, storedSecret{"admin", b.LeafKey("admin").Private()})
+	s.stored = append(s.stored, &storedSecret{"admin", b.LeafKey("admin").Private()})
 	for _, stored := range s.stored {
-		s.names[stored.name] = true
+		s.names[stored.Name] = true
 	}
 	for i := range p.Machines {
 		if m := &p.Machines[i]; m.Token {
@@ -114,8 +114,8 @@ func (s *Searcher) search(content []byte, credentials bool) *Finding {
 			}
 		}
 		for _, stored := range s.stored {
-			if bytes.Contains(layer.Content, stored.secret) {
-				add(stored.name)
+			if bytes.Contains(layer.Content, stored.Secret) {
+				add(stored.Name)
 			}
 		}
 		if len(s.tokenOf) == 0 {
