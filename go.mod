@@ -3,6 +3,7 @@ module kiln
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/clarketm/json v1.17.1
 	github.com/coreos/butane v0.29.0
 	github.com/coreos/ignition/v2 v2.26.0
@@ -33,6 +34,8 @@ require (
 )
 
 require (
+	filippo.io/hpke v0.4.0 // indirect
+	filippo.io/nistec v0.0.4 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.41.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect

@@ -19,33 +19,6 @@ import (
 	"kiln/render/review"
 )
 
-// CreateBundle writes a new bundle with mode 0600. It fails if the file exists. If the run is
-// killed, the file is whole or absent.
-func CreateBundle(path string, b *pki.Bundle) error {
-	data, err := b.Marshal()
-	if err != nil {
-		return err
-	}
-	return folder.Create(path, data, 0o600)
-}
-
-// ReplaceBundle writes b over an older version of the same bundle in the file path. It fails if the
-// file is not a bundle of the cluster. The old version stays whole until the new one is on disk. If
-// path is a link, the link stays and its target is replaced.
-func ReplaceBundle(path string, b *pki.Bundle) error {
-	data, err := b.Marshal()
-	if err != nil {
-		return err
-	}
-	return folder.Write(folder.File{
-		Path: path, Mode: 0o600, What: "the bundle that was read", Flag: "--secrets",
-		Ours: func(old []byte) bool {
-			stored, err := pki.Load(old)
-			return err == nil && stored.Cluster == b.Cluster
-		},
-	}, data)
-}
-
 // WritePublic writes the public half of a bundle to the file path. It replaces only a file that
 // holds such a half as well, and fails for any other.
 func WritePublic(path string, p *pki.Public) error {

@@ -71,6 +71,12 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/target",
 		},
+		"kiln/cmd/kiln/atrest": {
+			"kiln/cmd/kiln/isolate",
+			"kiln/pki",
+			"kiln/render/folder",
+			"kiln/render/terminal",
+		},
 		"kiln/cmd/kiln/bootmedia": {
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/message",
@@ -84,12 +90,15 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/bundle": {
+			"kiln/cmd/kiln/atrest",
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/twin",
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/folder",
+			"kiln/render/joined",
+			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/configuration": {
 			"kiln/render",
@@ -218,9 +227,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/expiry",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/suggest",
 		},
 		"kiln/cmd/kiln/usage": {
+			"kiln/cmd/kiln/atrest",
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/failure",
@@ -581,6 +592,7 @@ func TestImports(t *testing.T) {
 	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/rotate", "kiln/cmd/kiln/upkeep",
 		"kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
+		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},
 		"github.com/pelletier/go-toml":  {"kiln/render/containerd"},
 		"github.com/rogpeppe/go-intern": nil,

@@ -1,10 +1,8 @@
 package render
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,10 +10,9 @@ import (
 	"kiln/pki"
 	"kiln/render/config"
 	"kiln/render/folder"
-	"kiln/render/joined"
 )
 
-// maxConfig is how many bytes a configuration or a bundle may have. config.Parse has its own,
+// maxConfig is how many bytes a configuration may have. config.Parse has its own,
 // smaller limit.
 const maxConfig = 8 << 20
 
@@ -97,75 +94,13 @@ func (r regularFS) Open(name string) (fs.File, error) {
 // Stat returns the information about a file without opening it.
 func (r regularFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.files, name) }
 
+// BundleEnd is the end of the name of a plain bundle.
+const BundleEnd = ".secrets.yaml"
+
 // BundlePath returns the default path of a configuration's bundle: beside the configuration, named
 // for the cluster.
 func BundlePath(configPath, cluster string) string {
-	return filepath.Join(filepath.Dir(configPath), cluster+".secrets.yaml")
-}
-
-// Bundle reads and checks the bundle in the file path. The error wraps fs.ErrNotExist if there is
-// none. Bundle also fails if other users may read or change the file.
-func Bundle(path string) (*pki.Bundle, error) {
-	data, err := folder.Read(path, maxConfig)
-	if err != nil {
-		return nil, err
-	}
-	return storedBundle(path, data)
-}
-
-// GivenBundle is Bundle for a path that the command line names: path may be a pipe, or "-" for in.
-// stored reports whether the bundle is a file at path, so that it can be written back.
-func GivenBundle(path string, in io.Reader) (b *pki.Bundle, stored bool, err error) {
-	var data []byte
-	name := path
-	if path == "-" {
-		name = "standard input"
-		data, err = folder.ReadUpTo(name, in, maxConfig)
-	} else {
-		data, stored, err = folder.ReadGiven(path, maxConfig)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	switch {
-	case stored:
-		b, err = storedBundle(path, data)
-	case len(bytes.TrimSpace(data)) == 0:
-		err = fmt.Errorf("%s: nothing came through the pipe: did the command before it fail?", name)
-	default:
-		b, err = loadBundle(name, data)
-	}
-	return b, stored, err
-}
-
-// storedBundle loads a bundle from a file. It fails if other users may read or change the file.
-func storedBundle(path string, data []byte) (*pki.Bundle, error) {
-	// A file that is not a bundle is reported as such, whatever its mode.
-	if err := pki.Mistaken(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return nil, fmt.Errorf("%s: others may read or change it (mode %04o), "+
-			"and it holds every secret of the cluster; chmod 600 it", path, info.Mode().Perm())
-	}
-	if !folder.OwnedByUser(info) {
-		return nil, fmt.Errorf("%s: belongs to another user, who may read and change it, "+
-			"and it holds every secret of the cluster; chown it, and chmod 600 it", path)
-	}
-	return loadBundle(path, data)
-}
-
-// loadBundle loads a bundle. Each line of an error begins with name.
-func loadBundle(name string, data []byte) (*pki.Bundle, error) {
-	b, err := pki.Load(data)
-	if err == nil {
-		return b, nil
-	}
-	return nil, joined.Prefix(name, err)
+	return filepath.Join(filepath.Dir(configPath), cluster+BundleEnd)
 }
 
 // PublicPath returns the default path of the public half of a configuration's bundle.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/test/need"
 )
 
 // snapshot returns every file and folder below dir with its mode and content.
@@ -119,19 +118,6 @@ func TestInventoryShowsCutOffRun(t *testing.T) {
 	result, err := r.Write(out, render.Options{Check: true})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cp-1/user-data"}, result.Written)
-}
-
-// TestBundleOfAnotherUser: a bundle that another user can change is refused.
-func TestBundleOfAnotherUser(t *testing.T) {
-	t.Parallel()
-	need.Right(t, "root")
-	path := filepath.Join(t.TempDir(), "demo.secrets.yaml")
-	require.NoError(t, render.CreateBundle(path, load(t, "single").Bundle))
-	_, err := render.Bundle(path)
-	require.NoError(t, err)
-	require.NoError(t, os.Chown(path, 65534, 65534))
-	_, err = render.Bundle(path)
-	require.ErrorContains(t, err, "belongs to another user")
 }
 
 // TestReadInventoryInside: an inventory may be a link, but not one that leads out of its folder.

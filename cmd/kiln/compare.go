@@ -25,6 +25,7 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of configurations from `FILE`, "+
 		"or from standard input if it is - (default: the bundle beside each, or its public half)")
+	usage.IdentityFlag(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
 		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
 	usage.OutputFlag(cmd, &f.form, "report", "markdown")

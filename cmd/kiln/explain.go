@@ -65,6 +65,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
 		"which is a node or a pool")
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle from `FILE`; only its public "+
 		"half is used (default: NAME.secrets.yaml beside the configuration)")
+	usage.IdentityFlag(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: NAME.public.yaml beside the configuration, if there is no bundle)")
 	return cmd

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln/cmd/kiln/atrest"
+	"kiln/cmd/kiln/bundle"
 	"kiln/test/need"
 )
 
@@ -82,6 +84,19 @@ var verbs = []written{
 			"! cmp -s now demo.public.yaml",
 	},
 	{
+		name:    "secrets extend, encrypted",
+		prepare: encrypted + "kiln secrets encrypt first.yaml",
+		command: "secrets extend --secrets demo.secrets.yaml.age --identity key --window 160h",
+		check: "! test -e demo.secrets.yaml && kiln secrets public --identity key " +
+			"--secrets demo.secrets.yaml.age >now && ! cmp -s now demo.public.yaml",
+	},
+	{
+		name: "secrets encrypt", prepare: encrypted,
+		command: "secrets encrypt first.yaml --identity key",
+		check: "! test -e demo.secrets.yaml && kiln secrets public --identity key " +
+			"--secrets demo.secrets.yaml.age | cmp - demo.public.yaml",
+	},
+	{
 		name:    "secrets public",
 		prepare: "kiln secrets extend --secrets demo.secrets.yaml --window 160h",
 		command: "secrets public --secrets demo.secrets.yaml --out demo.public.yaml",
@@ -93,6 +108,10 @@ var verbs = []written{
 		check: "test -e tree/INDEX && rm -r tree",
 	},
 }
+
+// encrypted gives the configuration a recipient, whose identity is in the file key.
+const encrypted = "cp ../key . && echo '  secrets: {recipients: ['$(cat ../key.pub)']}' " +
+	">>first.yaml\n"
 
 // machines is a configuration with a control plane and one worker.
 func machines(worker string, pods int) string {
@@ -121,6 +140,13 @@ func newBench(t *testing.T) *bench {
 	b := &bench{kiln: program(t), dir: t.TempDir()}
 	b.rendered = filepath.Join(b.dir, "rendered")
 	require.NoError(t, os.Mkdir(b.rendered, 0o755))
+	key, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"key": key.String(), "key.pub": key.Recipient().String(),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600))
+	}
 	for name, text := range map[string]string{
 		"first.yaml": machines("worker-1", 64), "second.yaml": machines("worker-2", 99),
 	} {
@@ -175,10 +201,15 @@ func public(name string) bool {
 // whole holds a state after a cut to what must be true of it, whenever the cut came.
 func whole(t *testing.T, dir string) {
 	t.Helper()
-	bundle := filepath.Join(dir, "demo.secrets.yaml")
-	if _, err := os.Lstat(bundle); err == nil {
-		_, err := render.Bundle(bundle)
-		require.NoError(t, err)
+	for _, name := range []string{"demo.secrets.yaml", "demo.secrets.yaml.age"} {
+		source := bundle.Source{
+			Secrets: filepath.Join(dir, name),
+			Keys:    &atrest.Keys{Path: filepath.Join(dir, "key")},
+		}
+		if _, err := os.Lstat(source.Secrets); err == nil {
+			_, err := source.Read()
+			require.NoError(t, err)
+		}
 	}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -64,7 +64,9 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 		"every machine as files, without a secret")
 	flags.StringVar(&f.Secrets, "secrets", "", "read the bundle from `FILE`; the first render "+
 		"with --out makes it. A pipe, or - for standard input, is never written (default: "+
-		"NAME.secrets.yaml beside the configuration)")
+		"NAME.secrets.yaml beside the configuration, or "+
+		"NAME.secrets.yaml.age)")
+	usage.IdentityFlag(cmd, &f.Source)
 	flags.StringVar(&f.Public, "public", "", "read the public half of the bundle from `FILE`, "+
 		"for --review alone (default: NAME.public.yaml beside the configuration, "+
 		"if there is no bundle)")
@@ -246,10 +248,10 @@ func (f *renderFlags) countImages(r *render.Cluster) error {
 	return err
 }
 
-// keepOutOfGit keeps the documents out of git, and the bundle unless it came from a pipe.
+// keepOutOfGit keeps the documents out of git, and the bundle if its file is plain.
 func (f *renderFlags) keepOutOfGit(b *bundle.File) []string {
 	secrets := []git.Secret{{Name: f.Out, Folder: true}}
-	if !b.Piped {
+	if !b.Piped && !b.Sealed {
 		secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
 	}
 	return git.KeepOut(filepath.Dir(f.Config), secrets...)
@@ -259,11 +261,9 @@ func (f *renderFlags) keepOutOfGit(b *bundle.File) []string {
 func (f *renderFlags) warnings(
 	r *render.Cluster, b *bundle.File, result *render.Result,
 ) []string {
-	list := summary.Access(f.Out, result)
+	list := append(summary.Access(f.Out, result), b.Notes()...)
 	if b.New && !f.dry {
-		made := fmt.Sprintf("made the bundle %s: it holds every secret of the cluster; "+
-			"keep it safe and out of git", b.Path)
-		list = append(list, made, summary.Deadline(f.now, r))
+		list = append(list, b.Made(), summary.Deadline(f.now, r))
 		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {

@@ -16,7 +16,8 @@ func secretsCommand() *cobra.Command {
 			"kiln render makes it.",
 		Example: `  kiln secrets renew prod.yaml
   kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
-  kiln secrets extend --secrets prod.secrets.yaml`,
+  kiln secrets extend --secrets prod.secrets.yaml
+  kiln secrets encrypt prod.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
@@ -27,6 +28,7 @@ func secretsCommand() *cobra.Command {
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}
-	cmd.AddCommand(upkeep.RenewCommand(), rotate.Command(), extendCommand(), publicCommand())
+	cmd.AddCommand(upkeep.RenewCommand(), rotate.Command(), upkeep.EncryptCommand(),
+		extendCommand(), publicCommand())
 	return cmd
 }

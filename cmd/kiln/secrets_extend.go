@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/pki"
-	"kiln/render"
 )
 
 // maxWindow is the longest window that --window may set without --longer-than-a-week.
@@ -17,7 +17,8 @@ const maxWindow = 168 * time.Hour
 
 // extendFlags are the flags of kiln secrets extend.
 type extendFlags struct {
-	path, form        string
+	bundle.Source
+	form              string
 	window            time.Duration
 	installOnly, long bool
 }
@@ -52,7 +53,9 @@ it. Keep the window short.`,
 			return f.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&f.path, "secrets", "", "read the bundle from `FILE`, and write it there")
+	cmd.Flags().StringVar(&f.Secrets, "secrets", "",
+		"read the bundle from `FILE`, and write it there")
+	usage.IdentityFlag(cmd, &f.Source)
 	usage.DurationFlag(cmd, &f.window, "window", maxWindow,
 		"let both dates end this `TIME` from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
@@ -65,8 +68,8 @@ it. Keep the window short.`,
 // check returns an error if flags are missing or wrong.
 func (f *extendFlags) check() error {
 	switch {
-	case f.path == "":
-		return usage.CheckGiven("secrets", f.path, "prod.secrets.yaml")
+	case f.Secrets == "":
+		return usage.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
 	case f.window <= 0:
 		return usage.Errorf("--window %s: want a time ahead, such as 168h", f.window)
 	case f.window > maxWindow && !f.long:
@@ -78,21 +81,18 @@ func (f *extendFlags) check() error {
 }
 
 func (f *extendFlags) run(cmd *cobra.Command) error {
-	b, stored, err := render.GivenBundle(f.path, cmd.InOrStdin())
+	f.Stdin = cmd.InOrStdin()
+	b, err := f.ReadToChange("extend")
 	if err != nil {
 		return err
-	}
-	if !stored {
-		return fmt.Errorf("--secrets %s: extend changes the bundle, and a bundle from a pipe "+
-			"cannot be written back; name the bundle's file", f.path)
 	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",
 			f.window, end.Format(time.DateOnly))
 	}
-	done, warning := f.extend(b, deadline)
-	if err := render.ReplaceBundle(f.path, b); err != nil {
+	done, warning := f.extend(b.Bundle, deadline)
+	if err := b.Replace(); err != nil {
 		return err
 	}
 	message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
@@ -101,9 +101,9 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 			Bundle            string    `json:"bundle"`
 			FormationDeadline time.Time `json:"formationDeadline"`
 			InstallEnds       time.Time `json:"installEnds"`
-		}{f.path, b.FormationDeadline, b.InstallEnd()})
+		}{f.Secrets, b.FormationDeadline, b.InstallEnd()})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.path, done)
+	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.Secrets, done)
 	return nil
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // publicFlags are the flags of kiln secrets public.
-type publicFlags struct{ secrets, out, form string }
+type publicFlags struct {
+	bundle.Source
+	out, form string
+}
 
 func publicCommand() *cobra.Command {
 	var f publicFlags
@@ -30,8 +33,9 @@ it again after every change of the bundle.`,
 			return f.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&f.secrets, "secrets", "",
+	cmd.Flags().StringVar(&f.Secrets, "secrets", "",
 		"read the bundle from `FILE`, or from standard input if it is -")
+	usage.IdentityFlag(cmd, &f.Source)
 	cmd.Flags().StringVar(&f.out, "out", "", "write the public half to `FILE`, "+
 		"and replace an older public half there (default: print it)")
 	usage.OutputFlag(cmd, &f.form, "report about --out")
@@ -44,11 +48,12 @@ func (f *publicFlags) check() error {
 		return usage.Errorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
-	return usage.CheckGiven("secrets", f.secrets, "prod.secrets.yaml")
+	return usage.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {
-	b, _, err := render.GivenBundle(f.secrets, cmd.InOrStdin())
+	f.Stdin = cmd.InOrStdin()
+	b, err := f.Read()
 	if err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 		_, err = cmd.OutOrStdout().Write(content)
 		return err
 	}
-	if err := bundle.CheckNewest(f.out, f.secrets, &b.Public); err != nil {
+	if err := bundle.CheckNewest(f.out, f.Secrets, &b.Public); err != nil {
 		return err
 	}
 	if err := render.WritePublic(f.out, &b.Public); err != nil {
@@ -70,8 +75,8 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 		return message.Report(cmd.OutOrStdout(), struct {
 			Public string `json:"public"`
 			Bundle string `json:"bundle"`
-		}{f.out, f.secrets})
+		}{f.out, f.Secrets})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", f.out, f.secrets)
+	message.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", f.out, f.Secrets)
 	return nil
 }

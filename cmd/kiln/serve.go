@@ -6,16 +6,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/serve"
 	"kiln/cmd/kiln/usage"
 )
 
 type serveFlags struct {
-	listen, secrets, state, log, form string
-	names, again, from                []string
-	window                            time.Duration
-	poolLimit                         int
-	plain                             bool
+	listen, state, log, form string
+	bundle                   bundle.Source
+	names, again, from       []string
+	window                   time.Duration
+	poolLimit                int
+	plain                    bool
 
 	peers serve.Peers // the value of --from
 }
@@ -61,8 +63,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "answer on this `ADDRESS:PORT`")
 	usage.DurationFlag(cmd, &f.window, "window", time.Hour,
 		"give documents for this `TIME` from now")
-	flags.StringVar(&f.secrets, "secrets", "", "read the bundle from `FILE`, "+
+	flags.StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, "+
 		"for a TLS certificate of the cluster's CA")
+	usage.IdentityFlag(cmd, &f.bundle)
 	flags.StringSliceVar(&f.names, "tls-name", nil, "the `NAME` or address by which machines "+
 		"reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS on other addresses than "+
@@ -96,10 +99,10 @@ func (f *serveFlags) check() error {
 	case f.poolLimit < 1:
 		return usage.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
 			f.poolLimit)
-	case f.secrets == "" && len(f.names) > 0:
+	case f.bundle.Secrets == "" && len(f.names) > 0:
 		return usage.Errorf("--tls-name: a certificate needs the cluster's CA; " +
 			"name the bundle with --secrets")
-	case f.secrets != "" && f.plain:
+	case f.bundle.Secrets != "" && f.plain:
 		return usage.Errorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
 	case serve.IsLoopback(host) && !f.peers.Any():
@@ -107,12 +110,12 @@ func (f *serveFlags) check() error {
 			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
 			"a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
-	case f.secrets == "" && !f.plain && !serve.IsLoopback(host):
+	case f.bundle.Secrets == "" && !f.plain && !serve.IsLoopback(host):
 		return usage.Errorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
-	if f.secrets != "" {
+	if f.bundle.Secrets != "" {
 		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
 			return usage.Error{Err: err}
 		}

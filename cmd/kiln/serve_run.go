@@ -19,7 +19,6 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
-	"kiln/render"
 	"kiln/render/plural"
 )
 
@@ -97,18 +96,20 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 // tls returns the settings of TLS with the server's certificate, or nil for plain HTTP. It fails if
 // the bundle is another cluster's.
 func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
-	if f.secrets == "" {
+	if f.bundle.Secrets == "" {
 		return nil, nil
 	}
-	b, _, err := render.GivenBundle(f.secrets, in)
+	f.bundle.Stdin = in
+	b, err := f.bundle.Read()
 	if err != nil {
 		return nil, err
 	}
 	if name, id := s.Cluster(); b.Cluster != id {
 		return nil, fmt.Errorf("%s: the bundle of %s (%s), and the documents are of %s (%s); "+
-			"machines would not trust its certificate", f.secrets, b.Name, b.Cluster, name, id)
+			"machines would not trust its certificate", f.bundle.Secrets,
+			b.Name, b.Cluster, name, id)
 	}
-	return serve.TLS(b, f.names, time.Now().Add(f.window))
+	return serve.TLS(b.Bundle, f.names, time.Now().Add(f.window))
 }
 
 // listener returns the listener of the server, and its URL. It fails if the address cannot be

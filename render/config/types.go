@@ -65,6 +65,8 @@ type Spec struct {
 	Network Network `json:"network,omitempty"`
 	// Security says how far kiln hardens the cluster.
 	Security Security `json:"security,omitempty"`
+	// Secrets says how the bundle is stored.
+	Secrets Secrets `json:"secrets,omitempty"`
 	// Certificates says how long certificates are valid and which keys they have.
 	Certificates Certificates `json:"certificates,omitempty"`
 	// DNS describes the cluster's DNS service.

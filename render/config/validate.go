@@ -25,6 +25,7 @@ func validate(c *Cluster, r *reporter) {
 	v.network()
 	v.endpoint()
 	v.security()
+	v.recipients()
 	v.certificates()
 	v.boot()
 	v.dns()

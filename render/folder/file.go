@@ -99,6 +99,27 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return p.create(data, mode, p.root.Link)
 }
 
+// Rename gives a file another name in its folder. It renames no link: the file may have that name
+// elsewhere, and then Rename reports false. Nothing may have the new name.
+func Rename(path, to string) (bool, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false, err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return false, &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	}
+	p, err := open(path)
+	if err != nil {
+		return false, err
+	}
+	defer p.close()
+	if err := p.root.Rename(p.base, filepath.Base(to)); err != nil {
+		return false, err
+	}
+	return true, p.sync()
+}
+
 // Make makes a new folder that only its owner can use, with everything that fill puts into it, or
 // nothing. It fails if the path exists.
 func Make(path string, fill func(*os.Root) error) error {

@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"time"
 
+	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/folder"
 )
 
 // Run is the part of a run of kiln render that decides about its bundle.
@@ -26,35 +26,38 @@ type Run struct {
 	Restore string // --restore
 }
 
-// File is the bundle of a run, with the place that it came from.
-type File struct {
-	*pki.Bundle
-	Path    string // the bundle's file, or - for standard input
-	New     bool   // the bundle was made for this run
-	Piped   bool   // the bundle came through a pipe, and cannot be written back
-	Renewed bool   // Renew gave etcd a new identity, which the file does not have
-}
-
-// Open reads the bundle. If there is none, Open makes the bundle of a new cluster, in memory. It
-// fails if there is no bundle although something shows that the cluster exists already.
+// Open reads the bundle. If there is none, Open makes the bundle of a new cluster, in memory, and
+// encrypted if the configuration has recipients. It fails if there is no bundle although something
+// shows that the cluster exists already.
 func (r *Run) Open(c *config.Cluster) (*File, error) {
-	f := &File{Path: r.Path(r.Config, c.Metadata.Name)}
-	stored, err := true, error(nil)
-	if r.Secrets == "" {
-		f.Bundle, err = render.Bundle(f.Path)
-	} else {
-		f.Bundle, stored, err = render.GivenBundle(f.Path, r.Stdin)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		f.Piped = !stored
+	path := r.Path(r.Config, c.Metadata.Name)
+	stored, err := r.stored(path)
+	switch {
+	case err == nil:
+		f, err := r.open(stored)
+		if err == nil {
+			f.wanted = c.Spec.Secrets.Recipients
+		}
 		return f, err
-	}
-	if err := r.mayBegin(f.Path, c.Metadata.Name); err != nil {
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	f.New = true
-	f.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm))
-	return f, err
+	recipients := c.Spec.Secrets.Recipients
+	if len(recipients) > 0 && r.Secrets == "" {
+		path += Sealed
+	}
+	if err := r.mayBegin(path, c.Metadata.Name); err != nil {
+		return nil, err
+	}
+	f := &File{
+		Path: path, New: true, Sealed: len(recipients) > 0,
+		lock: &atrest.Lock{Recipients: recipients},
+	}
+	if f.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm)); err != nil {
+		return nil, err
+	}
+	f.Recipients = recipients
+	return f, nil
 }
 
 // Blame returns an error of rendering with the bundle's file in front, unless the error is about
@@ -98,6 +101,7 @@ func (r *Run) mayBegin(path, name string) error {
 	}
 	for _, there := range []struct{ what, path string }{
 		{"the bundle", render.BundlePath(r.Config, name)},
+		{"the bundle", render.BundlePath(r.Config, name) + Sealed},
 		{"the public half of a bundle", render.PublicPath(r.Config, name)},
 	} {
 		if !paths.Absent(there.path) {
@@ -190,22 +194,3 @@ func (f *File) LostKeys(snapshot string) []string {
 
 // snapshotTime matches the time in the name of a snapshot that kiln's machines take.
 var snapshotTime = regexp.MustCompile(`[0-9]{8}T[0-9]{6}Z`)
-
-// Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an
-// interrupted run left beside the file.
-func (f *File) Save() error {
-	switch {
-	case f.New:
-		err := render.CreateBundle(f.Path, f.Bundle)
-		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s: another run of kiln has made it meanwhile; "+
-				"render again, with that bundle", f.Path)
-		}
-		return err
-	case f.Renewed:
-		return render.ReplaceBundle(f.Path, f.Bundle)
-	case !f.Piped:
-		folder.Tidy(f.Path)
-	}
-	return nil
-}

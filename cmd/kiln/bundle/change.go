@@ -11,17 +11,15 @@ import (
 // OpenFor returns the bundle of a configuration. It fails if it is the bundle of another cluster,
 // or older than the public half beside the configuration.
 func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
-	f := &File{Path: s.Path(path, c.Metadata.Name)}
-	stored, err := true, error(nil)
-	if s.Secrets == "" {
-		f.Bundle, err = render.Bundle(f.Path)
-	} else {
-		f.Bundle, stored, err = render.GivenBundle(f.Path, s.Stdin)
-	}
+	r, err := s.stored(s.Path(path, c.Metadata.Name))
 	if err != nil {
 		return nil, err
 	}
-	f.Piped = !stored
+	f, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	f.wanted = c.Spec.Secrets.Recipients
 	if err := checkName(f.Path, f.Bundle, c); err != nil {
 		return nil, err
 	}
@@ -32,11 +30,39 @@ func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
 // back.
 func (s *Source) ToChange(path string, c *config.Cluster, verb string) (*File, error) {
 	f, err := s.OpenFor(path, c)
-	if err == nil && f.Piped {
-		err = fmt.Errorf("--secrets %s: %s changes the bundle, and a bundle from a pipe "+
-			"cannot be written back; name the bundle's file", f.Path, verb)
+	if err == nil {
+		err = f.checkChange(verb)
 	}
 	return f, err
+}
+
+// Read returns the bundle that --secrets names.
+func (s *Source) Read() (*File, error) {
+	r, err := s.stored(s.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(r)
+}
+
+// ReadToChange is Read for a verb that changes the bundle. It fails if the bundle cannot be written
+// back.
+func (s *Source) ReadToChange(verb string) (*File, error) {
+	f, err := s.Read()
+	if err == nil {
+		err = f.checkChange(verb)
+	}
+	return f, err
+}
+
+// checkChange returns an error if the bundle came through a pipe, or if it is encrypted and nobody
+// knows to whom.
+func (f *File) checkChange(verb string) error {
+	if f.Piped {
+		return fmt.Errorf("--secrets %s: %s changes the bundle, and a bundle from a pipe "+
+			"cannot be written back; name the bundle's file", f.Path, verb)
+	}
+	return f.checkLock()
 }
 
 // checkName returns an error if the bundle in the file path is not that of the cluster.
@@ -47,7 +73,3 @@ func checkName(path string, b *pki.Bundle, c *config.Cluster) error {
 	return fmt.Errorf("%s: this is the bundle of cluster %s, and the configuration describes %s; "+
 		"name the bundle of %[3]s with --secrets", path, b.Name, c.Metadata.Name)
 }
-
-// Replace writes the bundle over the file that it was read from. The old version stays whole until
-// the new one is on disk.
-func (f *File) Replace() error { return render.ReplaceBundle(f.Path, f.Bundle) }

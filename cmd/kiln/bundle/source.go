@@ -6,17 +6,23 @@ import (
 	"fmt"
 	"io"
 
+	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/paths"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/folder"
 )
 
 // Source is what the command line says about the bundle of a configuration. Without flags, the
-// bundle or its public half lies beside the configuration.
+// bundle or its public half lies beside the configuration. An encrypted bundle has Sealed behind
+// its name there. Its content, not its name, shows whether a bundle is encrypted.
 type Source struct {
 	Secrets string    // --secrets: the bundle's file, or - for Stdin
 	Public  string    // --public: the file of the public half
 	Stdin   io.Reader // the reader that --secrets - stands for
+	// Keys open an encrypted bundle. Without them nobody is asked, and no program runs: an
+	// encrypted bundle is an error.
+	Keys *atrest.Keys
 
 	read *pki.Bundle // the bundle of --secrets, once it has been read: a pipe can be read once only
 }
@@ -27,12 +33,17 @@ func (s *Source) Path(config, cluster string) string {
 	if s.Secrets != "" {
 		return s.Secrets
 	}
-	return render.BundlePath(config, cluster)
+	path := render.BundlePath(config, cluster)
+	if paths.Absent(path) && !paths.Absent(path+Sealed) {
+		path += Sealed
+	}
+	return path
 }
 
 // Half returns the public half of a configuration's bundle, and the file of the bundle that holds
-// it. The path is empty if the half was read from a file of its own. Half fails if neither the
-// bundle nor its public half exists.
+// it. The path is empty if the half was read from a file of its own: if there is no bundle, or if
+// the bundle is encrypted and no identity is given. Half fails if neither the bundle nor its public
+// half exists.
 func (s *Source) Half(config, cluster string) (half *pki.Public, path string, err error) {
 	path, stored := s.Path(config, cluster), render.PublicPath(config, cluster)
 	switch {
@@ -45,7 +56,7 @@ func (s *Source) Half(config, cluster string) (half *pki.Public, path string, er
 			"if %s exists already, restore the bundle from its backup, or name it with "+
 			"--secrets; kiln secrets public writes its public half. A new cluster gets its "+
 			"bundle from its first kiln render --out", path, stored, cluster)
-	case paths.Absent(path):
+	case paths.Absent(path), s.prefersHalf(path, stored):
 		half, err = render.Public(stored)
 		return half, "", err
 	}
@@ -56,23 +67,40 @@ func (s *Source) Half(config, cluster string) (half *pki.Public, path string, er
 	return &b.Public, path, nil
 }
 
+// prefersHalf reports whether the public half in the file stored is to be read instead of the
+// bundle in the file path, because nobody has to open that one for it.
+func (s *Source) prefersHalf(path, stored string) bool {
+	if s.Keys.Given() || paths.Absent(stored) {
+		return false
+	}
+	data, err := folder.Read(path, maxFile)
+	return err == nil && atrest.Is(data)
+}
+
 // Bundle returns the bundle of a configuration. The error wraps fs.ErrNotExist if there is none.
 func (s *Source) Bundle(config, cluster string) (*pki.Bundle, error) {
-	if s.Secrets == "" {
-		return render.Bundle(s.Path(config, cluster))
+	if s.read != nil {
+		return s.read, nil
 	}
-	if s.read == nil {
-		b, _, err := render.GivenBundle(s.Secrets, s.Stdin)
-		if err != nil {
-			return nil, err
-		}
-		s.read = b
+	r, err := s.stored(s.Path(config, cluster))
+	if err != nil {
+		return nil, err
 	}
-	return s.read, nil
+	f, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	if s.Secrets != "" {
+		s.read = f.Bundle
+	}
+	return f.Bundle, nil
 }
 
 // HasBundle reports whether Bundle is to be used, rather than Half: --secrets names the bundle, or
-// the bundle lies beside the configuration and --public does not name a half.
+// the bundle lies beside the configuration, --public does not name a half, and an identity is given
+// if the bundle needs one and its half is there.
 func (s *Source) HasBundle(config, cluster string) bool {
-	return s.Public == "" && (s.Secrets != "" || !paths.Absent(s.Path(config, cluster)))
+	path := s.Path(config, cluster)
+	return s.Public == "" && (s.Secrets != "" ||
+		!paths.Absent(path) && !s.prefersHalf(path, render.PublicPath(config, cluster)))
 }

@@ -1,5 +1,5 @@
-// Package isolate takes from the process what rendering does not need, and starts the one program
-// that kiln needs: git.
+// Package isolate takes from the process what rendering does not need, and starts the programs that
+// kiln needs: git, and the plugins of age.
 package isolate
 
 import (
@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // programs is the PATH that the process was started with. Process sets it.
@@ -28,6 +30,7 @@ func Process() {
 	http.DefaultTransport = offline{}
 	programs = os.Getenv("PATH")
 	_ = os.Setenv("PATH", "") // it fails for malformed names alone
+	keepMemory()
 }
 
 // offline refuses every request.
@@ -40,17 +43,35 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 // Command returns a command that runs a program from the PATH that the process was started with, in
 // the environment of that time. A relative folder in PATH is left out.
 func Command(name string, args ...string) *exec.Cmd {
-	for _, dir := range filepath.SplitList(programs) {
+	for _, dir := range folders() {
 		path, err := exec.LookPath(filepath.Join(dir, name))
-		if err == nil && filepath.IsAbs(path) {
+		if err == nil {
 			name = path
 			break
 		}
 	}
-	cmd := exec.Command(name, args...) // #nosec G204 -- git is the only program that kiln starts
+	cmd := exec.Command(name, args...) // #nosec G204 -- git is the only program that kiln starts so
 	cmd.Env = os.Environ()
 	if programs != "" {
 		cmd.Env = append(cmd.Env, "PATH="+programs)
 	}
 	return cmd
+}
+
+// folders returns the folders of the PATH that the process was started with, without relative ones.
+func folders() []string {
+	return slices.DeleteFunc(filepath.SplitList(programs), func(dir string) bool {
+		return !filepath.IsAbs(dir)
+	})
+}
+
+// WithPrograms calls f, which may start programs of the PATH that the process was started with: the
+// age library starts plugins by their names alone. Nothing else may run meanwhile. A relative
+// folder in PATH is left out.
+func WithPrograms(f func() error) error {
+	defer func(before string) { _ = os.Setenv("PATH", before) }(os.Getenv("PATH"))
+	if programs != "" { // Process ran; it does not in tests of a package
+		_ = os.Setenv("PATH", strings.Join(folders(), string(filepath.ListSeparator)))
+	}
+	return f()
 }

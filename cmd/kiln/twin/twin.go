@@ -75,7 +75,7 @@ func isSecretName(name string) bool {
 		render.InventoryFile, render.AdminFile, render.IndexFile, media.IndexFile,
 		"config.ign", "user-data", "body.ign", "body.sh",
 	}
-	ends := []string{".iso", ".cpio.gz", ".secrets.yaml"}
+	ends := []string{".iso", ".cpio.gz", render.BundleEnd}
 	hasEnd := func(end string) bool { return strings.HasSuffix(name, end) }
 	return slices.Contains(names, name) || slices.ContainsFunc(ends, hasEnd)
 }

@@ -1,5 +1,5 @@
 // Package upkeep holds the verbs for the years after a cluster was formed: they renew what ends,
-// and give people access.
+// give people access, and encrypt the bundle.
 package upkeep
 
 import (
@@ -52,6 +52,7 @@ A machine that you add or replace late in the cluster's year gets a whole life w
 	usage.TakeConfig(cmd, &f.config)
 	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, and "+
 		"write it there (default: NAME.secrets.yaml beside the configuration)")
+	usage.IdentityFlag(cmd, &f.bundle)
 	cmd.Flags().StringSliceVar(&f.machines, "machine", nil,
 		"renew the certificates of the machine with this `NAME` alone; may be repeated")
 	usage.OutputFlag(cmd, &f.form, "new dates")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/message"
 )
@@ -56,6 +57,13 @@ func choice(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
+// IdentityFlag adds the flag for the identity that opens an encrypted bundle.
+func IdentityFlag(cmd *cobra.Command, s *bundle.Source) {
+	s.Keys = &atrest.Keys{}
+	cmd.Flags().StringVar(&s.Keys.Path, "identity", "", "open an encrypted bundle with an age "+
+		"identity in `FILE` (default: the file that "+atrest.Variable+" names)")
+}
+
 // CheckSource returns an error if the flags name both a bundle and a public half.
 func CheckSource(s *bundle.Source) error {
 	if s.Public != "" && s.Secrets != "" {
@@ -76,7 +84,9 @@ func CheckGiven(flag, value, example string) error {
 // error, the verb would use the flag's default, and read or write another file than the user meant.
 func CheckEmpty(cmd *cobra.Command) error {
 	var errs []error
-	for _, name := range []string{"config", "filename", "out", "review", "secrets", "public"} {
+	for _, name := range []string{
+		"config", "filename", "out", "review", "secrets", "public", "identity",
+	} {
 		flag := cmd.Flags().Lookup(name)
 		if flag != nil && flag.Changed && flag.Value.String() == "" {
 			errs = append(errs, fmt.Errorf("--%s is empty; is a variable unset?", name))

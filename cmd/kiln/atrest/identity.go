@@ -1,0 +1,248 @@
+package atrest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
+	"kiln/cmd/kiln/isolate"
+	"kiln/render/folder"
+)
+
+// Variable is the environment variable that names a file with identities. It holds no key: others
+// may read the environment of a process.
+const Variable = "KILN_IDENTITY"
+
+// maxIdentities bounds the file of --identity. An identity of a plugin has some kilobytes.
+const maxIdentities = 1 << 20
+
+// Keys are the identities of the user.
+type Keys struct {
+	Path string // --identity
+
+	loaded []age.Identity // of path, once it has been read: it may be a pipe, or ask
+}
+
+// Given reports whether the user named identities.
+func (k *Keys) Given() bool { return k != nil && k.path() != "" }
+
+func (k *Keys) path() string {
+	if k.Path != "" {
+		return k.Path
+	}
+	return os.Getenv(Variable)
+}
+
+// CheckPath returns an error if --identity or Variable holds a key instead of naming a file. The
+// error does not show it.
+func (k *Keys) CheckPath() error {
+	if k == nil {
+		return nil
+	}
+	for what, path := range map[string]string{
+		"--identity": k.Path, Variable: os.Getenv(Variable),
+	} {
+		if secretKey.match(path) {
+			return fmt.Errorf("%s names a file, and this is a key. Other programs of this "+
+				"computer may have seen it: make a new one with age-keygen -o FILE", what)
+		}
+	}
+	return nil
+}
+
+// load returns the identities for the age file name.
+func (k *Keys) load(name string) ([]age.Identity, error) {
+	if k.loaded != nil {
+		return k.loaded, nil
+	}
+	path := k.path()
+	if path == "" {
+		return nil, &NoIdentityError{name}
+	}
+	data, stored, err := folder.ReadGiven(path, maxIdentities)
+	if errors.Is(err, fs.ErrNotExist) { // it says nothing about the bundle
+		return nil, fmt.Errorf("%s: no such file, and it is to have the identity that opens %s; "+
+			"name another one with --identity", path, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	encrypted := Is(data)
+	if stored {
+		if err := CheckMode(path, encrypted, "it opens the bundle"); err != nil {
+			return nil, err
+		}
+	}
+	if encrypted {
+		if data, err = openIdentities(path, data); err != nil {
+			return nil, err
+		}
+	}
+	k.loaded, err = parseIdentities(path, data)
+	return k.loaded, err
+}
+
+// CheckMode returns an error if other users may read or change a file with secrets. If it is
+// encrypted they may read it: git does not keep the mode of a file.
+func CheckMode(path string, encrypted bool, why string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	mode := info.Mode().Perm()
+	switch {
+	case encrypted && mode&0o022 != 0:
+		return fmt.Errorf("%s: others may change it (mode %04o), and %s; chmod go-w it",
+			path, mode, why)
+	case !encrypted && mode&0o077 != 0:
+		return fmt.Errorf("%s: others may read or change it (mode %04o), and %s; chmod 600 it",
+			path, mode, why)
+	case !folder.OwnedByUser(info):
+		return fmt.Errorf("%s: belongs to another user, who may read and change it, and %s; "+
+			"chown it, and chmod 600 it", path, why)
+	}
+	return nil
+}
+
+// openIdentities decrypts a file of identities that has a passphrase, as age -p writes it.
+func openIdentities(path string, data []byte) ([]byte, error) {
+	file, err := dearmor(data)
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	header, err := age.ExtractHeader(bytes.NewReader(file))
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	if !withPassphrase.Match(header) {
+		return nil, fmt.Errorf("%s: an age file that another identity opens, and kiln opens only "+
+			"identities with a passphrase; pipe it: --identity <(age -d -i KEY %[1]s)", path)
+	}
+	passphrase, err := ask(path)
+	if err != nil {
+		return nil, err
+	}
+	identities, err := scryptIdentity(passphrase)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := decrypt(file, identities)
+	if err != nil {
+		return nil, (&Keys{}).explain(path, err)
+	}
+	return plain, nil
+}
+
+// prefix is how a word begins, in upper or lower case.
+type prefix string
+
+const (
+	secretKey prefix = "AGE-SECRET-KEY-"
+	hybridKey prefix = "AGE-SECRET-KEY-PQ-1"
+	pluginKey prefix = "AGE-PLUGIN-"
+	publicKey prefix = "AGE1"
+)
+
+func (p prefix) match(word string) bool {
+	return len(word) >= len(p) && strings.EqualFold(word[:len(p)], string(p))
+}
+
+// parseIdentities reads a file of identities, one a line. Errors name lines and quote none.
+func parseIdentities(path string, data []byte) (list []age.Identity, err error) {
+	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
+		return nil, fmt.Errorf("%s: an SSH key, or one of TLS; kiln takes identities of age alone "+
+			"(age-keygen -o FILE). With such a key, pipe the bundle: --secrets <(age -d -i %[1]s "+
+			"FILE)", path)
+	}
+	var errs []error
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		word := strings.TrimSpace(line)
+		if word == "" || word[0] == '#' {
+			continue
+		}
+		i, err := parseIdentity(word)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: line %d: %w", path, number, err))
+		}
+		list = append(list, i)
+	}
+	if len(errs) == 0 && len(list) == 0 {
+		errs = append(errs, fmt.Errorf("%s: there is no identity in it; "+
+			"age-keygen -o FILE writes one", path))
+	}
+	const most = 5 // any other file has as many mistakes as lines
+	return list, errors.Join(errs[:min(len(errs), most)]...)
+}
+
+// parseIdentity reads one identity. No error of it shows the line.
+func parseIdentity(word string) (i age.Identity, err error) {
+	switch {
+	case hybridKey.match(word):
+		i, err = age.ParseHybridIdentity(word)
+	case secretKey.match(word):
+		i, err = age.ParseX25519Identity(word)
+	case pluginKey.match(word):
+		var p *plugin.Identity
+		p, err = plugin.NewIdentity(word, ui)
+		i = pluginIdentity{p}
+	case publicKey.match(word):
+		return nil, errors.New("a recipient, which encrypts; the identity is the line that " +
+			"begins with AGE-SECRET-KEY- or AGE-PLUGIN-")
+	default:
+		return nil, errors.New("not an identity of age; want AGE-SECRET-KEY-1… or AGE-PLUGIN-…")
+	}
+	if err != nil {
+		return nil, errors.New("an identity that is cut off or damaged; restore it from a copy")
+	}
+	return i, nil
+}
+
+// pluginError is the failure of a plugin.
+type pluginError struct{ err error }
+
+func (e *pluginError) Error() string { return e.err.Error() }
+func (e *pluginError) Unwrap() error { return e.err }
+
+// pluginIdentity runs a plugin where programs may run.
+type pluginIdentity struct{ *plugin.Identity }
+
+// Unwrap asks the plugin for the key of a file.
+func (p pluginIdentity) Unwrap(stanzas []*age.Stanza) (key []byte, err error) {
+	err = isolate.WithPrograms(func() error {
+		key, err = p.Identity.Unwrap(stanzas)
+		return err
+	})
+	if err != nil && !errors.Is(err, age.ErrIncorrectIdentity) {
+		err = &pluginError{err}
+	}
+	return key, err
+}
+
+// pluginRecipient runs a plugin where programs may run.
+type pluginRecipient struct{ *plugin.Recipient }
+
+// WrapWithLabels asks the plugin to encrypt the key of a file.
+func (p pluginRecipient) WrapWithLabels(key []byte) (s []*age.Stanza, labels []string, err error) {
+	err = isolate.WithPrograms(func() error {
+		s, labels, err = p.Recipient.WrapWithLabels(key)
+		return err
+	})
+	return s, labels, err
+}
+
+// pluginRemedy adds to an error that a program of age is missing what to do.
+func pluginRemedy(err error) error {
+	var missing *plugin.NotFoundError
+	if errors.As(err, &missing) {
+		return fmt.Errorf("there is no program age-plugin-%s in PATH; install it", missing.Name)
+	}
+	return err
+}

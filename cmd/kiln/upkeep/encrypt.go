@@ -1,0 +1,87 @@
+package upkeep
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
+	"kiln/render/plural"
+)
+
+// encryptFlags are the flags of kiln secrets encrypt.
+type encryptFlags struct {
+	bundle.Source
+	config configuration.Source
+	form   string
+}
+
+// EncryptCommand returns the verb that encrypts the bundle.
+func EncryptCommand() *cobra.Command {
+	var f encryptFlags
+	cmd := &cobra.Command{
+		Use:   "encrypt [FILE] [--secrets FILE] [--identity FILE]",
+		Short: "Encrypt the bundle to the recipients of the configuration",
+		Long: `Encrypt the bundle with age, to spec.secrets.recipients of the configuration. A plain
+bundle NAME.secrets.yaml is replaced, and is NAME.secrets.yaml.age then; a bundle
+with another name keeps it. A bundle that is encrypted already is encrypted anew if
+its recipients are others: --identity opens it. No other verb changes to whom a
+bundle is encrypted.
+
+The plain text is overwritten in no place: the blocks of the disk, snapshots, backups
+and the history of git may still hold it. So may an older encrypted version, for a
+recipient that was taken away. If somebody else may have read one of them, rotate the
+keys: docs/leaked.md.
+
+age -d shows a bundle, and writes it back in plain.`,
+		Example: `  kiln secrets encrypt cluster.yaml
+  kiln secrets encrypt cluster.yaml --identity ~/.config/kiln/key.txt`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	usage.TakeConfig(cmd, &f.config)
+	cmd.Flags().StringVar(&f.Secrets, "secrets", "", "encrypt the bundle in `FILE` (default: "+
+		"NAME.secrets.yaml or NAME.secrets.yaml.age beside the configuration)")
+	usage.IdentityFlag(cmd, &f.Source)
+	usage.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+func (f *encryptFlags) run(cmd *cobra.Command) error {
+	c, err := f.config.Public()
+	if err != nil {
+		return err
+	}
+	recipients := c.Spec.Secrets.Recipients
+	if len(recipients) == 0 {
+		return fmt.Errorf("%s: spec.secrets.recipients is missing: to whom? "+
+			"age-keygen -o FILE makes an identity and prints its recipient", f.config.Path)
+	}
+	f.Stdin = cmd.InOrStdin()
+	b, err := f.ToEncrypt(f.config.Path, c)
+	if err != nil {
+		return err
+	}
+	done, err := b.Encrypt(recipients)
+	if err != nil {
+		return err
+	}
+	if f.form == "json" {
+		return message.Report(cmd.OutOrStdout(), struct {
+			Bundle     string   `json:"bundle"`
+			Recipients []string `json:"recipients"`
+			Changed    bool     `json:"changed"`
+		}{b.Path, recipients, done})
+	}
+	to := plural.Count(len(recipients), "recipient")
+	if !done {
+		message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s already\n", b.Path, to)
+		return nil
+	}
+	message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
+	message.Notes(cmd.ErrOrStderr(), []string{"the disk, its backups and git may still hold " +
+		"what the file was before"})
+	return nil
+}
