@@ -106,18 +106,30 @@ func TokenName(m *plan.Machine) string {
 	return nodeToken + "/" + m.Name
 }
 
-// MachineToken returns m's bootstrap token. Without a bundle, b is nil, and the token has no secret
-// half, and a name of its own in place of the public half. The name of a pool has no dot.
+// MachineToken returns m's bootstrap token that is in force, the one in m's document.
 func (b *Bundle) MachineToken(m *plan.Machine) Token {
-	switch {
+	if b == nil {
+		return b.Joined(Joining{Machine: m})
+	}
+	return b.Joined(Joining{Machine: m, Generation: b.Generation(TokenName(m))})
+}
+
+// Joined returns the bootstrap token that j describes. Without a bundle, b is nil, and the token
+// has no secret half, and a name of its own in place of the public half. The name of a pool has no
+// dot.
+func (b *Bundle) Joined(j Joining) Token {
+	switch m := j.Machine; {
+	case b == nil && j.Previous:
+		return Token{ID: "previous." + m.Name}
 	case b == nil && m.Pool:
 		return Token{ID: m.Name}
 	case b == nil:
 		return Token{ID: "node." + m.Name}
 	case m.Pool:
-		return b.Token(m.Name)
+		return b.token(poolToken, m.Name, j.Generation)
+	default:
+		return b.token(nodeToken, m.Name, j.Generation)
 	}
-	return b.NodeToken(m.Name)
 }
 
 // Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be

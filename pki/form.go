@@ -49,7 +49,7 @@ func formProblems(data []byte) error {
 	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
 		known := slices.Concat(pairs, scalars,
-			[]string{"generations", "recipients", "renewals", "rotations"})
+			[]string{"generations", "recipients", "renewals", "rotations", "tokens"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
@@ -97,6 +97,8 @@ func (f *form) value(name string, n *yaml.Node) {
 		f.renewals(n)
 	case name == "rotations":
 		f.rotations(n)
+	case name == "tokens":
+		f.tokens(n)
 	case slices.Contains(scalars, name):
 		f.scalar(name, n)
 	case n.Kind != yaml.MappingNode:
@@ -173,5 +175,31 @@ func (f *form) rotations(n *yaml.Node) {
 		f.keys(n, parts, "rotations: "+root+": ", func(part string, n *yaml.Node) {
 			f.scalar("rotations: "+root+": "+part, n)
 		})
+	})
+}
+
+// tokens checks the renewals of bootstrap tokens.
+func (f *form) tokens(n *yaml.Node) {
+	const want = "want a line for each pool, such as blue: " +
+		`{renewed: "2026-01-31T12:00:00Z"}`
+	if n.Kind != yaml.MappingNode {
+		if n.ShortTag() != "!!null" {
+			f.fail(n, "tokens: "+want)
+		}
+		return
+	}
+	f.keys(n, nil, "tokens: ", func(name string, n *yaml.Node) {
+		if n.Kind != yaml.MappingNode {
+			f.fail(n, "tokens: %s: "+want, name)
+			return
+		}
+		f.keys(n, []string{"renewed", "previous", "previousEnds"}, "tokens: "+name+": ",
+			func(part string, n *yaml.Node) {
+				f.scalar("tokens: "+name+": "+part, n)
+				if tag := n.ShortTag(); part == "previous" && tag != "!!int" {
+					f.fail(n, "tokens: %s: previous: want a whole number without quotes, such as 1",
+						name)
+				}
+			})
 	})
 }

@@ -39,6 +39,8 @@ type Public struct {
 	// machines are valid; the zero time means the formation deadline. A running cluster needs a
 	// later end only to replace a named machine with identity: token.
 	InstallDeadline time.Time
+	// Tokens holds when the bootstrap tokens of pools were renewed, by the pool's name.
+	Tokens map[string]TokenRenewal
 	// Generations counts the rotations of a derived secret, by its name; absent means 1.
 	Generations map[string]int
 	// Rotations are the states of the roots that were rotated, or are being rotated.
@@ -79,7 +81,11 @@ func (p *Public) Mark(name string) string {
 	if g := p.Rotation(RootEncryption).Generations(); name == string(RootEncryption) && len(g) > 1 {
 		return fmt.Sprintf("%s g%d+g%d", name, g[0], g[1])
 	}
-	return fmt.Sprintf("%s g%d", name, p.Generation(name))
+	return generationMark(name, p.Generation(name))
+}
+
+func generationMark(name string, generation int) string {
+	return fmt.Sprintf("%s g%d", name, generation)
 }
 
 // InstallEnd returns the time until which the install credential is valid.
@@ -145,17 +151,18 @@ func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 
 // head holds the fields that a stored bundle and its stored public half have in common.
 type head struct {
-	APIVersion        string            `json:"apiVersion"`
-	Kind              string            `json:"kind"`
-	Cluster           string            `json:"cluster"`
-	Name              string            `json:"name"`
-	Issued            string            `json:"issued"`
-	Renewed           string            `json:"renewed,omitempty"`
-	Renewals          map[string]string `json:"renewals,omitempty"`
-	FormationDeadline string            `json:"formationDeadline"`
-	InstallDeadline   string            `json:"installDeadline,omitempty"`
-	Generations       map[string]int    `json:"generations,omitempty"`
-	Restored          string            `json:"restored,omitempty"`
+	APIVersion        string               `json:"apiVersion"`
+	Kind              string               `json:"kind"`
+	Cluster           string               `json:"cluster"`
+	Name              string               `json:"name"`
+	Issued            string               `json:"issued"`
+	Renewed           string               `json:"renewed,omitempty"`
+	Renewals          map[string]string    `json:"renewals,omitempty"`
+	FormationDeadline string               `json:"formationDeadline"`
+	InstallDeadline   string               `json:"installDeadline,omitempty"`
+	Tokens            map[string]tokenFile `json:"tokens,omitempty"`
+	Generations       map[string]int       `json:"generations,omitempty"`
+	Restored          string               `json:"restored,omitempty"`
 }
 
 // publicFile is the public half as it is stored: each CA has its certificate alone.
@@ -179,7 +186,7 @@ func (p *Public) fileHead(kind string) head {
 		APIVersion: apiVersion, Kind: kind, Cluster: p.Cluster, Name: p.Name,
 		Issued: stamp(p.Issued), Renewed: optional(p.Renewed), Renewals: stamps(p.Renewals),
 		FormationDeadline: stamp(p.FormationDeadline), InstallDeadline: optional(p.InstallDeadline),
-		Generations: p.Generations, Restored: p.Restored,
+		Tokens: tokenFiles(p.Tokens), Generations: p.Generations, Restored: p.Restored,
 	}
 }
 
@@ -195,7 +202,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		fail("name: the cluster's name is missing")
 	}
 	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored,
-		Renewals: renewals(h.Renewals, fail)}
+		Renewals: renewals(h.Renewals, fail), Tokens: tokenRenewals(h.Tokens, fail)}
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
@@ -309,5 +316,5 @@ func (p *Public) dateErrors() (errs []error) {
 				deadline.name, stamp(deadline.Time), stamp(end), damaged))
 		}
 	}
-	return append(errs, p.renewalErrors()...)
+	return slices.Concat(errs, p.renewalErrors(), p.tokenErrors())
 }

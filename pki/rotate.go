@@ -23,6 +23,7 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 		}
 		r.Generation++
 		b.LeafSeed = seed
+		b.forgetPrevious()
 		b.setRotation(root, &r)
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/config"
+	"kiln/render/plan"
 )
 
 const changes = "../testdata/changes"
@@ -31,7 +32,9 @@ type changeCase struct {
 	Restore     string               `json:"restore"`
 	Renewed     time.Time            `json:"renewed"`
 	Renewals    map[string]time.Time `json:"renewals"`
-	Force       []string             `json:"force"` // refusals to override
+	// Tokens are the times at which tokens of pools were renewed, one after the other.
+	Tokens map[string][]time.Time `json:"tokens"`
+	Force  []string               `json:"force"` // refusals to override
 	// Before and Rotate are how many stages a root has gone through in the older and newer state.
 	Before      map[pki.Root]int `json:"before"`
 	Rotate      map[pki.Root]int `json:"rotate"`
@@ -160,6 +163,15 @@ func state(
 		b.Issued = row.Issued
 	}
 	b.Renewed, b.Renewals = row.Renewed, row.Renewals
+	for pool, times := range row.Tokens {
+		for _, m := range plan.New(c).Machines {
+			for _, at := range times {
+				if m.Pool && m.Name == pool {
+					require.NoError(t, b.RenewTokens(at, false, &m))
+				}
+			}
+		}
+	}
 	if row.Restore != "" {
 		b.Restore(row.Restore, b.FormationDeadline)
 	}

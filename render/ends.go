@@ -35,7 +35,7 @@ func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
 		}
 		switch {
 		case m.Pool:
-			out[i].Start = half.Issued
+			out[i].Start = half.TokenStart(m.Name)
 			out[i].Lifetime = time.Duration(m.TokenLifetime)
 		case !m.Token:
 			out[i].Lifetime = time.Duration(p.Config.Spec.Certificates.Lifetime)

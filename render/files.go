@@ -51,16 +51,56 @@ func (r *Cluster) Admin() ([]byte, error) {
 // replaces only a kubeconfig of the same user for the same cluster that nobody else may read, and
 // fails for any other file.
 func WriteKubeconfig(path string, kubeconfig []byte) error {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
-		info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("--out %s: others may read or change it (mode %04o), and a kubeconfig "+
-			"holds a key; chmod 600 it", path, info.Mode().Perm())
+	if err := checkPrivate(path, "a kubeconfig holds a key"); err != nil {
+		return err
 	}
 	context := contextOf(kubeconfig)
 	return folder.Write(folder.File{
 		Path: path, Mode: 0o600, What: "a kubeconfig of this user for this cluster", Flag: "--out",
 		Ours: func(old []byte) bool { return contextOf(old) == context },
 	}, kubeconfig)
+}
+
+// WriteToken writes the Secret of a pool's bootstrap token to the file path, with mode 0600. It
+// replaces only such a Secret of the same pool that nobody else may read, and fails for any other
+// file.
+func WriteToken(path string, secret []byte) error {
+	if err := checkPrivate(path, "the Secret holds a token"); err != nil {
+		return err
+	}
+	owner := tokenOwner(secret)
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o600, What: "a Secret with a token of this pool", Flag: "--out",
+		Ours: func(old []byte) bool { return tokenOwner(old) == owner },
+	}, secret)
+}
+
+// tokenOwner returns the description of a Secret with a bootstrap token, which names its pool. It
+// is empty if data is no such Secret.
+func tokenOwner(data []byte) string {
+	var s struct {
+		Kind string `json:"kind"`
+		Type string `json:"type"`
+		Data struct {
+			Description string `json:"description"`
+		} `json:"stringData"`
+	}
+	if yaml.Unmarshal(data, &s) != nil || s.Kind != "Secret" ||
+		s.Type != "bootstrap.kubernetes.io/token" {
+		return ""
+	}
+	return s.Type + " " + s.Data.Description
+}
+
+// checkPrivate returns an error if others may read or change the file path, which is to hold a
+// secret.
+func checkPrivate(path, secret string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return nil // folder.Write says what is wrong with a path
+	}
+	return fmt.Errorf("--out %s: others may read or change it (mode %04o), and %s; chmod 600 it",
+		path, info.Mode().Perm(), secret)
 }
 
 // contextOf returns the current context of a kubeconfig, which names the user and the cluster. It

@@ -103,7 +103,9 @@ func root() *cobra.Command {
 		{"Write a configuration:", []*cobra.Command{
 			initCommand(), validateCommand(), explainCommand(), schemaCommand(), lockCommand(),
 		}},
-		{"Render it:", []*cobra.Command{renderCommand(), secretsCommand()}},
+		{"Render it:", []*cobra.Command{
+			renderCommand(), secretsCommand(), upkeep.TokenCommand(),
+		}},
 		{"Review a change:", []*cobra.Command{diffCommand(), planCommand(), reportCommand()}},
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),

@@ -28,9 +28,9 @@ type Cluster struct {
 	Bundle *pki.Bundle
 	// Objects lists the objects that the API server receives, in the order of their application.
 	Objects []manifests.Object
-	// Joining lists the machines that join with a bootstrap token, by the name of the token's
-	// Secret.
-	Joining map[string]*plan.Machine
+	// Joining lists the bootstrap tokens that machines may join with, by the names of their
+	// Secrets.
+	Joining map[string]*pki.Joining
 
 	restore restore
 	addon   map[string]int // the index of the add-on that an object comes from, by its path

@@ -49,7 +49,7 @@ func (t *tree) machineData(walled bool) string {
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
 	end := t.Public.InstallEnd()
 	if m.Token {
-		end = t.TokenExpiry(m)
+		end = t.Public.TokenEnd(m)
 	}
 	set("formation_deadline", epoch(end))
 	set("api", p.APIURL(m))

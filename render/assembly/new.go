@@ -39,7 +39,7 @@ func assemble(c *config.Cluster, public *pki.Public, b *pki.Bundle) (*Cluster, e
 	p := plan.New(c)
 	r := &Cluster{
 		Plan: p, Public: public, Bundle: b,
-		Joining: map[string]*plan.Machine{},
+		Joining: map[string]*pki.Joining{},
 	}
 	// Each step needs the result of the one before it.
 	for _, step := range []func() config.Problems{

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kiln/manifests"
-	"kiln/pki"
 	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -20,7 +19,9 @@ import (
 func (r *Cluster) readObjects() (problems config.Problems) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			r.Joining["bootstrap-token-"+r.Bundle.MachineToken(m).ID] = m
+			for _, j := range r.Public.Joining(m) {
+				r.Joining[tokenSecret+r.Bundle.Joined(j).ID] = &j
+			}
 		}
 	}
 	addon := map[string]int{}
@@ -92,13 +93,28 @@ func (r *Cluster) ObjectStream(
 func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 	for i := range r.Plan.Machines {
 		if m := &r.Plan.Machines[i]; m.Token {
-			t := r.Bundle.MachineToken(m)
-			tokens = append(tokens, manifests.BootstrapToken{
-				Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: r.TokenExpiry(m),
-			})
+			for _, j := range r.Public.Joining(m) {
+				t := r.Bundle.Joined(j)
+				tokens = append(tokens, manifests.BootstrapToken{
+					Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: j.Ends,
+				})
+			}
 		}
 	}
 	return tokens
+}
+
+// TokenSecret returns the Secret of the pool's bootstrap token that is in force, as the API server
+// is to have it. It returns nil if a patch takes the Secret away.
+func (r *Cluster) TokenSecret(pool string) []byte {
+	for _, o := range r.Objects {
+		j := r.Joining[o.Name]
+		if j != nil && o.Secret && o.Namespace == "kube-system" &&
+			j.Machine.Pool && j.Machine.Name == pool && !j.Previous {
+			return o.YAML
+		}
+	}
+	return nil
 }
 
 // addObjects adds the API objects that the hook applies, their index, and the labels of the
@@ -127,11 +143,16 @@ func (t *tree) addObjects() {
 }
 
 // The names of the files with the Secret of a bootstrap token begin like this and end with the name
-// of the pool or machine.
+// of the pool or machine. A pool whose token was renewed has a Secret more: that of its previous
+// token.
 const (
-	PoolTokenFile = "bootstrap-token-"
-	NodeTokenFile = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+	PoolTokenFile     = "bootstrap-token-"
+	NodeTokenFile     = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+	PreviousTokenFile = "previous-bootstrap-token-"
 )
+
+// tokenSecret is how the name of the Secret of a bootstrap token begins, before the token's ID.
+const tokenSecret = "bootstrap-token-"
 
 // ObjectFile returns the name of the file that holds the i-th object. The number makes it unique.
 func (r *Cluster) ObjectFile(i int) string {
@@ -143,20 +164,22 @@ func (r *Cluster) ObjectFile(i int) string {
 // its content is a secret, the name of that secret. The Secret of a bootstrap token is named for
 // the machine that joins with it, because the Secret's own name holds half of the token.
 func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
-	m := r.Joining[o.Name]
+	j := r.Joining[o.Name]
 	switch {
 	case !o.Secret:
 		return o.Name, o.Path, ""
-	case m == nil || o.Namespace != "kube-system":
+	case j == nil || o.Namespace != "kube-system":
 		return o.Name, o.Path, "object " + o.Path
+	case j.Previous:
+		name = PreviousTokenFile
+	case j.Machine.Pool:
+		name = PoolTokenFile
+	default:
+		name = NodeTokenFile
 	}
-	secret = r.Public.Mark(pki.TokenName(m))
-	name = NodeTokenFile + m.Name
-	if m.Pool {
-		name = PoolTokenFile + m.Name
-	}
-	path = strings.TrimSuffix(o.Path, o.Name) + "bootstrap-token-<id of " + secret + ">"
-	return name, path, secret
+	secret = j.Mark()
+	path = strings.TrimSuffix(o.Path, o.Name) + tokenSecret + "<id of " + secret + ">"
+	return name + j.Machine.Name, path, secret
 }
 
 // fileName returns an object's name as a part of a file's name: the names of RBAC objects hold

@@ -19,7 +19,7 @@ import (
 func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.Validity(t.m)
-	facts.TokenEnd = t.TokenExpiry(t.m)
+	facts.TokenEnd = t.Public.TokenEnd(t.m)
 	var b strings.Builder
 	previous := ""
 	for _, c := range preflight.Checks(facts) {

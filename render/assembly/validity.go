@@ -7,15 +7,6 @@ import (
 	"kiln/render/plan"
 )
 
-// TokenExpiry returns when m's bootstrap token expires. A pool's token lasts for the pool's token
-// lifetime, and a node's as long as the install credential.
-func (r *Cluster) TokenExpiry(m *plan.Machine) time.Time {
-	if m.Pool {
-		return r.Public.Issued.Add(time.Duration(m.TokenLifetime))
-	}
-	return r.Public.InstallEnd()
-}
-
 // Validity returns the time span in which all of m's certificates are valid: from the latest start
 // to the earliest end. The install credential does not count, because it is meant to expire.
 func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
@@ -42,7 +33,7 @@ func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 // without a token, the first of its certificates.
 func (r *Cluster) ValidUntil(m *plan.Machine) time.Time {
 	if m.Token {
-		return r.TokenExpiry(m)
+		return r.Public.TokenEnd(m)
 	}
 	_, until := r.Validity(m)
 	return until

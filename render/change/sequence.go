@@ -125,6 +125,8 @@ func (s *sequencer) apply() {
 			name, ok := strings.CutPrefix(c.Name, ObjectsDir)
 			switch {
 			case !ok || name == "index":
+			case strings.HasPrefix(name, previousToken):
+				// The API server has it, or its Secret was deleted on purpose.
 			case c.What == Removed:
 				gone[name] = true
 			default:
@@ -133,6 +135,7 @@ func (s *sequencer) apply() {
 		}
 	}
 	step := Step{Do: Apply}
+	tokens := s.tokens(changed)
 	if len(changed) > 0 {
 		step.How = append(step.How,
 			"from a control plane's new "+ObjectsDir+", in the order of the numbers in "+
@@ -147,6 +150,7 @@ func (s *sequencer) apply() {
 			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
 				"  # it reads its settings when it starts")
 	}
+	step.How = append(step.How, tokens...)
 	if len(gone) > 0 {
 		step.How = append(step.How, "kubectl delete what is no longer rendered:")
 		for _, name := range slices.Sorted(maps.Keys(gone)) {
@@ -156,6 +160,31 @@ func (s *sequencer) apply() {
 	if len(step.How) > 0 {
 		s.list = append(s.list, step)
 	}
+}
+
+// The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
+// number, and go on with the name of the pool: its token in force, and the one before.
+const (
+	poolToken     = "secret-bootstrap-token-"
+	previousToken = "secret-previous-bootstrap-token-"
+)
+
+// tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the
+// commands that apply them: nobody has to unpack the document of a control plane for that.
+func (s *sequencer) tokens(changed map[string]bool) (how []string) {
+	for _, f := range s.decisions {
+		m := f.machine()
+		name := poolToken + m.Name + ".yaml"
+		if !m.Pool || !changed[name] {
+			continue
+		}
+		delete(changed, name)
+		file := m.Name + "-token.yaml"
+		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
+			"  # the bootstrap token of pool "+m.Name,
+			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
+	}
+	return how
 }
 
 // members adds the steps that add, replace or remove the machines of the control plane, or of etcd:

@@ -4,6 +4,7 @@ package expiry
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"kiln/render/change"
@@ -160,7 +161,7 @@ func sentence(now time.Time, k kind, list []Document) string {
 		}
 	}
 	return change.Names(machines, pools) + ": " + thing + verb + when + ": " +
-		remedy(now, k, &list[0])
+		remedy(now, k, &list[0], pools)
 }
 
 // Names returns the names of machines in words.
@@ -175,19 +176,20 @@ func Span(first, last time.Time) string {
 	return "from " + a + " to " + b
 }
 
-// remedy returns what to do about documents of one kind, of which d is the first.
-func remedy(now time.Time, k kind, d *Document) string {
+// remedy returns what to do about documents of one kind, of which d is the first. pools are those
+// among their machines.
+func remedy(now time.Time, k kind, d *Document, pools []string) string {
 	switch {
 	case k.first:
-		return "machines join the pool until then; if that is too short, raise tokenLifetime " +
-			"of the pool" + longer(now, d) + ", and render again before the first boot " +
-			"(docs/pools.md)"
+		return "machines join the pool until then; for machines that join later: " +
+			"kiln token renew " + d.Machine + ", or, before the first boot, raise tokenLifetime " +
+			"of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
 	case k.token && k.pool && k.renewed:
-		return "give new machines the pool's new document, and apply the Secret of its token " +
-			"(docs/pools.md)"
+		return "give new machines the pool's new document, and apply the Secret of its token: " +
+			"kiln token manifest (docs/pools.md)"
 	case k.token && k.pool:
-		return "no machine can join after that; raise tokenLifetime of the pool" +
-			longer(now, d) + ", render again, and apply the Secret of its token (docs/pools.md)"
+		return "no machine can join after that; run kiln token renew " + strings.Join(pools, " ") +
+			", do what it says, and render again (docs/pools.md)"
 	case k.token:
 		return "the machine goes on without it; only before you replace it: " +
 			"kiln secrets extend --install-only, and render again"

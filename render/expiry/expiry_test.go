@@ -31,7 +31,8 @@ func TestSentences(t *testing.T) {
 		{Machine: "joined", Token: true, Start: issued, Until: issued.Add(7 * day)},
 	}
 	const (
-		pool = "no machine can join after that; raise tokenLifetime of the pool from "
+		pool = "no machine can join after that; run kiln token renew blue, do what it says, " +
+			"and render again (docs/pools.md)"
 		node = "joined: the bootstrap token ended on 2026-01-08: the machine goes on without it; " +
 			"only before you replace it: kiln secrets extend --install-only, and render again"
 	)
@@ -41,12 +42,10 @@ func TestSentences(t *testing.T) {
 	}{
 		"a fresh cluster": {after: time.Hour},
 		"a token in its last quarter": {after: 6 * day, near: []string{
-			"pool blue: the bootstrap token ends on 2026-01-08: " + pool +
-				"168h to 336h, render again, and apply the Secret of its token (docs/pools.md)",
+			"pool blue: the bootstrap token ends on 2026-01-08: " + pool,
 		}},
 		"the second its token ends": {after: 7 * day, ended: []string{
-			"pool blue: the bootstrap token ended on 2026-01-08: " + pool +
-				"168h to 504h, render again, and apply the Secret of its token (docs/pools.md)",
+			"pool blue: the bootstrap token ended on 2026-01-08: " + pool,
 		}, near: []string{node}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +91,9 @@ func TestSentences(t *testing.T) {
 
 	// The first render names the end of tokens, whatever their lifetime.
 	require.Equal(t, []string{"pool blue: the bootstrap token ends on 2026-01-08: machines join " +
-		"the pool until then; if that is too short, raise tokenLifetime of the pool from 168h to " +
-		"336h, and render again before the first boot (docs/pools.md)"}, Tokens(issued, list))
+		"the pool until then; for machines that join later: kiln token renew blue, or, before the " +
+		"first boot, raise tokenLifetime of the pool from 168h to 336h, and render again " +
+		"(docs/pools.md)"}, Tokens(issued, list))
 }
 
 // TestRenewedTokens: a change that renews a token is not told to renew it.
@@ -105,8 +105,8 @@ func TestRenewedTokens(t *testing.T) {
 	}
 	now := issued.Add(time.Hour)
 	require.Equal(t, []string{"pool blue: the bootstrap token ended on 2026-01-01: give new " +
-		"machines the pool's new document, and apply the Secret of its token (docs/pools.md)"},
-		Ended(now, list))
+		"machines the pool's new document, and apply the Secret of its token: " +
+		"kiln token manifest (docs/pools.md)"}, Ended(now, list))
 	require.Empty(t, Near(now, list))
 }
 

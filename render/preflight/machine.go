@@ -177,7 +177,7 @@ var clock = []Entry{
 		Wants: "the bootstrap token has not ended, " +
 			"as long as the kubelet has no certificate of its own",
 		Severity: Stop,
-		Remedy: "raise its pool's tokenLifetime " +
+		Remedy: "kiln token renew of its pool " +
 			"(a named machine: kiln secrets extend --install-only), " +
 			"render again, do what kiln plan says",
 		Source: "the API server answers 401",

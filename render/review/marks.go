@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"kiln/pki"
@@ -198,14 +200,25 @@ func (m *marker) tokenMark(name string) string {
 	if !ok || !strings.Contains(m.objects[name], inAPI) {
 		return ""
 	}
-	if machine, ok := strings.CutPrefix(owner, assembly.NodeTokenFile); ok {
-		return findMark(m.marks, pki.TokenName(&plan.Machine{Name: machine}))
+	of := func(machine string, pool bool) []string {
+		return findMarks(m.marks, pki.TokenName(&plan.Machine{Name: machine, Pool: pool}))
 	}
-	pool, ok := strings.CutPrefix(owner, assembly.PoolTokenFile)
-	if !ok {
+	var all []string
+	if machine, ok := strings.CutPrefix(owner, assembly.NodeTokenFile); ok {
+		all = of(machine, false)
+	} else if pool, ok := strings.CutPrefix(owner, assembly.PoolTokenFile); ok {
+		all = of(pool, true)
+	} else if pool, ok := strings.CutPrefix(owner, assembly.PreviousTokenFile); ok {
+		// The previous token is that of the lower generation.
+		if all = of(pool, true); len(all) > 1 {
+			return all[1]
+		}
 		return ""
 	}
-	return findMark(m.marks, pki.TokenName(&plan.Machine{Name: pool, Pool: true}))
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
 }
 
 // publicPath returns the path of an object in the API. The path of a bootstrap token's Secret ends
@@ -218,18 +231,35 @@ func (m *marker) publicPath(name string) string {
 	return apiPath
 }
 
-// findMark returns the mark of a secret by its name without a generation. It is empty if the secret
-// is not among the marks.
+// findMark returns the mark of a secret by its name without a generation, that of the last
+// generation if there are several. It is empty if the secret is not among the marks.
 func findMark(marks map[string]bool, name string) string {
+	if all := findMarks(marks, name); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// findMarks returns the marks of a secret by its name without a generation, the last generation
+// first.
+func findMarks(marks map[string]bool, name string) (all []string) {
 	if marks[name] {
-		return name
+		return []string{name}
+	}
+	generation := func(mark string) int {
+		_, number, _ := strings.Cut(mark, " g")
+		n, _ := strconv.Atoi(number) // inventories are written by kiln
+		return n
 	}
 	for mark := range marks {
 		if base, _, ok := strings.Cut(mark, " g"); ok && base == name {
-			return mark
+			all = append(all, mark)
 		}
 	}
-	return ""
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(generation(b)-generation(a), strings.Compare(a, b))
+	})
+	return all
 }
 
 // shownLines returns the lines that a reviewer sees in place of a file's content. It returns none

@@ -15,8 +15,8 @@ type Cluster struct {
 	Plan    *plan.Plan
 	Public  *pki.Public
 	Objects []manifests.Object // those that the first boot gives to the API server
-	// Joining holds the machines that join with a token, by the name of the token's Secret.
-	Joining map[string]*plan.Machine
+	// Joining holds the bootstrap tokens that machines may join with, by the names of their Secrets.
+	Joining map[string]*pki.Joining
 }
 
 // Holding is one secret on one machine: the mark of its file, and the path of the file. The path of
@@ -59,7 +59,9 @@ func externalEtcd(c *Cluster, _ *plan.Machine) []Holding {
 func tokenObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
 	for i := range c.Plan.Machines {
 		if m := &c.Plan.Machines[i]; m.Token {
-			all = append(all, Holding{c.Public.Mark(pki.TokenName(m)), plan.ObjectsDir})
+			for _, j := range c.Public.Joining(m) {
+				all = append(all, Holding{j.Mark(), plan.ObjectsDir})
+			}
 		}
 	}
 	return all

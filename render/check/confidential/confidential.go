@@ -143,7 +143,7 @@ func (c *inspection) checkContent(f *node.File) {
 	}
 	holdsOwn := false
 	for _, name := range found.Secrets {
-		if base == name || f.Secret == c.cluster.Public.Mark(name) {
+		if base == name || f.Secret == name || f.Secret == c.cluster.Public.Mark(name) {
 			holdsOwn = true
 			continue
 		}

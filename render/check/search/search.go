@@ -39,9 +39,10 @@ type storedSecret struct {
 // Finding is what a content holds, whether it is allowed there or not. Callers share findings and
 // must not change them.
 type Finding struct {
-	Credential string   // a description for messages; empty if there is none
-	Bundle     string   // the same for the bundle of this cluster
-	Secrets    []string // the secrets of this cluster, by their names without generations
+	Credential string // a description for messages; empty if there is none
+	Bundle     string // the same for the bundle of this cluster
+	// Secrets are those of this cluster, by their names. A previous token has its generation, too.
+	Secrets []string
 }
 
 // noFinding is shared by all contents that hold nothing.
@@ -63,7 +64,13 @@ func New(p *plan.Plan, b *pki.Bundle) *Searcher {
 	}
 	for i := range p.Machines {
 		if m := &p.Machines[i]; m.Token {
-			s.tokenOf[b.MachineToken(m).Secret] = pki.TokenName(m)
+			for _, j := range b.Joining(m) {
+				name := pki.TokenName(m)
+				if j.Previous {
+					name = j.Mark()
+				}
+				s.tokenOf[b.Joined(j).Secret] = name
+			}
 			s.names["token"] = true
 		}
 	}

@@ -1,0 +1,204 @@
+package upkeep
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
+	"kiln/cmd/kiln/usage"
+	"kiln/pki"
+	"kiln/render/plan"
+	"kiln/render/suggest"
+)
+
+// TokenCommand returns the verbs for the bootstrap tokens with which machines join.
+func TokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Look after the bootstrap tokens of pools",
+		Long: "Look after the bootstrap tokens with which the machines of pools join. " +
+			"Each pool has its own.",
+		Example: `  kiln token list prod.yaml
+  kiln token renew blue --config prod.yaml
+  kiln token manifest blue --config prod.yaml --out blue-token.yaml`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if len(list) > 0 {
+				return usage.Errorf("unknown verb %q of token%s",
+					list[0], usage.SuggestVerb(cmd, list[0]))
+			}
+			return usage.Errorf("kiln token needs a verb; for example: kiln token list prod.yaml")
+		},
+	}
+	cmd.AddCommand(listCommand(), renewTokenCommand(), manifestCommand())
+	return cmd
+}
+
+// tokenFlags are the flags that all verbs of kiln token have.
+type tokenFlags struct {
+	config configuration.Source
+	bundle bundle.Source
+	form   string
+}
+
+// open reads the configuration and its bundle.
+func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *bundle.File, error) {
+	f.bundle.Stdin = cmd.InOrStdin()
+	c, err := f.config.Public()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := f.bundle.OpenFor(f.config.Path, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return plan.New(c), b, nil
+}
+
+// takePools lets a verb take pools as its arguments, and the configuration with a flag.
+func (f *tokenFlags) takePools(cmd *cobra.Command, most int, what string) {
+	usage.ConfigFlag(cmd, &f.config)
+	example := cmd.Example[strings.Index(cmd.Example, "kiln"):]
+	example, _, _ = strings.Cut(example, "\n")
+	cmd.Args = usage.TakeArgs(1, most, what, example)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if f.config.Path == "" && paths.Absent(configuration.Default) {
+			return usage.Errorf("--config is missing, and there is no %s in this folder; "+
+				"name the configuration, for example: %s", configuration.Default, example)
+		}
+		return usage.FindConfig(cmd, &f.config)
+	}
+}
+
+// token is a bootstrap token in a report. It has the public half of the token alone.
+type token struct {
+	Name       string    `json:"name"`
+	Kind       string    `json:"kind"` // pool or node
+	ID         string    `json:"id"`
+	Generation int       `json:"generation"`
+	Ends       time.Time `json:"ends"`
+	Previous   bool      `json:"previous"`
+	Ended      bool      `json:"ended"`
+}
+
+// tokensOf returns the tokens that m may join with, that in its document first.
+func tokensOf(b *pki.Bundle, m *plan.Machine, now time.Time) (all []token) {
+	for _, j := range b.Joining(m) {
+		t := token{
+			Name: m.Name, Kind: "node", ID: b.Joined(j).ID, Generation: j.Generation,
+			Ends: j.Ends, Previous: j.Previous, Ended: !now.Before(j.Ends),
+		}
+		if m.Pool {
+			t.Kind = "pool"
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+func listCommand() *cobra.Command {
+	var f tokenFlags
+	cmd := &cobra.Command{
+		Use:   "list [CONFIG]",
+		Short: "List the bootstrap tokens of pools and machines",
+		Long: `List the bootstrap tokens with which machines may join: pool or node, public ID,
+generation, and when each ends. A renewed pool has two of them until the previous one
+ends. No secret half is ever printed. The cluster is not asked: it has a new token when
+you have applied its Secret.`,
+		Example: `  kiln token list prod.yaml
+  kiln token list prod.yaml -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, b, err := f.open(cmd)
+			if err != nil {
+				return err
+			}
+			all := []token{}
+			for i := range p.Machines {
+				if m := &p.Machines[i]; m.Token {
+					all = append(all, tokensOf(b.Bundle, m, time.Now())...)
+				}
+			}
+			if f.form == "json" {
+				return message.Report(cmd.OutOrStdout(), struct {
+					Bundle string  `json:"bundle"`
+					Tokens []token `json:"tokens"`
+				}{b.Path, all})
+			}
+			if len(all) == 0 {
+				message.Notes(cmd.ErrOrStderr(), []string{"no machine joins with a bootstrap token"})
+				return nil
+			}
+			return printTokens(cmd.OutOrStdout(), all)
+		},
+	}
+	usage.TakeConfig(cmd, &f.config)
+	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, or from "+
+		"standard input if it is - (default: NAME.secrets.yaml beside the configuration)")
+	usage.IdentityFlag(cmd, &f.bundle)
+	usage.OutputFlag(cmd, &f.form, "list")
+	return cmd
+}
+
+func printTokens(out io.Writer, all []token) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	message.Printf(table, "KIND\tNAME\tID\tGENERATION\tENDS\tSTATE\n")
+	for _, t := range all {
+		state := "in the document"
+		switch {
+		case t.Ended:
+			state = "ended"
+		case t.Previous:
+			state = "previous"
+		}
+		message.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", t.Kind, t.Name, t.ID, t.Generation,
+			t.Ends.Format(time.RFC3339), state)
+	}
+	return table.Flush()
+}
+
+// pools returns the pools with these names. It returns an error for each other name.
+func pools(p *plan.Plan, names []string) (list []*plan.Machine, err error) {
+	var wrong, known []string
+	of, nodes := map[string]*plan.Machine{}, map[string]*plan.Machine{}
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		if m.Pool {
+			of[m.Name] = m
+			known = append(known, m.Name)
+		} else {
+			nodes[m.Name] = m
+		}
+	}
+	for _, name := range names {
+		switch m := nodes[name]; {
+		case of[name] != nil:
+			if !slices.Contains(list, of[name]) {
+				list = append(list, of[name])
+			}
+		case m != nil && m.Token:
+			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine, whose token ends with "+
+				"the install credential; to replace it: kiln secrets extend --install-only", name))
+		case m != nil:
+			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
+				"token; its certificates: kiln secrets renew --machine %[1]s", name))
+		case len(known) == 0:
+			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pools", name))
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pool with this name%s",
+				name, suggest.Hint(name, known)))
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, usage.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+	return list, nil
+}
