@@ -2,6 +2,8 @@ package usage
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,9 +20,17 @@ func DurationFlag(
 	cmd.Flags().Var((*duration)(p), name, help)
 }
 
-// Set parses a time such as 20m. Its error says how to write one; the error of the time package
-// speaks of Go.
+// Set parses a time such as 20m, or a number of days such as 60d. Its error says how to write one;
+// the error of the time package speaks of Go.
 func (d *duration) Set(value string) error {
+	if days, ok := strings.CutSuffix(value, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return errors.New("want a number of days from 0 to 65535, such as 60d")
+		}
+		*d = duration(time.Duration(n) * 24 * time.Hour) // #nosec G115 -- 16 bits
+		return nil
+	}
 	parsed, err := time.ParseDuration(value)
 	if err != nil {
 		return errors.New("want a time with a unit, such as 20m")
