@@ -33,11 +33,6 @@ func FromDocuments(
 	t := newTwin(&change.Cluster{
 		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
 	}, inv.Facts)
-	rotations, err := rotationsOf(inv)
-	if err != nil {
-		return nil, err
-	}
-	clusterMarks := map[string]bool{}
 	for _, e := range inv.Documents {
 		if !machineName.MatchString(e.Node) {
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
@@ -47,33 +42,56 @@ func FromDocuments(
 			Pool: e.Pool, Name: e.Node, Role: e.Role,
 			OS: e.OS, Platform: e.Platform, Format: e.Format,
 		}, e.Kubelet, e.Addresses, e.ValidUntil)
+	}
+	err := OpenMachines(inv, open, func(i int, u *Unpacked) error {
+		return t.Add(i, u.node)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.State(), nil
+}
+
+// OpenMachines reads the machines of the documents that an inventory lists, marks their secrets as
+// the inventory names them, and calls use for each. It fails if a file cannot be opened or read, if
+// a body is not its document's, and if use fails.
+func OpenMachines(
+	inv *document.Inventory, open func(name string) ([]byte, error),
+	use func(i int, u *Unpacked) error,
+) error {
+	rotations, err := rotationsOf(inv)
+	if err != nil {
+		return err
+	}
+	clusterMarks := map[string]bool{}
+	for _, e := range inv.Documents {
 		for _, mark := range e.Secrets {
 			clusterMarks[mark] = true
 		}
 	}
 	for i := range inv.Documents {
 		e := &inv.Documents[i]
-		n, err := openMachine(e, open)
+		u, err := openMachine(e, open)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks,
 			rotations: rotations}
 		for _, mark := range e.Secrets {
 			m.marks[mark] = true
 		}
-		m.restore(n)
-		if err := t.Add(i, n); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Document, err)
+		m.restore(u.node)
+		if err := use(i, u); err != nil {
+			return fmt.Errorf("%s: %w", e.Document, err)
 		}
 	}
-	return t.State(), nil
+	return nil
 }
 
 // openMachine reads the document of a machine, its body, and the network-config beside it.
 func openMachine(
 	e *document.Entry, open func(name string) ([]byte, error),
-) (*node.Node, error) {
+) (*Unpacked, error) {
 	data, err := open(e.Document)
 	if err != nil {
 		return nil, err
@@ -98,7 +116,7 @@ func openMachine(
 			}
 		}
 	}
-	return u.node, nil
+	return u, nil
 }
 
 // marker finds the marks of the files of an unpacked machine. A mark is the name of a secret with

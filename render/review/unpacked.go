@@ -20,6 +20,7 @@ import (
 type Unpacked struct {
 	node        *node.Node // as the document has it; Secret marks the files that are concealed
 	metaData    []byte     // what cloud-init got beside the document
+	bodyCA      []byte     // the CA with which the machine fetches its body, after Fetch
 	showSecrets bool
 }
 
@@ -51,6 +52,19 @@ func conceal(n *node.Node) {
 	}
 }
 
+// Node returns the machine with its secrets, for a verb that looks for something in its files and
+// prints none of them.
+func (u *Unpacked) Node() *node.Node { return u.node }
+
+// BodyCA returns the certificates of the CA with which the machine verifies the server of its body,
+// in PEM. It is empty if the machine fetches no body, or trusts the CAs of its system.
+func (u *Unpacked) BodyCA() []byte {
+	if u.node.Remote != nil {
+		return u.node.Remote.CA
+	}
+	return u.bodyCA
+}
+
 // ErrBody is the error of a body that is not the one that its document names.
 var ErrBody = errors.New("not the body that the document names: its SHA-512 is another; " +
 	"render both again, or name the right one")
@@ -80,6 +94,7 @@ func (u *Unpacked) Fetch(body []byte) error {
 	if rest.Remote != nil {
 		return errors.New("the body refers to another body")
 	}
+	u.bodyCA = u.node.Remote.CA
 	joined := u.node.Join(rest)
 	conceal(&joined)
 	joined.NetworkConfig = u.node.NetworkConfig
