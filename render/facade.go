@@ -18,6 +18,8 @@ type (
 	Entry = document.Entry
 	// Unpacked is a document as Unpack returns it to kiln unpack.
 	Unpacked = review.Unpacked
+	// UnpackedBody is the body that such a document lacks.
+	UnpackedBody = review.UnpackedBody
 )
 
 // IndexFile is the list of files of a review twin, and of each folder in it. kiln diff and the

@@ -1,0 +1,202 @@
+package certs
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// entry returns a certificate of a machine that ends some days after the start.
+func entry(machine, path string, days int, renewal Renewal) Entry {
+	return Entry{
+		Machine: machine, Path: path, Kind: Certificate, Subject: "CN=x", Issuer: "CN=ca",
+		Begins: moment(start), Ends: moment(start.AddDate(0, 0, days)), Renewal: renewal,
+	}
+}
+
+// many returns three certificates on each of that many workers, each worker with an end of its own.
+func many(workers int) (list []Entry) {
+	for i := range workers {
+		for _, path := range []string{"/a.crt", "/b.crt", "/c.crt"} {
+			list = append(list, entry(fmt.Sprintf("worker-%d", i+1), path, 300+i%30, Replace))
+		}
+	}
+	Sort(list)
+	return list
+}
+
+// TestTable: a hundred machines are three lines, and what ends first comes first.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	list := append(many(100), entry("", "admin.conf", 10, Render),
+		Entry{Machine: "w", Path: "/broken", Kind: Certificate, Fault: "cut off", Renewal: Yours})
+	Sort(list)
+	lines := strings.Split(strings.TrimSpace(Table(list)), "\n")
+	require.Len(t, lines, 1+5+1+3, Table(list))
+	require.Regexp(t, `^2026-01-11 +certificate +admin.conf +operator +render$`, lines[1])
+	require.Regexp(t, `^2026-10-28 … 2026-11-26 +certificate +/a.crt +`+
+		`100 machines: worker-1 … worker-100 +replacement$`, lines[2])
+	require.Regexp(t, `^- +certificate \(cut off\) +/broken +w +yours$`, lines[5])
+	require.Len(t, strings.Split(strings.TrimSpace(Whole(list)), "\n"), 1+302+1+3)
+}
+
+// TestNear: the second of an end counts, what the first boot uses does not, and what cannot be read
+// does.
+func TestNear(t *testing.T) {
+	t.Parallel()
+	list := []Entry{
+		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/a.crt", 60, Replace),
+		entry("cp-2", "/a.crt", 60, Replace), entry("cp-1", "/ca.crt", 3650, NewCA),
+		{Machine: "cp-1", Path: "/unknown", Kind: Token, Renewal: PoolToken},
+	}
+	end := start.AddDate(0, 0, 60)
+	require.Empty(t, Near(start, end.Add(-time.Second), list))
+	require.Equal(t, []string{"cp-1, cp-2: certificate /a.crt ends on 2026-03-02 (replacement: " +
+		Replace.Meaning() + ")"}, Near(start, end, list))
+	require.Contains(t, Near(end, end, list)[0], "ended on 2026-03-02")
+	list = append(list, Entry{Machine: "x", Path: "/p", Kind: Certificate, Fault: "cut off",
+		Renewal: Yours})
+	require.Contains(t, Near(start, start, list)[0], "x: certificate /p cannot be read: cut off")
+}
+
+// TestHostileNames: nothing of a certificate or of a path commands a terminal or breaks a line.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	list := Join([]*Scan{Find(Machine{Name: "a\x1b[2J\nb", Files: []File{{
+		Path: "/x\x1b]0;owned\a\ty",
+		Shown: []string{"certificate x g1: subject CN=\u202eevil\x1b; issuer CN=a\tb; for ca; " +
+			"until 2027-01-01T00:00:00Z"},
+	}}})})
+	require.Len(t, list, 1)
+	for _, text := range []string{
+		Whole(list), Table(list), string(Calendar("c", list)),
+		strings.Join(Near(start, start.AddDate(5, 0, 0), list), "\n"),
+	} {
+		require.NotRegexp(t, "[\x1b\a\t\u202e]", text)
+	}
+	require.Len(t, strings.Split(strings.TrimSpace(Whole(list)), "\n"), 4)
+}
+
+// TestBroken: a block that is cut off or no certificate is listed with its fault. The first line of
+// a block alone is no certificate.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("QUJD", 20)
+	for text, faults := range map[string]int{
+		"-----BEGIN CERTIFICATE-----\n" + body + "\n-----END CERTIFICATE-----\n": 1,
+		"-----BEGIN CERTIFICATE-----\n" + body:                                   1,
+		"grep -q -e '-----BEGIN CERTIFICATE-----' \"$file\" || exit 1":           0,
+		"-----BEGIN CERTIFICATE----------END CERTIFICATE-----":                   0,
+	} {
+		list := Join([]*Scan{Find(Machine{Name: "m", Files: []File{
+			{Path: "/f", Content: []byte(text)}}})})
+		require.Len(t, list, faults, text)
+		if faults > 0 {
+			require.NotEmpty(t, list[0].Fault)
+			require.True(t, list[0].EndsBy(start))
+		}
+	}
+}
+
+// TestHostileContents: what is deep, large or repeated ends in time.
+func TestHostileContents(t *testing.T) {
+	t.Parallel()
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%[1]c [%s]\n", c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 9))
+	}
+	for name, text := range map[string]string{
+		"aliases": "kind: Config\nusers: []\nclusters: []\n" + bomb,
+		"depth":   "kind: Config\nusers: " + strings.Repeat("[", 50_000) + "\nclusters: []\n",
+		"begins":  strings.Repeat("-----BEGIN CERTIFICATE-----\n", 50_000),
+		"long":    "-----BEGIN CERTIFICATE-----\n" + strings.Repeat("A", 4<<20),
+	} {
+		began := time.Now()
+		Find(Machine{Name: "m", Files: []File{{Path: "/f", Content: []byte(text)}}})
+		require.Less(t, time.Since(began), time.Minute, name)
+	}
+}
+
+// TestCalendar reads the calendar as RFC 5545 says: line ends, folding, properties, components.
+func TestCalendar(t *testing.T) {
+	t.Parallel()
+	list := append(many(100), entry("", "ädmin;conf,\\x", 10, Render),
+		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/client.pem", 9, Itself),
+		Entry{Path: "/unknown", Kind: Token})
+	Sort(list)
+	data := Calendar("prod", list)
+	require.Equal(t, data, Calendar("prod", list))
+	require.True(t, IsCalendar(data))
+	require.False(t, IsCalendar([]byte("BEGIN:VCALENDAR\r\nPRODID:-//other//EN\r\n")))
+	events := parse(t, data)
+	require.Len(t, events, 1+30)
+	uids := map[string]bool{}
+	for _, e := range events {
+		require.False(t, uids[e["UID"]])
+		uids[e["UID"]] = true
+		require.Equal(t, "20260101T120000Z", e["DTSTAMP"])
+		_, err := time.Parse("20060102T150405Z", e["DTSTART"])
+		require.NoError(t, err)
+		require.Equal(t, "-P30D", e["VALARM.TRIGGER"])
+		require.Equal(t, "DISPLAY", e["VALARM.ACTION"])
+		require.NotEmpty(t, e["VALARM.DESCRIPTION"])
+	}
+	require.Equal(t, "20260111T120000Z", events[0]["DTSTART"])
+	require.Contains(t, events[0]["DESCRIPTION"], `operator: certificate ädmin\;conf\,\\x`)
+	require.NotContains(t, string(data), "install.crt")
+}
+
+// parse reads a calendar strictly, and returns the properties of its events. Those of the alarm in
+// an event have its name before theirs.
+func parse(t *testing.T, data []byte) (events []map[string]string) {
+	t.Helper()
+	require.True(t, utf8.Valid(data))
+	require.True(t, bytes.HasSuffix(data, []byte("\r\n")))
+	require.Equal(t, bytes.Count(data, []byte("\n")), bytes.Count(data, []byte("\r\n")))
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\r\n"), "\r\n") {
+		require.LessOrEqual(t, len(line), 75, line)
+		require.True(t, utf8.ValidString(line), "a character is divided")
+		if rest, ok := strings.CutPrefix(line, " "); ok {
+			lines[len(lines)-1] += rest
+			continue
+		}
+		lines = append(lines, line)
+	}
+	var open []string
+	seen := map[string]bool{} // of VCALENDAR
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		require.True(t, ok, line)
+		require.Regexp(t, `^[A-Z-]+$`, name)
+		switch {
+		case name == "BEGIN":
+			open = append(open, value)
+			if value == "VEVENT" {
+				events = append(events, map[string]string{})
+			}
+		case name == "END":
+			require.Equal(t, open[len(open)-1], value)
+			open = open[:len(open)-1]
+		case len(open) == 1:
+			require.False(t, seen[name])
+			seen[name] = true
+		default:
+			if len(open) == 3 {
+				name = open[2] + "." + name
+			}
+			require.Empty(t, events[len(events)-1][name], "%s twice", name)
+			events[len(events)-1][name] = value
+		}
+	}
+	require.Empty(t, open)
+	require.True(t, seen["VERSION"] && seen["PRODID"])
+	return events
+}
