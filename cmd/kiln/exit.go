@@ -29,7 +29,8 @@ const exitCodes = `Exit codes:
   0  the verb has done its work
   1  the input or the rendering is wrong, a file cannot be used, or a change is refused
   2  the command line is wrong
-  3  the verb compared two things, and they differ (diff; render and lock with --check)`
+  3  the verb compared two things, and they differ (diff; render and lock with --check),
+     or something ends within the time that certs --fail-within names`
 
 // servedError comes if a server that may have given documents ends early.
 type servedError struct{ error }
@@ -71,7 +72,7 @@ type printedError struct{ error }
 func (e printedError) Unwrap() error { return e.error }
 
 // errDifferent makes the command end with exitDifferent. The differences have been printed.
-var errDifferent = errors.New("different")
+var errDifferent = usage.ErrDifferent
 
 // errRefused makes the command end with exitWrong. The reasons have been printed.
 var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
@@ -107,7 +108,7 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 
 // readers are the verbs that write no files. Their errors do not say that nothing was written.
 var readers = []string{
-	"diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate",
+	"certs", "diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate",
 	"version",
 }
 

@@ -21,6 +21,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	absent := filepath.Join(t.TempDir(), "absent")
 	wrong := map[string][]string{ // an input that each verb refuses; nil if it reads none
+		"certs":          {absent},
 		"diff":           {absent, absent},
 		"explain":        {"os", "--node", "cp-1", "--config", absent},
 		"images":         {absent},

@@ -106,7 +106,9 @@ func root() *cobra.Command {
 		{"Render it:", []*cobra.Command{
 			renderCommand(), secretsCommand(), upkeep.TokenCommand(),
 		}},
-		{"Review a change:", []*cobra.Command{diffCommand(), planCommand(), reportCommand()}},
+		{"Review a change:", []*cobra.Command{
+			diffCommand(), planCommand(), reportCommand(), upkeep.CertsCommand(),
+		}},
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},

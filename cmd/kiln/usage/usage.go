@@ -2,7 +2,14 @@
 // flags, and the error about a wrong one.
 package usage
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrDifferent makes the command end with exit code 3: the verb has found, and printed, what it was
+// asked to fail for.
+var ErrDifferent = errors.New("different")
 
 // Error is a wrong command line.
 type Error struct{ Err error }

@@ -1,0 +1,158 @@
+package upkeep
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/usage"
+	"kiln/render"
+	"kiln/render/certs"
+)
+
+// certsFlags are the flags of kiln certs.
+type certsFlags struct {
+	states                state.Reader
+	config                configuration.Source
+	form, body, ics, kind string
+	within                time.Duration
+	all                   bool
+}
+
+// CertsCommand returns the verb certs.
+func CertsCommand() *cobra.Command {
+	var f certsFlags
+	cmd := &cobra.Command{
+		Use:   "certs [STATE]",
+		Short: "List what has an end: certificates, tokens and kubeconfigs, and what renews each",
+		Long: `List every certificate, bootstrap token and kubeconfig of the machines and of the
+operator, with its end and with what renews it. What ends first comes first. What
+several machines have in the same file is one line, with the first and the last day;
+--all shows a line for each.
+
+` + state.CertsForms + `
+
+Without STATE it is cluster.yaml in the working folder. A review twin, and a
+configuration without its bundle, do not show what lies in files that are secret:
+kiln lists more from documents, or with the bundle. A document does not say when the
+token of its pool ends. kiln prints no key and no token.
+
+With --fail-within the exit code is 3 if something ends within that time, has ended,
+or cannot be read. What only the first boot uses, and a token that a new one has
+replaced, do not count: they are meant to end.`,
+		Example: `  kiln certs cluster.yaml
+  kiln certs review --fail-within 60d
+  kiln certs nodes/cp-1 --all
+  kiln certs nodes --ics ends.ics
+  kiln certs cluster.yaml -o json`,
+		Args: usage.TakeArgs(0, 1, "one STATE", "kiln certs review"),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			return f.run(cmd, list)
+		},
+	}
+	usage.ConfigFlag(cmd, &f.config)
+	flags, b := cmd.Flags(), &f.states.Bundle
+	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE`, "+
+		"or from standard input if it is - (default: the bundle beside it, or its public half)")
+	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
+		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
+	usage.IdentityFlag(cmd, b)
+	flags.StringVar(&f.body, "body", "", "read the body of a document, which the machine "+
+		"fetches, from `FILE` (default: the body beside the document, if it is there)")
+	flags.StringVar(&f.kind, "kind", "", "list one `KIND` alone: certificate, kubeconfig or token")
+	usage.Allow(cmd, "kind", certs.Kinds)
+	flags.BoolVar(&f.all, "all", false, "print a line for each file of each machine")
+	flags.StringVar(&f.ics, "ics", "", "write the ends as a calendar to `FILE` (RFC 5545), with "+
+		"reminders 30 days before; an older calendar of kiln certs is replaced")
+	usage.DurationFlag(cmd, &f.within, "fail-within", 0,
+		"exit with 3 if something ends within this `TIME`, such as 60d or 36h")
+	usage.OutputFlag(cmd, &f.form, "list")
+	return cmd
+}
+
+// check returns an error if the command line is wrong.
+func (f *certsFlags) check(cmd *cobra.Command, list []string) error {
+	switch {
+	case len(list) == 1 && list[0] == "":
+		return usage.Errorf("STATE is empty; is a variable unset?")
+	case len(list) == 1 && f.config.Path != "":
+		return usage.Errorf("two states: %s (--config) and %s; name one", f.config.Path, list[0])
+	case f.all && f.form == "json":
+		return usage.Errorf("--all is for people; -o json lists everything in any case")
+	case f.within < 0:
+		return usage.Errorf("--fail-within %s: want a time that is not negative", f.within)
+	case cmd.Flags().Changed("ics") && f.ics == "":
+		return usage.Errorf("--ics is empty; is a variable unset?")
+	}
+	return usage.CheckSource(&f.states.Bundle)
+}
+
+func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
+	if err := f.check(cmd, list); err != nil {
+		return err
+	}
+	found, err := f.read(cmd, list)
+	if err != nil {
+		return err
+	}
+	if b := found.Missing; b != nil {
+		message.Printf(cmd.ErrOrStderr(), "kiln: this is not all of the machine: it fetches the "+
+			"rest from %s, and the rest is not here; name its file with --body\n", b.URL)
+	}
+	entries := certs.Filter(found.Entries, f.kind)
+	if f.ics != "" {
+		err := render.WriteCalendar(f.ics, certs.Calendar(found.Cluster, entries))
+		if err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	switch {
+	case f.form == "json":
+		err = message.JSON(out, struct {
+			Cluster string        `json:"cluster,omitempty"`
+			Entries []certs.Entry `json:"entries"`
+		}{found.Cluster, entries})
+		if err != nil {
+			return err
+		}
+	case len(entries) == 0:
+		message.Printf(out, "nothing in it has an end\n")
+	case f.all:
+		message.Printf(out, "%s", certs.Whole(entries))
+	default:
+		message.Printf(out, "%s", certs.Table(entries))
+	}
+	return f.gate(cmd, entries)
+}
+
+// read reads the state that the command line names.
+func (f *certsFlags) read(cmd *cobra.Command, list []string) (*state.Certs, error) {
+	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	if len(list) == 1 {
+		return f.states.Certs(list[0], f.body)
+	}
+	if err := usage.FindConfig(cmd, &f.config); err != nil {
+		return nil, err
+	}
+	return f.states.ConfigurationCerts(&f.config)
+}
+
+// gate names what ends within --fail-within, and returns usage.ErrDifferent if that is something.
+func (f *certsFlags) gate(cmd *cobra.Command, entries []certs.Entry) error {
+	if !cmd.Flags().Changed("fail-within") {
+		return nil
+	}
+	now := time.Now()
+	near := certs.Near(now, now.Add(f.within), entries)
+	for _, line := range near {
+		message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
+	}
+	if len(near) > 0 {
+		return usage.ErrDifferent
+	}
+	return nil
+}
