@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -41,5 +42,17 @@ func parseAuthority(text string) (Authority, error) {
 	return Authority{Certificate: cert}, nil
 }
 
+// damaged is what to do about a value of a stored bundle that nobody can correct by hand.
+const damaged = "restore the bundle from a copy"
+
 // stamp returns a time as a bundle has it.
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }
+
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

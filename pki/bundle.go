@@ -1,24 +1,24 @@
 // Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: it
 // holds the CA keys, the service account key, seeds and dates. Every leaf key and certificate is
 // derived from it and never stored, so that the same bundle and configuration give the same bytes
-// for ever. Only New and NewKey draw random bytes; the rest is pure.
+// for ever. Only New, Rotate and Person draw random bytes; the rest is pure.
 package pki
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/pki/form"
+	"kiln/pki/private"
 	"kiln/render/config"
 )
 
@@ -36,20 +36,20 @@ type Bundle struct {
 	Public
 
 	// The keys of the CAs.
-	CAKey, EtcdCAKey, FrontProxyCAKey Key
+	CAKey, EtcdCAKey, FrontProxyCAKey private.Key
 	// ServiceAccountKey signs service account tokens.
-	ServiceAccountKey Key
+	ServiceAccountKey private.Key
 	// EncryptionKey encrypts Secrets in etcd: 32 bytes.
-	EncryptionKey Secret
+	EncryptionKey private.Secret
 	// LeafSeed is what all leaf keys, serial numbers and bootstrap tokens are derived from: 32
 	// bytes.
-	LeafSeed Secret
+	LeafSeed private.Secret
 
 	// NextKeys and NextEncryptionKey are the new keys of the roots that are being rotated. Nothing
 	// outside of the package chooses between an old and a new key: IssuerKey, ServiceAccountKeys
 	// and EncryptionKeys do.
-	NextKeys          map[Root]Key
-	NextEncryptionKey Secret
+	NextKeys          map[Root]private.Key
+	NextEncryptionKey private.Secret
 
 	// Recipients are the age recipients that the bundle is encrypted to where it is stored. There
 	// are none if it is stored in plain. They are a part of the bundle because an age file does not
@@ -82,7 +82,7 @@ type Options struct {
 	Now             time.Time
 	CALifetime      time.Duration
 	FormationWindow time.Duration
-	Algorithm       Algorithm
+	Algorithm       private.Algorithm
 }
 
 // New draws a new bundle: keys and seeds are random.
@@ -93,9 +93,13 @@ func New(o Options) (*Bundle, error) {
 	}
 	var id [16]byte
 	for _, draw := range []func() error{
-		func() (err error) { b.LeafSeed, err = newSecret(); return err },
-		func() (err error) { b.EncryptionKey, err = newSecret(); return err },
-		func() error { _, err := rand.Read(id[:]); return err },
+		func() (err error) { b.LeafSeed, err = private.NewSecret(); return err },
+		func() (err error) { b.EncryptionKey, err = private.NewSecret(); return err },
+		func() error {
+			random, err := private.NewSecret()
+			copy(id[:], random)
+			return err
+		},
 	} {
 		if err := draw(); err != nil {
 			return nil, fmt.Errorf("draw randomness: %w", err)
@@ -107,7 +111,7 @@ func New(o Options) (*Bundle, error) {
 
 	for _, a := range []struct {
 		into *Authority
-		key  *Key
+		key  *private.Key
 		name string
 	}{{&b.CA, &b.CAKey, authorityNames[CA]}, {&b.EtcdCA, &b.EtcdCAKey, authorityNames[EtcdCA]},
 		{&b.FrontProxyCA, &b.FrontProxyCAKey, authorityNames[FrontProxyCA]}} {
@@ -117,7 +121,7 @@ func New(o Options) (*Bundle, error) {
 			return nil, fmt.Errorf("make CA %s: %w", a.name, err)
 		}
 	}
-	key, err := NewKey(o.Algorithm)
+	key, err := private.NewKey(o.Algorithm)
 	if err != nil {
 		return nil, fmt.Errorf("make service account key: %w", err)
 	}
@@ -147,7 +151,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	for _, a := range []struct {
 		into *authorityFile
 		from *Authority
-		key  Key
+		key  private.Key
 	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey},
 		{&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
 		*a.into = authorityFile{Certificate: string(a.from.PEM()), Key: string(a.key.PEM())}
@@ -180,18 +184,19 @@ func Load(data []byte) (*Bundle, error) {
 		if cutOff(data) {
 			return nil, errCutOff
 		}
-		return nil, formProblems(data) // the decoder's own text may quote what it could not read
+		// The decoder's own text may quote what it could not read.
+		return nil, form.Problems(data, rootNames())
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	b := &Bundle{Public: f.public(kindSecrets, fail), Recipients: f.Recipients}
 	for _, s := range []struct {
 		name, text string
-		into       *Secret
+		into       *private.Secret
 	}{{"encryptionKey", f.EncryptionKey, &b.EncryptionKey}, {"leafSeed", f.LeafSeed, &b.LeafSeed}} {
 		raw, err := base64.StdEncoding.DecodeString(s.text)
-		if err != nil || len(raw) != seedBytes {
-			fail("%s: want %d bytes as base64; "+damaged, s.name, seedBytes)
+		if err != nil || len(raw) != private.SecretBytes {
+			fail("%s: want %d bytes as base64; "+damaged, s.name, private.SecretBytes)
 		}
 		*s.into = raw
 	}
@@ -199,7 +204,7 @@ func Load(data []byte) (*Bundle, error) {
 		name string
 		from authorityFile
 		into *Authority
-		key  *Key
+		key  *private.Key
 	}{{"ca", f.CA, &b.CA, &b.CAKey}, {"etcdCA", f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey},
 		{"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
 		authority, key, err := parsePair(a.from)
@@ -208,7 +213,7 @@ func Load(data []byte) (*Bundle, error) {
 		}
 		*a.into, *a.key = authority, key
 	}
-	key, err := ParseKey([]byte(f.ServiceAccountKey))
+	key, err := private.ParseKey([]byte(f.ServiceAccountKey))
 	if err != nil {
 		fail("serviceAccountKey: %w; "+damaged, err)
 	}
@@ -276,23 +281,14 @@ func cutOff(data []byte) bool {
 }
 
 // parsePair reads a CA that can sign leaves, with its key.
-func parsePair(f authorityFile) (Authority, Key, error) {
-	key, err := ParseKey([]byte(f.Key))
+func parsePair(f authorityFile) (Authority, private.Key, error) {
+	key, err := private.ParseKey([]byte(f.Key))
 	if err != nil {
-		return Authority{}, Key{}, err
+		return Authority{}, private.Key{}, err
 	}
 	authority, err := parseAuthority(f.Certificate)
-	if err == nil && !key.fits(authority.Certificate.PublicKey) {
+	if err == nil && !key.Fits(authority.Certificate.PublicKey) {
 		err = errors.New("the key does not belong to the certificate")
 	}
 	return authority, key, err
-}
-
-func sortedKeys[K ~string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 )
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
+	for _, algorithm := range []private.Algorithm{private.P256, private.RSA2048} {
 		b, err := pki.New(pki.Options{Name: "x", Now: time.Now(), Algorithm: algorithm,
 			CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
 		require.NoError(t, err)

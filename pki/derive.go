@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 
+	"kiln/pki/private"
 	"kiln/render/plan"
 )
 
@@ -41,9 +42,9 @@ func (b *Bundle) derive(purpose, name string, generation, n int) []byte {
 }
 
 // LeafKey returns the P-256 key of the named leaf in its generation.
-func (b *Bundle) LeafKey(name string) Key {
+func (b *Bundle) LeafKey(name string) private.Key {
 	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(
-		b.derive("key", name, b.Generation(name), seedBytes))
+		b.derive("key", name, b.Generation(name), private.SecretBytes))
 	if err != nil {
 		panic("pki: DeriveKeyPair fails with a probability of 2^-8160: " + err.Error())
 	}
@@ -55,7 +56,7 @@ func (b *Bundle) LeafKey(name string) Key {
 	if err != nil {
 		panic("pki: a derived key is not on P-256: " + err.Error())
 	}
-	return Key{key}
+	return private.FromECDSA(key)
 }
 
 // serial returns the serial number that belongs to content alone: positive and of at most 127 bits.
@@ -104,32 +105,6 @@ func TokenName(m *plan.Machine) string {
 		return poolToken + "/" + m.Name
 	}
 	return nodeToken + "/" + m.Name
-}
-
-// MachineToken returns m's bootstrap token that is in force, the one in m's document.
-func (b *Bundle) MachineToken(m *plan.Machine) Token {
-	if b == nil {
-		return b.Joined(Joining{Machine: m})
-	}
-	return b.Joined(Joining{Machine: m, Generation: b.Generation(TokenName(m))})
-}
-
-// Joined returns the bootstrap token that j describes. Without a bundle, b is nil, and the token
-// has no secret half, and a name of its own in place of the public half. The name of a pool has no
-// dot.
-func (b *Bundle) Joined(j Joining) Token {
-	switch m := j.Machine; {
-	case b == nil && j.Previous:
-		return Token{ID: "previous." + m.Name}
-	case b == nil && m.Pool:
-		return Token{ID: m.Name}
-	case b == nil:
-		return Token{ID: "node." + m.Name}
-	case m.Pool:
-		return b.token(poolToken, m.Name, j.Generation)
-	default:
-		return b.token(nodeToken, m.Name, j.Generation)
-	}
 }
 
 // Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be

@@ -2,29 +2,31 @@ package pki
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/binary"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"time"
+
+	"kiln/pki/private"
 )
 
 // newAuthority makes a self-signed CA that signs leaves only.
-func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Authority, Key, error) {
-	key, err := NewKey(algorithm)
+func newAuthority(
+	name string, algorithm private.Algorithm, from, until time.Time,
+) (Authority, private.Key, error) {
+	key, err := private.NewKey(algorithm)
 	if err != nil {
-		return Authority{}, Key{}, err
+		return Authority{}, private.Key{}, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	serial, err := private.NewSerial()
 	if err != nil {
-		return Authority{}, Key{}, err
+		return Authority{}, private.Key{}, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial.Add(serial, big.NewInt(1)),
+		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
 		NotBefore:    from, NotAfter: until,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
@@ -32,9 +34,9 @@ func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Auth
 		SubjectKeyId: keyID(key),
 		DNSNames:     []string{name},
 	}
-	der, err := x509.CreateCertificate(nil, template, template, key.signer.Public(), key.signer)
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {
-		return Authority{}, Key{}, err
+		return Authority{}, private.Key{}, err
 	}
 	cert, err := x509.ParseCertificate(der)
 	return Authority{Certificate: cert}, key, err
@@ -42,15 +44,15 @@ func newAuthority(name string, algorithm Algorithm, from, until time.Time) (Auth
 
 // keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256
 // of the key.
-func keyID(k Key) []byte {
-	sum := sha256.Sum256(k.publicDER())
+func keyID(k private.Key) []byte {
+	sum := sha256.Sum256(k.PublicDER())
 	return sum[:20]
 }
 
 // Certificate is an issued leaf certificate with its derived key.
 type Certificate struct {
 	Spec Spec
-	Key  Key
+	Key  private.Key
 	DER  []byte
 }
 
@@ -70,7 +72,7 @@ func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 }
 
 // issue is Issue with another key.
-func (b *Bundle) issue(spec Spec, key Key) (*Certificate, error) {
+func (b *Bundle) issue(spec Spec, key private.Key) (*Certificate, error) {
 	ca := b.Authority(spec.Signer)
 	template, err := b.Template(spec)
 	if err != nil {
@@ -79,8 +81,8 @@ func (b *Bundle) issue(spec Spec, key Key) (*Certificate, error) {
 	template.SubjectKeyId = keyID(key)
 	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
 	// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same bytes.
-	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.signer.Public(),
-		b.IssuerKey(spec.Signer).signer)
+	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.Public(),
+		b.IssuerKey(spec.Signer))
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
@@ -89,7 +91,7 @@ func (b *Bundle) issue(spec Spec, key Key) (*Certificate, error) {
 
 // content returns everything that a certificate says except its serial number. The length of each
 // field comes before it.
-func content(t, ca *x509.Certificate, key Key) []byte {
+func content(t, ca *x509.Certificate, key private.Key) []byte {
 	var buf bytes.Buffer
 	field := func(kind string, values ...string) {
 		buf.Write(encode(append([]string{kind}, values...)...))
@@ -104,6 +106,6 @@ func content(t, ca *x509.Certificate, key Key) []byte {
 	for _, ip := range t.IPAddresses {
 		field("ip", string(ip))
 	}
-	field("key", string(key.publicDER()))
+	field("key", string(key.PublicDER()))
 	return buf.Bytes()
 }

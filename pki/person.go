@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/pki/private"
 )
 
 // Person is someone who gets a client certificate of the cluster.
@@ -78,7 +80,7 @@ func programOf(name string) string {
 // certificate would outlive the CA.
 func (b *Bundle) IssuePerson(p Person, now, until time.Time) (*Certificate, error) {
 	groups := slices.Compact(slices.Sorted(slices.Values(p.Groups)))
-	key, err := NewKey(P256)
+	key, err := private.NewKey(private.P256)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of %s: %w", p.Name, err)
 	}

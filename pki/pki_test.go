@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/plan"
 	"kiln/test/need"
@@ -53,7 +54,7 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	t.Helper()
 	b, _ := load(t)
 	b.Cluster = "00112233-4455-4677-8899-aabbccddeeff"
-	b.LeafSeed = pki.Secret(strings.Repeat("\x01", 32))
+	b.LeafSeed = private.Secret(strings.Repeat("\x01", 32))
 	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3, "token/node/again": 2}
 	return b
 }
@@ -81,8 +82,8 @@ func TestDerivationVectors(t *testing.T) {
 // TestPrivate: every encoding of a key contains the private bytes, and the public key does not.
 func TestPrivate(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range []pki.Algorithm{pki.P256, pki.RSA2048} {
-		key, err := pki.NewKey(algorithm)
+	for _, algorithm := range []private.Algorithm{private.P256, private.RSA2048} {
+		key, err := private.NewKey(algorithm)
 		require.NoError(t, err)
 		private := []byte(key.Private())
 		require.GreaterOrEqual(t, len(private), 32)
@@ -103,13 +104,14 @@ func TestBarePEM(t *testing.T) {
 	require.NoError(t, err)
 	der, err := x509.MarshalECPrivateKey(p384)
 	require.NoError(t, err)
-	given, err := pki.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
+	block := &pem.Block{Type: "EC PRIVATE KEY", Bytes: der}
+	given, err := private.ParseKey(pem.EncodeToMemory(block))
 	require.NoError(t, err)
-	made, err := pki.NewKey(pki.P256)
+	made, err := private.NewKey(private.P256)
 	require.NoError(t, err)
-	for _, key := range []pki.Key{made, given} {
+	for _, key := range []private.Key{made, given} {
 		bare := key.BarePEM()
-		same, err := pki.ParseKey(bare)
+		same, err := private.ParseKey(bare)
 		require.NoError(t, err)
 		require.Equal(t, key.PEM(), same.PEM())
 		require.Less(t, len(bare), len(key.PEM())-80)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"kiln/pki/form"
 )
 
 // kindPublic is the kind of a stored public half.
@@ -292,7 +294,7 @@ func LoadPublic(data []byte) (*Public, error) {
 // dateErrors returns an error for each date that contradicts the CAs or another date: no
 // certificate could be made with it. It returns one for a date, whatever the number of CAs.
 func (p *Public) dateErrors() (errs []error) {
-	for i, name := range pairs {
+	for i, name := range form.Authorities {
 		for _, ca := range p.Trusted(Signer(i)) {
 			from, until := ca.Certificate.NotBefore, ca.Certificate.NotAfter
 			if p.Issued.Before(from) || p.Issued.After(until) {

@@ -169,3 +169,29 @@ func (p *Public) renewalErrors() (errs []error) {
 	}
 	return errs
 }
+
+// tokenErrors returns an error for each renewal of a bootstrap token that contradicts another
+// value.
+func (p *Public) tokenErrors() (errs []error) {
+	for _, name := range sortedKeys(p.Tokens) {
+		t, last := p.Tokens[name], p.AuthoritiesEnd()
+		fail := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("tokens: "+name+": "+format, append(args, damaged)...))
+		}
+		switch {
+		case t.Renewed.Before(p.Issued):
+			fail("renewed: %s is before issued (%s); %s", stamp(t.Renewed), stamp(p.Issued))
+		case !t.Renewed.Before(last):
+			fail("renewed: %s is not before the end of the first CA (%s); %s",
+				stamp(t.Renewed), stamp(last))
+		case t.Previous > 0 && t.PreviousEnds.Before(t.Renewed):
+			fail("previousEnds: %s is before renewed (%s); %s",
+				stamp(t.PreviousEnds), stamp(t.Renewed))
+		}
+		current := p.Generation(poolToken + "/" + name)
+		if t.Previous >= current {
+			fail("previous: %d is not before the generation in force (%d); %s", t.Previous, current)
+		}
+	}
+	return errs
+}

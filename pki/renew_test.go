@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 )
 
 // renewable returns a new bundle whose CAs live for ten years from the returned time on.
@@ -14,7 +15,7 @@ func renewable(t *testing.T) (*pki.Bundle, time.Time) {
 	t.Helper()
 	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	b, err := pki.New(pki.Options{Name: "c1", Now: now, CALifetime: 10 * 365 * 24 * time.Hour,
-		FormationWindow: 168 * time.Hour, Algorithm: pki.P256})
+		FormationWindow: 168 * time.Hour, Algorithm: private.P256})
 	require.NoError(t, err)
 	return b, now
 }

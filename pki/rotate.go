@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"kiln/pki/private"
 )
 
 // Rotate begins the rotation of a root. It draws the new root and trusts it beside the old one,
@@ -17,7 +19,7 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 	}
 	r.Since = now.UTC().Truncate(time.Second)
 	if root == RootLeafSeed {
-		seed, err := newSecret()
+		seed, err := private.NewSecret()
 		if err != nil {
 			return fmt.Errorf("make leaf seed: %w", err)
 		}
@@ -29,7 +31,7 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 	}
 	r.Stage = Trust
 	if root == RootEncryption {
-		key, err := newSecret()
+		key, err := private.NewSecret()
 		if err != nil {
 			return fmt.Errorf("make encryption key: %w", err)
 		}
@@ -43,7 +45,7 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 	}
 	b.NextKeys = maps.Clone(b.NextKeys)
 	if b.NextKeys == nil {
-		b.NextKeys = map[Root]Key{}
+		b.NextKeys = map[Root]private.Key{}
 	}
 	b.NextKeys[root] = key
 	b.setRotation(root, &r)
@@ -52,13 +54,13 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 
 // newRoot draws the new key of a root, of the old one's algorithm, and puts the certificate of a CA
 // into r.
-func (b *Bundle) newRoot(root Root, r *Rotation) (key Key, err error) {
-	algorithm := b.storedKey(root).algorithm()
+func (b *Bundle) newRoot(root Root, r *Rotation) (key private.Key, err error) {
+	algorithm := b.storedKey(root).Algorithm()
 	signer, isCA := map[Root]Signer{
 		RootCA: CA, RootEtcdCA: EtcdCA, RootFrontProxyCA: FrontProxyCA,
 	}[root]
 	if !isCA {
-		return NewKey(algorithm)
+		return private.NewKey(algorithm)
 	}
 	// The new CA has a name of its own. A certificate says by it which CA signed it, to people, to
 	// the review twin, and to programs that look for an issuer by name.

@@ -3,6 +3,8 @@ package pki
 import (
 	"fmt"
 	"slices"
+
+	"kiln/pki/private"
 )
 
 // Root returns the root that s signs with.
@@ -57,7 +59,7 @@ func (p *Public) TrustPEM(s Signer) (all []byte) {
 // NamedKey is a key that encrypts Secrets in etcd. What is stored begins with its name.
 type NamedKey struct {
 	Name string
-	Key  Secret
+	Key  private.Secret
 }
 
 // EncryptionKeys returns the keys of Secrets in etcd: the one that writes, and after it, in a
@@ -76,8 +78,8 @@ func (b *Bundle) EncryptionKeys() []NamedKey {
 
 // ServiceAccountKeys returns the keys of service account tokens: the one that signs, and after it,
 // in a rotation, the other one.
-func (b *Bundle) ServiceAccountKeys() []Key {
-	keys := []Key{b.ServiceAccountKey}
+func (b *Bundle) ServiceAccountKeys() []private.Key {
+	keys := []private.Key{b.ServiceAccountKey}
 	stage := b.Rotation(RootServiceAccount).Stage
 	if stage != Settled {
 		keys = append(keys, b.NextKeys[RootServiceAccount])
@@ -89,7 +91,7 @@ func (b *Bundle) ServiceAccountKeys() []Key {
 }
 
 // IssuerKey returns the key of the CA that signs in the place of s.
-func (b *Bundle) IssuerKey(s Signer) Key {
+func (b *Bundle) IssuerKey(s Signer) private.Key {
 	if b.Rotation(s.Root()).Stage == Issue {
 		return b.NextKeys[s.Root()]
 	}
@@ -98,7 +100,7 @@ func (b *Bundle) IssuerKey(s Signer) Key {
 
 // storedKey returns the place of a root's key in the bundle. The encryption key and the leaf seed
 // are no such keys.
-func (b *Bundle) storedKey(r Root) *Key {
+func (b *Bundle) storedKey(r Root) *private.Key {
 	switch r {
 	case RootEtcdCA:
 		return &b.EtcdCAKey
@@ -114,7 +116,7 @@ func (b *Bundle) storedKey(r Root) *Key {
 // Stored is a secret that the bundle holds itself.
 type Stored struct {
 	Root   Root
-	Secret Secret
+	Secret private.Secret
 }
 
 // StoredSecrets returns every secret that the bundle holds itself. A root in rotation has two.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/pki/private"
 )
 
 // rotationHead is the state of a root as the public half has it.
@@ -46,7 +48,7 @@ func rotationHeads(rotations map[Root]*Rotation) map[Root]rotationHead {
 
 // rotationFiles returns the states of roots, with the new keys, as the bundle has them.
 func rotationFiles(
-	rotations map[Root]*Rotation, keys map[Root]Key, encryption Secret,
+	rotations map[Root]*Rotation, keys map[Root]private.Key, encryption private.Secret,
 ) map[Root]rotationFile {
 	if len(rotations) == 0 {
 		return nil
@@ -73,7 +75,8 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 	isCA := slices.Contains([]Root{RootCA, RootEtcdCA, RootFrontProxyCA}, root)
 	switch {
 	case !slices.Contains(Roots(), root):
-		fail("rotations: a bundle has no such root; want one of %s", rootNames())
+		fail("rotations: a bundle has no such root; want one of %s",
+			strings.Join(rootNames(), ", "))
 		return r
 	case h.Generation < 0:
 		fail("rotations: %s: generation: counts from 1", root)
@@ -101,13 +104,12 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 	return r
 }
 
-// rootNames returns the names of all roots, for messages.
-func rootNames() string {
-	var names []string
+// rootNames returns the names of all roots.
+func rootNames() (names []string) {
 	for _, r := range Roots() {
 		names = append(names, string(r))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // readHeads returns the states of roots from the public half. It calls fail for each mistake.
@@ -126,7 +128,7 @@ func readHeads(heads map[Root]rotationHead, fail func(string, ...any)) map[Root]
 // readFiles returns the states of roots and the new keys from the bundle. It calls fail for each
 // mistake.
 func readFiles(files map[Root]rotationFile, fail func(string, ...any)) (
-	rotations map[Root]*Rotation, keys map[Root]Key, encryption Secret,
+	rotations map[Root]*Rotation, keys map[Root]private.Key, encryption private.Secret,
 ) {
 	heads := map[Root]rotationHead{}
 	for root, f := range files {
@@ -142,20 +144,21 @@ func readFiles(files map[Root]rotationFile, fail func(string, ...any)) (
 			}
 		case root == RootEncryption:
 			key, err := base64.StdEncoding.DecodeString(text)
-			if err != nil || len(key) != seedBytes {
-				fail("rotations: %s: key: want %d bytes as base64; "+damaged, root, seedBytes)
+			if err != nil || len(key) != private.SecretBytes {
+				fail("rotations: %s: key: want %d bytes as base64; "+damaged, root,
+					private.SecretBytes)
 			}
 			encryption = key
 		case root.Staged():
-			key, err := ParseKey([]byte(text))
+			key, err := private.ParseKey([]byte(text))
 			switch ca := r.Next.Certificate; {
 			case err != nil:
 				fail("rotations: %s: %w; "+damaged, root, err)
-			case ca != nil && !key.fits(ca.PublicKey):
+			case ca != nil && !key.Fits(ca.PublicKey):
 				fail("rotations: %s: the key does not belong to the certificate; "+damaged, root)
 			}
 			if keys == nil {
-				keys = map[Root]Key{}
+				keys = map[Root]private.Key{}
 			}
 			keys[root] = key
 		}

@@ -4,20 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"kiln/render/config"
 	"kiln/render/plan"
 )
-
-// TokenRenewal is what the bundle keeps of a pool's bootstrap token that was renewed. The
-// generation of the token is in Generations.
-type TokenRenewal struct {
-	// Renewed is when the token was renewed. Its lifetime counts from then.
-	Renewed time.Time
-	// Previous is the generation of the token before it, which machines may join with until
-	// PreviousEnds. Without such a token it is 0.
-	Previous     int
-	PreviousEnds time.Time
-}
 
 // Joining describes a bootstrap token that machines may join with.
 type Joining struct {
@@ -95,8 +83,8 @@ func (p *Public) RenewTokens(now time.Time, revoke bool, pools ...*plan.Machine)
 	return nil
 }
 
-// forgetPrevious forgets the tokens before the renewed ones. A new leaf seed gives other tokens, and
-// nothing can derive those of the old seed any more.
+// forgetPrevious forgets the tokens before the renewed ones. A new leaf seed gives other tokens,
+// and nothing can derive those of the old seed any more.
 func (p *Public) forgetPrevious() {
 	tokens := map[string]TokenRenewal{}
 	for name, t := range p.Tokens {
@@ -105,86 +93,28 @@ func (p *Public) forgetPrevious() {
 	p.Tokens = tokens
 }
 
-// tokenFile is a renewal of a bootstrap token as it is stored.
-type tokenFile struct {
-	Renewed      string `json:"renewed"`
-	Previous     int    `json:"previous,omitempty"`
-	PreviousEnds string `json:"previousEnds,omitempty"`
+// MachineToken returns m's bootstrap token that is in force, the one in m's document.
+func (b *Bundle) MachineToken(m *plan.Machine) Token {
+	if b == nil {
+		return b.Joined(Joining{Machine: m})
+	}
+	return b.Joined(Joining{Machine: m, Generation: b.Generation(TokenName(m))})
 }
 
-// tokenFiles returns renewals as a bundle has them; nil if there are none.
-func tokenFiles(tokens map[string]TokenRenewal) map[string]tokenFile {
-	if len(tokens) == 0 {
-		return nil
+// Joined returns the bootstrap token that j describes. Without a bundle, b is nil, and the token
+// has no secret half, and a name of its own in place of the public half. The name of a pool has no
+// dot.
+func (b *Bundle) Joined(j Joining) Token {
+	switch m := j.Machine; {
+	case b == nil && j.Previous:
+		return Token{ID: "previous." + m.Name}
+	case b == nil && m.Pool:
+		return Token{ID: m.Name}
+	case b == nil:
+		return Token{ID: "node." + m.Name}
+	case m.Pool:
+		return b.token(poolToken, m.Name, j.Generation)
+	default:
+		return b.token(nodeToken, m.Name, j.Generation)
 	}
-	out := map[string]tokenFile{}
-	for name, t := range tokens {
-		f := tokenFile{Renewed: stamp(t.Renewed), Previous: t.Previous}
-		if t.Previous > 0 {
-			f.PreviousEnds = stamp(t.PreviousEnds)
-		}
-		out[name] = f
-	}
-	return out
-}
-
-// tokenRenewals reads the renewals of bootstrap tokens. It calls fail for each mistake.
-func tokenRenewals(
-	stored map[string]tokenFile, fail func(string, ...any),
-) map[string]TokenRenewal {
-	var out map[string]TokenRenewal
-	for _, name := range sortedKeys(stored) {
-		f := stored[name]
-		date := func(key, text string) time.Time {
-			t, err := time.Parse(time.RFC3339, text)
-			if err != nil {
-				fail("tokens: %s: %s: not a time such as 2026-01-31T12:00:00Z", name, key)
-			}
-			return t.UTC()
-		}
-		if !config.IsMachineName(name) {
-			fail("tokens: %q is not the name of a pool", name)
-			continue
-		}
-		t := TokenRenewal{Renewed: date("renewed", f.Renewed), Previous: f.Previous}
-		switch {
-		case f.Previous < 0:
-			fail("tokens: %s: previous: generations count from 1", name)
-		case f.Previous > 0:
-			t.PreviousEnds = date("previousEnds", f.PreviousEnds)
-		case f.PreviousEnds != "":
-			fail("tokens: %s: previousEnds: there is no previous token; remove it", name)
-		}
-		if out == nil {
-			out = map[string]TokenRenewal{}
-		}
-		out[name] = t
-	}
-	return out
-}
-
-// tokenErrors returns an error for each renewal of a bootstrap token that contradicts another
-// value.
-func (p *Public) tokenErrors() (errs []error) {
-	for _, name := range sortedKeys(p.Tokens) {
-		t, last := p.Tokens[name], p.AuthoritiesEnd()
-		fail := func(format string, args ...any) {
-			errs = append(errs, fmt.Errorf("tokens: "+name+": "+format, append(args, damaged)...))
-		}
-		switch {
-		case t.Renewed.Before(p.Issued):
-			fail("renewed: %s is before issued (%s); %s", stamp(t.Renewed), stamp(p.Issued))
-		case !t.Renewed.Before(last):
-			fail("renewed: %s is not before the end of the first CA (%s); %s",
-				stamp(t.Renewed), stamp(last))
-		case t.Previous > 0 && t.PreviousEnds.Before(t.Renewed):
-			fail("previousEnds: %s is before renewed (%s); %s",
-				stamp(t.PreviousEnds), stamp(t.Renewed))
-		}
-		current := p.Generation(poolToken + "/" + name)
-		if t.Previous >= current {
-			fail("previous: %d is not before the generation in force (%d); %s", t.Previous, current)
-		}
-	}
-	return errs
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/plan"
@@ -44,7 +45,7 @@ spec:
 	b, err := pki.New(pki.Options{
 		Name:            "test",
 		Now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Algorithm:       pki.Algorithm(c.Spec.Certificates.KeyAlgorithm),
+		Algorithm:       private.Algorithm(c.Spec.Certificates.KeyAlgorithm),
 		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
 		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"kiln/pki"
-	"kiln/render/assembly"
 	"kiln/render/expiry"
 	"kiln/render/plan"
 )
@@ -25,13 +24,12 @@ func (r *Cluster) EndsWith(p *pki.Public) []expiry.Document {
 // Ends returns when the documents of a plan's machines stop being usable with a bundle, in the
 // plan's order. It renders nothing.
 func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
-	dated := &assembly.Cluster{Plan: p, Public: half}
 	out := make([]expiry.Document, len(p.Machines))
 	for i := range out {
 		m := &p.Machines[i]
 		out[i] = expiry.Document{
 			Machine: m.Name, Pool: m.Pool, Token: m.Token,
-			Until: dated.ValidUntil(m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
+			Until: half.ValidUntil(p, m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
 		}
 		switch {
 		case m.Pool:

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -85,7 +86,7 @@ spec:
 func fixture(t testing.TB) *pki.Bundle {
 	b, err := pki.New(pki.Options{
 		Name: "single", Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Algorithm: pki.P256, CALifetime: 87600 * time.Hour, FormationWindow: time.Hour,
+		Algorithm: private.P256, CALifetime: 87600 * time.Hour, FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)
 	return b

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/cloudinit"
 	"kiln/render/config"
@@ -69,7 +70,7 @@ func newFixture(path string, c *config.Cluster) ([]byte, error) {
 	b, err := pki.New(pki.Options{
 		Name:            c.Metadata.Name,
 		Now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Algorithm:       pki.Algorithm(c.Spec.Certificates.KeyAlgorithm),
+		Algorithm:       private.Algorithm(c.Spec.Certificates.KeyAlgorithm),
 		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
 		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})

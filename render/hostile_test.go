@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/config"
@@ -150,7 +151,7 @@ func hostileBases(t *testing.T) (bases []*hostileBase) {
 		name := b.doc.(map[string]any)["metadata"].(map[string]any)["name"].(string)
 		var err error
 		b.bundle, err = pki.New(pki.Options{
-			Name: name, Now: fixture(t).Issued, Algorithm: pki.P256,
+			Name: name, Now: fixture(t).Issued, Algorithm: private.P256,
 			CALifetime: 87600 * 3600e9, FormationWindow: 3600e9,
 		})
 		require.NoError(t, err)

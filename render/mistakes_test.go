@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -85,7 +86,7 @@ func validateText(text []byte, dir string) error {
 		return err
 	}
 	b, err := pki.New(pki.Options{
-		Name: c.Metadata.Name, Now: time.Now(), Algorithm: pki.P256,
+		Name: c.Metadata.Name, Now: time.Now(), Algorithm: private.P256,
 		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
 		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -37,7 +38,7 @@ type variation struct {
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	bundle, err := pki.New(pki.Options{
-		Name: "mutations", Now: fixture(t).Issued, Algorithm: pki.P256,
+		Name: "mutations", Now: fixture(t).Issued, Algorithm: private.P256,
 		CALifetime: 87600 * 3600e9, FormationWindow: 3600e9,
 	})
 	require.NoError(t, err)

@@ -73,7 +73,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/atrest": {
 			"kiln/cmd/kiln/isolate",
-			"kiln/pki",
+			"kiln/pki/private",
 			"kiln/render/folder",
 			"kiln/render/terminal",
 		},
@@ -94,6 +94,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/twin",
 			"kiln/pki",
+			"kiln/pki/private",
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/folder",
@@ -198,7 +199,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/summary",
-			"kiln/pki",
+			"kiln/pki/private",
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/images",
@@ -221,6 +222,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/state",
 			"kiln/cmd/kiln/twin",
 			"kiln/cmd/kiln/usage",
@@ -254,12 +256,18 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlpath",
 		},
 		"kiln/pki": {
+			"kiln/pki/form",
+			"kiln/pki/private",
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/suggest",
 			"kiln/render/terminal",
+		},
+		"kiln/pki/form": {
+			"kiln/render/suggest",
 			"kiln/render/yamlfault",
 		},
+		"kiln/pki/private": nil,
 		"kiln/render": {
 			"kiln/pki",
 			"kiln/render/addons/networks",
@@ -340,6 +348,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/check": {
 			"kiln/manifests",
 			"kiln/pki",
+			"kiln/pki/private",
 			"kiln/render/check/command",
 			"kiln/render/check/confidential",
 			"kiln/render/check/machine",
@@ -375,6 +384,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/check/search": {
 			"kiln/pki",
+			"kiln/pki/private",
 			"kiln/render/credential",
 			"kiln/render/plan",
 		},

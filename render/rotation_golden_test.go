@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/config"
@@ -99,7 +100,7 @@ func inStages(
 	t.Helper()
 	b, err := pki.Load(data)
 	require.NoError(t, err)
-	b.Rotations, b.NextKeys = map[pki.Root]*pki.Rotation{}, map[pki.Root]pki.Key{}
+	b.Rotations, b.NextKeys = map[pki.Root]*pki.Rotation{}, map[pki.Root]private.Key{}
 	for root, n := range positions {
 		at := stages[root][n]
 		b.Rotations[root] = at.Rotations[root]

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	finished "kiln/render/check/machine"
 	"kiln/render/config"
@@ -118,9 +119,9 @@ func newWalk(t *testing.T, random *mathrand.Rand, i int) *walk {
 	if !strings.Contains(nodes.String(), "token") && extra == "" && random.IntN(2) == 0 {
 		online = "offline"
 	}
-	algorithm := pki.P256
+	algorithm := private.P256
 	if random.IntN(20) == 0 {
-		algorithm = pki.RSA2048
+		algorithm = private.RSA2048
 	}
 	text := fmt.Sprintf(`apiVersion: kiln.dev/v1alpha1
 kind: Cluster
@@ -483,7 +484,7 @@ func signed(ca, key []byte) shown {
 	if err != nil {
 		return shown{cert: []byte(err.Error())}
 	}
-	own, err := pki.NewKey(pki.P256)
+	own, err := private.NewKey(private.P256)
 	if err != nil {
 		panic(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -145,9 +146,9 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	t.Helper()
 	windows := secretsOf(t, name).windows()
 	c, own := inputs(t, name)
-	algorithm := pki.P256
+	algorithm := private.P256
 	if own.CA.Certificate.PublicKeyAlgorithm.String() == "RSA" {
-		algorithm = pki.RSA2048
+		algorithm = private.RSA2048
 	}
 	b, err := pki.New(pki.Options{
 		Name: own.Name, Now: own.Issued, Algorithm: algorithm,

@@ -66,7 +66,7 @@ func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.N
 // token alone.
 func TestLeastSecrets(t *testing.T) {
 	t.Parallel()
-	each(t, func(_ *render.Cluster, m *plan.Machine, n *node.Node) {
+	each(t, func(r *render.Cluster, m *plan.Machine, n *node.Node) {
 		if m.ControlPlane() {
 			return
 		}
@@ -76,7 +76,7 @@ func TestLeastSecrets(t *testing.T) {
 		case m.Role == node.Etcd:
 			want = []string{"etcd-peer/" + m.Name + " g1", "etcd-server/" + m.Name + " g1"}
 		case m.Token:
-			want, keys = []string{pki.TokenName(m) + " g1"}, 0
+			want, keys = []string{r.Public.Mark(pki.TokenName(m))}, 0
 		}
 		var got []string
 		for _, f := range n.Files {

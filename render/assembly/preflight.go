@@ -18,7 +18,7 @@ import (
 // whether the check that pods cannot reach the metadata service stops the boot, rather than warns.
 func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	facts := t.preflight()
-	facts.From, facts.Until = t.Validity(t.m)
+	facts.From, facts.Until = t.Public.Validity(t.Plan, t.m)
 	facts.TokenEnd = t.Public.TokenEnd(t.m)
 	var b strings.Builder
 	previous := ""

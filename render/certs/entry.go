@@ -75,8 +75,8 @@ type Entry struct {
 	Fault string `json:"fault,omitempty"`
 }
 
-// Counts reports whether the end of the entry is trouble: not if only the first boot needs it, or if
-// a new token has its place.
+// Counts reports whether the end of the entry is trouble: not if only the first boot needs it, or
+// if a new token has its place.
 func (e *Entry) Counts() bool { return e.Renewal != FirstBoot && e.Renewal != Replaced }
 
 // EndsBy reports whether the entry ends at that time or before it, or cannot be read.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render/check/machine"
 	"kiln/render/plan"
 )
@@ -242,7 +243,7 @@ func (c *inspection) publicKeys(path string) (keys [][]byte) {
 		return nil
 	}
 	data := f.Content
-	if key, err := pki.ParseKey(data); err == nil {
+	if key, err := private.ParseKey(data); err == nil {
 		data = key.PublicPEM()
 	}
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {

@@ -33,7 +33,8 @@ type Cluster struct {
 	Bundle *pki.Bundle
 	// Objects are the API objects that the machines bring, in the order in which they are applied.
 	Objects []manifests.Object
-	// Joining holds the bootstrap tokens that machines may join with, by the names of their Secrets.
+	// Joining holds the bootstrap tokens that machines may join with, by the names of their
+	// Secrets.
 	Joining map[string]*pki.Joining
 	// Origin returns the sources of a file of a machine. Messages show them.
 	Origin confidential.Sources

@@ -93,7 +93,7 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		UUID:               m.ProductUUID,
 		Secrets:            secretNames(n),
 		Exposure:           exposure.Of(c, m),
-		ValidUntil:         c.ValidUntil(m),
+		ValidUntil:         c.Public.ValidUntil(c.Plan, m),
 	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))

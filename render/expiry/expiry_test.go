@@ -91,8 +91,8 @@ func TestSentences(t *testing.T) {
 
 	// The first render names the end of tokens, whatever their lifetime.
 	require.Equal(t, []string{"pool blue: the bootstrap token ends on 2026-01-08: machines join " +
-		"the pool until then; for machines that join later: kiln token renew blue, or, before the " +
-		"first boot, raise tokenLifetime of the pool from 168h to 336h, and render again " +
+		"the pool until then; for machines that join later: kiln token renew blue, or, before " +
+		"the first boot, raise tokenLifetime of the pool from 168h to 336h, and render again " +
 		"(docs/pools.md)"}, Tokens(issued, list))
 }
 

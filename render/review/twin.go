@@ -48,7 +48,7 @@ func NewTwin(c *assembly.Cluster) (*Twin, error) {
 		t.addMachine(&change.Machine{
 			Pool: m.Pool, Name: m.Name, Role: m.Role,
 			OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
-		}, c.Plan.KubeletVersion(m), m.AddressStrings(), c.ValidUntil(m))
+		}, c.Plan.KubeletVersion(m), m.AddressStrings(), c.Public.ValidUntil(c.Plan, m))
 	}
 	return t, nil
 }

@@ -15,7 +15,8 @@ type Cluster struct {
 	Plan    *plan.Plan
 	Public  *pki.Public
 	Objects []manifests.Object // those that the first boot gives to the API server
-	// Joining holds the bootstrap tokens that machines may join with, by the names of their Secrets.
+	// Joining holds the bootstrap tokens that machines may join with, by the names of their
+	// Secrets.
 	Joining map[string]*pki.Joining
 }
 

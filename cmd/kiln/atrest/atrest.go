@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"kiln/pki"
+	"kiln/pki/private"
 )
 
 const (
@@ -38,7 +38,7 @@ func Is(data []byte) bool {
 // zero Lock encrypts to nobody.
 type Lock struct {
 	Recipients []string
-	passphrase pki.Secret
+	passphrase private.Secret
 }
 
 // Format keeps the passphrase out of every message: package fmt does not ask a field that is not
@@ -162,7 +162,7 @@ func decrypt(file []byte, identities []age.Identity) ([]byte, error) {
 var errTooLarge = errors.New("too large")
 
 // scryptIdentity returns the identity of a passphrase.
-func scryptIdentity(passphrase pki.Secret) ([]age.Identity, error) {
+func scryptIdentity(passphrase private.Secret) ([]age.Identity, error) {
 	i, err := age.NewScryptIdentity(string(passphrase))
 	if err != nil {
 		return nil, err

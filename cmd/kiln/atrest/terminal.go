@@ -11,7 +11,7 @@ import (
 	"filippo.io/age/plugin"
 	"golang.org/x/term"
 
-	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render/terminal"
 )
 
@@ -20,7 +20,7 @@ var errNoTerminal = errors.New("there is no terminal to ask on")
 
 // ask asks for the passphrase of a file on the terminal of the process. Standard input, which may
 // hold a bundle or a configuration, is left alone.
-func ask(name string) (pki.Secret, error) {
+func ask(name string) (private.Secret, error) {
 	typed, err := prompt("Passphrase of "+name+": ", true)
 	switch {
 	case errors.Is(err, errNoTerminal):
@@ -35,7 +35,7 @@ func ask(name string) (pki.Secret, error) {
 }
 
 // prompt shows a question on the terminal and reads the answer: without showing it if it is secret.
-func prompt(question string, secret bool) (pki.Secret, error) {
+func prompt(question string, secret bool) (private.Secret, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, errNoTerminal
@@ -82,11 +82,11 @@ func mend(fd int, before *term.State) (stop func()) {
 }
 
 // readLine shows a question and reads a line.
-func readLine(tty *os.File, question string) (pki.Secret, error) {
+func readLine(tty *os.File, question string) (private.Secret, error) {
 	if _, err := fmt.Fprint(tty, terminal.Visible(question, "")); err != nil {
 		return nil, err
 	}
-	var line pki.Secret
+	var line private.Secret
 	for one := make([]byte, 1); len(line) < 4096; {
 		n, err := tty.Read(one)
 		if n == 1 && one[0] == '\n' {

@@ -13,6 +13,7 @@ import (
 	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/twin"
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 )
@@ -53,7 +54,7 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 		Path: path, New: true, Sealed: len(recipients) > 0,
 		lock: &atrest.Lock{Recipients: recipients},
 	}
-	if f.Bundle, err = Make(c, pki.Algorithm(c.Spec.Certificates.KeyAlgorithm)); err != nil {
+	if f.Bundle, err = Make(c, private.Algorithm(c.Spec.Certificates.KeyAlgorithm)); err != nil {
 		return nil, err
 	}
 	f.Recipients = recipients
@@ -71,7 +72,7 @@ func (f *File) Blame(err error) error {
 }
 
 // Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.
-func Make(c *config.Cluster, algorithm pki.Algorithm) (*pki.Bundle, error) {
+func Make(c *config.Cluster, algorithm private.Algorithm) (*pki.Bundle, error) {
 	return pki.New(pki.Options{
 		Name: c.Metadata.Name, Now: time.Now(), Algorithm: algorithm,
 		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),

@@ -10,6 +10,7 @@ import (
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/test/need"
 )
 
@@ -45,7 +46,7 @@ func TestBundleOfAnotherUser(t *testing.T) {
 func newBundle(t *testing.T) *pki.Bundle {
 	t.Helper()
 	b, err := pki.New(pki.Options{Name: "demo", Now: time.Now(), CALifetime: time.Hour,
-		FormationWindow: time.Hour, Algorithm: pki.P256})
+		FormationWindow: time.Hour, Algorithm: private.P256})
 	require.NoError(t, err)
 	return b
 }

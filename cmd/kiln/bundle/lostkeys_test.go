@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/pki"
+	"kiln/pki/private"
 )
 
 // TestLostKeys: a snapshot from before the drop of an encryption key needs the bundle from then.
@@ -15,7 +16,7 @@ func TestLostKeys(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b, err := pki.New(pki.Options{Name: "prod", Now: at.AddDate(0, -1, 0), CALifetime: time.Hour,
-		FormationWindow: time.Hour, Algorithm: pki.P256})
+		FormationWindow: time.Hour, Algorithm: private.P256})
 	require.NoError(t, err)
 	f := bundle.File{Bundle: b}
 	const (

@@ -19,6 +19,7 @@ import (
 
 	"kiln/cmd/kiln/serve"
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/test/need"
 )
@@ -322,7 +323,7 @@ func TestNoRedirects(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
 	}
 	b, err := pki.New(pki.Options{
-		Name: "prod", Now: time.Now(), Algorithm: pki.P256, CALifetime: 24 * time.Hour,
+		Name: "prod", Now: time.Now(), Algorithm: private.P256, CALifetime: 24 * time.Hour,
 		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 
 	"kiln/cmd/kiln/serve"
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/document"
 )
@@ -267,7 +268,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b, err := pki.New(pki.Options{
-		Name: "prod", Now: now, Algorithm: pki.P256, CALifetime: 24 * time.Hour,
+		Name: "prod", Now: now, Algorithm: private.P256, CALifetime: 24 * time.Hour,
 		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)

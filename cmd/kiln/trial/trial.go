@@ -9,7 +9,7 @@ import (
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/summary"
-	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/images"
@@ -61,7 +61,7 @@ func Images(c *config.Cluster) ([]images.Image, error) {
 }
 
 func cluster(c *config.Cluster) (*render.Cluster, error) {
-	b, err := bundle.Make(c, pki.P256)
+	b, err := bundle.Make(c, private.P256)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,8 @@ you have applied its Secret.`,
 				}{b.Path, all})
 			}
 			if len(all) == 0 {
-				message.Notes(cmd.ErrOrStderr(), []string{"no machine joins with a bootstrap token"})
+				const none = "no machine joins with a bootstrap token"
+				message.Notes(cmd.ErrOrStderr(), []string{none})
 				return nil
 			}
 			return printTokens(cmd.OutOrStdout(), all)

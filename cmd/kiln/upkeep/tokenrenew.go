@@ -26,8 +26,8 @@ func renewTokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "renew POOL...",
 		Short: "Give pools a new bootstrap token",
-		Long: `Give each pool a new bootstrap token, which lives for the pool's tokenLifetime from now
-on. Only the bundle changes. The report has the commands that tell the cluster.
+		Long: `Give each pool a new bootstrap token, which lives for the pool's tokenLifetime from
+now on. Only the bundle changes. The report has the commands that tell the cluster.
 
 The token before it stays valid until its own end, so that machines that have the
 pool's old document may still join. A token that has ended is not kept.
@@ -103,7 +103,8 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 func secretNames(b *pki.Bundle, m *plan.Machine) (names []string) {
 	const most = 10
 	for g := b.Generation(pki.TokenName(m)); g > 0 && len(names) < most; g-- {
-		names = append(names, "bootstrap-token-"+b.Joined(pki.Joining{Machine: m, Generation: g}).ID)
+		t := b.Joined(pki.Joining{Machine: m, Generation: g})
+		names = append(names, "bootstrap-token-"+t.ID)
 	}
 	return names
 }

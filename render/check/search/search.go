@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"kiln/pki"
+	"kiln/pki/private"
 	"kiln/render/credential"
 	"kiln/render/plan"
 )
@@ -33,7 +34,7 @@ type Searcher struct {
 // storedSecret is a secret of the bundle, or the operator's key.
 type storedSecret struct {
 	Name   string
-	Secret pki.Secret
+	Secret private.Secret
 }
 
 // Finding is what a content holds, whether it is allowed there or not. Callers share findings and

@@ -1,4 +1,6 @@
-package pki
+// Package form reads the YAML of a stored bundle that cannot be decoded, and says what is wrong
+// with its form. It knows the keys of a bundle, and nothing of what the values mean.
+package form
 
 import (
 	"errors"
@@ -12,32 +14,29 @@ import (
 	"kiln/render/yamlfault"
 )
 
-// damaged is what to do about a value of a stored bundle that nobody can correct by hand.
-const damaged = "restore the bundle from a copy"
+// Authorities are the keys of a stored bundle for CAs, with certificate and key.
+var Authorities = []string{"ca", "etcdCA", "frontProxyCA"}
 
-// pairs and scalars are the keys of a stored bundle: CAs with certificate and key, and plain
-// values.
-var (
-	pairs   = []string{"ca", "etcdCA", "frontProxyCA"}
-	scalars = []string{
-		"apiVersion", "kind", "cluster", "name", "issued", "renewed", "formationDeadline",
-		"installDeadline", "restored",
-		"serviceAccountKey", "encryptionKey", "leafSeed",
-	}
-)
+// scalars are the keys for plain values.
+var scalars = []string{
+	"apiVersion", "kind", "cluster", "name", "issued", "renewed", "formationDeadline",
+	"installDeadline", "restored",
+	"serviceAccountKey", "encryptionKey", "leafSeed",
+}
 
 // syntaxLine finds the line in the parser's message.
 var syntaxLine = regexp.MustCompile(`line (\d+)`)
 
-// formProblems returns what is wrong with the form of a bundle that a person has changed, by line
-// and key. It quotes no value, and no key that a bundle does not have: a key that is out of place
-// may be a secret. It does not show the parser's message either.
-func formProblems(data []byte) error {
+// Problems returns what is wrong with the form of a bundle that a person has changed, by line and
+// key. roots are the names of the roots that rotate. Problems quotes no value, and no key that a
+// bundle does not have: a key that is out of place may be a secret. It does not show the parser's
+// message either.
+func Problems(data []byte, roots []string) error {
 	const broken = "not a bundle: its YAML does not have the form that kiln writes; " +
 		"name the bundle, or restore it from a copy"
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		if f, ok := yamlfault.Find(data, slices.Concat(pairs, scalars)); ok {
+		if f, ok := yamlfault.Find(data, slices.Concat(Authorities, scalars)); ok {
 			return fmt.Errorf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 		}
 		if at := syntaxLine.FindStringSubmatch(err.Error()); at != nil {
@@ -46,9 +45,9 @@ func formProblems(data []byte) error {
 		}
 		return errors.New(broken)
 	}
-	f := &form{}
+	f := &form{roots: roots}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		known := slices.Concat(pairs, scalars,
+		known := slices.Concat(Authorities, scalars,
 			[]string{"generations", "recipients", "renewals", "rotations", "tokens"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
@@ -59,7 +58,10 @@ func formProblems(data []byte) error {
 }
 
 // form collects the mistakes in the form of a bundle.
-type form struct{ errs []error }
+type form struct {
+	roots []string
+	errs  []error
+}
 
 func (f *form) fail(n *yaml.Node, format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
@@ -162,12 +164,8 @@ func (f *form) rotations(n *yaml.Node) {
 		f.fail(n, want)
 		return
 	}
-	var roots []string
-	for _, r := range Roots() {
-		roots = append(roots, string(r))
-	}
 	parts := []string{"generation", "stage", "since", "certificate", "key"}
-	f.keys(n, roots, "rotations: ", func(root string, n *yaml.Node) {
+	f.keys(n, f.roots, "rotations: ", func(root string, n *yaml.Node) {
 		if n.Kind != yaml.MappingNode {
 			f.fail(n, want)
 			return

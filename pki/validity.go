@@ -1,21 +1,20 @@
-package assembly
+package pki
 
 import (
 	"time"
 
-	"kiln/pki"
 	"kiln/render/plan"
 )
 
 // Validity returns the time span in which all of m's certificates are valid: from the latest start
 // to the earliest end. The install credential does not count, because it is meant to expire.
-func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
-	ca := r.Public.Authority(pki.CA).Certificate
+func (p *Public) Validity(of *plan.Plan, m *plan.Machine) (from, until time.Time) {
+	ca := p.Authority(CA).Certificate
 	if !m.Joins() {
-		ca = r.Public.Authority(pki.EtcdCA).Certificate
+		ca = p.Authority(EtcdCA).Certificate
 	}
 	from, until = ca.NotBefore, ca.NotAfter
-	for _, s := range r.Public.Specs(r.Plan, m) {
+	for _, s := range p.Specs(of, m) {
 		if s.Base == "install" {
 			continue
 		}
@@ -31,10 +30,10 @@ func (r *Cluster) Validity(m *plan.Machine) (from, until time.Time) {
 
 // ValidUntil returns when m's document stops being usable: when its bootstrap token expires or,
 // without a token, the first of its certificates.
-func (r *Cluster) ValidUntil(m *plan.Machine) time.Time {
+func (p *Public) ValidUntil(of *plan.Plan, m *plan.Machine) time.Time {
 	if m.Token {
-		return r.Public.TokenEnd(m)
+		return p.TokenEnd(m)
 	}
-	_, until := r.Validity(m)
+	_, until := p.Validity(of, m)
 	return until
 }

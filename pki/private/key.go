@@ -1,4 +1,6 @@
-package pki
+// Package private holds private keys and other secrets. None of them prints itself, whatever
+// program, verb or encoder asks. No other room of the rendering draws random numbers.
+package private
 
 import (
 	"bytes"
@@ -13,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 )
 
 // Algorithm is a key's algorithm, named as in cluster.yaml.
@@ -26,6 +29,17 @@ const (
 
 // Key is a private key.
 type Key struct{ signer crypto.Signer }
+
+// FromECDSA returns k as a Key.
+func FromECDSA(k *ecdsa.PrivateKey) Key { return Key{k} }
+
+// Public returns the public key.
+func (k Key) Public() crypto.PublicKey { return k.signer.Public() }
+
+// Sign signs as crypto.Signer says. Without a random reader ECDSA signs as in RFC 6979.
+func (k Key) Sign(random io.Reader, digest []byte, o crypto.SignerOpts) ([]byte, error) {
+	return k.signer.Sign(random, digest, o)
+}
 
 // Secret is a byte string that never prints itself.
 type Secret []byte
@@ -56,18 +70,27 @@ func NewKey(a Algorithm) (Key, error) {
 	}
 }
 
-// seedBytes is the length of the leaf seed and of the encryption key.
-const seedBytes = 32
+// SecretBytes is the length of the leaf seed and of the encryption key.
+const SecretBytes = 32
 
-// newSecret draws a random secret.
-func newSecret() (Secret, error) {
-	s := make(Secret, seedBytes)
+// NewSecret draws a random secret.
+func NewSecret() (Secret, error) {
+	s := make(Secret, SecretBytes)
 	_, err := rand.Read(s)
 	return s, err
 }
 
-// algorithm returns the algorithm for a key that replaces k.
-func (k Key) algorithm() Algorithm {
+// NewSerial draws the serial number of a CA's certificate: positive, of at most 127 bits.
+func NewSerial() (*big.Int, error) {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	return n.Add(n, big.NewInt(1)), nil
+}
+
+// Algorithm returns the algorithm for a key that replaces k.
+func (k Key) Algorithm() Algorithm {
 	if _, ok := k.signer.(*rsa.PrivateKey); ok {
 		return RSA2048
 	}
@@ -124,14 +147,14 @@ func (k Key) PEM() []byte {
 	case *ecdsa.PrivateKey:
 		der, err := x509.MarshalECPrivateKey(s)
 		if err != nil {
-			panic("pki: a P-256 or P-384 key cannot be encoded: " + err.Error())
+			panic("private: a P-256 or P-384 key cannot be encoded: " + err.Error())
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 	case *rsa.PrivateKey:
 		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
 			Bytes: x509.MarshalPKCS1PrivateKey(s)})
 	default:
-		panic("pki: the zero key has no PEM form")
+		panic("private: the zero key has no PEM form")
 	}
 }
 
@@ -149,11 +172,11 @@ func (k Key) BarePEM() []byte {
 	}
 	scalar, err := s.Bytes()
 	if err != nil {
-		panic("pki: a P-256 or P-384 key has no bytes: " + err.Error())
+		panic("private: a P-256 or P-384 key has no bytes: " + err.Error())
 	}
 	der, err := asn1.Marshal(bareKey{Version: 1, PrivateKey: scalar, Curve: curve})
 	if err != nil {
-		panic("pki: a P-256 or P-384 key cannot be encoded: " + err.Error())
+		panic("private: a P-256 or P-384 key cannot be encoded: " + err.Error())
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
@@ -165,13 +188,13 @@ func (k Key) Private() Secret {
 	case *ecdsa.PrivateKey:
 		scalar, err := s.Bytes()
 		if err != nil {
-			panic("pki: a P-256 or P-384 key has no bytes: " + err.Error())
+			panic("private: a P-256 or P-384 key has no bytes: " + err.Error())
 		}
 		return scalar
 	case *rsa.PrivateKey:
 		return s.Primes[0].Bytes()
 	default:
-		panic("pki: the zero key has no private half")
+		panic("private: the zero key has no private half")
 	}
 }
 
@@ -189,20 +212,21 @@ var (
 
 // PublicPEM returns the public key in PKIX form.
 func (k Key) PublicPEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: k.publicDER()})
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: k.PublicDER()})
 }
 
-func (k Key) publicDER() []byte {
-	der, err := x509.MarshalPKIXPublicKey(k.signer.Public())
+// PublicDER is PublicPEM without its armor.
+func (k Key) PublicDER() []byte {
+	der, err := x509.MarshalPKIXPublicKey(k.Public())
 	if err != nil {
-		panic("pki: a public key cannot be encoded: " + err.Error())
+		panic("private: a public key cannot be encoded: " + err.Error())
 	}
 	return der
 }
 
-// fits reports whether pub is k's public key.
-func (k Key) fits(pub crypto.PublicKey) bool {
-	switch own := k.signer.Public().(type) {
+// Fits reports whether pub is k's public key.
+func (k Key) Fits(pub crypto.PublicKey) bool {
+	switch own := k.Public().(type) {
 	case *ecdsa.PublicKey:
 		return own.Equal(pub)
 	case *rsa.PublicKey:
