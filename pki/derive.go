@@ -16,8 +16,8 @@ import (
 	"kiln/render/plan"
 )
 
-// The derivation is a file format. The vectors in vectors_test.go freeze it: with another
-// derivation every certificate of every cluster would change.
+// The derivation is a file format. docs/derivation.json freezes it: with another derivation every
+// certificate of every cluster would change.
 //
 //	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID,
 //	         info = encode("kiln/v1", purpose, name, generation), 32 bytes)

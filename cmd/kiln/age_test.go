@@ -20,9 +20,8 @@ func TestAge(t *testing.T) {
 	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/age", "./cmd/age-keygen")
 	build.Dir = strings.TrimSpace(string(source))
 	build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("the program age was not built, so kiln was not compared with it: %v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
 	work := filepath.Join(dir, "work")
 	require.NoError(t, os.Mkdir(work, 0o700))
 	cmd := exec.Command("sh", "-c", `set -e
@@ -49,6 +48,6 @@ for kind in "" -pq; do
 done
 `, "sh", filepath.Join(dir, "age"), program(t))
 	cmd.Dir = work
-	out, err := cmd.CombinedOutput()
+	out, err = cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 }

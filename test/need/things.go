@@ -127,8 +127,16 @@ var Things = []Thing{
 		Tests: []string{"TestBarePEM", "TestEveryCertificate"}, look: program("openssl"),
 	},
 	{
+		Name: "python3", Gap: "no second implementation derives keys and tokens",
+		Tests: []string{"TestSecondImplementation"}, look: program("python3"),
+	},
+	{
 		Name: "python3-yaml", Gap: "PyYAML does not read the documents",
 		Tests: []string{"TestYAML11"}, look: modules("yaml", "python3-yaml"),
+	},
+	{
+		Name: "setsid", Gap: "no encrypted bundle is opened without a terminal",
+		Tests: []string{"TestScripts"}, look: program("setsid"),
 	},
 	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
