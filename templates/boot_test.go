@@ -226,7 +226,7 @@ func TestBootMakesEtcdMachine(t *testing.T) {
 }
 
 func TestBootKnowsItsDocument(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.document()
 		m.wantDone()
@@ -238,7 +238,7 @@ func TestBootKnowsItsDocument(t *testing.T) {
 
 // TestBootLeavesObjects: if the marker is there, the hook applies no objects again.
 func TestBootLeavesObjects(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.know("api/api_v1_namespaces_kube-system_configmaps_kiln", "")
 		m.document()
@@ -251,7 +251,7 @@ func TestBootLeavesObjects(t *testing.T) {
 
 // TestBootWarns: a warning is said once, and stops nothing.
 func TestBootWarns(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.check = slices.DeleteFunc(m.check,
 			func(s string) bool { return strings.HasPrefix(s, "cpus|") })
@@ -272,7 +272,7 @@ func TestBootWarns(t *testing.T) {
 
 // TestBootRunsScripts: the user's scripts run once, in their order, and their output is kept.
 func TestBootRunsScripts(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["steps"] = "files pre-boot machine preflight kubelet node post-boot retire"
 		m.data["pre_boot"], m.data["post_boot"] = "disk:60 raid:60", "tell:60"
@@ -322,7 +322,7 @@ func TestBootRunsScripts(t *testing.T) {
 func TestBootReports(t *testing.T) {
 	const jwt, token, key = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJr.c2lnbmF0", "abcdef.0123456789abcdef",
 		"MHcCAQEEIJr5t0b8Yk1l2m3n4o5p6q7r8s9t0u1v2w3x4y5z"
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "3"
 		m.document()

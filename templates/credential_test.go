@@ -21,7 +21,7 @@ const (
 // TestBootEndsCredential: a machine keeps the install credential while it waits and may still need
 // it. It removes the credential when it has ended, and waits on without it.
 func TestBootEndsCredential(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		waits := func() *aMachine {
 			m := newMachine(t, shell, "control-plane")
 			m.data["step_timeout"] = "3"
@@ -63,7 +63,7 @@ func TestBootEndsCredential(t *testing.T) {
 // install credential, and a timer removes it when it has ended. On a machine that no mending helps
 // it is removed at once.
 func TestBootEndsCredentialOfStopped(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.document()
 		m.know("cpus", "1\n")
@@ -107,7 +107,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 // TestPoolEndsToken: a machine whose bootstrap token has ended before its kubelet got a certificate
 // can never join. It says so, stops and removes the token. As long as the token lasts it waits.
 func TestPoolEndsToken(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "3"
 		m.know("no-kubelet", "active\n")

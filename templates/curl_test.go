@@ -56,7 +56,7 @@ func credential(t *testing.T, ca *tls.Certificate, name string) (tls.Certificate
 func TestBootSpeaksHTTP(t *testing.T) {
 	curl := need.Program(t, "curl")
 	hasIPv6 := need.Has(t, "IPv6")
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		ca, caCert, _ := credential(t, nil, "ca")
 		server, _, _ := credential(t, &ca, "server")
 		_, cert, key := credential(t, &ca, "client")

@@ -29,7 +29,7 @@ func (m *aMachine) extends() *mirror {
 // TestBootExtends: the hook merges the extension once and starts again, because it does not see the
 // new /usr. Then the machine has the kubelet and the CNI plugins.
 func TestBootExtends(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		s := m.extends()
 		m.document()

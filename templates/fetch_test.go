@@ -118,7 +118,7 @@ func (m *aMachine) artifactList(s *mirror) {
 
 // TestBootFetches: the programs are whole and may be executed, and nothing is fetched twice.
 func TestBootFetches(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		s := m.fetches()
 		s.before = func(w http.ResponseWriter, r *http.Request, times int) bool {

@@ -69,7 +69,7 @@ func TestBootIsInert(t *testing.T) {
 // TestBootDespiteDeadEnds: a machine is finished even if its faults and status can be reported
 // nowhere.
 func TestBootDespiteDeadEnds(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		must(t, err)
 		defer full.Close()
@@ -129,7 +129,7 @@ func TestBootCutOff(t *testing.T) {
 // TestBootKnowsItsMachine: a machine with the copied disk of another does not join the cluster, and
 // its kubelet never starts.
 func TestBootKnowsItsMachine(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.at("/sys/class/dmi/id/product_uuid", "4c4c4544-0042-3510-8054-b7c04f4e3232\n")
 		m.document()
@@ -156,7 +156,7 @@ func TestBootKnowsItsMachine(t *testing.T) {
 // TestBootStopsLoops: a machine that starts again and again without progress is stopped, and so is
 // its kubelet. A restart by a person gives it as many starts again.
 func TestBootStopsLoops(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "1"
 		m.know("no-kubelet", "")

@@ -19,8 +19,9 @@ import (
 	"kiln/test/script"
 )
 
-// all runs every row of a table under every shell, and kills the hook before each of its commands.
-// A run of the hook starts some 350 processes, and they are what these tests cost.
+// all runs every test and every row of a table under every shell, and kills the hook before each of
+// its commands. A run of the hook starts some 350 processes, and they are what these tests cost. So
+// without it most tests have one shell, and each shell has a third of them.
 var all = flag.Bool("all", false, "run what make test leaves out; it takes about an hour")
 
 // underEachShell runs test once for each shell, and skips those that are not here. It fails if none
@@ -36,6 +37,17 @@ func underEachShell(t *testing.T, test func(t *testing.T, shell []string)) {
 			test(t, need.Words(name))
 		})
 	}
+}
+
+// underAShell runs test under one shell, which the name of the test chooses; with -all under each
+// shell.
+func underAShell(t *testing.T, test func(t *testing.T, shell []string)) {
+	t.Helper()
+	sum := 0
+	for _, c := range []byte(t.Name()) {
+		sum += int(c)
+	}
+	underOneShell(t, sum, test)
 }
 
 // underOneShell runs the i-th row of a table under one shell, the shells by turns; with -all under

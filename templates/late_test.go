@@ -201,7 +201,7 @@ func TestBootGoesOnTrying(t *testing.T) {
 // TestBootComesAfterAnHour: a worker that is powered on long before its control plane joins without
 // a person. It tries more and more slowly, reports its fault once, and no start counts against it.
 func TestBootComesAfterAnHour(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "1800"
 		m.rule("GET", "*/nodes/*", 9999, 0, 7, "")
@@ -237,7 +237,7 @@ func TestBootComesAfterAnHour(t *testing.T) {
 // a thirtieth of the time, so that it never loses much of it. So what comes within 90 seconds is
 // seen within three.
 func TestBootPollsFast(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "900"
 		m.rule("GET", "*/nodes/*", 9999, 404, 0, "")
@@ -263,7 +263,7 @@ func TestBootPollsFast(t *testing.T) {
 
 // TestBootGivesEachWaitItsTime: what was late takes nothing from what the step waits for next.
 func TestBootGivesEachWaitItsTime(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "60"
 		m.rule("GET", "*:10257/healthz", 9999, 503, 0, "")
@@ -280,7 +280,7 @@ func TestBootGivesEachWaitItsTime(t *testing.T) {
 // TestBootIsInterruptedWhileLate: systemctl stop ends a hook that is overdue. It says that it was
 // interrupted, and no fault.
 func TestBootIsInterruptedWhileLate(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "3"
 		m.rule("GET", "*/nodes/*", 9999, 404, 0, "")
@@ -303,7 +303,7 @@ func TestBootIsInterruptedWhileLate(t *testing.T) {
 // TestBootLabelsUntilItCannot: a control plane tries to label its Node as long as its credential
 // lasts. Then a person has to, and the machine is done.
 func TestBootLabelsUntilItCannot(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "3"
 		m.rule("PATCH", "*/nodes/cp-1*", 9999, 503, 0, "")

@@ -45,7 +45,7 @@ func TestObjectsWaitForDefinitions(t *testing.T) {
 	const yes, no = `{"spec":{},"status":{"conditions":[{"type":"NamesAccepted","status":"True"},` +
 		`{"type":"Established","status":"True","reason":"InitialNamesAccepted"}]}}`,
 		`{"spec":{},"status":{"conditions":[{"type":"Established","status":"False"}]}}`
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.brings(namespace, definition, ox, inFarm)
 		m.rule("PATCH", "*"+namespace+"[?]*", 1, 503, 0, "")
@@ -84,7 +84,7 @@ func TestObjectsDoNotWaitForOthers(t *testing.T) {
 				continue
 			}
 			m := newMachine(t, shell, "control-plane")
-			m.data["step_timeout"] = "30"
+			m.data["step_timeout"] = "9"
 			m.brings(ox, namespace, inFarm)
 			m.rule("PATCH", "*"+ox+"*", 9999, row.code, 0, row.body)
 			m.document()
@@ -119,7 +119,7 @@ func TestObjectsDoNotWaitForOthers(t *testing.T) {
 // TestObjectsFromAnother: a machine that cannot apply an object is done once the marker says that
 // all objects are there: another control plane has applied them, or a person has.
 func TestObjectsFromAnother(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.brings(ox)
 		m.rule("PATCH", "*"+ox+"*", 9999, 422, 0, "{}")
@@ -140,7 +140,7 @@ func TestObjectsFromAnother(t *testing.T) {
 // TestObjectsWaitForAnAddress: a Service whose first answer was lost holds its address for a while.
 // The API server refuses it until then, and it is no mistake of anybody's.
 func TestObjectsWaitForAnAddress(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.brings(ox)
 		m.rule("PATCH", "*"+ox+"*", 2, 422, 0, `{"message":"Service \"kube-dns\" is invalid: `+

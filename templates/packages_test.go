@@ -16,7 +16,7 @@ func (m *aMachine) installs() {
 
 // TestBootInstalls: packages are installed once.
 func TestBootInstalls(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.installs()
 		m.document()

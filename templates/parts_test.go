@@ -128,7 +128,7 @@ const (
 // TestPoolGetsParts: the runtime of a pool's machine gets the network of pods when kiln-routes has
 // the machine's parts of the pod subnets, which it may look for once the Node is the machine's.
 func TestPoolGetsParts(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.routed(routedPool)
 		m.document()

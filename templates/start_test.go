@@ -15,7 +15,7 @@ const kubeletCurrent = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 // TestBootRetiresAgain: what was removed at the end of the first boot stays away. cloud-init may
 // run again and write it once more, and makes copies of the whole document at every boot.
 func TestBootRetiresAgain(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["retire"] += " /var/lib/kiln/body /var/lib/cloud/instances/*/user-data.txt*"
 		copies := []string{"/var/lib/kiln/body", "/var/lib/cloud/instances/iid-1/user-data.txt",
@@ -48,7 +48,7 @@ func TestBootRetiresAgain(t *testing.T) {
 // TestBootLetsCloudInitFinish: cloud-init reads its copies of the document until its last stage is
 // over, so they are removed after it.
 func TestBootLetsCloudInitFinish(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["retire"] = "/var/lib/cloud/instances/*/obj.pkl"
 		m.at("/run/cloud-init/enabled", "")
@@ -97,7 +97,7 @@ echo "$((${up%%.*} + 1)).00 $rest" >"$KILN_ROOT/proc/uptime"
 // TestBootReadsUnitsAgain: a drop-in may be written, or mended, when systemd has read the unit. A
 // restart alone starts such a unit as it was, so systemd reads all units first.
 func TestBootReadsUnitsAgain(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.document()
 		m.wantDone()
@@ -112,7 +112,7 @@ func TestBootReadsUnitsAgain(t *testing.T) {
 // TestBootRefusesOtherDocument: the kubelet does not start with what another document wrote,
 // whoever starts it.
 func TestBootRefusesOtherDocument(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.document()
 		m.wantDone()
@@ -133,7 +133,7 @@ func TestBootRefusesOtherDocument(t *testing.T) {
 // kept from the metadata service, at the first boot and at every other.
 func TestBootKeepsWall(t *testing.T) {
 	const rule = "100: from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 prohibit\n"
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"], m.data["wall"] = "3", "closed"
 		m.at("/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254 54-65534\n")
@@ -166,7 +166,7 @@ func TestBootKeepsWall(t *testing.T) {
 // TestBootMovesIdentitiesAside: what an earlier life of the disk left is not taken for this
 // machine's, and is not lost.
 func TestBootMovesIdentitiesAside(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		// A machine that has its certificate: the link of an old one, or a file in its place.
 		for _, file := range []bool{false, true} {
 			m := newMachine(t, shell, "control-plane")
@@ -257,7 +257,7 @@ func TestBootNamesMissingTools(t *testing.T) {
 
 // TestBootNamesFullFolders: a folder that takes no more is named, and is no mistake of the hook's.
 func TestBootNamesFullFolders(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.document()
 		must(t, os.MkdirAll(m.root+"/run/kiln", 0o700))
@@ -280,7 +280,7 @@ func TestBootNamesFullFolders(t *testing.T) {
 // TestBootFollowsNoLinks: etcd's folder is another user's, and what lies there is no way to write
 // or to show the files of root.
 func TestBootFollowsNoLinks(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.at("/etc/shadow", secret)
 		m.check = m.check[:1]
@@ -306,7 +306,7 @@ func TestBootFollowsNoLinks(t *testing.T) {
 // TestBootSaysWhereNameLeads: a name server may say anything, and then it helps to read what it
 // said.
 func TestBootSaysWhereNameLeads(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"], m.data["api"] = "3", "https://api.test:6443"
 		m.rule("GET", "*/nodes/*", 9999, 0, 7, "")

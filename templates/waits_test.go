@@ -12,7 +12,7 @@ import (
 // TestBootGoesOn: a machine that was stopped finishes once the cause is removed, without repeating
 // the steps that were done.
 func TestBootGoesOn(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "20"
 		m.document()
@@ -34,7 +34,7 @@ func TestBootGoesOn(t *testing.T) {
 // TestBootWaits: the hook waits for what is not there yet, and names it at once and then once a
 // minute, whatever the clock does.
 func TestBootWaits(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		// A check that measures time, between two looks at what is not there yet.
 		m.check = append(m.check, "disk-speed|warn|disk-speed /var/lib 10|use a faster disk")
@@ -66,7 +66,7 @@ func TestBootWaits(t *testing.T) {
 }
 
 func TestBootRepairsModes(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "control-plane")
 		m.document()
 		must(t, os.Chmod(m.root+"/etc/kubernetes/pki/install.key", 0o644))
@@ -88,7 +88,7 @@ func TestBootRepairsModes(t *testing.T) {
 // TestBootOwners: the list may name owners by number, and the hook corrects other owners.
 func TestBootOwners(t *testing.T) {
 	need.Right(t, "root")
-	underEachShell(t, func(t *testing.T, shell []string) {
+	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.kinds = []string{"dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign"}
 		m.document()
