@@ -127,8 +127,8 @@ func (c *calendar) line(text string) {
 		for cut > 0 && !utf8.RuneStart(text[cut]) {
 			cut--
 		}
-		c.WriteString(text[:cut] + "\r\n ")
+		_, _ = c.WriteString(text[:cut] + "\r\n ") // a Buffer never fails
 		text, room = text[cut:], most-1
 	}
-	c.WriteString(text + "\r\n")
+	_, _ = c.WriteString(text + "\r\n")
 }

@@ -30,9 +30,9 @@ type object struct {
 }
 
 const (
-	tokenSecret = "bootstrap.kubernetes.io/token"
-	maxObject   = 1 << 20 // bytes of a text that is read as YAML
-	maxNesting  = 4       // objects in strings of objects
+	tokenSecret = "bootstrap.kubernetes.io/token" // #nosec G101 -- a type of Secrets
+	maxObject   = 1 << 20                         // bytes of a text that is read as YAML
+	maxNesting  = 4                               // objects in strings of objects
 )
 
 // objects calls use for every kubeconfig and every Secret of a bootstrap token in a content,

@@ -143,7 +143,7 @@ func openIdentities(path string, data []byte) ([]byte, error) {
 type prefix string
 
 const (
-	secretKey prefix = "AGE-SECRET-KEY-"
+	secretKey prefix = "AGE-SECRET-KEY-" // #nosec G101 -- how a key begins
 	hybridKey prefix = "AGE-SECRET-KEY-PQ-1"
 	pluginKey prefix = "AGE-PLUGIN-"
 	publicKey prefix = "AGE1"
