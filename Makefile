@@ -44,7 +44,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd fetch keep-routes learn-routes pool \
 	report steps) render/media/installer/kiln-install
-MODULES := boot judges etcd ignition gitleaks page
+MODULES := boot certificates judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
@@ -170,7 +170,7 @@ conformance:
 boot-test:
 	cd test/boot && go test ./...
 	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
-	  faults.sh deliver.sh stock.sh pods.sh; do test/boot/$$script || [ $$? = 77 ] || exit 1; done
+	  faults.sh deliver.sh stock.sh pods.sh rotate.sh; do test/boot/$$script || [ $$? = 77 ] || exit 1; done
 	MACHINES=qemu test/boot/run.sh cloud-init ignition
 	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned
 
