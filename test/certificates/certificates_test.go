@@ -158,10 +158,11 @@ func judge(t *testing.T, name string, data []byte) int {
 // of a cluster follows them.
 func lints(t *testing.T, der []byte) (findings []string) {
 	t.Helper()
-	registry, err := lint.GlobalRegistry().Filter(lint.FilterOptions{IncludeSources: lint.SourceList{
+	sources := lint.SourceList{
 		lint.RFC3279, lint.RFC5280, lint.RFC5480, lint.RFC5891, lint.RFC6962, lint.RFC8813,
 		lint.Community,
-	}})
+	}
+	registry, err := lint.GlobalRegistry().Filter(lint.FilterOptions{IncludeSources: sources})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,8 +153,8 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 	return documents
 }
 
-// issueToday writes today as the day of issue into a golden bundle: a render refuses documents that
-// have ended. It also takes the bundle from others, who may not read one.
+// issueToday writes today as the day of issue and of renewals into a golden bundle: a render
+// refuses documents that have ended. It also takes the bundle from others, who may not read one.
 func issueToday(t *testing.T, bundle string) {
 	t.Helper()
 	text, err := os.ReadFile(bundle)
@@ -162,9 +162,10 @@ func issueToday(t *testing.T, bundle string) {
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	for field, date := range map[string]time.Time{
 		"issued": today, "formationDeadline": today.Add(7 * 24 * time.Hour),
+		"renewed": today, "previousEnds": today.Add(7 * 24 * time.Hour),
 	} {
-		line := regexp.MustCompile(`(?m)^` + field + `: .*$`)
-		text = line.ReplaceAll(text, []byte(field+`: "`+date.Format(time.RFC3339)+`"`))
+		line := regexp.MustCompile(`(?m)^( *)` + field + `: .*$`)
+		text = line.ReplaceAll(text, []byte(`${1}`+field+`: "`+date.Format(time.RFC3339)+`"`))
 	}
 	check(t, os.WriteFile(bundle, text, 0o600))
 	check(t, os.Chmod(bundle, 0o600))

@@ -50,7 +50,8 @@ func withKubeProxy(m *machine.Machine) bool {
 var exceptions = []exception{
 	{
 		"1.1.9 1.1.10",
-		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "pools", "pools-cloud"),
+		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "pools", "pools-cloud",
+			"pools-renewed"),
 		"the pod network is somebody else's",
 	},
 	{"4.1.3 4.1.4", inCase("addons"), "there is no kube-proxy"},
@@ -58,7 +59,8 @@ var exceptions = []exception{
 	{"1.1.7 1.1.8 1.1.11 1.1.12", controlPlaneOf("etcd-machine", "etcd-machines"),
 		"etcd is on machines of its own, which are held to them"},
 	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
-	{"1.2.5", controlPlaneOf("delivery-pointer", "delivery-split", "pools", "pools-routed"),
+	{"1.2.5", controlPlaneOf("delivery-pointer", "delivery-split", "pools", "pools-renewed",
+		"pools-routed"),
 		"kubelets that join with a token make their own serving certificates"},
 	{"4.1.5 4.1.6", (*machine.Machine).WithToken,
 		"the kubelet writes the file when it has joined, 0600"},
