@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Boots three control planes and a worker, and turns over the roots of the cluster by replacing
+# machines: for each stage of the rotation it renders, asks kiln plan, and does what the plan says,
+# one machine after another, each with its new document and an empty disk. Meanwhile a client writes
+# and reads all the time. No request may fail but those to the machine that is switched off, and
+# one write on its way through that machine's etcd, which times out. What a stage has signed or
+# encrypted must be accepted in the next one, by every API server.
+#
+#   rotate.sh [--keep] [ROOT...]   ROOTs (ca etcd-ca front-proxy-ca service-account encryption)
+#                                  go through the stages together
+#
+# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
+# not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+
+every=(ca etcd-ca front-proxy-ca service-account encryption)
+keep='' roots=() arguments=("$@")
+for word in "$@"; do
+  case $word in
+  --keep) keep=yes ;;
+  -*) usage ;;
+  *)
+    [[ " ${every[*]} " == *" $word "* ]] || die "there is no root $word; see $0 --help"
+    roots+=("$word")
+    ;;
+  esac
+done
+((${#roots[@]})) || roots=("${every[@]}")
+form_limit=600 step_limit=200
+
+own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client ./steps; }
+
+begin "${arguments[@]}"
+case=rotate dir=$tmp/rotate
+
+render() {
+  "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" >"$tmp/attempt" 2>&1
+}
+
+# rotate WORD...: kiln secrets rotate with the roots.
+rotate() { "$tmp/kiln" secrets rotate "${roots[@]}" --config "$dir/cluster.yaml" "$@"; }
+
+# follow does what the plan from the documents in nodes.old to those in nodes says.
+follow() {
+  local what which
+  "$tmp/kiln" plan "$dir/nodes.old" "$dir/nodes" -o json >"$tmp/plan.json" || true
+  "$tmp/steps" <"$tmp/plan.json" >"$tmp/steps.txt" || die "see the plan: $(cat "$tmp/plan.json")"
+  say "the plan: $(paste -s -d ';' "$tmp/steps.txt")"
+  while read -r what which <&3; do "${what}_it" "$which"; done 3<"$tmp/steps.txt"
+}
+
+# any_api lets kubectl speak to another control plane than MACHINE.
+any_api() { # any_api MACHINE
+  local machine rest=()
+  for machine in cp-1 cp-2 cp-3; do [[ $machine == "$1" ]] || rest+=("$machine"); done
+  control_planes=("${rest[@]}" "$1")
+}
+
+# The address of a machine's API server, also while the machine is off.
+url_of() { echo "https://10.10.0.1${1#cp-}:6443"; }
+
+replace_it() { # replace_it MACHINE
+  local machine=$1
+  [[ " ${machines[*]} " == *" $machine "* ]] || return 0
+  any_api "$machine"
+  within "$step_limit" "another API server is ready" kubectl get --raw /readyz
+  forget_boots "$machine"
+  if [[ $machine == cp-* ]]; then
+    old_member=$(member_id "$machine")
+    url_of "$machine" >"$dir/away"
+    cuts=$((cuts + 1))
+    sleep 1 # requests that are under way
+  fi
+  power_on=$SECONDS
+  vm kill "$machine"
+  vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+  within "$form_limit" "$machine Ready with its new document" nodes_are_ready
+  within "$form_limit" "hook done on every machine" hooks_are_done
+  if [[ $machine == cp-* ]]; then
+    within "$step_limit" "three votes" all_vote
+    any_api none
+    control_planes=("$machine")
+    within "$step_limit" "$machine's API server is ready" kubectl get --raw /readyz
+    any_api "$machine"
+    : >"$dir/away"
+  fi
+  replaced=$((replaced + 1))
+}
+
+apply_it() { # apply_it FILE
+  local file
+  rm -rf "$dir/unpacked"
+  "$tmp/kiln" unpack "$dir/nodes/cp-1/user-data" --out "$dir/unpacked" >"$tmp/attempt" 2>&1
+  for file in "$dir"/unpacked/etc/kiln/objects/[0-9][0-9][0-9]-"$1"; do
+    within "$step_limit" "applied $1" kubectl apply --server-side --force-conflicts -f "$file"
+  done
+}
+
+# leave_traces STAGE: a Secret that the first API server encrypts, and a token that it signs.
+leave_traces() {
+  within "$step_limit" "a Secret is written" kubectl create secret generic "of-$1" \
+    --from-literal=stage="$1"
+  within "$step_limit" "a token is made" make_token "$1"
+}
+make_token() { kubectl create token default --duration 2h >"$dir/token-$1"; }
+
+# find_traces: every API server reads the Secrets of $secrets, and knows the tokens of $tokens.
+find_traces() {
+  local machine stage
+  for machine in cp-1 cp-2 cp-3; do
+    control_planes=("$machine")
+    for stage in "${secrets[@]}"; do
+      kubectl get secret "of-$stage" -o jsonpath='{.data.stage}' | base64 -d |
+        grep -qx "$stage" || {
+        echo "$machine: of-$stage"
+        return 1
+      }
+    done
+    for stage in "${tokens[@]}"; do
+      is_known "$machine" "$dir/token-$stage" || {
+        echo "$machine: the token of $stage"
+        return 1
+      }
+    done
+  done
+}
+# is_known MACHINE FILE: the API server knows whose token it is. The token is no argument of curl.
+is_known() {
+  local url=https://kubernetes:6443
+  curl -sS -m 5 -o /dev/null -w '%{http_code}' --cacert "$dir/ca" -K - \
+    --connect-to "kubernetes:6443:10.10.0.1${1#cp-}:6443" "$url/api/v1/nodes" \
+    <<<"header = \"Authorization: Bearer $(cat "$2")\"" | grep -qx 403
+}
+
+# rewrite stores each Secret once more, with the key that writes now.
+rewrite() {
+  kubectl get secrets -A -o json >"$tmp/secrets.json" && kubectl replace -f "$tmp/secrets.json"
+  local status=$?
+  rm -f "$tmp/secrets.json"
+  return "$status"
+}
+
+render_case fast-ha
+machines=("${control_planes[@]}" worker-1) # the cluster has more workers, which are off
+operator_files
+: >"$dir/away"
+power_on=$SECONDS replaced=0 cuts=0
+for machine in $(shuf -e "${machines[@]}"); do
+  vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+done
+within "$form_limit" "all nodes Ready" nodes_are_ready
+within "$form_limit" "hook done on every machine" hooks_are_done
+within "$step_limit" "three votes" all_vote
+within "$step_limit" "something is written" write first
+check_net
+
+"$tmp/client" -ca "$dir/ca" -cert "$dir/cert" -key "$dir/key" -away "$dir/away" -for 3h \
+  "$(url_of cp-1)" "$(url_of cp-2)" "$(url_of cp-3)" >"$tmp/client.json" 2>"$tmp/client.log" &
+client=$!
+secrets=(none) tokens=(none)
+leave_traces none
+for stage in trust issue drop; do
+  rm -rf "$dir/nodes.old"
+  cp -r "$dir/nodes" "$dir/nodes.old"
+  if [[ $stage == trust ]]; then rotate; else rotate --next --all-replaced; fi
+  render || fail "stage $stage: rendered"
+  operator_files
+  follow
+  operator_files
+  within "$step_limit" "the worker is served" worker_is_served
+  # In the last stage a token of the old key is refused, as it must be.
+  [[ $stage != drop || " ${roots[*]} " != *" service-account "* ]] || tokens=(issue)
+  within "$step_limit" "stage $stage: what earlier stages left is known" find_traces
+  if [[ $stage == issue ]]; then
+    within "$step_limit" "every Secret is written with the new key" rewrite
+  fi
+  any_api none
+  leave_traces "$stage"
+  secrets+=("$stage") tokens+=("$stage")
+  check_net
+done
+within "$step_limit" "everything that was written is on each member" are_written first
+kill -TERM "$client"
+code=0
+wait "$client" || code=$?
+tail -n 1 "$tmp/client.json"
+cp "$tmp/client.log" "$tmp/attempt"
+((code == 0)) || fail "the client has lost something"
+# A write that was on its way to etcd's leader when its power was cut is lost, and the client stops
+# waiting for it. Nothing else may fail.
+failed=$(tail -n 1 "$tmp/client.json" | sed 's/.*"failed":\([0-9]*\),.*/\1/')
+((failed <= cuts)) || fail "$failed requests have failed; $cuts control planes were switched off"
+! grep -q '^client: .*: ' <(grep -v 'deadline exceeded' "$tmp/client.log") ||
+  fail "a request has failed otherwise than by a time-out"
+
+printf '\nSeconds since the last power-on; %s machines were replaced:\n' "$replaced"
+cat "$tmp/summary"

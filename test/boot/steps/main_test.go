@@ -1,0 +1,42 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		text, err string
+		want      []string
+	}{
+		"nothing": {text: `{"machines": [{"machines": ["cp-1"], "verdict": "nothing"}]}`},
+		"both": {
+			text: `{"steps": [{"do": "replace", "machines": ["cp-1", "cp-2"], "how": ["x"]},
+				{"do": "apply", "how": ["from a control plane", "  configmap-kiln.yaml"]}]}`,
+			want: []string{"replace cp-1", "replace cp-2", "apply configmap-kiln.yaml"},
+		},
+		"refused": {
+			text: `{"refused": [{"name": "stage", "why": "two at once"}]}`, err: "two at once"},
+		"remove": {
+			text: `{"steps": [{"do": "remove", "machines": ["w"]}]}`, err: "step remove"},
+		"delete": {
+			text: `{"steps": [{"do": "apply", "how": ["kubectl delete x"]}]}`, err: "delete"},
+		"no plan":  {text: "3 machines", err: "not the JSON"},
+		"no bytes": {err: "not the JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := read(strings.NewReader(row.text))
+			if (row.err != "") != (err != nil) ||
+				err != nil && !strings.Contains(err.Error(), row.err) {
+				t.Fatalf("%v, want %q", err, row.err)
+			}
+			if !slices.Equal(got, row.want) {
+				t.Errorf("%q, want %q", got, row.want)
+			}
+		})
+	}
+}
