@@ -48,9 +48,7 @@ the bundle is there, because documents hold secrets.`,
 		"of kiln report is replaced")
 	flags.StringVar(&f.Since, "since", "", "compare with this older `STATE`: a review twin, "+
 		"a revision of a twin (main:review), a configuration, or a folder of documents")
-	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle from `FILE`, or from standard "+
-		"input if it is - (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, b)
+	usage.BundleFlags(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
 	usage.OutputFlag(cmd, &f.form, "path and size of the page")

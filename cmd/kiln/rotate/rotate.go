@@ -77,9 +77,7 @@ docs/rotation.md has the whole way.`,
 	}
 	usage.ConfigFlag(cmd, &f.config)
 	set := cmd.Flags()
-	set.StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, and write "+
-		"it there (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.ChangeBundleFlags(cmd, &f.bundle)
 	set.BoolVar(&f.next, "next", false, "go to the next stage; wants --all-replaced")
 	set.BoolVar(&f.replaced, "all-replaced", false,
 		"say that every machine runs the present stage: kiln cannot see it")

@@ -67,9 +67,7 @@ even if RBAC is broken, and no binding can be deleted to take that away.`,
 	}
 	usage.TakeConfig(cmd, &f.config)
 	flags := cmd.Flags()
-	flags.StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, or from "+
-		"standard input if it is - (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.BundleFlags(cmd, &f.bundle)
 	flags.StringVar(&f.person.Name, "user", "", "the person's `NAME`, as the API server sees it")
 	flags.StringSliceVar(&f.person.Groups, "group", nil,
 		"a `GROUP` that the person is in; may be repeated")

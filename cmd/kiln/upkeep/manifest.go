@@ -47,9 +47,7 @@ never printed. Remove it when it is applied.`,
 		},
 	}
 	f.takePools(cmd, 1, "one pool")
-	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, or from "+
-		"standard input if it is - (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.BundleFlags(cmd, &f.bundle)
 	cmd.Flags().StringVar(&f.out, "out", "", "write the Secret to `FILE`, and replace an older "+
 		"one of the same pool there")
 	usage.OutputFlag(cmd, &f.form, "report about --out")

@@ -50,9 +50,7 @@ A machine that you add or replace late in the cluster's year gets a whole life w
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	usage.TakeConfig(cmd, &f.config)
-	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, and "+
-		"write it there (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.ChangeBundleFlags(cmd, &f.bundle)
 	cmd.Flags().StringSliceVar(&f.machines, "machine", nil,
 		"renew the certificates of the machine with this `NAME` alone; may be repeated")
 	usage.OutputFlag(cmd, &f.form, "new dates")

@@ -142,9 +142,7 @@ you have applied its Secret.`,
 		},
 	}
 	usage.TakeConfig(cmd, &f.config)
-	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, or from "+
-		"standard input if it is - (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.BundleFlags(cmd, &f.bundle)
 	usage.OutputFlag(cmd, &f.form, "list")
 	return cmd
 }

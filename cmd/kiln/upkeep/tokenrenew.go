@@ -40,9 +40,7 @@ its Secret is deleted: the report has the command.`,
 		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list) },
 	}
 	f.takePools(cmd, 0, "a pool")
-	cmd.Flags().StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, and "+
-		"write it there (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, &f.bundle)
+	usage.ChangeBundleFlags(cmd, &f.bundle)
 	cmd.Flags().BoolVar(&f.revoke, "revoke", false,
 		"the old token has leaked: keep it in no document")
 	usage.OutputFlag(cmd, &f.form, "new tokens")

@@ -57,6 +57,23 @@ func choice(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
+// besideConfig is where a bundle lies that no flag names.
+const besideConfig = " (default: NAME.secrets.yaml beside the configuration)"
+
+// BundleFlags adds the flags for the bundle of a verb that reads it.
+func BundleFlags(cmd *cobra.Command, s *bundle.Source) {
+	cmd.Flags().StringVar(&s.Secrets, "secrets", "", "read the bundle from `FILE`, or from "+
+		"standard input if it is -"+besideConfig)
+	IdentityFlag(cmd, s)
+}
+
+// ChangeBundleFlags adds the flags for the bundle of a verb that changes it.
+func ChangeBundleFlags(cmd *cobra.Command, s *bundle.Source) {
+	cmd.Flags().StringVar(&s.Secrets, "secrets", "", "read the bundle from `FILE`, and "+
+		"write it there"+besideConfig)
+	IdentityFlag(cmd, s)
+}
+
 // IdentityFlag adds the flag for the identity that opens an encrypted bundle.
 func IdentityFlag(cmd *cobra.Command, s *bundle.Source) {
 	s.Keys = &atrest.Keys{}
