@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 	"sync"
 	"time"
 
@@ -21,31 +20,20 @@ import (
 // kubeconfig. Without the bundle it knows only what a review twin shows. progress is called after
 // each machine; it may be nil.
 func (r *Cluster) Certs(progress func(done int)) ([]certs.Entry, error) {
-	n := r.Machines()
-	scans, errs := make([]*certs.Scan, n), make([]error, n)
-	next := make(chan int)
-	var group sync.WaitGroup
+	scans := make([]*certs.Scan, r.Machines())
 	var mu sync.Mutex
 	done := 0
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		group.Go(func() {
-			for i := range next {
-				scans[i], errs[i] = r.certs(i)
-				mu.Lock()
-				done++
-				if progress != nil {
-					progress(done)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	group.Wait()
-	if err := joinErrors(errs); err != nil {
+	err := concurrently(len(scans), func(i int) (err error) {
+		scans[i], err = r.certs(i)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if progress != nil {
+			progress(done)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	admin, err := r.operator()

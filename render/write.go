@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -223,28 +222,15 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 	return w.documents.Stage(InventoryFile, append(inventory, '\n'))
 }
 
-// machines renders all machines, as many at a time as there are processors, and stages their files.
-// The entries are in the plan's order. It fails with the errors of all machines, as joinErrors
-// joins them.
+// machines renders all machines concurrently, and stages their files. The entries are in the plan's
+// order.
 func (w *writer) machines() ([]document.Entry, error) {
-	n := w.cluster.Machines()
-	entries := make([]document.Entry, n)
-	errs := make([]error, n)
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		group.Go(func() {
-			for i := range next {
-				entries[i], errs[i] = w.machine(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	group.Wait()
-	return entries, joinErrors(errs)
+	entries := make([]document.Entry, w.cluster.Machines())
+	err := concurrently(len(entries), func(i int) (err error) {
+		entries[i], err = w.machine(i)
+		return err
+	})
+	return entries, err
 }
 
 // machine renders the i-th machine of the plan and stages its files.
