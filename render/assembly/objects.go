@@ -142,15 +142,6 @@ func (t *tree) addObjects() {
 		"labels of this machine's Node that only an administrator may set")
 }
 
-// The names of the files with the Secret of a bootstrap token begin like this and end with the name
-// of the pool or machine. A pool whose token was renewed has a Secret more: that of its previous
-// token.
-const (
-	PoolTokenFile     = "bootstrap-token-"
-	NodeTokenFile     = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
-	PreviousTokenFile = "previous-bootstrap-token-"
-)
-
 // tokenSecret is how the name of the Secret of a bootstrap token begins, before the token's ID.
 const tokenSecret = "bootstrap-token-"
 
@@ -171,11 +162,11 @@ func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 	case j == nil || o.Namespace != "kube-system":
 		return o.Name, o.Path, "object " + o.Path
 	case j.Previous:
-		name = PreviousTokenFile
+		name = plan.PreviousTokenFile
 	case j.Machine.Pool:
-		name = PoolTokenFile
+		name = plan.PoolTokenFile
 	default:
-		name = NodeTokenFile
+		name = plan.NodeTokenFile
 	}
 	secret = j.Mark()
 	path = strings.TrimSuffix(o.Path, o.Name) + tokenSecret + "<id of " + secret + ">"

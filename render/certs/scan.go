@@ -217,11 +217,11 @@ func (s *scanner) user(f *File, o *object, i int, in []string) {
 // tokenRenewal says what renews a bootstrap token. The token of a named machine is needed once.
 func (s *scanner) tokenRenewal(f *File) Renewal {
 	name := path.Base(f.Path)
-	if strings.Contains(name, "-secret-previous-bootstrap-token-") {
+	if strings.Contains(name, "-secret-"+plan.PreviousTokenFile) {
 		return Replaced
 	}
 	node := strings.HasPrefix(f.Secret, "token/node/") ||
-		strings.Contains(name, "-secret-node-bootstrap-token-")
+		strings.Contains(name, "-secret-"+plan.NodeTokenFile)
 	switch {
 	case layout.Of(f.Path) == nil:
 		return Yours

@@ -165,8 +165,8 @@ func (s *sequencer) apply() {
 // The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
 // number, and go on with the name of the pool: its token in force, and the one before.
 const (
-	poolToken     = "secret-bootstrap-token-"
-	previousToken = "secret-previous-bootstrap-token-"
+	poolToken     = "secret-" + plan.PoolTokenFile
+	previousToken = "secret-" + plan.PreviousTokenFile
 )
 
 // tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the

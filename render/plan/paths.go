@@ -57,3 +57,12 @@ const EtcdUser = "etcd"
 func Cert(base string) (crt, key string) {
 	return PKIDir + "/" + base + ".crt", PKIDir + "/" + base + ".key"
 }
+
+// How the names of files with the Secret of a bootstrap token begin, after the number and the kind
+// of the object. The name of the pool or machine follows. A pool whose token was renewed has a
+// Secret more: that of its previous token.
+const (
+	PoolTokenFile     = "bootstrap-token-"
+	NodeTokenFile     = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+	PreviousTokenFile = "previous-bootstrap-token-"
+)

@@ -222,11 +222,11 @@ func (m *marker) tokenMark(name string) string {
 		return findMarks(m.marks, pki.TokenName(&plan.Machine{Name: machine, Pool: pool}))
 	}
 	var all []string
-	if machine, ok := strings.CutPrefix(owner, assembly.NodeTokenFile); ok {
+	if machine, ok := strings.CutPrefix(owner, plan.NodeTokenFile); ok {
 		all = of(machine, false)
-	} else if pool, ok := strings.CutPrefix(owner, assembly.PoolTokenFile); ok {
+	} else if pool, ok := strings.CutPrefix(owner, plan.PoolTokenFile); ok {
 		all = of(pool, true)
-	} else if pool, ok := strings.CutPrefix(owner, assembly.PreviousTokenFile); ok {
+	} else if pool, ok := strings.CutPrefix(owner, plan.PreviousTokenFile); ok {
 		// The previous token is that of the lower generation.
 		if all = of(pool, true); len(all) > 1 {
 			return all[1]
