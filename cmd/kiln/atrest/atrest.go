@@ -109,17 +109,13 @@ func (k *Keys) Open(name string, data []byte) (plain []byte, lock *Lock, err err
 	if len(data) > maxFile {
 		return nil, nil, fmt.Errorf("%s: larger than %d MiB: not a bundle", name, maxFile>>20)
 	}
-	file, err := dearmor(data)
+	file, withPassphrase, err := readHeader(name, data)
 	if err != nil {
-		return nil, nil, damaged(name, err)
-	}
-	header, err := age.ExtractHeader(bytes.NewReader(file))
-	if err != nil {
-		return nil, nil, damaged(name, err)
+		return nil, nil, err
 	}
 	lock = &Lock{}
 	var identities []age.Identity
-	if withPassphrase.Match(header) {
+	if withPassphrase {
 		if lock.passphrase, err = ask(name); err != nil {
 			return nil, nil, err
 		}
@@ -136,8 +132,21 @@ func (k *Keys) Open(name string, data []byte) (plain []byte, lock *Lock, err err
 	return plain, lock, nil
 }
 
-// withPassphrase finds the stanza of a passphrase in the header of an age file.
-var withPassphrase = regexp.MustCompile(`(?m)^-> scrypt `)
+// passphraseStanza finds the stanza of a passphrase in the header of an age file.
+var passphraseStanza = regexp.MustCompile(`(?m)^-> scrypt `)
+
+// readHeader returns the age file data, which messages call name, without its armor. It reports
+// whether a passphrase opens it.
+func readHeader(name string, data []byte) (file []byte, withPassphrase bool, err error) {
+	if file, err = dearmor(data); err != nil {
+		return nil, false, damaged(name, err)
+	}
+	header, err := age.ExtractHeader(bytes.NewReader(file))
+	if err != nil {
+		return nil, false, damaged(name, err)
+	}
+	return file, passphraseStanza.Match(header), nil
+}
 
 // dearmor returns an age file without its armor.
 func dearmor(data []byte) ([]byte, error) {

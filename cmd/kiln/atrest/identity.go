@@ -112,15 +112,11 @@ func CheckMode(path string, encrypted bool, why string) error {
 
 // openIdentities decrypts a file of identities that has a passphrase, as age -p writes it.
 func openIdentities(path string, data []byte) ([]byte, error) {
-	file, err := dearmor(data)
+	file, withPassphrase, err := readHeader(path, data)
 	if err != nil {
-		return nil, damaged(path, err)
+		return nil, err
 	}
-	header, err := age.ExtractHeader(bytes.NewReader(file))
-	if err != nil {
-		return nil, damaged(path, err)
-	}
-	if !withPassphrase.Match(header) {
+	if !withPassphrase {
 		return nil, fmt.Errorf("%s: an age file that another identity opens, and kiln opens only "+
 			"identities with a passphrase; pipe it: --identity <(age -d -i KEY %[1]s)", path)
 	}
