@@ -136,18 +136,19 @@ func TestNothingPrintsSecrets(t *testing.T) {
 			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
 		}
 	}
-	encoded, err := json.Marshal([]any{b, b.Token("x")})
+	token := b.MachineToken(poolOf("x", 0))
+	encoded, err := json.Marshal([]any{b, token})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "bundle", b, "seed", b.LeafSeed)
 	for _, text := range []string{
-		fmt.Sprintf("%v %#v %+v %d", b.Token("x"), b.Token("x"), b.Token("x"), b.Token("x")),
+		fmt.Sprintf("%v %#v %+v %d", token, token, token, token),
 		fmt.Sprintf("%v %+v %#v", *b, *b, *b), string(encoded), log.String(),
 		fmt.Errorf("x: %w", fmt.Errorf("%v", b.LeafSeed)).Error(),
 	} {
 		require.Contains(t, text, "REDACTED")
 		for _, secret := range [][]byte{
-			[]byte(b.Token("x").Secret), b.LeafSeed, b.CAKey.Private(),
+			[]byte(token.Secret), b.LeafSeed, b.CAKey.Private(),
 			[]byte(base64.StdEncoding.EncodeToString(b.LeafSeed)),
 			[]byte(hex.EncodeToString(b.LeafSeed)), []byte("PRIVATE KEY"),
 		} {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/pki"
+	"kiln/render/plan"
 	"kiln/test/need"
 )
 
@@ -58,11 +59,8 @@ func (q question) answered(t *testing.T) question {
 		q.Private, q.Public = hex.EncodeToString(scalar), hex.EncodeToString(point)
 	default:
 		b.Generations = map[string]int{q.Kind + "/" + q.Name: q.Generation}
-		token := b.Token
-		if q.Kind == "token/node" {
-			token = b.NodeToken
-		}
-		q.Token = token(q.Name).Bearer()
+		m := &plan.Machine{Name: q.Name, Pool: q.Kind == "token"}
+		q.Token = b.MachineToken(m).Bearer()
 	}
 	return q
 }

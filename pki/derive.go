@@ -107,17 +107,6 @@ func TokenName(m *plan.Machine) string {
 	return nodeToken + "/" + m.Name
 }
 
-// Token returns the bootstrap token of a pool. Each pool has its own, so that one that leaks can be
-// revoked alone.
-func (b *Bundle) Token(pool string) Token {
-	return b.token(poolToken, pool, b.Generation(poolToken+"/"+pool))
-}
-
-// NodeToken returns the bootstrap token of a named machine with identity token.
-func (b *Bundle) NodeToken(node string) Token {
-	return b.token(nodeToken, node, b.Generation(nodeToken+"/"+node))
-}
-
 // token derives a token. Every character is equally likely: bytes from 252 on are not used.
 func (b *Bundle) token(purpose, name string, generation int) Token {
 	const length = 6 + 16

@@ -26,7 +26,7 @@ func TestTokenRenewal(t *testing.T) {
 	t.Parallel()
 	b, issued := renewable(t)
 	blue, green := poolOf("blue", 7*days), poolOf("green", 7*days)
-	first := b.Token("blue")
+	first := b.MachineToken(poolOf("blue", 0))
 	require.Len(t, b.Joining(blue), 1)
 
 	require.NoError(t, b.RenewTokens(issued.Add(5*days), false, blue))
@@ -49,7 +49,7 @@ func TestTokenRenewal(t *testing.T) {
 		}, p.Joining(blue))
 		require.Len(t, p.Joining(green), 1, "another pool keeps its token")
 	}
-	require.NotEqual(t, first, b.Token("blue"))
+	require.NotEqual(t, first, b.MachineToken(poolOf("blue", 0)))
 	require.Equal(t, first, b.Joined(b.Joining(blue)[1]))
 
 	// Only one token before the new one is kept.

@@ -88,7 +88,7 @@ func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 		m := &p.Machines[i]
 		specs = append(specs, b.Specs(p, m)...)
 		if m.Token {
-			s["token "+m.Name] = []byte(token(b, m).Secret)
+			s["token "+m.Name] = []byte(b.MachineToken(m).Secret)
 		}
 	}
 	for _, spec := range specs {
@@ -184,7 +184,7 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 			for i := range r.Plan.Machines {
 				if m := &r.Plan.Machines[i]; m.Token {
 					for path, text := range twin {
-						require.NotContains(t, path+string(text), token(r.Bundle, m).ID,
+						require.NotContains(t, path+string(text), r.Bundle.MachineToken(m).ID,
 							"the token of %s", m.Name)
 					}
 				}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/config"
@@ -40,9 +39,9 @@ func TestTokensOfOneName(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]bool{
-		"token/small g1 " + b.Token("small").Bearer():          true,
-		"token/large g1 " + b.Token("large").Bearer():          true,
-		"token/node/small g2 " + b.NodeToken("small").Bearer(): true,
+		"token/small g1 " + b.MachineToken(pool("small")).Bearer():                     true,
+		"token/large g1 " + b.MachineToken(pool("large")).Bearer():                     true,
+		"token/node/small g2 " + b.MachineToken(&plan.Machine{Name: "small"}).Bearer(): true,
 	}, tokens)
 
 	// The public half alone, the bundle and the documents say the same.
@@ -65,10 +64,5 @@ func TestTokensOfOneName(t *testing.T) {
 	require.False(t, d.Changed(), d.Text(change.Form{}))
 }
 
-// token returns the bootstrap token of m.
-func token(b *pki.Bundle, m *plan.Machine) pki.Token {
-	if m.Pool {
-		return b.Token(m.Name)
-	}
-	return b.NodeToken(m.Name)
-}
+// pool returns a pool of that name.
+func pool(name string) *plan.Machine { return &plan.Machine{Name: name, Pool: true} }
