@@ -45,7 +45,7 @@ var meanings = []struct {
 	{Replace, "kiln secrets renew, render, and replace the machine with its new document"},
 	{Render, "kiln secrets renew; the next kiln render writes it"},
 	{NewCA, "what it has signed ends with it; kiln secrets rotate brings a new CA, in stages"},
-	{PoolToken, "no machine joins the pool after it: kiln token renew, and what it says"},
+	{PoolToken, "no machine joins the pool after it: run kiln token renew, and do what it says"},
 	{Replaced, "the pool has a new token; machines with an older document join until this end"},
 	{FirstBoot, "only the first boot uses it; a machine that runs does not need it"},
 	{Yours, "kiln did not make it: put a later one in its place, render, replace the machine"},
