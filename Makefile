@@ -1,10 +1,10 @@
 # make            builds bin/kiln
 # make man        writes the man pages into bin/man
-# make test       runs every test that needs no virtual machine (three minutes)
+# make test       runs every test that needs no virtual machine (docs/testing.md says how long)
 # make roots      runs make test in bare roots of Debian and Ubuntu, as root and not, and tests
 #                 without each program that they ask for (root, an hour)
 # make ci         runs what every change must pass: lint, test, vuln, judges, etcd, ignition, page,
-#                 gitleaks and boot-fast (root; twelve minutes)
+#                 gitleaks and boot-fast (root)
 # make test-all   runs what make test leaves out of tables and kills (some hours; as root also full
 #                 disks): see docs/testing.md
 # make golden     rewrites the goldens; read the diff before you commit it
