@@ -107,10 +107,14 @@ func routes(p *plan.Plan) []*Patch {
 	for _, s := range p.PodSubnets {
 		subnets = append(subnets, s.String())
 	}
-	policy := policyVariables("objects/routes.yaml", "routes.kiln.dev", map[string]string{
+	values := map[string]string{
 		"controlPlanes": celList(names), "subnets": celList(subnets),
 		"masks": "[" + strings.Join(masks, ", ") + "]",
-	})
+	}
+	if p.Encrypted() {
+		values["words"], values["others"] = wordsWithKey, othersWithKey
+	}
+	policy := policyVariables("objects/routes.yaml", "routes.kiln.dev", values)
 	var subjects list
 	for _, name := range names {
 		subjects = append(subjects, object{
@@ -121,6 +125,20 @@ func routes(p *plan.Plan) []*Patch {
 	binding.set(plan.Origin{Field: "nodes"}, object{"subjects": subjects})
 	return []*Patch{policy, binding}
 }
+
+// Where packets of pods are encrypted, the machine's public key is the last word of its entry. The
+// policy's variable words is then without it, or one word that is none, and its variable others has
+// the machines that share any word.
+const (
+	wordsWithKey = "variables.machine in variables.after ? (variables.after[variables.machine]" +
+		".matches('^[0-9a-f.:/ ]+ [A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$') ? " +
+		"variables.after[variables.machine].split(' ').filter(word, !word.endsWith('=')) : " +
+		"['']) : []"
+	othersWithKey = "variables.after.filter(name, name != variables.machine && " +
+		"variables.machine in variables.after && " +
+		"variables.after[variables.machine].split(' ').exists(word, " +
+		"(' ' + variables.after[name] + ' ').contains(' ' + word + ' ')))"
+)
 
 // controlPlanes returns the names of the control planes.
 func controlPlanes(p *plan.Plan) (names []string) {

@@ -63,7 +63,7 @@ func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.N
 
 // TestLeastSecrets states the promise of the table of secrets without the table: a worker and an
 // etcd machine hold their own two private keys, and a machine that joins with a token holds the
-// token alone.
+// token alone. Where packets of pods are encrypted, machines with a name also have a key for that.
 func TestLeastSecrets(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *render.Cluster, m *plan.Machine, n *node.Node) {
@@ -77,6 +77,9 @@ func TestLeastSecrets(t *testing.T) {
 			want = []string{"etcd-peer/" + m.Name + " g1", "etcd-server/" + m.Name + " g1"}
 		case m.Token:
 			want, keys = []string{r.Public.Mark(pki.TokenName(m))}, 0
+		}
+		if m.Joins() && !m.Pool && r.Plan.Encrypted() {
+			want = append(want, "wireguard/"+m.Name+" g1")
 		}
 		var got []string
 		for _, f := range n.Files {

@@ -152,11 +152,17 @@
 // # /etc/kiln/routes, /etc/kiln/masquerade, /etc/kiln/forbidden
 //
 // The file routes has a line "CIDR ADDRESS WAY" for each family: this machine's part of the pod
-// subnet, its address, and how packets of pods leave it (direct, vxlan or auto). The file
-// masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods, in CIDR, to
+// subnet, its address, and how packets of pods leave it (direct, vxlan, auto or wireguard). The
+// file masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods, in CIDR, to
 // addresses outside the cluster's pod subnet is masqueraded. The file forbidden has lines
 // "-4|-6 SUBNET ADDRESS PORTS": TCP connections from the subnet to that address and those ports
 // are refused.
+//
+// # /etc/kiln/wireguard.key, /var/lib/kiln/wireguard.key
+//
+// The machine's private key where packets of pods are encrypted, as wg(8) reads it. That of a named
+// machine is in its document; a machine of a pool makes one. The public key is the last word of the
+// machine's entry, and so of /var/lib/kiln/parts.
 //
 // # /etc/kiln/parts, /etc/kiln/cni, /var/lib/kiln/parts
 //

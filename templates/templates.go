@@ -13,7 +13,7 @@ const (
 	StepsPath  = "/etc/kiln/steps"        // Steps
 	ReportPath = "/etc/kiln/report"       // Report
 	RoutesPath = "/etc/kiln/keep-routes"  // Routes
-	LearnPath  = "/etc/kiln/learn-routes" // Learn
+	LearnPath  = "/etc/kiln/learn-routes" // Learn, or LearnEncrypted
 	BackupPath = "/etc/kiln/backup"       // Backup
 )
 
@@ -28,6 +28,9 @@ var routesSource string
 
 //go:embed boot/learn-routes
 var learnSource string
+
+//go:embed boot/wireguard
+var wireGuardSource string
 
 //go:embed boot/backup
 var backupSource string
@@ -50,6 +53,35 @@ var Routes = strip(routesSource)
 // Learn is /etc/kiln/learn-routes, mode 0600, which Routes reads where the cluster's cni is routed.
 // It is boot/learn-routes without its comments.
 var Learn = dropComments(learnSource, true)
+
+// LearnEncrypted is Learn where network.encryption is wireguard: with the functions of
+// boot/wireguard, and without those whose place they take. An entry may have a public key, in
+// base64.
+var LearnEncrypted = encrypted()
+
+// LearnBy returns LearnEncrypted or Learn.
+func LearnBy(encrypted bool) string {
+	if encrypted {
+		return LearnEncrypted
+	}
+	return Learn
+}
+
+// encrypted puts boot/wireguard before Learn. A function of Learn that both have gets the name
+// plain_NAME if something calls it so. Otherwise it goes, and so does hardware, which is of vxlan.
+func encrypted() string {
+	const entry, withKey = "[0-9a-f.:/ ]", "[0-9A-Za-z+/=.: ]"
+	all := dropComments(wireGuardSource, true) + strings.Replace(Learn, entry, withKey, 1)
+	plain := parse(learnSource)
+	for name := range parse(wireGuardSource) {
+		was := strings.Replace(plain[name], entry, withKey, 1)
+		i := strings.LastIndex(all, was)
+		if all = all[:i] + all[i+len(was):]; strings.Contains(all, "plain_"+name) {
+			all = all[:i] + "plain_" + was + all[i:]
+		}
+	}
+	return strings.Replace(all, plain["hardware"], "", 1)
+}
 
 // Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes
 // snapshots. It is boot/backup without its comments.

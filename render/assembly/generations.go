@@ -22,6 +22,7 @@ func (r *Cluster) IdleGenerations() []string {
 		for _, spec := range r.Public.Specs(r.Plan, m) {
 			names[spec.Name] = true
 		}
+		names[pki.WireGuardName(m.Name)] = r.Plan.HasWireGuardKey(m)
 		if m.Token {
 			names[pki.TokenName(m)] = true
 		}

@@ -45,10 +45,11 @@ func (t *tree) addPodNetwork() error {
 	// that existed then.
 	t.addDir("/var/lib/cni", 0o700, "")
 	t.addDir("/var/lib/kiln", 0o700, "")
-	t.addFile(templates.LearnPath, 0o600, templates.Learn, "functions of kiln-routes.service")
+	learn := templates.LearnBy(t.Plan.Encrypted())
+	t.addFile(templates.LearnPath, 0o600, learn, "functions of kiln-routes.service")
 	network, masked := &t.Plan.Config.Spec.Network, t.m.PodCIDRs
 	way, why := t.Plan.PodWay(t.m)
-	own := []string{"network.podSubnets", t.m.Path + ".podCIDRs"}
+	own, ways := []string{"network.podSubnets", t.m.Path + ".podCIDRs"}, t.Plan.PodWayFields()
 	configure, path, conf := cni.Config, plan.CNIConfig, "the pods' network on this machine"
 	if t.m.Pool {
 		// The machine chooses its parts, and then writes the configuration of the network. It
@@ -60,12 +61,12 @@ func (t *tree) addPodNetwork() error {
 		t.addFile(plan.KilnDir+"/parts", 0o644, cni.Parts(t.m.PodCIDRs, t.Plan.NodeMasks, way),
 			"ranges of this machine's pods, the prefix length of its parts, how packets of pods "+
 				"leave it ("+why+")",
-			slices.Concat(own, []string{"network.nodeMaskSizes", "network.vxlan"})...)
+			slices.Concat(own, []string{"network.nodeMaskSizes"}, ways)...)
 	} else {
 		own = append(own, t.m.Path+".addresses")
 		t.addFile(plan.KilnDir+"/routes", 0o644, cni.Routes(t.m.PodCIDRs, t.m.Addresses, way),
 			"this machine's pods, its address, how packets of pods leave it ("+why+")",
-			slices.Concat(own, []string{"network.vxlan"})...)
+			slices.Concat(own, ways)...)
 	}
 	text, err := configure(t.m.PodCIDRs, network.MTU)
 	if err != nil {

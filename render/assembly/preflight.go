@@ -42,7 +42,7 @@ func (t *tree) checks() (lines string, kinds []string, walled bool) {
 func (t *tree) preflight() *preflight.Facts {
 	f := &preflight.Facts{
 		Plan: t.Plan, Machine: t.m,
-		Modules: t.modules(), Sysctls: t.sysctls(),
+		Modules: t.Plan.KernelModules(t.m), Sysctls: t.sysctls(),
 		ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
 		Images: t.images(),
 	}

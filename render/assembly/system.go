@@ -22,7 +22,8 @@ func (t *tree) addSystem() error {
 	if !t.m.Pool {
 		t.addFile("/etc/hostname", 0o644, t.m.Name+"\n", "the machine's name", t.m.Path+".name")
 	}
-	t.addFile("/etc/modules-load.d/90-kiln.conf", 0o644, strings.Join(t.modules(), "\n")+"\n",
+	modules := strings.Join(t.Plan.KernelModules(t.m), "\n") + "\n"
+	t.addFile("/etc/modules-load.d/90-kiln.conf", 0o644, modules,
 		"kernel modules", t.m.Settings.Path("kernelModules"))
 	var lines strings.Builder
 	settings := t.sysctls()
@@ -50,18 +51,6 @@ func (t *tree) addEnvironment() error {
 		t.addUnitWith(target.SystemUnit, 0o644, unit, true, true, fields...)
 	}
 	return nil
-}
-
-// modules returns the kernel modules that the machine needs, then the user's. overlay is for the
-// file systems of containers. A machine with pods also needs br_netfilter, so that Services reach
-// pods on the same bridge, and nf_conntrack, because kube-proxy sets its limits
-// (https://github.com/kubernetes/kops/issues/17915).
-func (t *tree) modules() []string {
-	modules := []string{"overlay"}
-	if t.m.Joins() {
-		modules = []string{"br_netfilter", "nf_conntrack", "overlay"}
-	}
-	return slices.Concat(modules, t.m.Settings.KernelModules)
 }
 
 // sysctls returns the kernel settings of the machine. The user's win over kiln's.

@@ -11,7 +11,7 @@ import (
 
 // addTrust adds the certificates of CAs, and the certificates and keys of this machine. A worker
 // gets the cluster's CA certificate and two pairs of its own, an etcd machine etcd's CA certificate
-// and two pairs of its member. Neither gets more.
+// and two pairs of its member. Neither gets more, but a key for packets of pods.
 func (t *tree) addTrust() error {
 	m := t.m
 	t.addDir(plan.KubernetesDir, 0o755, "")
@@ -34,6 +34,11 @@ func (t *tree) addTrust() error {
 	}
 	if m.EtcdMember {
 		t.addEtcdMemberTrust()
+	}
+	if t.Plan.HasWireGuardKey(m) {
+		t.addSecret(plan.WireGuardKey, "", pki.WireGuardName(m.Name), func(b *pki.Bundle) []byte {
+			return append(b.WireGuardKey(m.Name), '\n')
+		}, "with it packets of pods are encrypted")
 	}
 	for _, spec := range t.Public.Specs(t.Plan, m) {
 		if err := t.addPair(spec); err != nil {

@@ -17,7 +17,13 @@ var podInterfaces = map[string][]string{
 }
 
 // PodInterfaces returns the names of pods' interfaces on the machines, as globs.
-func (c *Cluster) PodInterfaces() []string { return podInterfaces[c.Spec.Network.CNI] }
+func (c *Cluster) PodInterfaces() []string {
+	globs := podInterfaces[c.Spec.Network.CNI]
+	if c.Spec.Network.Encryption == wireGuard {
+		return append([]string{"kiln-wg"}, globs...)
+	}
+	return globs
+}
 
 // podInterface returns the glob of pods' interfaces that a name matches, "" if it matches none.
 func (c *Cluster) podInterface(name string) (glob string) {

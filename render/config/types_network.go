@@ -25,9 +25,14 @@ type Network struct {
 	// machines. never: all machines are on one network segment, and no router of the platform is
 	// between them.
 	VXLAN string `json:"vxlan,omitempty" enum:"auto,always,never" default:"auto"`
+	// Encryption encrypts the packets of pods between machines, with cni routed. wireguard: with
+	// the kernel's WireGuard, in UDP packets to port 51820 of the other machine, in place of VXLAN.
+	// The machines need its program wg (docs/pod-networks.md). It is for the life of the cluster.
+	// none: packets are in clear.
+	Encryption string `json:"encryption,omitempty" enum:"none,wireguard" default:"none"`
 	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses, 1500
-	// nearly everywhere. VXLAN needs 50 bytes of a packet, and 70 over IPv6: what is larger is
-	// divided, or sent again in smaller packets.
+	// nearly everywhere. VXLAN needs 50 bytes of a packet, and 70 over IPv6; encryption needs 80.
+	// What is larger is divided, or sent again in smaller packets.
 	MTU int `json:"mtu,omitempty"`
 	// Proxy is the mode of kube-proxy. none: there is no kube-proxy.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`

@@ -6,12 +6,17 @@ import (
 	"slices"
 
 	"kiln/render/target"
+	"kiln/render/yamlpath"
 )
 
 // routed checks that machines can hand each other the packets of pods without VXLAN: they stand on
 // one network segment, and their platform does not route between them.
 func (v *checker) routed() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("vxlan")
+	if net.Encryption == wireGuard {
+		v.encrypted(at)
+		return
+	}
 	if net.CNI != "routed" && v.has(at) {
 		v.report(at, "has no effect with cni none; remove it")
 	}
@@ -45,6 +50,22 @@ func (v *checker) routed() {
 	}
 	v.segment(joining, true)
 	v.segment(joining, false)
+}
+
+// wireGuard is the value of network.encryption with which packets of pods are encrypted.
+const wireGuard = "wireguard"
+
+// encrypted checks that kiln has a network of pods that it can encrypt, and that nobody asks for
+// another way of their packets.
+func (v *checker) encrypted(vxlan *yamlpath.Location) {
+	if v.c.Spec.Network.CNI != "routed" {
+		v.report(v.spec.Key("network").Key("encryption"), "wireguard encrypts kiln's own network, "+
+			"and cni none has another; remove it, and let your CNI encrypt")
+	}
+	if v.has(vxlan) {
+		v.report(vxlan, "has no effect with encryption wireguard, which carries all packets of "+
+			"pods between machines; remove it")
+	}
 }
 
 // Prefix lengths of the largest network segments: 10.0.0.0/8 is the largest private network, and a

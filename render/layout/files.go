@@ -53,6 +53,7 @@ var Files = []File{
 	{Path: templates.LearnPath, Form: Program, Open: true, Part: hook},
 	{Path: plan.KilnDir + "/routes", Form: Lines, Part: hook},
 	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
+	{Path: plan.WireGuardKey, Form: Hidden},
 	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
 	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
 	{Path: plan.CNIConfig, Form: YAML, Open: true},

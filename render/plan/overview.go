@@ -24,6 +24,9 @@ func (p *Plan) Overview() []Fact {
 // podNetwork returns what the machines must agree on so that their pods reach each other.
 func (p *Plan) podNetwork() string {
 	network := &p.Config.Spec.Network
+	if p.Encrypted() {
+		return network.CNI + ", encryption " + network.Encryption
+	}
 	if !p.Routed() || network.VXLAN == "auto" {
 		return network.CNI
 	}

@@ -15,6 +15,9 @@ const (
 	ObjectsDir = KilnDir + "/objects/"
 	UnitDir    = "/etc/systemd/system"
 
+	// WireGuardKey is the key of a named machine where packets of pods are encrypted.
+	WireGuardKey = KilnDir + "/wireguard.key"
+
 	CACert = PKIDir + "/ca.crt"
 	CAKey  = PKIDir + "/ca.key"
 	// CASigning is the certificate that belongs to CAKey. CACert holds every CA that is trusted,

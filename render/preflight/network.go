@@ -50,6 +50,14 @@ var network = []Entry{
 			return when(f.Machine.Joins() && f.Plan.Routed(), "kept masquerade")
 		},
 	}, {
+		ID: "pod-encryption", Reads: "what `kiln-routes` could not set",
+		Wants: "a key, WireGuard in the kernel and UDP port 51820, " +
+			"with `network.encryption: wireguard`",
+		Severity: Wait,
+		Remedy:   "use a kernel with WireGuard, and stop what has UDP port 51820: ss -lnup",
+		Source:   "docs/pod-networks.md",
+		calls:    func(f *Facts) []call { return when(encrypts(f), "kept wireguard") },
+	}, {
 		ID: "firewalld", Reads: "`systemctl is-active`", Wants: "inactive", Severity: Warn,
 		Remedy:  "open ports … and let pods' traffic through, or turn it off",
 		Kubeadm: []string{"Firewalld"}, Source: "kubeadm",
@@ -108,6 +116,9 @@ var network = []Entry{
 	},
 }
 
+// encrypts reports whether the machine encrypts packets of pods.
+func encrypts(f *Facts) bool { return f.Machine.Joins() && f.Plan.Encrypted() }
+
 func cloudSetup(s *target.System) bool { return s.CloudSetup }
 
 func addressStrings(addresses []netip.Addr) []string {
@@ -137,6 +148,9 @@ func firewalld(f *Facts) []call {
 	var open []string
 	if f.Machine.Joins() {
 		open = append(open, strconv.Itoa(target.KubeletPort), "30000-32767")
+	}
+	if encrypts(f) {
+		open = append(open, strconv.Itoa(target.WireGuardPort)+"/udp")
 	}
 	if f.Machine.ControlPlane() {
 		open = append(open, strconv.Itoa(target.APIServerPort))

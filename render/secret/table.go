@@ -201,6 +201,15 @@ var Kinds = []Kind{
 		Worth: OfMachine,
 	},
 	{
+		Name: "wireguard/{machine}", Is: "WireGuard key of the machine",
+		Path:  plan.WireGuardKey,
+		Roles: onNodes, When: "`network.encryption: wireguard`, but no pool's document",
+		applies: hasWireGuardKey,
+		User:    "kiln-routes.service gives it to the kernel, which encrypts packets of pods",
+		Until:   untilRotated,
+		Worth:   OfMachine,
+	},
+	{
 		Name: "token/{pool}", Is: "bootstrap token of a pool",
 		Path:  plan.BootstrapConf,
 		Roles: onWorkers, When: "a pool's document", applies: isPool,
@@ -259,6 +268,9 @@ func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
 // hasIdentity reports whether the kubelet of m has its certificates from the document, and does not
 // ask the cluster for them.
 func hasIdentity(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
+
+// hasWireGuardKey reports whether m encrypts packets of pods with a key from its document.
+func hasWireGuardKey(p *plan.Plan, m *plan.Machine) bool { return p.HasWireGuardKey(m) }
 
 // isPool reports whether m is a pool, whose machines join with one token.
 func isPool(_ *plan.Plan, m *plan.Machine) bool { return m.Token && m.Pool }

@@ -20,3 +20,7 @@ const (
 	VIPMetricsPort     = 2112 // of kube-vip; its probes ask it too
 	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
 )
+
+// WireGuardPort is the UDP port to which machines send encrypted packets of pods. People who let
+// WireGuard pass know it, and Flannel and Calico have it too.
+const WireGuardPort = 51820

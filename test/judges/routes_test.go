@@ -178,6 +178,49 @@ func TestRoutesPolicyOfTwoFamilies(t *testing.T) {
 	}
 }
 
+// TestRoutesPolicyOfKeys: where packets of pods are encrypted an entry ends with a public key that
+// no other entry has.
+func TestRoutesPolicyOfKeys(t *testing.T) {
+	t.Parallel()
+	ask := newRoutesAdmission(t, "encryption")
+	const (
+		parts = "10.244.21.0/24 10.0.0.21 fd00:10:244:21::/64 fd00::21"
+		key   = "ZKYEwpO8BZTQe6/KDhm327hVc3bnDsXXausx/G4W2FI="
+		other = "/kQdjPg4cWd4L4GB/JoVbUL/V2yf/sRmQikfTwEdIRA="
+	)
+	others := entries{"cp-1": "10.244.11.0/24 10.0.0.11 fd00:10:244:11::/64 fd00::11 " + other}
+	for entry, want := range map[string]string{
+		parts + " " + key:                 "",
+		parts:                             "an entry is",
+		parts + " ":                       "an entry is",
+		parts + " " + key + " " + other:   "an entry is",
+		parts + " " + key[1:]:             "an entry is",
+		parts + " " + key[:42] + "J=":     "an entry is",
+		parts + " " + key[:42] + "==":     "an entry is",
+		key + " " + parts:                 "an entry is",
+		"10.244.21.0/24 10.0.0.21 " + key: "an entry is",
+		key:                               "an entry is",
+		parts + "\n" + key:                "an entry is",
+		parts + " " + other:               "in the entry of cp-1",
+		parts[:15] + "10.0.0.11" + parts[24:] + " " + key: "in the entry of cp-1",
+	} {
+		err := ask("system:node:worker-1", "kiln-routes", manager, routesMap(others),
+			routesMap(others.and(entries{"worker-1": entry})))
+		if want == "" {
+			require.NoError(t, err, entry)
+		} else {
+			require.ErrorContains(t, err, want, entry)
+		}
+	}
+	has := others.and(entries{"worker-1": parts + " " + key})
+	again := others.and(entries{"worker-1": parts + " " + key[:3] + "A" + key[4:]})
+	require.NoError(t, ask("system:node:worker-1", "kiln-routes", manager, routesMap(has),
+		routesMap(again)), "a machine that was replaced has another key")
+	require.ErrorContains(t, ask("system:node:worker-1", "kiln-routes", manager, routesMap(has),
+		routesMap(entries{"cp-1": parts + " " + key, "worker-1": parts + " " + key})),
+		"its own entry alone")
+}
+
 // TestRoutesPolicyOfPools: a machine that nobody knew enters the parts that it has chosen, in the
 // text that templates' nth_part writes, and another one chooses others.
 func TestRoutesPolicyOfPools(t *testing.T) {

@@ -116,7 +116,7 @@ func (t *trust) routes() {
 			return
 		}
 		got = append(got, words[0]+" "+words[1])
-		if !slices.Contains([]string{"auto", "direct", "vxlan"}, words[2]) {
+		if !slices.Contains([]string{"auto", "direct", "vxlan", "wireguard"}, words[2]) {
 			t.find("/etc/kiln/routes: %s is no way to other machines", words[2])
 		}
 	}

@@ -27,7 +27,14 @@ const (
 	ImageMount       = "mounts of images"
 	OwnFiles         = "a file system of its own"
 	OwnNetwork       = "a network of its own"
+	WireGuard        = "wireguard-go"
 )
+
+// encryption are the tests of network.encryption.
+var encryption = []string{
+	"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone", "TestEncryptedGuard",
+	"TestEncryptedKept", "TestEncryptedLacks", "TestEncryptedOrNothing", "TestEncryptedPool",
+}
 
 // Things are in the order of the closing line.
 var Things = []Thing{
@@ -78,7 +85,11 @@ var Things = []Thing{
 			"TestFamilies", "TestAway",
 			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
-			"TestPoolMoves", "TestPoolNames", "TestFlatcarInstalls",
+			"TestPoolMoves", "TestPoolNames", "TestInClear",
+			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
+			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
+			"TestEncryptedOrNothing", "TestEncryptedPool",
+			"TestFlatcarInstalls",
 			"TestFlatcarWaits", "TestFlatcarOutage", "TestFlatcarStops", "TestFlatcarDocument",
 			"TestWalkPXE",
 		},
@@ -114,7 +125,10 @@ var Things = []Thing{
 			"TestFamilies", "TestAway",
 			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
-			"TestPoolMoves", "TestPoolNames",
+			"TestPoolMoves", "TestPoolNames", "TestInClear",
+			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
+			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
+			"TestEncryptedOrNothing", "TestEncryptedPool",
 		},
 		look: program("ip"),
 	},
@@ -155,6 +169,14 @@ var Things = []Thing{
 		Tests: []string{"TestTerraform", "TestTerraformRefuses", "TestTerraformWalks"},
 		look:  program("terraform", "tofu"),
 	},
+	{
+		Name: "wg", Gap: "no packet of pods is encrypted",
+		Tests: encryption, look: program("wg"),
+	},
+	{
+		Name: WireGuard, Gap: "no packet of pods is encrypted",
+		Tests: encryption, look: wireGuard(),
+	},
 
 	{
 		Name: OwnFiles, Gap: "no disk is full, and none read-only to root", right: true,
@@ -176,7 +198,10 @@ var Things = []Thing{
 			"TestFamilies", "TestAway",
 			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
-			"TestPoolMoves", "TestPoolNames",
+			"TestPoolMoves", "TestPoolNames", "TestInClear",
+			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
+			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
+			"TestEncryptedOrNothing", "TestEncryptedPool",
 		},
 		look: right(OwnNetwork, ownNetwork),
 	},

@@ -43,6 +43,7 @@ type lab struct {
 	ca       authority
 	machines map[string]*machine
 	links    int
+	tools    string // a folder before all others in PATH, of machines that encrypt
 }
 
 type machine struct {
@@ -162,7 +163,7 @@ func (l *lab) machine(
 	certificate := l.ca.issue(l.t, "system:node:"+name)
 	for path, content := range map[string]string{
 		templates.RoutesPath:                              templates.Routes,
-		templates.LearnPath:                               templates.Learn,
+		templates.LearnPath:                               templates.LearnBy(way == encrypted),
 		templates.StepsPath:                               templates.Steps([]string{"node"}, nil),
 		"/etc/kiln/routes":                                routes.String(),
 		"/etc/kiln/machine":                               facts(name, role, api),
@@ -197,7 +198,9 @@ func (l *lab) machine(
 // Its Node is there. It has no pods before it has parts.
 func (l *lab) member(name, segment, api string, addresses, ranges []string) *machine {
 	l.t.Helper()
-	m := l.machine(name, segment, api, "auto", 1500, addresses, nil)
+	_, way, _ := strings.Cut(ranges[0], " ")
+	_, way, _ = strings.Cut(way, " ")
+	m := l.machine(name, segment, api, way, 1500, addresses, nil)
 	require.NoError(l.t, os.Remove(m.root+"/etc/kiln/routes"))
 	m.write(templates.StepsPath, templates.Steps([]string{"name", "node", "parts"}, nil))
 	m.write("/etc/kiln/parts", strings.Join(ranges, "\n")+"\n")
@@ -234,7 +237,7 @@ func (m *machine) parted() {
 		return err
 	})
 	m.lab.t.Log(m.name, "has", words, "after", took)
-	for i := 0; i < len(words); i += 2 {
+	for i := 0; i+1 < len(words); i += 2 {
 		p := netip.MustParsePrefix(words[i])
 		m.pods = append(m.pods, p)
 		m.lab.ip(m.namespace,
@@ -273,9 +276,14 @@ func (m *machine) exec(command string) (string, error) {
 func (m *machine) start() {
 	m.lab.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	m.cmd = exec.CommandContext(ctx, m.lab.iproute, "netns", "exec", m.namespace,
-		need.Basic(m.lab.t, "sh"), m.root+templates.RoutesPath)
+	words := []string{"netns", "exec", m.namespace}
+	words = append(words,
+		m.lab.tunnelled(m, need.Basic(m.lab.t, "sh"), m.root+templates.RoutesPath)...)
+	m.cmd = exec.CommandContext(ctx, m.lab.iproute, words...)
 	m.cmd.Env = append(os.Environ(), "KILN_ROOT="+m.root)
+	if m.lab.tools != "" {
+		m.cmd.Env = append(m.cmd.Env, "PATH="+m.lab.tools+":"+os.Getenv("PATH"))
+	}
 	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
 	m.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	require.NoError(m.lab.t, m.cmd.Start())
@@ -358,7 +366,17 @@ func (l *lab) connected(limit time.Duration, machines ...*machine) time.Duration
 }
 
 // listen returns a listener in a namespace.
-func listen(t *testing.T, namespace, address string) net.Listener {
+func listen(t *testing.T, namespace, address string) (listener net.Listener) {
+	t.Helper()
+	inside(t, namespace, func() (err error) {
+		listener, err = net.Listen("tcp", address)
+		return err
+	})
+	return listener
+}
+
+// inside does something in a namespace, such as to open a socket, which stays there.
+func inside(t *testing.T, namespace string, do func() error) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -369,10 +387,9 @@ func listen(t *testing.T, namespace, address string) net.Listener {
 	require.NoError(t, err)
 	defer other.Close()
 	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
-	listener, err := net.Listen("tcp", address)
+	err = do()
 	require.NoError(t, unix.Setns(int(own.Fd()), unix.CLONE_NEWNET))
 	require.NoError(t, err)
-	return listener
 }
 
 // authority is a CA.

@@ -194,6 +194,10 @@ func (c *inspection) checkLeafKeys() {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}
+	name, f := c.machine.Name, c.node.File(plan.WireGuardKey)
+	if f != nil && !bytes.Contains(f.Content, b.WireGuardKey(name)) {
+		c.fail("file %s: does not hold the key %s of this machine", f.Path, pki.WireGuardName(name))
+	}
 }
 
 // describeHolders returns, for a message, the machines that may hold a secret and the place where
