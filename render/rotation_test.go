@@ -19,6 +19,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,26 +36,42 @@ import (
 	"kiln/render/node"
 )
 
-var sequences = flag.Int("rotations", 3, "walk through this many random rotations")
+var (
+	sequences = flag.Int("rotations", 3, "walk through this many random rotations")
+	firstWalk = flag.Int("rotations-from", 0, "the number of the first of them")
+)
 
 // TestRotations walks random clusters through random rotations of several roots at once. While the
 // machines are replaced, some run the stage before and some the stage after, and every machine must
-// talk to every other one. What they show and trust is read from their rendered files.
+// talk to every other one. What they show and trust is read from their rendered files. A walk
+// follows from its number alone.
 func TestRotations(t *testing.T) {
 	t.Parallel()
-	random := mathrand.New(mathrand.NewPCG(22, uint64(*sequences)))
-	for i := range *sequences {
-		w := newWalk(t, random, i)
-		before := w.render(t)
-		for range 2 + random.IntN(4) {
-			what := w.step(t)
-			after := w.render(t)
-			pairs := []pair{{before, after}, {after, before}, {after, after}}
-			for _, p := range pairs {
-				require.NoError(t, w.relations(p), "sequence %d: %s", i, what)
+	workers := runtime.GOMAXPROCS(0)
+	for worker := range min(workers, *sequences) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for i := *firstWalk + worker; i < *firstWalk+*sequences; i += workers {
+				rotate(t, i)
 			}
-			before = after
+		})
+	}
+}
+
+// rotate walks through the sequence with this number.
+func rotate(t *testing.T, number int) {
+	t.Helper()
+	random := mathrand.New(mathrand.NewPCG(22, uint64(number))) // #nosec G115 -- not negative
+	w := newWalk(t, random, number)
+	before := w.render(t)
+	for range 2 + random.IntN(4) {
+		what := w.step(t)
+		after := w.render(t)
+		pairs := []pair{{before, after}, {after, before}, {after, after}}
+		for _, p := range pairs {
+			require.NoError(t, w.relations(p), "sequence %d: %s", number, what)
 		}
+		before = after
 	}
 }
 
