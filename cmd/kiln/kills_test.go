@@ -31,6 +31,7 @@ type written struct {
 	command string // arguments of kiln
 	check   string // shell; succeeds if the command has done its work
 	single  string // the file that is old or new and nothing else, if the command writes but one
+	once    bool   // the command refuses to do its work again
 }
 
 var verbs = []written{
@@ -84,6 +85,19 @@ var verbs = []written{
 			"! cmp -s now demo.public.yaml",
 	},
 	{
+		name: "secrets rotate", command: "secrets rotate ca encryption -c first.yaml",
+		check: "test $(kiln secrets rotate --status -c first.yaml | grep -cw trust) = 2",
+		once:  true,
+	},
+	{
+		name: "token renew",
+		prepare: "echo '  pools: [{name: blue}]' >>first.yaml; " +
+			"kiln render -c first.yaml --out nodes --review review",
+		command: "token renew blue -c first.yaml",
+		check: "kiln secrets public --secrets demo.secrets.yaml >now && " +
+			"! cmp -s now demo.public.yaml",
+	},
+	{
 		name:    "secrets extend, encrypted",
 		prepare: encrypted + "kiln secrets encrypt first.yaml",
 		command: "secrets extend --secrets demo.secrets.yaml.age --identity key --window 160h",
@@ -105,7 +119,7 @@ var verbs = []written{
 	},
 	{
 		name: "unpack", command: "unpack nodes/cp-1 --out tree",
-		check: "test -e tree/INDEX && rm -r tree",
+		check: "test -e tree/INDEX", once: true,
 	},
 }
 
@@ -175,6 +189,11 @@ func (b *bench) must(t *testing.T, dir, script string) {
 	require.NoError(t, err, "%s\n%s", script, out)
 }
 
+// succeeds reports whether a script does.
+func (b *bench) succeeds(dir, script string) bool {
+	return exec.Command("sh", "-c", "cd '"+dir+"' && "+script).Run() == nil
+}
+
 // begin makes the state that a verb begins with.
 func (b *bench) begin(t *testing.T, v *written) string {
 	t.Helper()
@@ -226,10 +245,9 @@ func whole(t *testing.T, dir string) {
 // mended runs the command again, which has to succeed, and looks for what the cut-off run left.
 func (b *bench) mended(t *testing.T, v *written, dir string) {
 	t.Helper()
-	if v.name == "unpack" { // it may be done already, and a folder that is there is refused
-		_, _ = b.shell(t, dir, v.check)
+	if !v.once || !b.succeeds(dir, v.check) {
+		b.must(t, dir, "kiln "+v.command)
 	}
-	b.must(t, dir, "kiln "+v.command)
 	whole(t, dir)
 	b.must(t, dir, v.check)
 	left, err := b.shell(t, dir, "find . -name '*.kiln-new'")
