@@ -26,18 +26,22 @@ func purposes() (cluster, machines []string) {
 func ClusterSecrets() []string { return []string{adminName, serveName, etcdGeneration} }
 
 // Older returns what makes p older than another state of the same cluster's public half: the first
-// secret, by name, with a lower generation, or an earlier renewal. It is empty if p is not older.
-// Other dates do not count: kiln secrets extend also makes them earlier. Nor do the stages of a
-// rotation, which has a way back.
+// secret, by name, with a lower generation, an earlier renewal, or a rotation that has gone on
+// since: each step of it, also the way back, has its time. It is empty if p is not older. Other
+// dates do not count: kiln secrets extend also makes them earlier.
 func (p *Public) Older(than *Public) string {
 	if p.Cluster != than.Cluster {
 		return ""
 	}
 	for _, root := range sortedKeys(than.Rotations) {
-		mine, other := p.Rotation(root).Generation, than.Rotation(root).Generation
-		if mine < other {
+		mine, other := p.Rotation(root), than.Rotation(root)
+		switch {
+		case mine.Generation < other.Generation:
 			return fmt.Sprintf("%s is %d here and %d there, and an old root would come back",
-				root, mine, other)
+				root, mine.Generation, other.Generation)
+		case mine.Since.Before(other.Since):
+			return fmt.Sprintf("the rotation of %s took its last step there on %s, and here %s",
+				root, stamp(other.Since), lastStep(mine))
 		}
 	}
 	for _, name := range sortedKeys(than.Generations) {
@@ -48,6 +52,33 @@ func (p *Public) Older(than *Public) string {
 	}
 	if p.Renewed.Before(than.Renewed) {
 		return "its certificates were renewed later there"
+	}
+	return ""
+}
+
+// lastStep says when a root took its last step.
+func lastStep(r *Rotation) string {
+	if r.Since.IsZero() {
+		return "never"
+	}
+	return "on " + stamp(r.Since)
+}
+
+// Parts returns why p and other are of two rotations of one root, which began apart and have two
+// new roots with one number: a copy of the bundle was restored, and rotated again. It is empty if
+// nothing shows that.
+func (p *Public) Parts(other *Public) string {
+	if p.Cluster != other.Cluster {
+		return ""
+	}
+	for _, root := range sortedKeys(other.Rotations) {
+		mine, there := p.Rotation(root), other.Rotation(root)
+		if mine.Stage == Trust && there.Stage == Trust && mine.Generation == there.Generation &&
+			!mine.Since.Equal(there.Since) {
+			return fmt.Sprintf("%s: a rotation began on %s here and on %s there, "+
+				"so that there are two new roots g%d", root, stamp(mine.Since),
+				stamp(there.Since), mine.Generation+1)
+		}
 	}
 	return ""
 }

@@ -120,7 +120,7 @@ func (b *Bundle) PreviousStage(root Root, now time.Time) error {
 		r.Stage, r.Since = Trust, now.UTC().Truncate(time.Second)
 	case Trust:
 		b.forget(root)
-		r = Rotation{Generation: r.Generation}
+		r = Rotation{Generation: r.Generation, Since: now.UTC().Truncate(time.Second)}
 	}
 	b.setRotation(root, &r)
 	return nil
@@ -136,15 +136,11 @@ func (b *Bundle) forget(root Root) {
 	delete(b.NextKeys, root)
 }
 
-// setRotation stores the state of a root. A root that never was rotated has no entry.
+// setRotation stores the state of a root.
 func (b *Bundle) setRotation(root Root, r *Rotation) {
-	rotations := maps.Clone(b.Rotations)
-	if rotations == nil {
-		rotations = map[Root]*Rotation{}
+	b.Rotations = maps.Clone(b.Rotations)
+	if b.Rotations == nil {
+		b.Rotations = map[Root]*Rotation{}
 	}
-	rotations[root] = r
-	if r.Generation == 1 && r.Stage == Settled {
-		delete(rotations, root)
-	}
-	b.Rotations = rotations
+	b.Rotations[root] = r
 }

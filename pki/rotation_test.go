@@ -44,7 +44,11 @@ func TestRotationStages(t *testing.T) {
 			require.Equal(t, old[0], both[0])
 
 			require.NoError(t, b.PreviousStage(root, day))
-			again, err := stored(t, b).Marshal()
+			b = stored(t, b)
+			require.Equal(t, &pki.Rotation{Generation: 1, Since: day}, b.Rotation(root))
+			given := *b
+			given.Rotations = nil
+			again, err := given.Marshal()
 			require.NoError(t, err)
 			require.Equal(t, string(before), string(again), "a rotation that was given up")
 
@@ -196,19 +200,53 @@ func TestRotationRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "its end is missing")
 }
 
-// TestRotationOlder: a bundle from before a root was dropped is older than its public half; one
-// from before a stage that has a way back is not.
+// TestRotationOlder: a bundle from before a step of a rotation is older than its public half, also
+// if the step was one back. A bundle that goes on is not.
 func TestRotationOlder(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
-	before := b.Public
-	require.NoError(t, b.Rotate(pki.RootCA, day))
-	require.NoError(t, b.NextStage(pki.RootCA, day))
-	require.Empty(t, before.Older(&b.Public))
-	require.NoError(t, b.NextStage(pki.RootCA, day))
+	states := []pki.Public{b.Public}
+	at := day
+	take := func(step func(pki.Root, time.Time) error) {
+		at = at.Add(time.Hour)
+		require.NoError(t, step(pki.RootCA, at))
+		states = append(states, stored(t, b).Public)
+	}
+	for _, step := range []func(pki.Root, time.Time) error{
+		b.Rotate, b.PreviousStage, b.Rotate, b.NextStage, b.PreviousStage, b.NextStage, b.NextStage,
+	} {
+		take(step)
+	}
+	for i := range states {
+		for j := range states {
+			older := states[i].Older(&states[j])
+			require.Equal(t, i < j, older != "", "%d %d: %s", i, j, older)
+		}
+	}
+	require.Equal(t, "the rotation of ca took its last step there on 2027-03-04T06:06:07Z, "+
+		"and here never", states[0].Older(&states[1]))
+	require.Equal(t, "the rotation of ca took its last step there on 2027-03-04T07:06:07Z, "+
+		"and here on 2027-03-04T06:06:07Z", states[1].Older(&states[2]))
+	last := len(states) - 1
 	require.Equal(t, "ca is 1 here and 2 there, and an old root would come back",
-		before.Older(&b.Public))
-	require.Empty(t, b.Older(&before))
+		states[last-1].Older(&states[last]))
+	require.Empty(t, states[0].Older(&pki.Public{Cluster: "another"}))
+}
+
+// TestRotationParts: two rotations that begin from one copy of a bundle have two new roots.
+func TestRotationParts(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	other, _ := load(t)
+	require.NoError(t, b.Rotate(pki.RootEncryption, day))
+	require.Empty(t, b.Parts(&other.Public))
+	require.NoError(t, other.Rotate(pki.RootEncryption, day.Add(time.Hour)))
+	why := other.Parts(&b.Public)
+	require.Contains(t, why, "encryption: a rotation began on ")
+	require.Contains(t, why, "so that there are two new roots g2")
+	require.Empty(t, b.Parts(&b.Public))
+	require.NoError(t, other.NextStage(pki.RootEncryption, day.Add(2*time.Hour)))
+	require.Empty(t, other.Parts(&b.Public), "it may have gone on")
 }
 
 // TestRotationForms: only what kiln writes is the state of a root.

@@ -11,19 +11,25 @@ import (
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
-// half in the file stored: old keys or dates would come back. It returns nil if stored is absent or
-// holds no public half.
+// half in the file stored, or is of another rotation: old keys or dates would come back. It returns
+// nil if stored is absent or holds no public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
 	there, err := render.Public(stored)
 	if err != nil {
 		return nil
 	}
+	if path == "-" {
+		path = "standard input"
+	}
+	if why := half.Parts(there); why != "" {
+		return fmt.Errorf("%s: the bundle and %s do not belong together: %s; restore the bundle "+
+			"that made %[2]s. Only if this bundle went back with --back and began again, and no "+
+			"machine has the other root, remove %[2]s, and run: kiln secrets public",
+			path, stored, why)
+	}
 	why := half.Older(there)
 	if why == "" {
 		return nil
-	}
-	if path == "-" {
-		path = "standard input"
 	}
 	return fmt.Errorf("%s: the bundle is older than %s: %s; restore the newer copy of the bundle",
 		path, stored, why)
