@@ -37,8 +37,8 @@ var refusalTable = []refusal{
 		"rotate the CA (kiln secrets rotate): " +
 			"machines with the old and machines with the new one do not trust each other"},
 	{"rotation", skippedStage,
-		"replace the machines in each stage before the next one: kiln secrets rotate --back goes " +
-			"back by one stage, and an old root comes back with a copy of the bundle " +
+		"replace the machines in each stage before the next one: kiln secrets rotate ROOT --back " +
+			"goes back by one stage, and an old root comes back with a copy of the bundle " +
 			"(docs/rotation.md)"},
 	{"service-subnets", property("service subnets",
 		"Services keep their addresses, "+

@@ -34,8 +34,9 @@ type advice struct {
 	// trust, issue and drop say what each stage means.
 	trust, issue, drop string
 	// beforeIssue and beforeDrop say what must be true before that stage, beside that every machine
-	// runs the one before. afterDrop says what is left to do.
-	beforeIssue, beforeDrop, afterDrop []string
+	// runs the one before. first says what to do before the first machine has a new root that has
+	// no stages, and afterDrop what is left to do after the last one.
+	beforeIssue, beforeDrop, first, afterDrop []string
 	// stolen says until when a stolen root is of use, and what it is good for until then.
 	stolen string
 }
@@ -110,9 +111,9 @@ var table = []advice{
 		beforeDrop: []string{
 			"every Secret is written again: kubectl get secrets -A -o json | kubectl replace -f -" +
 				"  # repeat it on a conflict; from Kubernetes 1.37 also a StorageVersionMigration",
-			"nothing in etcd has the old key's name, which on a member of etcd is: etcdctl get " +
-				"/registry/secrets --prefix --print-value-only | grep -ac " +
-				"k8s:enc:secretbox:v1:OLD:  # want 0",
+			"nothing in etcd has the old key's name: on a member of etcd, etcdctl get " +
+				"/registry/secrets --prefix --print-value-only | grep -ao " +
+				"'k8s:enc:[a-z]*:v1:[^:]*:' | sort | uniq -c  # want one line, of the new key",
 			"no snapshot of etcd from before is needed, or a copy of the bundle of this stage " +
 				"is kept for it: only this key reads its Secrets",
 		},
@@ -121,10 +122,10 @@ var table = []advice{
 	}, {
 		root: pki.RootLeafSeed, roles: all,
 		drop: "every machine gets new keys, and every bootstrap token is new",
-		afterDrop: []string{
-			"bootstrap tokens of pools and of machines with identity: token change: apply their " +
-				"Secrets, as kiln plan says, before a machine gets a new document; the old " +
-				"ones go on until they end, or until their Secrets are deleted",
+		first: []string{
+			"bootstrap tokens of pools and of machines with identity: token are new: apply their " +
+				"Secrets, as kiln plan says. The old tokens work until they end; to end those " +
+				"of a pool now: kiln token renew POOL --revoke",
 		},
 		stolen: "until every certificate ends that was issued before: whoever has the seed has " +
 			"the keys of every certificate that he has seen, and his CA is still trusted; " +
@@ -170,6 +171,9 @@ func Conditions(root pki.Root, stage pki.Stage, life string) []string {
 		return nil
 	}
 }
+
+// First returns what to do before the first machine has a root that was replaced in one step.
+func First(root pki.Root) []string { return of(root).first }
 
 // Remaining returns what is left to do when the old root was dropped.
 func Remaining(root pki.Root) []string { return of(root).afterDrop }

@@ -34,6 +34,8 @@ type state struct {
 	// Conditions must be true before Next, beside that the machines run the stage.
 	Conditions []string `json:"conditions,omitempty"`
 	Next       string   `json:"next"`
+	// First is what to do before the first machine gets a root that was replaced in one step.
+	First []string `json:"first,omitempty"`
 	// Left is what is left to do when the old root was dropped.
 	Left []string `json:"left,omitempty"`
 	// Exposure says until when a stolen root is of use.
@@ -46,6 +48,9 @@ func stateOf(p *plan.Plan, half *pki.Public, root pki.Root) state {
 	s := state{Root: string(root), Generation: r.Generation, Stage: r.Stage}
 	if !r.Since.IsZero() {
 		s.Since = r.Since.Format(time.RFC3339)
+	}
+	dropped := r.Stage == pki.Settled && r.Generation > 1
+	if dropped || r.Stage != pki.Settled {
 		s.Means = rotation.Meaning(root, r.Stage)
 	}
 	s.Machines, s.Pools = concerned(p, root)
@@ -53,8 +58,9 @@ func stateOf(p *plan.Plan, half *pki.Public, root pki.Root) state {
 	s.Next = "kiln secrets rotate " + string(root)
 	if r.Stage != pki.Settled {
 		s.Next += " --next --all-replaced"
-	} else if !r.Since.IsZero() {
-		s.Left = rotation.Remaining(root)
+	}
+	if dropped {
+		s.First, s.Left = rotation.First(root), rotation.Remaining(root)
 	}
 	return s
 }
@@ -107,12 +113,9 @@ func writeChanged(w io.Writer, config string, r *report) {
 	var machines, pools []string
 	for i := range r.Roots {
 		s := &r.Roots[i]
-		stage := "no rotation is under way"
-		switch {
-		case s.Stage != pki.Settled:
+		stage := fmt.Sprintf("g%d alone", s.Generation)
+		if s.Stage != pki.Settled {
 			stage = "stage " + string(s.Stage)
-		case s.Since != "":
-			stage = fmt.Sprintf("g%d alone", s.Generation)
 		}
 		message.Printf(w, "%s: %s is in: %s\n", r.Bundle, s.Root, stage)
 		if s.Means != "" {
@@ -122,12 +125,16 @@ func writeChanged(w io.Writer, config string, r *report) {
 	}
 	message.Printf(w, "now:\n  render: kiln render --config %s --out DIR --review REVIEW\n",
 		message.ShellWord(config))
-	message.Printf(w, "  what to replace, in which order: kiln plan OLD-REVIEW REVIEW\n")
+	message.Printf(w, "  what to replace, in which order, if REVIEW is in git: "+
+		"kiln plan HEAD:./REVIEW REVIEW\n")
 	message.Printf(w, "  it concerns %s\n", change.Names(machines, pools))
 	for i := range r.Roots {
 		s := &r.Roots[i]
 		for _, line := range s.Conditions {
 			message.Printf(w, "  before %s goes on: %s\n", s.Root, line)
+		}
+		for _, line := range s.First {
+			message.Printf(w, "  before the first machine: %s\n", line)
 		}
 		for _, line := range s.Left {
 			message.Printf(w, "  after the last machine: %s\n", line)
@@ -154,9 +161,9 @@ func writeLeak(w io.Writer, r *report) {
 	}
 	who, next := change.Names(machines, pools), "kiln secrets rotate "+strings.Join(names, " ")
 	message.Printf(w, `three passes end it, one after the other, each over %s
-  1. trust: render, replace them all; then: %s --next --all-replaced
-  2. issue: render, replace them all, restart all pods; then: %s --next --all-replaced
-  3. drop: render, replace them all
+  1. trust: render, replace them all, do what stands above behind "before … goes on"; then: %s --next --all-replaced
+  2. issue: render, replace them all, restart all pods, do what that command says; then: %s --next --all-replaced
+  3. drop: render, replace them all, do what that command says
 Do not wait for tokens to end: a pod that was not restarted in pass 2 loses the API.
 Close the network meanwhile: docs/leaked.md.
 `, who, next, next)

@@ -89,6 +89,11 @@ docs/rotation.md has the whole way.`,
 	return cmd
 }
 
+// kubeadmNames are the roots by the names of their files in a pki folder of kubeadm.
+var kubeadmNames = map[string]pki.Root{
+	"sa": pki.RootServiceAccount, "etcd": pki.RootEtcdCA, "front-proxy": pki.RootFrontProxyCA,
+}
+
 // take reads the names of roots. It fails for a name that is none, and for one that comes twice.
 func (f *flags) take(list []string) error {
 	var names []string
@@ -99,8 +104,12 @@ func (f *flags) take(list []string) error {
 	for _, name := range list {
 		switch root := pki.Root(name); {
 		case !slices.Contains(names, name):
+			near := suggest.Hint(name, names)
+			if root, ok := kubeadmNames[name]; ok {
+				near = suggest.Hint(string(root), names)
+			}
 			errs = append(errs, fmt.Errorf("%q is no root; want %s%s", name,
-				strings.Join(names, ", "), suggest.Hint(name, names)))
+				strings.Join(names, ", "), near))
 		case slices.Contains(f.roots, root):
 			errs = append(errs, fmt.Errorf("%s: named twice", name))
 		default:
@@ -228,6 +237,9 @@ func (f *flags) printChanged(cmd *cobra.Command, p *plan.Plan, b *bundle.File) e
 		s := stateOf(p, &b.Public, root)
 		if f.now {
 			s.Exposure = rotation.Exposure(root)
+		}
+		if f.back && s.Stage == pki.Settled {
+			s.Means, s.First, s.Left = "the new root is forgotten", nil, nil
 		}
 		r.Roots = append(r.Roots, s)
 	}
