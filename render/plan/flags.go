@@ -3,6 +3,7 @@ package plan
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"kiln/render/target"
 )
@@ -133,6 +134,12 @@ func (p *Plan) ControllerManagerFlags() Commands {
 		signing = flags{"cluster-signing-cert-file": CASigning, "cluster-signing-key-file": CAKey}
 	}
 	c.set(Origin{Field: "certificates.signing"}, signing)
+	lifetime := spec.Certificates.Lifetime
+	if p.OnlineSigning && time.Duration(lifetime) != signingDuration {
+		c.set(Origin{Field: "certificates.lifetime"}, flags{
+			"cluster-signing-duration": lifetime.String(),
+		})
+	}
 	if p.Tokens {
 		c.set(Kiln, flags{"controllers": "*,token-cleaner-controller"})
 	}
@@ -152,6 +159,10 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	c.extra("controlPlane.controllerManager.extraArgs", extra)
 	return c
 }
+
+// signingDuration is how long the certificates live that the controller-manager signs, unless it is
+// told otherwise.
+const signingDuration = 8760 * time.Hour
 
 // FlexVolumeDir replaces the default folder below /usr, which immutable systems cannot create.
 const FlexVolumeDir = KubeletDir + "/volumeplugins"
