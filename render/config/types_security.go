@@ -46,8 +46,8 @@ type Certificates struct {
 	// makes the bundle. All other keys are ECDSA-P256.
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty" table:"keyAlgorithms" default:"ECDSA-P256"`
 	// Lifetime is how long leaf certificates are valid, from their last renewal. The first one is
-	// the making of the bundle; see kiln secrets renew. Certificates that the cluster signs, such as
-	// those of kubelets that renew theirs, are valid as long from then on.
+	// the making of the bundle; see kiln secrets renew. Certificates that the cluster signs live as
+	// long, such as those of kubelets that renew theirs.
 	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
 	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`

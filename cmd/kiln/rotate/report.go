@@ -161,8 +161,10 @@ func writeLeak(w io.Writer, r *report) {
 	}
 	who, next := change.Names(machines, pools), "kiln secrets rotate "+strings.Join(names, " ")
 	message.Printf(w, `three passes end it, one after the other, each over %s
-  1. trust: render, replace them all, do what stands above behind "before … goes on"; then: %s --next --all-replaced
-  2. issue: render, replace them all, restart all pods, do what that command says; then: %s --next --all-replaced
+  1. trust: render, replace them all, do what "before … goes on" says above;
+     then: %s --next --all-replaced
+  2. issue: render, replace them all, restart all pods, do what that command says;
+     then: %s --next --all-replaced
   3. drop: render, replace them all, do what that command says
 Do not wait for tokens to end: a pod that was not restarted in pass 2 loses the API.
 Close the network meanwhile: docs/leaked.md.
