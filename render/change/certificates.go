@@ -71,7 +71,7 @@ func pairCertificates(old, new []certificate) (pairs [][2]certificate) {
 		for i := range old {
 			key := old[i].parts["fingerprint"]
 			j := slices.IndexFunc(new, func(c certificate) bool {
-				return key != "" && c.parts["fingerprint"] == key
+				return c.parts["fingerprint"] == key // leaves have none
 			})
 			if j >= 0 {
 				pairs = append(pairs, [2]certificate{old[i], new[j]})
