@@ -62,26 +62,32 @@ func admission(p *plan.Plan) object {
 	}
 }
 
-// EncryptionKey is a key that encrypts Secrets. What is stored begins with its name.
+// EncryptionKey is a key that encrypts Secrets. What is stored begins with its provider, such as
+// secretbox, and its name.
 type EncryptionKey struct {
-	Name string
-	Key  []byte
+	Provider, Name string
+	Key            []byte
 }
 
 // Encryption returns the configuration, a secret itself, by which the API servers write Secrets to
 // etcd: with the first key or, if the user asks for it, in the clear. They read with every key and
 // in the clear in either case, so that a cluster can change from one to the other.
 func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
-	var encoded list
-	for _, k := range keys {
-		secret := base64.StdEncoding.EncodeToString(k.Key)
-		encoded = append(encoded, object{"name": k.Name, "secret": secret})
+	var providers list
+	for len(keys) > 0 {
+		provider, encoded := keys[0].Provider, list{}
+		for len(keys) > 0 && keys[0].Provider == provider {
+			secret := base64.StdEncoding.EncodeToString(keys[0].Key)
+			encoded = append(encoded, object{"name": keys[0].Name, "secret": secret})
+			keys = keys[1:]
+		}
+		providers = append(providers, object{provider: object{"keys": encoded}})
 	}
-	secretbox := object{"secretbox": object{"keys": encoded}}
 	clear := object{"identity": object{}}
-	providers := list{secretbox, clear}
 	if p.Config.Spec.Security.Encryption == "identity" {
-		providers = list{clear, secretbox}
+		providers = append(list{clear}, providers...)
+	} else {
+		providers = append(providers, clear)
 	}
 	return marshal(object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",

@@ -17,7 +17,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/pki/authority"
 	"kiln/pki/form"
+	"kiln/pki/origin"
 	"kiln/pki/private"
 	"kiln/render/config"
 )
@@ -83,13 +85,33 @@ type Options struct {
 	CALifetime      time.Duration
 	FormationWindow time.Duration
 	Algorithm       private.Algorithm
+	Given           Given // the roots that are not drawn
 }
 
-// New draws a new bundle: keys and seeds are random.
+// Given are the roots that a new bundle takes from files instead of drawing them.
+type Given struct {
+	Authorities       map[Signer]Pair
+	ServiceAccountKey *private.Key
+	EncryptionKey     private.Secret
+	Imported          origin.Imported
+}
+
+// Pair is a CA with its key.
+type Pair struct {
+	Authority
+	Key private.Key
+}
+
+// New draws a new bundle: keys and seeds are random, unless they are given. The bundle of a cluster
+// that runs already never lets its machines form one: its deadline has passed.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
 	b := &Bundle{
 		Public: Public{Name: o.Name, Issued: now, FormationDeadline: now.Add(o.FormationWindow)},
+	}
+	if given := o.Given.Imported; !given.At.IsZero() {
+		b.Imported, b.FormationDeadline = given, now
+		b.Imported.At = now
 	}
 	var id [16]byte
 	for _, draw := range []func() error{
@@ -106,20 +128,32 @@ func New(o Options) (*Bundle, error) {
 		}
 	}
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // RFC 9562 version 4
+	if len(o.Given.EncryptionKey) > 0 {
+		b.EncryptionKey = o.Given.EncryptionKey
+	}
 	h := hex.EncodeToString(id[:])
 	b.Cluster = strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 
 	for _, a := range []struct {
-		into *Authority
-		key  *private.Key
-		name string
-	}{{&b.CA, &b.CAKey, authorityNames[CA]}, {&b.EtcdCA, &b.EtcdCAKey, authorityNames[EtcdCA]},
-		{&b.FrontProxyCA, &b.FrontProxyCAKey, authorityNames[FrontProxyCA]}} {
-		var err error
-		if *a.into, *a.key, err = newAuthority(a.name, o.Algorithm, now.Add(-caBackdate),
-			now.Add(o.CALifetime)); err != nil {
-			return nil, fmt.Errorf("make CA %s: %w", a.name, err)
+		into   *Authority
+		key    *private.Key
+		signer Signer
+	}{{&b.CA, &b.CAKey, CA}, {&b.EtcdCA, &b.EtcdCAKey, EtcdCA},
+		{&b.FrontProxyCA, &b.FrontProxyCAKey, FrontProxyCA}} {
+		if given, ok := o.Given.Authorities[a.signer]; ok {
+			*a.into, *a.key = given.Authority, given.Key
+			continue
 		}
+		var err error
+		name := authorityNames[a.signer]
+		if *a.into, *a.key, err = newAuthority(name, o.Algorithm, now.Add(-caBackdate),
+			now.Add(o.CALifetime)); err != nil {
+			return nil, fmt.Errorf("make CA %s: %w", name, err)
+		}
+	}
+	if o.Given.ServiceAccountKey != nil {
+		b.ServiceAccountKey = *o.Given.ServiceAccountKey
+		return b, nil
 	}
 	key, err := private.NewKey(o.Algorithm)
 	if err != nil {
@@ -154,7 +188,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		key  private.Key
 	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey},
 		{&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
-		*a.into = authorityFile{Certificate: string(a.from.PEM()), Key: string(a.key.PEM())}
+		*a.into = authorityFile{Certificate: string(a.from.StoredPEM()), Key: string(a.key.PEM())}
 	}
 	out, err := yaml.Marshal(f)
 	if err != nil {
@@ -286,9 +320,9 @@ func parsePair(f authorityFile) (Authority, private.Key, error) {
 	if err != nil {
 		return Authority{}, private.Key{}, err
 	}
-	authority, err := parseAuthority(f.Certificate)
-	if err == nil && !key.Fits(authority.Certificate.PublicKey) {
+	ca, err := authority.Parse(f.Certificate)
+	if err == nil && !key.Fits(ca.Certificate.PublicKey) {
 		err = errors.New("the key does not belong to the certificate")
 	}
-	return authority, key, err
+	return ca, key, err
 }

@@ -20,6 +20,13 @@ func (p *Public) EtcdCluster() string {
 // a cluster with an empty disk.
 func (p *Public) EtcdRestored() bool { return p.Generation(etcdGeneration) > 1 }
 
+// EtcdRuns reports whether there is an etcd cluster that members with an empty disk have to join:
+// it was restored from a snapshot, or ran before the cluster had a bundle. No member may begin one.
+func (p *Public) EtcdRuns() bool { return p.EtcdRestored() || p.WasImported() }
+
+// WasImported reports whether the cluster ran before it had a bundle. Its API objects are its own.
+func (p *Public) WasImported() bool { return !p.Imported.At.IsZero() }
+
 // Restore gives etcd a new identity, to be restored from snapshot before deadline.
 func (b *Bundle) Restore(snapshot string, deadline time.Time) {
 	generations := maps.Clone(b.Generations)

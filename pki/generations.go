@@ -2,6 +2,7 @@ package pki
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (p *Public) Older(than *Public) string {
 	if p.Cluster != than.Cluster {
 		return ""
 	}
-	for _, root := range sortedKeys(than.Rotations) {
+	for _, root := range slices.Sorted(maps.Keys(than.Rotations)) {
 		mine, other := p.Rotation(root), than.Rotation(root)
 		switch {
 		case mine.Generation < other.Generation:
@@ -44,7 +45,7 @@ func (p *Public) Older(than *Public) string {
 				root, stamp(other.Since), lastStep(mine))
 		}
 	}
-	for _, name := range sortedKeys(than.Generations) {
+	for _, name := range slices.Sorted(maps.Keys(than.Generations)) {
 		if mine, other := p.Generation(name), than.Generation(name); mine < other {
 			return fmt.Sprintf("%s is %d here and %d there, and old keys would come back",
 				name, mine, other)
@@ -71,7 +72,7 @@ func (p *Public) Parts(other *Public) string {
 	if p.Cluster != other.Cluster {
 		return ""
 	}
-	for _, root := range sortedKeys(other.Rotations) {
+	for _, root := range slices.Sorted(maps.Keys(other.Rotations)) {
 		mine, there := p.Rotation(root), other.Rotation(root)
 		if mine.Stage == Trust && there.Stage == Trust && mine.Generation == there.Generation &&
 			!mine.Since.Equal(there.Since) {

@@ -8,8 +8,10 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"time"
 
+	"kiln/pki/authority"
 	"kiln/pki/private"
 )
 
@@ -54,11 +56,13 @@ type Certificate struct {
 	Spec Spec
 	Key  private.Key
 	DER  []byte
+	// chain is what a server sends with its certificate.
+	chain []byte
 }
 
-// CertPEM returns the certificate.
+// CertPEM returns the certificate and, for a server, the CAs between its own and a root.
 func (c *Certificate) CertPEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.DER})
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.DER}), c.chain...)
 }
 
 // BothPEM returns certificate and key in one file, as the kubelet's certificate store keeps them.
@@ -86,7 +90,20 @@ func (b *Bundle) issue(spec Spec, key private.Key) (*Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
-	return &Certificate{Spec: spec, Key: key, DER: der}, nil
+	c := &Certificate{Spec: spec, Key: key, DER: der}
+	for _, parent := range b.Sent(spec) {
+		c.chain = append(c.chain, authority.CertificatePEM(parent)...)
+	}
+	return c, nil
+}
+
+// Sent returns the certificates of CAs that go with the certificate of spec: those of a server's
+// chain. A client sends none, because servers here trust its CA itself.
+func (p *Public) Sent(spec Spec) []*x509.Certificate {
+	if !slices.Contains(spec.Usages, x509.ExtKeyUsageServerAuth) {
+		return nil
+	}
+	return p.Authority(spec.Signer).Chain
 }
 
 // content returns everything that a certificate says except its serial number. The length of each

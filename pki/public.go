@@ -8,13 +8,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/pki/authority"
 	"kiln/pki/form"
+	"kiln/pki/origin"
 )
 
 // kindPublic is the kind of a stored public half.
@@ -50,6 +53,9 @@ type Public struct {
 	// Restored is the snapshot that etcd was last restored from, as kiln render --restore names it;
 	// empty if etcd never was restored.
 	Restored string
+
+	// Imported is what the cluster had before this bundle was made from its keys.
+	Imported origin.Imported
 
 	// CA, EtcdCA and FrontProxyCA are the CAs of the bundle, in a rotation the old ones. Authority
 	// returns the one that signs, and Trusted those that machines trust.
@@ -145,6 +151,9 @@ func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 		DNSNames:              spec.Names.DNS,
 		PublicKeyAlgorithm:    x509.ECDSA,
 	}
+	if c.NotBefore.Before(ca.NotBefore) { // some verifiers want a leaf within the time of its CA
+		c.NotBefore = ca.NotBefore
+	}
 	for _, ip := range spec.Names.IPs {
 		c.IPAddresses = append(c.IPAddresses, net.IP(ip.AsSlice()))
 	}
@@ -165,6 +174,7 @@ type head struct {
 	Tokens            map[string]tokenFile `json:"tokens,omitempty"`
 	Generations       map[string]int       `json:"generations,omitempty"`
 	Restored          string               `json:"restored,omitempty"`
+	Imported          *origin.File         `json:"imported,omitempty"`
 }
 
 // publicFile is the public half as it is stored: each CA has its certificate alone.
@@ -189,6 +199,7 @@ func (p *Public) fileHead(kind string) head {
 		Issued: stamp(p.Issued), Renewed: optional(p.Renewed), Renewals: stamps(p.Renewals),
 		FormationDeadline: stamp(p.FormationDeadline), InstallDeadline: optional(p.InstallDeadline),
 		Tokens: tokenFiles(p.Tokens), Generations: p.Generations, Restored: p.Restored,
+		Imported: p.Imported.File(),
 	}
 }
 
@@ -204,7 +215,8 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		fail("name: the cluster's name is missing")
 	}
 	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored,
-		Renewals: renewals(h.Renewals, fail), Tokens: tokenRenewals(h.Tokens, fail)}
+		Renewals: renewals(h.Renewals, fail), Tokens: tokenRenewals(h.Tokens, fail),
+		Imported: h.Imported.Imported(fail)}
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
@@ -224,7 +236,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 		}
 		*d.into = t.UTC()
 	}
-	for _, name := range sortedKeys(h.Generations) {
+	for _, name := range slices.Sorted(maps.Keys(h.Generations)) {
 		if problem := generationProblem(name, h.Generations[name]); problem != "" {
 			fail("generations: %s: %s", name, problem)
 		}
@@ -234,8 +246,8 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 
 // Marshal returns the public half as it is stored: YAML, with a comment on its use.
 func (p *Public) Marshal() ([]byte, error) {
-	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.PEM()),
-		EtcdCA: string(p.EtcdCA.PEM()), FrontProxyCA: string(p.FrontProxyCA.PEM()),
+	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.StoredPEM()),
+		EtcdCA: string(p.EtcdCA.StoredPEM()), FrontProxyCA: string(p.FrontProxyCA.StoredPEM()),
 		Rotations: rotationHeads(p.Rotations)}
 	out, err := yaml.Marshal(f)
 	if err != nil {
@@ -275,11 +287,11 @@ func LoadPublic(data []byte) (*Public, error) {
 		into       *Authority
 	}{{"ca", f.CA, &p.CA}, {"etcdCA", f.EtcdCA, &p.EtcdCA},
 		{"frontProxyCA", f.FrontProxyCA, &p.FrontProxyCA}} {
-		authority, err := parseAuthority(a.text)
+		ca, err := authority.Parse(a.text)
 		if err != nil {
 			fail("%s: %w", a.name, err)
 		}
-		*a.into = authority
+		*a.into = ca
 	}
 	p.Rotations = readHeads(f.Rotations, fail)
 	if len(errs) == 0 {

@@ -3,7 +3,9 @@ package pki
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"time"
 
 	"kiln/render/config"
@@ -58,7 +60,7 @@ func (p *Public) mayRenew(now time.Time, machines []string) error {
 	}
 	last, what := p.Start(""), "the certificates of the cluster"
 	if len(machines) == 0 {
-		for _, name := range sortedKeys(p.Renewals) {
+		for _, name := range slices.Sorted(maps.Keys(p.Renewals)) {
 			if p.Renewals[name].After(last) {
 				last, what = p.Renewals[name], "the certificates of "+name
 			}
@@ -129,7 +131,7 @@ func stamps(times map[string]time.Time) map[string]string {
 // renewals reads the times at which machines were renewed alone. It calls fail for each mistake.
 func renewals(stored map[string]string, fail func(string, ...any)) map[string]time.Time {
 	var out map[string]time.Time
-	for _, name := range sortedKeys(stored) {
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		t, err := time.Parse(time.RFC3339, stored[name])
 		switch {
 		case !config.IsMachineName(name):
@@ -164,7 +166,7 @@ func (p *Public) renewalErrors() (errs []error) {
 		check("renewed", p.Renewed, since, what)
 		since, what = p.Renewed, "renewed"
 	}
-	for _, name := range sortedKeys(p.Renewals) {
+	for _, name := range slices.Sorted(maps.Keys(p.Renewals)) {
 		check("renewals: "+name, p.Renewals[name], since, what)
 	}
 	return errs
@@ -173,7 +175,7 @@ func (p *Public) renewalErrors() (errs []error) {
 // tokenErrors returns an error for each renewal of a bootstrap token that contradicts another
 // value.
 func (p *Public) tokenErrors() (errs []error) {
-	for _, name := range sortedKeys(p.Tokens) {
+	for _, name := range slices.Sorted(maps.Keys(p.Tokens)) {
 		t, last := p.Tokens[name], p.AuthoritiesEnd()
 		fail := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("tokens: "+name+": "+format, append(args, damaged)...))

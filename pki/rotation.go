@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kiln/pki/origin"
 	"kiln/pki/private"
 )
 
@@ -56,24 +57,42 @@ func (p *Public) TrustPEM(s Signer) (all []byte) {
 	return all
 }
 
-// NamedKey is a key that encrypts Secrets in etcd. What is stored begins with its name.
+// NamedKey is a key that encrypts Secrets in etcd. What is stored begins with the provider, which
+// is an algorithm, and the name.
 type NamedKey struct {
-	Name string
-	Key  private.Secret
+	Provider, Name string
+	Key            private.Secret
 }
 
 // EncryptionKeys returns the keys of Secrets in etcd: the one that writes, and after it, in a
 // rotation, the other one.
 func (b *Bundle) EncryptionKeys() []NamedKey {
 	r := b.Rotation(RootEncryption)
-	keys := []NamedKey{{fmt.Sprintf("g%d", r.Generation), b.EncryptionKey}}
+	keys := []NamedKey{b.namedKey(r.Generation, b.EncryptionKey)}
 	if r.Stage != Settled {
-		keys = append(keys, NamedKey{fmt.Sprintf("g%d", r.Generation+1), b.NextEncryptionKey})
+		keys = append(keys, b.namedKey(r.Generation+1, b.NextEncryptionKey))
 	}
 	if r.Stage == Issue {
 		slices.Reverse(keys)
 	}
 	return keys
+}
+
+// AcceptedKeys returns the public keys, in PEM, whose tokens API servers accept beside those of the
+// bundle's service account keys.
+func (p *Public) AcceptedKeys() []byte {
+	if p.Rotation(RootServiceAccount).Generation > 1 {
+		return nil
+	}
+	return p.Imported.Accepted
+}
+
+// namedKey returns an encryption key of a generation as the API servers know it.
+func (b *Bundle) namedKey(generation int, key private.Secret) NamedKey {
+	if generation == 1 && b.Imported.Provider != "" {
+		return NamedKey{b.Imported.Provider, b.Imported.Name, key}
+	}
+	return NamedKey{origin.OwnProvider, fmt.Sprintf("g%d", generation), key}
 }
 
 // ServiceAccountKeys returns the keys of service account tokens: the one that signs, and after it,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kiln/pki/authority"
 	"kiln/pki/private"
 )
 
@@ -95,7 +96,7 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 		r.Since = since.UTC()
 	}
 	if inStage && isCA {
-		next, err := parseAuthority(h.Certificate)
+		next, err := authority.Parse(h.Certificate)
 		if err != nil {
 			fail("rotations: %s: %w; "+damaged, root, err)
 		}

@@ -1,6 +1,8 @@
 package pki
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"kiln/render/config"
@@ -45,7 +47,7 @@ func tokenRenewals(
 	stored map[string]tokenFile, fail func(string, ...any),
 ) map[string]TokenRenewal {
 	var out map[string]TokenRenewal
-	for _, name := range sortedKeys(stored) {
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		f := stored[name]
 		date := func(key, text string) time.Time {
 			t, err := time.Parse(time.RFC3339, text)

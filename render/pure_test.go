@@ -256,17 +256,27 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlpath",
 		},
 		"kiln/pki": {
+			"kiln/pki/authority",
 			"kiln/pki/form",
+			"kiln/pki/origin",
 			"kiln/pki/private",
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 		},
+		"kiln/pki/authority": nil,
 		"kiln/pki/form": {
 			"kiln/render/suggest",
 			"kiln/render/yamlfault",
 		},
+		"kiln/pki/given": {
+			"kiln/pki",
+			"kiln/pki/origin",
+			"kiln/pki/private",
+			"kiln/render/terminal",
+		},
+		"kiln/pki/origin":  nil,
 		"kiln/pki/private": nil,
 		"kiln/render": {
 			"kiln/pki",

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
+	"kiln/pki/authority"
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
@@ -158,6 +159,9 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	public := secretsIn(t, b, load(t, name).Plan)
 	for _, ca := range []pki.Authority{own.CA, own.EtcdCA, own.FrontProxyCA} {
 		public.pem(ca.Certificate.Subject.String(), ca.PEM())
+		for _, parent := range ca.Chain {
+			public.pem(parent.Subject.String(), authority.CertificatePEM(parent))
+		}
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
 		public.pem("external etcd CA", c.Text(ext.CAFrom))

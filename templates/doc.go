@@ -31,7 +31,8 @@
 //	etcd_snapshot       the file that the member is restored from; step restore
 //	etcd_image          the image that has the program for it; step restore
 //	etcd_peers          name=https://address:2380,https://address:2378 of each other member:
-//	                    where it answers members, where clients
+//	                    where it answers members, where clients; in an imported cluster each a
+//	                    second time with port 2379, where one that kubeadm made answers clients
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start:
 //	                    systemd-modules-load.service and systemd-sysctl.service (which set

@@ -48,7 +48,7 @@ func Problems(data []byte, roots []string) error {
 	f := &form{roots: roots}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
 		known := slices.Concat(Authorities, scalars,
-			[]string{"generations", "recipients", "renewals", "rotations", "tokens"})
+			[]string{"generations", "imported", "recipients", "renewals", "rotations", "tokens"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
@@ -93,6 +93,8 @@ func (f *form) value(name string, n *yaml.Node) {
 	switch {
 	case name == "generations":
 		f.generations(n)
+	case name == "imported":
+		f.imported(n)
 	case name == "recipients":
 		f.recipients(n)
 	case name == "renewals":
@@ -142,6 +144,17 @@ func (f *form) generations(n *yaml.Node) {
 			f.fail(n, "generations: %s: want a whole number without quotes, such as 2", name)
 		}
 	})
+}
+
+// imported checks what the bundle knows of the time before it.
+func (f *form) imported(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, "imported: want the keys that kiln secrets import writes")
+		return
+	}
+	parts := []string{"at", "encryptionProvider", "encryptionName", "serviceAccounts"}
+	f.keys(n, parts, "imported: ",
+		func(part string, n *yaml.Node) { f.scalar("imported: "+part, n) })
 }
 
 // renewals checks the times at which machines were renewed alone.

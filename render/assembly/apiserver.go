@@ -17,7 +17,8 @@ func (t *tree) addAPIServer() error {
 	t.addSecret(plan.Encryption, "", string(pki.RootEncryption), func(b *pki.Bundle) []byte {
 		var keys []manifests.EncryptionKey
 		for _, k := range b.EncryptionKeys() {
-			keys = append(keys, manifests.EncryptionKey{Name: k.Name, Key: k.Key})
+			keys = append(keys, manifests.EncryptionKey{
+				Provider: k.Provider, Name: k.Name, Key: k.Key})
 		}
 		return manifests.Encryption(t.Plan, keys)
 	}, "how the API server writes Secrets to etcd")

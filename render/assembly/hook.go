@@ -75,6 +75,10 @@ func (t *tree) machineData(walled bool) string {
 	var peers []string
 	for _, peer := range t.etcdPeers() {
 		peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdHTTPURL())
+		// A member that kubeadm made answers HTTP on the port for clients.
+		if t.Public.WasImported() {
+			peers = append(peers, peer.Name+"="+peer.EtcdPeerURL()+","+peer.EtcdClientURL())
+		}
 	}
 	set("etcd_peers", peers...)
 	pre, post := t.userScripts()
@@ -134,7 +138,10 @@ func (t *tree) steps() []string {
 		s = append(s, "member")
 	}
 	if t.m.ControlPlane() {
-		s = append(s, "control-plane", "objects")
+		s = append(s, "control-plane")
+		if !t.Public.WasImported() { // it has objects of its own
+			s = append(s, "objects")
+		}
 	}
 	switch {
 	case t.m.ControlPlane():

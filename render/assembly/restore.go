@@ -46,10 +46,10 @@ var snapshotPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 // hasSnapshot reports whether this machine restores the snapshot.
 func (t *tree) hasSnapshot() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
 
-// etcdDeadline returns until when this member may begin a cluster, as seconds since 1970. After a
-// restore only the member with the snapshot may begin one, and the others have 0.
+// etcdDeadline returns until when this member may begin a cluster, as seconds since 1970. In a
+// restored or imported cluster only a member with a snapshot may begin one; the others have 0.
 func (t *tree) etcdDeadline() string {
-	if t.Public.EtcdRestored() && !t.hasSnapshot() {
+	if t.Public.EtcdRuns() && !t.hasSnapshot() {
 		return "0"
 	}
 	return epoch(t.Public.FormationDeadline)
@@ -62,7 +62,7 @@ func (t *tree) etcdSteps() []string {
 		return nil
 	case t.hasSnapshot():
 		return []string{"restore", "etcd"}
-	case t.Public.EtcdRestored():
+	case t.Public.EtcdRuns():
 		return []string{"others", "etcd"}
 	}
 	return []string{"etcd"}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 
@@ -63,6 +64,10 @@ func (t *tree) addServiceAccountKeys() {
 		for _, key := range t.Bundle.ServiceAccountKeys() {
 			f.Content = append(f.Content, key.PublicPEM()...)
 		}
+		f.Content = append(f.Content, t.Public.AcceptedKeys()...)
+	}
+	for i := range bytes.Count(t.Public.AcceptedKeys(), []byte("-----BEGIN")) {
+		f.Shown = append(f.Shown, fmt.Sprintf("<public key %d from before the import>", i+1))
 	}
 	t.n.Files = append(t.n.Files, f)
 }
@@ -74,6 +79,9 @@ func (t *tree) addPair(spec pki.Spec) error {
 		return err
 	}
 	shown := []string{"certificate " + t.Public.Mark(spec.Name) + ": " + pki.Summary(template)}
+	for _, parent := range t.Public.Sent(spec) {
+		shown = append(shown, "certificate: "+pki.Summary(parent))
+	}
 	var cert *pki.Certificate
 	if t.Bundle != nil {
 		if cert, err = t.Bundle.Issue(spec); err != nil {

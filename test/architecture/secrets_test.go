@@ -29,6 +29,7 @@ var noSecrets = map[string]string{
 	"pki.bundleFile.LeafSeed":                      stored,
 	"pki.bundleFile.ServiceAccountKey":             stored,
 	"pki.rotationFile.Key":                         stored,
+	"pki/given.encryptionKey.Secret":               "the form in a file of the cluster",
 	"pki/private.bareKey.PrivateKey":               stored,
 	"render/certs.File.Secret":                     "its name, which a reviewer may see",
 	"render.Entry.Secrets":                         "names",

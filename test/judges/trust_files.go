@@ -240,9 +240,14 @@ func (t *trust) hook() {
 		var peers []string
 		for _, m := range t.members {
 			if m != t.at {
-				peers = append(peers, t.option(m, "etcd", "name")+"="+
-					t.option(m, "etcd", "initial-advertise-peer-urls")+","+
-					t.option(m, "etcd", "listen-client-http-urls"))
+				member := t.option(m, "etcd", "name") + "=" +
+					t.option(m, "etcd", "initial-advertise-peer-urls") + ","
+				peers = append(peers, member+t.option(m, "etcd", "listen-client-http-urls"))
+				// In an imported cluster the hook also asks where members of kubeadm's answer.
+				other := member + t.option(m, "etcd", "advertise-client-urls")
+				if slices.Contains(strings.Fields(own["etcd_peers"]), other) {
+					peers = append(peers, other)
+				}
 			}
 		}
 		want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")
