@@ -39,6 +39,7 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"kiln/cmd/kiln": {
+			"kiln/cmd/kiln/adopt",
 			"kiln/cmd/kiln/bootmedia",
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
@@ -70,6 +71,18 @@ func TestImports(t *testing.T) {
 			"kiln/render/report",
 			"kiln/render/suggest",
 			"kiln/render/target",
+		},
+		"kiln/cmd/kiln/adopt": {
+			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/git",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/usage",
+			"kiln/pki",
+			"kiln/pki/given",
+			"kiln/render/config",
+			"kiln/render/folder",
+			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/atrest": {
 			"kiln/cmd/kiln/isolate",
@@ -620,8 +633,8 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 		},
 	}
-	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/rotate", "kiln/cmd/kiln/upkeep",
-		"kiln/cmd/kiln/usage"}
+	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/rotate",
+		"kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/adopt"
 	"kiln/cmd/kiln/rotate"
 	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
@@ -12,12 +13,13 @@ func secretsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
 		Short: "Look after the bundle",
-		Long: "Look after the bundle, the file with every secret of a cluster. " +
-			"kiln render makes it.",
+		Long: "Look after the bundle, the file with every secret of a cluster. kiln render " +
+			"makes it,\nor kiln secrets import from the keys of a cluster that runs.",
 		Example: `  kiln secrets renew prod.yaml
   kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml
   kiln secrets extend --secrets prod.secrets.yaml
-  kiln secrets encrypt prod.yaml`,
+  kiln secrets encrypt prod.yaml
+  kiln secrets import prod.yaml --pki /etc/kubernetes/pki`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
@@ -29,6 +31,6 @@ func secretsCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(upkeep.RenewCommand(), rotate.Command(), upkeep.EncryptCommand(),
-		extendCommand(), publicCommand())
+		extendCommand(), publicCommand(), adopt.Command())
 	return cmd
 }

@@ -86,6 +86,10 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if b.WasImported() && !f.installOnly {
+		return fmt.Errorf("%s: its cluster ran before it had this bundle, and its machines never "+
+			"form etcd, whatever the deadline; --install-only moves the other date", f.Secrets)
+	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",

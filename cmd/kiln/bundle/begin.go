@@ -43,6 +43,22 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+	return r.begin(path, c, pki.Given{})
+}
+
+// Import makes a bundle from the roots of a cluster that runs, or of a company, in memory. It fails
+// if there is a bundle, or if something shows that the cluster has one.
+func (r *Run) Import(c *config.Cluster, given pki.Given) (*File, error) {
+	path := r.Path(r.Config, c.Metadata.Name)
+	if !paths.Absent(path) {
+		return nil, fmt.Errorf("%s: is there already, and a bundle is never replaced; "+
+			"move it away if it is not this cluster's", path)
+	}
+	return r.begin(path, c, given)
+}
+
+// begin makes the bundle of a new cluster for the file path.
+func (r *Run) begin(path string, c *config.Cluster, given pki.Given) (f *File, err error) {
 	recipients := c.Spec.Secrets.Recipients
 	if len(recipients) > 0 && r.Secrets == "" {
 		path += Sealed
@@ -50,11 +66,12 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 	if err := r.mayBegin(path, c.Metadata.Name); err != nil {
 		return nil, err
 	}
-	f := &File{
+	f = &File{
 		Path: path, New: true, Sealed: len(recipients) > 0,
 		lock: &atrest.Lock{Recipients: recipients},
 	}
-	if f.Bundle, err = Make(c, private.Algorithm(c.Spec.Certificates.KeyAlgorithm)); err != nil {
+	algorithm := private.Algorithm(c.Spec.Certificates.KeyAlgorithm)
+	if f.Bundle, err = pki.New(options(c, algorithm, given)); err != nil {
 		return nil, err
 	}
 	f.Recipients = recipients
@@ -73,11 +90,16 @@ func (f *File) Blame(err error) error {
 
 // Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.
 func Make(c *config.Cluster, algorithm private.Algorithm) (*pki.Bundle, error) {
-	return pki.New(pki.Options{
-		Name: c.Metadata.Name, Now: time.Now(), Algorithm: algorithm,
+	return pki.New(options(c, algorithm, pki.Given{}))
+}
+
+// options returns what a new bundle takes from a configuration and from files.
+func options(c *config.Cluster, algorithm private.Algorithm, given pki.Given) pki.Options {
+	return pki.Options{
+		Name: c.Metadata.Name, Now: time.Now(), Algorithm: algorithm, Given: given,
 		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
 		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
-	})
+	}
 }
 
 // mayBegin returns an error if something shows that the cluster exists already, so that a new

@@ -102,7 +102,9 @@ func CheckGiven(flag, value, example string) error {
 func CheckEmpty(cmd *cobra.Command) error {
 	var errs []error
 	for _, name := range []string{
-		"config", "filename", "out", "review", "secrets", "public", "identity",
+		"config", "filename", "out", "review", "secrets", "public", "identity", "pki", "ca",
+		"ca-key", "etcd-ca", "etcd-ca-key", "front-proxy-ca", "front-proxy-ca-key",
+		"service-account-key", "service-account-public", "encryption-config",
 	} {
 		flag := cmd.Flags().Lookup(name)
 		if flag != nil && flag.Changed && flag.Value.String() == "" {

@@ -1,0 +1,146 @@
+// Package adopt is kiln secrets import: it makes a bundle from the CAs and keys of a cluster that
+// runs, or from those of a company. Package given says what is wrong with a file, and package pki
+// makes the bundle.
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/git"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
+	"kiln/pki"
+	"kiln/pki/given"
+	"kiln/render/config"
+)
+
+// flags are those of kiln secrets import.
+type flags struct {
+	bundle.Run
+	config configuration.Source
+	form   string
+	// pki is a folder with kubeadm's names, and named has the files that flags name, by the
+	// flag.
+	pki   string
+	named map[string]*string
+	// formed reports whether the machines are to form a new cluster.
+	formed bool
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	f := flags{named: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use:   "import [CONFIG] --pki DIR [--encryption-config FILE]",
+		Short: "Make the bundle from the CAs and keys of a cluster that runs",
+		Long: `Make the bundle of a configuration from CAs and keys that exist: those in the folder
+pki of a cluster that kubeadm made, or single files. A bundle is never replaced.
+
+The machines that kiln renders join that cluster, and never form one: etcd, identities,
+tokens and Secrets stay. With --new-cluster they form a new one, under CAs of yours, and
+what the files do not bring is made new.
+
+A CA may be signed by another one: its file then has the certificates that lead to the
+root behind its own. Machines trust the CA alone, and servers send the others.
+
+docs/import.md has the whole way from kubeadm.`,
+		Example: `  kiln secrets import prod.yaml --pki /etc/kubernetes/pki
+  kiln secrets import prod.yaml --pki ./pki --encryption-config enc.yaml
+  kiln secrets import prod.yaml --ca company.crt --ca-key company.key --new-cluster`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	usage.TakeConfig(cmd, &f.config)
+	set := cmd.Flags()
+	set.StringVar(&f.Secrets, "secrets", "", "write the bundle into `FILE` (default: "+
+		"NAME.secrets.yaml beside the configuration, or NAME.secrets.yaml.age)")
+	set.StringVar(&f.pki, "pki", "", "read the files that kubeadm makes from the folder `DIR`: "+
+		"ca, etcd/ca, front-proxy-ca, sa")
+	for _, file := range files {
+		f.named[file.flag] = set.String(file.flag, "",
+			"read "+file.what+" from `FILE` (default: "+file.inside()+")")
+	}
+	set.BoolVar(&f.formed, "new-cluster", false,
+		"let the machines form a new cluster; what no file brings is made new")
+	usage.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+// check returns an error if no flag names a file.
+func (f *flags) check() error {
+	if f.pki != "" {
+		return nil
+	}
+	for _, file := range files {
+		if *f.named[file.flag] != "" {
+			return nil
+		}
+	}
+	return usage.CheckGiven("pki", "", "/etc/kubernetes/pki")
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	c, err := f.config.Public()
+	if err != nil {
+		return err
+	}
+	f.Config = f.config.Path
+	now := time.Now().UTC().Truncate(time.Second)
+	read, warnings, err := f.read(c)
+	taken, wrong := given.Read(read, given.Times{
+		Now: now, Leaves: now.Add(time.Duration(c.Spec.Certificates.Lifetime)),
+	})
+	if err := errors.Join(err, wrong, f.clear(c)); err != nil {
+		return err
+	}
+	if !f.formed {
+		taken.Imported.At = now
+	}
+	b, err := f.Import(c, taken)
+	if err != nil {
+		return err
+	}
+	if err := b.Create(); err != nil {
+		return err
+	}
+	if !b.Sealed {
+		warnings = append(warnings,
+			git.KeepOut(filepath.Dir(f.Config), git.Secret{Name: b.Path})...)
+	}
+	message.Notes(cmd.ErrOrStderr(), append(warnings, b.Made()))
+	r := newReport(b, c, read)
+	if f.form == "json" {
+		return message.Report(cmd.OutOrStdout(), r)
+	}
+	r.print(cmd.OutOrStdout(), f.Config)
+	return nil
+}
+
+// clear returns an error if a rendered API server would encrypt Secrets with a key that the API
+// servers which run do not have.
+func (f *flags) clear(c *config.Cluster) error {
+	if f.formed || *f.named[encryptionFlag] != "" || c.Spec.Security.Encryption == "identity" {
+		return nil
+	}
+	return fmt.Errorf("%s: spec.security.encryption is %s: a rendered API server would encrypt "+
+		"Secrets with a key that those which run do not have. If their Secrets are in the clear, "+
+		"write identity there until every control plane is replaced; otherwise name their "+
+		"EncryptionConfiguration: --%s FILE", f.config.Name(), c.Spec.Security.Encryption,
+		encryptionFlag)
+}
+
+// signers are the CAs by the flag of their certificate.
+var signers = map[string]pki.Signer{
+	"ca": pki.CA, "etcd-ca": pki.EtcdCA, "front-proxy-ca": pki.FrontProxyCA,
+}

@@ -1,0 +1,83 @@
+package adopt
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/message"
+	"kiln/pki"
+	"kiln/pki/given"
+	"kiln/render/config"
+	"kiln/render/plural"
+)
+
+// report is what kiln secrets import has done.
+type report struct {
+	Bundle   string `json:"bundle"`
+	Cluster  string `json:"cluster"`
+	Imported bool   `json:"imported"` // the cluster runs, and is not to be formed
+	Roots    []root `json:"roots"`
+	// clear reports whether the Secrets of the cluster are in the clear.
+	clear bool
+}
+
+// root is a root of the bundle, and where it comes from.
+type root struct {
+	Name   pki.Root   `json:"name"`
+	File   string     `json:"file,omitempty"` // none if it is new
+	Ends   *time.Time `json:"ends,omitempty"`
+	Detail string     `json:"detail"`
+}
+
+func newReport(b *bundle.File, c *config.Cluster, files given.Files) *report {
+	r := &report{Bundle: b.Path, Cluster: b.Cluster, Imported: b.WasImported(),
+		clear: c.Spec.Security.Encryption == "identity"}
+	for _, signer := range given.Signers {
+		ca := b.Authority(signer)
+		end := ca.Certificate.NotAfter.UTC()
+		detail := fmt.Sprintf("SHA-256 %s, until %s", pki.Fingerprint(ca.Certificate),
+			end.Format(time.DateOnly))
+		if n := len(ca.Chain); n > 0 {
+			detail += fmt.Sprintf(", with %s above it", plural.Count(n, "CA"))
+		}
+		r.Roots = append(r.Roots,
+			root{signer.Root(), files.Certificates[signer].Path, &end, detail})
+	}
+	tokens := "signs the tokens of service accounts"
+	if n := bytes.Count(b.AcceptedKeys(), []byte("-----BEGIN")); n > 0 {
+		tokens += fmt.Sprintf("; those of %s are accepted too", plural.Count(n, "earlier key"))
+	}
+	r.Roots = append(r.Roots,
+		root{pki.RootServiceAccount, files.ServiceAccountKey.Path, nil, tokens})
+	k := b.EncryptionKeys()[0]
+	return &report{r.Bundle, r.Cluster, r.Imported, append(r.Roots,
+		root{pki.RootEncryption, files.Encryption.Path, nil,
+			fmt.Sprintf("the key %s of %s for Secrets in etcd", k.Name, k.Provider)},
+		root{pki.RootLeafSeed, "", nil, "every certificate of a rendered machine has a new key"},
+	), r.clear}
+}
+
+func (r *report) print(w io.Writer, path string) {
+	for _, root := range r.Roots {
+		from := root.File
+		if from == "" {
+			from = "new"
+		}
+		message.Printf(w, "%-16s %s: %s\n", root.Name, from, root.Detail)
+	}
+	if !r.Imported {
+		message.Printf(w, "next: kiln render --config %s --out ./nodes\n", path)
+		return
+	}
+	message.Printf(w, "The machines join the cluster that runs, and never form one. Its objects "+
+		"(CoreDNS, kube-proxy) stay as they are.\n"+
+		"Tokens of kubeadm go on; pools get new ones.\n")
+	if r.clear {
+		message.Printf(w, "Secrets stay in the clear. When every control plane is replaced, write "+
+			"encryption: secretbox, replace them once more, and write all Secrets again.\n")
+	}
+	message.Printf(w, "next, step by step: docs/import.md\n")
+}
