@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# Makes a cluster of three control planes with kubeadm init and kubeadm join, imports the CAs and
+# keys of its folder pki (kiln secrets import), and replaces the control planes by rendered ones, one
+# after the other, each with an empty disk. Meanwhile a client writes and reads all the time. No
+# request may fail but those to the machine that is switched off, and one write on its way through
+# that machine's etcd, which times out. What the cluster had must stay: its CA, the UID of
+# kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
+#
+#   import.sh [--keep]
+#
+# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
+# not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+
+keep='' arguments=("$@")
+for word in "$@"; do
+  case $word in
+  --keep) keep=yes ;;
+  *) usage ;;
+  esac
+done
+form_limit=600 step_limit=200
+
+own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }
+
+begin "${arguments[@]}"
+case=import dir=$tmp/import
+machines=(cp-1 cp-2 cp-3) control_planes=(cp-1)
+declare -A old_boots=()
+address() { echo "10.10.0.1${1#cp-}"; }
+url_of() { echo "https://$(address "$1"):6443"; }
+
+# Credentials of machines that live for minutes, on a network of their own.
+token=abcdef.0123456789abcdef
+certificate_key=$(printf '%064d' 7)
+
+# prepare MACHINE makes its document for kubeadm: that of kubeadm.sh, for three control planes.
+prepare() {
+  local machine=$1 folder=$dir/kubeadm/$1 version own
+  own=$(address "$machine")
+  version=$("$cache/kubectl" version --client -o json | sed -n 's/.*"gitVersion": "\(.*\)",$/\1/p')
+  mkdir -p "$folder"
+  printf 'instance-id: kubeadm-%s\nlocal-hostname: %s\n' "$machine" "$machine" >"$folder/meta-data"
+  sed "s/10\.10\.0\.11/$own/" "$here/clusters/kubeadm/network-config" >"$folder/network-config"
+  # shellcheck disable=SC2016 # the machine expands it
+  sed -e "s/KUBERNETES/$version/; s/10\.10\.0\.11/$own/; s/10\.244\.11\./10.244.1${machine#cp-}./" \
+    -e "s|kind: InitConfiguration|&\n    bootstrapTokens: [{token: $token}]\n    certificateKey: \"$certificate_key\"|" \
+    -e 's|kind: ClusterConfiguration|&\n    controlPlaneEndpoint: api.boot-import.test:6443|' \
+    -e 's|kubeadm init --config|kubeadm init --upload-certs --config|' \
+    -e 's|^    #!/bin/sh|&\n    for n in 1 2 3; do echo "10.10.0.1$n api.boot-import.test" >>/etc/hosts; done|' \
+    "$here/clusters/kubeadm/user-data" >"$folder/user-data"
+  [[ $machine != cp-1 ]] || return 0
+  sed -i -e 's|kubeadm init --upload-certs --config /etc/kubeadm.yaml|kubeadm join --config /etc/join.yaml|' \
+    -e "s|^- path: /etc/kubeadm.yaml|- path: /etc/join.yaml\n  content: \|\n    apiVersion: kubeadm.k8s.io/v1beta4\n\
+    kind: JoinConfiguration\n\
+    discovery:\n\
+      bootstrapToken: {token: $token, apiServerEndpoint: \"10.10.0.11:6443\", unsafeSkipCAVerification: true}\n\
+    controlPlane:\n\
+      localAPIEndpoint: {advertiseAddress: $own}\n\
+      certificateKey: \"$certificate_key\"\n\
+    nodeRegistration:\n\
+      kubeletExtraArgs: [{name: node-ip, value: $own}]\n\
+      ignorePreflightErrors: [all]\n&|" "$folder/user-data"
+}
+
+# ended MACHINE: kubeadm has ended there, and well.
+ended() {
+  local status
+  read -r status _ <<<"$(vm ssh "$1" cat /var/log/kubeadm.ended)"
+  [[ -n $status ]] || return
+  ((status == 0)) && return
+  vm ssh "$1" tail -n 40 /var/log/kubeadm.log >&2
+  die "kubeadm has failed on $1"
+}
+
+# leave_traces NAME: a Secret, and a token of a service account.
+leave_traces() {
+  within "$step_limit" "a Secret is written" kubectl create secret generic "of-$1" \
+    --from-literal=stage="$1"
+  within "$step_limit" "a token is made" make_token "$1"
+  traces+=("$1")
+}
+make_token() { kubectl create token default --duration 2h >"$dir/token-$1"; }
+
+# find_traces: every API server reads the Secrets, and knows the tokens.
+find_traces() {
+  local machine name
+  for machine in "${machines[@]}"; do
+    control_planes=("$machine")
+    for name in "${traces[@]}"; do
+      kubectl get secret "of-$name" -o jsonpath='{.data.stage}' | base64 -d | grep -qx "$name" || {
+        echo "$machine: of-$name"
+        return 1
+      }
+      is_known "$machine" "$dir/token-$name" || {
+        echo "$machine: the token $name"
+        return 1
+      }
+    done
+  done
+}
+# is_known MACHINE FILE: the API server knows whose token it is. The token is no argument of curl.
+is_known() {
+  curl -sS -m 5 -o /dev/null -w '%{http_code}' --cacert "$dir/ca" -K - \
+    --connect-to "kubernetes:6443:$(address "$1"):6443" https://kubernetes:6443/api/v1/nodes \
+    <<<"header = \"Authorization: Bearer $(cat "$2")\"" | grep -qx 403
+}
+
+# identity prints what tells the cluster from every other one.
+identity() {
+  kubectl get namespace kube-system -o jsonpath='{.metadata.uid}{"\n"}'
+  kubectl -n kube-system get configmap kube-root-ca.crt -o jsonpath='{.data.ca\.crt}' | sha256sum
+}
+
+# other_api MACHINE lets kubectl speak to another control plane than MACHINE.
+other_api() {
+  local machine
+  for machine in "${machines[@]}"; do [[ $machine == "$1" ]] || control_planes=("$machine"); done
+}
+
+replace_it() { # replace_it MACHINE
+  local machine=$1
+  other_api "$machine"
+  within "$step_limit" "another API server is ready" kubectl get --raw /readyz
+  forget_boots "$machine"
+  url_of "$machine" >"$dir/away"
+  sleep 1 # requests that are under way
+  power_on=$SECONDS
+  vm kill "$machine"
+  vm start "$machine" "$dir/nodes/$machine" "$control_plane_memory"
+  within "$form_limit" "$machine Ready with its document" nodes_are_ready
+  within "$form_limit" "hook done on $machine" has_phase "done" "$machine"
+  control_planes=("$machine")
+  within "$step_limit" "three votes" all_vote
+  within "$step_limit" "$machine's API server is ready" kubectl get --raw /readyz
+  : >"$dir/away"
+  check_net "$machine"
+}
+
+# By kubeadm.
+mkdir -p "$dir/nodes"
+power_on=$SECONDS
+for machine in "${machines[@]}"; do
+  prepare "$machine"
+  vm start "$machine" "$dir/kubeadm/$machine" "$control_plane_memory"
+  within "$form_limit" "kubeadm has ended on $machine" ended "$machine"
+done
+vm ssh cp-1 cat /etc/kubernetes/admin.conf >"$dir/nodes/admin.conf"
+within "$form_limit" "all nodes Ready" nodes_are_ready
+traces=()
+operator_files
+leave_traces kubeadm
+identity >"$dir/identity"
+
+# The import. What kubeadm's etcd says of its members is asked of the first rendered machine.
+rm -rf "$dir/nodes" && mkdir "$dir/pki"
+vm ssh cp-1 tar -C /etc/kubernetes/pki -cf - . | tar -C "$dir/pki" -xf -
+cp "$here/clusters/import/cluster.yaml" "$dir/"
+suit_kind "$dir/cluster.yaml"
+for machine in "${machines[@]}"; do
+  sed -n '/^    {"cniVersion"/,/^      {"type": "portmap"/s/^    //p' \
+    "$dir/kubeadm/$machine/user-data" >"$dir/$machine.conflist"
+done
+"$tmp/kiln" secrets import "$dir/cluster.yaml" --pki "$dir/pki"
+"$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" >"$tmp/attempt" 2>&1 ||
+  fail "rendered"
+operator_files
+
+: >"$dir/away"
+"$tmp/client" -ca "$dir/ca" -cert "$dir/cert" -key "$dir/key" -away "$dir/away" -for 3h \
+  "$(url_of cp-1)" "$(url_of cp-2)" "$(url_of cp-3)" >"$tmp/client.json" 2>"$tmp/client.log" &
+client=$!
+for machine in "${machines[@]}"; do
+  replace_it "$machine"
+  leave_traces "$machine"
+  within "$step_limit" "every API server knows what was there" find_traces
+done
+control_planes=(cp-1)
+identity | cmp - "$dir/identity" || fail "the cluster is another one"
+record "the cluster is the same"
+within "$step_limit" "three votes" all_vote
+within "$step_limit" "logs of a pod" kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
+kill -TERM "$client"
+code=0
+wait "$client" || code=$?
+tail -n 1 "$tmp/client.json"
+cp "$tmp/client.log" "$tmp/attempt"
+((code == 0)) || fail "the client has lost something"
+failed=$(tail -n 1 "$tmp/client.json" | sed 's/.*"failed":\([0-9]*\),.*/\1/')
+((failed <= ${#machines[@]})) || fail "$failed requests have failed"
+! grep -q '^client: .*: ' <(grep -v 'deadline exceeded' "$tmp/client.log") ||
+  fail "a request has failed otherwise than by a time-out"
+
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
