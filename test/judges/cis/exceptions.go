@@ -50,8 +50,8 @@ func withKubeProxy(m *machine.Machine) bool {
 var exceptions = []exception{
 	{
 		"1.1.9 1.1.10",
-		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "pools", "pools-cloud",
-			"pools-renewed"),
+		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "imported", "pools",
+			"pools-cloud", "pools-renewed"),
 		"the pod network is somebody else's",
 	},
 	{"4.1.3 4.1.4", inCase("addons"), "there is no kube-proxy"},
