@@ -292,9 +292,9 @@ func TestCertsPrintNoSecret(t *testing.T) {
 			require.NoError(t, err)
 			far := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 			text := map[string][]byte{
-				"table": []byte(certs.Table(list)), "all": []byte(certs.Whole(list)),
+				"table": []byte(certs.Table(far, list)), "all": []byte(certs.Whole(far, list)),
 				"json": asJSON, "calendar": certs.Calendar(name, list),
-				"sentences": []byte(strings.Join(certs.Near(far, far, list), "\n")),
+				"sentences": []byte(strings.Join(certs.Near(far, far, "", list), "\n")),
 			}
 			require.Empty(t, leaks(text, confidential(t, name)))
 		})

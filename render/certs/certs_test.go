@@ -38,32 +38,72 @@ func TestTable(t *testing.T) {
 	list := append(many(100), entry("", "admin.conf", 10, Render),
 		Entry{Machine: "w", Path: "/broken", Kind: Certificate, Fault: "cut off", Renewal: Yours})
 	Sort(list)
-	lines := strings.Split(strings.TrimSpace(Table(list)), "\n")
-	require.Len(t, lines, 1+5+1+3, Table(list))
+	lines := strings.Split(strings.TrimSpace(Table(start, list)), "\n")
+	require.Len(t, lines, 1+5+1+3, Table(start, list))
 	require.Regexp(t, `^2026-01-11 +certificate +admin.conf +operator +render$`, lines[1])
 	require.Regexp(t, `^2026-10-28 … 2026-11-26 +certificate +/a.crt +`+
 		`100 machines: worker-1 … worker-100 +replacement$`, lines[2])
 	require.Regexp(t, `^- +certificate \(cut off\) +/broken +w +yours$`, lines[5])
-	require.Len(t, strings.Split(strings.TrimSpace(Whole(list)), "\n"), 1+302+1+3)
+	require.Len(t, strings.Split(strings.TrimSpace(Whole(start, list)), "\n"), 1+302+1+3)
 }
 
-// TestNear: the second of an end counts, what the first boot uses does not, and what cannot be read
-// does.
+// TestNear: the second of an end counts, and what cannot be read does. What renews itself, what the
+// first boot uses and, unless the list is one of tokens, what is meant to end do not.
 func TestNear(t *testing.T) {
 	t.Parallel()
 	list := []Entry{
-		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/a.crt", 60, Replace),
-		entry("cp-2", "/a.crt", 60, Replace), entry("cp-1", "/ca.crt", 3650, NewCA),
+		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/old", 1, Replaced),
+		entry("cp-1", "/client.pem", 1, Itself), entry("blue", "/token", 7, PoolToken),
+		entry("cp-1", "/a.crt", 60, Replace), entry("cp-2", "/a.crt", 60, Replace),
+		entry("cp-3", "/b.crt", 80, Replace), entry("", "admin.conf", 85, Render),
+		entry("", "admin.conf", 85, Render), entry("cp-1", "/ca.crt", 3650, NewCA),
 		{Machine: "cp-1", Path: "/unknown", Kind: Token, Renewal: PoolToken},
 	}
+	list[3].Pool = true
 	end := start.AddDate(0, 0, 60)
-	require.Empty(t, Near(start, end.Add(-time.Second), list))
-	require.Equal(t, []string{"cp-1, cp-2: certificate /a.crt ends on 2026-03-02 (replacement: " +
-		Replace.Meaning() + ")"}, Near(start, end, list))
-	require.Contains(t, Near(end, end, list)[0], "ended on 2026-03-02")
-	list = append(list, Entry{Machine: "x", Path: "/p", Kind: Certificate, Fault: "cut off",
-		Renewal: Yours})
-	require.Contains(t, Near(start, start, list)[0], "x: certificate /p cannot be read: cut off")
+	replace := " (replacement: " + Replace.Meaning() + ")"
+	require.Empty(t, Near(start, end.Add(-time.Second), "", list))
+	require.Empty(t, Near(start, end.Add(-time.Second), Certificate, list))
+	require.Equal(t, []string{"cp-1, cp-2: /a.crt ends on 2026-03-02" + replace},
+		Near(start, end, "", list))
+	require.Equal(t, []string{"cp-1, cp-2: /a.crt ended on 2026-03-02" + replace},
+		Near(end, end, "", list))
+	require.Equal(t, []string{
+		"cp-1 … cp-3: 2 files end on 2026-03-02 … 2026-03-22" + replace,
+		"operator: admin.conf ends on 2026-03-27 (render: " + Render.Meaning() + ")",
+	}, Near(start, end.AddDate(0, 0, 30), "", list))
+	require.Equal(t, []string{
+		"cp-1, cp-2: /a.crt ended on 2026-03-02" + replace,
+		"cp-3: /b.crt ends on 2026-03-22" + replace,
+	}, Near(end, end.AddDate(0, 0, 20), "", list))
+	require.Equal(t, []string{
+		"pool blue: /token ends on 2026-01-08 (pool-token: " + PoolToken.Meaning() + ")",
+	}, Near(start, start.AddDate(0, 0, 30), Token, list[:4]))
+	broken := Entry{Machine: "x", Path: "/p", Kind: Certificate, Fault: "cut off", Renewal: Yours}
+	other := broken
+	other.Path, other.Renewal = "/q", Itself
+	require.Equal(t, []string{
+		"x: /p cannot be read: cut off; nobody knows when it ends (yours: " + Yours.Meaning() + ")",
+		"x: /q cannot be read: cut off; nobody knows when it ends (itself: " + Itself.Meaning() +
+			")",
+	}, Near(start, start, "", []Entry{broken, other}))
+}
+
+// TestEnded: the list says what has ended.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	list := []Entry{
+		entry("a", "/x", 1, Replace), entry("b", "/x", 2, Replace), entry("c", "/x", 3, Replace),
+	}
+	for days, want := range map[int]string{
+		0: "2026-01-02 … 2026-01-04 ", 1: "2026-01-02 (ended) … 2026-01-04 ",
+		3: "2026-01-02 … 2026-01-04 (ended) ",
+	} {
+		require.Contains(t, Table(start.AddDate(0, 0, days), list), "\n"+want)
+	}
+	whole := Whole(start.AddDate(0, 0, 2), list)
+	require.Regexp(t, `(?m)^2026-01-03 \(ended\) +2026-01-01 `, whole)
+	require.Regexp(t, `(?m)^2026-01-04 +2026-01-01 `, whole)
 }
 
 // TestHostileNames: nothing of a certificate or of a path commands a terminal or breaks a line.
@@ -76,12 +116,12 @@ func TestHostileNames(t *testing.T) {
 	}}})})
 	require.Len(t, list, 1)
 	for _, text := range []string{
-		Whole(list), Table(list), string(Calendar("c", list)),
-		strings.Join(Near(start, start.AddDate(5, 0, 0), list), "\n"),
+		Whole(start, list), Table(start, list), string(Calendar("c", list)),
+		strings.Join(Near(start, start.AddDate(5, 0, 0), "", list), "\n"),
 	} {
 		require.NotRegexp(t, "[\x1b\a\t\u202e]", text)
 	}
-	require.Len(t, strings.Split(strings.TrimSpace(Whole(list)), "\n"), 4)
+	require.Len(t, strings.Split(strings.TrimSpace(Whole(start, list)), "\n"), 4)
 }
 
 // TestBroken: a block that is cut off or no certificate is listed with its fault. The first line of
@@ -100,7 +140,7 @@ func TestBroken(t *testing.T) {
 		require.Len(t, list, faults, text)
 		if faults > 0 {
 			require.NotEmpty(t, list[0].Fault)
-			require.True(t, list[0].EndsBy(start))
+			require.True(t, list[0].Due(start, ""))
 		}
 	}
 }

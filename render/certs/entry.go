@@ -79,10 +79,23 @@ type Entry struct {
 // if a new token has its place.
 func (e *Entry) Counts() bool { return e.Renewal != FirstBoot && e.Renewal != Replaced }
 
-// EndsBy reports whether the entry ends at that time or before it, or cannot be read.
-func (e *Entry) EndsBy(at time.Time) bool {
-	return e.Counts() && (e.Fault != "" || e.Ends != nil && !e.Ends.After(at))
+// Due reports whether somebody has to do something about the entry by that time: it has ended by
+// then, or cannot be read, and nothing renews it by itself. The token of a pool is due only in a
+// list of tokens: it is meant to end, and only a pool that still grows needs another.
+func (e *Entry) Due(at time.Time, kind string) bool {
+	switch {
+	case !e.Counts():
+		return false
+	case e.Fault != "":
+		return true // nobody knows when it ends
+	case e.Renewal == Itself, e.Renewal == PoolToken && kind != Token:
+		return false
+	}
+	return e.ended(at)
 }
+
+// ended reports whether the entry has ended at that time.
+func (e *Entry) ended(at time.Time) bool { return e.Ends != nil && !e.Ends.After(at) }
 
 // Sort sorts entries: the one that ends first comes first, those without a known end come last.
 func Sort(list []Entry) {

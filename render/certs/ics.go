@@ -76,12 +76,9 @@ func (c *calendar) event(cluster, renewal string, list []Entry) {
 	if stamp.IsZero() {
 		stamp = *list[0].Ends // of tokens nobody knows when they were made
 	}
-	groups := Groups(list)
-	var names Group
+	groups, all := Groups(list), union(list)
 	var lines []string
 	for i, g := range groups {
-		names.Machines = append(names.Machines, g.Machines...)
-		names.Pools = append(names.Pools, g.Pools...)
 		switch {
 		case i < maxListed:
 			lines = append(lines, g.Names()+": "+g.Entry.kind()+" "+g.Entry.Path)
@@ -90,11 +87,7 @@ func (c *calendar) event(cluster, renewal string, list []Entry) {
 				len(groups)-maxListed))
 		}
 	}
-	for _, list := range []*[]string{&names.Machines, &names.Pools} {
-		slices.SortFunc(*list, natural)
-		*list = slices.Compact(*list)
-	}
-	title := cmp.Or(cluster, "kiln") + ": certificates or tokens end on " + names.Names()
+	title := cmp.Or(cluster, "kiln") + ": certificates or tokens end on " + all.Names()
 	day := list[0].Ends.Format("20060102")
 	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, day, renewal}, "\x00")))
 	c.line("BEGIN:VEVENT")

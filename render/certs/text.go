@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kiln/render/change"
+	"kiln/render/plural"
 )
 
 // Group is what several machines have in the same place, with the same renewal.
@@ -58,6 +59,24 @@ func Groups(list []Entry) []Group {
 	return out
 }
 
+// union returns sorted entries as one group, whatever they are.
+func union(list []Entry) Group {
+	g := Group{Entry: list[0], Last: list[len(list)-1].Ends}
+	for i := range list {
+		switch e := &list[i]; {
+		case e.Pool:
+			g.Pools = append(g.Pools, e.Machine)
+		case e.Machine != "":
+			g.Machines = append(g.Machines, e.Machine)
+		}
+	}
+	for _, names := range []*[]string{&g.Machines, &g.Pools} {
+		slices.SortFunc(*names, natural)
+		*names = slices.Compact(*names)
+	}
+	return g
+}
+
 // natural compares names so that worker-2 comes before worker-10.
 func natural(a, b string) int {
 	digits := func(s string) string { return strings.TrimRight(s, "0123456789") }
@@ -84,6 +103,20 @@ func (g *Group) When() string {
 	return first
 }
 
+// whenBy returns the same for a table that is printed at the time now, and says what has ended.
+func (g *Group) whenBy(now time.Time) string {
+	last := Entry{Ends: g.Last}
+	switch {
+	case last.ended(now):
+		return g.When() + endedMark
+	case g.Entry.ended(now):
+		return day(g.Entry.Ends) + endedMark + " … " + day(g.Last)
+	}
+	return g.When()
+}
+
+const endedMark = " (ended)"
+
 func day(at *time.Time) string {
 	if at == nil {
 		return "-"
@@ -91,31 +124,25 @@ func day(at *time.Time) string {
 	return at.Format(time.DateOnly)
 }
 
-// Table returns the list for people, a line for each group, and what the last column means.
-func Table(list []Entry) string {
+// Table returns the list for people at the time now: a line for each group, and what the last
+// column means.
+func Table(now time.Time, list []Entry) string {
 	rows := [][]string{{"ENDS", "KIND", "PATH", "OF", "RENEWAL"}}
 	for _, g := range Groups(list) {
 		rows = append(rows, []string{
-			g.When(), g.Entry.kind(), g.Entry.Path, g.Names(), string(g.Entry.Renewal)})
+			g.whenBy(now), g.Entry.kind(), g.Entry.Path, g.Names(), string(g.Entry.Renewal)})
 	}
 	return table(rows) + legend(list)
 }
 
-// Whole returns the list for people with a line for each entry.
-func Whole(list []Entry) string {
+// Whole returns the list for people at the time now with a line for each entry.
+func Whole(now time.Time, list []Entry) string {
 	rows := [][]string{
 		{"ENDS", "BEGINS", "KIND", "OF", "PATH", "SUBJECT", "ISSUER", "SANS", "RENEWAL"}}
 	for i := range list {
-		e := &list[i]
-		g := Group{Entry: *e}
-		switch {
-		case e.Pool:
-			g.Pools = []string{e.Machine}
-		case e.Machine != "":
-			g.Machines = []string{e.Machine}
-		}
+		e, g := &list[i], union(list[i:i+1])
 		rows = append(rows, []string{
-			day(e.Ends), day(e.Begins), e.kind(), g.Names(), e.Path, cmp.Or(e.Subject, "-"),
+			g.whenBy(now), day(e.Begins), e.kind(), g.Names(), e.Path, cmp.Or(e.Subject, "-"),
 			cmp.Or(e.Issuer, "-"), cmp.Or(strings.Join(e.SANs, ","), "-"), string(e.Renewal)})
 	}
 	return table(rows) + legend(list)
@@ -164,26 +191,54 @@ func (r Renewal) Meaning() string {
 	return ""
 }
 
-// Near returns a sentence for each group that ends by the time at, or whose end nobody can read.
-func Near(now, at time.Time, list []Entry) (out []string) {
-	var near []Entry
-	for i := range list {
-		if list[i].EndsBy(at) {
-			near = append(near, list[i])
-		}
+// Near returns a sentence for each thing that somebody has to do by the time at, and for each file
+// that nobody can read. kind is the one that the list holds, or empty if it holds all kinds.
+func Near(now, at time.Time, kind string, list []Entry) (out []string) {
+	type key struct {
+		renewal Renewal
+		ended   bool
+		fault   string
 	}
-	for _, g := range Groups(near) {
-		e := &g.Entry
-		what := fmt.Sprintf("%s: %s %s", g.Names(), e.Kind, e.Path)
-		switch {
-		case e.Fault != "":
-			what += " cannot be read: " + e.Fault + "; nobody knows when it ends"
-		case !e.Ends.After(now):
-			what += " ended on " + g.When()
-		default:
-			what += " ends on " + g.When()
+	near := map[key][]Entry{}
+	var order []key
+	for i := range list {
+		e := &list[i]
+		if !e.Due(at, kind) {
+			continue
 		}
-		out = append(out, what+" ("+string(e.Renewal)+": "+e.Renewal.Meaning()+")")
+		k := key{e.Renewal, e.ended(now), ""}
+		if e.Fault != "" {
+			k = key{e.Renewal, false, e.Path + ": " + e.Fault}
+		}
+		if near[k] == nil {
+			order = append(order, k)
+		}
+		near[k] = append(near[k], *e)
+	}
+	for _, k := range order {
+		of := union(near[k])
+		what, verb := files(near[k])
+		if k.ended {
+			verb = "ended"
+		}
+		text := fmt.Sprintf("%s: %s %s on %s", of.Names(), what, verb, of.When())
+		if k.fault != "" {
+			text = fmt.Sprintf("%s: %s cannot be read: %s; nobody knows when it ends",
+				of.Names(), of.Entry.Path, of.Entry.Fault)
+		}
+		out = append(out, text+" ("+string(k.renewal)+": "+k.renewal.Meaning()+")")
 	}
 	return out
+}
+
+// files returns the file of the entries, or how many there are, and the verb for that.
+func files(list []Entry) (what, verb string) {
+	paths := map[string]bool{}
+	for i := range list {
+		paths[list[i].Path] = true
+	}
+	if len(paths) == 1 {
+		return list[0].Path, "ends"
+	}
+	return plural.Count(len(paths), "file"), "end"
 }

@@ -40,11 +40,14 @@ configuration without its bundle, do not show what lies in files that are secret
 kiln lists more from documents, or with the bundle. A document does not say when the
 token of its pool ends. kiln prints no key and no token.
 
-With --fail-within the exit code is 3 if something ends within that time, has ended,
-or cannot be read. What only the first boot uses, and a token that a new one has
-replaced, do not count: they are meant to end.`,
+With --fail-within the exit code is 3 if somebody has to do something within that time:
+what ends by then, or has ended, or cannot be read. kiln prints a line for each thing
+to do. What renews itself, what only the first boot uses, and a token that a new one
+has replaced do not count. The token of a pool is meant to end, too; it counts with
+--kind token, for a pool that is to grow at any time.`,
 		Example: `  kiln certs cluster.yaml
   kiln certs review --fail-within 60d
+  kiln certs review --fail-within 2d --kind token
   kiln certs nodes/cp-1 --all
   kiln certs nodes --ics ends.ics
   kiln certs cluster.yaml -o json`,
@@ -68,7 +71,7 @@ replaced, do not count: they are meant to end.`,
 	flags.StringVar(&f.ics, "ics", "", "write the ends as a calendar to `FILE` (RFC 5545), with "+
 		"reminders 30 days before; an older calendar of kiln certs is replaced")
 	usage.DurationFlag(cmd, &f.within, "fail-within", 0,
-		"exit with 3 if something ends within this `TIME`, such as 60d or 36h")
+		"exit with 3 if somebody has to renew something within this `TIME`, such as 60d or 36h")
 	usage.OutputFlag(cmd, &f.form, "list")
 	return cmd
 }
@@ -109,7 +112,7 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 			return err
 		}
 	}
-	out := cmd.OutOrStdout()
+	out, now := cmd.OutOrStdout(), time.Now()
 	switch {
 	case f.form == "json":
 		err = message.JSON(out, struct {
@@ -122,11 +125,11 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 	case len(entries) == 0:
 		message.Printf(out, "nothing in it has an end\n")
 	case f.all:
-		message.Printf(out, "%s", certs.Whole(entries))
+		message.Printf(out, "%s", certs.Whole(now, entries))
 	default:
-		message.Printf(out, "%s", certs.Table(entries))
+		message.Printf(out, "%s", certs.Table(now, entries))
 	}
-	return f.gate(cmd, entries)
+	return f.gate(cmd, now, entries)
 }
 
 // read reads the state that the command line names.
@@ -141,13 +144,13 @@ func (f *certsFlags) read(cmd *cobra.Command, list []string) (*state.Certs, erro
 	return f.states.ConfigurationCerts(&f.config)
 }
 
-// gate names what ends within --fail-within, and returns usage.ErrDifferent if that is something.
-func (f *certsFlags) gate(cmd *cobra.Command, entries []certs.Entry) error {
+// gate names what somebody has to do within --fail-within, and returns usage.ErrDifferent if that is
+// something.
+func (f *certsFlags) gate(cmd *cobra.Command, now time.Time, entries []certs.Entry) error {
 	if !cmd.Flags().Changed("fail-within") {
 		return nil
 	}
-	now := time.Now()
-	near := certs.Near(now, now.Add(f.within), entries)
+	near := certs.Near(now, now.Add(f.within), f.kind, entries)
 	for _, line := range near {
 		message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
 	}

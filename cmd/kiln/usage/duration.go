@@ -33,7 +33,7 @@ func (d *duration) Set(value string) error {
 	}
 	parsed, err := time.ParseDuration(value)
 	if err != nil {
-		return errors.New("want a time with a unit, such as 20m")
+		return errors.New("want a time with a unit (d, h, m or s), such as 60d, 36h or 20m")
 	}
 	*d = duration(parsed)
 	return nil
