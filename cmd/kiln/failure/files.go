@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/render/folder"
 	"kiln/render/suggest"
 	"kiln/render/terminal"
@@ -21,6 +22,8 @@ type Named struct {
 	Flag   string // with its dashes; empty for an argument
 	Output bool   // the verb writes there
 	Stdin  bool   // the verb reads standard input if this is -
+	// Word is the flag for names, such as --machine, to which a word in this place may belong.
+	Word string
 }
 
 // Files returns err with plain words in place of the operating system's message about a file: where
@@ -133,9 +136,16 @@ func describe(path string, cause error, by *Named) string {
 	return fmt.Sprintf("%s: %v", path, cause)
 }
 
+// configFlag is the flag for the configuration.
+const configFlag = "--config"
+
 // advice says what to do about it, after a semicolon. It is empty if there is nothing to say.
 func advice(path string, cause error, by *Named) string {
 	if errors.Is(cause, fs.ErrNotExist) && (by == nil || !by.Output) {
+		isWord := by != nil && by.Word != "" && !strings.ContainsAny(path, "./")
+		if isWord && isFile(configuration.Default) {
+			return fmt.Sprintf("; did you mean %s %s?", by.Word, path)
+		}
 		if near := neighbour(path, by); near != "" {
 			return fmt.Sprintf("; did you mean %s?", near)
 		}
@@ -152,8 +162,11 @@ func advice(path string, cause error, by *Named) string {
 		return "; name another place" + flag
 	case errors.Is(cause, fs.ErrPermission):
 		return "; change its mode or owner, or name another file" + flag
-	case by.Flag == "--config" && errors.Is(cause, fs.ErrNotExist):
-		return "; name the configuration, or write a first one: kiln init > cluster.yaml"
+	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist) && isFile(configuration.Default):
+		return "; name the configuration, such as " + configuration.Default
+	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist):
+		return "; name the configuration, or write a first one: kiln init > " +
+			configuration.Default
 	default:
 		return "; name one that exists" + flag
 	}
@@ -211,8 +224,8 @@ func (n *Named) regular() string {
 		name += " with " + n.Flag
 	}
 	if isFolder(n.Path) {
-		inside := filepath.Join(n.Path, "cluster.yaml")
-		if _, err := os.Stat(inside); err == nil && n.Flag == "--config" {
+		inside := filepath.Join(n.Path, configuration.Default)
+		if _, err := os.Stat(inside); err == nil && n.Flag == configFlag {
 			name = fmt.Sprintf("did you mean %s?", inside)
 		}
 		return "a folder, and a file is needed; " + name
@@ -227,4 +240,10 @@ func (n *Named) regular() string {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// isFile reports whether a path is that of a regular file.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

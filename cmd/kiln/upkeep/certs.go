@@ -144,8 +144,8 @@ func (f *certsFlags) read(cmd *cobra.Command, list []string) (*state.Certs, erro
 	return f.states.ConfigurationCerts(&f.config)
 }
 
-// gate names what somebody has to do within --fail-within, and returns usage.ErrDifferent if that is
-// something.
+// gate names what somebody has to do within --fail-within, and returns usage.ErrDifferent if that
+// is something.
 func (f *certsFlags) gate(cmd *cobra.Command, now time.Time, entries []certs.Entry) error {
 	if !cmd.Flags().Changed("fail-within") {
 		return nil

@@ -63,7 +63,7 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := pools(p, names)
+	list, err := pools(p, cmd.CommandPath()+" --out "+message.ShellWord(f.out), names)
 	if err != nil {
 		return err
 	}

@@ -164,8 +164,9 @@ func printTokens(out io.Writer, all []token) error {
 	return table.Flush()
 }
 
-// pools returns the pools with these names. It returns an error for each other name.
-func pools(p *plan.Plan, names []string) (list []*plan.Machine, err error) {
+// pools returns the pools with these names. It returns an error for each other name; example is the
+// command line without them.
+func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, err error) {
 	var wrong, known []string
 	of, nodes := map[string]*plan.Machine{}, map[string]*plan.Machine{}
 	for i := range p.Machines {
@@ -189,6 +190,9 @@ func pools(p *plan.Plan, names []string) (list []*plan.Machine, err error) {
 		case m != nil:
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
 				"token; its certificates: kiln secrets renew --machine %[1]s", name))
+		case len(known) > 0 && strings.ContainsAny(name, "./") && !paths.Absent(name):
+			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; for "+
+				"example: %s %s --config %s", name, example, known[0], message.ShellWord(name)))
 		case len(known) == 0:
 			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pools", name))
 		default:

@@ -62,7 +62,7 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := pools(plan.New(c), names)
+	list, err := pools(plan.New(c), cmd.CommandPath(), names)
 	if err != nil {
 		return err
 	}

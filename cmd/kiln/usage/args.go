@@ -93,12 +93,20 @@ var inputs = []string{"config", "secrets"}
 // NamedPaths returns the paths that the command line of a verb names, and those of its defaults.
 func NamedPaths(verb *cobra.Command) (list []failure.Named) {
 	configuration := verb.Flags().Lookup("config") != nil && verb.Name() != "explain"
+	word := ""
+	if verb.Flags().Lookup("machine") != nil {
+		word = "--machine"
+	}
 	verb.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && !f.Hidden {
-			list = append(list, failure.Named{
+			n := failure.Named{
 				Path: f.Value.String(), Flag: "--" + f.Name,
 				Output: slices.Contains(outputs, f.Name), Stdin: slices.Contains(inputs, f.Name),
-			})
+			}
+			if f.Name == "config" && !f.Changed { // an argument named it
+				n.Word = word
+			}
+			list = append(list, n)
 		}
 	})
 	for _, arg := range verb.Flags().Args() {
