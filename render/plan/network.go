@@ -1,6 +1,12 @@
 package plan
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"kiln/render/config"
+)
 
 // Ways in which the packets of pods travel to another machine.
 const (
@@ -60,8 +66,46 @@ func (p *Plan) PodWayFields() []string {
 }
 
 // NetworkWarnings returns a sentence for each reason why pods of two machines may not reach each
-// other with cni routed, or a machine a mirror, although the configuration is valid.
-func (p *Plan) NetworkWarnings() []string { return append(p.podWarnings(), p.mirrorWarnings()...) }
+// other with cni routed, a machine a mirror, or why machines may stop at the first boot for want of
+// the program wg, although the configuration is valid.
+func (p *Plan) NetworkWarnings() []string {
+	return slices.Concat(p.podWarnings(), p.encryptionWarnings(), p.mirrorWarnings())
+}
+
+// encryptionWarnings returns a sentence about the machines that encrypt packets of pods and seem to
+// have no program wg: their system's image lacks it, and no script before the boot names it.
+func (p *Plan) encryptionWarnings() []string {
+	if !p.Encrypted() {
+		return nil
+	}
+	var systems []string
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		if m.Joins() && !m.System.WireGuard && !slices.Contains(systems, m.System.Name) &&
+			!slices.ContainsFunc(m.Settings.PreBoot, p.installsWireGuard) {
+			systems = append(systems, m.System.Name)
+		}
+	}
+	if len(systems) == 0 {
+		return nil
+	}
+	slices.Sort(systems)
+	return []string{"network.encryption is wireguard, and machines with " +
+		strings.Join(systems, ", ") + " need the program wg, which is not in the system's own " +
+		"image: without it the first boot stops (tool-wg); install the package wireguard-tools " +
+		"with a preBoot script, or use an image that has it (docs/pod-networks.md)"}
+}
+
+var wireGuard = regexp.MustCompile(`\b(wg|wireguard)\b`)
+
+// installsWireGuard reports whether a script names WireGuard, or cannot be read here.
+func (p *Plan) installsWireGuard(s config.Script) bool {
+	text := []byte(s.Content)
+	if s.ContentFrom != "" {
+		text = p.Config.Text(s.ContentFrom)
+	}
+	return text == nil || wireGuard.Match(text)
+}
 
 func (p *Plan) podWarnings() (out []string) {
 	if !p.Routed() || p.Config.Spec.Network.VXLAN != "never" {
