@@ -1,5 +1,5 @@
 // Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: it
-// holds the CA keys, the service account key, seeds and dates. Every leaf key and certificate is
+// holds the CA keys, the service account key, one seed and dates. Every leaf key and certificate is
 // derived from it and never stored, so that the same bundle and configuration give the same bytes
 // for ever. Only New, Rotate and Person draw random bytes; the rest is pure.
 package pki
@@ -29,7 +29,8 @@ const (
 	apiVersion  = "kiln.dev/v1alpha1"
 	kindSecrets = "Secrets"
 
-	// maxBundle bounds what Load reads; a bundle is some 4 KiB whatever the cluster's size.
+	// maxBundle bounds what Load reads. A new bundle is a few KiB; it grows with rotations, and by
+	// some lines for each machine that was renewed by name.
 	maxBundle = 1 << 20
 )
 
@@ -102,7 +103,7 @@ type Pair struct {
 	Key private.Key
 }
 
-// New draws a new bundle: keys and seeds are random, unless they are given. The bundle of a cluster
+// New draws a new bundle: its keys and its seed are random, unless they are given. The bundle of a cluster
 // that runs already never lets its machines form one: its deadline has passed.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)

@@ -7,15 +7,16 @@ import (
 )
 
 // Validity returns the time span in which all of m's certificates are valid: from the latest start
-// to the earliest end. The install credential does not count, because it is meant to expire.
-func (p *Public) Validity(of *plan.Plan, m *plan.Machine) (from, until time.Time) {
+// to the earliest end. cluster is the plan that m is in. The install credential does not count,
+// because it is meant to expire.
+func (p *Public) Validity(cluster *plan.Plan, m *plan.Machine) (from, until time.Time) {
 	ca := p.Authority(CA).Certificate
-	if !m.Joins() {
+	if !m.Joins() { // it runs etcd alone, and has no certificate of the cluster's CA
 		ca = p.Authority(EtcdCA).Certificate
 	}
 	from, until = ca.NotBefore, ca.NotAfter
-	for _, s := range p.Specs(of, m) {
-		if s.Base == "install" {
+	for _, s := range p.Specs(cluster, m) {
+		if s.Base == "install" { // install.crt, the install credential
 			continue
 		}
 		if s.NotBefore.After(from) {
@@ -30,10 +31,10 @@ func (p *Public) Validity(of *plan.Plan, m *plan.Machine) (from, until time.Time
 
 // ValidUntil returns when m's document stops being usable: when its bootstrap token expires or,
 // without a token, the first of its certificates.
-func (p *Public) ValidUntil(of *plan.Plan, m *plan.Machine) time.Time {
+func (p *Public) ValidUntil(cluster *plan.Plan, m *plan.Machine) time.Time {
 	if m.Token {
 		return p.TokenEnd(m)
 	}
-	_, until := p.Validity(of, m)
+	_, until := p.Validity(cluster, m)
 	return until
 }

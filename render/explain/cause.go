@@ -7,11 +7,16 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// Cause returns the place of a mistake in a file of m: in the stage that brought the mistake there,
-// the value at the path or, if the stage does not set it, what is around it. inner leads on in the
-// document whose text is at the path; it is "" for a value of the file itself. wrong reports
-// whether a version of the document has the mistake. The place is empty if the document of the file
-// cannot be made once more, and if no stage brought the mistake.
+// Cause returns the place of a mistake in a file of m: the value, in the stage that brought the
+// mistake there. For example, /etc/kubernetes/manifests/etcd.yaml has an unknown flag at the path
+// spec.containers[0].command. Its stages are kiln's manifest, then each patch of the user in turn.
+// If the second patch is the first stage with the flag, the place is the line of that patch which
+// sets the command, or what is around it if the patch does not set it.
+//
+// wrong reports whether the text of a stage has the mistake. inner is "" for a value of the file
+// itself. If the value is itself a document, such as a configuration in a ConfigMap, inner leads to
+// the value in that document. The place is empty if the file's document cannot be made once more,
+// and if no stage brought the mistake.
 func (r *Explainer) Cause(
 	m *plan.Machine, f *node.File, path, inner string, wrong func(text []byte) bool,
 ) config.Place {
