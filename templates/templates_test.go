@@ -40,11 +40,11 @@ func TestScriptsAreStripped(t *testing.T) {
 		if comments > 4 || len(script) > 13000 {
 			t.Errorf("%s: %d comments, %d bytes", name, comments, len(script))
 		}
-		// Once to be read by people, once as it is: it must be the same script.
+		// Stripping must not cut the script off: its last line is that of the file in boot/.
 		source, err := os.ReadFile("boot/" + name)
 		must(t, err)
 		if !strings.HasSuffix(string(source), lines[len(lines)-1]+"\n") {
-			t.Errorf("%s: another end", name)
+			t.Errorf("%s does not end with the last line of boot/%s", name, name)
 		}
 	}
 }
@@ -168,6 +168,27 @@ func TestFaultsAreDocumented(t *testing.T) {
 	if got, want := slices.Sorted(slices.Values(documented)),
 		slices.Sorted(slices.Values(templates.FaultCodes)); !slices.Equal(got, want) {
 		t.Errorf("docs/faults.md has %q\nFaultCodes are %q", got, want)
+	}
+	scripts, err := filepath.Glob("boot/*")
+	must(t, err)
+	var hook strings.Builder
+	for _, name := range scripts {
+		content, err := os.ReadFile(name)
+		must(t, err)
+		for line := range strings.Lines(string(content)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				hook.WriteString(line)
+			}
+		}
+	}
+	for _, code := range templates.FaultCodes {
+		whole := code
+		if pod, ok := strings.CutSuffix(code, "-unhealthy"); ok && pod != "kubelet" {
+			whole = `\$1-unhealthy` // the hook says it of each static pod
+		}
+		if !regexp.MustCompile(`[ "'=]` + whole + `[ "'\n]`).MatchString(hook.String()) {
+			t.Errorf("the hook never says %s", code)
+		}
 	}
 }
 
