@@ -46,7 +46,9 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loc
 	case t.Kind() == reflect.Slice:
 		d.list(n, v, f, at)
 	case t.Kind() == reflect.String:
-		if s, ok := d.string(n, at); ok {
+		if len(f.enum) > 0 && isBoolean(n) { // quotes would not help
+			d.checkAllowed(n, n.Value, f, at)
+		} else if s, ok := d.string(n, at); ok {
 			v.SetString(s)
 			d.checkAllowed(n, s, f, at)
 		}

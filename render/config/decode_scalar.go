@@ -26,6 +26,12 @@ var (
 // (https://yaml.org/type/bool.html).
 var booleanWord = regexp.MustCompile(`^(y|Y|n|N|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
 
+// isBoolean reports whether a YAML parser may read n as a boolean.
+func isBoolean(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 &&
+		(n.ShortTag() == "!!bool" || booleanWord.MatchString(n.Value))
+}
+
 // string returns the string that n is. ok reports whether n is one. string reports a number, and ok
 // is true: the check of the field may know better what is wrong.
 func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool) {
@@ -38,7 +44,7 @@ func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool)
 		case tag == "!!null":
 			d.reportWrongKind(n, kindString, at)
 			return "", false
-		case tag == "!!bool" || booleanWord.MatchString(n.Value):
+		case isBoolean(n):
 			d.breakAt(n, at, "%s without quotes is read as a boolean; write %q", n.Value, n.Value)
 			return "", false
 		case tag == "!!int" || tag == "!!float":
