@@ -1,6 +1,7 @@
-// Package templates holds the files that kiln puts on machines unchanged: the hook, the scripts for
-// routes and snapshots, the systemd units. They read data that render makes for each machine, in
-// formats of their own.
+// Package templates holds what is text on machines: the hook, the scripts for routes and snapshots,
+// the systemd units. A machine gets the hook's engine without its comments, of the steps and checks
+// those that it has, and units with its own words filled in. What differs otherwise they read from
+// data that render makes for each machine, in formats of their own.
 //
 // The rest of this comment describes these formats. Every line ends in a line feed; columns are
 // separated by single spaces.
@@ -18,7 +19,7 @@
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step waits before it reports a fault
-//	formation_deadline  seconds since 1970 at which the install credential or, where there is
+//	credential_end      seconds since 1970 at which the install credential or, where there is
 //	                    one, the bootstrap token ends: retire comes then at the latest
 //	api                 URL of the API server, no slash at its end: a control plane's own,
 //	                    a worker's endpoint; empty with role etcd
@@ -51,7 +52,7 @@
 //	node_address        a word for each family of the cluster: -4 or -6, and after commas the
 //	                    arguments of ip address show
 //	retire              paths and patterns removed at the end, at each later start, and after
-//	                    formation_deadline: install.crt, install.key,
+//	                    credential_end: install.crt, install.key,
 //	                    bootstrap-kubelet.conf, …
 //	wall                not empty if the kubelet may start only where the rules of
 //	                    /etc/kiln/forbidden are there
@@ -97,9 +98,9 @@
 // The files that must be there before the first step, path last. It does not list itself, and lists
 // everything else in /etc/kiln. Its SHA-256 is the document's identity.
 //
-//	                                an OWNER:GROUP of - means root:root
 //	SUM MODE OWNER:GROUP PATH       SUM is a prefix of the SHA-256 in hex: 8 digits, which find
-//	                                accidents. MODE has a leading 0
+//	                                accidents. MODE has a leading 0. An OWNER:GROUP of - means
+//	                                root:root, here and below
 //	dir MODE OWNER:GROUP PATH       made if missing
 //	none - - PATH                   must not be there; a file at this path is moved aside
 //	link TARGET - PATH              symbolic link, made if missing; a file in its place is moved
@@ -122,10 +123,12 @@
 // as applied. node.yaml is the same for the machine's own Node; without it nothing is applied to
 // the Node.
 //
-// # /var/lib/kiln/state, /var/lib/kiln/starts, /var/lib/kiln/status.json
+// # /var/lib/kiln/artifacts, /var/lib/kiln/fetched
 //
-// /var/lib/kiln/artifacts has an empty file for each SHA-256 that is in its place, and
-// /var/lib/kiln/fetched is there when all are, or when the packages are installed.
+// The folder artifacts has an empty file for each SHA-256 that is in its place. The file fetched is
+// there when all are, or when the packages are installed.
+//
+// # /var/lib/kiln/state, /var/lib/kiln/starts, /var/lib/kiln/status.json
 //
 // The state has three lines: the document's identity; the steps that were done and the seconds that
 // they took, as members of a JSON object; the machine's identity. The file starts counts the hook's

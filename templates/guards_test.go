@@ -34,7 +34,7 @@ func TestBootIsInert(t *testing.T) {
 				}
 			}
 			if i%4 == 3 {
-				m.data["step_timeout"], m.data["formation_deadline"] = value, value
+				m.data["step_timeout"], m.data["credential_end"] = value, value
 			}
 			word := strings.NewReplacer("|", "", "\n", "").Replace(value)
 			m.check = append(m.check, word+"|stop|file-exists "+word+"|"+word,

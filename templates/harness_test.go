@@ -172,8 +172,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/with space.conf", "x")
 	m.data = map[string]string{
 		"node": "cp-1", "role": role, "cluster": "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11",
-		"step_timeout":       "600",
-		"formation_deadline": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "",
+		"step_timeout":   "600",
+		"credential_end": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "",
 		"etcd_peers": "", "etcd_url": "",
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
 		"steps":   "files machine preflight kubelet node pods retire",
@@ -253,7 +253,7 @@ func (m *aMachine) carriesMember() {
 			"    - --initial-cluster-state=new\n    - --initial-cluster-token=t\n")
 	m.data["etcd_member"] = "cp-1"
 	m.data["etcd_cluster"] = m.data["cluster"]
-	m.data["etcd_deadline"] = m.data["formation_deadline"]
+	m.data["etcd_deadline"] = m.data["credential_end"]
 	m.data["etcd_url"] = "https://10.0.0.11:2380"
 	m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2378 " +
 		"cp-3=https://10.0.0.13:2380,https://10.0.0.13:2378"

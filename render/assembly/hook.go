@@ -51,7 +51,7 @@ func (t *tree) machineData(walled bool) string {
 	if m.Token {
 		end = t.Public.TokenEnd(m)
 	}
-	set("formation_deadline", epoch(end))
+	set("credential_end", epoch(end))
 	set("api", p.APIURL(m))
 	member := ""
 	if m.EtcdMember {
