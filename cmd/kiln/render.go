@@ -190,7 +190,14 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err := f.restoreEtcd(r, f.Restore != public.Restored); err != nil {
 		return err
 	}
-	result, err := f.write(cmd.ErrOrStderr(), r, nil)
+	result, err := f.write(cmd.ErrOrStderr(), r, func(*render.Result) error {
+		// People commit the twin, and with git add -A all that lies beside it.
+		if plain := f.PlainFile(f.Config, name); plain != "" {
+			message.Notes(cmd.ErrOrStderr(),
+				git.KeepOut(filepath.Dir(f.Config), git.Secret{Name: plain}))
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

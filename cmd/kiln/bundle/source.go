@@ -5,6 +5,7 @@ package bundle
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/paths"
@@ -75,6 +76,19 @@ func (s *Source) prefersHalf(path, stored string) bool {
 	}
 	data, err := folder.Read(path, maxFile)
 	return err == nil && atrest.Is(data)
+}
+
+// PlainFile returns the file of a configuration's bundle if it is there and not encrypted; empty if
+// not.
+func (s *Source) PlainFile(config, cluster string) string {
+	path := s.Path(config, cluster)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if data, err := folder.Read(path, maxFile); err != nil || atrest.Is(data) {
+		return ""
+	}
+	return path
 }
 
 // Bundle returns the bundle of a configuration. The error wraps fs.ErrNotExist if there is none.
