@@ -11,8 +11,9 @@ import (
 func diffCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "diff A B",
-		Short: "Show the differences between two states of a cluster, machine by machine",
+		Use:         "diff A B",
+		Annotations: usage.Reads(),
+		Short:       "Show the differences between two states of a cluster, machine by machine",
 		Long: `Show the differences between two states of a cluster, machine by machine. YAML is
 compared key by key, a command line flag by flag, a certificate or a unit part by
 part. A change that is the same on several machines is shown once. The exit code is

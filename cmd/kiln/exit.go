@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,11 +34,11 @@ const exitCodes = `Exit codes:
 // servedError comes if a server that may have given documents ends early.
 type servedError struct{ error }
 
-// printError comes if standard output did not take all that a verb printed.
-type printError struct{ error }
+// stdoutError comes if standard output did not take all that a verb printed.
+type stdoutError struct{ error }
 
 // finish closes the screen of standard output and returns the error of a verb. It returns a
-// printError if standard output failed, unless the verb has an error of its own to report.
+// stdoutError if standard output failed, unless the verb has an error of its own to report.
 func finish(err error, results *screen.Screen) error {
 	_ = results.Close() // the screen keeps the error
 	failure := results.Failure()
@@ -50,26 +49,26 @@ func finish(err error, results *screen.Screen) error {
 	// These errors say nothing without what was printed, or are the failure itself.
 	for _, known := range []error{nil, errDifferent, errRefused, failure} {
 		if errors.Is(err, known) {
-			return newPrintError(failure)
+			return newStdoutError(failure)
 		}
 	}
 	return err
 }
 
-// newPrintError returns the error of standard output without the name of its file, which says
+// newStdoutError returns the error of standard output without the name of its file, which says
 // nothing.
-func newPrintError(failure error) error {
+func newStdoutError(failure error) error {
 	if path := (*fs.PathError)(nil); errors.As(failure, &path) {
 		failure = path.Err
 	}
-	return printError{failure}
+	return stdoutError{failure}
 }
 
-// printedError comes from a verb whose report says already why it failed.
-type printedError struct{ error }
+// reportedError comes from a verb whose report says already why it failed.
+type reportedError struct{ error }
 
 // Unwrap returns why the verb failed.
-func (e printedError) Unwrap() error { return e.error }
+func (e reportedError) Unwrap() error { return e.error }
 
 // errDifferent makes the command end with exitDifferent. The differences have been printed.
 var errDifferent = usage.ErrDifferent
@@ -80,7 +79,7 @@ var errRefused = errors.New("this change is refused; --force NAME overrides a re
 // reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless
 // the verb's own report says it already.
 func reportsFailure(verb *cobra.Command, args []string, err error) bool {
-	var printed printedError
+	var printed reportedError
 	var late message.ReportError
 	return err != nil && !errors.Is(err, errDifferent) && !errors.Is(err, errRefused) &&
 		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
@@ -106,20 +105,14 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 	return false
 }
 
-// readers are the verbs that write no files. Their errors do not say that nothing was written.
-var readers = []string{
-	"certs", "diff", "explain", "help", "images", "init", "plan", "platforms", "schema", "validate",
-	"version",
-}
-
 // exitCode prints the error of a verb and returns the exit code for it.
 func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	var problems config.Problems
 	var wrong usage.Error
 	var report message.ReportError
 	var served servedError
-	var print printError
-	reads := slices.Contains(readers, verb.Name())
+	var stdout stdoutError
+	reads := !usage.Writes(verb)
 	switch {
 	case err == nil:
 		return exitDone
@@ -141,9 +134,9 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 			"that it gave, and its state may lack the last one: mend the cause, and start it "+
 			"again\n")
 		return exitWrong
-	case errors.As(err, &print):
+	case errors.As(err, &stdout):
 		message.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+
-			"make room, or send it to another place\n", print)
+			"make room, or send it to another place\n", stdout)
 		return exitWrong
 	case errors.As(err, &wrong):
 		printLines(messages, wrong)

@@ -13,9 +13,10 @@ import (
 // succeeds.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [VERB]",
-		Short:   "Explain kiln, or one verb",
-		Example: "  kiln help render",
+		Use:         "help [VERB]",
+		Annotations: usage.Reads(),
+		Short:       "Explain kiln, or one verb",
+		Example:     "  kiln help render",
 		ValidArgsFunction: func(
 			cmd *cobra.Command, list []string, _ string,
 		) (names []cobra.Completion, _ cobra.ShellCompDirective) {

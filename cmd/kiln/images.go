@@ -15,8 +15,9 @@ func imagesCommand() *cobra.Command {
 	var source configuration.Source
 	var form string
 	cmd := &cobra.Command{
-		Use:   "images [FILE]",
-		Short: "List the container images that the cluster's machines pull",
+		Use:         "images [FILE]",
+		Annotations: usage.Reads(),
+		Short:       "List the container images that the cluster's machines pull",
 		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
 of kiln's own pods, those of all containers in add-ons, and those that the entries
 of addons name under images. Each has its digest if the lock has images. kiln asks

@@ -17,8 +17,9 @@ import (
 func initCommand() *cobra.Command {
 	var o config.InitOptions
 	cmd := &cobra.Command{
-		Use:   "init [--name NAME]",
-		Short: "Print a first cluster.yaml with comments",
+		Use:         "init [--name NAME]",
+		Annotations: usage.Reads(),
+		Short:       "Print a first cluster.yaml with comments",
 		Long: `Print a first cluster.yaml with comments. It is valid as it is, and kiln render takes
 it at once. Put in the addresses of your machines before you boot them.
 

@@ -18,8 +18,9 @@ func planCommand() *cobra.Command {
 	var f compareFlags
 	var o change.Options
 	cmd := &cobra.Command{
-		Use:   "plan A B",
-		Short: "Show which machines a change replaces, in which order, and why",
+		Use:         "plan A B",
+		Annotations: usage.Reads(),
+		Short:       "Show which machines a change replaces, in which order, and why",
 		Long: `Show which machines must be replaced to get from state A to state B, and why. The
 order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
 workers as you want. kiln refuses a change that would break the running cluster

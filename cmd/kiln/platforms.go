@@ -16,10 +16,11 @@ import (
 func platformsCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
-		Use:     "platforms",
-		Short:   "List the platforms: how large a document may be there, and who can read it",
-		Example: "  kiln platforms",
-		Args:    usage.NoArgs,
+		Use:         "platforms",
+		Annotations: usage.Reads(),
+		Short:       "List the platforms: how large a document may be there, and who can read it",
+		Example:     "  kiln platforms",
+		Args:        usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), target.Platforms)

@@ -10,10 +10,11 @@ import (
 func schemaCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
-		Use:     "schema",
-		Short:   "Print the JSON Schema of cluster.yaml, for editors",
-		Example: "  kiln schema > cluster.schema.json",
-		Args:    usage.NoArgs,
+		Use:         "schema",
+		Annotations: usage.Reads(),
+		Short:       "Print the JSON Schema of cluster.yaml, for editors",
+		Example:     "  kiln schema > cluster.schema.json",
+		Args:        usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err

@@ -18,8 +18,9 @@ type publicFlags struct {
 func publicCommand() *cobra.Command {
 	var f publicFlags
 	cmd := &cobra.Command{
-		Use:   "public --secrets FILE [--out FILE]",
-		Short: "Write the public half of the bundle, for review without secrets",
+		Use:         "public --secrets FILE [--out FILE]",
+		Annotations: usage.Reads("out"),
+		Short:       "Write the public half of the bundle, for review without secrets",
 		Long: `Write the half of the bundle that is no secret: UUID, dates, generations, and CA
 certificates. Put it into git beside the configuration, with the name
 NAME.public.yaml. Then kiln render --review works for everybody, CI included. Write

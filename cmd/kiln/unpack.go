@@ -18,8 +18,9 @@ type unpackFlags struct {
 func unpackCommand() *cobra.Command {
 	var f unpackFlags
 	cmd := &cobra.Command{
-		Use:   "unpack DOCUMENT [FILE...]",
-		Short: "Show what a boot document puts on its machine, without its secrets",
+		Use:         "unpack DOCUMENT [FILE...]",
+		Annotations: usage.Reads("out"),
+		Short:       "Show what a boot document puts on its machine, without its secrets",
 		Long: `Show what a boot document puts on its machine: a list, or the content of files.
 DOCUMENT is one of these:
   a config.ign or user-data   as kiln wrote it, or as a cloud gives it back: compressed,

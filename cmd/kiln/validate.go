@@ -16,8 +16,9 @@ func validateCommand() *cobra.Command {
 	var source configuration.Source
 	var form string
 	cmd := &cobra.Command{
-		Use:   "validate [FILE]",
-		Short: "Report every mistake in a configuration",
+		Use:         "validate [FILE]",
+		Annotations: usage.Reads(),
+		Short:       "Report every mistake in a configuration",
 		Long: `Report every mistake in a configuration, with its line and the way to correct it.
 Nothing is written.`,
 		Example: `  kiln validate cluster.yaml
@@ -58,7 +59,7 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 		Warnings []config.Problem `json:"warnings,omitempty"`
 	}{err == nil, failure.New(code, err), warnings})
 	if err != nil {
-		return printedError{err}
+		return reportedError{err}
 	}
 	return failed
 }

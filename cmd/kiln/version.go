@@ -16,10 +16,11 @@ var version = ""
 func versionCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of kiln",
-		Example: "  kiln version",
-		Args:    usage.NoArgs,
+		Use:         "version",
+		Annotations: usage.Reads(),
+		Short:       "Print the version of kiln",
+		Example:     "  kiln version",
+		Args:        usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), struct {

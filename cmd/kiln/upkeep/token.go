@@ -108,8 +108,9 @@ func tokensOf(b *pki.Bundle, m *plan.Machine, now time.Time) (all []token) {
 func listCommand() *cobra.Command {
 	var f tokenFlags
 	cmd := &cobra.Command{
-		Use:   "list [CONFIG]",
-		Short: "List the bootstrap tokens of pools and machines",
+		Use:         "list [CONFIG]",
+		Annotations: usage.Reads(),
+		Short:       "List the bootstrap tokens of pools and machines",
 		Long: `List the bootstrap tokens with which machines may join: pool or node, public ID,
 generation, and when each ends. A renewed pool has two of them until the previous one
 ends. No secret half is ever printed. The cluster is not asked: it has a new token when

@@ -5,6 +5,10 @@ package usage
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // ErrDifferent makes the command end with exit code 3: the verb has found, and printed, what it was
@@ -23,4 +27,26 @@ func (e Error) Unwrap() error { return e.Err }
 // Errorf returns an Error, as fmt.Errorf does.
 func Errorf(format string, args ...any) error {
 	return Error{fmt.Errorf(format, args...)}
+}
+
+// reads is the annotation of a verb that writes no file, unless one of the flags in it is given.
+const reads = "reads"
+
+// Reads returns the annotations of a verb that writes files only with one of these flags.
+func Reads(flags ...string) map[string]string {
+	return map[string]string{reads: strings.Join(flags, ",")}
+}
+
+// Writes reports whether the command line of a verb asks for files to be written. The error of one
+// that does not need not say that nothing was written.
+func Writes(verb *cobra.Command) bool {
+	given := func(name string) bool {
+		flag := verb.Flags().Lookup(name)
+		return flag != nil && flag.Changed
+	}
+	flags, reader := verb.Annotations[reads]
+	if !reader {
+		return !given("status") // prints a state alone
+	}
+	return slices.ContainsFunc(strings.Split(flags, ","), given)
 }
