@@ -10,22 +10,27 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
+	"kiln/render/suggest"
 	"kiln/render/target"
 )
 
 func platformsCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
-		Use:         "platforms",
+		Use:         "platforms [PLATFORM]",
 		Annotations: usage.Reads(),
 		Short:       "List the platforms: how large a document may be there, and who can read it",
-		Example:     "  kiln platforms",
-		Args:        usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), target.Platforms)
+		Example:     "  kiln platforms\n  kiln platforms aws",
+		Args:        usage.TakeArgs(0, 1, "one platform", "kiln platforms aws"),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			platforms, err := named(list)
+			if err != nil {
+				return err
 			}
-			printPlatforms(cmd.OutOrStdout())
+			if form == "json" {
+				return message.JSON(cmd.OutOrStdout(), platforms)
+			}
+			printPlatforms(cmd.OutOrStdout(), platforms)
 			return nil
 		},
 	}
@@ -33,12 +38,28 @@ func platformsCommand() *cobra.Command {
 	return cmd
 }
 
+// named returns the platforms with these names, or all if there are none.
+func named(names []string) ([]target.Platform, error) {
+	if len(names) == 0 {
+		return target.Platforms, nil
+	}
+	var all []string
+	for _, p := range target.Platforms {
+		if p.Name == names[0] {
+			return []target.Platform{p}, nil
+		}
+		all = append(all, p.Name)
+	}
+	return nil, usage.Errorf("%s: kiln knows no platform with this name; kiln platforms lists all%s",
+		names[0], suggest.Hint(names[0], all))
+}
+
 // printPlatforms prints the table of platforms, and below it the kinds of readers.
-func printPlatforms(out io.Writer) {
+func printPlatforms(out io.Writer, platforms []target.Platform) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\t"+
 		"READERS\n")
-	for _, p := range target.Platforms {
+	for _, p := range platforms {
 		message.Printf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted,
 			largeForm(&p), strings.Join(readerKinds(&p), ", "))
 	}
@@ -48,6 +69,8 @@ func printPlatforms(out io.Writer) {
 			strings.ReplaceAll(k.Who, "`", ""))
 	}
 	_ = table.Flush() // the screen keeps the error
+	message.Printf(out, "\nWhere security.metadataService is deny, as it is by default with the "+
+		"profile cis,\npods are no readers of a metadata service: docs/exposure.md\n")
 }
 
 // readerKinds returns the kinds of those who can read a document on a platform.
