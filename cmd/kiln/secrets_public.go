@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
@@ -12,21 +13,22 @@ import (
 // publicFlags are the flags of kiln secrets public.
 type publicFlags struct {
 	bundle.Source
+	config    configuration.Source
 	out, form string
 }
 
 func publicCommand() *cobra.Command {
 	var f publicFlags
 	cmd := &cobra.Command{
-		Use:         "public --secrets FILE [--out FILE]",
+		Use:         "public [CONFIG] [--secrets FILE] [--out FILE]",
 		Annotations: usage.Reads("out"),
 		Short:       "Write the public half of the bundle, for review without secrets",
 		Long: `Write the half of the bundle that is no secret: UUID, dates, generations, and CA
 certificates. Put it into git beside the configuration, with the name
 NAME.public.yaml. Then kiln render --review works for everybody, CI included. Write
 it again after every change of the bundle.`,
-		Example: "  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
-		Args:    usage.NoArgs,
+		Example: "  kiln secrets public prod.yaml --out prod.public.yaml\n" +
+			"  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -34,9 +36,15 @@ it again after every change of the bundle.`,
 			return f.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&f.Secrets, "secrets", "",
-		"read the bundle from `FILE`, or from standard input if it is -")
-	usage.IdentityFlag(cmd, &f.Source)
+	usage.TakeConfig(cmd, &f.config)
+	find := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
+		if f.Secrets != "" && f.config.Path == "" && len(list) == 0 {
+			return nil // the bundle alone is enough
+		}
+		return find(cmd, list)
+	}
+	usage.BundleFlags(cmd, &f.Source)
 	cmd.Flags().StringVar(&f.out, "out", "", "write the public half to `FILE`, "+
 		"and replace an older public half there (default: print it)")
 	usage.OutputFlag(cmd, &f.form, "report about --out")
@@ -49,11 +57,18 @@ func (f *publicFlags) check() error {
 		return usage.Errorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
-	return usage.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
+	return nil
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {
 	f.Stdin = cmd.InOrStdin()
+	if f.config.Path != "" {
+		c, err := f.config.Public()
+		if err != nil {
+			return err
+		}
+		f.Secrets = f.Path(f.config.Path, c.Metadata.Name)
+	}
 	b, err := f.Read()
 	if err != nil {
 		return err
