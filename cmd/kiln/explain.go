@@ -28,7 +28,8 @@ func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "explain [FIELD] | PATH --node NAME [--config FILE]",
 		Annotations: usage.Reads(),
-		Short:       "Document a field of cluster.yaml, or say where a value on a machine comes from",
+		Short: "Document a field of cluster.yaml, or say where a " +
+			"value on a machine comes from",
 		Long: `Document a field of cluster.yaml, or list the fields if none is given. With --node,
 say which layer, patch or default set a value. PATH is one of these:
   a setting below machines           kubelet.maxPods

@@ -50,8 +50,8 @@ func named(names []string) ([]target.Platform, error) {
 		}
 		all = append(all, p.Name)
 	}
-	return nil, usage.Errorf("%s: kiln knows no platform with this name; kiln platforms lists all%s",
-		names[0], suggest.Hint(names[0], all))
+	return nil, usage.Errorf("%s: kiln knows no platform with this name; kiln platforms lists "+
+		"all%s", names[0], suggest.Hint(names[0], all))
 }
 
 // printPlatforms prints the table of platforms, and below it the kinds of readers.

@@ -136,8 +136,8 @@ func (d *Diff) effect(p *pair, c *Change, f *field.Field) (layout.Effect, string
 	e, why := effectOf(c, f)
 	switch {
 	case c.Kind == "machine" && f.Name == "until" && p.old.Token():
-		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined needs none",
-			deref(f.Old))
+		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+
+			"needs none", deref(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
 		why = "the certificates that it runs with end on that day"
 	case c.Kind == "machine" && e == layout.Replace:

@@ -28,7 +28,8 @@ func CertsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "certs [STATE]",
 		Annotations: usage.Reads("ics"),
-		Short:       "List what has an end: certificates, tokens and kubeconfigs, and what renews each",
+		Short: "List what has an end: certificates, tokens and " +
+			"kubeconfigs, and what renews each",
 		Long: `List every certificate, bootstrap token and kubeconfig of the machines and of the
 operator, with its end and with what renews it. What ends first comes first. What
 several machines have in the same file is one line, with the first and the last day;

@@ -192,8 +192,8 @@ func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, 
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
 				"token; its certificates: kiln secrets renew --machine %[1]s", name))
 		case len(known) > 0 && strings.ContainsAny(name, "./") && !paths.Absent(name):
-			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; for "+
-				"example: %s %s --config %s", name, example, known[0], message.ShellWord(name)))
+			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; "+
+				"for example: %s %s --config %s", name, example, known[0], message.ShellWord(name)))
 		case len(known) == 0:
 			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pools", name))
 		default:
