@@ -103,8 +103,8 @@ type Pair struct {
 	Key private.Key
 }
 
-// New draws a new bundle: its keys and its seed are random, unless they are given. The bundle of a cluster
-// that runs already never lets its machines form one: its deadline has passed.
+// New draws a new bundle: its keys and its seed are random, unless they are given. The bundle of a
+// cluster that runs already never lets its machines form one: its deadline has passed.
 func New(o Options) (*Bundle, error) {
 	now := o.Now.UTC().Truncate(time.Second)
 	b := &Bundle{
