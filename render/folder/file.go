@@ -47,7 +47,14 @@ func Write(f File, data []byte) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	if err := p.root.Rename(p.temp, p.base); err != nil {
+	// Another run may have replaced the file before this one had the lock.
+	if info, err = p.root.Lstat(p.base); err == nil {
+		err = f.refusal(p, info)
+	}
+	if err == nil {
+		err = p.root.Rename(p.temp, p.base)
+	}
+	if err != nil {
 		return errors.Join(err, p.root.Remove(p.temp))
 	}
 	return p.sync()

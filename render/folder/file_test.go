@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -283,4 +286,40 @@ func TestOpenUnlinked(t *testing.T) {
 		_, err := folder.OpenUnlinked(dir, name)
 		require.ErrorIs(t, err, want, name)
 	}
+}
+
+// TestWriteAtOnce: of several runs that change one state of a file, one does, and the others are
+// refused. None that was told of success is lost.
+func TestWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "count")
+	put(t, path, "0")
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 60 {
+				before, err := os.ReadFile(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, err := strconv.Atoi(string(before))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				f := folder.File{
+					Path: path, What: "what was read", Flag: "--out",
+					Ours: func(now []byte) bool { return bytes.Equal(now, before) },
+				}
+				if folder.Write(f, []byte(strconv.Itoa(n+1))) == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, strconv.FormatInt(done.Load(), 10), read(t, path))
+	require.Positive(t, done.Load())
 }
