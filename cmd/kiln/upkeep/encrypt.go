@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
@@ -64,6 +65,10 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	note, err := f.locksOut(b, recipients)
+	if err != nil {
+		return err
+	}
 	done, err := b.Encrypt(recipients)
 	if err != nil {
 		return err
@@ -81,7 +86,35 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
+	if !f.Keys.Given() {
+		note = "try that you can read it: kiln secrets public --identity FILE --secrets " + b.Path
+	}
+	if note != "" {
+		message.Notes(cmd.ErrOrStderr(), []string{note})
+	}
 	message.Notes(cmd.ErrOrStderr(), []string{"the disk, its backups and git may still hold " +
-		"what the file was before"})
+		"what the file was before; whoever could read that has every secret until it is rotated"})
 	return nil
+}
+
+// locksOut tries whether the identity at hand will open the bundle. It returns an error if it will
+// not, and the bundle is plain: nobody here might ever read it again. Otherwise it returns a note.
+func (f *encryptFlags) locksOut(b *bundle.File, recipients []string) (note string, err error) {
+	if !f.Keys.Given() {
+		return "", nil
+	}
+	sealed, err := (&atrest.Lock{Recipients: recipients}).Seal([]byte("a try"))
+	if err != nil {
+		return "", err
+	}
+	_, _, err = f.Keys.Open(b.Path, sealed)
+	switch {
+	case err == nil:
+		return "", nil
+	case b.Sealed:
+		return "you cannot read it any more: " + err.Error(), nil
+	default:
+		return "", fmt.Errorf("%w: you could not read the bundle any more; add the recipient of "+
+			"your identity to spec.secrets.recipients, or name another identity", err)
+	}
 }
