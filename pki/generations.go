@@ -54,6 +54,12 @@ func (p *Public) Older(than *Public) string {
 	if p.Renewed.Before(than.Renewed) {
 		return "its certificates were renewed later there"
 	}
+	for _, name := range slices.Sorted(maps.Keys(than.Renewals)) {
+		other := than.Renewals[name]
+		if p.Renewed.Before(other) && p.Renewals[name].Before(other) {
+			return fmt.Sprintf("the certificates of %s were renewed later there", name)
+		}
+	}
 	return ""
 }
 
@@ -84,6 +90,9 @@ func (p *Public) Parts(other *Public) string {
 	return ""
 }
 
+// maxGeneration is more than anybody rotates anything.
+const maxGeneration = 1_000_000
+
 // generationProblem returns what is wrong with an entry of Generations, or "". An entry that
 // rotates nothing is a mistake: it would look as if a secret had been rotated.
 func generationProblem(name string, generation int) string {
@@ -111,6 +120,8 @@ func generationProblem(name string, generation int) string {
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
 	case generation < 1:
 		return "generations count from 1"
+	case generation > maxGeneration:
+		return fmt.Sprintf("a generation counts rotations, and none comes to %d", maxGeneration)
 	}
 	return ""
 }

@@ -36,6 +36,11 @@ func TestOlder(t *testing.T) {
 	renewed.Renewed = time.Date(2027, time.January, 1, 0, 0, 0, 0, time.UTC)
 	require.Equal(t, "its certificates were renewed later there", now.Older(&renewed))
 	require.Empty(t, renewed.Older(&now))
+	one := now
+	one.Renewals = map[string]time.Time{"worker-1": now.Issued.AddDate(0, 6, 0)}
+	require.Equal(t, "the certificates of worker-1 were renewed later there", now.Older(&one))
+	require.Empty(t, one.Older(&now))
+	require.Empty(t, renewed.Older(&one), "all were renewed since")
 }
 
 // TestGenerationsAreStrict: an entry that rotates nothing is refused wherever generations are read,

@@ -104,6 +104,13 @@ func (p *Public) InstallEnd() time.Time {
 	return p.InstallDeadline
 }
 
+// HasRun reports whether the bundle shows that its cluster runs: somebody has renewed or rotated
+// something of it.
+func (p *Public) HasRun() bool {
+	return !p.Renewed.IsZero() || len(p.Renewals) > 0 || len(p.Rotations) > 0 ||
+		len(p.Tokens) > 0 || p.Restored != ""
+}
+
 // Extend moves the formation deadline, and the end of the install credential with it.
 func (p *Public) Extend(deadline time.Time) {
 	p.FormationDeadline, p.InstallDeadline = deadline, time.Time{}

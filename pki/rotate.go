@@ -9,9 +9,9 @@ import (
 )
 
 // Rotate begins the rotation of a root. It draws the new root and trusts it beside the old one,
-// which still signs and writes. The leaf seed has no stages, so that it is replaced at once. It
-// fails if a rotation of the root is under way.
-func (b *Bundle) Rotate(root Root, now time.Time) error {
+// which still signs and writes; a new CA lives for lifetime from now. The leaf seed has no stages,
+// so that it is replaced at once. It fails if a rotation of the root is under way.
+func (b *Bundle) Rotate(root Root, now time.Time, lifetime time.Duration) error {
 	r := *b.Rotation(root)
 	if r.Stage != Settled {
 		return fmt.Errorf("%s: a rotation is under way, in stage %s since %s", root, r.Stage,
@@ -39,7 +39,7 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 		b.setRotation(root, &r)
 		return nil
 	}
-	key, err := b.newRoot(root, &r)
+	key, err := b.newRoot(root, &r, lifetime)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", root, err)
 	}
@@ -54,7 +54,9 @@ func (b *Bundle) Rotate(root Root, now time.Time) error {
 
 // newRoot draws the new key of a root, of the old one's algorithm, and puts the certificate of a CA
 // into r.
-func (b *Bundle) newRoot(root Root, r *Rotation) (key private.Key, err error) {
+func (b *Bundle) newRoot(
+	root Root, r *Rotation, lifetime time.Duration,
+) (key private.Key, err error) {
 	algorithm := b.storedKey(root).Algorithm()
 	signer, isCA := map[Root]Signer{
 		RootCA: CA, RootEtcdCA: EtcdCA, RootFrontProxyCA: FrontProxyCA,
@@ -65,8 +67,6 @@ func (b *Bundle) newRoot(root Root, r *Rotation) (key private.Key, err error) {
 	// The new CA has a name of its own. A certificate says by it which CA signed it, to people, to
 	// the review twin, and to programs that look for an issuer by name.
 	name := fmt.Sprintf("%s-%d", authorityNames[signer], r.Generation+1)
-	old := b.stored(signer).Certificate
-	lifetime := old.NotAfter.Sub(old.NotBefore) - caBackdate
 	// Leaf certificates begin an hour before the bundle's issue time, also those that the new CA
 	// signs. Some verifiers want them to lie within the time of their CA.
 	from := b.Issued

@@ -12,6 +12,9 @@ import (
 	"kiln/pki"
 )
 
+// decade is how long new CAs live.
+const decade = 87600 * time.Hour
+
 var day = time.Date(2027, 3, 4, 5, 6, 7, 0, time.UTC)
 
 // TestRotationStages: each stage of each root is stored and read back, holds the keys that it needs
@@ -27,7 +30,7 @@ func TestRotationStages(t *testing.T) {
 			require.NotContains(t, string(before), "rotations")
 			old := secrets(b, root)
 			require.Len(t, old, 1)
-			require.NoError(t, b.Rotate(root, day))
+			require.NoError(t, b.Rotate(root, day, decade))
 			b = stored(t, b)
 			if root == pki.RootLeafSeed {
 				require.NotEqual(t, old, secrets(b, root))
@@ -38,7 +41,7 @@ func TestRotationStages(t *testing.T) {
 			}
 			require.Equal(t, pki.Trust, b.Rotation(root).Stage)
 			require.Equal(t, day, b.Rotation(root).Since)
-			require.ErrorContains(t, b.Rotate(root, day), "is under way, in stage trust")
+			require.ErrorContains(t, b.Rotate(root, day, decade), "is under way, in stage trust")
 			both := secrets(b, root)
 			require.Len(t, both, 2)
 			require.Equal(t, old[0], both[0])
@@ -52,7 +55,7 @@ func TestRotationStages(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(before), string(again), "a rotation that was given up")
 
-			require.NoError(t, b.Rotate(root, day))
+			require.NoError(t, b.Rotate(root, day, decade))
 			require.NoError(t, b.NextStage(root, day))
 			b = stored(t, b)
 			require.Equal(t, pki.Issue, b.Rotation(root).Stage)
@@ -120,7 +123,7 @@ func TestRotationOverlap(t *testing.T) {
 			if i > 0 {
 				b = stored(t, b)
 				if i == 1 {
-					require.NoError(t, b.Rotate(signer.Root(), day))
+					require.NoError(t, b.Rotate(signer.Root(), day, decade))
 				} else {
 					require.NoError(t, b.NextStage(signer.Root(), day))
 				}
@@ -163,13 +166,13 @@ func TestRotationRefusals(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
 	for _, root := range []pki.Root{pki.RootCA, pki.RootEncryption, pki.RootServiceAccount} {
-		require.NoError(t, b.Rotate(root, day))
+		require.NoError(t, b.Rotate(root, day, decade))
 	}
 	text, err := b.Marshal()
 	require.NoError(t, err)
 	key := line(text[strings.Index(string(text), "rotations:"):], "  encryption:\n    key: ")
 	other, _ := load(t)
-	require.NoError(t, other.Rotate(pki.RootCA, day))
+	require.NoError(t, other.Rotate(pki.RootCA, day, decade))
 	half, err := b.Public.Marshal()
 	require.NoError(t, err)
 	for name, row := range map[string]struct{ old, new, want string }{
@@ -212,8 +215,9 @@ func TestRotationOlder(t *testing.T) {
 		require.NoError(t, step(pki.RootCA, at))
 		states = append(states, stored(t, b).Public)
 	}
+	rotate := func(root pki.Root, now time.Time) error { return b.Rotate(root, now, decade) }
 	for _, step := range []func(pki.Root, time.Time) error{
-		b.Rotate, b.PreviousStage, b.Rotate, b.NextStage, b.PreviousStage, b.NextStage, b.NextStage,
+		rotate, b.PreviousStage, rotate, b.NextStage, b.PreviousStage, b.NextStage, b.NextStage,
 	} {
 		take(step)
 	}
@@ -238,9 +242,9 @@ func TestRotationParts(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
 	other, _ := load(t)
-	require.NoError(t, b.Rotate(pki.RootEncryption, day))
+	require.NoError(t, b.Rotate(pki.RootEncryption, day, decade))
 	require.Empty(t, b.Parts(&other.Public))
-	require.NoError(t, other.Rotate(pki.RootEncryption, day.Add(time.Hour)))
+	require.NoError(t, other.Rotate(pki.RootEncryption, day.Add(time.Hour), decade))
 	why := other.Parts(&b.Public)
 	require.Contains(t, why, "encryption: a rotation began on ")
 	require.Contains(t, why, "so that there are two new roots g2")
@@ -259,4 +263,20 @@ func TestRotationForms(t *testing.T) {
 	r, err := pki.ParseRotation("")
 	require.NoError(t, err)
 	require.Zero(t, r.Position())
+}
+
+// TestRotatedLifetime: a CA that took the place of another one lives as long as it is told to, however
+// old the bundle is and however often it was rotated.
+func TestRotatedLifetime(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	at := day
+	for range 3 {
+		require.NoError(t, b.Rotate(pki.RootCA, at, decade))
+		require.NoError(t, b.NextStage(pki.RootCA, at))
+		require.NoError(t, b.NextStage(pki.RootCA, at))
+		b = stored(t, b)
+		require.Equal(t, at.Add(decade), b.CA.Certificate.NotAfter)
+		at = at.AddDate(5, 0, 0)
+	}
 }

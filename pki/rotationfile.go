@@ -79,8 +79,9 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 		fail("rotations: a bundle has no such root; want one of %s",
 			strings.Join(rootNames(), ", "))
 		return r
-	case h.Generation < 0:
-		fail("rotations: %s: generation: counts from 1", root)
+	case h.Generation < 0 || h.Generation > maxGeneration:
+		fail("rotations: %s: generation: counts from 1, and none comes to %d", root,
+			maxGeneration)
 	case h.Stage != Settled && !inStage:
 		fail("rotations: %s: stage: want trust or issue", root)
 	case inStage && !root.Staged():

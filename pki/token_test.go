@@ -76,7 +76,7 @@ func TestTokenOfNewSeed(t *testing.T) {
 	b, issued := renewable(t)
 	blue := poolOf("blue", 7*days)
 	require.NoError(t, b.RenewTokens(issued.Add(days), false, blue))
-	require.NoError(t, b.Rotate(pki.RootLeafSeed, issued.Add(2*days)))
+	require.NoError(t, b.Rotate(pki.RootLeafSeed, issued.Add(2*days), decade))
 	require.Equal(t, []pki.Joining{{Machine: blue, Generation: 3, Ends: issued.Add(8 * days)}},
 		b.Joining(blue))
 	require.NoError(t, b.RenewTokens(issued.Add(3*days), false, blue))

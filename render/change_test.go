@@ -111,7 +111,7 @@ func rotated(t *testing.T, bundle []byte) map[pki.Root][]*pki.Bundle {
 		b, err2 := pki.Load(bundle)
 		require.NoError(t, err2)
 		for _, root := range pki.Roots() {
-			require.NoError(t, b.Rotate(root, when))
+			require.NoError(t, b.Rotate(root, when, decade))
 		}
 		text, err = b.Marshal()
 		require.NoError(t, err)

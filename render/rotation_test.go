@@ -41,6 +41,9 @@ var (
 	firstWalk = flag.Int("rotations-from", 0, "the number of the first of them")
 )
 
+// decade is how long new CAs live.
+const decade = 87600 * time.Hour
+
 // TestRotations walks random clusters through random rotations of several roots at once. While the
 // machines are replaced, some run the stage before and some the stage after, and every machine must
 // talk to every other one. What they show and trust is read from their rendered files. A walk
@@ -192,7 +195,7 @@ func (w *walk) step(t *testing.T) (what string) {
 func (w *walk) turn(t *testing.T, root pki.Root) {
 	t.Helper()
 	if w.bundle.Rotation(root).Stage == pki.Settled {
-		require.NoError(t, w.bundle.Rotate(root, w.now))
+		require.NoError(t, w.bundle.Rotate(root, w.now, decade))
 		return
 	}
 	require.NoError(t, w.bundle.NextStage(root, w.now))

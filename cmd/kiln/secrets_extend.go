@@ -90,6 +90,11 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: its cluster ran before it had this bundle, and its machines never "+
 			"form etcd, whatever the deadline; --install-only moves the other date", f.Secrets)
 	}
+	if b.HasRun() && !f.installOnly {
+		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or restored; "+
+			"with a later formation deadline its machines could form it a second time, empty. "+
+			"To replace a named machine that joins with a token: --install-only", f.Secrets)
+	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",

@@ -124,8 +124,9 @@ var table = []advice{
 		drop: "every machine gets new keys, and every bootstrap token is new",
 		first: []string{
 			"bootstrap tokens of pools and of machines with identity: token are new: apply their " +
-				"Secrets, as kiln plan says. The old tokens work until they end; to end those " +
-				"of a pool now: kiln token renew POOL --revoke",
+				"Secrets, as kiln plan says. The old tokens work until they end; kubectl " +
+				"-n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token " +
+				"lists their Secrets: delete them to end them now",
 		},
 		stolen: "until every certificate ends that was issued before: whoever has the seed has " +
 			"the keys of every certificate that he has seen, and his CA is still trusted; " +

@@ -12,11 +12,15 @@ import (
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
 // half in the file stored, or is of another rotation: old keys or dates would come back. It returns
-// nil if stored is absent or holds no public half.
+// nil if stored is absent, and an error if it holds no public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
+	if paths.Absent(stored) {
+		return nil
+	}
 	there, err := render.Public(stored)
 	if err != nil {
-		return nil
+		return fmt.Errorf("%w. It would say whether the bundle is the newest copy: restore it, or "+
+			"remove it and run: kiln secrets public", err)
 	}
 	if path == "-" {
 		path = "standard input"

@@ -24,7 +24,7 @@ func TestLostKeys(t *testing.T) {
 		young = "cp-1:/b/etcd-cp-1-20260401T020000Z.db"
 	)
 	require.Empty(t, f.LostKeys(old))
-	require.NoError(t, b.Rotate(pki.RootEncryption, at))
+	require.NoError(t, b.Rotate(pki.RootEncryption, at, time.Hour))
 	require.NoError(t, b.NextStage(pki.RootEncryption, at))
 	require.Empty(t, f.LostKeys(old), "both keys are there")
 	require.NoError(t, b.NextStage(pki.RootEncryption, at))
@@ -32,6 +32,6 @@ func TestLostKeys(t *testing.T) {
 		"before g2, which the bundle has no longer, for it was taken before 2026-03-01")
 	require.Empty(t, f.LostKeys(young))
 	require.Contains(t, f.LostKeys("cp-1:/b/mine.db")[0], "if it was taken before")
-	require.NoError(t, b.Rotate(pki.RootEncryption, at))
+	require.NoError(t, b.Rotate(pki.RootEncryption, at, time.Hour))
 	require.Contains(t, f.LostKeys(young)[0], "if it was taken before")
 }

@@ -163,7 +163,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.change(b.Bundle, p, time.Now()); err != nil {
+	if err := f.change(b.Bundle, p, time.Now(), time.Duration(c.Spec.Certificates.CALifetime)); err != nil {
 		return err
 	}
 	if err := readable(b.Bundle); err != nil {
@@ -186,8 +186,11 @@ func readable(b *pki.Bundle) error {
 	return err
 }
 
-// change takes every root one step, and collects what does not allow it.
-func (f *flags) change(b *pki.Bundle, p *plan.Plan, now time.Time) error {
+// change takes every root one step, and collects what does not allow it. A new CA lives for
+// lifetime.
+func (f *flags) change(
+	b *pki.Bundle, p *plan.Plan, now time.Time, lifetime time.Duration,
+) error {
 	var errs []error
 	for _, root := range f.roots {
 		stage := b.Rotation(root).Stage
@@ -208,7 +211,7 @@ func (f *flags) change(b *pki.Bundle, p *plan.Plan, now time.Time) error {
 		case f.now && stage != pki.Settled:
 			// It goes on from where it is.
 		default:
-			err = b.Rotate(root, now)
+			err = b.Rotate(root, now, lifetime)
 		}
 		errs = append(errs, err)
 	}
