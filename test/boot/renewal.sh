@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Boots a control plane, a worker that joins with a token and a machine of a pool. Certificates live
+# for ten minutes, those that the cluster signs too: the kubelets must renew theirs before they end,
+# and go on with the new ones. Meanwhile the pool's token is renewed as `kiln token renew` says: one
+# more machine joins with the old token, one with the new one, and after --revoke none with either.
+#
+#   renewal.sh [--keep]
+#
+# The machines are containers of this computer. Takes nine minutes: after ten the certificates of the
+# API server have ended. Exits with 0 if all went well, 1 if something did not, 77 if this computer
+# cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+
+keep='' case=renewal arguments=("$@")
+for word in "$@"; do
+  case $word in
+  --keep) keep=yes ;;
+  *) usage ;;
+  esac
+done
+begin "${arguments[@]}"
+dir=$tmp/$case
+form_limit=180 step_limit=90 pause=1 asks=10
+
+adapt_case() {
+  echo 'spec: {certificates: {lifetime: 10m, stagger: 0s}}' >"$dir/short.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/short.yaml"
+  sed -i 's|^  - name: worker-1$|&\n    identity: token|' "$dir/cluster.yaml"
+  printf '  pools:\n  - name: blue\n    tokenLifetime: 1h\n' >>"$dir/cluster.yaml"
+}
+
+# member NAME ADDRESS DOCUMENT makes the folder of a machine of the pool.
+member() {
+  local folder=$dir/nodes/$1
+  mkdir "$folder"
+  cp "$3" "$folder/user-data"
+  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$folder/meta-data"
+  cat >"$folder/network-config" <<END
+version: 2
+ethernets:
+  eth0:
+    addresses: [$2/24]
+    accept-ra: false
+    nameservers: {addresses: [10.10.0.1]}
+    routes: [{to: 0.0.0.0/0, via: 10.10.0.1}]
+END
+}
+power() { vm start "$1" "$dir/nodes/$1" "$worker_memory"; }
+
+# joins MACHINE: it gets power, and is Ready and done.
+joins() {
+  machines+=("$1")
+  power_on=$SECONDS
+  power "$1"
+  within "$form_limit" "$1 Ready, which has $2" nodes_are_ready
+  within "$step_limit" "hook done on it" has_phase "done" "$1"
+}
+
+# ends MACHINE prints when the kubelet's client certificate ends, in seconds since 1970.
+ends() {
+  local end
+  end=$(vm ssh "$1" openssl x509 -noout -enddate \
+    -in /var/lib/kubelet/pki/kubelet-client-current.pem) || return
+  date -d "${end#*=}" +%s
+}
+has_renewed() { # has_renewed MACHINE: another certificate, before the first one has ended
+  (($(ends "$1") > first_end[$1])) && (($(date +%s) < first_end[$1]))
+}
+heartbeat_after() { # heartbeat_after MACHINE TIME
+  local last
+  last=$(kubectl -n kube-node-lease get lease "$1" -o jsonpath='{.spec.renewTime}') || return
+  echo "$last"
+  [[ $last > $2 ]]
+}
+
+# is_refused MACHINE: its kubelet asks, and the API server does not know its token.
+is_refused() {
+  vm ssh "$1" journalctl --no-pager -u kubelet | grep -iF unauthorized
+}
+
+token() { vm ssh "$1" journalctl --no-pager -u kubelet -u kiln | grep -i unauthorized; }
+
+token() { "$tmp/kiln" token "$@" --config "$dir/cluster.yaml"; }
+render() { "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" >"$tmp/attempt" 2>&1; }
+
+render_case fast
+pool=$dir/nodes/pools/blue/user-data
+cp "$pool" "$dir/old"
+power_on=$SECONDS
+member blue-1 10.10.0.31 "$dir/old"
+machines=(cp-1 worker-1 blue-1)
+for machine in "${machines[@]}"; do power "$machine"; done
+within "$form_limit" "all nodes Ready" nodes_are_ready
+within "$step_limit" "hook done on every machine" hooks_are_done
+declare -A first_end
+for machine in "${machines[@]}"; do
+  first_end[$machine]=$(ends "$machine")
+  record "$machine: the certificate ends in $((first_end[$machine] - $(date +%s))) s"
+done
+check_net
+
+# The folders of machines that kiln does not know would be in its way.
+mv "$dir/nodes" "$dir/before"
+token renew blue >"$tmp/attempt" 2>&1 || fail "the token is renewed"
+token manifest blue --out "$dir/token.yaml"
+render || fail "rendered with the new token"
+within "$step_limit" "the Secret of the new token is applied" \
+  kubectl apply --server-side --force-conflicts -f "$dir/token.yaml"
+! cmp -s "$pool" "$dir/old" || fail "the pool's document has another token"
+member blue-2 10.10.0.32 "$dir/old"
+member blue-3 10.10.0.33 "$pool"
+joins blue-2 "the old token"
+joins blue-3 "the new token"
+
+token renew blue --revoke >"$dir/revoked" 2>&1 || fail "the tokens are revoked"
+mapfile -t commands < <(sed -n 's/^ *kubectl \(.* delete secret .*\)/\1/p' "$dir/revoked")
+((${#commands[@]} == 1)) || fail "no command deletes the Secrets: $(cat "$dir/revoked")"
+read -ra words <<<"${commands[0]}"
+within "$step_limit" "the Secrets of the old tokens are deleted" kubectl "${words[@]}"
+member blue-4 10.10.0.34 "$pool" # a minute ago this document was the newest one
+power_on=$SECONDS
+power blue-4
+within "$form_limit" "blue-4 is refused" is_refused blue-4
+! kubectl get node blue-4 >"$tmp/attempt" 2>&1 || fail "blue-4 has joined with a revoked token"
+
+# A kubelet renews after 70 to 90 % of the time.
+machines=(cp-1 worker-1 blue-1)
+for machine in "${machines[@]}"; do
+  within 600 "$machine: the kubelet has renewed its certificate" has_renewed "$machine"
+  now=$(date -u +%FT%TZ)
+  within 60 "$machine: heartbeats go on" heartbeat_after "$machine" "$now"
+done
+machines=(cp-1 worker-1 blue-1 blue-2 blue-3)
+within 1 "all nodes Ready at the end" nodes_are_ready
+check_net
+
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
