@@ -41,8 +41,8 @@ func (p *Public) Older(than *Public) string {
 			return fmt.Sprintf("%s is %d here and %d there, and an old root would come back",
 				root, mine.Generation, other.Generation)
 		case mine.Since.Before(other.Since):
-			return fmt.Sprintf("the rotation of %s took its last step there on %s, and here %s",
-				root, stamp(other.Since), lastStep(mine))
+			return fmt.Sprintf("the rotation of %s took its last step there, on %s",
+				root, stamp(other.Since))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(than.Generations)) {
@@ -63,14 +63,6 @@ func (p *Public) Older(than *Public) string {
 	return ""
 }
 
-// lastStep says when a root took its last step.
-func lastStep(r *Rotation) string {
-	if r.Since.IsZero() {
-		return "never"
-	}
-	return "on " + stamp(r.Since)
-}
-
 // Parts returns why p and other are of two rotations of one root, which began apart and have two
 // new roots with one number: a copy of the bundle was restored, and rotated again. It is empty if
 // nothing shows that.
@@ -89,9 +81,6 @@ func (p *Public) Parts(other *Public) string {
 	}
 	return ""
 }
-
-// maxGeneration is more than anybody rotates anything.
-const maxGeneration = 1_000_000
 
 // generationProblem returns what is wrong with an entry of Generations, or "". An entry that
 // rotates nothing is a mistake: it would look as if a secret had been rotated.
@@ -118,10 +107,8 @@ func generationProblem(name string, generation int) string {
 		return "no derived secret has this name; " + hint
 	case named && !config.IsMachineName(machine):
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
-	case generation < 1:
+	case generation < 1 || generation > maxGeneration:
 		return "generations count from 1"
-	case generation > maxGeneration:
-		return fmt.Sprintf("a generation counts rotations, and none comes to %d", maxGeneration)
 	}
 	return ""
 }

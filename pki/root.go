@@ -32,6 +32,9 @@ func Roots() []Root {
 // verified by its CA, whatever its key is derived from.
 func (r Root) Staged() bool { return r != RootLeafSeed && slices.Contains(Roots(), r) }
 
+// maxGeneration is more than anybody rotates anything.
+const maxGeneration = 1_000_000
+
 // Stage is how far a rotation is. In each stage, machines of the stage before and of the stage
 // after can talk to each other.
 type Stage string

@@ -54,9 +54,7 @@ func (b *Bundle) Rotate(root Root, now time.Time, lifetime time.Duration) error 
 
 // newRoot draws the new key of a root, of the old one's algorithm, and puts the certificate of a CA
 // into r.
-func (b *Bundle) newRoot(
-	root Root, r *Rotation, lifetime time.Duration,
-) (key private.Key, err error) {
+func (b *Bundle) newRoot(root Root, r *Rotation, life time.Duration) (private.Key, error) {
 	algorithm := b.storedKey(root).Algorithm()
 	signer, isCA := map[Root]Signer{
 		RootCA: CA, RootEtcdCA: EtcdCA, RootFrontProxyCA: FrontProxyCA,
@@ -73,7 +71,8 @@ func (b *Bundle) newRoot(
 	if r.Since.Before(from) {
 		from = r.Since
 	}
-	r.Next, key, err = newAuthority(name, algorithm, from.Add(-caBackdate), r.Since.Add(lifetime))
+	next, key, err := newAuthority(name, algorithm, from.Add(-caBackdate), r.Since.Add(life))
+	r.Next = next
 	return key, err
 }
 

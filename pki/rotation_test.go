@@ -227,10 +227,10 @@ func TestRotationOlder(t *testing.T) {
 			require.Equal(t, i < j, older != "", "%d %d: %s", i, j, older)
 		}
 	}
-	require.Equal(t, "the rotation of ca took its last step there on 2027-03-04T06:06:07Z, "+
-		"and here never", states[0].Older(&states[1]))
-	require.Equal(t, "the rotation of ca took its last step there on 2027-03-04T07:06:07Z, "+
-		"and here on 2027-03-04T06:06:07Z", states[1].Older(&states[2]))
+	require.Equal(t, "the rotation of ca took its last step there, on "+
+		"2027-03-04T06:06:07Z", states[0].Older(&states[1]))
+	require.Equal(t, "the rotation of ca took its last step there, on "+
+		"2027-03-04T07:06:07Z", states[1].Older(&states[2]))
 	last := len(states) - 1
 	require.Equal(t, "ca is 1 here and 2 there, and an old root would come back",
 		states[last-1].Older(&states[last]))
@@ -265,8 +265,8 @@ func TestRotationForms(t *testing.T) {
 	require.Zero(t, r.Position())
 }
 
-// TestRotatedLifetime: a CA that took the place of another one lives as long as it is told to, however
-// old the bundle is and however often it was rotated.
+// TestRotatedLifetime: a CA that took the place of another one lives as long as it is told to,
+// however old the bundle is and however often it was rotated.
 func TestRotatedLifetime(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)

@@ -80,8 +80,7 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 			strings.Join(rootNames(), ", "))
 		return r
 	case h.Generation < 0 || h.Generation > maxGeneration:
-		fail("rotations: %s: generation: counts from 1, and none comes to %d", root,
-			maxGeneration)
+		fail("rotations: %s: generation: counts from 1", root)
 	case h.Stage != Settled && !inStage:
 		fail("rotations: %s: stage: want trust or issue", root)
 	case inStage && !root.Staged():

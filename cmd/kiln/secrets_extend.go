@@ -91,9 +91,8 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 			"form etcd, whatever the deadline; --install-only moves the other date", f.Secrets)
 	}
 	if b.HasRun() && !f.installOnly {
-		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or restored; "+
-			"with a later formation deadline its machines could form it a second time, empty. "+
-			"To replace a named machine that joins with a token: --install-only", f.Secrets)
+		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or "+
+			"restored; it could form again, empty; --install-only moves the other date", f.Secrets)
 	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
@@ -125,8 +124,7 @@ func (f *extendFlags) extend(b *pki.Bundle, deadline time.Time) (done, warning s
 		earlier := sooner(deadline, b.InstallEnd())
 		b.ExtendInstall(deadline)
 		return fmt.Sprintf("the install credential ends on %s%s; the formation deadline is %s as "+
-			"before",
-			until, earlier, b.FormationDeadline.Format(time.RFC3339)), warning
+			"before", until, earlier, b.FormationDeadline.Format(time.RFC3339)), warning
 	}
 	earlier := sooner(deadline, b.FormationDeadline)
 	b.Extend(deadline)

@@ -163,7 +163,8 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.change(b.Bundle, p, time.Now(), time.Duration(c.Spec.Certificates.CALifetime)); err != nil {
+	lifetime := time.Duration(c.Spec.Certificates.CALifetime)
+	if err := f.change(b.Bundle, p, time.Now(), lifetime); err != nil {
 		return err
 	}
 	if err := readable(b.Bundle); err != nil {

@@ -79,10 +79,10 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 		}
 	}
 	if r := b.Rotation(pki.RootLeafSeed); f.revoke && r.Generation > 1 {
-		report.Delete = append(report.Delete, "kubectl -n kube-system get secrets --field-selector "+
-			"type=bootstrap.kubernetes.io/token  # tokens of the leaf seed before "+
-			r.Since.Format(time.DateOnly)+" have names that nobody can derive any more: delete "+
-			"each that is not named here and that nobody needs")
+		report.Delete = append(report.Delete, "kubectl -n kube-system get secrets "+
+			"--field-selector type=bootstrap.kubernetes.io/token  "+
+			"# tokens of the leaf seed before "+r.Since.Format(time.DateOnly)+
+			" have names that nobody can derive any more: delete each that nobody needs")
 	}
 	if err := b.RenewTokens(now, f.revoke, list...); err != nil {
 		return fmt.Errorf("%s: %w", b.Path, err)
