@@ -81,7 +81,7 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 		_, err = cmd.OutOrStdout().Write(content)
 		return err
 	}
-	if err := bundle.CheckNewest(f.out, f.Secrets, &b.Public); err != nil {
+	if err := bundle.CheckReplaces(f.out, f.Secrets, &b.Public); err != nil {
 		return err
 	}
 	if err := render.WritePublic(f.out, &b.Public); err != nil {

@@ -39,6 +39,15 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 		path, stored, why)
 }
 
+// CheckReplaces is CheckNewest for half that takes the place of the file stored. A file that is no
+// public half is not its business: nothing replaces it.
+func CheckReplaces(stored, path string, half *pki.Public) error {
+	if _, err := render.Public(stored); err != nil {
+		return nil
+	}
+	return CheckNewest(stored, path, half)
+}
+
 // StaleHalf returns a note if the public half in the file stored differs from half, of the bundle
 // in the file path: people without secrets would render another twin. It returns no note if stored
 // is absent, and an error if stored holds no public half.
