@@ -63,16 +63,17 @@ func (f *flags) read(c *config.Cluster) (all given.Files, warnings []string, err
 	var errs []error
 	for i := range files {
 		file := &files[i]
-		path, given := *f.named[file.flag], true
-		if path == "" && f.pki != "" && file.path != "" {
-			path, given = filepath.Join(f.pki, filepath.FromSlash(file.path)), false
+		path := *f.named[file.flag]
+		named := path != ""
+		if !named && f.pki != "" && file.path != "" {
+			path = filepath.Join(f.pki, filepath.FromSlash(file.path))
 		}
-		if f.spares(c, file) && !given {
+		if f.spares(c, file) && !named {
 			continue
 		}
 		content, err := content(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && (given && path == "" || !given):
+		case errors.Is(err, fs.ErrNotExist) && !named:
 			if !file.optional && (!f.formed || f.halved(file)) {
 				errs = append(errs, missing(file, path))
 			}

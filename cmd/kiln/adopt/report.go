@@ -50,14 +50,13 @@ func newReport(b *bundle.File, c *config.Cluster, files given.Files) *report {
 	if n := bytes.Count(b.AcceptedKeys(), []byte("-----BEGIN")); n > 0 {
 		tokens += fmt.Sprintf("; those of %s are accepted too", plural.Count(n, "earlier key"))
 	}
-	r.Roots = append(r.Roots,
-		root{pki.RootServiceAccount, files.ServiceAccountKey.Path, nil, tokens})
 	k := b.EncryptionKeys()[0]
-	return &report{r.Bundle, r.Cluster, r.Imported, append(r.Roots,
+	r.Roots = append(r.Roots,
+		root{pki.RootServiceAccount, files.ServiceAccountKey.Path, nil, tokens},
 		root{pki.RootEncryption, files.Encryption.Path, nil,
 			fmt.Sprintf("the key %s of %s for Secrets in etcd", k.Name, k.Provider)},
-		root{pki.RootLeafSeed, "", nil, "every certificate of a rendered machine has a new key"},
-	), r.clear}
+		root{pki.RootLeafSeed, "", nil, "every certificate of a rendered machine has a new key"})
+	return r
 }
 
 func (r *report) print(w io.Writer, path string) {
