@@ -104,11 +104,11 @@ func (p *Public) InstallEnd() time.Time {
 	return p.InstallDeadline
 }
 
-// HasRun reports whether the bundle shows that its cluster runs: somebody has renewed or rotated
-// something of it.
+// HasRun reports whether the bundle shows that its cluster runs: it was imported, or something of it
+// was renewed, rotated or restored. A token may be renewed before the first boot.
 func (p *Public) HasRun() bool {
-	return !p.Renewed.IsZero() || len(p.Renewals) > 0 || len(p.Rotations) > 0 ||
-		len(p.Tokens) > 0 || p.Restored != ""
+	return p.WasImported() || !p.Renewed.IsZero() || len(p.Renewals) > 0 || len(p.Rotations) > 0 ||
+		p.Restored != ""
 }
 
 // Extend moves the formation deadline, and the end of the install credential with it.

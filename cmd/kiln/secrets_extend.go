@@ -86,13 +86,8 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if b.WasImported() && !f.installOnly {
-		return fmt.Errorf("%s: its cluster ran before it had this bundle, and its machines never "+
-			"form etcd, whatever the deadline; --install-only moves the other date", f.Secrets)
-	}
-	if b.HasRun() && !f.installOnly {
-		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or "+
-			"restored; it could form again, empty; --install-only moves the other date", f.Secrets)
+	if err := b.CheckForms(); err != nil && !f.installOnly {
+		return err
 	}
 	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {

@@ -65,6 +65,21 @@ func (f *File) checkChange(verb string) error {
 	return f.checkLock()
 }
 
+// CheckForms returns an error if the cluster runs, as far as the bundle shows: a later formation
+// deadline would do nothing, or let its machines form it a second time.
+func (f *File) CheckForms() error {
+	switch {
+	case f.WasImported():
+		return fmt.Errorf("%s: its cluster ran before it had this bundle, and its machines never "+
+			"form etcd, whatever the deadline; --install-only moves the other date", f.Path)
+	case f.HasRun():
+		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or "+
+			"restored; it could form again, empty. --install-only moves the other date; for a "+
+			"cluster that never ran, move this bundle away, and render makes a new one", f.Path)
+	}
+	return nil
+}
+
 // checkName returns an error if the bundle in the file path is not that of the cluster.
 func checkName(path string, b *pki.Bundle, c *config.Cluster) error {
 	if b.Name == c.Metadata.Name {

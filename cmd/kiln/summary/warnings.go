@@ -15,8 +15,7 @@ import (
 
 // Dates returns a warning for each date of the documents that has passed or will pass soon.
 func Dates(now time.Time, r *render.Cluster) (warnings []string) {
-	if deadline := r.Public.FormationDeadline; now.After(deadline) &&
-		!r.Public.WasImported() && !r.Public.HasRun() {
+	if deadline := r.Public.FormationDeadline; now.After(deadline) && !r.Public.HasRun() {
 		warnings = append(warnings, fmt.Sprintf("the formation deadline was %s: "+
 			"these documents can replace machines of a running cluster, and can no longer form "+
 			"a new cluster; if the cluster has never run, move the deadline with "+
