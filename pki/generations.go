@@ -63,10 +63,10 @@ func (p *Public) Older(than *Public) string {
 	return ""
 }
 
-// Parts returns why p and other are of two rotations of one root, which began apart and have two
+// Diverged returns which root has two rotations, one in p and one in other, so that there are two
 // new roots with one number: a copy of the bundle was restored, and rotated again. It is empty if
 // nothing shows that.
-func (p *Public) Parts(other *Public) string {
+func (p *Public) Diverged(other *Public) string {
 	if p.Cluster != other.Cluster {
 		return ""
 	}

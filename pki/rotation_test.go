@@ -237,20 +237,20 @@ func TestRotationOlder(t *testing.T) {
 	require.Empty(t, states[0].Older(&pki.Public{Cluster: "another"}))
 }
 
-// TestRotationParts: two rotations that begin from one copy of a bundle have two new roots.
-func TestRotationParts(t *testing.T) {
+// TestRotationDiverged: two rotations that begin from one copy of a bundle have two new roots.
+func TestRotationDiverged(t *testing.T) {
 	t.Parallel()
 	b, _ := load(t)
 	other, _ := load(t)
 	require.NoError(t, b.Rotate(pki.RootEncryption, day, decade))
-	require.Empty(t, b.Parts(&other.Public))
+	require.Empty(t, b.Diverged(&other.Public))
 	require.NoError(t, other.Rotate(pki.RootEncryption, day.Add(time.Hour), decade))
-	why := other.Parts(&b.Public)
+	why := other.Diverged(&b.Public)
 	require.Contains(t, why, "encryption: a rotation began on ")
 	require.Contains(t, why, "so that there are two new roots g2")
-	require.Empty(t, b.Parts(&b.Public))
+	require.Empty(t, b.Diverged(&b.Public))
 	require.NoError(t, other.NextStage(pki.RootEncryption, day.Add(2*time.Hour)))
-	require.Empty(t, other.Parts(&b.Public), "it may have gone on")
+	require.Empty(t, other.Diverged(&b.Public), "it may have gone on")
 }
 
 // TestRotationForms: only what kiln writes is the state of a root.

@@ -25,7 +25,7 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	if path == "-" {
 		path = "standard input"
 	}
-	if why := half.Parts(there); why != "" {
+	if why := half.Diverged(there); why != "" {
 		return fmt.Errorf("%s: the bundle and %s do not belong together: %s; restore the bundle "+
 			"that made %[2]s. Only if this bundle went back with --back and began again, and no "+
 			"machine has the other root, remove %[2]s, and run: kiln secrets public",
