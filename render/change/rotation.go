@@ -54,6 +54,7 @@ func (d *Diff) rotations(decisions []*decision) (out []Rotation) {
 		case forward:
 			r.Before = rotation.Conditions(root, old.Stage, "")
 			if new.Stage == pki.Settled {
+				r.Before = append(r.Before, rotation.First(root)...)
 				r.After = rotation.Remaining(root)
 			}
 		case new.Stage == pki.Settled:
