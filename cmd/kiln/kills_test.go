@@ -190,8 +190,10 @@ func (b *bench) must(t *testing.T, dir, script string) {
 }
 
 // succeeds reports whether a script does.
-func (b *bench) succeeds(dir, script string) bool {
-	return exec.Command("sh", "-c", "cd '"+dir+"' && "+script).Run() == nil
+func (b *bench) succeeds(t *testing.T, dir, script string) bool {
+	t.Helper()
+	_, err := b.shell(t, dir, script)
+	return err == nil
 }
 
 // begin makes the state that a verb begins with.
@@ -245,7 +247,7 @@ func whole(t *testing.T, dir string) {
 // mended runs the command again, which has to succeed, and looks for what the cut-off run left.
 func (b *bench) mended(t *testing.T, v *written, dir string) {
 	t.Helper()
-	if !v.once || !b.succeeds(dir, v.check) {
+	if !v.once || !b.succeeds(t, dir, v.check) {
 		b.must(t, dir, "kiln "+v.command)
 	}
 	whole(t, dir)

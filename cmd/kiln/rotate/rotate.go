@@ -4,6 +4,7 @@
 package rotate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,8 +44,9 @@ type flags struct {
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "rotate ROOT... [--next --all-replaced | --back | --now]",
-		Short: "Replace a CA, a key or the seed, while the cluster runs",
+		Use:         "rotate ROOT... [--next --all-replaced | --back | --now]",
+		Annotations: usage.ReadsWith("status"),
+		Short:       "Replace a CA, a key or the seed, while the cluster runs",
 		Long: `Replace roots of the bundle by new ones, in stages. In each stage machines of the
 stage before and of the stage after can talk to each other, so that they are
 replaced one by one:
@@ -104,12 +106,9 @@ func (f *flags) take(list []string) error {
 	for _, name := range list {
 		switch root := pki.Root(name); {
 		case !slices.Contains(names, name):
-			near := suggest.Hint(name, names)
-			if root, ok := kubeadmNames[name]; ok {
-				near = suggest.Hint(string(root), names)
-			}
+			meant := cmp.Or(string(kubeadmNames[name]), name)
 			errs = append(errs, fmt.Errorf("%q is no root; want %s%s", name,
-				strings.Join(names, ", "), near))
+				strings.Join(names, ", "), suggest.Hint(meant, names)))
 		case slices.Contains(f.roots, root):
 			errs = append(errs, fmt.Errorf("%s: named twice", name))
 		default:

@@ -65,7 +65,7 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	note, err := f.locksOut(b, recipients)
+	unread, err := f.unreadable(b, recipients)
 	if err != nil {
 		return err
 	}
@@ -86,35 +86,33 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
-	if !f.Keys.Given() {
-		note = "try that you can read it: kiln secrets public --identity FILE --secrets " + b.Path
+	var notes []string
+	switch {
+	case unread != nil:
+		notes = append(notes, "you cannot read it any more: "+unread.Error())
+	case !f.Keys.Given():
+		notes = append(notes, "try that you can read it: kiln secrets public --identity FILE "+
+			"--secrets "+message.ShellWord(b.Path))
 	}
-	if note != "" {
-		message.Notes(cmd.ErrOrStderr(), []string{note})
-	}
-	message.Notes(cmd.ErrOrStderr(), []string{"the disk, its backups and git may still hold " +
-		"what the file was before; whoever could read that has every secret until it is rotated"})
+	message.Notes(cmd.ErrOrStderr(), append(notes, "the disk, its backups and git may still hold "+
+		"what the file was before; whoever could read that has every secret until it is rotated"))
 	return nil
 }
 
-// locksOut tries whether the identity at hand will open the bundle. It returns an error if it will
-// not, and the bundle is plain: nobody here might ever read it again. Otherwise it returns a note.
-func (f *encryptFlags) locksOut(b *bundle.File, recipients []string) (note string, err error) {
+// unreadable returns why the identity at hand will not open the bundle, and nil if it will, or if
+// none was given. For a plain bundle that is the error: nobody here might ever read it again.
+func (f *encryptFlags) unreadable(b *bundle.File, recipients []string) (why, err error) {
 	if !f.Keys.Given() {
-		return "", nil
+		return nil, nil
 	}
 	sealed, err := (&atrest.Lock{Recipients: recipients}).Seal([]byte("a try"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, _, err = f.Keys.Open(b.Path, sealed)
-	switch {
-	case err == nil:
-		return "", nil
-	case b.Sealed:
-		return "you cannot read it any more: " + err.Error(), nil
-	default:
-		return "", fmt.Errorf("%w: you could not read the bundle any more; add the recipient of "+
-			"your identity to spec.secrets.recipients, or name another identity", err)
+	_, _, why = f.Keys.Open(b.Path, sealed)
+	if why != nil && !b.Sealed {
+		return nil, fmt.Errorf("%w: you could not read the bundle any more; add the recipient of "+
+			"your identity to spec.secrets.recipients, or name another identity", why)
 	}
+	return why, nil
 }

@@ -29,13 +29,20 @@ func Errorf(format string, args ...any) error {
 	return Error{fmt.Errorf(format, args...)}
 }
 
-// reads is the annotation of a verb that writes no file, unless one of the flags in it is given.
-const reads = "reads"
+// Annotations of verbs. One with reads writes no file, unless one of the flags in it is given; one
+// with readsWith writes none if the flag in it is given.
+const (
+	reads     = "reads"
+	readsWith = "reads-with"
+)
 
 // Reads returns the annotations of a verb that writes files only with one of these flags.
 func Reads(flags ...string) map[string]string {
 	return map[string]string{reads: strings.Join(flags, ",")}
 }
+
+// ReadsWith returns the annotations of a verb that writes no file with this flag.
+func ReadsWith(flag string) map[string]string { return map[string]string{readsWith: flag} }
 
 // Writes reports whether the command line of a verb asks for files to be written. The error of one
 // that does not need not say that nothing was written.
@@ -46,7 +53,7 @@ func Writes(verb *cobra.Command) bool {
 	}
 	flags, reader := verb.Annotations[reads]
 	if !reader {
-		return !given("status") // prints a state alone
+		return !given(verb.Annotations[readsWith])
 	}
 	return slices.ContainsFunc(strings.Split(flags, ","), given)
 }
