@@ -27,6 +27,13 @@ func (p *Public) EtcdRuns() bool { return p.EtcdRestored() || p.WasImported() }
 // WasImported reports whether the cluster ran before it had a bundle. Its API objects are its own.
 func (p *Public) WasImported() bool { return !p.Imported.At.IsZero() }
 
+// HasRun reports whether the bundle shows that its cluster runs: it was imported, or something was
+// renewed, rotated or restored. A token may be renewed before the first boot.
+func (p *Public) HasRun() bool {
+	return p.WasImported() || p.Restored != "" ||
+		!p.Renewed.IsZero() || len(p.Renewals) > 0 || len(p.Rotations) > 0
+}
+
 // Restore gives etcd a new identity, to be restored from snapshot before deadline.
 func (b *Bundle) Restore(snapshot string, deadline time.Time) {
 	generations := maps.Clone(b.Generations)

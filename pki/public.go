@@ -104,13 +104,6 @@ func (p *Public) InstallEnd() time.Time {
 	return p.InstallDeadline
 }
 
-// HasRun reports whether the bundle shows that its cluster runs: it was imported, or something of it
-// was renewed, rotated or restored. A token may be renewed before the first boot.
-func (p *Public) HasRun() bool {
-	return p.WasImported() || !p.Renewed.IsZero() || len(p.Renewals) > 0 || len(p.Rotations) > 0 ||
-		p.Restored != ""
-}
-
 // Extend moves the formation deadline, and the end of the install credential with it.
 func (p *Public) Extend(deadline time.Time) {
 	p.FormationDeadline, p.InstallDeadline = deadline, time.Time{}

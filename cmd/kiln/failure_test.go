@@ -36,6 +36,7 @@ func TestFailures(t *testing.T) {
 		"schema":          nil,
 		"secrets encrypt": {absent},
 		"secrets extend":  {"--secrets", absent},
+		"secrets import":  {absent, "--pki", absent},
 		"secrets public":  {"--secrets", absent, "--out", absent},
 		"secrets renew":   {absent},
 		"secrets rotate":  {"ca", "--config", absent},
