@@ -63,15 +63,6 @@ func (l *lab) tunnelled(m *machine, words ...string) []string {
 		"sh"}, words...)
 }
 
-// keyed makes a machine whose key is in its document.
-func (l *lab) keyed(name, segment, api string, mtu int, addresses, pods []string) *machine {
-	l.t.Helper()
-	m := l.machine(name, segment, api, encrypted, mtu, addresses, pods)
-	m.masked()
-	m.write("/etc/kiln/wireguard.key", newKey(l.t))
-	return m
-}
-
 // masked writes the file with the pod subnets, and takes the tunnel away when the test is over.
 func (m *machine) masked() {
 	m.write("/etc/kiln/masquerade", "ip 10.244.0.0/16 10.244.0.0/16\nip6 fd00:10:244::/48 "+
