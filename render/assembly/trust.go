@@ -67,9 +67,14 @@ func (t *tree) addServiceAccountKeys() {
 		f.Content = append(f.Content, t.Public.AcceptedKeys()...)
 	}
 	for i := range bytes.Count(t.Public.AcceptedKeys(), []byte("-----BEGIN")) {
-		f.Shown = append(f.Shown, fmt.Sprintf("<public key %d from before the import>", i+1))
+		f.Shown = append(f.Shown, AcceptedShown(i))
 	}
 	t.n.Files = append(t.n.Files, f)
+}
+
+// AcceptedShown stands in the review for the i-th public key that was imported to verify tokens.
+func AcceptedShown(i int) string {
+	return fmt.Sprintf("<public key %d from before the import>", i+1)
 }
 
 // addPair adds a certificate with its key: as two files, or as one if spec names one path for both.

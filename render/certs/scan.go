@@ -254,12 +254,14 @@ func (s *scanner) renewal(f *File, e *Entry) Renewal {
 		return NewCA
 	case s.machine.Name == "" && f.Path == plan.AdminFile:
 		return Render
-	case f.Path == install || f.Path == plan.AdminConf:
-		return FirstBoot
 	case e.CA && s.authorities[e.identity()]:
 		return NewCA
 	case row == nil || f.Path == etcdClient && s.external():
 		return Yours
+	case e.CA: // above a leaf
+		return NewCA
+	case f.Path == install || f.Path == plan.AdminConf:
+		return FirstBoot
 	case strings.HasPrefix(f.Path, plan.KubeletPKI+"/kubelet-client") && s.rotates():
 		return Itself
 	}
@@ -286,7 +288,7 @@ func (s *scanner) rotates() bool {
 // shown returns the certificates of the lines that a review twin shows.
 func shown(lines []string) (list []Entry) {
 	for _, line := range lines {
-		text, ok := strings.CutPrefix(line, "certificate ")
+		text, ok := strings.CutPrefix(line, "certificate")
 		_, parts, found := strings.Cut(text, ": ")
 		if !ok || !found {
 			continue

@@ -287,9 +287,17 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 	case node.List:
 		return []string{assembly.SumsShown}
 	case plan.ServicePub:
+		const root = string(pki.RootServiceAccount)
+		own := 1
+		if r := m.rotations[root]; r != nil {
+			own = len(r.Generations())
+		}
 		for i := range bytes.Count(f.Content, []byte("-----BEGIN PUBLIC KEY-----")) {
-			mark := m.rootMark(string(pki.RootServiceAccount), i)
-			lines = append(lines, "<public key of "+mark+">")
+			line := "<public key of " + m.rootMark(root, i) + ">"
+			if i >= own {
+				line = assembly.AcceptedShown(i - own)
+			}
+			lines = append(lines, line)
 		}
 		return lines
 	}
@@ -300,8 +308,11 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 	}
 	const prefix = "certificate"
 	for i, line := range certificates(f.Content) {
-		if root != "" {
+		switch {
+		case root != "":
 			mark = m.rootMark(root, i)
+		case i > 0:
+			mark = "" // a CA above the leaf, whose key is on no machine
 		}
 		named := strings.TrimSpace(prefix + " " + mark)
 		lines = append(lines, named+strings.TrimPrefix(line, prefix))
