@@ -120,6 +120,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/failure": {
+			"kiln/cmd/kiln/configuration",
 			"kiln/render/config",
 			"kiln/render/folder",
 			"kiln/render/suggest",
@@ -231,6 +232,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/upkeep": {
+			"kiln/cmd/kiln/atrest",
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/git",
@@ -457,6 +459,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/credential",
 			"kiln/render/layout",
 			"kiln/render/plan",
+			"kiln/render/plural",
 			"kiln/render/terminal",
 		},
 		"kiln/render/expiry": {

@@ -23,6 +23,7 @@ var optional = map[string][]string{
 	"System": {
 		"Login", "ContainerdEnv", "Hides", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
 		"Dash", "CloudSetup", "NetBoot", "Medium", "Packages", "Versions",
+		"WireGuard",
 	},
 	"Packages": {},
 	"Account":  {"Image"},
