@@ -83,7 +83,7 @@ var Things = []Thing{
 			"TestBootFetches", "TestBootSpeaksHTTP", "TestFetchIsBounded", "TestFetchRuns",
 			"TestPoolAsksPlatform", "TestDirect", "TestEarly", "TestSegments",
 			"TestFamilies", "TestAway",
-			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestStrange", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
 			"TestPoolMoves", "TestPoolNames", "TestInClear",
 			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
@@ -123,7 +123,7 @@ var Things = []Thing{
 		Tests: []string{
 			"TestDirect", "TestEarly", "TestSegments",
 			"TestFamilies", "TestAway",
-			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestStrange", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
 			"TestPoolMoves", "TestPoolNames", "TestInClear",
 			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
@@ -196,7 +196,7 @@ var Things = []Thing{
 		Tests: []string{
 			"TestNetworkdReads", "TestDirect", "TestEarly", "TestSegments",
 			"TestFamilies", "TestAway",
-			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestUnset",
+			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestStrange", "TestUnset",
 			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
 			"TestPoolMoves", "TestPoolNames", "TestInClear",
 			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",

@@ -356,6 +356,31 @@ func TestBroken(t *testing.T) {
 	})
 }
 
+// TestStrange: entries with addresses that are no machine's cost their own pods the direct way, and
+// nobody else's.
+func TestStrange(t *testing.T) {
+	t.Parallel()
+	l, machines := one(t, "auto", "cp-1", "w-1", "w-2")
+	l.api.change(func() {
+		for i, address := range []string{
+			"10.0.0.255", "255.255.255.255", "10.0.0.0", "127.0.0.1", "192.0.2.1",
+			"10.0.0.012", "10.0.0.12/32", "10.0.0.b", "::ffff:10.0.0.1", "::1", "x", "",
+		} {
+			l.api.entries[fmt.Sprintf("a-%d", i)] = fmt.Sprintf("10.244.%d.0/24 %s", 90+i, address)
+		}
+	})
+	start(machines...)
+	t.Log("connected after", l.connected(learned, machines...))
+	for _, m := range machines {
+		for _, other := range machines {
+			if other != m {
+				require.Contains(t, m.routes(), fmt.Sprintf("%s via %s dev eth0", other.pods[0],
+					other.addresses[0]))
+			}
+		}
+	}
+}
+
 // TestUnset: a route that the kernel refuses is named with the kernel's reason.
 func TestUnset(t *testing.T) {
 	t.Parallel()
