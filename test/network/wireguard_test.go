@@ -494,17 +494,42 @@ func TestEncryptedGuard(t *testing.T) {
 	mallory := l.namespace("mallory")
 	l.plug(mallory, "eth0", l.prefix+"a", 1500, "10.0.0.66/24")
 	l.ip(mallory, "address add "+machines[1].pod(0).String()+"/32 dev lo")
-	l.ip(mallory, "route add 10.244.11.0/24 via 10.0.0.11")
-	sends(mallory, machines[1].pod(0).String(), "spoofed")
+	// The machine has a second interface, which has no address.
+	l.ip(m.namespace, "link add eth1 address 02:00:00:00:00:11 type veth peer name eth1 netns "+
+		mallory)
+	l.ip(m.namespace, "link set eth1 up")
+	l.ip(mallory, "link set eth1 up")
+	l.ip(mallory, "address add 10.9.9.66/24 dev eth1")
+	l.ip(mallory, "neigh add 10.9.9.11 dev eth1 lladdr 02:00:00:00:00:11")
+	guarded := func(family string) string {
+		return l.ip(m.namespace, family+" rule show priority 99")
+	}
+	l.eventually(learned, func() error {
+		if !strings.Contains(guarded("-4"), "iif eth1 blackhole") {
+			return errors.New("eth1 is open")
+		}
+		return nil
+	})
+	spoof := func(way string) {
+		l.ip(mallory, "route replace 10.244.11.0/24 via "+way)
+		sends(mallory, machines[1].pod(0).String(), "spoofed")
+	}
+	ways := []string{"10.0.0.11", "10.9.9.11"}
+	for _, way := range ways {
+		spoof(way)
+	}
 	sends(machines[1].namespace, machines[1].pod(0).String(), "true")
 	require.Equal(t, "true", hears(patience))
 	require.Empty(t, hears(2*time.Second))
 	for _, family := range []string{"-4", "-6"} {
-		for line := range strings.Lines(l.ip(m.namespace, family+" rule show priority 99")) {
-			require.Contains(t, line, "iif eth0 blackhole")
+		require.Equal(t, 2, strings.Count(guarded(family), "\n"), guarded(family))
+		for line := range strings.Lines(guarded(family)) {
+			require.Regexp(t, "iif eth[01] blackhole", line)
 			l.ip(m.namespace, family+" rule del priority 99")
 		}
 	}
-	sends(mallory, machines[1].pod(0).String(), "spoofed")
-	require.Equal(t, "spoofed", hears(patience), "the test sees what a stranger sends")
+	for _, way := range ways {
+		spoof(way)
+		require.Equal(t, "spoofed", hears(patience), "the test sees what a stranger sends")
+	}
 }
