@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -256,6 +258,133 @@ func TestRoutesPolicyOfMany(t *testing.T) {
 		others[fmt.Sprintf("worker-%d", i+2)] = fmt.Sprintf("10.%d.%d.0/24 10.9.%d.%d",
 			i>>8, i&255, i>>8, i&255)
 	}
-	require.NoError(t, ask("system:node:worker-1", "kiln-routes", manager, routesMap(others),
-		routesMap(others.and(entries{"worker-1": "10.244.21.0/24 10.0.0.21"}))))
+	before := routesMap(others)
+	after := routesMap(others.and(entries{"worker-1": "10.244.21.0/24 10.0.0.21"}))
+	for _, m := range []*corev1.ConfigMap{before, after} {
+		owned := `{"f:data":{".":{}`
+		for name := range m.Data {
+			owned += `,"f:` + name + `":{}`
+		}
+		m.ManagedFields = []metav1.ManagedFieldsEntry{
+			owner("", "Update", `{"f:metadata":{}}`), owner(manager, "Update", owned+`}}`),
+		}
+	}
+	require.NoError(t, ask("system:node:worker-1", "kiln-routes", manager, before, after))
+}
+
+// owner returns an entry of managedFields.
+func owner(manager, operation, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation),
+		APIVersion: "v1", FieldsType: "FieldsV1", Time: &metav1.Time{Time: time.Unix(9, 0)},
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
+}
+
+// fieldManager is what the API server adds to each write: who owns which fields.
+func fieldManager(t *testing.T) *managedfields.FieldManager {
+	t.Helper()
+	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	out, err := managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(),
+		scheme.Scheme, scheme.Scheme, scheme.Scheme, kind, kind.GroupVersion(), "", nil)
+	require.NoError(t, err)
+	return out
+}
+
+// TestRoutesPolicyOfOwners: what the API server itself notes in managedFields is admitted through
+// the life of a cluster.
+func TestRoutesPolicyOfOwners(t *testing.T) {
+	t.Parallel()
+	ask, fields := newRoutesAdmission(t, "baseline"), fieldManager(t)
+	write := func(before *corev1.ConfigMap, manager string, data entries) *corev1.ConfigMap {
+		after := routesMap(data)
+		after.ManagedFields = before.ManagedFields
+		out, err := fields.Update(before, after, manager)
+		require.NoError(t, err)
+		return out.(*corev1.ConfigMap)
+	}
+	const one, two = "10.244.21.0/24 10.0.0.21", "10.244.22.0/24 10.0.0.22"
+	has := write(routesMap(nil), "kiln", nil)
+	for _, step := range []struct {
+		by   string // empty for a person
+		data entries
+	}{
+		{"worker-1", entries{"worker-1": one}},
+		{"worker-2", entries{"worker-1": one, "worker-2": two}},
+		{"", entries{"worker-1": one, "worker-2": two, "worker-3": "10.244.23.0/24 10.0.0.23"}},
+		{"", entries{"worker-1": "10.244.31.0/24 10.0.0.31", "worker-2": two}},
+		{"worker-1", entries{"worker-1": one, "worker-2": two}},
+		{"cp-1", entries{"worker-2": two}},
+		{"worker-2", nil},
+		{"worker-1", entries{"worker-1": one}},
+	} {
+		by := manager
+		if step.by == "" {
+			by = "kubectl-edit"
+		}
+		after := write(has, by, step.data)
+		if step.by != "" {
+			require.NoError(t, ask("system:node:"+step.by, "kiln-routes", manager, has, after),
+				"%s %v", step.by, after.ManagedFields)
+		}
+		has = after
+	}
+	require.NotEmpty(t, has.ManagedFields)
+}
+
+// TestRoutesPolicyOfStuffing: a machine puts nothing of its own into managedFields, which all
+// machines read.
+func TestRoutesPolicyOfStuffing(t *testing.T) {
+	t.Parallel()
+	ask, fields := newRoutesAdmission(t, "baseline"), fieldManager(t)
+	others := entries{"worker-2": "10.244.22.0/24 10.0.0.22"}
+	before := routesMap(others)
+	before.ManagedFields = []metav1.ManagedFieldsEntry{
+		owner("kiln", "Apply", `{"f:metadata":{"f:labels":{}}}`),
+		owner(manager, "Update", `{"f:data":{".":{},"f:worker-2":{}}}`),
+	}
+	own := owner(manager, "Update", `{"f:data":{".":{},"f:worker-1":{},"f:worker-2":{}}}`)
+	// kiln's owner, and that of all machines with the fields that it says it has.
+	says := func(fields string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{before.ManagedFields[0], owner(manager, "Update", fields)}
+	}
+	for name, row := range map[string]struct {
+		owners []metav1.ManagedFieldsEntry
+		ok     bool
+	}{
+		"nothing more":    {[]metav1.ManagedFieldsEntry{before.ManagedFields[0], own}, true},
+		"its own alone":   {[]metav1.ManagedFieldsEntry{own}, true},
+		"another owner":   {[]metav1.ManagedFieldsEntry{owner("x", "Update", `{}`), own}, false},
+		"another's way":   {[]metav1.ManagedFieldsEntry{owner(manager, "Apply", `{}`), own}, false},
+		"the same again":  {append(slices.Clone(before.ManagedFields), own), false},
+		"a made-up entry": {says(`{"f:data":{"f:x":{}}}`), false},
+		"below an entry":  {says(`{"f:data":{"f:worker-1":{"f:x":{}}}}`), false},
+		"below all":       {says(`{"f:data":{".":{"f:x":{}}}}`), false},
+		"elsewhere":       {says(`{"f:metadata":{}}`), false},
+		"no name":         {says(`{"f:data":{"x":{}}}`), false},
+		"in another owner": {[]metav1.ManagedFieldsEntry{
+			owner("kiln", "Apply", `{"f:metadata":{"f:labels":{"f:x":{}}}}`), own,
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			after := routesMap(others.and(entries{"worker-1": "10.244.21.0/24 10.0.0.21"}))
+			after.ManagedFields = row.owners
+			err := ask("system:node:worker-1", "kiln-routes", manager, before, after)
+			if row.ok {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "managedFields")
+		})
+	}
+	// The API server keeps made-up fields that a client sends.
+	after := routesMap(others.and(entries{"worker-1": "10.244.21.0/24 10.0.0.21"}))
+	after.ManagedFields = says(`{"f:data":{"f:x":{}}}`)
+	sent, err := fields.Update(before, after, manager)
+	require.NoError(t, err)
+	kept := sent.(*corev1.ConfigMap)
+	require.Contains(t, fmt.Sprint(kept.ManagedFields), `"f:x"`)
+	require.ErrorContains(t, ask("system:node:worker-1", "kiln-routes", manager, before, kept),
+		"managedFields")
 }
