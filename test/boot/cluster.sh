@@ -176,6 +176,23 @@ worker_is_served() {
     curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'
 }
 
+# heartbeat_after MACHINE TIME: the machine's kubelet has sent a heartbeat to an API server since TIME
+# (in the cluster's own clock).
+heartbeat_after() {
+  local last
+  last=$(kubectl -n kube-node-lease get lease "$1" -o jsonpath='{.spec.renewTime}') || return
+  echo "$last"
+  [[ $last > $2 ]]
+}
+
+# member_folder MACHINE DOCUMENT makes the folder of a machine of a pool, with the pool's document and
+# the machine's name. The script adds the network.
+member_folder() {
+  mkdir "$dir/nodes/$1"
+  cp "$2" "$dir/nodes/$1/user-data"
+  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$dir/nodes/$1/meta-data"
+}
+
 # keep_record MACHINE FOLDER writes what the machine has said into FOLDER, for net.
 keep_record() {
   mkdir -p "$2"

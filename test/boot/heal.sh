@@ -55,15 +55,6 @@ any_server() {
   return 1
 }
 
-# heartbeat_after TIME: succeeds if the worker's kubelet has sent a heartbeat to an API server since
-# TIME (in the cluster's own clock).
-heartbeat_after() {
-  local last
-  last=$(kubectl -n kube-node-lease get lease worker-1 -o jsonpath='{.spec.renewTime}') || return
-  echo "$last"
-  [[ $last > $1 ]]
-}
-
 # Machines of User Mode Linux that start at the same time slow each other down, and an API server
 # that is too slow exceeds limits of its own. So each machine that gets power later gets less of this
 # computer's processors, until the earlier ones are up.
@@ -98,7 +89,7 @@ for machine in "${members[@]}"; do
   power_on=$SECONDS
   vm wipe "$machine"
   within "$step_limit" "the worker is served while $machine is away" worker_is_served
-  within "$step_limit" "the worker's kubelet has renewed its lease" heartbeat_after "$now"
+  within "$step_limit" "the worker's kubelet has renewed its lease" heartbeat_after worker-1 "$now"
   within "$step_limit" "something is written while $machine is away" write "without-$machine"
   things+=("without-$machine")
   within "$form_limit" "$machine Ready with an empty disk" nodes_are_ready

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a cluster of three control planes with kubeadm init and kubeadm join, imports the CAs and
-# keys of its folder pki (kiln secrets import), and replaces the control planes by rendered ones, one
-# after the other, each with an empty disk. Meanwhile a client writes and reads all the time. No
+# keys of its folder pki (kiln secrets import), and replaces the control planes by rendered ones,
+# one after the other, each with an empty disk. Meanwhile a client writes and reads all the time. No
 # request may fail but those to the machine that is switched off, and one write on its way through
 # that machine's etcd, which times out. What the cluster had must stay: its CA, the UID of
 # kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
@@ -21,6 +21,8 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=traces.sh
+source "$here/traces.sh"
 
 keep='' arguments=("$@")
 for word in "$@"; do
@@ -37,8 +39,6 @@ begin "${arguments[@]}"
 case=import dir=$tmp/import
 machines=(cp-1 cp-2 cp-3) control_planes=(cp-1)
 declare -A old_boots=()
-address() { echo "10.10.0.1${1#cp-}"; }
-url_of() { echo "https://$(address "$1"):6443"; }
 
 # Credentials of machines that live for minutes, on a network of their own.
 token=abcdef.0123456789abcdef
@@ -47,7 +47,7 @@ certificate_key=$(printf '%064d' 7)
 # prepare MACHINE makes its document for kubeadm: that of kubeadm.sh, for three control planes.
 prepare() {
   local machine=$1 folder=$dir/kubeadm/$1 version own
-  own=$(address "$machine")
+  own=10.10.0.1${machine#cp-}
   version=$("$cache/kubectl" version --client -o json | sed -n 's/.*"gitVersion": "\(.*\)",$/\1/p')
   mkdir -p "$folder"
   printf 'instance-id: kubeadm-%s\nlocal-hostname: %s\n' "$machine" "$machine" >"$folder/meta-data"
@@ -81,39 +81,6 @@ ended() {
   ((status == 0)) && return
   vm ssh "$1" tail -n 40 /var/log/kubeadm.log >&2
   die "kubeadm has failed on $1"
-}
-
-# leave_traces NAME: a Secret, and a token of a service account.
-leave_traces() {
-  within "$step_limit" "a Secret is written" kubectl create secret generic "of-$1" \
-    --from-literal=stage="$1"
-  within "$step_limit" "a token is made" make_token "$1"
-  traces+=("$1")
-}
-make_token() { kubectl create token default --duration 2h >"$dir/token-$1"; }
-
-# find_traces: every API server reads the Secrets, and knows the tokens.
-find_traces() {
-  local machine name
-  for machine in "${machines[@]}"; do
-    control_planes=("$machine")
-    for name in "${traces[@]}"; do
-      kubectl get secret "of-$name" -o jsonpath='{.data.stage}' | base64 -d | grep -qx "$name" || {
-        echo "$machine: of-$name"
-        return 1
-      }
-      is_known "$machine" "$dir/token-$name" || {
-        echo "$machine: the token $name"
-        return 1
-      }
-    done
-  done
-}
-# is_known MACHINE FILE: the API server knows whose token it is. The token is no argument of curl.
-is_known() {
-  curl -sS -m 5 -o /dev/null -w '%{http_code}' --cacert "$dir/ca" -K - \
-    --connect-to "kubernetes:6443:$(address "$1"):6443" https://kubernetes:6443/api/v1/nodes \
-    <<<"header = \"Authorization: Bearer $(cat "$2")\"" | grep -qx 403
 }
 
 # identity prints what tells the cluster from every other one.
@@ -157,7 +124,6 @@ for machine in "${machines[@]}"; do
 done
 vm ssh cp-1 cat /etc/kubernetes/admin.conf >"$dir/nodes/admin.conf"
 within "$form_limit" "all nodes Ready" nodes_are_ready
-traces=()
 operator_files
 leave_traces kubeadm
 identity >"$dir/identity"
@@ -176,10 +142,7 @@ done
   fail "rendered"
 operator_files
 
-: >"$dir/away"
-"$tmp/client" -ca "$dir/ca" -cert "$dir/cert" -key "$dir/key" -away "$dir/away" -for 3h \
-  "$(url_of cp-1)" "$(url_of cp-2)" "$(url_of cp-3)" >"$tmp/client.json" 2>"$tmp/client.log" &
-client=$!
+start_client
 for machine in "${machines[@]}"; do
   replace_it "$machine"
   leave_traces "$machine"
@@ -190,16 +153,7 @@ identity | cmp - "$dir/identity" || fail "the cluster is another one"
 record "the cluster is the same"
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "logs of a pod" kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
-kill -TERM "$client"
-code=0
-wait "$client" || code=$?
-tail -n 1 "$tmp/client.json"
-cp "$tmp/client.log" "$tmp/attempt"
-((code == 0)) || fail "the client has lost something"
-failed=$(tail -n 1 "$tmp/client.json" | sed 's/.*"failed":\([0-9]*\),.*/\1/')
-((failed <= ${#machines[@]})) || fail "$failed requests have failed"
-! grep -q '^client: .*: ' <(grep -v 'deadline exceeded' "$tmp/client.log") ||
-  fail "a request has failed otherwise than by a time-out"
+end_client "${#machines[@]}"
 
 printf '\nSeconds since the last power-on:\n'
 cat "$tmp/summary"

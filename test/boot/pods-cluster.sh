@@ -50,12 +50,10 @@ power() {
 # member MACHINE makes the folder of a machine of the pool: the pool's document, and the rest of the
 # seed, from which the machine has its name and its addresses.
 member() {
-  local folder=$dir/nodes/$1 four six
+  local four six
   read -r four six < <(addresses "$1" | tr -d '[]' | xargs)
-  mkdir "$folder"
-  cp "$dir/nodes/pools/pool/user-data" "$folder/"
-  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$folder/meta-data"
-  cat >"$folder/network-config" <<EOF
+  member_folder "$1" "$dir/nodes/pools/pool/user-data"
+  cat >"$dir/nodes/$1/network-config" <<EOF
 version: 2
 ethernets:
   eth0:

@@ -6,9 +6,9 @@
 #
 #   renewal.sh [--keep]
 #
-# The machines are containers of this computer. Takes nine minutes: after ten the certificates of the
-# API server have ended. Exits with 0 if all went well, 1 if something did not, 77 if this computer
-# cannot run the test.
+# The machines are containers of this computer. It has ten minutes, then the certificates of the API
+# server end. Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run
+# the test.
 # shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
@@ -39,11 +39,8 @@ adapt_case() {
 
 # member NAME ADDRESS DOCUMENT makes the folder of a machine of the pool.
 member() {
-  local folder=$dir/nodes/$1
-  mkdir "$folder"
-  cp "$3" "$folder/user-data"
-  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$folder/meta-data"
-  cat >"$folder/network-config" <<END
+  member_folder "$1" "$3"
+  cat >"$dir/nodes/$1/network-config" <<END
 version: 2
 ethernets:
   eth0:
@@ -73,12 +70,6 @@ ends() {
 }
 has_renewed() { # has_renewed MACHINE: another certificate, before the first one has ended
   (($(ends "$1") > first_end[$1])) && (($(date +%s) < first_end[$1]))
-}
-heartbeat_after() { # heartbeat_after MACHINE TIME
-  local last
-  last=$(kubectl -n kube-node-lease get lease "$1" -o jsonpath='{.spec.renewTime}') || return
-  echo "$last"
-  [[ $last > $2 ]]
 }
 
 # is_refused MACHINE: its kubelet asks, and the API server does not know its token.

@@ -22,6 +22,8 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=traces.sh
+source "$here/traces.sh"
 
 every=(ca etcd-ca front-proxy-ca service-account encryption)
 keep='' roots=() arguments=("$@")
@@ -66,9 +68,6 @@ any_api() { # any_api MACHINE
   control_planes=("${rest[@]}" "$1")
 }
 
-# The address of a machine's API server, also while the machine is off.
-url_of() { echo "https://10.10.0.1${1#cp-}:6443"; }
-
 replace_it() { # replace_it MACHINE
   local machine=$1
   [[ " ${machines[*]} " == *" $machine "* ]] || return 0
@@ -106,42 +105,6 @@ apply_it() { # apply_it FILE
   done
 }
 
-# leave_traces STAGE: a Secret that the first API server encrypts, and a token that it signs.
-leave_traces() {
-  within "$step_limit" "a Secret is written" kubectl create secret generic "of-$1" \
-    --from-literal=stage="$1"
-  within "$step_limit" "a token is made" make_token "$1"
-}
-make_token() { kubectl create token default --duration 2h >"$dir/token-$1"; }
-
-# find_traces: every API server reads the Secrets of $secrets, and knows the tokens of $tokens.
-find_traces() {
-  local machine stage
-  for machine in cp-1 cp-2 cp-3; do
-    control_planes=("$machine")
-    for stage in "${secrets[@]}"; do
-      kubectl get secret "of-$stage" -o jsonpath='{.data.stage}' | base64 -d |
-        grep -qx "$stage" || {
-        echo "$machine: of-$stage"
-        return 1
-      }
-    done
-    for stage in "${tokens[@]}"; do
-      is_known "$machine" "$dir/token-$stage" || {
-        echo "$machine: the token of $stage"
-        return 1
-      }
-    done
-  done
-}
-# is_known MACHINE FILE: the API server knows whose token it is. The token is no argument of curl.
-is_known() {
-  local url=https://kubernetes:6443
-  curl -sS -m 5 -o /dev/null -w '%{http_code}' --cacert "$dir/ca" -K - \
-    --connect-to "kubernetes:6443:10.10.0.1${1#cp-}:6443" "$url/api/v1/nodes" \
-    <<<"header = \"Authorization: Bearer $(cat "$2")\"" | grep -qx 403
-}
-
 # rewrite stores each Secret once more, with the key that writes now.
 rewrite() {
   kubectl get secrets -A -o json >"$tmp/secrets.json" && kubectl replace -f "$tmp/secrets.json"
@@ -153,7 +116,6 @@ rewrite() {
 render_case fast-ha
 machines=("${control_planes[@]}" worker-1) # the cluster has more workers, which are off
 operator_files
-: >"$dir/away"
 power_on=$SECONDS replaced=0 cuts=0
 for machine in $(shuf -e "${machines[@]}"); do
   vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
@@ -164,10 +126,7 @@ within "$step_limit" "three votes" all_vote
 within "$step_limit" "something is written" write first
 check_net
 
-"$tmp/client" -ca "$dir/ca" -cert "$dir/cert" -key "$dir/key" -away "$dir/away" -for 3h \
-  "$(url_of cp-1)" "$(url_of cp-2)" "$(url_of cp-3)" >"$tmp/client.json" 2>"$tmp/client.log" &
-client=$!
-secrets=(none) tokens=(none)
+start_client
 leave_traces none
 for stage in trust issue drop; do
   rm -rf "$dir/nodes.old"
@@ -186,22 +145,10 @@ for stage in trust issue drop; do
   fi
   any_api none
   leave_traces "$stage"
-  secrets+=("$stage") tokens+=("$stage")
   check_net
 done
 within "$step_limit" "everything that was written is on each member" are_written first
-kill -TERM "$client"
-code=0
-wait "$client" || code=$?
-tail -n 1 "$tmp/client.json"
-cp "$tmp/client.log" "$tmp/attempt"
-((code == 0)) || fail "the client has lost something"
-# A write that was on its way to etcd's leader when its power was cut is lost, and the client stops
-# waiting for it. Nothing else may fail.
-failed=$(tail -n 1 "$tmp/client.json" | sed 's/.*"failed":\([0-9]*\),.*/\1/')
-((failed <= cuts)) || fail "$failed requests have failed; $cuts control planes were switched off"
-! grep -q '^client: .*: ' <(grep -v 'deadline exceeded' "$tmp/client.log") ||
-  fail "a request has failed otherwise than by a time-out"
+end_client "$cuts"
 
 printf '\nSeconds since the last power-on; %s machines were replaced:\n' "$replaced"
 cat "$tmp/summary"
