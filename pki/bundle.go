@@ -21,6 +21,7 @@ import (
 	"kiln/pki/form"
 	"kiln/pki/origin"
 	"kiln/pki/private"
+	"kiln/pki/root"
 	"kiln/render/config"
 )
 
@@ -71,7 +72,7 @@ type bundleFile struct {
 	LeafSeed          string        `json:"leafSeed"`
 	Recipients        []string      `json:"recipients,omitempty"`
 
-	Rotations map[Root]rotationFile `json:"rotations,omitempty"`
+	Rotations map[Root]root.File `json:"rotations,omitempty"`
 }
 
 type authorityFile struct {
@@ -181,7 +182,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
 		Recipients:        b.Recipients,
-		Rotations:         rotationFiles(b.Rotations, b.NextKeys, b.NextEncryptionKey),
+		Rotations:         root.Files(b.Rotations, b.NextKeys, b.NextEncryptionKey),
 	}
 	for _, a := range []struct {
 		into *authorityFile
@@ -220,7 +221,7 @@ func Load(data []byte) (*Bundle, error) {
 			return nil, errCutOff
 		}
 		// The decoder's own text may quote what it could not read.
-		return nil, form.Problems(data, rootNames())
+		return nil, form.Problems(data, root.Names())
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -253,7 +254,7 @@ func Load(data []byte) (*Bundle, error) {
 		fail("serviceAccountKey: %w; "+damaged, err)
 	}
 	b.ServiceAccountKey = key
-	b.Rotations, b.NextKeys, b.NextEncryptionKey = readFiles(f.Rotations, fail)
+	b.Rotations, b.NextKeys, b.NextEncryptionKey = root.ReadFiles(f.Rotations, fail)
 	if len(errs) > 0 && cutOff(data) {
 		return nil, errCutOff
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/pki/root"
 	"kiln/render/config"
 	"kiln/render/suggest"
 )
@@ -107,7 +108,7 @@ func generationProblem(name string, generation int) string {
 		return "no derived secret has this name; " + hint
 	case named && !config.IsMachineName(machine):
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
-	case generation < 1 || generation > maxGeneration:
+	case generation < 1 || generation > root.MaxGeneration:
 		return "generations count from 1"
 	}
 	return ""

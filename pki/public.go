@@ -18,6 +18,7 @@ import (
 	"kiln/pki/authority"
 	"kiln/pki/form"
 	"kiln/pki/origin"
+	"kiln/pki/root"
 )
 
 // kindPublic is the kind of a stored public half.
@@ -184,7 +185,7 @@ type publicFile struct {
 	EtcdCA       string `json:"etcdCA"`
 	FrontProxyCA string `json:"frontProxyCA"`
 
-	Rotations map[Root]rotationHead `json:"rotations,omitempty"`
+	Rotations map[Root]root.Head `json:"rotations,omitempty"`
 }
 
 func (p *Public) fileHead(kind string) head {
@@ -248,7 +249,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 func (p *Public) Marshal() ([]byte, error) {
 	f := publicFile{head: p.fileHead(kindPublic), CA: string(p.CA.StoredPEM()),
 		EtcdCA: string(p.EtcdCA.StoredPEM()), FrontProxyCA: string(p.FrontProxyCA.StoredPEM()),
-		Rotations: rotationHeads(p.Rotations)}
+		Rotations: root.Heads(p.Rotations)}
 	out, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode the public half: %w", err)
@@ -293,7 +294,7 @@ func LoadPublic(data []byte) (*Public, error) {
 		}
 		*a.into = ca
 	}
-	p.Rotations = readHeads(f.Rotations, fail)
+	p.Rotations = root.ReadHeads(f.Rotations, fail)
 	if len(errs) == 0 {
 		errs = p.dateErrors()
 	}

@@ -275,6 +275,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki/form",
 			"kiln/pki/origin",
 			"kiln/pki/private",
+			"kiln/pki/root",
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/suggest",
@@ -293,6 +294,10 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/pki/origin":  nil,
 		"kiln/pki/private": nil,
+		"kiln/pki/root": {
+			"kiln/pki/authority",
+			"kiln/pki/private",
+		},
 		"kiln/render": {
 			"kiln/pki",
 			"kiln/render/addons/networks",

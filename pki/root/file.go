@@ -1,4 +1,4 @@
-package pki
+package root
 
 import (
 	"encoding/base64"
@@ -11,33 +11,36 @@ import (
 	"kiln/pki/private"
 )
 
-// rotationHead is the state of a root as the public half has it.
-type rotationHead struct {
+// damaged is what to do about a value of a stored bundle that nobody can correct by hand.
+const damaged = "restore the bundle from a copy"
+
+// Head is the state of a root as the public half has it.
+type Head struct {
 	Generation  int    `json:"generation,omitempty"` // absent means 1
 	Stage       Stage  `json:"stage,omitempty"`
 	Since       string `json:"since,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 
-// rotationFile is the state of a root as the bundle has it: with the new key.
-type rotationFile struct {
-	rotationHead
+// File is the state of a root as the bundle has it: with the new key.
+type File struct {
+	Head
 	Key string `json:"key,omitempty"`
 }
 
-// rotationHeads returns the states of roots as the public half has them.
-func rotationHeads(rotations map[Root]*Rotation) map[Root]rotationHead {
+// Heads returns the states of roots as the public half has them.
+func Heads(rotations map[Root]*Rotation) map[Root]Head {
 	if len(rotations) == 0 {
 		return nil
 	}
-	heads := map[Root]rotationHead{}
+	heads := map[Root]Head{}
 	for root, r := range rotations {
-		h := rotationHead{Stage: r.Stage}
+		h := Head{Stage: r.Stage}
 		if r.Generation > 1 {
 			h.Generation = r.Generation
 		}
 		if !r.Since.IsZero() {
-			h.Since = stamp(r.Since)
+			h.Since = r.Since.Format(time.RFC3339)
 		}
 		if r.Next.Certificate != nil {
 			h.Certificate = string(r.Next.PEM())
@@ -47,20 +50,20 @@ func rotationHeads(rotations map[Root]*Rotation) map[Root]rotationHead {
 	return heads
 }
 
-// rotationFiles returns the states of roots, with the new keys, as the bundle has them.
-func rotationFiles(
+// Files returns the states of roots, with the new keys, as the bundle has them.
+func Files(
 	rotations map[Root]*Rotation, keys map[Root]private.Key, encryption private.Secret,
-) map[Root]rotationFile {
+) map[Root]File {
 	if len(rotations) == 0 {
 		return nil
 	}
-	files := map[Root]rotationFile{}
-	for root, h := range rotationHeads(rotations) {
-		f := rotationFile{rotationHead: h}
+	files := map[Root]File{}
+	for root, h := range Heads(rotations) {
+		f := File{Head: h}
 		if key, ok := keys[root]; ok {
 			f.Key = string(key.PEM())
 		}
-		if root == RootEncryption && len(encryption) > 0 {
+		if root == Encryption && len(encryption) > 0 {
 			f.Key = base64.StdEncoding.EncodeToString(encryption)
 		}
 		files[root] = f
@@ -70,16 +73,16 @@ func rotationFiles(
 
 // rotation checks the stored state of a root and returns its values. It calls fail for each
 // mistake.
-func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation {
+func (h *Head) rotation(root Root, fail func(string, ...any)) *Rotation {
 	r := &Rotation{Generation: max(1, h.Generation), Stage: h.Stage}
 	inStage := h.Stage == Trust || h.Stage == Issue
-	isCA := slices.Contains([]Root{RootCA, RootEtcdCA, RootFrontProxyCA}, root)
+	isCA := slices.Contains([]Root{CA, EtcdCA, FrontProxyCA}, root)
 	switch {
-	case !slices.Contains(Roots(), root):
+	case !slices.Contains(All(), root):
 		fail("rotations: a bundle has no such root; want one of %s",
-			strings.Join(rootNames(), ", "))
+			strings.Join(Names(), ", "))
 		return r
-	case h.Generation < 0 || h.Generation > maxGeneration:
+	case h.Generation < 0 || h.Generation > MaxGeneration:
 		fail("rotations: %s: generation: counts from 1", root)
 	case h.Stage != Settled && !inStage:
 		fail("rotations: %s: stage: want trust or issue", root)
@@ -105,16 +108,16 @@ func (h *rotationHead) rotation(root Root, fail func(string, ...any)) *Rotation 
 	return r
 }
 
-// rootNames returns the names of all roots.
-func rootNames() (names []string) {
-	for _, r := range Roots() {
+// Names returns the names of all roots.
+func Names() (names []string) {
+	for _, r := range All() {
 		names = append(names, string(r))
 	}
 	return names
 }
 
-// readHeads returns the states of roots from the public half. It calls fail for each mistake.
-func readHeads(heads map[Root]rotationHead, fail func(string, ...any)) map[Root]*Rotation {
+// ReadHeads returns the states of roots from the public half. It calls fail for each mistake.
+func ReadHeads(heads map[Root]Head, fail func(string, ...any)) map[Root]*Rotation {
 	var rotations map[Root]*Rotation
 	for _, root := range slices.Sorted(maps.Keys(heads)) {
 		if rotations == nil {
@@ -126,16 +129,16 @@ func readHeads(heads map[Root]rotationHead, fail func(string, ...any)) map[Root]
 	return rotations
 }
 
-// readFiles returns the states of roots and the new keys from the bundle. It calls fail for each
+// ReadFiles returns the states of roots and the new keys from the bundle. It calls fail for each
 // mistake.
-func readFiles(files map[Root]rotationFile, fail func(string, ...any)) (
+func ReadFiles(files map[Root]File, fail func(string, ...any)) (
 	rotations map[Root]*Rotation, keys map[Root]private.Key, encryption private.Secret,
 ) {
-	heads := map[Root]rotationHead{}
+	heads := map[Root]Head{}
 	for root, f := range files {
-		heads[root] = f.rotationHead
+		heads[root] = f.Head
 	}
-	rotations = readHeads(heads, fail)
+	rotations = ReadHeads(heads, fail)
 	for _, root := range slices.Sorted(maps.Keys(files)) {
 		r, text := rotations[root], files[root].Key
 		switch {
@@ -143,7 +146,7 @@ func readFiles(files map[Root]rotationFile, fail func(string, ...any)) (
 			if text != "" {
 				fail("rotations: %s: key: no new key belongs here; "+damaged, root)
 			}
-		case root == RootEncryption:
+		case root == Encryption:
 			key, err := base64.StdEncoding.DecodeString(text)
 			if err != nil || len(key) != private.SecretBytes {
 				fail("rotations: %s: key: want %d bytes as base64; "+damaged, root,

@@ -1,4 +1,6 @@
-package pki
+// Package root names the roots of a bundle, which everything else rests on, and holds how far the
+// rotation of each is, in the form in which a bundle keeps that too.
+package root
 
 import (
 	"errors"
@@ -6,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/pki/authority"
 )
 
 // Root is a secret of the bundle that everything else rests on: what it signs, or what is derived
@@ -14,26 +18,26 @@ type Root string
 
 // The roots.
 const (
-	RootCA             Root = "ca"
-	RootEtcdCA         Root = "etcd-ca"
-	RootFrontProxyCA   Root = "front-proxy-ca"
-	RootServiceAccount Root = "service-account"
-	RootEncryption     Root = "encryption"
-	RootLeafSeed       Root = "leaf-seed"
+	CA             Root = "ca"
+	EtcdCA         Root = "etcd-ca"
+	FrontProxyCA   Root = "front-proxy-ca"
+	ServiceAccount Root = "service-account"
+	Encryption     Root = "encryption"
+	LeafSeed       Root = "leaf-seed"
 )
 
-// Roots returns all roots. Every one but the leaf seed is rotated in stages.
-func Roots() []Root {
-	return []Root{RootCA, RootEtcdCA, RootFrontProxyCA, RootServiceAccount, RootEncryption,
-		RootLeafSeed}
+// All returns all roots. Every one but the leaf seed is rotated in stages.
+func All() []Root {
+	return []Root{CA, EtcdCA, FrontProxyCA, ServiceAccount, Encryption,
+		LeafSeed}
 }
 
 // Staged reports whether a rotation of r has stages. The leaf seed needs none: a certificate is
 // verified by its CA, whatever its key is derived from.
-func (r Root) Staged() bool { return r != RootLeafSeed && slices.Contains(Roots(), r) }
+func (r Root) Staged() bool { return r != LeafSeed && slices.Contains(All(), r) }
 
-// maxGeneration is more than anybody rotates anything.
-const maxGeneration = 1_000_000
+// MaxGeneration is more than anybody rotates anything.
+const MaxGeneration = 1_000_000
 
 // Stage is how far a rotation is. In each stage, machines of the stage before and of the stage
 // after can talk to each other.
@@ -54,7 +58,7 @@ type Rotation struct {
 	Stage      Stage
 	Since      time.Time // the time at which the stage began; zero if the root never was rotated
 	// Next is the new CA of a rotation that is under way. It is empty for keys.
-	Next Authority
+	Next authority.Authority
 }
 
 // Issuing returns the generation of the root that signs, or writes.
@@ -76,20 +80,20 @@ func (r *Rotation) Generations() []int {
 }
 
 // String returns the rotation as the review twin and the inventory have it, such as
-// "g1 trust since 2026-11-24T00:00:00Z". ParseRotation reads it.
+// "g1 trust since 2026-11-24T00:00:00Z". Parse reads it.
 func (r *Rotation) String() string {
 	text := fmt.Sprintf("g%d", r.Generation)
 	if r.Stage != Settled {
 		text += " " + string(r.Stage)
 	}
 	if !r.Since.IsZero() {
-		text += " since " + stamp(r.Since)
+		text += " since " + r.Since.Format(time.RFC3339)
 	}
 	return text
 }
 
-// ParseRotation reads what String wrote. The empty text is a root that never was rotated.
-func ParseRotation(text string) (r Rotation, err error) {
+// Parse reads what String wrote. The empty text is a root that never was rotated.
+func Parse(text string) (r Rotation, err error) {
 	if text == "" {
 		return Rotation{Generation: 1}, nil
 	}
