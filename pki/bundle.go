@@ -1,7 +1,8 @@
 // Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: it
 // holds the CA keys, the service account key, one seed and dates. Every leaf key and certificate is
 // derived from it and never stored, so that the same bundle and configuration give the same bytes
-// for ever. Only New, Rotate and Person draw random bytes; the rest is pure.
+// for ever; what a CA has signed whose key is elsewhere is stored, too. Only New, Rotate and Person
+// draw random bytes; the rest is pure.
 package pki
 
 import (
@@ -39,7 +40,7 @@ const (
 type Bundle struct {
 	Public
 
-	// The keys of the CAs.
+	// The keys of the CAs. A CA whose key is elsewhere has none (External).
 	CAKey, EtcdCAKey, FrontProxyCAKey private.Key
 	// ServiceAccountKey signs service account tokens.
 	ServiceAccountKey private.Key
@@ -77,7 +78,7 @@ type bundleFile struct {
 
 type authorityFile struct {
 	Certificate string `json:"certificate"`
-	Key         string `json:"key"`
+	Key         string `json:"key,omitempty"`
 }
 
 // Options are what a new bundle takes from the configuration and the clock.
@@ -98,7 +99,7 @@ type Given struct {
 	Imported          origin.Imported
 }
 
-// Pair is a CA with its key.
+// Pair is a CA with its key, or without it if the key is elsewhere.
 type Pair struct {
 	Authority
 	Key private.Key
@@ -144,6 +145,9 @@ func New(o Options) (*Bundle, error) {
 		{&b.FrontProxyCA, &b.FrontProxyCAKey, FrontProxyCA}} {
 		if given, ok := o.Given.Authorities[a.signer]; ok {
 			*a.into, *a.key = given.Authority, given.Key
+			if given.Key.IsZero() {
+				b.External.Roots = append(b.External.Roots, a.signer.Root())
+			}
 			continue
 		}
 		var err error
@@ -190,7 +194,10 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		key  private.Key
 	}{{&f.CA, &b.CA, b.CAKey}, {&f.EtcdCA, &b.EtcdCA, b.EtcdCAKey},
 		{&f.FrontProxyCA, &b.FrontProxyCA, b.FrontProxyCAKey}} {
-		*a.into = authorityFile{Certificate: string(a.from.StoredPEM()), Key: string(a.key.PEM())}
+		a.into.Certificate = string(a.from.StoredPEM())
+		if !a.key.IsZero() {
+			a.into.Key = string(a.key.PEM())
+		}
 	}
 	out, err := yaml.Marshal(f)
 	if err != nil {
@@ -237,13 +244,14 @@ func Load(data []byte) (*Bundle, error) {
 		*s.into = raw
 	}
 	for _, a := range []struct {
-		name string
-		from authorityFile
-		into *Authority
-		key  *private.Key
-	}{{"ca", f.CA, &b.CA, &b.CAKey}, {"etcdCA", f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey},
-		{"frontProxyCA", f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
-		authority, key, err := parsePair(a.from)
+		name   string
+		signer Signer
+		from   authorityFile
+		into   *Authority
+		key    *private.Key
+	}{{"ca", CA, f.CA, &b.CA, &b.CAKey}, {"etcdCA", EtcdCA, f.EtcdCA, &b.EtcdCA, &b.EtcdCAKey},
+		{"frontProxyCA", FrontProxyCA, f.FrontProxyCA, &b.FrontProxyCA, &b.FrontProxyCAKey}} {
+		authority, key, err := parsePair(a.from, b.Lacks(a.signer))
 		if err != nil {
 			fail("%s: %w; "+damaged, a.name, err)
 		}
@@ -302,22 +310,25 @@ var sopsFile = regexp.MustCompile(`(?m)^sops:|"sops":\s*\{`)
 // errCutOff comes when the end of a bundle is missing.
 var errCutOff = errors.New("the bundle is not whole: its end is missing; restore it from a copy")
 
-// beginning is how Marshal begins, and pemBlocks is how many PEM blocks it writes.
-const (
-	beginning = "# The secrets of cluster "
-	pemBlocks = 7
-)
+// beginning is how Marshal begins.
+const beginning = "# The secrets of cluster "
 
 // cutOff reports whether data is the output of Marshal without its end.
 func cutOff(data []byte) bool {
 	_, last, _ := bytes.Cut(data, []byte("\nserviceAccountKey:"))
 	return bytes.HasPrefix(data, []byte(beginning)) &&
-		(bytes.Count(data, []byte("-----END ")) < pemBlocks ||
-			!bytes.Contains(last, []byte("-----END ")) || !bytes.HasSuffix(data, []byte("\n")))
+		(!bytes.Contains(last, []byte("-----END ")) || !bytes.HasSuffix(data, []byte("\n")))
 }
 
-// parsePair reads a CA that can sign leaves, with its key.
-func parsePair(f authorityFile) (Authority, private.Key, error) {
+// parsePair reads a CA that can sign leaves, with its key, unless that is elsewhere.
+func parsePair(f authorityFile, elsewhere bool) (Authority, private.Key, error) {
+	if elsewhere {
+		ca, err := authority.Parse(f.Certificate)
+		if err == nil && f.Key != "" {
+			err = errors.New("has a key, and external says that it has none")
+		}
+		return ca, private.Key{}, err
+	}
 	key, err := private.ParseKey([]byte(f.Key))
 	if err != nil {
 		return Authority{}, private.Key{}, err

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/binary"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -70,7 +71,8 @@ func (c *Certificate) BothPEM() []byte { return append(c.CertPEM(), c.Key.BarePE
 
 // Issue returns the certificate that spec describes, with the key that is derived from the bundle's
 // leaf seed. Its serial number is a function of everything that is signed, so that equal serial
-// numbers mean equal certificates. It fails if the certificate would outlive its CA.
+// numbers mean equal certificates. It fails if the certificate would outlive its CA, and if the key
+// of the CA is elsewhere and nobody has signed the certificate there.
 func (b *Bundle) Issue(spec Spec) (*Certificate, error) {
 	return b.issue(spec, b.LeafKey(spec.Name))
 }
@@ -82,11 +84,18 @@ func (b *Bundle) issue(spec Spec, key private.Key) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	template.SubjectKeyId = keyID(key)
-	template.SerialNumber = b.serial(content(template, ca.Certificate, key))
-	// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same bytes.
-	der, err := x509.CreateCertificate(nil, template, ca.Certificate, key.Public(),
-		b.IssuerKey(spec.Signer))
+	der := template.Raw
+	switch {
+	case !b.Lacks(spec.Signer):
+		template.SubjectKeyId = keyID(key)
+		template.SerialNumber = b.serial(content(template, ca.Certificate, key))
+		// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same
+		// bytes.
+		der, err = x509.CreateCertificate(nil, template, ca.Certificate, key.Public(),
+			b.IssuerKey(spec.Signer))
+	case !key.Fits(template.PublicKey):
+		err = errors.New("what was signed is for another key; kiln certs csr writes a new request")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", spec.Name, err)
 	}
@@ -125,4 +134,34 @@ func content(t, ca *x509.Certificate, key private.Key) []byte {
 	}
 	field("key", string(key.PublicDER()))
 	return buf.Bytes()
+}
+
+// Lacks reports whether the key of a CA is not in the bundle: somebody signs with it elsewhere.
+func (p *Public) Lacks(s Signer) bool { return slices.Contains(p.External.Roots, s.Root()) }
+
+// SignedMark returns the name under which the bundle keeps what was signed elsewhere for spec. With
+// a new generation of the key it is another one.
+func (p *Public) SignedMark(spec Spec) string {
+	return generationMark(spec.Name, p.Generation(spec.Name))
+}
+
+// Signed returns the certificate of spec that was signed elsewhere; nil if nobody did that, or if
+// the bundle has the key of its CA.
+func (p *Public) Signed(spec Spec) *x509.Certificate {
+	if !p.Lacks(spec.Signer) {
+		return nil
+	}
+	return p.External.Certificates[p.SignedMark(spec)]
+}
+
+// HasInstall reports whether control planes get an install credential. Nobody has to sign one that
+// is never of use: that of a cluster that runs, unless kiln secrets extend has moved its end.
+func (p *Public) HasInstall() bool { return !p.Lacks(CA) || p.InstallEnd().After(p.Issued) }
+
+// dated returns spec with the dates of the certificate that was signed elsewhere, if there is one.
+func (p *Public) dated(spec Spec) Spec {
+	if c := p.Signed(spec); c != nil {
+		spec.NotBefore, spec.NotAfter = c.NotBefore.UTC(), c.NotAfter.UTC()
+	}
+	return spec
 }

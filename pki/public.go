@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki/authority"
+	"kiln/pki/external"
 	"kiln/pki/form"
 	"kiln/pki/origin"
 	"kiln/pki/root"
@@ -57,6 +56,8 @@ type Public struct {
 
 	// Imported is what the cluster had before this bundle was made from its keys.
 	Imported origin.Imported
+	// External is what CAs have signed whose keys are not in the bundle.
+	External external.Signed
 
 	// CA, EtcdCA and FrontProxyCA are the CAs of the bundle, in a rotation the old ones. Authority
 	// returns the one that signs, and Trusted those that machines trust.
@@ -129,34 +130,28 @@ func (p *Public) stored(s Signer) *Authority {
 }
 
 // Template returns the certificate of spec without what depends on its key: Issue adds the serial
-// number, the public key, the key identifier and the signature. It fails if the certificate would
-// outlive its CA.
+// number, the public key, the key identifier and the signature. Where the key of the CA is
+// elsewhere, it is the certificate that was signed there. It fails if the certificate would outlive
+// its CA, or if nobody has signed it yet.
 func (p *Public) Template(spec Spec) (*x509.Certificate, error) {
 	ca := p.Authority(spec.Signer).Certificate
-	if spec.NotAfter.After(ca.NotAfter) {
+	switch signed := p.Signed(spec); {
+	case signed != nil:
+		return signed, nil
+	case p.Lacks(spec.Signer):
+		return nil, fmt.Errorf("certificate %s: the bundle has no key of its CA %q, and nobody "+
+			"has signed it yet: kiln certs csr writes the request", spec.Name,
+			ca.Subject.CommonName)
+	case spec.NotAfter.After(ca.NotAfter):
 		return nil, fmt.Errorf("certificate %s: would end on %s, after its CA %q (%s); shorten "+
 			"certificates.lifetime or make new CAs",
 			spec.Name, spec.NotAfter.Format(time.DateOnly), ca.Subject.CommonName,
 			ca.NotAfter.Format(time.DateOnly))
 	}
-	c := &x509.Certificate{
-		Subject: pkix.Name{
-			CommonName: spec.CommonName, Organization: spec.Organizations,
-		},
-		Issuer:                ca.Subject,
-		NotBefore:             spec.NotBefore,
-		NotAfter:              spec.NotAfter,
-		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           spec.Usages,
-		BasicConstraintsValid: true,
-		DNSNames:              spec.Names.DNS,
-		PublicKeyAlgorithm:    x509.ECDSA,
-	}
+	c := spec.Leaf()
+	c.Issuer = ca.Subject
 	if c.NotBefore.Before(ca.NotBefore) { // some verifiers want a leaf within the time of its CA
 		c.NotBefore = ca.NotBefore
-	}
-	for _, ip := range spec.Names.IPs {
-		c.IPAddresses = append(c.IPAddresses, net.IP(ip.AsSlice()))
 	}
 	return c, nil
 }
@@ -176,6 +171,7 @@ type head struct {
 	Generations       map[string]int       `json:"generations,omitempty"`
 	Restored          string               `json:"restored,omitempty"`
 	Imported          *origin.File         `json:"imported,omitempty"`
+	External          *external.File       `json:"external,omitempty"`
 }
 
 // publicFile is the public half as it is stored: each CA has its certificate alone.
@@ -200,7 +196,7 @@ func (p *Public) fileHead(kind string) head {
 		Issued: stamp(p.Issued), Renewed: optional(p.Renewed), Renewals: stamps(p.Renewals),
 		FormationDeadline: stamp(p.FormationDeadline), InstallDeadline: optional(p.InstallDeadline),
 		Tokens: tokenFiles(p.Tokens), Generations: p.Generations, Restored: p.Restored,
-		Imported: p.Imported.File(),
+		Imported: p.Imported.File(), External: p.External.File(),
 	}
 }
 
@@ -217,7 +213,7 @@ func (h *head) public(kind string, fail func(string, ...any)) Public {
 	}
 	p := Public{Cluster: h.Cluster, Name: h.Name, Generations: h.Generations, Restored: h.Restored,
 		Renewals: renewals(h.Renewals, fail), Tokens: tokenRenewals(h.Tokens, fail),
-		Imported: h.Imported.Imported(fail)}
+		Imported: h.Imported.Imported(fail), External: h.External.Signed(fail)}
 	for _, d := range []struct {
 		name, text string
 		into       *time.Time
@@ -331,5 +327,5 @@ func (p *Public) dateErrors() (errs []error) {
 				deadline.name, stamp(deadline.Time), stamp(end), damaged))
 		}
 	}
-	return slices.Concat(errs, p.renewalErrors(), p.tokenErrors())
+	return slices.Concat(errs, p.renewalErrors(), p.tokenErrors(), p.externalErrors())
 }

@@ -3,6 +3,7 @@ package pki
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"kiln/pki/private"
@@ -16,6 +17,10 @@ func (b *Bundle) Rotate(root Root, now time.Time, lifetime time.Duration) error 
 	if r.Stage != Settled {
 		return fmt.Errorf("%s: a rotation is under way, in stage %s since %s", root, r.Stage,
 			r.Since.Format(time.DateOnly))
+	}
+	if slices.Contains(b.External.Roots, root) {
+		return fmt.Errorf("%s: its key is not in the bundle, so that kiln can make no successor "+
+			"that it would sign with; a new CA wants a new cluster (docs/external-ca.md)", root)
 	}
 	r.Since = now.UTC().Truncate(time.Second)
 	if root == RootLeafSeed {

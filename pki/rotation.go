@@ -150,11 +150,25 @@ func (b *Bundle) StoredSecrets() (all []Stored) {
 				all = append(all, Stored{r, k.Key})
 			}
 		default:
-			all = append(all, Stored{r, b.storedKey(r).Private()})
+			if key := b.storedKey(r); !key.IsZero() {
+				all = append(all, Stored{r, key.Private()})
+			}
 			if rotated {
 				all = append(all, Stored{r, b.NextKeys[r].Private()})
 			}
 		}
 	}
 	return all
+}
+
+// externalErrors returns an error for each CA that cannot be rotated, because its key is elsewhere,
+// and is nevertheless.
+func (p *Public) externalErrors() (errs []error) {
+	for _, r := range p.External.Roots {
+		if p.Rotation(r).Stage != Settled {
+			errs = append(errs, fmt.Errorf("external: roots: %s is being rotated, and its key is "+
+				"not here; %s", r, damaged))
+		}
+	}
+	return errs
 }

@@ -2,6 +2,8 @@ package pki
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
 	"slices"
 	"time"
 
@@ -33,6 +35,22 @@ type Spec struct {
 	// Paths on the machine, and the owner; the kubelet's client certificate has one file for both.
 	CertPath, KeyPath string
 	Owner             string
+}
+
+// Leaf returns the certificate without what its CA and its key add.
+func (s *Spec) Leaf() *x509.Certificate {
+	c := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: s.CommonName, Organization: s.Organizations},
+		NotBefore: s.NotBefore, NotAfter: s.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: s.Usages,
+		BasicConstraintsValid: true,
+		DNSNames:              s.Names.DNS,
+		PublicKeyAlgorithm:    x509.ECDSA,
+	}
+	for _, ip := range s.Names.IPs {
+		c.IPAddresses = append(c.IPAddresses, net.IP(ip.AsSlice()))
+	}
+	return c
 }
 
 var (
@@ -80,7 +98,7 @@ var table = []row{
 	// credential of its own it needs neither admin.conf, which the first boot removes, nor a
 	// super-admin.conf for the time before there is RBAC (kube-vip#684).
 	{base: "kube-vip", signer: CA, cn: "kube-vip", usages: client, who: vipCarrier},
-	{base: "install", signer: CA, cn: "kiln:install", org: []string{MastersGroup},
+	{base: InstallBase, signer: CA, cn: "kiln:install", org: []string{MastersGroup},
 		usages: client, who: controlPlane, install: true},
 	{base: "etcd-server", signer: EtcdCA, cn: node, usages: both, who: etcdMember,
 		path: plan.EtcdPKIDir + "/server", owner: plan.EtcdUser,
@@ -117,7 +135,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 	var specs []Spec
 	for i := range table {
 		r := &table[i]
-		if !r.who(p, m) {
+		if !r.who(p, m) || r.install && !b.HasInstall() {
 			continue
 		}
 		s := Spec{
@@ -139,7 +157,7 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 		default:
 			s.CertPath, s.KeyPath = r.path+".crt", r.path+".key"
 		}
-		specs = append(specs, s)
+		specs = append(specs, b.dated(s))
 	}
 	return specs
 }
@@ -148,10 +166,10 @@ func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
 // rights from a binding that can be deleted, unlike those of system:masters.
 func (b *Public) AdminSpec(p *plan.Plan) Spec {
 	from, until := b.lifetime(p, "")
-	return Spec{
+	return b.dated(Spec{
 		Name: adminName, Base: adminName, Signer: CA, CommonName: adminCN,
 		Organizations: []string{AdminGroup}, Usages: client, NotBefore: from, NotAfter: until,
-	}
+	})
 }
 
 // ServeSpec returns the certificate of kiln serve, which hands out documents under these names
@@ -162,6 +180,9 @@ func (b *Public) ServeSpec(names plan.Names, until time.Time) Spec {
 		Usages: server, Names: names, NotBefore: b.Issued.Add(-leafBackdate), NotAfter: until,
 	}
 }
+
+// InstallBase is the base of the credential that only the first boot uses.
+const InstallBase = "install"
 
 // Names of the leaf certificates that are on no machine.
 const (

@@ -16,7 +16,7 @@ func (p *Public) Validity(cluster *plan.Plan, m *plan.Machine) (from, until time
 	}
 	from, until = ca.NotBefore, ca.NotAfter
 	for _, s := range p.Specs(cluster, m) {
-		if s.Base == "install" { // install.crt, the install credential
+		if s.Base == InstallBase { // install.crt, the install credential
 			continue
 		}
 		if s.NotBefore.After(from) {

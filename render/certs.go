@@ -14,6 +14,7 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/review"
+	"kiln/render/rotation"
 )
 
 // Certs lists what has an end in the rendered cluster: on its machines, and in the operator's
@@ -40,7 +41,8 @@ func (r *Cluster) Certs(progress func(done int)) ([]certs.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return certs.Join(append(scans, certs.Find(admin))), nil
+	return certs.Elsewhere(certs.Join(append(scans, certs.Find(admin))),
+		rotation.Externals(r.Public)), nil
 }
 
 // certs lists what has an end on the i-th machine.
@@ -135,7 +137,7 @@ func TwinCerts(c *change.Cluster) []certs.Entry {
 		}
 		scans = append(scans, certs.Find(out))
 	}
-	return certs.Join(scans)
+	return certs.Elsewhere(certs.Join(scans), c.Properties.Value(rotation.ExternalFact))
 }
 
 // DocumentsCerts lists what has an end in the documents of the output folder dir, and in the
@@ -174,7 +176,13 @@ func DocumentsCerts(dir string) (cluster string, list []certs.Entry, err error) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", nil, err
 	}
-	return inv.Name, certs.Join(scans), nil
+	external := ""
+	for _, f := range inv.Facts {
+		if f.Name == rotation.ExternalFact {
+			external = f.Value
+		}
+	}
+	return inv.Name, certs.Elsewhere(certs.Join(scans), external), nil
 }
 
 // DocumentCerts lists what has an end in one document, which Unpack finds. If its body is not here

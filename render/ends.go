@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kiln/pki"
+	"kiln/pki/request"
 	"kiln/render/expiry"
 	"kiln/render/plan"
 )
@@ -31,7 +32,11 @@ func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
 			Machine: m.Name, Pool: m.Pool, Token: m.Token,
 			Until: half.ValidUntil(p, m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
 		}
+		external := firstSigned(p, half, m, out[i].Until)
 		switch {
+		case external != nil:
+			out[i].External, out[i].Start = true, external.NotBefore
+			out[i].Lifetime = external.NotAfter.Sub(external.NotBefore)
 		case m.Pool:
 			out[i].Start = half.TokenStart(m.Name)
 			out[i].Lifetime = time.Duration(m.TokenLifetime)
@@ -42,11 +47,25 @@ func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
 	return out
 }
 
+// firstSigned returns the certificate of a machine that ends its document at the time until, if a
+// CA has signed it whose key is not in the bundle; nil if not.
+func firstSigned(p *plan.Plan, half *pki.Public, m *plan.Machine, until time.Time) *pki.Spec {
+	for _, s := range half.Specs(p, m) {
+		if half.Lacks(s.Signer) && s.NotAfter.Equal(until) {
+			return &s
+		}
+	}
+	return nil
+}
+
 // checkEnds fails if no machine could use some of the documents at the time now. The zero time
 // means that nobody asks.
 func (r *Cluster) checkEnds(now time.Time) error {
 	if now.IsZero() {
 		return nil
+	}
+	if err := request.Missing(r.Public, r.Plan, now); err != nil {
+		return err
 	}
 	var errs []error
 	for _, text := range expiry.Ended(now, r.Ends()) {

@@ -79,6 +79,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/usage",
 			"kiln/pki",
+			"kiln/pki/external",
 			"kiln/pki/given",
 			"kiln/render/config",
 			"kiln/render/folder",
@@ -214,6 +215,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/summary",
 			"kiln/pki/private",
+			"kiln/pki/request",
 			"kiln/render",
 			"kiln/render/config",
 			"kiln/render/images",
@@ -272,6 +274,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/pki": {
 			"kiln/pki/authority",
+			"kiln/pki/external",
 			"kiln/pki/form",
 			"kiln/pki/origin",
 			"kiln/pki/private",
@@ -282,6 +285,11 @@ func TestImports(t *testing.T) {
 			"kiln/render/terminal",
 		},
 		"kiln/pki/authority": nil,
+		"kiln/pki/external": {
+			"kiln/pki/authority",
+			"kiln/pki/root",
+			"kiln/render/terminal",
+		},
 		"kiln/pki/form": {
 			"kiln/render/suggest",
 			"kiln/render/yamlfault",
@@ -294,12 +302,19 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/pki/origin":  nil,
 		"kiln/pki/private": nil,
+		"kiln/pki/request": {
+			"kiln/pki",
+			"kiln/pki/external",
+			"kiln/render/plan",
+			"kiln/render/plural",
+		},
 		"kiln/pki/root": {
 			"kiln/pki/authority",
 			"kiln/pki/private",
 		},
 		"kiln/render": {
 			"kiln/pki",
+			"kiln/pki/request",
 			"kiln/render/addons/networks",
 			"kiln/render/assembly",
 			"kiln/render/certs",

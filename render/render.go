@@ -3,8 +3,10 @@ package render
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"kiln/pki"
+	"kiln/pki/request"
 	"kiln/render/addons/networks"
 	"kiln/render/assembly"
 	"kiln/render/check"
@@ -31,7 +33,8 @@ type Cluster struct {
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
 // where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
 // that cannot be read, an image that the lock does not have, a machine that exceeds its
-// maxExposure. It also fails if b belongs to another cluster.
+// maxExposure. It also fails if b belongs to another cluster, and
+// if CAs elsewhere have not signed every certificate.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	return newCluster(assembly.New(c, b))
 }
@@ -45,6 +48,9 @@ func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 // newCluster adds a checker to the result of assembly.New or assembly.NewPublic.
 func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
+		return nil, err
+	}
+	if err := request.Missing(a.Public, a.Plan, time.Time{}); err != nil {
 		return nil, err
 	}
 	if problems := slices.Concat(images.Unpinned(a), exposure.Refused(a)); len(problems) > 0 {

@@ -48,7 +48,8 @@ func Problems(data []byte, roots []string) error {
 	f := &form{roots: roots}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
 		known := slices.Concat(Authorities, scalars,
-			[]string{"generations", "imported", "recipients", "renewals", "rotations", "tokens"})
+			[]string{"external", "generations", "imported", "recipients", "renewals", "rotations",
+				"tokens"})
 		f.keys(document.Content[0], known, "", f.value)
 	}
 	if len(f.errs) == 0 {
@@ -91,6 +92,8 @@ func (f *form) keys(
 // value checks the value of a key of the bundle.
 func (f *form) value(name string, n *yaml.Node) {
 	switch {
+	case name == "external":
+		f.external(n)
 	case name == "generations":
 		f.generations(n)
 	case name == "imported":
@@ -155,6 +158,28 @@ func (f *form) imported(n *yaml.Node) {
 	parts := []string{"at", "encryptionProvider", "encryptionName", "serviceAccounts"}
 	f.keys(n, parts, "imported: ",
 		func(part string, n *yaml.Node) { f.scalar("imported: "+part, n) })
+}
+
+// external checks what was signed elsewhere.
+func (f *form) external(n *yaml.Node) {
+	const want = "want the keys that kiln certs add writes"
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, "external: "+want)
+		return
+	}
+	f.keys(n, []string{"roots", "certificates"}, "external: ", func(part string, n *yaml.Node) {
+		switch {
+		case part == "roots" && n.Kind == yaml.SequenceNode:
+			for _, item := range n.Content {
+				f.scalar("external: roots", item)
+			}
+		case part == "certificates" && n.Kind == yaml.MappingNode:
+			f.keys(n, nil, "external: certificates: ",
+				func(_ string, n *yaml.Node) { f.scalar("external: certificates", n) })
+		default:
+			f.fail(n, "external: %s: "+want, part)
+		}
+	})
 }
 
 // renewals checks the times at which machines were renewed alone.

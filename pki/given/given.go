@@ -25,7 +25,7 @@ type File struct {
 
 // Files are all files that a bundle can be made from.
 type Files struct {
-	// Certificates and Keys are those of the CAs.
+	// Certificates and Keys are those of the CAs. The key of a CA without one is elsewhere.
 	Certificates, Keys map[pki.Signer]File
 	// ServiceAccountKey is the key of service account tokens, and ServiceAccountPublic the public
 	// keys that the API servers accept.
@@ -66,9 +66,16 @@ func Read(files Files, times Times) (pki.Given, error) {
 			continue
 		}
 		authority := r.authority(certificate)
+		if key.Path == "" {
+			if authority.Certificate != nil {
+				r.unique(owners, certificate, authority.Certificate.PublicKey)
+				given.Authorities[signer] = pki.Pair{Authority: authority}
+			}
+			continue
+		}
 		secret, ok := r.key(key)
 		if ok {
-			r.unique(owners, key, secret)
+			r.unique(owners, key, secret.Public())
 		}
 		if authority.Certificate == nil || !ok {
 			continue
@@ -81,7 +88,7 @@ func Read(files Files, times Times) (pki.Given, error) {
 	}
 	if files.ServiceAccountKey.Path != "" {
 		if key, ok := r.key(files.ServiceAccountKey); ok {
-			r.unique(owners, files.ServiceAccountKey, key)
+			r.unique(owners, files.ServiceAccountKey, key.Public())
 			given.ServiceAccountKey = &key
 			given.Imported.Accepted = r.accepted(files.ServiceAccountPublic, &key)
 		}
@@ -97,8 +104,12 @@ type keyOwners map[string]string
 
 // unique adds a mistake if another file has the same key. One key for two CAs would let each of
 // them speak for the other: a client of etcd would be a user of the cluster.
-func (r *reader) unique(owners keyOwners, f File, key private.Key) {
-	public := string(key.PublicDER())
+func (r *reader) unique(owners keyOwners, f File, key crypto.PublicKey) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return // r has said what is wrong with the key
+	}
+	public := string(der)
 	if first := owners[public]; first != "" {
 		r.fail(f, "the same key as %s; what the one signs, the other one would have signed too: "+
 			"each needs a key of its own", first)

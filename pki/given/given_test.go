@@ -153,6 +153,17 @@ func TestRead(t *testing.T) {
 	require.Equal(t, "aescbc key1", got.Imported.Provider+" "+got.Imported.Name)
 	require.Len(t, got.EncryptionKey, 32)
 
+	// The key of a CA may be elsewhere.
+	external := files{"ca.crt": f["ca.crt"], "sa.key": f["sa.key"]}
+	got, err = external.read()
+	require.NoError(t, err)
+	require.True(t, got.Authorities[pki.CA].Key.IsZero())
+	require.Equal(t, "company", got.Authorities[pki.CA].Certificate.Subject.CommonName)
+	require.Len(t, got.Authorities[pki.CA].Chain, 1)
+	external["front-proxy-ca.crt"] = external["ca.crt"]
+	_, err = external.read()
+	require.ErrorContains(t, err, "front-proxy-ca.crt: the same key as ca.crt; ")
+
 	// openssl ecparam -genkey writes the curve before the key.
 	f["sa.pub"] = nil
 	oid, err := asn1.Marshal(asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7})

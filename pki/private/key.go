@@ -33,6 +33,9 @@ type Key struct{ signer crypto.Signer }
 // FromECDSA returns k as a Key.
 func FromECDSA(k *ecdsa.PrivateKey) Key { return Key{k} }
 
+// IsZero reports whether k is no key at all.
+func (k Key) IsZero() bool { return k.signer == nil }
+
 // Public returns the public key.
 func (k Key) Public() crypto.PublicKey { return k.signer.Public() }
 

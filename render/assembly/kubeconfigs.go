@@ -33,9 +33,12 @@ func (t *tree) addKubeconfigs() error {
 		for _, c := range []struct{ path, base, user string }{
 			{plan.ManagerConf, "controller-manager", "system:kube-controller-manager"},
 			{plan.SchedulerConf, "scheduler", "system:kube-scheduler"},
-			{plan.AdminConf, "install", "kiln:install"},
+			{plan.AdminConf, pki.InstallBase, "kiln:install"},
 		} {
 			crt, key := plan.Cert(c.base)
+			if c.base == pki.InstallBase && !t.Public.HasInstall() {
+				crt, key = "", "" // CIS 1.1.13 and 1.1.14 want the file
+			}
 			add(c.path, c.user, m.LocalURL(), crt, key)
 		}
 	}

@@ -25,15 +25,17 @@ type Renewal string
 
 // The ways to renew an entry.
 const (
-	Itself    Renewal = "itself"
-	Replace   Renewal = "replacement"
-	Render    Renewal = "render"
-	NewCA     Renewal = "new-ca"
-	PoolToken Renewal = "pool-token"
-	FirstBoot Renewal = "first-boot"
-	Replaced  Renewal = "replaced"
-	Yours     Renewal = "yours"
-	NoEnd     Renewal = "none"
+	Itself     Renewal = "itself"
+	Replace    Renewal = "replacement"
+	Render     Renewal = "render"
+	NewCA      Renewal = "new-ca"
+	ExternalCA Renewal = "external-ca"
+	Request    Renewal = "request"
+	PoolToken  Renewal = "pool-token"
+	FirstBoot  Renewal = "first-boot"
+	Replaced   Renewal = "replaced"
+	Yours      Renewal = "yours"
+	NoEnd      Renewal = "none"
 )
 
 // meanings explains each way to renew an entry, in the order of the legend.
@@ -44,6 +46,9 @@ var meanings = []struct {
 	{Itself, "the kubelet renews it on the machine, long before it ends"},
 	{Replace, "kiln secrets renew, render, and replace the machine with its new document"},
 	{Render, "kiln secrets renew; the next kiln render writes it"},
+	{Request, "kiln certs csr, have it signed, kiln certs add, render, and replace the machine"},
+	{ExternalCA, "what it has signed ends with it; its key is not in the bundle " +
+		"(docs/external-ca.md)"},
 	{NewCA, "what it has signed ends with it; kiln secrets rotate brings a new CA, in stages"},
 	{PoolToken, "no machine joins the pool after it: run kiln token renew, and do what it says"},
 	{Replaced, "the pool has a new token; machines with an older document join until this end"},

@@ -163,7 +163,8 @@ func (s *scanner) objects(f *File) {
 	}
 	if f.Path == plan.AdminFile && len(s.certs[f.Path]) > 0 {
 		e := s.certs[f.Path][0]
-		s.add(f, Entry{Kind: Kubeconfig, Subject: e.Subject, Begins: e.Begins, Ends: e.Ends})
+		s.add(f, Entry{Kind: Kubeconfig, Subject: e.Subject, Issuer: e.Issuer, Begins: e.Begins,
+			Ends: e.Ends})
 	}
 }
 

@@ -183,10 +183,18 @@ func (c *inspection) verify(path string, ca *x509.Certificate, usage x509.ExtKey
 // start returns a time at which a certificate of the machine has to be valid: when the machine's
 // certificates were issued or renewed. No renewal moves the install credential.
 func (c *inspection) start(path string) time.Time {
+	at := c.cluster.Public.Start(c.machine.Name)
 	if c.tree.Resolve(path) == installCert {
-		return c.cluster.Public.Issued
+		at = c.cluster.Public.Issued
 	}
-	return c.cluster.Public.Start(c.machine.Name)
+	if len(c.cluster.Public.External.Roots) == 0 {
+		return at
+	}
+	// What was signed elsewhere begins when it was signed.
+	if cert := c.certificate(path); cert != nil && at.Before(cert.NotBefore) {
+		return cert.NotBefore
+	}
+	return at
 }
 
 var installCert, _ = plan.Cert("install")

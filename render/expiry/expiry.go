@@ -24,6 +24,8 @@ type Document struct {
 	Lifetime time.Duration
 	// CAEnd is when the first of the CAs ends; zero if that is not known.
 	CAEnd time.Time
+	// External reports whether a CA has to sign the certificates whose key is not in the bundle.
+	External bool
 	// Renewed reports whether newer documents are there already, which end later.
 	Renewed bool
 }
@@ -36,14 +38,15 @@ const month = 30 * 24 * time.Hour
 type kind struct {
 	pool, token, ended, renewed bool
 	first                       bool // no machine has booted yet
+	external                    bool
 }
 
 // kinds are in the order in which they are reported.
 var kinds = []kind{
-	{ended: true, renewed: true}, {ended: true},
+	{ended: true, renewed: true}, {ended: true}, {ended: true, external: true},
 	{ended: true, pool: true, token: true, renewed: true}, {ended: true, pool: true, token: true},
 	{ended: true, token: true},
-	{renewed: true}, {}, {pool: true, token: true},
+	{renewed: true}, {}, {external: true}, {pool: true, token: true},
 }
 
 // kind returns the kind of a document at the time now, and false if its end is far.
@@ -57,7 +60,7 @@ func (d *Document) kind(now time.Time) (kind, bool) {
 	}
 	k := kind{
 		pool: d.Pool && d.Token, token: d.Token, ended: !now.Before(d.Until),
-		renewed: d.Renewed,
+		renewed: d.Renewed, external: d.External && !d.Renewed,
 	}
 	if k.token && !k.pool && k.renewed {
 		return k, false // its newer document has all that a replacement needs
@@ -202,6 +205,9 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 	case !d.CAEnd.IsZero() && !now.Before(d.CAEnd):
 		return "the CAs ended on " + end + ", and a CA can be rotated only before its end; " +
 			"make a new cluster, and move what runs (docs/leaked.md)"
+	case k.external:
+		return "run kiln certs csr --within 60d, have the requests signed, run kiln certs add, " +
+			"render again, and replace each machine (docs/external-ca.md)"
 	case !d.CAEnd.IsZero() && d.lastsWithCA():
 		return "the CAs end on " + end + "; rotate them before that day: " +
 			"kiln secrets rotate (docs/rotation.md)"

@@ -56,7 +56,16 @@ func TestSentences(t *testing.T) {
 		})
 	}
 
+	external := certificates("cp-9", 0)
+	external.External = true
 	now := issued.Add(year - 3*day)
+	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: run kiln certs csr " +
+		"--within 60d, have the requests signed, run kiln certs add, render again, and replace " +
+		"each machine (docs/external-ca.md)"}, Near(now, []Document{external}))
+	external.Renewed = true
+	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: replace each machine before " +
+		"that day, with its new document"}, Near(now, []Document{external}))
+
 	require.Equal(t, []string{"cp-1 … cp-3: certificates end from 2026-12-30 to " +
 		"2027-01-01: run kiln secrets renew, render again, and replace each machine " +
 		"(docs/changes.md)"}, Near(now, list[:3]))

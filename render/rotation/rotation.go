@@ -5,6 +5,7 @@ package rotation
 
 import (
 	"slices"
+	"strings"
 
 	"kiln/pki"
 	"kiln/render/node"
@@ -15,7 +16,11 @@ import (
 // inventory. The root's name follows.
 const FactPrefix = "rotation "
 
-// Facts returns a fact for each root that was rotated: its state.
+// ExternalFact is the name of the fact that lists the CAs whose keys are not in the bundle.
+const ExternalFact = "external CAs"
+
+// Facts returns a fact for each root that was rotated: its state; and one for all CAs whose keys
+// are not in the bundle.
 func Facts(p *pki.Public) (facts []plan.Fact) {
 	for _, root := range pki.Roots() {
 		if p.Rotations[root] != nil {
@@ -24,7 +29,19 @@ func Facts(p *pki.Public) (facts []plan.Fact) {
 			})
 		}
 	}
+	if external := Externals(p); external != "" {
+		facts = append(facts, plan.Fact{Name: ExternalFact, Value: external})
+	}
 	return facts
+}
+
+// Externals returns the value of that fact; empty if the bundle has all keys.
+func Externals(p *pki.Public) string {
+	var roots []string
+	for _, root := range p.External.Roots {
+		roots = append(roots, string(root))
+	}
+	return strings.Join(roots, ",")
 }
 
 // advice is what people have to know of the rotation of a root.

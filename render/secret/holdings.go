@@ -56,6 +56,15 @@ func externalEtcd(c *Cluster, _ *plan.Machine) []Holding {
 	return []Holding{{"external-etcd-client", plan.PKIDir + "/apiserver-etcd-client.key"}}
 }
 
+// installs returns the install credential, unless nobody would have a use for it.
+func installs(c *Cluster, m *plan.Machine) []Holding {
+	if !c.Public.HasInstall() {
+		return nil
+	}
+	name := "install/" + m.Name
+	return []Holding{{c.Public.Mark(name), plan.PKIDir + "/install.key"}}
+}
+
 // tokenObjects returns the Secrets of all bootstrap tokens.
 func tokenObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
 	for i := range c.Plan.Machines {

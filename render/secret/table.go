@@ -155,7 +155,8 @@ var Kinds = []Kind{
 		User:  "the first boot, which applies the API objects and then removes it",
 		Until: "the first boot is done; at the latest `installDeadline` of the bundle, or " +
 			"the formation deadline if it has none",
-		Worth: OfCluster,
+		Worth:    OfCluster,
+		holdings: installs,
 	},
 	{
 		Name: "admin", Is: "the operator's kubeconfig, `admin.conf` in the output folder",

@@ -1,0 +1,270 @@
+package external_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki/external"
+	"kiln/pki/root"
+)
+
+var now = time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// ca is a CA of a test.
+type ca struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+func newCA(t *testing.T, key crypto.Signer, change func(*x509.Certificate)) ca {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "company"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	if change != nil {
+		change(template)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return ca{cert, key}
+}
+
+func newKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	return key
+}
+
+// leaf is what the tests want.
+func leaf() *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "kube-apiserver", Organization: []string{"a", "b"}},
+		NotBefore:    now.Add(-time.Minute), NotAfter: now.AddDate(1, 0, 0),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"api.example.com"}, IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)},
+	}
+}
+
+// TestFaults: a certificate is taken if it is what was asked for, and each difference that matters
+// has its own words.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	authority := newCA(t, rsaKey, nil)
+	namesake := newCA(t, newKey(t), nil)
+	narrow := newCA(t, newKey(t), func(c *x509.Certificate) {
+		c.PermittedDNSDomainsCritical, c.PermittedDNSDomains = true, []string{"example.org"}
+	})
+	clients := newCA(t, newKey(t), func(c *x509.Certificate) {
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	})
+	unknown := pkix.Extension{
+		Id: asn1.ObjectIdentifier{1, 2, 3, 4}, Critical: true, Value: []byte{5, 0},
+	}
+	for name, row := range map[string]struct {
+		change func(*x509.Certificate)
+		signer *ca // another one than the CA that is wanted
+		wanted *ca // another CA than usual
+		long   time.Duration
+		want   string // none if it is taken
+	}{
+		"as asked":   {},
+		"another CA": {signer: &namesake, want: `the CA "company" did not sign it, but "company"`},
+		"common name": {
+			change: func(c *x509.Certificate) { c.Subject.CommonName = "root" },
+			want:   `its common name is "root", want "kube-apiserver"`,
+		},
+		"no common name": {
+			change: func(c *x509.Certificate) { c.Subject.CommonName = "" },
+			want:   `its common name is "", want`,
+		},
+		"a group more": {
+			change: func(c *x509.Certificate) {
+				c.Subject.Organization = append(c.Subject.Organization, "system:masters")
+			},
+			want: "its organizations are a, b, system:masters, want a, b",
+		},
+		"a group less": {
+			change: func(c *x509.Certificate) { c.Subject.Organization = nil },
+			want:   "its organizations are none, want a, b",
+		},
+		"groups in another order": {
+			change: func(c *x509.Certificate) { c.Subject.Organization = []string{"b", "a"} },
+		},
+		"more in the subject": {
+			change: func(c *x509.Certificate) { c.Subject.Country = []string{"CH"} },
+		},
+		"a name less": {
+			change: func(c *x509.Certificate) { c.IPAddresses = nil },
+			want:   "it is not for 10.0.0.1: the names of the request are missing",
+		},
+		"a name more": {
+			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other") },
+			want:   "it is also for other, and nobody asked for that",
+		},
+		"the common name as a name": {
+			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "kube-apiserver") },
+		},
+		"an address of mail": {
+			change: func(c *x509.Certificate) { c.EmailAddresses = []string{"a@example.com"} },
+			want:   "it is also for a@example.com",
+		},
+		"no usage": {
+			change: func(c *x509.Certificate) { c.ExtKeyUsage = nil },
+			want:   "its extended key usage lacks serverAuth",
+		},
+		"both usages": {
+			change: func(c *x509.Certificate) {
+				c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+			},
+		},
+		"any usage": {
+			change: func(c *x509.Certificate) {
+				c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageAny)
+			},
+			want: "has more than serverAuth and clientAuth",
+		},
+		"no key usage": {
+			change: func(c *x509.Certificate) { c.KeyUsage = 0 },
+			want:   "its key usage lacks digitalSignature",
+		},
+		"the key usage of a CA": {
+			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCertSign },
+			want:   "it is a CA, or has the key usage of one",
+		},
+		"a CA": {
+			change: func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true },
+			want:   "it is a CA, or has the key usage of one",
+		},
+		"key encipherment": {
+			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageKeyEncipherment },
+		},
+		"not yet valid": {
+			change: func(c *x509.Certificate) { c.NotBefore = now.Add(time.Hour) },
+			want:   "it is not valid before 2027-06-01T13:00:00Z; look at this computer's clock",
+		},
+		"ended": {
+			change: func(c *x509.Certificate) { c.NotAfter = now },
+			want:   "it ended on 2027-06-01T12:00:00Z",
+		},
+		"longer than its CA": {
+			change: func(c *x509.Certificate) { c.NotAfter = now.AddDate(11, 0, 0) },
+			want:   "it would end on 2038-06-01T12:00:00Z, after its CA (2037-06-01T12:00:00Z)",
+		},
+		"an administrator for a year": {
+			long: 7 * 24 * time.Hour,
+			want: "it lives for 366 days, and it may do everything: want 7",
+		},
+		"an administrator for a week, in days of a CA": {
+			change: func(c *x509.Certificate) { c.NotAfter = now.Add(8 * 24 * time.Hour) },
+			long:   7 * 24 * time.Hour,
+		},
+		"an extension that nobody knows": {
+			change: func(c *x509.Certificate) { c.ExtraExtensions = []pkix.Extension{unknown} },
+			want:   "it has the critical extension 1.2.3.4",
+		},
+		"names that the CA must not sign": {
+			signer: &narrow, wanted: &narrow, want: "it does not verify: ",
+		},
+		"a CA for clients alone": {
+			signer: &clients, wanted: &clients, want: "it does not verify: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wanted, signer := authority, authority
+			if row.wanted != nil {
+				wanted = *row.wanted
+			}
+			if row.signer != nil {
+				signer = *row.signer
+			}
+			template := leaf()
+			if row.change != nil {
+				row.change(template)
+			}
+			der, err := x509.CreateCertificate(rand.Reader, template, signer.cert,
+				newKey(t).Public(), signer.key)
+			require.NoError(t, err)
+			cert, err := x509.ParseCertificate(der)
+			require.NoError(t, err)
+			w := external.Wanted{Leaf: leaf(), CA: wanted.cert, Longest: row.long}
+			faults := strings.Join(w.Faults(cert, now), "\n")
+			if row.want == "" {
+				require.Empty(t, faults)
+				return
+			}
+			require.Contains(t, faults, row.want)
+		})
+	}
+}
+
+// TestStored: what is stored is read back, and a damaged value is refused without being quoted.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	c := newCA(t, newKey(t), nil).cert
+	s := external.Signed{
+		Roots:        []root.Root{root.CA, root.EtcdCA},
+		Certificates: map[string]*x509.Certificate{"apiserver/cp-1 g1": c},
+	}
+	never := func(format string, _ ...any) { require.Fail(t, format) }
+	require.Equal(t, s, s.File().Signed(never))
+	require.Nil(t, external.Signed{}.File())
+	require.Zero(t, (*external.File)(nil).Signed(never))
+	good := s.File().Certificates["apiserver/cp-1 g1"]
+	for name, row := range map[string]struct {
+		file external.File
+		want string
+	}{
+		"no root": {external.File{}, "external: roots: none is named"},
+		"other root": {
+			external.File{Roots: []root.Root{root.ServiceAccount}}, "external: roots: want ca",
+		},
+		"twice":      {external.File{Roots: []root.Root{root.CA, root.CA}}, "each once"},
+		"no PEM":     {one("admin g1", "x"), "certificates: admin g1: want one PEM block"},
+		"two blocks": {one("admin g1", good+good), "certificates: admin g1: want one PEM block"},
+		"not X.509": {
+			one("admin g1", strings.Replace(good, "\nMII", "\nMIJ", 1)), "certificates: admin g1: ",
+		},
+		"odd mark": {one("S3CRET!", "x"), "certificates: a name that kiln does not write: "},
+		"another block": {
+			one("admin g1", strings.ReplaceAll(good, "CERTIFICATE", "NOTHING")), "want one PEM",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all strings.Builder
+			row.file.Signed(func(format string, args ...any) {
+				all.WriteString(strings.TrimSpace(fmt.Sprintf(format, args...)) + "\n")
+			})
+			require.Contains(t, all.String(), row.want)
+			require.NotContains(t, all.String(), "S3CRET")
+		})
+	}
+}
+
+func one(mark, text string) external.File {
+	return external.File{Roots: []root.Root{root.CA}, Certificates: map[string]string{mark: text}}
+}

@@ -1,0 +1,177 @@
+// Package request lists the certificates of a cluster that CAs sign whose keys are not in the
+// bundle, says which of them are missing and why, and makes the requests for them. Package external
+// says what is wrong with a certificate that comes back.
+package request
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kiln/pki"
+	"kiln/pki/external"
+	"kiln/render/plan"
+	"kiln/render/plural"
+)
+
+// Certificate is a certificate that is signed elsewhere.
+type Certificate struct {
+	pki.Spec
+	Machine string // empty for the operator's
+	Wanted  external.Wanted
+	// Lifetime is how long it is of use at most.
+	Lifetime time.Duration
+
+	half *pki.Public
+}
+
+// List returns the certificates of a cluster that are signed elsewhere: those of its machines, in
+// the plan's order, and after them the operator's.
+func List(half *pki.Public, cluster *plan.Plan) (all []Certificate) {
+	if len(half.External.Roots) == 0 {
+		return nil
+	}
+	add := func(machine string, spec pki.Spec) {
+		if !half.Lacks(spec.Signer) {
+			return
+		}
+		c := Certificate{Spec: spec, Machine: machine, half: half,
+			Lifetime: time.Duration(cluster.Config.Spec.Certificates.Lifetime),
+			Wanted: external.Wanted{
+				Leaf: spec.Leaf(), CA: half.Authority(spec.Signer).Certificate,
+			},
+		}
+		if c.install() {
+			c.Lifetime = time.Duration(cluster.Config.Spec.Boot.FormationWindow)
+			c.Wanted.Longest = c.Lifetime
+		}
+		all = append(all, c)
+	}
+	for i := range cluster.Machines {
+		m := &cluster.Machines[i]
+		for _, spec := range half.Specs(cluster, m) {
+			add(m.Name, spec)
+		}
+	}
+	add("", half.AdminSpec(cluster))
+	return all
+}
+
+// install reports whether c is the credential that only the first boot uses.
+func (c *Certificate) install() bool { return c.Base == pki.InstallBase }
+
+// Mark returns the name under which a bundle keeps the certificate.
+func (c *Certificate) Mark() string { return c.half.SignedMark(c.Spec) }
+
+// Signed returns what was signed; nil if nobody did that.
+func (c *Certificate) Signed() *x509.Certificate { return c.half.Signed(c.Spec) }
+
+// Of returns what the certificate is for, as messages name it: "cp-1: certificate apiserver".
+func (c *Certificate) Of() string {
+	if c.Machine == "" {
+		return "certificate " + c.Base
+	}
+	return c.Machine + ": certificate " + c.Base
+}
+
+// Lack returns why c has to be signed, or signed again; empty if what is there will do.
+func (c *Certificate) Lack() string {
+	signed := c.Signed()
+	if signed == nil {
+		return "nobody has signed it yet"
+	}
+	return strings.Join(c.Wanted.Differs(signed), "; ")
+}
+
+// Ends returns that what was signed ends before the time by, or ended before now. It is empty if
+// that is not so. The install credential is meant to end: it counts while it may be used.
+func (c *Certificate) Ends(now, by time.Time) string {
+	signed := c.Signed()
+	if signed == nil || by.Before(signed.NotAfter) ||
+		c.install() && !now.Before(c.half.InstallEnd()) {
+		return ""
+	}
+	day := signed.NotAfter.UTC().Format(time.DateOnly)
+	if now.Before(signed.NotAfter) {
+		return "what was signed ends on " + day
+	}
+	return "what was signed ended on " + day
+}
+
+// Missing returns an error for each certificate that nobody has signed as the configuration wants
+// it, and one with what to do. With a time, what has ended is missing too.
+func Missing(half *pki.Public, cluster *plan.Plan, now time.Time) error {
+	var errs []error
+	if half.Lacks(pki.CA) && cluster.OnlineSigning {
+		errs = append(errs, errors.New("there is no key of the cluster's CA with which the "+
+			"control planes could sign; write certificates: {signing: offline} into the "+
+			"configuration"))
+	}
+	missing := 0
+	for _, c := range List(half, cluster) {
+		why := c.Lack()
+		if why == "" && !now.IsZero() {
+			why = c.Ends(now, now)
+		}
+		if why != "" {
+			missing++
+			errs = append(errs, fmt.Errorf("%s: %s", c.Of(), why))
+		}
+	}
+	if missing > 0 {
+		errs = append(errs, fmt.Errorf("%s; kiln certs csr writes the requests for the CAs whose "+
+			"keys are not in the bundle, and kiln certs add takes what they sign "+
+			"(docs/external-ca.md)", plural.Count(missing, "certificate")+" to be signed"))
+	}
+	return errors.Join(errs...)
+}
+
+// The extensions of RFC 5280 that Go does not write into a request by itself.
+var (
+	keyUsage    = asn1.ObjectIdentifier{2, 5, 29, 15}
+	extKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
+	usages      = map[x509.ExtKeyUsage]asn1.ObjectIdentifier{
+		x509.ExtKeyUsageServerAuth: {1, 3, 6, 1, 5, 5, 7, 3, 1},
+		x509.ExtKeyUsageClientAuth: {1, 3, 6, 1, 5, 5, 7, 3, 2},
+	}
+)
+
+// PEM returns the request (PKCS #10): subject, names and usages, signed with the key that the
+// bundle derives. Equal inputs give equal bytes.
+func (c *Certificate) PEM(b *pki.Bundle) ([]byte, error) {
+	var purposes []asn1.ObjectIdentifier
+	for _, u := range c.Usages {
+		purposes = append(purposes, usages[u])
+	}
+	var extensions []pkix.Extension
+	for _, e := range []struct {
+		id       asn1.ObjectIdentifier
+		critical bool
+		value    any
+	}{
+		{keyUsage, true, asn1.BitString{Bytes: []byte{0x80}, BitLength: 1}}, // digitalSignature
+		{extKeyUsage, false, purposes},
+	} {
+		der, err := asn1.Marshal(e.value)
+		if err != nil {
+			return nil, fmt.Errorf("request %s: %w", c.Name, err)
+		}
+		extensions = append(extensions,
+			pkix.Extension{Id: e.id, Critical: e.critical, Value: der})
+	}
+	// Without a random reader ECDSA signs as in RFC 6979.
+	leaf := c.Wanted.Leaf
+	der, err := x509.CreateCertificateRequest(nil, &x509.CertificateRequest{
+		Subject: leaf.Subject, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
+		ExtraExtensions: extensions,
+	}, b.LeafKey(c.Name))
+	if err != nil {
+		return nil, fmt.Errorf("request %s: %w", c.Name, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
+}

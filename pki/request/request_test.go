@@ -1,0 +1,153 @@
+package request_test
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+	"kiln/pki/private"
+	"kiln/pki/request"
+	"kiln/render"
+	"kiln/render/plan"
+)
+
+// cluster returns a golden cluster whose bundle has lost the key of its CA, and has what that CA
+// signed before.
+func cluster(t *testing.T) (*pki.Bundle, *plan.Plan) {
+	t.Helper()
+	dir := filepath.Join("..", "..", "testdata", "clusters", "offline-signing")
+	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
+	require.NoError(t, err)
+	b, err := pki.Load(data)
+	require.NoError(t, err)
+	p := plan.New(c)
+	require.Empty(t, request.List(&b.Public, p), "a bundle with all keys asks for nothing")
+	require.NoError(t, request.Missing(&b.Public, p, time.Time{}))
+
+	b.External.Roots = []pki.Root{pki.RootCA}
+	wanted := request.List(&b.Public, p)
+	b.External.Roots = nil
+	signed := map[string]*x509.Certificate{}
+	for i := range wanted {
+		cert, err := b.Issue(wanted[i].Spec)
+		require.NoError(t, err)
+		signed[wanted[i].Mark()], err = x509.ParseCertificate(cert.DER)
+		require.NoError(t, err)
+	}
+	b.CAKey, b.External.Certificates = private.Key{}, signed
+	b.External.Roots = []pki.Root{pki.RootCA}
+	return b, p
+}
+
+// TestMissing: every certificate that nobody signed as it is wanted is named, and what has ended if
+// somebody asks. The install credential may end once nobody may use it.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	b, p := cluster(t)
+	require.NoError(t, request.Missing(&b.Public, p, time.Time{}))
+	missing := func(now time.Time) []string {
+		err := request.Missing(&b.Public, p, now)
+		if err == nil {
+			return nil
+		}
+		return strings.Split(err.Error(), "\n")
+	}
+	const what = " to be signed; kiln certs csr writes the requests for the CAs whose keys are " +
+		"not in the bundle, and kiln certs add takes what they sign (docs/external-ca.md)"
+	window := b.InstallEnd()
+	require.Empty(t, missing(window.Add(-time.Second)))
+	require.Empty(t, missing(window.Add(time.Second)), "the first boot is over")
+	b.Extend(window.Add(time.Hour))
+	require.Empty(t, missing(window.Add(-time.Second)))
+	require.Equal(t, []string{
+		"cp-1: certificate install: what was signed ended on 2026-01-08", "1 certificate" + what,
+	}, missing(window))
+
+	late := missing(b.Issued.AddDate(2, 0, 0))
+	require.Contains(t, late, "worker-1: certificate kubelet-server: what was signed ended on "+
+		b.Signed(find(t, b, p, "worker-1", "kubelet-server").Spec).NotAfter.Format(time.DateOnly))
+	require.Equal(t, "9 certificates"+what, late[len(late)-1])
+
+	delete(b.External.Certificates, "admin g1")
+	b.Generations = map[string]int{"scheduler/cp-1": 2}
+	apiserver := find(t, b, p, "cp-1", "apiserver")
+	other := *apiserver.Signed()
+	other.DNSNames = other.DNSNames[1:]
+	b.External.Certificates[apiserver.Mark()] = &other
+	require.Equal(t, []string{
+		"cp-1: certificate apiserver: it is not for cp-1: the names of the request are missing, " +
+			"or have changed since",
+		"cp-1: certificate scheduler: nobody has signed it yet",
+		"certificate admin: nobody has signed it yet",
+		"3 certificates" + what,
+	}, missing(time.Time{}))
+
+	p.OnlineSigning = true
+	require.Contains(t, missing(time.Time{})[0], "write certificates: {signing: offline}")
+}
+
+// TestEnds: what ends in a time counts for that time.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	b, p := cluster(t)
+	c := find(t, b, p, "cp-1", "scheduler")
+	end := c.Signed().NotAfter
+	require.Empty(t, c.Ends(b.Issued, end.Add(-time.Second)))
+	day := end.Format(time.DateOnly)
+	require.Equal(t, "what was signed ends on "+day, c.Ends(b.Issued, end))
+	require.Equal(t, "what was signed ended on "+day, c.Ends(end, end))
+}
+
+// TestRequest: a request has everything that the certificate has to say, but no names where a
+// client has none.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	b, p := cluster(t)
+	parse := func(base string) *x509.CertificateRequest {
+		c := find(t, b, p, "cp-1", base)
+		text, err := c.PEM(b)
+		require.NoError(t, err)
+		block, rest := pem.Decode(text)
+		require.Empty(t, rest)
+		require.Equal(t, "CERTIFICATE REQUEST", block.Type)
+		r, err := x509.ParseCertificateRequest(block.Bytes)
+		require.NoError(t, err)
+		require.NoError(t, r.CheckSignature())
+		require.True(t, b.LeafKey(c.Name).Fits(r.PublicKey))
+		return r
+	}
+	r := parse("apiserver")
+	require.Equal(t, "CN=kube-apiserver", r.Subject.String())
+	require.Contains(t, r.DNSNames, "kubernetes.default.svc")
+	require.Contains(t, r.IPAddresses[len(r.IPAddresses)-1].String(), ":")
+	require.Len(t, r.Extensions, 3)
+	r = parse("install")
+	require.Equal(t, "CN=kiln:install,O=system:masters", r.Subject.String())
+	require.Len(t, r.Extensions, 2, "no names")
+	install := find(t, b, p, "cp-1", "install")
+	require.Equal(t, 168*time.Hour, install.Lifetime)
+	require.Equal(t, 168*time.Hour, install.Wanted.Longest)
+	require.Zero(t, find(t, b, p, "cp-1", "scheduler").Wanted.Longest)
+}
+
+func find(
+	t *testing.T, b *pki.Bundle, p *plan.Plan, machine, base string,
+) *request.Certificate {
+	t.Helper()
+	for _, c := range request.List(&b.Public, p) {
+		if c.Machine == machine && c.Base == base {
+			return &c
+		}
+	}
+	require.Fail(t, "no such certificate")
+	return nil
+}

@@ -1,0 +1,39 @@
+package certs
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/plan"
+)
+
+// TestElsewhere: what a CA without a key has signed is renewed by a request, and so no rotation
+// replaces it or the CAs above it. Everything else stays.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	list := func() []Entry {
+		return []Entry{
+			{Machine: "cp-1", Path: plan.CACert, CA: true, Subject: "CN=company",
+				Issuer: "CN=middle", Renewal: NewCA},
+			{Machine: "cp-1", Path: "/apiserver.crt", CA: true, Subject: "CN=root",
+				Issuer: "CN=root", Renewal: NewCA},
+			{Machine: "cp-1", Path: "/apiserver.crt", CA: true, Subject: "CN=middle",
+				Issuer: "CN=root", Renewal: NewCA},
+			{Machine: "cp-1", Path: plan.FrontProxyCA, CA: true, Subject: "CN=proxy",
+				Issuer: "CN=proxy", Renewal: NewCA},
+			{Machine: "cp-1", Path: "/apiserver.crt", Issuer: "CN=company", Renewal: Replace},
+			{Machine: "cp-1", Path: "/install.crt", Issuer: "CN=company", Renewal: FirstBoot},
+			{Machine: "cp-1", Path: "/front-proxy.crt", Issuer: "CN=proxy", Renewal: Replace},
+			{Path: plan.AdminFile, Issuer: "CN=company", Renewal: Render},
+			{Machine: "cp-1", Path: "/yours.crt", Issuer: "CN=company", Renewal: Yours},
+		}
+	}
+	require.Equal(t, list(), Elsewhere(list(), ""))
+	var got []Renewal
+	for _, e := range Elsewhere(list(), "etcd-ca,ca") {
+		got = append(got, e.Renewal)
+	}
+	require.Equal(t, []Renewal{ExternalCA, ExternalCA, ExternalCA, NewCA, Request, FirstBoot,
+		Replace, Request, Yours}, got)
+}
