@@ -189,6 +189,23 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 			"kiln/render/terminal",
 		},
+		"kiln/cmd/kiln/signing": {
+			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/configuration",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/twin",
+			"kiln/cmd/kiln/usage",
+			"kiln/pki",
+			"kiln/pki/external",
+			"kiln/pki/given",
+			"kiln/pki/request",
+			"kiln/render",
+			"kiln/render/config",
+			"kiln/render/folder",
+			"kiln/render/plan",
+			"kiln/render/plural",
+			"kiln/render/terminal",
+		},
 		"kiln/cmd/kiln/state": {
 			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
@@ -240,6 +257,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/paths",
+			"kiln/cmd/kiln/signing",
 			"kiln/cmd/kiln/state",
 			"kiln/cmd/kiln/twin",
 			"kiln/cmd/kiln/usage",
@@ -657,7 +675,7 @@ func TestImports(t *testing.T) {
 		},
 	}
 	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/rotate",
-		"kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
+		"kiln/cmd/kiln/signing", "kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},

@@ -107,12 +107,16 @@ func cliSection(b *strings.Builder, heading string, cmd *cobra.Command) {
 		long = cmd.Short + "."
 	}
 	b.WriteString(markdown(long))
-	if cmd.HasSubCommands() {
-		for _, sub := range cmd.Commands() {
-			cliSection(b, heading+"#", sub)
-		}
-		return
+	if !cmd.HasSubCommands() || reports(cmd) {
+		cliUsage(b, cmd)
 	}
+	for _, sub := range cmd.Commands() {
+		cliSection(b, heading+"#", sub)
+	}
+}
+
+// cliUsage writes how a verb is typed, an example, and its flags.
+func cliUsage(b *strings.Builder, cmd *cobra.Command) {
 	fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	fmt.Fprintf(b, "\nFor example:\n\n```sh\n%s\n```\n", unindent(cmd.Example))
 	if flags := cmd.NonInheritedFlags().FlagUsagesWrapped(helpWidth); flags != "" {

@@ -138,7 +138,8 @@ var Things = []Thing{
 	},
 	{
 		Name: "openssl", Gap: "it does not verify keys and certificates",
-		Tests: []string{"TestBarePEM", "TestEveryCertificate"}, look: program("openssl"),
+		Tests: []string{"TestBarePEM", "TestEveryCertificate", "TestExternalCA", "TestScripts"},
+		look:  program("openssl"),
 	},
 	{
 		Name: "python3", Gap: "no second implementation derives keys and tokens",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/pki"
+	"kiln/pki/external"
 	"kiln/pki/given"
 	"kiln/render/config"
 )
@@ -30,6 +32,8 @@ type flags struct {
 	// flag.
 	pki   string
 	named map[string]*string
+	// roots are the CAs whose keys are elsewhere.
+	roots []string
 	// formed reports whether the machines are to form a new cluster.
 	formed bool
 }
@@ -50,10 +54,15 @@ what the files do not bring is made new.
 A CA may be signed by another one: its file then has the certificates that lead to the
 root behind its own. Machines trust the CA alone, and servers send the others.
 
-docs/import.md has the whole way from kubeadm.`,
+The key of a CA may stay with somebody else (--external-ca): kiln certs csr then writes
+the requests for what that CA has to sign, and kiln certs add takes the certificates.
+
+docs/import.md has the whole way from kubeadm, and docs/external-ca.md that of a CA
+whose key is elsewhere.`,
 		Example: `  kiln secrets import prod.yaml --pki /etc/kubernetes/pki
   kiln secrets import prod.yaml --pki ./pki --encryption-config enc.yaml
-  kiln secrets import prod.yaml --ca company.crt --ca-key company.key --new-cluster`,
+  kiln secrets import prod.yaml --ca company.crt --ca-key company.key --new-cluster
+  kiln secrets import prod.yaml --pki ./pki --external-ca ca,etcd-ca`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -71,6 +80,8 @@ docs/import.md has the whole way from kubeadm.`,
 		f.named[file.flag] = set.String(file.flag, "",
 			"read "+file.what+" from `FILE` (default: "+file.inside()+")")
 	}
+	set.StringSliceVar(&f.roots, "external-ca", nil, "import the `CA` ca, etcd-ca or "+
+		"front-proxy-ca without its key, which is elsewhere; may be repeated")
 	set.BoolVar(&f.formed, "new-cluster", false,
 		"let the machines form a new cluster; what no file brings is made new")
 	usage.OutputFlag(cmd, &f.form, "report")
@@ -79,6 +90,15 @@ docs/import.md has the whole way from kubeadm.`,
 
 // check returns an error if no flag names a file.
 func (f *flags) check() error {
+	for _, ca := range f.roots {
+		switch key := ca + "-key"; {
+		case !slices.Contains(external.Roots(), pki.Root(ca)):
+			return usage.Errorf("--external-ca %s: want ca, etcd-ca or front-proxy-ca", ca)
+		case *f.named[key] != "":
+			return usage.Errorf("--external-ca %s says that the key is elsewhere, and --%s names "+
+				"it; leave one of them out", ca, key)
+		}
+	}
 	if f.pki != "" {
 		return nil
 	}
@@ -101,7 +121,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	taken, wrong := given.Read(read, given.Times{
 		Now: now, Leaves: now.Add(time.Duration(c.Spec.Certificates.Lifetime)),
 	})
-	if err := errors.Join(err, wrong, f.clear(c)); err != nil {
+	if err := errors.Join(err, wrong, f.clear(c), f.offline(c)); err != nil {
 		return err
 	}
 	if !f.formed {
@@ -138,6 +158,22 @@ func (f *flags) clear(c *config.Cluster) error {
 		"write identity there until every control plane is replaced; otherwise name their "+
 		"EncryptionConfiguration: --%s FILE", f.config.Name(), c.Spec.Security.Encryption,
 		encryptionFlag)
+}
+
+// offline returns an error if the configuration needs a key that --external-ca says is elsewhere,
+// or does not need the CA at all.
+func (f *flags) offline(c *config.Cluster) error {
+	var errs []error
+	if f.external("ca") && c.Spec.Certificates.Signing != "offline" {
+		errs = append(errs, fmt.Errorf("%s: spec.certificates.signing is %s: the control planes "+
+			"would sign with the key of the cluster's CA, and --external-ca ca says that it is "+
+			"elsewhere; write signing: offline", f.config.Name(), c.Spec.Certificates.Signing))
+	}
+	if f.external("etcd-ca") && c.Spec.ControlPlane.Etcd.External != nil {
+		errs = append(errs, fmt.Errorf("%s: spec.controlPlane.etcd.external: kiln signs nothing "+
+			"for an etcd that is not its own; leave --external-ca etcd-ca out", f.config.Name()))
+	}
+	return errors.Join(errs...)
 }
 
 // signers are the CAs by the flag of their certificate.

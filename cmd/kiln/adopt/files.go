@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kiln/pki"
@@ -68,13 +69,20 @@ func (f *flags) read(c *config.Cluster) (all given.Files, warnings []string, err
 		if !named && f.pki != "" && file.path != "" {
 			path = filepath.Join(f.pki, filepath.FromSlash(file.path))
 		}
-		if f.spares(c, file) && !named {
+		if !named && f.elsewhere(file) {
+			if _, err := os.Stat(path); path != "" && err == nil {
+				warnings = append(warnings, fmt.Sprintf("%s is there, and was not read: "+
+					"--external-ca %s", path, strings.TrimSuffix(file.flag, "-key")))
+			}
+			continue
+		}
+		if !named && f.spares(c, file) {
 			continue
 		}
 		content, err := content(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !named:
-			if !file.optional && (!f.formed || f.halved(file)) {
+			if !file.optional && (!f.formed || f.halved(file) || f.external(file.flag)) {
 				errs = append(errs, missing(file, path))
 			}
 		case err != nil:
@@ -104,6 +112,15 @@ func (f *flags) spares(c *config.Cluster, file *file) bool {
 	return strings.HasPrefix(file.flag, "etcd-ca") && c.Spec.ControlPlane.Etcd.External != nil
 }
 
+// external reports whether the key of a CA is elsewhere.
+func (f *flags) external(ca string) bool { return slices.Contains(f.roots, ca) }
+
+// elsewhere reports whether a file is the key of such a CA.
+func (f *flags) elsewhere(file *file) bool {
+	ca, isKey := strings.CutSuffix(file.flag, "-key")
+	return isKey && f.external(ca)
+}
+
 // halved reports whether the other file of a CA is there, and so this one must be.
 func (f *flags) halved(file *file) bool {
 	other, isKey := strings.CutSuffix(file.flag, "-key")
@@ -130,7 +147,9 @@ func (f *flags) halved(file *file) bool {
 func missing(file *file, path string) error {
 	why := "without it the cluster cannot be imported"
 	if strings.HasSuffix(file.flag, "ca-key") {
-		why = "without it kiln cannot sign what the machines need"
+		why = "without it kiln cannot sign what the machines need; if the key stays with " +
+			"somebody else, who signs requests, add --external-ca " +
+			strings.TrimSuffix(file.flag, "-key")
 	}
 	if path == "" {
 		return fmt.Errorf("--%s is missing: it names the file with %s; %s", file.flag,

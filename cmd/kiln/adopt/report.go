@@ -22,6 +22,8 @@ type report struct {
 	Roots    []root `json:"roots"`
 	// clear reports whether the Secrets of the cluster are in the clear.
 	clear bool
+	// external reports whether the key of a CA is elsewhere.
+	external bool
 }
 
 // root is a root of the bundle, and where it comes from.
@@ -30,21 +32,28 @@ type root struct {
 	File   string     `json:"file,omitempty"` // none if it is new
 	Ends   *time.Time `json:"ends,omitempty"`
 	Detail string     `json:"detail"`
+	// External reports whether the key of the CA is elsewhere.
+	External bool `json:"external,omitempty"`
 }
 
 func newReport(b *bundle.File, c *config.Cluster, files given.Files) *report {
 	r := &report{Bundle: b.Path, Cluster: b.Cluster, Imported: b.WasImported(),
-		clear: c.Spec.Security.Encryption == "identity"}
+		clear:    c.Spec.Security.Encryption == "identity",
+		external: len(b.External.Roots) > 0}
 	for _, signer := range given.Signers {
 		ca := b.Authority(signer)
 		end := ca.Certificate.NotAfter.UTC()
 		detail := fmt.Sprintf("SHA-256 %s, until %s", pki.Fingerprint(ca.Certificate),
 			end.Format(time.DateOnly))
+		if b.Lacks(signer) {
+			detail += ", its key is elsewhere"
+		}
 		if n := len(ca.Chain); n > 0 {
 			detail += fmt.Sprintf(", with %s above it", plural.Count(n, "CA"))
 		}
 		r.Roots = append(r.Roots,
-			root{signer.Root(), files.Certificates[signer].Path, &end, detail})
+			root{signer.Root(), files.Certificates[signer].Path, &end, detail,
+				b.Lacks(signer)})
 	}
 	tokens := "signs the tokens of service accounts"
 	if n := bytes.Count(b.AcceptedKeys(), []byte("-----BEGIN")); n > 0 {
@@ -52,10 +61,11 @@ func newReport(b *bundle.File, c *config.Cluster, files given.Files) *report {
 	}
 	k := b.EncryptionKeys()[0]
 	r.Roots = append(r.Roots,
-		root{pki.RootServiceAccount, files.ServiceAccountKey.Path, nil, tokens},
+		root{pki.RootServiceAccount, files.ServiceAccountKey.Path, nil, tokens, false},
 		root{pki.RootEncryption, files.Encryption.Path, nil,
-			fmt.Sprintf("the key %s of %s for Secrets in etcd", k.Name, k.Provider)},
-		root{pki.RootLeafSeed, "", nil, "every certificate of a rendered machine has a new key"})
+			fmt.Sprintf("the key %s of %s for Secrets in etcd", k.Name, k.Provider), false},
+		root{pki.RootLeafSeed, "", nil,
+			"every certificate of a rendered machine has a new key", false})
 	return r
 }
 
@@ -67,16 +77,21 @@ func (r *report) print(w io.Writer, path string) {
 		}
 		message.Printf(w, "%-16s %s: %s\n", root.Name, from, root.Detail)
 	}
-	if !r.Imported {
-		message.Printf(w, "next: kiln render --config %s --out ./nodes\n", path)
-		return
+	next := "next: kiln render --config " + path + " --out ./nodes"
+	switch {
+	case r.external:
+		next = "next: kiln certs csr " + path + " --out ./requests (docs/external-ca.md)"
+	case r.Imported:
+		next = "next, step by step: docs/import.md"
 	}
-	message.Printf(w, "The machines join the cluster that runs, and never form one. Its objects "+
-		"(CoreDNS, kube-proxy) stay as they are.\n"+
-		"Tokens of kubeadm go on; pools get new ones.\n")
-	if r.clear {
+	if r.Imported {
+		message.Printf(w, "The machines join the cluster that runs, and never form one. Its "+
+			"objects (CoreDNS, kube-proxy) stay as they are.\n"+
+			"Tokens of kubeadm go on; pools get new ones.\n")
+	}
+	if r.Imported && r.clear {
 		message.Printf(w, "Secrets stay in the clear. When every control plane is replaced, write "+
 			"encryption: secretbox, replace them once more, and write all Secrets again.\n")
 	}
-	message.Printf(w, "next, step by step: docs/import.md\n")
+	message.Printf(w, "%s\n", next)
 }

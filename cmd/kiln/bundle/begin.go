@@ -16,6 +16,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/joined"
 )
 
 // Run is the part of a run of kiln render that decides about its bundle.
@@ -85,7 +86,7 @@ func (f *File) Blame(err error) error {
 	if errors.As(err, &problems) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", f.Path, err)
+	return joined.Prefix(f.Path, err)
 }
 
 // Make returns a new bundle for the cluster of a configuration, with new keys, and writes no file.

@@ -251,6 +251,11 @@ func (f *flags) printChanged(cmd *cobra.Command, p *plan.Plan, b *bundle.File) e
 	if err == nil && note != "" { // a render says what is wrong with the half
 		message.Notes(cmd.ErrOrStderr(), []string{note})
 	}
+	if len(b.External.Roots) > 0 && slices.Contains(f.roots, pki.RootLeafSeed) {
+		message.Notes(cmd.ErrOrStderr(), []string{"what CAs have signed whose keys are not in " +
+			"the bundle is for the old keys: kiln certs csr writes new requests " +
+			"(docs/external-ca.md)"})
+	}
 	if f.form == "json" {
 		return message.Report(cmd.OutOrStdout(), r)
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"crypto/tls"
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -18,6 +19,11 @@ const spare = 24 * time.Hour
 // cluster's own CA issues the certificate. It is derived from the bundle, so that it is stored
 // nowhere, and valid until shortly after the window. TLS fails if the bundle cannot issue it.
 func TLS(b *pki.Bundle, names []string, until time.Time) (*tls.Config, error) {
+	if b.Lacks(pki.CA) {
+		return nil, errors.New("the key of the cluster's CA is not in the bundle, so that nobody " +
+			"signs a certificate for this server; serve plain HTTP on loopback, behind a server " +
+			"that has a certificate (docs/delivery.md)")
+	}
 	var known plan.Names
 	for _, name := range names {
 		if addr, err := netip.ParseAddr(name); err == nil {

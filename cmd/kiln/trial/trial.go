@@ -2,6 +2,7 @@
 package trial
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/summary"
 	"kiln/pki/private"
+	"kiln/pki/request"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/images"
@@ -26,7 +28,18 @@ func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
 	}
 	progress, finish := screen.Progress(messages, r.Machines())
 	defer finish()
-	return r, r.Try(progress)
+	return r, errors.Join(r.Try(progress), unsigned(r, s.Path))
+}
+
+// unsigned returns an error for each certificate that a CA elsewhere has to sign, if the bundle or
+// its public half beside the configuration path says that there is such a CA.
+func unsigned(r *render.Cluster, path string) error {
+	var stored bundle.Source
+	half, _, err := stored.Half(path, r.Plan.Name)
+	if err != nil || half.Name != r.Plan.Name {
+		return nil // nobody knows, and a render says what is wrong with the bundle
+	}
+	return request.Missing(half, r.Plan, time.Now())
 }
 
 // StoredEnds returns warnings about documents of r's cluster that have ended or end soon, if the

@@ -7,6 +7,7 @@ import (
 
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/signing"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
@@ -75,6 +76,7 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
 	usage.DurationFlag(cmd, &f.within, "fail-within", 0,
 		"exit with 3 if somebody has to renew something within this `TIME`, such as 60d or 36h")
 	usage.OutputFlag(cmd, &f.form, "list")
+	cmd.AddCommand(signing.RequestCommand(), signing.AddCommand())
 	return cmd
 }
 

@@ -125,6 +125,11 @@ func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if b.Lacks(pki.CA) {
+		return fmt.Errorf("%s: the key of the cluster's CA is not in it, so that kiln signs for "+
+			"nobody; whoever has the key signs a request of %s for the subject %s "+
+			"(docs/external-ca.md has the commands)", b.Path, f.person.Name, f.subject())
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	until := now.Add(f.expires)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; until.After(end) {
@@ -166,6 +171,15 @@ func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 		message.Printf(cmd.OutOrStdout(), "  %s\n", line)
 	}
 	return nil
+}
+
+// subject returns the subject of the person's certificate, as openssl takes it.
+func (f *kubeconfigFlags) subject() string {
+	text := ""
+	for _, g := range slices.Compact(slices.Sorted(slices.Values(f.person.Groups))) {
+		text += "/O=" + g
+	}
+	return text + "/CN=" + f.person.Name
 }
 
 // bindings returns the commands that give rights to each group without a binding of Kubernetes' or

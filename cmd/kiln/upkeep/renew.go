@@ -84,6 +84,10 @@ func (f *renewFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	elsewhere, err := signedElsewhere(b, p, f.machines)
+	if err != nil {
+		return err
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	if err := b.Public.Renew(now, f.machines...); err != nil {
 		return fmt.Errorf("%s: %w", b.Path, err)
@@ -97,7 +101,7 @@ func (f *renewFlags) run(cmd *cobra.Command) error {
 			report.Machines = append(report.Machines, ending{d.Machine, d.Until})
 		}
 	}
-	message.Notes(cmd.ErrOrStderr(), notes(f.config.Path, c, b, f.machines))
+	message.Notes(cmd.ErrOrStderr(), append(notes(f.config.Path, c, b, f.machines), elsewhere...))
 	if f.form == "json" {
 		return message.Report(cmd.OutOrStdout(), report)
 	}
@@ -115,6 +119,35 @@ func notes(path string, c *config.Cluster, b *bundle.File, machines []string) (l
 			config.Duration(lifetime)))
 	}
 	return append(list, staleHalf(path, b)...)
+}
+
+// signedElsewhere returns a note if CAs sign some certificates of the machines whose keys are not
+// in the bundle: no date of the bundle moves their ends. It returns an error if that holds for all
+// of them.
+func signedElsewhere(b *bundle.File, p *plan.Plan, machines []string) (list []string, err error) {
+	own, others := 0, 0
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		if len(machines) > 0 && !slices.Contains(machines, m.Name) {
+			continue
+		}
+		for _, spec := range b.Specs(p, m) {
+			if b.Lacks(spec.Signer) {
+				others++
+			} else {
+				own++
+			}
+		}
+	}
+	const how = "kiln certs csr --within TIME writes new requests for what CAs sign whose keys " +
+		"are not in the bundle (docs/external-ca.md)"
+	switch {
+	case others == 0:
+		return nil, nil
+	case own == 0:
+		return nil, fmt.Errorf("%s: it renews none of these certificates: %s", b.Path, how)
+	}
+	return []string{how}, nil
 }
 
 // staleHalf returns a note if the public half beside the configuration is no longer that of the

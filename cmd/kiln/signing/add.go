@@ -1,0 +1,274 @@
+package signing
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/usage"
+	"kiln/pki"
+	"kiln/pki/given"
+	"kiln/pki/request"
+	"kiln/render"
+	"kiln/render/plan"
+	"kiln/render/plural"
+	"kiln/render/terminal"
+)
+
+// addFlags are the flags of kiln certs add.
+type addFlags struct {
+	config configuration.Source
+	bundle bundle.Source
+	form   string
+}
+
+// AddCommand returns the verb that takes signed certificates.
+func AddCommand() *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{
+		Use:   "add FILE|DIR... [--config CONFIG]",
+		Short: "Store certificates that a CA has signed elsewhere",
+		Long: `Check certificates that were signed for the requests of kiln certs csr, and store
+them in the bundle. Each has to be for a key that the bundle derives, signed by the CA
+of the bundle, with the subject, names and usages that the configuration wants, and
+valid now. If one is refused, nothing is stored; all mistakes come at once.
+
+The names of files do not matter: kiln finds by the key what a certificate is for. In a
+folder these are the files that end in .crt, .pem or .cer, also in folders below it. A
+file may have several certificates; those of the CAs themselves are left out.
+
+Certificates that the configuration no longer wants are removed from the bundle.`,
+		Example: `  kiln certs add ./signed
+  kiln certs add --config prod.yaml cp-1.apiserver.crt cp-1.scheduler.crt`,
+		Args: usage.TakeArgs(1, 0, "a FILE or folder", "kiln certs add ./signed"),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if slices.Contains(list, "") {
+				return usage.Errorf("the name of a file is empty; is a variable unset?")
+			}
+			if err := usage.FindConfig(cmd, &f.config); err != nil {
+				return err
+			}
+			return f.run(cmd, list)
+		},
+	}
+	usage.ConfigFlag(cmd, &f.config)
+	usage.ChangeBundleFlags(cmd, &f.bundle)
+	usage.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+// added is the report of kiln certs add.
+type added struct {
+	Bundle    string   `json:"bundle"`
+	Added     []stored `json:"added"`
+	Unchanged int      `json:"unchanged"`
+	Removed   []string `json:"removed"` // what the configuration no longer wants
+	Missing   []string `json:"missing"` // what is still to be signed
+}
+
+// stored is a certificate that was added.
+type stored struct {
+	Machine     string    `json:"machine,omitempty"`
+	Certificate string    `json:"certificate"`
+	Ends        time.Time `json:"ends"`
+
+	of string
+}
+
+func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
+	f.bundle.Stdin = cmd.InOrStdin()
+	c, err := f.config.Public()
+	if err != nil {
+		return err
+	}
+	b, err := f.bundle.ToChange(f.config.Path, c, "add")
+	if err != nil {
+		return err
+	}
+	if err := checkExternal(b); err != nil {
+		return err
+	}
+	blocks, errs := readAll(paths)
+	t := newTaker(b.Bundle, request.List(&b.Public, plan.New(c)), time.Now())
+	for i := range blocks {
+		t.take(&blocks[i])
+	}
+	if err := errors.Join(append(errs, t.errs...)...); err != nil {
+		return err
+	}
+	report := t.store()
+	report.Bundle = b.Path
+	if len(report.Added)+len(report.Removed) > 0 {
+		if err := replace(b); err != nil {
+			return err
+		}
+	}
+	if note, err := bundle.StaleHalf(render.PublicPath(f.config.Path, b.Name), b.Path,
+		&b.Public); err == nil && note != "" { // a render says what is wrong with the half
+		message.Notes(cmd.ErrOrStderr(), []string{note})
+	}
+	if f.form == "json" {
+		return message.Report(cmd.OutOrStdout(), report)
+	}
+	report.print(cmd, f.config.Path)
+	return nil
+}
+
+// replace writes the changed bundle, if it could be read again.
+func replace(b *bundle.File) error {
+	text, err := b.Marshal()
+	if err == nil {
+		_, err = pki.Load(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
+			"written: %w", b.Path, err)
+	}
+	return b.Replace()
+}
+
+// taker takes certificates for what is wanted.
+type taker struct {
+	bundle *pki.Bundle
+	now    time.Time
+	wanted []request.Certificate
+	byKey  map[string]*request.Certificate // by the public key
+	cas    map[string]bool                 // what is left out: the CAs of the bundle, in DER
+	given  map[*request.Certificate]*taken
+	errs   []error
+}
+
+// taken is a certificate that will be stored, and its file.
+type taken struct {
+	cert *x509.Certificate
+	from string
+}
+
+func newTaker(b *pki.Bundle, wanted []request.Certificate, now time.Time) *taker {
+	t := &taker{bundle: b, now: now, wanted: wanted, byKey: map[string]*request.Certificate{},
+		cas: map[string]bool{}, given: map[*request.Certificate]*taken{}}
+	for i := range wanted {
+		t.byKey[string(b.LeafKey(wanted[i].Name).PublicDER())] = &wanted[i]
+	}
+	for _, signer := range given.Signers {
+		ca := b.Authority(signer)
+		for _, c := range append([]*x509.Certificate{ca.Certificate}, ca.Chain...) {
+			t.cas[string(c.Raw)] = true
+		}
+	}
+	return t
+}
+
+// take takes a certificate, or adds an error for each reason not to.
+func (t *taker) take(b *block) {
+	fail := func(format string, args ...any) {
+		t.errs = append(t.errs, fmt.Errorf("%s: "+format, append([]any{b.from}, args...)...))
+	}
+	c, err := x509.ParseCertificate(b.der)
+	if err != nil {
+		fail("a certificate that cannot be read; want X.509 in PEM")
+		return
+	}
+	if t.cas[string(c.Raw)] || t.above(c) {
+		return
+	}
+	subject := terminal.Visible(c.Subject.String(), "")
+	der, err := x509.MarshalPKIXPublicKey(c.PublicKey)
+	w := t.byKey[string(der)]
+	switch {
+	case c.IsCA:
+		fail("%s: a CA; kiln certs add takes the certificates of machines, and kiln secrets "+
+			"import those of CAs", subject)
+		return
+	case err != nil || w == nil:
+		fail("%s: its key is none that this configuration has a request for; have a request of "+
+			"kiln certs csr signed, for this bundle and its present generations", subject)
+		return
+	}
+	for _, fault := range w.Wanted.Faults(c, t.now) {
+		fail("%s: %s", w.Of(), fault)
+	}
+	if first := t.given[w]; first != nil && !first.cert.Equal(c) {
+		fail("%s: %s has another certificate for the same key; give one of them", w.Of(),
+			first.from)
+		return
+	}
+	t.given[w] = &taken{c, b.from}
+}
+
+// above reports whether c signed a CA of the bundle, or the last one of its chain: a root, which
+// the import left out.
+func (t *taker) above(c *x509.Certificate) bool {
+	if !c.IsCA {
+		return false
+	}
+	for _, signer := range given.Signers {
+		ca := t.bundle.Authority(signer)
+		all := append([]*x509.Certificate{ca.Certificate}, ca.Chain...)
+		if all[len(all)-1].CheckSignatureFrom(c) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// store stores what was taken in the bundle, without writing it, and removes what is not wanted.
+func (t *taker) store() *added {
+	r := &added{Added: []stored{}, Removed: []string{}, Missing: []string{}}
+	old := t.bundle.External.Certificates
+	all := map[string]*x509.Certificate{}
+	for i := range t.wanted {
+		w := &t.wanted[i]
+		mark := w.Mark()
+		given := t.given[w]
+		switch {
+		case given == nil && old[mark] != nil:
+			all[mark] = old[mark]
+		case given == nil:
+		case old[mark] != nil && old[mark].Equal(given.cert):
+			all[mark] = old[mark]
+			r.Unchanged++
+		default:
+			all[mark] = given.cert
+			r.Added = append(r.Added,
+				stored{w.Machine, w.Base, given.cert.NotAfter.UTC(), w.Of()})
+		}
+	}
+	for _, mark := range slices.Sorted(maps.Keys(old)) {
+		if all[mark] == nil {
+			r.Removed = append(r.Removed, mark)
+		}
+	}
+	t.bundle.External.Certificates = all
+	for i := range t.wanted {
+		if w := &t.wanted[i]; w.Lack() != "" {
+			r.Missing = append(r.Missing, w.Of())
+		}
+	}
+	return r
+}
+
+func (r *added) print(cmd *cobra.Command, config string) {
+	out := cmd.OutOrStdout()
+	for _, s := range r.Added {
+		message.Printf(out, "%s, until %s\n", s.of, s.Ends.Format(time.DateOnly))
+	}
+	for _, mark := range r.Removed {
+		message.Printf(out, "removed %s: the configuration no longer wants it\n", mark)
+	}
+	message.Printf(out, "%s: %s added, %d unchanged, %d to be signed\n", r.Bundle,
+		plural.Count(len(r.Added), "certificate"), r.Unchanged, len(r.Missing))
+	if len(r.Missing) > 0 {
+		message.Printf(out, "still to be signed: %s\n", message.Names(r.Missing))
+		return
+	}
+	message.Printf(out, "next: kiln render --config %s --out ./nodes\n", config)
+}
