@@ -79,11 +79,10 @@ func (p *Public) Diverged(other *Public) string {
 	}
 	for _, root := range slices.Sorted(maps.Keys(other.Rotations)) {
 		mine, there := p.Rotation(root), other.Rotation(root)
-		if mine.Stage == Trust && there.Stage == Trust && mine.Generation == there.Generation &&
-			!mine.Since.Equal(there.Since) {
+		if mine.Rivals(there) {
 			return fmt.Sprintf("%s: a rotation began on %s here and on %s there, "+
-				"so that there are two new roots g%d", root, stamp(mine.Since),
-				stamp(there.Since), mine.Generation+1)
+				"so that there are two new roots g%d", root, stamp(mine.Begun),
+				stamp(there.Begun), mine.Newest())
 		}
 	}
 	return ""

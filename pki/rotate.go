@@ -34,7 +34,7 @@ func (b *Bundle) Rotate(root Root, now time.Time, lifetime time.Duration) error 
 		b.setRotation(root, &r)
 		return nil
 	}
-	r.Stage = Trust
+	r.Stage, r.Begun = Trust, r.Since
 	if root == RootEncryption {
 		key, err := private.NewSecret()
 		if err != nil {
@@ -105,7 +105,7 @@ func (b *Bundle) NextStage(root Root, now time.Time) error {
 			*b.storedKey(root) = b.NextKeys[root]
 		}
 		b.forget(root)
-		r = Rotation{Generation: r.Generation + 1}
+		r = Rotation{Generation: r.Generation + 1, Begun: r.Begun}
 	}
 	r.Since = now.UTC().Truncate(time.Second)
 	b.setRotation(root, &r)

@@ -250,7 +250,11 @@ func TestRotationDiverged(t *testing.T) {
 	require.Contains(t, why, "so that there are two new roots g2")
 	require.Empty(t, b.Diverged(&b.Public))
 	require.NoError(t, other.NextStage(pki.RootEncryption, day.Add(2*time.Hour)))
-	require.Empty(t, other.Diverged(&b.Public), "it may have gone on")
+	require.NotEmpty(t, other.Diverged(&b.Public), "it has gone on, with another root")
+	require.NoError(t, other.NextStage(pki.RootEncryption, day.Add(3*time.Hour)))
+	require.NotEmpty(t, other.Diverged(&b.Public), "the other root is the only one now")
+	require.NoError(t, b.PreviousStage(pki.RootEncryption, day.Add(4*time.Hour)))
+	require.Empty(t, other.Diverged(&b.Public), "here it was given up")
 }
 
 // TestRotationForms: only what kiln writes is the state of a root.
@@ -263,6 +267,16 @@ func TestRotationForms(t *testing.T) {
 	r, err := pki.ParseRotation("")
 	require.NoError(t, err)
 	require.Zero(t, r.Position())
+	for _, text := range []string{
+		"g1", "g2 since 2026-02-08T00:00:00Z", "g1 trust since 2026-02-01T00:00:00Z",
+		"g1 trust since 2026-02-15T00:00:00Z, begun 2026-02-01T00:00:00Z",
+		"g1 issue since 2026-02-08T00:00:00Z, begun 2026-02-01T00:00:00Z",
+		"g2 since 2026-02-15T00:00:00Z, begun 2026-02-01T00:00:00Z",
+	} {
+		r, err := pki.ParseRotation(text)
+		require.NoError(t, err)
+		require.Equal(t, text, r.String())
+	}
 }
 
 // TestRotatedLifetime: a CA that took the place of another one lives as long as it is told to,

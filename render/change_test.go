@@ -36,9 +36,11 @@ type changeCase struct {
 	Tokens map[string][]time.Time `json:"tokens"`
 	Force  []string               `json:"force"` // refusals to override
 	// Before and Rotate are how many stages a root has gone through in the older and newer state.
-	Before      map[pki.Root]int `json:"before"`
-	Rotate      map[pki.Root]int `json:"rotate"`
-	Authorities bool             `json:"authorities"` // other CAs
+	Before map[pki.Root]int `json:"before"`
+	Rotate map[pki.Root]int `json:"rotate"`
+	// Begun is when a root of the newer state was made that is another one than the older state's.
+	Begun       map[pki.Root]time.Time `json:"begun"`
+	Authorities bool                   `json:"authorities"` // other CAs
 }
 
 // TestChanges: kiln diff and kiln plan say of every case what the golden files beside it say.
@@ -155,6 +157,9 @@ func state(
 	c, err := config.Parse("cluster.yaml", text, nil)
 	require.NoError(t, err)
 	b := inStages(t, bundle, stages, row.Rotate)
+	for root, at := range row.Begun {
+		b.Rotations[root].Begun = at
+	}
 	b.Generations = row.Generations
 	if row.Authorities {
 		b.CA = stages[pki.RootCA][3].CA

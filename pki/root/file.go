@@ -19,6 +19,7 @@ type Head struct {
 	Generation  int    `json:"generation,omitempty"` // absent means 1
 	Stage       Stage  `json:"stage,omitempty"`
 	Since       string `json:"since,omitempty"`
+	Begun       string `json:"begun,omitempty"` // absent in the stage trust: it is Since
 	Certificate string `json:"certificate,omitempty"`
 }
 
@@ -41,6 +42,9 @@ func Heads(rotations map[Root]*Rotation) map[Root]Head {
 		}
 		if !r.Since.IsZero() {
 			h.Since = r.Since.Format(time.RFC3339)
+		}
+		if began := r.began(); !began.IsZero() {
+			h.Begun = began.Format(time.RFC3339)
 		}
 		if r.Next.Certificate != nil {
 			h.Certificate = string(r.Next.PEM())
@@ -97,6 +101,16 @@ func (h *Head) rotation(root Root, fail func(string, ...any)) *Rotation {
 			fail("rotations: %s: since: not a time such as 2026-01-31T12:00:00Z", root)
 		}
 		r.Since = since.UTC()
+	}
+	if h.Stage == Trust {
+		r.Begun = r.Since
+	}
+	if h.Begun != "" {
+		begun, err := time.Parse(time.RFC3339, h.Begun)
+		if err != nil {
+			fail("rotations: %s: begun: not a time such as 2026-01-31T12:00:00Z", root)
+		}
+		r.Begun = begun.UTC()
 	}
 	if inStage && isCA {
 		next, err := authority.Parse(h.Certificate)

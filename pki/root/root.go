@@ -57,6 +57,10 @@ type Rotation struct {
 	Generation int
 	Stage      Stage
 	Since      time.Time // the time at which the stage began; zero if the root never was rotated
+	// Begun is the time at which the newest root was made, by which two roots of one number are
+	// told apart. It is zero if it is not known: of the first root, and of one whose successor was
+	// given up.
+	Begun time.Time
 	// Next is the new CA of a rotation that is under way. It is empty for keys.
 	Next authority.Authority
 }
@@ -79,8 +83,32 @@ func (r *Rotation) Generations() []int {
 	return []int{issuing, 2*r.Generation + 1 - issuing}
 }
 
-// String returns the rotation as the review twin and the inventory have it, such as
-// "g1 trust since 2026-11-24T00:00:00Z". Parse reads it.
+// Newest returns the generation of the newest root.
+func (r *Rotation) Newest() int {
+	if r.Stage == Settled {
+		return r.Generation
+	}
+	return r.Generation + 1
+}
+
+// Rivals reports whether r and other have two newest roots of one number: somebody has given one
+// up, or restored a copy of the bundle, and has rotated again.
+func (r *Rotation) Rivals(other *Rotation) bool {
+	return r.Newest() == other.Newest() && !r.Begun.IsZero() && !other.Begun.IsZero() &&
+		!r.Begun.Equal(other.Begun)
+}
+
+// began returns when the newest root was made, if the beginning of the stage does not say it.
+func (r *Rotation) began() time.Time {
+	if r.Stage == Trust && r.Begun.Equal(r.Since) {
+		return time.Time{}
+	}
+	return r.Begun
+}
+
+// String returns the rotation as the review twin and the inventory have it: "g1 trust since
+// 2026-11-24T00:00:00Z", and after that stage "g1 issue since 2026-12-01T00:00:00Z, begun
+// 2026-11-24T00:00:00Z". Parse reads it.
 func (r *Rotation) String() string {
 	text := fmt.Sprintf("g%d", r.Generation)
 	if r.Stage != Settled {
@@ -88,6 +116,9 @@ func (r *Rotation) String() string {
 	}
 	if !r.Since.IsZero() {
 		text += " since " + r.Since.Format(time.RFC3339)
+	}
+	if began := r.began(); !began.IsZero() {
+		text += ", begun " + began.Format(time.RFC3339)
 	}
 	return text
 }
@@ -97,17 +128,27 @@ func Parse(text string) (r Rotation, err error) {
 	if text == "" {
 		return Rotation{Generation: 1}, nil
 	}
+	text, began, _ := strings.Cut(text, ", begun ")
 	state, since, _ := strings.Cut(text, " since ")
 	generation, stage, _ := strings.Cut(state, " ")
 	if _, err = fmt.Sscanf(generation, "g%d", &r.Generation); err != nil || r.Generation < 1 {
 		return r, errors.New("not the state of a rotation")
 	}
-	if since != "" {
-		if r.Since, err = time.Parse(time.RFC3339, since); err != nil {
+	for _, t := range []struct {
+		text string
+		into *time.Time
+	}{{since, &r.Since}, {began, &r.Begun}} {
+		if t.text == "" {
+			continue
+		}
+		if *t.into, err = time.Parse(time.RFC3339, t.text); err != nil {
 			return r, errors.New("not the state of a rotation")
 		}
 	}
 	r.Stage = Stage(stage)
+	if r.Stage == Trust && r.Begun.IsZero() {
+		r.Begun = r.Since
+	}
 	if r.Stage != Settled && r.Stage != Trust && r.Stage != Issue {
 		return r, errors.New("not the state of a rotation")
 	}

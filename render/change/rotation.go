@@ -3,6 +3,7 @@ package change
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"kiln/pki"
 	"kiln/render/rotation"
@@ -33,10 +34,10 @@ func (c *Cluster) rotation(root pki.Root) pki.Rotation {
 	return r
 }
 
-// rotates reports whether a root is in another stage in the newer state.
+// rotates reports whether a root is in another stage in the newer state, or has another successor.
 func (d *Diff) rotates(root pki.Root) bool {
 	old, new := d.old.rotation(root), d.new.rotation(root)
-	return old.Position() != new.Position()
+	return old.Position() != new.Position() || old.Rivals(&new)
 }
 
 // rotations returns the ways of all roots that are in another stage in the newer state.
@@ -80,23 +81,30 @@ func (d *Diff) concerned(root pki.Root, decisions []*decision) (out []*decision)
 	return out
 }
 
-// skippedStage: a root is more than one stage away, so machines of the two states refuse each other
-// while they are replaced.
+// skippedStage: a root is more than one stage away, or another one than machines trust, so machines
+// of the two states refuse each other while they are replaced.
 func skippedStage(d *Diff, decisions []*decision) string {
 	var skips []string
 	for _, root := range pki.Roots() {
 		old, new := d.old.rotation(root), d.new.rotation(root)
-		steps := new.Position() - old.Position()
-		if !root.Staged() || steps >= -1 && steps <= 1 {
+		what := ""
+		switch steps := new.Position() - old.Position(); {
+		case !root.Staged():
+		case steps < -1 || steps > 1:
+			what = fmt.Sprintf("goes from %s to %s in one step", place(&old), place(&new))
+		case old.Rivals(&new) && (old.Stage != pki.Trust || new.Stage != pki.Trust):
+			what = fmt.Sprintf("g%d of %s takes the place of another g%d, of %s", new.Newest(),
+				new.Begun.Format(time.RFC3339), old.Newest(), old.Begun.Format(time.RFC3339))
+		}
+		if what == "" {
 			continue
 		}
 		var machines, pools []string
 		for _, f := range d.concerned(root, decisions) {
 			f.machine().AddTo(&machines, &pools)
 		}
-		skips = append(skips, fmt.Sprintf("%s goes from %s to %s in one step, and until all are "+
-			"replaced, old and new machines refuse each other: %s", root, place(&old), place(&new),
-			Names(machines, pools)))
+		skips = append(skips, fmt.Sprintf("%s %s, and until all are replaced, old and new "+
+			"machines refuse each other: %s", root, what, Names(machines, pools)))
 	}
 	return strings.Join(skips, "; ")
 }
