@@ -36,6 +36,12 @@ func share(text string) (func(total int) int, error) {
 }
 
 func (s *sequencer) all() []Step {
+	// The policy of the API server refuses what machines with another pod network enter.
+	const network = "pod network"
+	early := s.diff.old.Properties.Value(network) != s.diff.new.Properties.Value(network)
+	if early {
+		s.apply()
+	}
 	for _, role := range []string{etcdRole, controlPlane} {
 		s.members(Add, role)
 		s.members(Replace, role)
@@ -43,12 +49,12 @@ func (s *sequencer) all() []Step {
 	// kube-proxy of every worker reads its settings from the API. Settings with the worker's own
 	// balancer need workers that have one.
 	late := s.addsBalancer()
-	if !late {
+	if !early && !late {
 		s.apply()
 	}
 	s.workers(Add)
 	s.workers(Replace)
-	if late {
+	if !early && late {
 		s.apply()
 	}
 	s.workers(Remove)
