@@ -346,7 +346,8 @@ func TestRoutesPolicyOfStuffing(t *testing.T) {
 	own := owner(manager, "Update", `{"f:data":{".":{},"f:worker-1":{},"f:worker-2":{}}}`)
 	// kiln's owner, and that of all machines with the fields that it says it has.
 	says := func(fields string) []metav1.ManagedFieldsEntry {
-		return []metav1.ManagedFieldsEntry{before.ManagedFields[0], owner(manager, "Update", fields)}
+		of := owner(manager, "Update", fields)
+		return []metav1.ManagedFieldsEntry{before.ManagedFields[0], of}
 	}
 	for name, row := range map[string]struct {
 		owners []metav1.ManagedFieldsEntry
