@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Boots three control planes and three workers whose CAs have their keys elsewhere: OpenSSL signs what
+# kiln certs csr asks for. Then it signs everything again, and one control plane and one worker are
+# replaced with an empty disk: with later certificates, they join the others, which have the earlier
+# ones. The cluster itself can sign nothing.
+#
+#   external.sh [--keep]
+#
+# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
+# not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+
+keep='' case=external arguments=("$@")
+for word in "$@"; do
+  case $word in
+  --keep) keep=yes ;;
+  *) usage ;;
+  esac
+done
+begin "${arguments[@]}"
+dir=$tmp/$case
+form_limit=240 step_limit=120 pause=1
+roots=(ca etcd-ca front-proxy-ca)
+
+kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1 || fail "kiln $*"; }
+
+# authorities makes the CAs, below $dir/company. kiln sees their certificates alone.
+authorities() {
+  local root
+  mkdir "$dir/company"
+  for root in "${roots[@]}"; do
+    openssl req -x509 -newkey rsa:3072 -nodes -keyout "$dir/company/$root.key" \
+      -out "$dir/$root.crt" -days 3650 -subj "/O=Example/CN=$root" \
+      -addext keyUsage=critical,keyCertSign,cRLSign 2>"$tmp/attempt" || fail "a CA is made"
+  done
+}
+
+# sign DAYS has all requests signed, and gives kiln the certificates.
+sign() {
+  local root request days
+  rm -rf "$dir/signed"
+  mkdir "$dir/signed"
+  for root in "${roots[@]}"; do
+    for request in "$dir/requests/$root"/*.csr; do
+      days=$1
+      [[ $request != *.install.csr ]] || days=7
+      openssl x509 -req -in "$request" -CA "$dir/$root.crt" -CAkey "$dir/company/$root.key" \
+        -days "$days" -copy_extensions copy \
+        -out "$dir/signed/$(basename "$request" .csr).crt" 2>"$tmp/attempt" || fail "signed"
+    done
+  done
+  kiln certs add --config cluster.yaml signed
+}
+
+adapt_case() {
+  echo 'spec: {certificates: {signing: offline}}' >"$dir/offline.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/offline.yaml"
+  authorities
+  kiln secrets import cluster.yaml --new-cluster --external-ca ca,etcd-ca,front-proxy-ca \
+    --ca ca.crt --etcd-ca etcd-ca.crt --front-proxy-ca front-proxy-ca.crt
+  kiln certs csr cluster.yaml --out requests
+  sign 60
+}
+
+power() {
+  local memory=$worker_memory
+  [[ $1 != cp-* ]] || memory=$control_plane_memory
+  vm start "$1" "$dir/nodes/$1" "$memory"
+}
+
+# replace MACHINE: it has an empty disk and its new document.
+replace() {
+  local rest=() name now
+  for name in cp-1 cp-2 cp-3; do
+    [[ $name = "$1" ]] || rest+=("$name")
+  done
+  forget_boots "$1"
+  vm kill "$1"
+  power_on=$SECONDS control_planes=("${rest[0]}")
+  now=$(date -u +%FT%TZ)
+  power "$1"
+  within "$form_limit" "hook done on $1" has_phase "done" "$1"
+  within "$step_limit" "heartbeats of $1 go on" heartbeat_after "$1" "$now"
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  control_planes=(cp-1 cp-2 cp-3)
+}
+
+# ends MACHINE prints when the certificate of its kubelet ends.
+ends() {
+  vm ssh "$1" openssl x509 -noout -enddate -in /var/lib/kubelet/pki/kubelet-client-current.pem
+}
+lives_longer() { # lives_longer MACHINE OTHER
+  local first second
+  first=$(ends "$1") && second=$(ends "$2") || return
+  (($(date -d "${first#*=}" +%s) > $(date -d "${second#*=}" +%s)))
+}
+signs_nothing() { # no key of a CA is on a control plane
+  vm ssh "$1" '! ls /etc/kubernetes/pki/ca.key /etc/kubernetes/pki/etcd/ca.key 2>/dev/null &&
+    ! grep -r 'cluster-signing.*-file=.' /etc/kubernetes/manifests'
+}
+
+render_case fast-ha
+operator_files
+power_on=$SECONDS
+for machine in "${machines[@]}"; do power "$machine"; done
+within "$form_limit" "all nodes Ready" nodes_are_ready
+within "$step_limit" "hook done on every machine" hooks_are_done
+within "$step_limit" "three votes" all_vote
+within "$step_limit" "CoreDNS Available" coredns_is_available
+within "$step_limit" "logs of a pod" kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
+within "$step_limit" "cp-1 signs nothing" signs_nothing cp-1
+check_net
+
+kiln certs csr cluster.yaml --out requests --within 100d
+sign 365
+kiln render --config cluster.yaml --out nodes
+operator_files
+for machine in cp-2 worker-1; do
+  replace "$machine"
+done
+within "$step_limit" "three votes" all_vote
+within "$step_limit" "cp-2 has the later certificate" lives_longer cp-2 cp-1
+within "$step_limit" "worker-1 has the later certificate" lives_longer worker-1 worker-2
+within "$step_limit" "logs of a pod on the new machine" \
+  kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
+check_net
+
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
