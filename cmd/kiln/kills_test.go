@@ -32,6 +32,7 @@ type written struct {
 	check   string // shell; succeeds if the command has done its work
 	single  string // the file that is old or new and nothing else, if the command writes but one
 	once    bool   // the command refuses to do its work again
+	openssl bool   // its state is prepared with openssl
 }
 
 var verbs = []written{
@@ -85,6 +86,19 @@ var verbs = []written{
 			"! cmp -s now demo.public.yaml",
 	},
 	{
+		name: "certs csr", prepare: elsewhere, openssl: true,
+		command: "certs csr first.yaml --out requests",
+		check:   "kiln certs csr first.yaml --out again && diff -r requests again",
+	},
+	{
+		name: "certs add", openssl: true,
+		prepare: elsewhere + "kiln certs csr first.yaml --out requests; mkdir signed; umask 077\n" +
+			"for r in requests/ca/*.csr; do openssl x509 -req -in $r -CA ca.crt -CAkey ca.key " +
+			"-days 7 -copy_extensions copy -out signed/$(basename $r .csr).crt; done",
+		command: "certs add --config first.yaml signed",
+		check:   "kiln render -c first.yaml --out nodes",
+	},
+	{
 		name: "secrets rotate", command: "secrets rotate ca encryption -c first.yaml",
 		check: "test $(kiln secrets rotate --status -c first.yaml | grep -cw trust) = 2",
 		once:  true,
@@ -126,6 +140,14 @@ var verbs = []written{
 // encrypted gives the configuration a recipient, whose identity is in the file key.
 const encrypted = "cp ../key . && echo '  secrets: {recipients: ['$(cat ../key.pub)']}' " +
 	">>first.yaml\n"
+
+// elsewhere gives the cluster a CA whose key is not in the bundle.
+const elsewhere = `rm -r nodes review demo.secrets.yaml demo.public.yaml; umask 077
+echo '  certificates: {signing: offline}' >>first.yaml
+openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 3650 -subj /CN=ca \
+  -addext keyUsage=critical,keyCertSign,cRLSign
+kiln secrets import first.yaml --new-cluster --external-ca ca --ca ca.crt
+`
 
 // machines is a configuration with a control plane and one worker.
 func machines(worker string, pods int) string {
@@ -267,6 +289,9 @@ func TestCutOff(t *testing.T) {
 		v := &verbs[i]
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
+			if v.openssl {
+				need.Program(t, "openssl")
+			}
 			c := &cut{bench: b, written: v, state: b.begin(t, v)}
 			c.done = b.copied(t, c.state, "done")
 			start := time.Now()
