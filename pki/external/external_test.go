@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -118,18 +119,41 @@ func TestFaults(t *testing.T) {
 		},
 		"a name less": {
 			change: func(c *x509.Certificate) { c.IPAddresses = nil },
-			want:   "it is not for 10.0.0.1: the names of the request are missing",
+			want:   "it is not for IP:10.0.0.1: the names of the request are missing",
 		},
 		"a name more": {
 			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other") },
-			want:   "it is also for other, and nobody asked for that",
+			want:   "it is also for DNS:other, and nobody asked for that",
 		},
 		"the common name as a name": {
 			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "kube-apiserver") },
 		},
 		"an address of mail": {
 			change: func(c *x509.Certificate) { c.EmailAddresses = []string{"a@example.com"} },
-			want:   "it is also for a@example.com",
+			want:   "it is also for email:a@example.com",
+		},
+		"an address as a DNS name": {
+			change: func(c *x509.Certificate) {
+				c.IPAddresses, c.DNSNames = nil, append(c.DNSNames, "10.0.0.1")
+			},
+			want: "it is not for IP:10.0.0.1: the names of the request are missing, or have " +
+				"changed since\nit is also for DNS:10.0.0.1, and nobody asked for that",
+		},
+		"the common name as an address of mail": {
+			change: func(c *x509.Certificate) { c.EmailAddresses = []string{"kube-apiserver"} },
+			want:   "it is also for email:kube-apiserver",
+		},
+		"a DNS name as an address of mail": {
+			change: func(c *x509.Certificate) {
+				c.DNSNames, c.EmailAddresses = nil, []string{"api.example.com"}
+			},
+			want: "it is not for DNS:api.example.com",
+		},
+		"a URI": {
+			change: func(c *x509.Certificate) {
+				c.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com", Path: "/a"}}
+			},
+			want: "it is also for URI:spiffe://example.com/a",
 		},
 		"no usage": {
 			change: func(c *x509.Certificate) { c.ExtKeyUsage = nil },

@@ -42,7 +42,7 @@ func (w Wanted) Differs(c *x509.Certificate) (faults []string) {
 			strings.Join(missing, ", "))
 	}
 	// Many CAs make a name of the common name; no client dials one that kiln gives.
-	more = slices.DeleteFunc(more, func(s string) bool { return s == c.Subject.CommonName })
+	more = slices.DeleteFunc(more, func(s string) bool { return s == "DNS:"+c.Subject.CommonName })
 	if len(more) > 0 {
 		fail("it is also for %s, and nobody asked for that", list(more))
 	}
@@ -132,14 +132,20 @@ func Usages(c *x509.Certificate) (all []string) {
 	return all
 }
 
-// names returns everything that a certificate is valid for, sorted.
+// names returns everything that a certificate is valid for, sorted. Each name has its kind, as
+// OpenSSL shows it: an address that is written as a DNS name is no address.
 func names(c *x509.Certificate) (all []string) {
-	all = slices.Concat(c.DNSNames, c.EmailAddresses)
+	for _, name := range c.DNSNames {
+		all = append(all, "DNS:"+name)
+	}
 	for _, ip := range c.IPAddresses {
-		all = append(all, net.IP(ip).String())
+		all = append(all, "IP:"+net.IP(ip).String())
+	}
+	for _, mail := range c.EmailAddresses {
+		all = append(all, "email:"+mail)
 	}
 	for _, u := range c.URIs {
-		all = append(all, u.String())
+		all = append(all, "URI:"+u.String())
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -84,7 +84,7 @@ func TestMissing(t *testing.T) {
 	other.DNSNames = other.DNSNames[1:]
 	b.External.Certificates[apiserver.Mark()] = &other
 	require.Equal(t, []string{
-		"cp-1: certificate apiserver: it is not for cp-1: the names of the request are missing, " +
+		"cp-1: certificate apiserver: it is not for DNS:cp-1: the names of the request are missing, " +
 			"or have changed since",
 		"cp-1: certificate scheduler: nobody has signed it yet",
 		"certificate admin: nobody has signed it yet",
