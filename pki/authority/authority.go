@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -50,10 +51,12 @@ func Parse(text string) (a Authority, err error) {
 		switch {
 		case err != nil:
 			return Authority{}, errors.New("certificate: not an X.509 certificate")
+		case Huge(cert.PublicKey) != "":
+			return Authority{}, errors.New("certificate: its key is " + Huge(cert.PublicKey))
 		case a.Certificate == nil:
 			a.Certificate = cert
-		case slices.Concat([]*x509.Certificate{a.Certificate}, a.Chain)[len(a.Chain)].
-			CheckSignatureFrom(cert) != nil:
+		case !SignedCA(cert,
+			slices.Concat([]*x509.Certificate{a.Certificate}, a.Chain)[len(a.Chain)]):
 			return Authority{}, errOneBlock
 		default:
 			a.Chain = append(a.Chain, cert)
@@ -66,9 +69,9 @@ func Parse(text string) (a Authority, err error) {
 	case cert.KeyUsage&x509.KeyUsageCertSign == 0:
 		return Authority{}, errors.New("certificate: its key usage does not allow signing " +
 			"certificates")
-	case cert.SignatureAlgorithm == x509.SHA1WithRSA ||
-		cert.SignatureAlgorithm == x509.ECDSAWithSHA1:
-		return Authority{}, errors.New("certificate: signed with SHA-1, which no client accepts")
+	case slices.Contains(Broken, cert.SignatureAlgorithm):
+		return Authority{}, fmt.Errorf("certificate: signed with %s, which no client accepts",
+			cert.SignatureAlgorithm)
 	}
 	return a, nil
 }

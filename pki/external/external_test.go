@@ -81,13 +81,18 @@ func TestFaults(t *testing.T) {
 	clients := newCA(t, newKey(t), func(c *x509.Certificate) {
 		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	})
+	modulus := new(big.Int).Lsh(big.NewInt(1), 400_000)
+	huge := ca{cert: new(x509.Certificate)}
+	*huge.cert = *authority.cert
+	huge.cert.PublicKey = &rsa.PublicKey{N: modulus.Add(modulus, big.NewInt(1)), E: 65537}
 	unknown := pkix.Extension{
 		Id: asn1.ObjectIdentifier{1, 2, 3, 4}, Critical: true, Value: []byte{5, 0},
 	}
 	for name, row := range map[string]struct {
 		change func(*x509.Certificate)
-		signer *ca // another one than the CA that is wanted
-		wanted *ca // another CA than usual
+		alter  func(*x509.Certificate) // for what Go does not make
+		signer *ca                     // another one than the CA that is wanted
+		wanted *ca                     // another CA than usual
 		long   time.Duration
 		want   string // none if it is taken
 	}{
@@ -209,6 +214,36 @@ func TestFaults(t *testing.T) {
 			change: func(c *x509.Certificate) { c.ExtraExtensions = []pkix.Extension{unknown} },
 			want:   "it has the critical extension 1.2.3.4",
 		},
+		"SHA-1": {
+			alter: func(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA },
+			want:  "it is signed with SHA1-RSA, which no client accepts; want SHA-256 or better",
+		},
+		"a CA with a huge key": {
+			wanted: &huge, want: `the CA "company" did not sign it`,
+		},
+		"a usage that nobody knows": {
+			change: func(c *x509.Certificate) {
+				c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}}
+			},
+			want: "has more than serverAuth and clientAuth",
+		},
+		"the key usage of a CA's lists": {
+			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCRLSign },
+			want:   "it is a CA, or has the key usage of one",
+		},
+		"a user's identity": {
+			change: func(c *x509.Certificate) {
+				c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{
+					{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "someone"},
+				}
+			},
+			want: "its subject has the attribute 1.3.6.1.4.1.57683.2, which Kubernetes takes for " +
+				"the UID of the user; want none",
+		},
+		"text for a terminal": {
+			change: func(c *x509.Certificate) { c.Subject.CommonName = "a\x1b[31m\nb" },
+			want:   `its common name is "a\u001b[31m\u000ab", want`,
+		},
 		"names that the CA must not sign": {
 			signer: &narrow, wanted: &narrow, want: "it does not verify: ",
 		},
@@ -234,6 +269,9 @@ func TestFaults(t *testing.T) {
 			require.NoError(t, err)
 			cert, err := x509.ParseCertificate(der)
 			require.NoError(t, err)
+			if row.alter != nil {
+				row.alter(cert)
+			}
 			w := external.Wanted{Leaf: leaf(), CA: wanted.cert, Longest: row.long}
 			faults := strings.Join(w.Faults(cert, now), "\n")
 			if row.want == "" {

@@ -2,13 +2,15 @@ package external
 
 import (
 	"crypto/x509"
-	"errors"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
+	"kiln/pki/authority"
 	"kiln/render/terminal"
 )
 
@@ -30,6 +32,11 @@ func (w Wanted) Differs(c *x509.Certificate) (faults []string) {
 	}
 	if got, want := c.Subject.CommonName, w.Leaf.Subject.CommonName; got != want {
 		fail("its common name is %s, want %q", quoted(got), want)
+	}
+	if slices.ContainsFunc(c.Subject.Names,
+		func(a pkix.AttributeTypeAndValue) bool { return a.Type.Equal(userID) }) {
+		fail("its subject has the attribute %s, which Kubernetes takes for the UID of the user; "+
+			"want none", userID)
 	}
 	missing, more := apart(w.Leaf.Subject.Organization, c.Subject.Organization)
 	if len(missing)+len(more) > 0 {
@@ -88,13 +95,12 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 		fail("it lives for %d days, and it may do everything: want %d at most, "+
 			"the time to form the cluster", days(c.NotAfter.Sub(c.NotBefore)), days(w.Longest))
 	}
-	err := w.CA.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature)
-	var weak x509.InsecureAlgorithmError
 	switch {
-	case errors.As(err, &weak):
+	case slices.Contains(authority.Broken, c.SignatureAlgorithm):
+		// Go's CheckSignature lets SHA-1 pass, and Verify then says "unknown authority".
 		fail("it is signed with %s, which no client accepts; want SHA-256 or better",
 			c.SignatureAlgorithm)
-	case err != nil:
+	case !authority.Signed(w.CA, c):
 		fail("the CA %s did not sign it, but %s", quoted(w.CA.Subject.CommonName), issuer(c))
 	}
 	if len(faults) > 0 {
@@ -118,6 +124,10 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 // spare is how much longer than wanted a short life may be: CAs count in days, and begin some
 // minutes or hours before they sign.
 const spare = 25 * time.Hour
+
+// userID is the attribute that API servers read since Kubernetes 1.34
+// (k8s.io/apiserver/pkg/authentication/request/x509).
+var userID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
 
 // usageNames are the usages of kiln's leaf certificates.
 var usageNames = map[x509.ExtKeyUsage]string{

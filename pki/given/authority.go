@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kiln/pki"
+	"kiln/pki/authority"
 	"kiln/render/terminal"
 )
 
@@ -28,7 +29,7 @@ func (r *reader) authority(f File) pki.Authority {
 		r.signer(f, c, named(c, i), i)
 	}
 	for i, c := range chain[1:] {
-		if chain[i].CheckSignatureFrom(c) != nil && len(r.errs) == known {
+		if len(r.errs) == known && !authority.SignedCA(c, chain[i]) {
 			r.fail(f, "several CAs: %s did not sign %s; want one CA and, behind it, "+
 				"those that signed it, in their order. Of a CA that is being replaced, import the "+
 				"one that signs, when the other one is trusted no longer", name(c), name(chain[i]))
@@ -41,7 +42,7 @@ func (r *reader) authority(f File) pki.Authority {
 		r.fail(f, "%s may not sign for servers and for clients (extendedKeyUsage); want a CA "+
 			"without that limit", name(ca))
 	}
-	if last := len(chain) - 1; last > 0 && selfSigned(chain[last]) {
+	if last := len(chain) - 1; last > 0 && authority.SignedCA(chain[last], chain[last]) {
 		chain = chain[:last]
 	}
 	return pki.Authority{Certificate: ca, Chain: chain[1:]}
@@ -108,15 +109,10 @@ func (r *reader) signer(f File, c *x509.Certificate, who string, below int) {
 		r.fail(f, "the key of %s is %s; want ECDSA P-256 or P-384, or RSA with 2048 bits or more",
 			who, weak)
 	}
-	if slices.Contains(brokenSignatures, c.SignatureAlgorithm) {
+	if slices.Contains(authority.Broken, c.SignatureAlgorithm) {
 		r.fail(f, "%s is signed with %s, which no client accepts; want SHA-256 or better", who,
 			c.SignatureAlgorithm)
 	}
-}
-
-// brokenSignatures are the algorithms that rest on MD5 or SHA-1.
-var brokenSignatures = []x509.SignatureAlgorithm{
-	x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1,
 }
 
 // weakness returns what keeps a public key out of a cluster; empty if nothing does. kiln takes
@@ -127,7 +123,7 @@ func weakness(key crypto.PublicKey) string {
 		if k.N.BitLen() < 2048 {
 			return fmt.Sprintf("weak: RSA with %d bits", k.N.BitLen())
 		}
-		return ""
+		return authority.Huge(key)
 	case *ecdsa.PublicKey:
 		if k.Curve != elliptic.P256() && k.Curve != elliptic.P384() {
 			return "ECDSA " + k.Curve.Params().Name
@@ -138,10 +134,6 @@ func weakness(key crypto.PublicKey) string {
 	default:
 		return "neither RSA nor ECDSA"
 	}
-}
-
-func selfSigned(c *x509.Certificate) bool {
-	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignatureFrom(c) == nil
 }
 
 // name returns a CA as messages name it.

@@ -302,6 +302,17 @@ func TestRefusals(t *testing.T) {
 			[]string{`ca.crt: the key of CA "weak" is weak: RSA with 1024 ` +
 				`bits` + want, "ca.key: this is not the key of the CA in ca.crt; name the two " +
 				"files of one CA"}},
+		"RSA with a huge modulus": {func(f files) {
+			signer := newCA(t, "huge", rsaKey(t, 2048), nil, nil)
+			f.set(t, "ca", newCA(t, "own", p256(t), &signer, nil))
+			n := new(big.Int).Lsh(big.NewInt(1), 400_000) // a check of its signature takes minutes
+			der, err := x509.CreateCertificate(rand.Reader, signer.cert, signer.cert,
+				&rsa.PublicKey{N: n.Add(n, big.NewInt(1)), E: 65537}, signer.key)
+			require.NoError(t, err)
+			f["ca.crt"] = append(f["ca.crt"],
+				pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+		}, []string{`ca.crt: the key of CA "huge", number 2 in the file, is too large: RSA with ` +
+			"400001 bits, want 16384 at most" + want}},
 		"SHA-1": {func(f files) { f["ca.crt"] = []byte(sha1CA) },
 			[]string{`ca.crt: CA "sha1" is signed with ECDSA-SHA1, which no client accepts; ` +
 				"want SHA-256 or better", "ca.key: this is not the key of the CA in ca.crt; " +

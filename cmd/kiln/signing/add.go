@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/pki"
+	"kiln/pki/authority"
 	"kiln/pki/given"
 	"kiln/pki/request"
 	"kiln/render"
@@ -177,10 +178,14 @@ func (t *taker) take(b *block) {
 		fail("a certificate that cannot be read; want X.509 in PEM")
 		return
 	}
+	subject := terminal.Visible(c.Subject.String(), "")
+	if huge := authority.Huge(c.PublicKey); huge != "" {
+		fail("%s: its key is %s", subject, huge)
+		return
+	}
 	if t.cas[string(c.Raw)] || t.above(c) {
 		return
 	}
-	subject := terminal.Visible(c.Subject.String(), "")
 	der, err := x509.MarshalPKIXPublicKey(c.PublicKey)
 	w := t.byKey[string(der)]
 	switch {
@@ -213,7 +218,7 @@ func (t *taker) above(c *x509.Certificate) bool {
 	for _, signer := range given.Signers {
 		ca := t.bundle.Authority(signer)
 		all := append([]*x509.Certificate{ca.Certificate}, ca.Chain...)
-		if all[len(all)-1].CheckSignatureFrom(c) == nil {
+		if authority.SignedCA(c, all[len(all)-1]) {
 			return true
 		}
 	}
