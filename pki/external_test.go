@@ -2,6 +2,7 @@ package pki_test
 
 import (
 	"crypto/x509"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -118,11 +119,17 @@ func TestElsewhereOlder(t *testing.T) {
 	old, new := elsewhere(t), elsewhere(t)
 	require.Empty(t, old.Older(&new.Public))
 	const mark = "apiserver/cp-1 g1"
-	later := *new.External.Certificates[mark]
-	later.NotBefore = later.NotBefore.Add(time.Hour)
-	new.External.Certificates[mark] = &later
-	require.Equal(t, "the certificate "+mark+" was signed later there", old.Older(&new.Public))
+	all := maps.Clone(new.External.Certificates)
+	backdated := *all[mark] // the CA chooses the dates
+	backdated.NotBefore = backdated.NotBefore.Add(-time.Hour)
+	all[mark] = &backdated
+	new.External.Change(all, day)
+	require.Equal(t, "kiln certs add changed its certificates later there, on 2027-03-04T05:06:07Z",
+		old.Older(&new.Public))
 	require.Empty(t, new.Older(&old.Public))
-	delete(new.External.Certificates, mark)
-	require.Empty(t, old.Older(&new.Public), "it was no longer wanted")
+	newer := stored(t, new)
+	require.Equal(t, new.External.Changed, newer.External.Changed)
+	newer.External.Change(all, day.Add(-time.Hour)) // the clock went back
+	require.NotEmpty(t, new.Older(&newer.Public))
+	require.Empty(t, newer.Older(&new.Public))
 }

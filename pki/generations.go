@@ -61,11 +61,9 @@ func (p *Public) Older(than *Public) string {
 			return fmt.Sprintf("the certificates of %s were renewed later there", name)
 		}
 	}
-	for _, mark := range slices.Sorted(maps.Keys(p.External.Certificates)) {
-		other := than.External.Certificates[mark]
-		if other != nil && p.External.Certificates[mark].NotBefore.Before(other.NotBefore) {
-			return fmt.Sprintf("the certificate %s was signed later there", mark)
-		}
+	if other := than.External.Changed; p.External.Changed.Before(other) {
+		return fmt.Sprintf("kiln certs add changed its certificates later there, on %s",
+			stamp(other))
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"kiln/pki/authority"
 	"kiln/pki/root"
@@ -22,6 +23,19 @@ type Signed struct {
 	Roots []root.Root
 	// Certificates are the leaf certificates, by name and generation: "apiserver/cp-1 g1".
 	Certificates map[string]*x509.Certificate
+	// Changed is when kiln last changed Certificates; the zero time if it never did. The dates in
+	// certificates do not say it, because the CA chooses them.
+	Changed time.Time
+}
+
+// Change replaces the certificates at the time now. Changed gets later each time, also if the clock
+// does not.
+func (s *Signed) Change(certificates map[string]*x509.Certificate, now time.Time) {
+	now = now.UTC().Truncate(time.Second)
+	if !now.After(s.Changed) {
+		now = s.Changed.Add(time.Second)
+	}
+	s.Certificates, s.Changed = certificates, now
 }
 
 // File is Signed as a bundle and its public half have it. They name the CAs, so that a bundle that
@@ -29,6 +43,7 @@ type Signed struct {
 type File struct {
 	Roots        []root.Root       `json:"roots"`
 	Certificates map[string]string `json:"certificates,omitempty"`
+	Changed      string            `json:"changed,omitempty"`
 }
 
 // Roots returns the roots that may be elsewhere.
@@ -43,6 +58,9 @@ func (s Signed) File() *File {
 		return nil
 	}
 	f := &File{Roots: s.Roots}
+	if !s.Changed.IsZero() {
+		f.Changed = stamp(s.Changed)
+	}
 	for mark, c := range s.Certificates {
 		if f.Certificates == nil {
 			f.Certificates = map[string]string{}
@@ -66,6 +84,13 @@ func (f *File) Signed(fail func(string, ...any)) (s Signed) {
 	}
 	if len(f.Roots) == 0 {
 		fail("external: roots: none is named; " + damaged)
+	}
+	if f.Changed != "" {
+		changed, err := time.Parse(time.RFC3339, f.Changed)
+		if err != nil {
+			fail("external: changed: not a time such as 2026-01-31T12:00:00Z")
+		}
+		s.Changed = changed.UTC()
 	}
 	for _, mark := range slices.Sorted(maps.Keys(f.Certificates)) {
 		block, rest := pem.Decode([]byte(f.Certificates[mark]))

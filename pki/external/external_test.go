@@ -290,6 +290,7 @@ func TestStored(t *testing.T) {
 	s := external.Signed{
 		Roots:        []root.Root{root.CA, root.EtcdCA},
 		Certificates: map[string]*x509.Certificate{"apiserver/cp-1 g1": c},
+		Changed:      now,
 	}
 	never := func(format string, _ ...any) { require.Fail(t, format) }
 	require.Equal(t, s, s.File().Signed(never))
@@ -304,7 +305,11 @@ func TestStored(t *testing.T) {
 		"other root": {
 			external.File{Roots: []root.Root{root.ServiceAccount}}, "external: roots: want ca",
 		},
-		"twice":      {external.File{Roots: []root.Root{root.CA, root.CA}}, "each once"},
+		"twice": {external.File{Roots: []root.Root{root.CA, root.CA}}, "each once"},
+		"no time": {
+			external.File{Roots: []root.Root{root.CA}, Changed: "S3CRET"},
+			"external: changed: not a time such as",
+		},
 		"no PEM":     {one("admin g1", "x"), "certificates: admin g1: want one PEM block"},
 		"two blocks": {one("admin g1", good+good), "certificates: admin g1: want one PEM block"},
 		"not X.509": {

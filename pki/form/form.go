@@ -167,8 +167,11 @@ func (f *form) external(n *yaml.Node) {
 		f.fail(n, "external: "+want)
 		return
 	}
-	f.keys(n, []string{"roots", "certificates"}, "external: ", func(part string, n *yaml.Node) {
+	known := []string{"roots", "certificates", "changed"}
+	f.keys(n, known, "external: ", func(part string, n *yaml.Node) {
 		switch {
+		case part == "changed":
+			f.scalar("external: changed", n)
 		case part == "roots" && n.Kind == yaml.SequenceNode:
 			for _, item := range n.Content {
 				f.scalar("external: roots", item)

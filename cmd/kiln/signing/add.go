@@ -252,7 +252,9 @@ func (t *taker) store() *added {
 			r.Removed = append(r.Removed, mark)
 		}
 	}
-	t.bundle.External.Certificates = all
+	if len(r.Added)+len(r.Removed) > 0 {
+		t.bundle.External.Change(all, t.now)
+	}
 	for i := range t.wanted {
 		if w := &t.wanted[i]; w.Lack() != "" {
 			r.Missing = append(r.Missing, w.Of())
