@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kiln/pki/authority"
+	"kiln/pki/external"
 	"kiln/pki/private"
 )
 
@@ -154,9 +155,19 @@ func (p *Public) Signed(spec Spec) *x509.Certificate {
 	return p.External.Certificates[p.SignedMark(spec)]
 }
 
-// HasInstall reports whether control planes get an install credential. Nobody has to sign one that
-// is never of use: that of a cluster that runs, unless kiln secrets extend has moved its end.
-func (p *Public) HasInstall() bool { return !p.Lacks(CA) || p.InstallEnd().After(p.Issued) }
+// HasInstall reports whether the named control plane gets an install credential. Where the key of
+// the CA is elsewhere, it gets the one that was signed there, if that ends in time.
+func (p *Public) HasInstall(machine string) bool {
+	signed := p.Signed(Spec{Name: InstallBase + "/" + machine, Signer: CA})
+	return !p.Lacks(CA) ||
+		signed != nil && p.NeedsInstall(p.Issued) && external.InTime(signed, p.InstallEnd())
+}
+
+// NeedsInstall reports whether an install credential is of use at the time now. It is not in a
+// cluster that runs, unless kiln secrets extend has moved its end.
+func (p *Public) NeedsInstall(now time.Time) bool {
+	return p.InstallEnd().After(p.Issued) && now.Before(p.InstallEnd())
+}
 
 // dated returns spec with the dates of the certificate that was signed elsewhere, if there is one.
 func (p *Public) dated(spec Spec) Spec {

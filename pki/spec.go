@@ -131,11 +131,20 @@ func hasKubeletCertificates(_ *plan.Plan, m *plan.Machine) bool { return m.Joins
 
 // Specs returns the leaf certificates of m, in the table's order.
 func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {
+	return b.specs(p, m, b.HasInstall(m.Name))
+}
+
+// SpecsAt is Specs with the certificates that m needs at the time now, signed or not.
+func (b *Public) SpecsAt(p *plan.Plan, m *plan.Machine, now time.Time) []Spec {
+	return b.specs(p, m, b.NeedsInstall(now))
+}
+
+func (b *Public) specs(p *plan.Plan, m *plan.Machine, install bool) []Spec {
 	from, until := b.lifetime(p, m.Name)
 	var specs []Spec
 	for i := range table {
 		r := &table[i]
-		if !r.who(p, m) || r.install && !b.HasInstall() {
+		if !r.who(p, m) || r.install && !install {
 			continue
 		}
 		s := Spec{

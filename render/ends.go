@@ -6,6 +6,7 @@ import (
 
 	"kiln/pki"
 	"kiln/pki/request"
+	"kiln/render/assembly"
 	"kiln/render/expiry"
 	"kiln/render/plan"
 )
@@ -58,13 +59,19 @@ func firstSigned(p *plan.Plan, half *pki.Public, m *plan.Machine, until time.Tim
 	return nil
 }
 
+// unsigned returns an error for each certificate that a CA elsewhere has to sign at the time now.
+func unsigned(a *assembly.Cluster, now time.Time) error {
+	l := request.Cluster{Public: a.Public, Bundle: a.Bundle, Plan: a.Plan, Now: now}
+	return l.Missing()
+}
+
 // checkEnds fails if no machine could use some of the documents at the time now. The zero time
 // means that nobody asks.
 func (r *Cluster) checkEnds(now time.Time) error {
 	if now.IsZero() {
 		return nil
 	}
-	if err := request.Missing(r.Public, r.Plan, now); err != nil {
+	if err := unsigned(r.Cluster, now); err != nil {
 		return err
 	}
 	var errs []error

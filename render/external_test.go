@@ -43,7 +43,8 @@ func TestSignedElsewhere(t *testing.T) {
 				signers = append(signers, pki.CA)
 			}
 			b, keys := withoutKeys(t, own, signers)
-			wanted := request.List(&b.Public, p)
+			signed := request.Cluster{Public: &b.Public, Bundle: b, Plan: p, Now: b.Issued}
+			wanted := signed.List()
 			_, err := render.New(c, b)
 			if len(wanted) == 0 {
 				require.NoError(t, err)
@@ -58,8 +59,9 @@ func TestSignedElsewhere(t *testing.T) {
 			require.NoError(t, err)
 			b, err = pki.Load(text)
 			require.NoError(t, err)
-			require.NoError(t, request.Missing(&b.Public, p, time.Time{}))
-			if !b.HasInstall() {
+			signed = request.Cluster{Public: &b.Public, Bundle: b, Plan: p, Now: b.Issued}
+			require.NoError(t, signed.Missing())
+			if !b.NeedsInstall(b.Issued) {
 				requireNoInstall(t, c, b)
 				return
 			}

@@ -61,6 +61,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/upkeep",
 			"kiln/cmd/kiln/usage",
 			"kiln/pki",
+			"kiln/pki/request",
 			"kiln/render",
 			"kiln/render/change",
 			"kiln/render/config",
@@ -196,6 +197,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/twin",
 			"kiln/cmd/kiln/usage",
 			"kiln/pki",
+			"kiln/pki/authority",
 			"kiln/pki/external",
 			"kiln/pki/given",
 			"kiln/pki/request",
@@ -314,6 +316,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/pki/given": {
 			"kiln/pki",
+			"kiln/pki/authority",
 			"kiln/pki/origin",
 			"kiln/pki/private",
 			"kiln/render/terminal",

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kiln/pki"
-	"kiln/pki/request"
 	"kiln/render/addons/networks"
 	"kiln/render/assembly"
 	"kiln/render/check"
@@ -50,7 +49,7 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := request.Missing(a.Public, a.Plan, time.Time{}); err != nil {
+	if err := unsigned(a, time.Time{}); err != nil {
 		return nil, err
 	}
 	if problems := slices.Concat(images.Unpinned(a), exposure.Refused(a)); len(problems) > 0 {

@@ -94,6 +94,8 @@ func TestFaults(t *testing.T) {
 		signer *ca                     // another one than the CA that is wanted
 		wanted *ca                     // another CA than usual
 		long   time.Duration
+		until  time.Time
+		stored bool   // it is judged without the time
 		want   string // none if it is taken
 	}{
 		"as asked":   {},
@@ -210,6 +212,37 @@ func TestFaults(t *testing.T) {
 			change: func(c *x509.Certificate) { c.NotAfter = now.Add(8 * 24 * time.Hour) },
 			long:   7 * 24 * time.Hour,
 		},
+		"an administrator for some days too long": {
+			change: func(c *x509.Certificate) { c.NotAfter = now.Add(9 * 24 * time.Hour) },
+			long:   7 * 24 * time.Hour,
+			want:   "it lives for 9 days, and it may do everything: want 7",
+		},
+		"an administrator who ends a day late": {
+			change: func(c *x509.Certificate) { c.NotAfter = now.Add(72 * time.Hour) },
+			until:  now.Add(48 * time.Hour),
+		},
+		"an administrator who ends two days late": {
+			change: func(c *x509.Certificate) { c.NotAfter = now.Add(72 * time.Hour) },
+			until:  now.Add(24 * time.Hour), stored: true,
+			want: "it would end on 2027-06-04T12:00:00Z, and it may do everything: want " +
+				"2027-06-02T12:00:00Z at the latest",
+		},
+		"stored":           {stored: true},
+		"stored and ended": {stored: true, change: func(c *x509.Certificate) { c.NotAfter = now }},
+		"stored and dated back": {
+			stored: true,
+			change: func(c *x509.Certificate) { c.NotBefore = now.AddDate(-5, 0, 0) },
+		},
+		"stored, of another CA": {
+			stored: true, signer: &namesake, want: `the CA "company" did not sign it`,
+		},
+		"stored, longer than its CA": {
+			stored: true, change: func(c *x509.Certificate) { c.NotAfter = now.AddDate(11, 0, 0) },
+			want: "after its CA",
+		},
+		"stored, names that the CA must not sign": {
+			stored: true, signer: &narrow, wanted: &narrow, want: "it does not verify: ",
+		},
 		"an extension that nobody knows": {
 			change: func(c *x509.Certificate) { c.ExtraExtensions = []pkix.Extension{unknown} },
 			want:   "it has the critical extension 1.2.3.4",
@@ -272,8 +305,13 @@ func TestFaults(t *testing.T) {
 			if row.alter != nil {
 				row.alter(cert)
 			}
-			w := external.Wanted{Leaf: leaf(), CA: wanted.cert, Longest: row.long}
-			faults := strings.Join(w.Faults(cert, now), "\n")
+			w := external.Wanted{Leaf: leaf(), CA: wanted.cert, Longest: row.long,
+				Until: row.until}
+			at := now
+			if row.stored {
+				at = time.Time{}
+			}
+			faults := strings.Join(w.Faults(cert, at), "\n")
 			if row.want == "" {
 				require.Empty(t, faults)
 				return

@@ -20,8 +20,10 @@ type Wanted struct {
 	Leaf *x509.Certificate
 	// CA is the one that signs.
 	CA *x509.Certificate
-	// Longest bounds the life of an administrator's credential; zero means that the CA decides.
+	// Longest and Until bound the life and the end of an administrator's credential; zero means
+	// that the CA decides.
 	Longest time.Duration
+	Until   time.Time
 }
 
 // Differs returns in which points c is not the certificate that is wanted: subject, names, usages.
@@ -67,7 +69,8 @@ func (w Wanted) Differs(c *x509.Certificate) (faults []string) {
 	return faults
 }
 
-// Faults returns everything that is wrong with c at the time now. It does not look at the key.
+// Faults returns everything that is wrong with c at the time now. With the zero time it returns
+// what is wrong at any time. It does not look at the key.
 func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 	faults := w.Differs(c)
 	fail := func(format string, args ...any) {
@@ -84,16 +87,22 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 			"refuses it", c.UnhandledCriticalExtensions[0])
 	}
 	switch {
+	case now.IsZero():
 	case now.Before(c.NotBefore):
 		fail("it is not valid before %s; look at this computer's clock, or wait",
 			stamp(c.NotBefore))
 	case !now.Before(c.NotAfter):
 		fail("it ended on %s", stamp(c.NotAfter))
+	}
+	switch {
 	case c.NotAfter.After(w.CA.NotAfter):
 		fail("it would end on %s, after its CA (%s)", stamp(c.NotAfter), stamp(w.CA.NotAfter))
 	case w.Longest > 0 && c.NotAfter.Sub(c.NotBefore) > w.Longest+spare:
 		fail("it lives for %d days, and it may do everything: want %d at most, "+
 			"the time to form the cluster", days(c.NotAfter.Sub(c.NotBefore)), days(w.Longest))
+	case !InTime(c, w.Until):
+		fail("it would end on %s, and it may do everything: want %s at the latest, when the time "+
+			"to form the cluster ends", stamp(c.NotAfter), stamp(w.Until))
 	}
 	switch {
 	case slices.Contains(authority.Broken, c.SignatureAlgorithm):
@@ -107,6 +116,12 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 		return faults
 	}
 	// Go's own judgement, as Kubernetes and etcd have it: limits of the CA for names and usages.
+	if now.IsZero() {
+		now = c.NotBefore
+		if now.Before(w.CA.NotBefore) {
+			now = w.CA.NotBefore // CAs may date back
+		}
+	}
 	roots := x509.NewCertPool()
 	roots.AddCert(w.CA)
 	for _, usage := range w.Leaf.ExtKeyUsage {
@@ -124,6 +139,11 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 // spare is how much longer than wanted a short life may be: CAs count in days, and begin some
 // minutes or hours before they sign.
 const spare = 25 * time.Hour
+
+// InTime reports whether c ends by that time, or little later. The zero time is never.
+func InTime(c *x509.Certificate, until time.Time) bool {
+	return until.IsZero() || !c.NotAfter.After(until.Add(spare))
+}
 
 // userID is the attribute that API servers read since Kubernetes 1.34
 // (k8s.io/apiserver/pkg/authentication/request/x509).

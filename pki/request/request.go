@@ -27,12 +27,24 @@ type Certificate struct {
 	// Lifetime is how long it is of use at most.
 	Lifetime time.Duration
 
-	half *pki.Public
+	cluster *Cluster
 }
 
-// List returns the certificates of a cluster that are signed elsewhere: those of its machines, in
+// Cluster is the cluster whose certificates are listed.
+type Cluster struct {
+	Public *pki.Public
+	// Bundle has the keys; without it nobody asks whether a certificate is for its key.
+	Bundle *pki.Bundle
+	Plan   *plan.Plan
+	// Now is the time for which the certificates are wanted. With the zero time nobody asks what
+	// is valid yet, or has ended, or is needed for the first boot alone.
+	Now time.Time
+}
+
+// List returns the certificates of the cluster that are signed elsewhere: those of its machines, in
 // the plan's order, and after them the operator's.
-func List(half *pki.Public, cluster *plan.Plan) (all []Certificate) {
+func (l *Cluster) List() (all []Certificate) {
+	half, cluster := l.Public, l.Plan
 	if len(half.External.Roots) == 0 {
 		return nil
 	}
@@ -40,7 +52,7 @@ func List(half *pki.Public, cluster *plan.Plan) (all []Certificate) {
 		if !half.Lacks(spec.Signer) {
 			return
 		}
-		c := Certificate{Spec: spec, Machine: machine, half: half,
+		c := Certificate{Spec: spec, Machine: machine, cluster: l,
 			Lifetime: time.Duration(cluster.Config.Spec.Certificates.Lifetime),
 			Wanted: external.Wanted{
 				Leaf: spec.Leaf(), CA: half.Authority(spec.Signer).Certificate,
@@ -48,13 +60,17 @@ func List(half *pki.Public, cluster *plan.Plan) (all []Certificate) {
 		}
 		if c.install() {
 			c.Lifetime = time.Duration(cluster.Config.Spec.Boot.FormationWindow)
-			c.Wanted.Longest = c.Lifetime
+			c.Wanted.Longest, c.Wanted.Until = c.Lifetime, half.InstallEnd()
 		}
 		all = append(all, c)
 	}
 	for i := range cluster.Machines {
 		m := &cluster.Machines[i]
-		for _, spec := range half.Specs(cluster, m) {
+		specs := half.SpecsAt(cluster, m, l.Now)
+		if l.Now.IsZero() {
+			specs = half.Specs(cluster, m)
+		}
+		for _, spec := range specs {
 			add(m.Name, spec)
 		}
 	}
@@ -66,10 +82,10 @@ func List(half *pki.Public, cluster *plan.Plan) (all []Certificate) {
 func (c *Certificate) install() bool { return c.Base == pki.InstallBase }
 
 // Mark returns the name under which a bundle keeps the certificate.
-func (c *Certificate) Mark() string { return c.half.SignedMark(c.Spec) }
+func (c *Certificate) Mark() string { return c.cluster.Public.SignedMark(c.Spec) }
 
 // Signed returns what was signed; nil if nobody did that.
-func (c *Certificate) Signed() *x509.Certificate { return c.half.Signed(c.Spec) }
+func (c *Certificate) Signed() *x509.Certificate { return c.cluster.Public.Signed(c.Spec) }
 
 // Of returns what the certificate is for, as messages name it: "cp-1: certificate apiserver".
 func (c *Certificate) Of() string {
@@ -79,46 +95,46 @@ func (c *Certificate) Of() string {
 	return c.Machine + ": certificate " + c.Base
 }
 
-// Lack returns why c has to be signed, or signed again; empty if what is there will do.
-func (c *Certificate) Lack() string {
-	signed := c.Signed()
+// Lack returns why c has to be signed, or signed again; empty if what is there will do. within is
+// how long it has to be valid at least.
+func (c *Certificate) Lack(within time.Duration) string {
+	signed, now := c.Signed(), c.cluster.Now
 	if signed == nil {
 		return "nobody has signed it yet"
 	}
-	return strings.Join(c.Wanted.Differs(signed), "; ")
-}
-
-// Ends returns that what was signed ends before the time by, or ended before now. It is empty if
-// that is not so. The install credential is meant to end: it counts while it may be used.
-func (c *Certificate) Ends(now, by time.Time) string {
-	signed := c.Signed()
-	if signed == nil || by.Before(signed.NotAfter) ||
-		c.install() && !now.Before(c.half.InstallEnd()) {
-		return ""
+	faults := c.Wanted.Faults(signed, time.Time{})
+	if b := c.cluster.Bundle; b != nil && !b.LeafKey(c.Name).Fits(signed.PublicKey) {
+		faults = append(faults, "what was signed is for another key")
 	}
 	day := signed.NotAfter.UTC().Format(time.DateOnly)
-	if now.Before(signed.NotAfter) {
+	switch {
+	case len(faults) > 0:
+		return strings.Join(faults, "; ")
+	case now.IsZero():
+		return ""
+	case now.Before(signed.NotBefore):
+		return "what was signed is not valid before " +
+			signed.NotBefore.UTC().Format(time.RFC3339) + "; look at this computer's clock"
+	case !now.Before(signed.NotAfter):
+		return "what was signed ended on " + day
+	case !now.Add(within).Before(signed.NotAfter):
 		return "what was signed ends on " + day
 	}
-	return "what was signed ended on " + day
+	return ""
 }
 
 // Missing returns an error for each certificate that nobody has signed as the configuration wants
-// it, and one with what to do. With a time, what has ended is missing too.
-func Missing(half *pki.Public, cluster *plan.Plan, now time.Time) error {
+// it, and one with what to do.
+func (l *Cluster) Missing() error {
 	var errs []error
-	if half.Lacks(pki.CA) && cluster.OnlineSigning {
+	if l.Public.Lacks(pki.CA) && l.Plan.OnlineSigning {
 		errs = append(errs, errors.New("there is no key of the cluster's CA with which the "+
 			"control planes could sign; write certificates: {signing: offline} into the "+
 			"configuration"))
 	}
 	missing := 0
-	for _, c := range List(half, cluster) {
-		why := c.Lack()
-		if why == "" && !now.IsZero() {
-			why = c.Ends(now, now)
-		}
-		if why != "" {
+	for _, c := range l.List() {
+		if why := c.Lack(0); why != "" {
 			missing++
 			errs = append(errs, fmt.Errorf("%s: %s", c.Of(), why))
 		}

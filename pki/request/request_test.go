@@ -30,11 +30,11 @@ func cluster(t *testing.T) (*pki.Bundle, *plan.Plan) {
 	b, err := pki.Load(data)
 	require.NoError(t, err)
 	p := plan.New(c)
-	require.Empty(t, request.List(&b.Public, p), "a bundle with all keys asks for nothing")
-	require.NoError(t, request.Missing(&b.Public, p, time.Time{}))
+	require.Empty(t, list(b, p, time.Time{}), "a bundle with all keys asks for nothing")
+	require.NoError(t, lacking(b, p, time.Time{}))
 
 	b.External.Roots = []pki.Root{pki.RootCA}
-	wanted := request.List(&b.Public, p)
+	wanted := list(b, p, b.Issued)
 	b.External.Roots = nil
 	signed := map[string]*x509.Certificate{}
 	for i := range wanted {
@@ -48,14 +48,22 @@ func cluster(t *testing.T) (*pki.Bundle, *plan.Plan) {
 	return b, p
 }
 
+func list(b *pki.Bundle, p *plan.Plan, now time.Time) []request.Certificate {
+	return (&request.Cluster{Public: &b.Public, Bundle: b, Plan: p, Now: now}).List()
+}
+
+func lacking(b *pki.Bundle, p *plan.Plan, now time.Time) error {
+	return (&request.Cluster{Public: &b.Public, Bundle: b, Plan: p, Now: now}).Missing()
+}
+
 // TestMissing: every certificate that nobody signed as it is wanted is named, and what has ended if
 // somebody asks. The install credential may end once nobody may use it.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	b, p := cluster(t)
-	require.NoError(t, request.Missing(&b.Public, p, time.Time{}))
+	require.NoError(t, lacking(b, p, time.Time{}))
 	missing := func(now time.Time) []string {
-		err := request.Missing(&b.Public, p, now)
+		err := lacking(b, p, now)
 		if err == nil {
 			return nil
 		}
@@ -77,6 +85,15 @@ func TestMissing(t *testing.T) {
 		b.Signed(find(t, b, p, "worker-1", "kubelet-server").Spec).NotAfter.Format(time.DateOnly))
 	require.Equal(t, "9 certificates"+what, late[len(late)-1])
 
+	// A control plane that is added later has no use for the credential.
+	delete(b.External.Certificates, "install/cp-1 g1")
+	const unsigned = "cp-1: certificate install: nobody has signed it yet"
+	require.Equal(t, unsigned, missing(b.InstallEnd().Add(-time.Second))[0])
+	require.Empty(t, missing(b.InstallEnd()))
+	require.Empty(t, missing(time.Time{}))
+	require.Contains(t, missing(b.Issued.Add(-2 * time.Hour))[0],
+		"what was signed is not valid before")
+
 	delete(b.External.Certificates, "admin g1")
 	b.Generations = map[string]int{"scheduler/cp-1": 2}
 	apiserver := find(t, b, p, "cp-1", "apiserver")
@@ -95,16 +112,45 @@ func TestMissing(t *testing.T) {
 	require.Contains(t, missing(time.Time{})[0], "write certificates: {signing: offline}")
 }
 
-// TestEnds: what ends in a time counts for that time.
-func TestEnds(t *testing.T) {
+// TestLack: what is stored is judged as what is given, each time anew, and what ends in a time counts
+// for that time.
+func TestLack(t *testing.T) {
 	t.Parallel()
 	b, p := cluster(t)
-	c := find(t, b, p, "cp-1", "scheduler")
-	end := c.Signed().NotAfter
-	require.Empty(t, c.Ends(b.Issued, end.Add(-time.Second)))
+	lack := func(base string, at time.Time, within time.Duration) string {
+		all := list(b, p, at)
+		for i := range all {
+			if all[i].Base == base {
+				return all[i].Lack(within)
+			}
+		}
+		return "not wanted"
+	}
+	end := b.External.Certificates["scheduler/cp-1 g1"].NotAfter
 	day := end.Format(time.DateOnly)
-	require.Equal(t, "what was signed ends on "+day, c.Ends(b.Issued, end))
-	require.Equal(t, "what was signed ended on "+day, c.Ends(end, end))
+	life := end.Sub(b.Issued)
+	require.Empty(t, lack("scheduler", b.Issued, life-time.Second))
+	require.Equal(t, "what was signed ends on "+day, lack("scheduler", b.Issued, life))
+	require.Equal(t, "what was signed ended on "+day, lack("scheduler", end, 0))
+	require.Empty(t, lack("scheduler", time.Time{}, 0))
+
+	swap := func(mark string, change func(*x509.Certificate)) {
+		c := *b.External.Certificates[mark]
+		change(&c)
+		b.External.Certificates[mark] = &c
+	}
+	swap("scheduler/cp-1 g1", func(c *x509.Certificate) { c.IsCA = true })
+	require.Contains(t, lack("scheduler", time.Time{}, 0), "it is a CA")
+	swap("admin g1", func(c *x509.Certificate) { c.Signature = []byte{1} })
+	require.Contains(t, lack("admin", time.Time{}, 0), "did not sign it")
+	b.External.Certificates["apiserver/cp-1 g1"] = b.External.Certificates["kubelet-server/cp-1 g1"]
+	require.Contains(t, lack("apiserver", time.Time{}, 0), "what was signed is for another key")
+
+	// The credential ends when the cluster has been formed, also if that is sooner than before.
+	require.Empty(t, lack("install", b.Issued, 0))
+	b.ExtendInstall(b.Issued.Add(48 * time.Hour))
+	require.Contains(t, lack("install", b.Issued, 0), "it would end on")
+	require.Equal(t, "not wanted", lack("install", time.Time{}, 0), "no machine gets it")
 }
 
 // TestRequest: a request has everything that the certificate has to say, but no names where a
@@ -143,7 +189,7 @@ func find(
 	t *testing.T, b *pki.Bundle, p *plan.Plan, machine, base string,
 ) *request.Certificate {
 	t.Helper()
-	for _, c := range request.List(&b.Public, p) {
+	for _, c := range list(b, p, time.Time{}) {
 		if c.Machine == machine && c.Base == base {
 			return &c
 		}

@@ -198,7 +198,7 @@ var cloudInitCopies = []string{
 // document that Ignition and cloud-init leave. admin.conf stays, as a kubeconfig without a
 // credential, because CIS 1.1.13 and 1.1.14 fail on machines without it.
 func (t *tree) removedPaths() (out []string) {
-	if t.m.ControlPlane() && t.Public.HasInstall() {
+	if t.m.ControlPlane() && t.Public.HasInstall(t.m.Name) {
 		crt, key := plan.Cert("install")
 		out = append(out, crt, key)
 	}

@@ -36,7 +36,7 @@ func (t *tree) addKubeconfigs() error {
 			{plan.AdminConf, pki.InstallBase, "kiln:install"},
 		} {
 			crt, key := plan.Cert(c.base)
-			if c.base == pki.InstallBase && !t.Public.HasInstall() {
+			if c.base == pki.InstallBase && !t.Public.HasInstall(m.Name) {
 				crt, key = "", "" // CIS 1.1.13 and 1.1.14 want the file
 			}
 			add(c.path, c.user, m.LocalURL(), crt, key)

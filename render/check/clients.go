@@ -59,7 +59,7 @@ func (c *inspection) checkIdentities() {
 			c.requireIdentity(c.component(name).File(flag), "system:"+name, "")
 		}
 	}
-	if c.machine.ControlPlane() && c.cluster.Public.HasInstall() {
+	if c.machine.ControlPlane() && c.cluster.Public.HasInstall(c.machine.Name) {
 		hookConf := machine.Reference{Source: "the hook's kubeconfig", Path: plan.AdminConf}
 		c.requireIdentity(hookConf, "kiln:install", "system:masters")
 	}

@@ -58,7 +58,7 @@ func externalEtcd(c *Cluster, _ *plan.Machine) []Holding {
 
 // installs returns the install credential, unless nobody would have a use for it.
 func installs(c *Cluster, m *plan.Machine) []Holding {
-	if !c.Public.HasInstall() {
+	if !c.Public.HasInstall(m.Name) {
 		return nil
 	}
 	name := "install/" + m.Name

@@ -71,6 +71,7 @@ type added struct {
 	Bundle    string   `json:"bundle"`
 	Added     []stored `json:"added"`
 	Unchanged int      `json:"unchanged"`
+	Kept      []stored `json:"kept"`    // instead of what was given, because it ends later
 	Removed   []string `json:"removed"` // what the configuration no longer wants
 	Missing   []string `json:"missing"` // what is still to be signed
 }
@@ -81,7 +82,7 @@ type stored struct {
 	Certificate string    `json:"certificate"`
 	Ends        time.Time `json:"ends"`
 
-	of string
+	of, instead string
 }
 
 func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
@@ -98,7 +99,9 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	blocks, errs := readAll(paths)
-	t := newTaker(b.Bundle, request.List(&b.Public, plan.New(c)), time.Now())
+	t := newTaker(&request.Cluster{
+		Public: &b.Public, Bundle: b.Bundle, Plan: plan.New(c), Now: time.Now(),
+	})
 	for i := range blocks {
 		t.take(&blocks[i])
 	}
@@ -153,8 +156,9 @@ type taken struct {
 	from string
 }
 
-func newTaker(b *pki.Bundle, wanted []request.Certificate, now time.Time) *taker {
-	t := &taker{bundle: b, now: now, wanted: wanted, byKey: map[string]*request.Certificate{},
+func newTaker(cluster *request.Cluster) *taker {
+	b, wanted := cluster.Bundle, cluster.List()
+	t := &taker{bundle: b, now: cluster.Now, wanted: wanted, byKey: map[string]*request.Certificate{},
 		cas: map[string]bool{}, given: map[*request.Certificate]*taken{}}
 	for i := range wanted {
 		t.byKey[string(b.LeafKey(wanted[i].Name).PublicDER())] = &wanted[i]
@@ -227,7 +231,7 @@ func (t *taker) above(c *x509.Certificate) bool {
 
 // store stores what was taken in the bundle, without writing it, and removes what is not wanted.
 func (t *taker) store() *added {
-	r := &added{Added: []stored{}, Removed: []string{}, Missing: []string{}}
+	r := &added{Added: []stored{}, Kept: []stored{}, Removed: []string{}, Missing: []string{}}
 	old := t.bundle.External.Certificates
 	all := map[string]*x509.Certificate{}
 	for i := range t.wanted {
@@ -241,10 +245,15 @@ func (t *taker) store() *added {
 		case old[mark] != nil && old[mark].Equal(given.cert):
 			all[mark] = old[mark]
 			r.Unchanged++
+		case w.Lack(0) == "" && old[mark].NotAfter.After(given.cert.NotAfter):
+			all[mark] = old[mark]
+			r.Kept = append(r.Kept, stored{w.Machine, w.Base, old[mark].NotAfter.UTC(), w.Of(),
+				fmt.Sprintf("%s has one that ends on %s", given.from,
+					given.cert.NotAfter.UTC().Format(time.DateOnly))})
 		default:
 			all[mark] = given.cert
 			r.Added = append(r.Added,
-				stored{w.Machine, w.Base, given.cert.NotAfter.UTC(), w.Of()})
+				stored{w.Machine, w.Base, given.cert.NotAfter.UTC(), w.Of(), ""})
 		}
 	}
 	for _, mark := range slices.Sorted(maps.Keys(old)) {
@@ -256,7 +265,7 @@ func (t *taker) store() *added {
 		t.bundle.External.Change(all, t.now)
 	}
 	for i := range t.wanted {
-		if w := &t.wanted[i]; w.Lack() != "" {
+		if w := &t.wanted[i]; w.Lack(0) != "" {
 			r.Missing = append(r.Missing, w.Of())
 		}
 	}
@@ -267,6 +276,10 @@ func (r *added) print(cmd *cobra.Command, config string) {
 	out := cmd.OutOrStdout()
 	for _, s := range r.Added {
 		message.Printf(out, "%s, until %s\n", s.of, s.Ends.Format(time.DateOnly))
+	}
+	for _, s := range r.Kept {
+		message.Printf(out, "kept %s, until %s: %s\n", s.of, s.Ends.Format(time.DateOnly),
+			s.instead)
 	}
 	for _, mark := range r.Removed {
 		message.Printf(out, "removed %s: the configuration no longer wants it\n", mark)

@@ -158,14 +158,9 @@ func (f *csrFlags) requests(
 	b *bundle.File, p *plan.Plan, now time.Time,
 ) (*requests, map[string][]byte, error) {
 	list, files := &requests{Cluster: b.Name, Requests: []listing{}}, map[string][]byte{}
-	for _, c := range request.List(&b.Public, p) {
-		why := c.Lack()
-		if signed := c.Signed(); why == "" && !b.LeafKey(c.Name).Fits(signed.PublicKey) {
-			why = "what was signed is for another key"
-		}
-		if why == "" {
-			why = c.Ends(now, now.Add(f.within))
-		}
+	all := request.Cluster{Public: &b.Public, Bundle: b.Bundle, Plan: p, Now: now}
+	for _, c := range all.List() {
+		why := c.Lack(f.within)
 		if why == "" {
 			continue
 		}

@@ -35,11 +35,17 @@ func Run(s *configuration.Source, messages io.Writer) (*render.Cluster, error) {
 // its public half beside the configuration path says that there is such a CA.
 func unsigned(r *render.Cluster, path string) error {
 	var stored bundle.Source
-	half, _, err := stored.Half(path, r.Plan.Name)
+	half, file, err := stored.Half(path, r.Plan.Name)
 	if err != nil || half.Name != r.Plan.Name {
 		return nil // nobody knows, and a render says what is wrong with the bundle
 	}
-	return request.Missing(half, r.Plan, time.Now())
+	signed := request.Cluster{Public: half, Plan: r.Plan, Now: time.Now()}
+	if file != "" {
+		if signed.Bundle, err = stored.Bundle(path, r.Plan.Name); err != nil {
+			return err
+		}
+	}
+	return signed.Missing()
 }
 
 // StoredEnds returns warnings about documents of r's cluster that have ended or end soon, if the
