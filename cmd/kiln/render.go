@@ -20,10 +20,8 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/twin"
 	"kiln/cmd/kiln/usage"
-	"kiln/pki/request"
 	"kiln/render"
 	"kiln/render/expiry"
-	"kiln/render/plan"
 )
 
 type renderFlags struct {
@@ -150,11 +148,8 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return errors.New("--restore gives etcd a new identity, which the bundle has to keep, " +
 			"and a bundle from a pipe cannot be written back; name the bundle's file")
 	}
-	signed := request.Cluster{
-		Public: &b.Public, Bundle: b.Bundle, Plan: plan.New(cluster), Now: f.now,
-	}
-	if err := signed.Missing(); err != nil {
-		return b.Blame(err)
+	if err := b.CheckSigned(cluster, f.now); err != nil {
+		return err
 	}
 	r, err := render.New(cluster, b.Bundle)
 	if err != nil {

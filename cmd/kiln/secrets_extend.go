@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,6 +95,7 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 			f.window, end.Format(time.DateOnly))
 	}
 	done, warning := f.extend(b.Bundle, deadline)
+	ends, note := b.InstallEnds()
 	if err := b.Replace(); err != nil {
 		return err
 	}
@@ -105,54 +105,28 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 			Bundle            string    `json:"bundle"`
 			FormationDeadline time.Time `json:"formationDeadline"`
 			InstallEnds       time.Time `json:"installEnds"`
-		}{f.Secrets, b.FormationDeadline, later(b.InstallEnd(), signedInstall(b.Bundle))})
+		}{f.Secrets, b.FormationDeadline, ends})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s; render again\n", f.Secrets, done)
+	message.Printf(cmd.OutOrStdout(), "%s: %s%s; render again\n", f.Secrets, done, note)
 	return nil
 }
 
 // extend moves the dates in b to deadline. It returns what it did, and what this allows.
 func (f *extendFlags) extend(b *pki.Bundle, deadline time.Time) (done, warning string) {
-	until, elsewhere := deadline.Format(time.RFC3339), ""
-	switch last := signedInstall(b); {
-	case !b.Lacks(pki.CA):
-	case last.IsZero():
-		elsewhere = "; its CA signs elsewhere: kiln certs csr writes the requests"
-	default:
-		elsewhere = fmt.Sprintf("; its CA signs elsewhere, and what was signed is valid until %s: "+
-			"kiln certs csr has requests for what is to be signed again", last.Format(time.RFC3339))
-	}
+	until := deadline.Format(time.RFC3339)
 	warning = "until then, anyone who holds the document of a control plane is system:masters, " +
 		"and nobody can revoke that"
 	if f.installOnly {
 		earlier := sooner(deadline, b.InstallEnd())
 		b.ExtendInstall(deadline)
 		return fmt.Sprintf("the install credential ends on %s%s; the formation deadline is %s as "+
-			"before%s", until, earlier, b.FormationDeadline.Format(time.RFC3339), elsewhere), warning
+			"before", until, earlier, b.FormationDeadline.Format(time.RFC3339)), warning
 	}
 	earlier := sooner(deadline, b.FormationDeadline)
 	b.Extend(deadline)
-	return fmt.Sprintf("the formation deadline is %s%s, and the install credential ends then%s",
-			until, earlier, elsewhere),
+	return fmt.Sprintf("the formation deadline is %s%s, and the install credential ends then",
+			until, earlier),
 		warning + "; a running cluster could be formed a second time: never do this for one"
-}
-
-// signedInstall returns when the last install credential ends that a CA elsewhere has signed; the
-// zero time if there is none.
-func signedInstall(b *pki.Bundle) (last time.Time) {
-	for mark, c := range b.External.Certificates {
-		if strings.HasPrefix(mark, pki.InstallBase+"/") {
-			last = later(last, c.NotAfter.UTC())
-		}
-	}
-	return last
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // sooner says that a date comes before the one that it replaces, or nothing if it comes after.

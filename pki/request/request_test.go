@@ -101,8 +101,8 @@ func TestMissing(t *testing.T) {
 	other.DNSNames = other.DNSNames[1:]
 	b.External.Certificates[apiserver.Mark()] = &other
 	require.Equal(t, []string{
-		"cp-1: certificate apiserver: it is not for DNS:cp-1: the names of the request are missing, " +
-			"or have changed since",
+		"cp-1: certificate apiserver: it is not for DNS:cp-1: the names of the request are " +
+			"missing, or have changed since",
 		"cp-1: certificate scheduler: nobody has signed it yet",
 		"certificate admin: nobody has signed it yet",
 		"3 certificates" + what,
@@ -112,8 +112,8 @@ func TestMissing(t *testing.T) {
 	require.Contains(t, missing(time.Time{})[0], "write certificates: {signing: offline}")
 }
 
-// TestLack: what is stored is judged as what is given, each time anew, and what ends in a time counts
-// for that time.
+// TestLack: what is stored is judged as what is given, each time anew, and what ends in a time
+// counts for that time.
 func TestLack(t *testing.T) {
 	t.Parallel()
 	b, p := cluster(t)
@@ -143,7 +143,8 @@ func TestLack(t *testing.T) {
 	require.Contains(t, lack("scheduler", time.Time{}, 0), "it is a CA")
 	swap("admin g1", func(c *x509.Certificate) { c.Signature = []byte{1} })
 	require.Contains(t, lack("admin", time.Time{}, 0), "did not sign it")
-	b.External.Certificates["apiserver/cp-1 g1"] = b.External.Certificates["kubelet-server/cp-1 g1"]
+	signed := b.External.Certificates
+	signed["apiserver/cp-1 g1"] = signed["kubelet-server/cp-1 g1"]
 	require.Contains(t, lack("apiserver", time.Time{}, 0), "what was signed is for another key")
 
 	// The credential ends when the cluster has been formed, also if that is sooner than before.

@@ -68,6 +68,10 @@ func (f *File) checkChange(verb string) error {
 // CheckForms returns an error if the cluster runs, as far as the bundle shows: a later formation
 // deadline would do nothing, or let its machines form it a second time.
 func (f *File) CheckForms() error {
+	again := "render makes a new one"
+	if len(f.External.Roots) > 0 {
+		again = "kiln secrets import makes a new one, with the CAs whose keys are elsewhere"
+	}
 	switch {
 	case f.WasImported():
 		return fmt.Errorf("%s: its cluster ran before it had this bundle, and its machines never "+
@@ -75,7 +79,7 @@ func (f *File) CheckForms() error {
 	case f.HasRun():
 		return fmt.Errorf("%s: its cluster runs: something of it was renewed, rotated or "+
 			"restored; it could form again, empty. --install-only moves the other date; for a "+
-			"cluster that never ran, move this bundle away, and render makes a new one", f.Path)
+			"cluster that never ran, move this bundle away, and %s", f.Path, again)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type state struct {
 	Pools    []string `json:"pools,omitempty"`
 	// Conditions must be true before Next, beside that the machines run the stage.
 	Conditions []string `json:"conditions,omitempty"`
-	Next       string   `json:"next"`
+	Next       string   `json:"next"` // empty if the key of the root is elsewhere
 	// First is what to do before the first machine gets a root that was replaced in one step.
 	First []string `json:"first,omitempty"`
 	// Left is what is left to do when the old root was dropped.
@@ -55,9 +55,12 @@ func stateOf(p *plan.Plan, half *pki.Public, root pki.Root) state {
 	}
 	s.Machines, s.Pools = concerned(p, root)
 	s.Conditions = rotation.Conditions(root, r.Stage, rotation.TokenWait(p))
-	s.Next = "kiln secrets rotate " + string(root)
-	if r.Stage != pki.Settled {
-		s.Next += " --next --all-replaced"
+	switch {
+	case slices.Contains(half.External.Roots, root):
+	case r.Stage != pki.Settled:
+		s.Next = "kiln secrets rotate " + string(root) + " --next --all-replaced"
+	default:
+		s.Next = "kiln secrets rotate " + string(root)
 	}
 	if dropped {
 		s.First, s.Left = rotation.First(root), rotation.Remaining(root)
@@ -90,6 +93,9 @@ func writeStatus(w io.Writer, states []state) {
 		stage, since, next := fmt.Sprintf("g%d", s.Generation), "", "to rotate it: "+s.Next
 		if s.Since != "" {
 			since = s.Since[:len(time.DateOnly)]
+		}
+		if s.Next == "" {
+			next = "none: its key is elsewhere (docs/external-ca.md)"
 		}
 		if s.Stage != pki.Settled {
 			stage = fmt.Sprintf("%s (g%d → g%d)", s.Stage, s.Generation, s.Generation+1)

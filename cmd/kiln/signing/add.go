@@ -91,11 +91,8 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.bundle.ToChange(f.config.Path, c, "add")
+	b, err := checkExternal(f.bundle.ToChange(f.config.Path, c, "add"))
 	if err != nil {
-		return err
-	}
-	if err := checkExternal(b); err != nil {
 		return err
 	}
 	blocks, errs := readAll(paths)
@@ -158,8 +155,9 @@ type taken struct {
 
 func newTaker(cluster *request.Cluster) *taker {
 	b, wanted := cluster.Bundle, cluster.List()
-	t := &taker{bundle: b, now: cluster.Now, wanted: wanted, byKey: map[string]*request.Certificate{},
-		cas: map[string]bool{}, given: map[*request.Certificate]*taken{}}
+	t := &taker{bundle: b, now: cluster.Now, wanted: wanted,
+		byKey: map[string]*request.Certificate{}, cas: map[string]bool{},
+		given: map[*request.Certificate]*taken{}}
 	for i := range wanted {
 		t.byKey[string(b.LeafKey(wanted[i].Name).PublicDER())] = &wanted[i]
 	}

@@ -6,7 +6,9 @@ package signing
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,11 +112,8 @@ func (f *csrFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.bundle.OpenFor(f.config.Path, c)
+	b, err := checkExternal(f.bundle.OpenFor(f.config.Path, c))
 	if err != nil {
-		return err
-	}
-	if err := checkExternal(b); err != nil {
 		return err
 	}
 	list, files, err := f.requests(b, plan.New(c), time.Now())
@@ -143,13 +142,18 @@ func (f *csrFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkExternal returns an error if the bundle has the keys of all CAs.
-func checkExternal(b *bundle.File) error {
-	if len(b.External.Roots) > 0 {
-		return nil
+// checkExternal returns a bundle that was opened. It returns an error if that failed, or if the
+// bundle has the keys of all CAs.
+func checkExternal(b *bundle.File, err error) (*bundle.File, error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; kiln secrets import --external-ca makes a bundle of CAs whose "+
+			"keys are elsewhere (docs/external-ca.md)", err)
+	case err == nil && len(b.External.Roots) == 0:
+		return nil, fmt.Errorf("%s: it has the keys of all CAs: kiln render signs, and nobody "+
+			"else has to", b.Path)
 	}
-	return fmt.Errorf("%s: it has the keys of all CAs: kiln render signs, and nobody else has to",
-		b.Path)
+	return b, err
 }
 
 // requests returns the requests that are needed at the time now: the list, and each in PEM by its

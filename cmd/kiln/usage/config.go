@@ -1,6 +1,9 @@
 package usage
 
 import (
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/configuration"
@@ -43,6 +46,23 @@ func ConfigFlag(cmd *cobra.Command, s *configuration.Source) {
 	flags.Lookup("filename").Hidden = true
 }
 
+// example returns a command line with a configuration: that of the user, where its arguments are
+// other things.
+func example(cmd *cobra.Command) string {
+	if !strings.Contains(cmd.Use, "--config") {
+		return cmd.CommandPath() + " prod.yaml"
+	}
+	name, others := "prod.yaml", []string{}
+	for _, arg := range cmd.Flags().Args() {
+		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
+			name = arg
+		} else {
+			others = append(others, arg)
+		}
+	}
+	return strings.Join(append([]string{cmd.CommandPath(), "--config", name}, others...), " ")
+}
+
 // FindConfig completes a source whose path may be missing. It fails if there is no configuration,
 // or more than one.
 func FindConfig(cmd *cobra.Command, s *configuration.Source) error {
@@ -53,8 +73,8 @@ func FindConfig(cmd *cobra.Command, s *configuration.Source) error {
 	if s.Path == "" {
 		if paths.Absent(configuration.Default) {
 			return Errorf("--config is missing, and there is no %s in this folder; "+
-				"name the configuration, for example: %s prod.yaml; "+
-				"or write a first one: kiln init > %[1]s", configuration.Default, cmd.CommandPath())
+				"name the configuration, for example: %s; "+
+				"or write a first one: kiln init > %[1]s", configuration.Default, example(cmd))
 		}
 		s.Path = configuration.Default
 	}
