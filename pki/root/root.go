@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func All() []Root {
 // verified by its CA, whatever its key is derived from.
 func (r Root) Staged() bool { return r != LeafSeed && slices.Contains(All(), r) }
 
-// MaxGeneration is more than anybody rotates anything.
+// MaxGeneration is the highest generation that a bundle may have: nobody rotates anything as often.
 const MaxGeneration = 1_000_000
 
 // Stage is how far a rotation is. In each stage, machines of the stage before and of the stage
@@ -131,7 +132,8 @@ func Parse(text string) (r Rotation, err error) {
 	text, began, _ := strings.Cut(text, ", begun ")
 	state, since, _ := strings.Cut(text, " since ")
 	generation, stage, _ := strings.Cut(state, " ")
-	if _, err = fmt.Sscanf(generation, "g%d", &r.Generation); err != nil || r.Generation < 1 {
+	r.Generation, err = strconv.Atoi(strings.TrimPrefix(generation, "g"))
+	if err != nil || r.Generation < 1 || generation != fmt.Sprintf("g%d", r.Generation) {
 		return r, errors.New("not the state of a rotation")
 	}
 	for _, t := range []struct {

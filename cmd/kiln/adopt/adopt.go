@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +91,9 @@ whose key is elsewhere.`,
 
 // check returns an error if no flag names a file.
 func (f *flags) check() error {
-	for _, ca := range f.roots {
+	for i, ca := range f.roots {
+		ca = strings.TrimSpace(ca) // "ca, etcd-ca"
+		f.roots[i] = ca
 		switch key := ca + "-key"; {
 		case !slices.Contains(external.Roots(), pki.Root(ca)):
 			return usage.Errorf("--external-ca %s: want ca, etcd-ca or front-proxy-ca", ca)
@@ -106,6 +109,9 @@ func (f *flags) check() error {
 		if *f.named[file.flag] != "" {
 			return nil
 		}
+	}
+	if f.formed && len(f.roots) > 0 {
+		return usage.CheckGiven(f.roots[0], "", f.roots[0]+".crt")
 	}
 	return usage.CheckGiven("pki", "", "/etc/kubernetes/pki")
 }

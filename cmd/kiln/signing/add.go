@@ -72,6 +72,7 @@ type added struct {
 	Added     []stored `json:"added"`
 	Unchanged int      `json:"unchanged"`
 	Kept      []stored `json:"kept"`    // instead of what was given, because it ends later
+	LeftOut   int      `json:"leftOut"` // CAs, and credentials for a first boot that is over
 	Removed   []string `json:"removed"` // what the configuration no longer wants
 	Missing   []string `json:"missing"` // what is still to be signed
 }
@@ -101,6 +102,10 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	})
 	for i := range blocks {
 		t.take(&blocks[i])
+	}
+	if t.bare > 1 {
+		t.errs = append(t.errs, fmt.Errorf("%d certificates have none of the names of their requests: the CA "+
+			"has to copy the extensions of a request (openssl x509 -copy_extensions copy)", t.bare))
 	}
 	if err := errors.Join(append(errs, t.errs...)...); err != nil {
 		return err
@@ -143,6 +148,9 @@ type taker struct {
 	wanted []request.Certificate
 	byKey  map[string]*request.Certificate // by the public key
 	cas    map[string]bool                 // what is left out: the CAs of the bundle, in DER
+	late   map[string]bool                 // keys, and marks, for a first boot that is over
+	bare   int                             // how many certificates have no names at all
+	out    int                             // how many certificates were left out
 	given  map[*request.Certificate]*taken
 	errs   []error
 }
@@ -156,10 +164,17 @@ type taken struct {
 func newTaker(cluster *request.Cluster) *taker {
 	b, wanted := cluster.Bundle, cluster.List()
 	t := &taker{bundle: b, now: cluster.Now, wanted: wanted,
-		byKey: map[string]*request.Certificate{}, cas: map[string]bool{},
+		byKey: map[string]*request.Certificate{}, cas: map[string]bool{}, late: map[string]bool{},
 		given: map[*request.Certificate]*taken{}}
 	for i := range wanted {
 		t.byKey[string(b.LeafKey(wanted[i].Name).PublicDER())] = &wanted[i]
+	}
+	for i := range cluster.Plan.Machines {
+		spec := pki.Spec{Name: pki.InstallBase + "/" + cluster.Plan.Machines[i].Name}
+		key := string(b.LeafKey(spec.Name).PublicDER())
+		if t.byKey[key] == nil && b.Lacks(pki.CA) {
+			t.late[key], t.late[b.SignedMark(spec)] = true, true
+		}
 	}
 	for _, signer := range given.Signers {
 		ca := b.Authority(signer)
@@ -186,6 +201,7 @@ func (t *taker) take(b *block) {
 		return
 	}
 	if t.cas[string(c.Raw)] || t.above(c) {
+		t.out++
 		return
 	}
 	der, err := x509.MarshalPKIXPublicKey(c.PublicKey)
@@ -195,10 +211,22 @@ func (t *taker) take(b *block) {
 		fail("%s: a CA; kiln certs add takes the certificates of machines, and kiln secrets "+
 			"import those of CAs", subject)
 		return
+	case err == nil && t.late[string(der)]:
+		t.out++
+		return
 	case err != nil || w == nil:
 		fail("%s: its key is none that this configuration has a request for; have a request of "+
-			"kiln certs csr signed, for this bundle and its present generations", subject)
+			"kiln certs csr signed, for this bundle and its present generations. If its machine "+
+			"was removed, take the file away", subject)
 		return
+	}
+	if !authority.Signed(w.Wanted.CA, c) {
+		fail("%s: its request is %s: the CA of that folder has to sign it", w.Of(),
+			newListing(w, "").File)
+	}
+	if len(c.DNSNames)+len(c.IPAddresses) == 0 &&
+		len(w.Wanted.Leaf.DNSNames)+len(w.Wanted.Leaf.IPAddresses) > 0 {
+		t.bare++
 	}
 	for _, fault := range w.Wanted.Faults(c, t.now) {
 		fail("%s: %s", w.Of(), fault)
@@ -229,7 +257,7 @@ func (t *taker) above(c *x509.Certificate) bool {
 
 // store stores what was taken in the bundle, without writing it, and removes what is not wanted.
 func (t *taker) store() *added {
-	r := &added{Added: []stored{}, Kept: []stored{}, Removed: []string{}, Missing: []string{}}
+	r := &added{LeftOut: t.out, Added: []stored{}, Kept: []stored{}, Removed: []string{}, Missing: []string{}}
 	old := t.bundle.External.Certificates
 	all := map[string]*x509.Certificate{}
 	for i := range t.wanted {
@@ -255,6 +283,9 @@ func (t *taker) store() *added {
 		}
 	}
 	for _, mark := range slices.Sorted(maps.Keys(old)) {
+		if t.late[mark] {
+			all[mark] = old[mark] // without it the documents of machines that run would change
+		}
 		if all[mark] == nil {
 			r.Removed = append(r.Removed, mark)
 		}
@@ -281,6 +312,10 @@ func (r *added) print(cmd *cobra.Command, config string) {
 	}
 	for _, mark := range r.Removed {
 		message.Printf(out, "removed %s: the configuration no longer wants it\n", mark)
+	}
+	if r.LeftOut > 0 {
+		message.Printf(out, "left out %s: those of CAs, and credentials for a first boot that is "+
+			"over\n", plural.Count(r.LeftOut, "certificate"))
 	}
 	message.Printf(out, "%s: %s added, %d unchanged, %d to be signed\n", r.Bundle,
 		plural.Count(len(r.Added), "certificate"), r.Unchanged, len(r.Missing))

@@ -203,11 +203,12 @@ func newListing(c *request.Certificate, why string) listing {
 func (r *requests) table() []byte {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	message.Printf(table, "REQUEST\tSIGNED BY\tSUBJECT\tFOR\tAT MOST\tBECAUSE\n")
+	message.Printf(table, "REQUEST\tSIGNED BY\tSUBJECT\tFOR\tAT MOST\tBECAUSE\tNAMES\n")
 	for i := range r.Requests {
 		l := &r.Requests[i]
-		message.Printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.File, l.CASubject, l.Subject,
-			strings.Join(l.Usages, ","), l.atMost(), l.Why)
+		message.Printf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.File, l.CASubject, l.Subject,
+			strings.Join(append([]string{"digitalSignature"}, l.Usages...), ","), l.atMost(), l.Why,
+			strings.Join(l.Names, ","))
 	}
 	_ = table.Flush() // a buffer takes everything
 	return out.Bytes()

@@ -15,6 +15,7 @@ import (
 	"kiln/pki/external"
 	"kiln/render"
 	"kiln/render/folder"
+	"kiln/render/terminal"
 )
 
 // made reports whether kiln certs csr writes files with this path.
@@ -38,9 +39,10 @@ func outputs(files map[string][]byte) iter.Seq2[render.Output, error] {
 	}
 }
 
-// What a person may give: maxFile bounds a file, and maxFiles a folder.
+// What a person may give: maxFile bounds a file, maxAll all of them, and maxFiles a folder.
 const (
 	maxFile  = 1 << 20
+	maxAll   = 64 << 20
 	maxFiles = 50_000
 )
 
@@ -56,6 +58,19 @@ type block struct {
 // readAll returns the certificates in files, and in the files of folders and of the folders in
 // them. It returns an error for each file that it cannot use.
 func readAll(paths []string) (all []block, errs []error) {
+	total := 0
+	add := func(path string, data []byte, err error) (full bool) {
+		if total += len(data); total > maxAll {
+			errs = append(errs, fmt.Errorf("%s: more than %d MiB with the files before it; name "+
+				"the signed certificates alone", terminal.Visible(path, ""), maxAll>>20))
+			return true
+		}
+		blocks, err := blocksOf(terminal.Visible(path, ""), data, err)
+		if all = append(all, blocks...); err != nil {
+			errs = append(errs, err)
+		}
+		return false
+	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -64,8 +79,9 @@ func readAll(paths []string) (all []block, errs []error) {
 		}
 		if !info.IsDir() {
 			data, _, err := folder.ReadGiven(path, maxFile)
-			blocks, err := blocksOf(path, data, err)
-			all, errs = append(all, blocks...), appendError(errs, err)
+			if add(path, data, err) {
+				return nil, errs
+			}
 			continue
 		}
 		names, err := inside(path)
@@ -75,18 +91,12 @@ func readAll(paths []string) (all []block, errs []error) {
 		}
 		for _, name := range names {
 			data, err := folder.Read(name, maxFile) // nobody named it: a pipe would wait
-			blocks, err := blocksOf(name, data, err)
-			all, errs = append(all, blocks...), appendError(errs, err)
+			if add(name, data, err) {
+				return nil, errs
+			}
 		}
 	}
 	return all, errs
-}
-
-func appendError(errs []error, err error) []error {
-	if err != nil {
-		errs = append(errs, err)
-	}
-	return errs
 }
 
 // inside returns the files with certificates below a folder, in the order of their names. It
@@ -132,6 +142,9 @@ func blocksOf(path string, data []byte, err error) (blocks []block, _ error) {
 		case strings.HasSuffix(b.Type, "PRIVATE KEY"):
 			return nil, fmt.Errorf("%s: a private key, which kiln does not want; give "+
 				"certificates alone, and ask who else has read the file", path)
+		case b.Type == "PKCS7":
+			return nil, fmt.Errorf("%s: PKCS #7; give the certificates in it: "+
+				"openssl pkcs7 -print_certs -in FILE", path)
 		default:
 			return nil, fmt.Errorf("%s: a PEM block that is no plain certificate; want blocks "+
 				"CERTIFICATE without headers", path)
@@ -139,7 +152,8 @@ func blocksOf(path string, data []byte, err error) (blocks []block, _ error) {
 	}
 	if len(blocks) == 0 || strings.Contains(string(rest), "-----BEGIN") {
 		return nil, fmt.Errorf("%s: no whole PEM block CERTIFICATE; want a certificate in PEM: "+
-			"openssl x509 -inform DER -in FILE turns DER into it", path)
+			"openssl x509 -inform DER -in FILE turns DER into it, and openssl pkcs7 -inform DER "+
+			"-print_certs -in FILE a .p7b", path)
 	}
 	return blocks, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,7 @@ func TestFiles(t *testing.T) {
 		"a key":             {text: one + block("EC PRIVATE KEY", nil), want: "a private key"},
 		"an encrypted key":  {text: block("ENCRYPTED PRIVATE KEY", nil), want: "a private key"},
 		"encrypted":         {text: block("CERTIFICATE", encrypted), want: "no plain certificate"},
+		"PKCS #7":           {text: block("PKCS7", nil), want: "openssl pkcs7 -print_certs"},
 		"a revocation list": {text: block("X509 CRL", nil), want: "no plain certificate"},
 		"huge":              {text: strings.Repeat("#", maxFile+1), want: "larger than 1 MiB"},
 	} {
@@ -82,6 +84,14 @@ func TestFolders(t *testing.T) {
 		from = append(from, name)
 	}
 	require.Equal(t, []string{"a.cer", "b/2.PEM", "c.crt", "d.crt"}, from)
+
+	large := filepath.Join(dir, "large\n.crt")
+	require.NoError(t, os.WriteFile(large, append(one, make([]byte, maxFile-len(one))...), 0o600))
+	_, errs = readAll(slices.Repeat([]string{large}, maxAll/maxFile))
+	require.Empty(t, errs)
+	_, errs = readAll(slices.Repeat([]string{large}, maxAll/maxFile+1))
+	require.Len(t, errs, 1)
+	require.ErrorContains(t, errs[0], `large\u000a.crt: more than 64 MiB`)
 
 	empty := t.TempDir()
 	_, errs = readAll([]string{empty, filepath.Join(empty, "absent")})
