@@ -112,7 +112,7 @@ func (f *File) Signed(fail func(string, ...any)) (s Signed) {
 	return s
 }
 
-// clean returns a mark for a message: a key of a changed bundle may be anything, also a secret.
+// clean returns a mark for a message: a mark of a changed bundle may be anything, also a secret.
 func clean(mark string) string {
 	name, generation, _ := strings.Cut(mark, " g")
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-./") != "" ||

@@ -2,6 +2,7 @@ package request_test
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"os"
 	"path/filepath"
@@ -177,6 +178,12 @@ func TestRequest(t *testing.T) {
 	require.Contains(t, r.DNSNames, "kubernetes.default.svc")
 	require.Contains(t, r.IPAddresses[len(r.IPAddresses)-1].String(), ":")
 	require.Len(t, r.Extensions, 3)
+	require.Equal(t, []pkix.Extension{
+		{Id: []int{2, 5, 29, 15}, Critical: true, Value: []byte{3, 2, 7, 0x80}},
+		{Id: []int{2, 5, 29, 37}, Value: []byte{
+			0x30, 0x0a, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 1, // serverAuth
+		}},
+	}, r.Extensions[1:])
 	r = parse("install")
 	require.Equal(t, "CN=kiln:install,O=system:masters", r.Subject.String())
 	require.Len(t, r.Extensions, 2, "no names")

@@ -27,6 +27,8 @@ func TestElsewhere(t *testing.T) {
 			{Machine: "cp-1", Path: "/front-proxy.crt", Issuer: "CN=proxy", Renewal: Replace},
 			{Path: plan.AdminFile, Issuer: "CN=company", Renewal: Render},
 			{Machine: "cp-1", Path: "/yours.crt", Issuer: "CN=company", Renewal: Yours},
+			{Machine: "cp-1", Path: plan.CACert, CA: true, Subject: "CN=company", Renewal: Yours},
+			{Machine: "cp-1", Path: plan.AdminFile, CA: true, Subject: "CN=a", Renewal: NewCA},
 		}
 	}
 	require.Equal(t, list(), Elsewhere(list(), ""))
@@ -35,5 +37,5 @@ func TestElsewhere(t *testing.T) {
 		got = append(got, e.Renewal)
 	}
 	require.Equal(t, []Renewal{ExternalCA, ExternalCA, ExternalCA, NewCA, Request, FirstBoot,
-		Replace, Request, Yours}, got)
+		Replace, Request, Yours, Yours, NewCA}, got)
 }

@@ -104,8 +104,9 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 		t.take(&blocks[i])
 	}
 	if t.bare > 1 {
-		t.errs = append(t.errs, fmt.Errorf("%d certificates have none of the names of their requests: the CA "+
-			"has to copy the extensions of a request (openssl x509 -copy_extensions copy)", t.bare))
+		t.errs = append(t.errs, fmt.Errorf("%d certificates have none of the names of their "+
+			"requests: the CA has to copy the extensions of a request (openssl x509 "+
+			"-copy_extensions copy)", t.bare))
 	}
 	if err := errors.Join(append(errs, t.errs...)...); err != nil {
 		return err
@@ -257,7 +258,8 @@ func (t *taker) above(c *x509.Certificate) bool {
 
 // store stores what was taken in the bundle, without writing it, and removes what is not wanted.
 func (t *taker) store() *added {
-	r := &added{LeftOut: t.out, Added: []stored{}, Kept: []stored{}, Removed: []string{}, Missing: []string{}}
+	r := &added{Added: []stored{}, Kept: []stored{}, Removed: []string{}, Missing: []string{},
+		LeftOut: t.out}
 	old := t.bundle.External.Certificates
 	all := map[string]*x509.Certificate{}
 	for i := range t.wanted {

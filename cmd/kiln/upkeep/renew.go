@@ -145,8 +145,8 @@ func signedElsewhere(b *bundle.File, p *plan.Plan, machines []string) (list []st
 	case others == 0:
 		return nil, nil
 	case own == 0:
-		return nil, fmt.Errorf("%s: kiln renews none of these certificates, because CAs sign them whose "+
-			"keys are elsewhere: %s", b.Path, how)
+		return nil, fmt.Errorf("%s: kiln renews none of these certificates, because CAs sign them "+
+			"whose keys are elsewhere: %s", b.Path, how)
 	}
 	return []string{how}, nil
 }
