@@ -274,10 +274,12 @@ func TestRoutesPolicyOfMany(t *testing.T) {
 
 // owner returns an entry of managedFields.
 func owner(manager, operation, fields string) metav1.ManagedFieldsEntry {
+	owned := &metav1.FieldsV1{}
+	_ = owned.UnmarshalJSON([]byte(fields)) // it keeps the text
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation),
 		APIVersion: "v1", FieldsType: "FieldsV1", Time: &metav1.Time{Time: time.Unix(9, 0)},
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsV1: owned,
 	}
 }
 
