@@ -106,7 +106,7 @@ lives_longer() { # lives_longer MACHINE OTHER
 }
 signs_nothing() { # no key of a CA is on a control plane
   vm ssh "$1" '! ls /etc/kubernetes/pki/ca.key /etc/kubernetes/pki/etcd/ca.key 2>/dev/null &&
-    ! grep -r 'cluster-signing.*-file=.' /etc/kubernetes/manifests'
+    ! grep -r "cluster-signing.*-file=." /etc/kubernetes/manifests'
 }
 
 render_case fast-ha
