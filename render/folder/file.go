@@ -17,7 +17,8 @@ type File struct {
 	Path string
 	Mode fs.FileMode // of a new file; a replaced file keeps its mode
 	// What and Flag are for messages: the kind of file, such as "a page of kiln report", and the
-	// flag that names it.
+	// flag that names it. Both are empty for a file that was read and is written again: Ours then
+	// holds for the content that was read.
 	What, Flag string
 	// Ours reports whether a file with this content may be replaced. An empty file always may.
 	Ours func(content []byte) bool
@@ -68,10 +69,17 @@ func (f *File) refusal(p *place, info fs.FileInfo) error {
 		err = fmt.Errorf("%s: not a regular file", f.Path)
 	case err == nil && (len(content) == 0 || f.Ours(content)):
 		return nil
+	case err == nil && f.What == "":
+		return fmt.Errorf("%s: it has changed since it was read, and is not replaced; "+
+			"run the command again", f.Path)
 	case err == nil:
 		err = fmt.Errorf("%s: %snot %s", f.Path, contentKind(content), f.What)
 	}
-	return fmt.Errorf("%w; it is not replaced: name another file with %s", err, f.Flag)
+	err = fmt.Errorf("%w; it is not replaced", err)
+	if f.Flag != "" {
+		err = fmt.Errorf("%w: name another file with %s", err, f.Flag)
+	}
+	return err
 }
 
 var kinds = []struct {

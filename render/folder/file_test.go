@@ -111,6 +111,22 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// TestWriteAfterAChange: a file that somebody has changed since it was read does not change, and
+// the way on is no other file.
+func TestWriteAfterAChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, "kind: Secrets\n")
+	again := folder.File{Path: path, Mode: 0o600, Ours: func([]byte) bool { return false }}
+	require.EqualError(t, folder.Write(again, []byte("new")), path+": it has changed since it was "+
+		"read, and is not replaced; run the command again")
+	require.Equal(t, "kind: Secrets\n", read(t, path))
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Mkdir(path, 0o755))
+	require.EqualError(t, folder.Write(again, []byte("new")), path+": not a regular file; "+
+		"it is not replaced")
+}
+
 // TestWriteWhileAnotherWrites: a temporary file that a process has open is no leftover.
 func TestWriteWhileAnotherWrites(t *testing.T) {
 	t.Parallel()

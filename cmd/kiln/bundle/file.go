@@ -175,7 +175,7 @@ func (f *File) Replace() error {
 		return err
 	}
 	err = folder.Write(folder.File{
-		Path: f.Path, Mode: 0o600, What: "the bundle that was read", Flag: "--secrets",
+		Path: f.Path, Mode: 0o600,
 		Ours: func(old []byte) bool { return sha256.Sum256(old) == f.sum },
 	}, data)
 	if err == nil {

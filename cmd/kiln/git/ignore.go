@@ -113,7 +113,7 @@ func addLines(name string, lines []string) error {
 	}
 	content = append(content, strings.Join(lines, "\n")+"\n"...)
 	return folder.Write(folder.File{
-		Path: name, Mode: 0o644, What: "the file that was read", Flag: "--config",
+		Path: name, Mode: 0o644,
 		Ours: func(there []byte) bool { return bytes.Equal(there, old) },
 	}, content)
 }
