@@ -332,7 +332,10 @@ scenario_away() {
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "worker-2 is done" has_phase "done" worker-2
   check_network ", with the API server back"
-  # An API server that has just started remembers no versions.
+  # An API server that has just started remembers no versions. Control planes remove the entry of a
+  # machine without a Node.
+  echo '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-9"}}' >"$dir/node.json"
+  within "$step_limit" "a Node can be written" kubectl create -f "$dir/node.json"
   within "$step_limit" "an entry can be written" kubectl -n kube-system patch configmap kiln-routes \
     --type merge -p '{"data":{"worker-9":"10.244.99.0/24 10.10.0.99"}}'
   within "$learned" "all others have the route of that entry" all_have 10.244.99.0/24
