@@ -20,6 +20,11 @@ type Authority struct {
 	Chain []*x509.Certificate
 }
 
+// All returns the CA's certificate and, behind it, its chain.
+func (a Authority) All() []*x509.Certificate {
+	return append([]*x509.Certificate{a.Certificate}, a.Chain...)
+}
+
 // PEM returns the CA's certificate.
 func (a Authority) PEM() []byte { return CertificatePEM(a.Certificate) }
 
@@ -55,8 +60,7 @@ func Parse(text string) (a Authority, err error) {
 			return Authority{}, errors.New("certificate: its key is " + Huge(cert.PublicKey))
 		case a.Certificate == nil:
 			a.Certificate = cert
-		case !SignedCA(cert,
-			slices.Concat([]*x509.Certificate{a.Certificate}, a.Chain)[len(a.Chain)]):
+		case !SignedCA(cert, a.All()[len(a.Chain)]):
 			return Authority{}, errOneBlock
 		default:
 			a.Chain = append(a.Chain, cert)

@@ -184,6 +184,21 @@ func (f *File) Replace() error {
 	return err
 }
 
+// ReplaceReadable is Replace for changes that may leave a bundle which could not be read again: one
+// that is too large, or a date after the end of the CA that signs from now on. Then it writes
+// nothing.
+func (f *File) ReplaceReadable() error {
+	text, err := f.Marshal()
+	if err == nil {
+		_, err = pki.Load(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
+			"written: %w", f.Path, err)
+	}
+	return f.Replace()
+}
+
 // Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an
 // interrupted run left beside the file.
 func (f *File) Save() error {

@@ -166,24 +166,10 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err := f.change(b.Bundle, p, time.Now(), lifetime); err != nil {
 		return err
 	}
-	if err := readable(b.Bundle); err != nil {
-		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
-			"written: %w", b.Path, err)
-	}
-	if err := b.Replace(); err != nil {
+	if err := b.ReplaceReadable(); err != nil {
 		return err
 	}
 	return f.printChanged(cmd, p, b)
-}
-
-// readable returns an error if a bundle could not be read again: a date may be after the end of the
-// CA that signs from now on.
-func readable(b *pki.Bundle) error {
-	text, err := b.Marshal()
-	if err == nil {
-		_, err = pki.Load(text)
-	}
-	return err
 }
 
 // change takes every root one step, and collects what does not allow it. A new CA lives for

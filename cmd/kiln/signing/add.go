@@ -114,7 +114,7 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	report := t.store()
 	report.Bundle = b.Path
 	if len(report.Added)+len(report.Removed) > 0 {
-		if err := replace(b); err != nil {
+		if err := b.ReplaceReadable(); err != nil {
 			return err
 		}
 	}
@@ -127,19 +127,6 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	}
 	report.print(cmd, f.config.Path)
 	return nil
-}
-
-// replace writes the changed bundle, if it could be read again.
-func replace(b *bundle.File) error {
-	text, err := b.Marshal()
-	if err == nil {
-		_, err = pki.Load(text)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
-			"written: %w", b.Path, err)
-	}
-	return b.Replace()
 }
 
 // taker takes certificates for what is wanted.
@@ -178,8 +165,7 @@ func newTaker(cluster *request.Cluster) *taker {
 		}
 	}
 	for _, signer := range given.Signers {
-		ca := b.Authority(signer)
-		for _, c := range append([]*x509.Certificate{ca.Certificate}, ca.Chain...) {
+		for _, c := range b.Authority(signer).All() {
 			t.cas[string(c.Raw)] = true
 		}
 	}
@@ -247,8 +233,7 @@ func (t *taker) above(c *x509.Certificate) bool {
 		return false
 	}
 	for _, signer := range given.Signers {
-		ca := t.bundle.Authority(signer)
-		all := append([]*x509.Certificate{ca.Certificate}, ca.Chain...)
+		all := t.bundle.Authority(signer).All()
 		if authority.SignedCA(c, all[len(all)-1]) {
 			return true
 		}
