@@ -66,9 +66,9 @@ func (l *Cluster) List() (all []Certificate) {
 	}
 	for i := range cluster.Machines {
 		m := &cluster.Machines[i]
-		specs := half.SpecsAt(cluster, m, l.Now)
-		if l.Now.IsZero() {
-			specs = half.Specs(cluster, m)
+		specs := half.Specs(cluster, m)
+		if !l.Now.IsZero() {
+			specs = half.SpecsAt(cluster, m, l.Now)
 		}
 		for _, spec := range specs {
 			add(m.Name, spec)

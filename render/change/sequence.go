@@ -38,8 +38,8 @@ func share(text string) (func(total int) int, error) {
 func (s *sequencer) all() []Step {
 	// The policy of the API server refuses what machines with another pod network enter.
 	const network = "pod network"
-	early := s.diff.old.Properties.Value(network) != s.diff.new.Properties.Value(network)
-	if early {
+	first := s.diff.old.Properties.Value(network) != s.diff.new.Properties.Value(network)
+	if first {
 		s.apply()
 	}
 	for _, role := range []string{etcdRole, controlPlane} {
@@ -48,13 +48,13 @@ func (s *sequencer) all() []Step {
 	}
 	// kube-proxy of every worker reads its settings from the API. Settings with the worker's own
 	// balancer need workers that have one.
-	late := s.addsBalancer()
-	if !early && !late {
+	last := !first && s.addsBalancer()
+	if !first && !last {
 		s.apply()
 	}
 	s.workers(Add)
 	s.workers(Replace)
-	if !early && late {
+	if last {
 		s.apply()
 	}
 	s.workers(Remove)

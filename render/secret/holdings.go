@@ -61,7 +61,7 @@ func installs(c *Cluster, m *plan.Machine) []Holding {
 	if !c.Public.HasInstall(m.Name) {
 		return nil
 	}
-	name := "install/" + m.Name
+	name := pki.InstallBase + "/" + m.Name
 	return []Holding{{c.Public.Mark(name), plan.PKIDir + "/install.key"}}
 }
 
