@@ -32,8 +32,8 @@ type Cluster struct {
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
 // where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
 // that cannot be read, an image that the lock does not have, a machine that exceeds its
-// maxExposure. It also fails if b belongs to another cluster, and
-// if CAs elsewhere have not signed every certificate.
+// maxExposure. It also fails if b belongs to another cluster, and if a CA whose key is not in b has
+// not signed every certificate.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
 	return newCluster(assembly.New(c, b))
 }
