@@ -42,6 +42,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/adopt",
 			"kiln/cmd/kiln/bootmedia",
 			"kiln/cmd/kiln/bundle",
+			"kiln/cmd/kiln/compare",
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/failure",
 			"kiln/cmd/kiln/git",
@@ -116,6 +117,15 @@ func TestImports(t *testing.T) {
 			"kiln/render/joined",
 			"kiln/render/plan",
 			"kiln/render/plural",
+		},
+		"kiln/cmd/kiln/compare": {
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/screen",
+			"kiln/cmd/kiln/state",
+			"kiln/cmd/kiln/summary",
+			"kiln/cmd/kiln/usage",
+			"kiln/render/change",
+			"kiln/render/expiry",
 		},
 		"kiln/cmd/kiln/configuration": {
 			"kiln/render",
@@ -678,8 +688,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/flags",
 		},
 	}
-	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/rotate",
-		"kiln/cmd/kiln/signing", "kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
+	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/compare",
+		"kiln/cmd/kiln/rotate", "kiln/cmd/kiln/signing", "kiln/cmd/kiln/upkeep",
+		"kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},

@@ -47,7 +47,7 @@ func finish(err error, results *screen.Screen) error {
 		return err
 	}
 	// These errors say nothing without what was printed, or are the failure itself.
-	for _, known := range []error{nil, errDifferent, errRefused, failure} {
+	for _, known := range []error{nil, usage.ErrDifferent, usage.ErrRefused, failure} {
 		if errors.Is(err, known) {
 			return newStdoutError(failure)
 		}
@@ -70,18 +70,12 @@ type reportedError struct{ error }
 // Unwrap returns why the verb failed.
 func (e reportedError) Unwrap() error { return e.error }
 
-// errDifferent makes the command end with exitDifferent. The differences have been printed.
-var errDifferent = usage.ErrDifferent
-
-// errRefused makes the command end with exitWrong. The reasons have been printed.
-var errRefused = errors.New("this change is refused; --force NAME overrides a refusal")
-
 // reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless
 // the verb's own report says it already.
 func reportsFailure(verb *cobra.Command, args []string, err error) bool {
 	var printed reportedError
 	var late message.ReportError
-	return err != nil && !errors.Is(err, errDifferent) && !errors.Is(err, errRefused) &&
+	return err != nil && !errors.Is(err, usage.ErrDifferent) && !errors.Is(err, usage.ErrRefused) &&
 		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
 }
 
@@ -116,9 +110,9 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errDifferent):
+	case errors.Is(err, usage.ErrDifferent):
 		return exitDifferent
-	case errors.Is(err, errRefused):
+	case errors.Is(err, usage.ErrRefused):
 		printLines(messages, err)
 		return exitWrong
 	case errors.As(err, &problems):

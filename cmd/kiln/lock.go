@@ -123,7 +123,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		}
 		err = lock.PrintCheck(cmd.OutOrStdout(), f.form, path, locked, differences)
 		if err == nil && len(differences) > 0 {
-			err = errDifferent
+			err = usage.ErrDifferent
 		}
 		return err
 	}

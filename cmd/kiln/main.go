@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/compare"
 	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/isolate"
 	"kiln/cmd/kiln/message"
@@ -107,7 +108,7 @@ func root() *cobra.Command {
 			renderCommand(), secretsCommand(), upkeep.TokenCommand(),
 		}},
 		{"Review a change:", []*cobra.Command{
-			diffCommand(), planCommand(), reportCommand(), upkeep.CertsCommand(),
+			compare.DiffCommand(), compare.PlanCommand(), reportCommand(), upkeep.CertsCommand(),
 		}},
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),

@@ -288,7 +288,7 @@ func (f *renderFlags) warnings(
 	return append(list, summary.Sizes(result)...)
 }
 
-// finish reports what the run did with the bundle in the file path. It returns errDifferent if
+// finish reports what the run did with the bundle in the file path. It returns ErrDifferent if
 // --check found differences, in the folders or in the public half beside the configuration.
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
@@ -315,7 +315,7 @@ func (f *renderFlags) finish(
 		}
 	}
 	if f.dry && (stale || result.Changed() || result.Review.Changed()) {
-		return errDifferent
+		return usage.ErrDifferent
 	}
 	return nil
 }

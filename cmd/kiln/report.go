@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/compare"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/page"
 	"kiln/cmd/kiln/usage"
@@ -57,7 +58,7 @@ the bundle is there, because documents hold secrets.`,
 
 func (f *reportFlags) run(cmd *cobra.Command) error {
 	f.States.Bundle.Stdin, f.States.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	f.Options.MaxUnavailable = maxUnavailable
+	f.Options.MaxUnavailable = compare.MaxUnavailable
 	content, err := f.Make()
 	if err != nil {
 		return err

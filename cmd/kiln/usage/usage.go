@@ -15,6 +15,10 @@ import (
 // asked to fail for.
 var ErrDifferent = errors.New("different")
 
+// ErrRefused makes the command end with exit code 1: a change is refused, and the reasons have been
+// printed.
+var ErrRefused = errors.New("this change is refused; --force NAME overrides a refusal")
+
 // Error is a wrong command line.
 type Error struct{ Err error }
 

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"strings"
@@ -14,8 +14,9 @@ import (
 	"kiln/render/expiry"
 )
 
-func planCommand() *cobra.Command {
-	var f compareFlags
+// PlanCommand returns the verb plan.
+func PlanCommand() *cobra.Command {
+	var f sharedFlags
 	var o change.Options
 	cmd := &cobra.Command{
 		Use:         "plan A B",
@@ -46,7 +47,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 				return usage.Error{Err: err}
 			}
 			if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
-				err = errRefused
+				err = usage.ErrRefused
 			}
 			return err
 		},
@@ -55,7 +56,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(change.Refusals(), ", "))
-	flags.StringVar(&o.MaxUnavailable, "max-unavailable", maxUnavailable,
+	flags.StringVar(&o.MaxUnavailable, "max-unavailable", MaxUnavailable,
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	return cmd
 }

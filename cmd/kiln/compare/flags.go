@@ -1,4 +1,5 @@
-package main
+// Package compare has the verbs that compare two states of a cluster: diff and plan.
+package compare
 
 import (
 	"io"
@@ -12,16 +13,16 @@ import (
 	"kiln/render/change"
 )
 
-// maxUnavailable is the default for the number of workers that may be away together.
-const maxUnavailable = "10%"
+// MaxUnavailable is the default for the number of workers that may be away together.
+const MaxUnavailable = "10%"
 
-// compareFlags are the flags that diff and plan share.
-type compareFlags struct {
+// sharedFlags are the flags that diff and plan share.
+type sharedFlags struct {
 	states      state.Reader
 	form, color string
 }
 
-func (f *compareFlags) add(cmd *cobra.Command) {
+func (f *sharedFlags) add(cmd *cobra.Command) {
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of configurations from `FILE`, "+
 		"or from standard input if it is - (default: the bundle beside each, or its public half)")
@@ -35,19 +36,19 @@ func (f *compareFlags) add(cmd *cobra.Command) {
 }
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
-func (f *compareFlags) check(cmd *cobra.Command) error {
+func (f *sharedFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
 	return usage.CheckSource(&f.states.Bundle)
 }
 
 // hasColour reports whether a report on out has colours.
-func (f *compareFlags) hasColour(out io.Writer) bool {
+func (f *sharedFlags) hasColour(out io.Writer) bool {
 	return f.form == "text" &&
 		(f.color == "always" || f.color == "auto" && screen.HasColour(out))
 }
 
 // read reads two states.
-func (f *compareFlags) read(a, b string) (old, now *change.Cluster, err error) {
+func (f *sharedFlags) read(a, b string) (old, now *change.Cluster, err error) {
 	if old, err = f.states.Read(a); err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +57,7 @@ func (f *compareFlags) read(a, b string) (old, now *change.Cluster, err error) {
 }
 
 // print prints a report in the form that --output names.
-func (f *compareFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
+func (f *sharedFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
 	if f.form == "json" {
 		return message.JSON(out, report)
 	}

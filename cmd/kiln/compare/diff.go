@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"github.com/spf13/cobra"
@@ -8,8 +8,9 @@ import (
 	"kiln/render/change"
 )
 
-func diffCommand() *cobra.Command {
-	var f compareFlags
+// DiffCommand returns the verb diff.
+func DiffCommand() *cobra.Command {
+	var f sharedFlags
 	cmd := &cobra.Command{
 		Use:         "diff A B",
 		Annotations: usage.Reads(),
@@ -34,7 +35,7 @@ part. A change that is the same on several machines is shown once. The exit code
 			}
 			d := change.Compare(old, now)
 			if err = f.print(cmd.OutOrStdout(), d); err == nil && d.Changed() {
-				err = errDifferent
+				err = usage.ErrDifferent
 			}
 			return err
 		},
