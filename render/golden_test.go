@@ -141,7 +141,7 @@ func TestManifest(t *testing.T) {
 			for line := range strings.Lines(string(n.File("/etc/kiln/files").Content)) {
 				lines[line] = true
 			}
-			require.True(t, lines["end\n"])
+			require.True(t, lines["end "+identity(n)+"\n"])
 			stale := 0
 			for line := range lines {
 				if strings.HasPrefix(line, "none - - /") {

@@ -269,8 +269,8 @@ func (h *host) runs(program string) bool { return h.programs[program] != nil }
 // pair are two states: one of the machines that speak first, and one of those that answer.
 type pair struct{ from, to *staged }
 
-// shown is a certificate with its key.
-type shown struct{ cert, key []byte }
+// presented is a certificate with its key.
+type presented struct{ cert, key []byte }
 
 // relations returns an error for each relation between a machine of the first state and one of the
 // second that does not work.
@@ -301,7 +301,7 @@ func (w *walk) relations(p pair) error {
 // relation is a connection, or something that one machine makes and another one reads.
 type relation struct {
 	what             string
-	client, server   shown
+	client, server   presented
 	clientCA, rootCA []byte // by which the server knows the client, and the client the server
 	other            func() error
 }
@@ -389,9 +389,9 @@ func (r *relation) handshake() error {
 }
 
 // apiRelation is that of a client and the API server on b.
-func apiRelation(what string, b *host, rootCA []byte, client shown) *relation {
+func apiRelation(what string, b *host, rootCA []byte, client presented) *relation {
 	return &relation{what: what, client: client, rootCA: rootCA,
-		server: shown{b.flag("kube-apiserver", "tls-cert-file"),
+		server: presented{b.flag("kube-apiserver", "tls-cert-file"),
 			b.flag("kube-apiserver", "tls-private-key-file")},
 		clientCA: b.flag("kube-apiserver", "client-ca-file")}
 }
@@ -413,7 +413,7 @@ func adminRelation(b *host, kubeconfig []byte) (*relation, error) {
 	}
 	err := yaml.Unmarshal(kubeconfig, &conf)
 	user := conf.Users[0].User
-	own := shown{user.Cert, user.Key}
+	own := presented{user.Cert, user.Key}
 	return apiRelation("admin.conf", b, conf.Clusters[0].Cluster.CA, own), err
 }
 
@@ -432,11 +432,11 @@ func (w *walk) between(a, b *host) (all []*relation) {
 			}
 			user := k.Users[0].User
 			add(apiRelation(f.Path, b, a.file(k.Clusters[0].Cluster.CA),
-				shown{a.file(user.Cert), a.file(user.Key)}))
+				presented{a.file(user.Cert), a.file(user.Key)}))
 		}
 	}
 	if b.runs(api) && a.runs(manager) {
-		add(apiRelation("a pod, by root-ca-file", b, a.flag(manager, "root-ca-file"), shown{}))
+		add(apiRelation("a pod, by root-ca-file", b, a.flag(manager, "root-ca-file"), presented{}))
 		if signer := a.flag(manager, "cluster-signing-cert-file"); signer != nil {
 			add(apiRelation("a kubelet with a certificate of the signer", b,
 				a.flag(manager, "root-ca-file"), signed(signer,
@@ -445,18 +445,18 @@ func (w *walk) between(a, b *host) (all []*relation) {
 	}
 	if a.runs(api) && b.kubelet.TLSCertFile != "" {
 		r := &relation{what: "API server → kubelet",
-			client: shown{a.flag(api, "kubelet-client-certificate"),
+			client: presented{a.flag(api, "kubelet-client-certificate"),
 				a.flag(api, "kubelet-client-key")},
 			clientCA: b.file(b.kubelet.Authentication.X509.ClientCAFile)}
 		if r.rootCA = a.flag(api, "kubelet-certificate-authority"); r.rootCA != nil {
-			r.server = shown{b.file(b.kubelet.TLSCertFile), b.file(b.kubelet.TLSPrivateKeyFile)}
+			r.server = presented{b.file(b.kubelet.TLSCertFile), b.file(b.kubelet.TLSPrivateKeyFile)}
 		}
 		add(r)
 	}
 	if a.runs(api) && b.runs(etcd) {
 		add(&relation{what: "API server → etcd",
-			client:   shown{a.flag(api, "etcd-certfile"), a.flag(api, "etcd-keyfile")},
-			server:   shown{b.flag(etcd, "cert-file"), b.flag(etcd, "key-file")},
+			client:   presented{a.flag(api, "etcd-certfile"), a.flag(api, "etcd-keyfile")},
+			server:   presented{b.flag(etcd, "cert-file"), b.flag(etcd, "key-file")},
 			rootCA:   a.flag(api, "etcd-cafile"),
 			clientCA: b.flag(etcd, "trusted-ca-file")})
 	}
@@ -466,15 +466,15 @@ func (w *walk) between(a, b *host) (all []*relation) {
 			"the hook at a member": {"cert-file", "key-file", "trusted-ca-file"},
 		} {
 			add(&relation{what: what,
-				client: shown{a.flag(etcd, flags[0]), a.flag(etcd, flags[1])},
-				server: shown{b.flag(etcd, flags[0]), b.flag(etcd, flags[1])},
+				client: presented{a.flag(etcd, flags[0]), a.flag(etcd, flags[1])},
+				server: presented{b.flag(etcd, flags[0]), b.flag(etcd, flags[1])},
 				rootCA: a.flag(etcd, flags[2]), clientCA: b.flag(etcd, flags[2])})
 		}
 	}
 	if a.runs(api) && b.runs(api) {
 		for _, program := range []string{api, manager} {
 			add(&relation{what: "front proxy → aggregated server",
-				client: shown{a.flag(api, "proxy-client-cert-file"),
+				client: presented{a.flag(api, "proxy-client-cert-file"),
 					a.flag(api, "proxy-client-key-file")},
 				clientCA: b.flag(program, "requestheader-client-ca-file")})
 		}
@@ -495,14 +495,14 @@ func (w *walk) between(a, b *host) (all []*relation) {
 }
 
 // signed returns a certificate that the controller-manager would give to a kubelet.
-func signed(ca, key []byte) shown {
+func signed(ca, key []byte) presented {
 	pair, err := tls.X509KeyPair(ca, key)
 	if err != nil {
-		return shown{cert: []byte("the signer's key does not belong to its certificate")}
+		return presented{cert: []byte("the signer's key does not belong to its certificate")}
 	}
 	issuer, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		return shown{cert: []byte(err.Error())}
+		return presented{cert: []byte(err.Error())}
 	}
 	own, err := private.NewKey(private.P256)
 	if err != nil {
@@ -518,9 +518,9 @@ func signed(ca, key []byte) shown {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer, public, pair.PrivateKey)
 	if err != nil {
-		return shown{cert: []byte(err.Error())}
+		return presented{cert: []byte(err.Error())}
 	}
-	return shown{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), own.PEM()}
+	return presented{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), own.PEM()}
 }
 
 // tokenAccepted signs with a private key, and verifies with a file of public keys.

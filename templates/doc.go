@@ -105,7 +105,19 @@
 //	none - - PATH                   must not be there; a file at this path is moved aside
 //	link TARGET - PATH              symbolic link, made if missing; a file in its place is moved
 //	                                aside
-//	end                             the last line: without it the manifest was cut off
+//	end DIGEST ROOTS                the last line: without it the list was cut off. DIGEST is the
+//	                                SHA-256, in hex, of what the review twin shows of the machine;
+//	                                ROOTS the state of each root that was rotated, "ca: g2 issue
+//	                                since …", with semicolons between them
+//
+// # Annotations of the Node
+//
+// Once the Node is registered, the hook writes to it with the kubelet's credential:
+//
+//	kiln.dev/twin       DIGEST ROOTS, as above
+//	kiln.dev/hook       phase and step as in status.json, and a code and an object for each fault
+//
+// A machine that was taken over can write anything there: it is what the machine says of itself.
 //
 // # /etc/kiln/artifacts, /etc/kiln/artifacts.crt
 //

@@ -200,7 +200,12 @@ while :; do
 	*) break ;;
 	esac
 done
-case $method$url in
+case $method$url$body in
+PATCH*/run/kiln/mark)
+	cat "$body" >>"$WORLD/marks"
+	echo >>"$WORLD/marks"
+	printf 200
+	;;
 PATCH*)
 	cp "$body" "$WORLD/api/$name"
 	echo "$name" >>"$WORLD/applied"

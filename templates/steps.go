@@ -72,6 +72,9 @@ func Steps(steps, kinds []string) string {
 		if s == "name" {
 			want("remembered") // the engine calls it
 		}
+		if s == "node" {
+			want("annotate") // the engine calls it
+		}
 		if s == "parts" {
 			want("settle") // kiln-routes calls it
 		}

@@ -90,6 +90,9 @@ func TestStepsAreWhole(t *testing.T) {
 		if root == "step_name" {
 			follow("the engine", "remembered")
 		}
+		if root == "step_node" {
+			follow("the engine", "annotate")
+		}
 		if root == "step_parts" {
 			follow("kiln-routes", "settle")
 		}

@@ -41,7 +41,8 @@ func TestBootStops(t *testing.T) {
 				"FAULT file-damaged /etc/kiln/machine: " + differs}},
 		{name: "manifest cut off", later: func(m *aMachine) {
 			f := m.root + "/etc/kiln/files"
-			must(m.t, os.WriteFile(f, []byte(strings.TrimSuffix(m.read(f), "end\n")), 0o600))
+			whole := m.read(f)
+			must(m.t, os.WriteFile(f, []byte(whole[:strings.LastIndex(whole, "end ")]), 0o600))
 		}, want: []string{"FAULT file-damaged /etc/kiln/files: cut off"}},
 		{name: "manifest empty", later: func(m *aMachine) { m.at("/etc/kiln/files", "") },
 			want: []string{"FAULT file-damaged /etc/kiln/files: cut off"}},

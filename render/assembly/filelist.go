@@ -10,6 +10,8 @@ import (
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/rotation"
+	"kiln/render/shown"
 )
 
 // addFileList adds the list of the machine's folders, files and links, with hash, mode and owner.
@@ -44,11 +46,27 @@ func (t *tree) addFileList() error {
 	for _, l := range t.n.Links {
 		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)
 	}
-	// The last line shows that the list itself is whole.
-	b.WriteString("end\n")
+	// The last line shows that the list itself is whole, and has what the hook says of the machine.
+	b.WriteString("end " + t.identity() + "\n")
 	list.Content = []byte(b.String())
 	t.n.Files = append(t.n.Files, list)
 	return nil
+}
+
+// identity returns what a machine may tell everybody of its document: the digest of its review
+// twin, and the stages of the roots that were rotated, as "ROOT: STATE; ROOT: STATE".
+func (t *tree) identity() string {
+	m := shown.Planned(t.Plan, t.m, t.Public.ValidUntil(t.Plan, t.m))
+	m.Entries = shown.Sorted(t.n)
+	words := shown.Digest(m)
+	separator := " "
+	for _, f := range rotation.Facts(t.Public) {
+		if root, ok := strings.CutPrefix(f.Name, rotation.FactPrefix); ok {
+			words += separator + root + ": " + f.Value
+			separator = "; "
+		}
+	}
+	return words
 }
 
 // SumsShown stands in the review for the list of hashes, which follows from the other files.

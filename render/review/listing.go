@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/shown"
 	"kiln/render/terminal"
 )
 
@@ -16,7 +17,7 @@ import (
 func (u *Unpacked) List() []byte {
 	var b bytes.Buffer
 	for _, e := range u.entries() {
-		b.WriteString(indexLines(e))
+		b.WriteString(shown.Lines(e))
 	}
 	return b.Bytes()
 }
@@ -30,9 +31,9 @@ func (u *Unpacked) Tree() []byte {
 		case e.Kind == "dir" || e.Kind == "file" || e.Kind == "link":
 			tree = append(tree, e)
 		case len(tree) == 0:
-			before.WriteString(indexLines(e))
+			before.WriteString(shown.Lines(e))
 		default:
-			after.WriteString(indexLines(e))
+			after.WriteString(shown.Lines(e))
 		}
 	}
 	// Paths are compared part by part: otherwise /etc/a-b would stand between /etc/a and /etc/a/b.
@@ -61,7 +62,7 @@ func writeBranch(b *bytes.Buffer, e *change.Entry, parts []string) {
 	}
 	// The line of an INDEX begins with the kind in four columns. The path stands behind mode and
 	// owner, and in a link before the target. The tree has the name in front instead.
-	line, below, _ := strings.Cut(indexLines(e), "\n")
+	line, below, _ := strings.Cut(shown.Lines(e), "\n")
 	fmt.Fprintf(b, "%s%s%s\n", indent, name, strings.Replace(line[4:], " "+e.ID, "", 1))
 	for text := range strings.Lines(below) {
 		b.WriteString(indent + text)
@@ -85,7 +86,7 @@ func (u *Unpacked) entries() change.Entries {
 	for i := range n.Files {
 		f := &n.Files[i]
 		escape(&f.Path, &f.User, &f.Group)
-		f.Shown = append(f.Shown, certificates(f.Content)...)
+		f.Shown = append(f.Shown, shown.Certificates(f.Content)...)
 		f.Content = nil
 	}
 	for i := range n.Links {
@@ -102,7 +103,7 @@ func (u *Unpacked) entries() change.Entries {
 	n.NetworkConfig = u.visibleSettings(n.NetworkConfig)
 	n.Extra = u.visibleSettings(n.Extra)
 	n.CloudConfig = u.visibleSettings(n.CloudConfig)
-	list := entriesOf(&n)
+	list := shown.Entries(&n)
 	if len(u.metaData) > 0 {
 		list = append(list, &change.Entry{
 			Key: change.Key{Kind: "meta-data"}, Content: u.visibleSettings(u.metaData),

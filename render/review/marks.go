@@ -19,6 +19,7 @@ import (
 	"kiln/render/plan"
 	"kiln/render/rotation"
 	"kiln/render/secret"
+	"kiln/render/shown"
 )
 
 // FromDocuments returns the state of a cluster from the documents that its inventory lists. The
@@ -38,10 +39,10 @@ func FromDocuments(
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
 				e.Node)
 		}
-		t.addMachine(&change.Machine{
+		t.addMachine(shown.Machine(&change.Machine{
 			Pool: e.Pool, Name: e.Node, Role: e.Role,
 			OS: e.OS, Platform: e.Platform, Format: e.Format,
-		}, e.Kubelet, e.Addresses, e.ValidUntil)
+		}, e.Kubelet, e.Addresses, e.ValidUntil))
 	}
 	err := OpenMachines(inv, open, func(i int, u *Unpacked) error {
 		return t.Add(i, u.node)
@@ -164,12 +165,12 @@ func (m *marker) rootMark(root string, i int) string {
 func (m *marker) restore(n *node.Node) {
 	m.objects = map[string]string{} // paths in the API, by the names of files
 	index := n.File(plan.ObjectsDir + "index")
-	var shown []string
+	var entries []string
 	if index != nil {
 		for line := range strings.Lines(string(index.Content)) {
 			apiPath, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			m.objects[name] = apiPath
-			shown = append(shown, name+" is "+m.publicPath(name))
+			entries = append(entries, name+" is "+m.publicPath(name))
 		}
 	}
 	for i := range n.Files {
@@ -178,7 +179,7 @@ func (m *marker) restore(n *node.Node) {
 		f.Shown = m.shownLines(f)
 	}
 	if index != nil {
-		index.Shown = shown
+		index.Shown = entries
 	}
 }
 
@@ -307,7 +308,7 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 		return nil
 	}
 	const prefix = "certificate"
-	for i, line := range certificates(f.Content) {
+	for i, line := range shown.Certificates(f.Content) {
 		switch {
 		case root != "":
 			mark = m.rootMark(root, i)

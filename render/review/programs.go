@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"kiln/render/node"
+	"kiln/render/shown"
 )
 
 // This file holds the form in which programs get an unpacked machine, as JSON.
@@ -95,7 +96,7 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 	}
 	for _, d := range n.Dirs {
 		m.Directories = append(m.Directories, UnpackedFile{
-			Path: d.Path, Mode: octal(d.Mode), Owner: d.User + ":" + d.Group,
+			Path: d.Path, Mode: shown.Octal(d.Mode), Owner: d.User + ":" + d.Group,
 		})
 	}
 	for i := range n.Files {
@@ -132,9 +133,9 @@ func (u *Unpacked) Files(paths []string) ([]UnpackedFile, error) {
 func unpackedFile(f *node.File) UnpackedFile {
 	return UnpackedFile{
 		Path:         f.Path,
-		Mode:         octal(f.Mode),
+		Mode:         shown.Octal(f.Mode),
 		Owner:        f.User + ":" + f.Group,
 		Secret:       f.Secret != "",
-		Certificates: certificates(f.Content),
+		Certificates: shown.Certificates(f.Content),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plan"
+	"kiln/render/shown"
 	"kiln/render/textdiff"
 )
 
@@ -58,7 +59,7 @@ func ParseHeading(name string, index []byte) (*Heading, error) {
 func FolderFiles(dir string, index []byte) []string {
 	names := []string{path.Join(dir, IndexFile)}
 	for _, line := range textdiff.Lines(index) {
-		if strings.HasPrefix(line, indent) || strings.HasPrefix(line, "with ") ||
+		if strings.HasPrefix(line, shown.Indent) || strings.HasPrefix(line, "with ") ||
 			strings.HasPrefix(line, "without ") {
 			continue
 		}
@@ -217,12 +218,12 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 	for len(list) > 0 {
 		head := list[0]
 		n := 1
-		for n < len(list) && strings.HasPrefix(list[n], indent) {
+		for n < len(list) && strings.HasPrefix(list[n], shown.Indent) {
 			n++
 		}
 		var below []string
 		for _, line := range list[1:n] {
-			below = append(below, strings.TrimPrefix(line, indent))
+			below = append(below, strings.TrimPrefix(line, shown.Indent))
 		}
 		list = list[n:]
 		e, ok := readEntry(head, below)

@@ -7,9 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"kiln/pki"
 	"kiln/render/assembly"
@@ -17,6 +15,7 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/rotation"
+	"kiln/render/shown"
 )
 
 // Twin collects the state of a cluster, machine by machine, as a reviewer may see it.
@@ -45,10 +44,7 @@ func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	t.cluster.Entries = change.Entries{admin}
 	for i := range c.Machines() {
 		m := &c.Plan.Machines[i]
-		t.addMachine(&change.Machine{
-			Pool: m.Pool, Name: m.Name, Role: m.Role,
-			OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
-		}, c.Plan.KubeletVersion(m), m.AddressStrings(), c.Public.ValidUntil(c.Plan, m))
+		t.addMachine(shown.Planned(c.Plan, m, c.Public.ValidUntil(c.Plan, m)))
 	}
 	return t, nil
 }
@@ -60,25 +56,18 @@ func newTwin(c *change.Cluster, facts []plan.Fact) *Twin {
 	return &Twin{cluster: c, entries: map[entryKey]*change.Entry{}}
 }
 
-// addMachine adds a machine without entries: its names, and what its line in the INDEX says of it.
-func (t *Twin) addMachine(m *change.Machine, kubelet string, addresses []string, until time.Time) {
-	m.Properties = change.Properties{{Name: "kubelet", Value: kubelet}}
-	if len(addresses) > 0 {
-		list := strings.Join(addresses, ",")
-		m.Properties = append(m.Properties, change.Property{Name: "addresses", Value: list})
-	}
-	end := until.Format(time.RFC3339)
-	m.Properties = append(m.Properties, change.Property{Name: "until", Value: end})
+// addMachine adds a machine without entries.
+func (t *Twin) addMachine(m *change.Machine) {
 	t.cluster.Machines = append(t.cluster.Machines, m)
 }
 
 // Add adds the entries of the i-th machine. It may be called from several goroutines. Equal entries
 // are kept once. It fails for a file at /INDEX, since the twin has a list of its own there.
 func (t *Twin) Add(i int, n *node.Node) error {
-	list := entriesOf(n)
+	list := shown.Entries(n)
 	keys := make([]entryKey, len(list))
 	for j, e := range list {
-		keys[j] = entryKey{lines: indexLines(e), content: sha256.Sum256(e.Content)}
+		keys[j] = entryKey{lines: shown.Lines(e), content: sha256.Sum256(e.Content)}
 		if e.Kind == "file" && e.Content != nil && e.ID == "/"+IndexFile {
 			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; "+
 				"choose another path", e.ID)

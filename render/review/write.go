@@ -10,7 +10,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln/render/shown"
 )
 
 // IndexFile is the name of the list that the twin and each of its folders have.
@@ -141,7 +141,7 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 	}
 	index := bytes.NewBufferString(head)
 	for _, e := range sorted(entries) {
-		index.WriteString(indexLines(e))
+		index.WriteString(shown.Lines(e))
 		if e.Kind == "file" && e.Content != nil {
 			out[dir+e.ID] = e.Content
 		}
@@ -158,67 +158,10 @@ func index(c *change.Cluster) []byte {
 		fmt.Fprintf(&b, "cluster %s: %s\n", f.Name, f.Value)
 	}
 	for _, e := range c.Entries {
-		b.WriteString(indexLines(e))
+		b.WriteString(shown.Lines(e))
 	}
 	for _, m := range c.Machines {
-		kind := "node"
-		if m.Pool {
-			kind = "pool"
-		}
-		fmt.Fprintf(&b, "%s %s %s %s %s %s", kind, m.Name, m.Role, m.OS, m.Platform, m.Format)
-		for _, f := range m.Properties {
-			fmt.Fprintf(&b, " %s %s", f.Name, f.Value)
-		}
-		b.WriteString("\n")
+		b.WriteString(shown.MachineLine(m))
 	}
 	return b.Bytes()
-}
-
-// indexLines returns the lines of an entry in an INDEX. The first is for the entry. The lines of
-// its certificates or settings are indented below it.
-func indexLines(e *change.Entry) string {
-	t := e.Traits
-	line := fmt.Sprintf("%-4s ", e.Kind)
-	below := e.Shown
-	switch e.Kind {
-	case "file", "dir":
-		if server, ok := t["server"]; ok { // the operator's kubeconfig, which is on no machine
-			line += e.ID + " " + server
-			break
-		}
-		line += t["mode"] + " " + t["owner"] + " " + e.ID
-		if e.Content != nil {
-			below = certificates(e.Content)
-		}
-	case "user":
-		line += e.ID + " " + t["number"] + " " + t["home"]
-	case "link":
-		line += e.ID + " -> " + t["target"]
-	case "unit":
-		line += e.ID + " " + t["state"]
-	case "key":
-		line += e.ID
-	default: // settings, whose content stands below the line
-		line = e.Kind
-		below = []string{strings.TrimSuffix(string(e.Content), "\n")}
-	}
-	switch e.Secret {
-	case "":
-	case secret.Redacted:
-		line += " " + secret.Redacted
-	default:
-		line += " <secret " + e.Secret + ">"
-	}
-	if len(below) == 0 {
-		return line + "\n"
-	}
-	return line + "\n" + indentLines(strings.Join(below, "\n")) + "\n"
-}
-
-// indent stands before the lines below an entry's line.
-const indent = "     "
-
-// indentLines returns the lines of a text indented, without the end of the last one.
-func indentLines(text string) string {
-	return indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+indent)
 }

@@ -1,4 +1,4 @@
-package review
+package shown
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"kiln/pki"
 )
 
-// certificates returns a line for each certificate of a PEM file, with its subject, validity and
+// Certificates returns a line for each certificate of a PEM file, with its subject, validity and
 // names. It returns none for a file without certificates.
-func certificates(data []byte) (lines []string) {
+func Certificates(data []byte) (lines []string) {
 	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
 		return nil
 	}

@@ -1,9 +1,12 @@
-package review
+// Package shown turns one machine into what a reviewer may see of it: its entries, their lines in
+// an INDEX of the review twin, and the digest of them all. Nothing in it is computed from a secret.
+package shown
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,9 +17,9 @@ import (
 	"kiln/render/node"
 )
 
-// entriesOf returns everything that a machine has, in the order of an INDEX. The content of a file
+// Entries returns everything that a machine has, in the order of an INDEX. The content of a file
 // is left out if it is secret, or if other lines stand in its place.
-func entriesOf(n *node.Node) (out change.Entries) {
+func Entries(n *node.Node) (out change.Entries) {
 	add := func(kind, id string, traits map[string]string) *change.Entry {
 		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
 		out = append(out, e)
@@ -24,7 +27,7 @@ func entriesOf(n *node.Node) (out change.Entries) {
 	}
 	access := func(mode uint32, user, group string) map[string]string {
 		owner := node.Owner(user) + ":" + node.Owner(group)
-		return map[string]string{"mode": octal(mode), "owner": owner}
+		return map[string]string{"mode": Octal(mode), "owner": owner}
 	}
 	for _, u := range n.Users {
 		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
@@ -70,6 +73,13 @@ func entriesOf(n *node.Node) (out change.Entries) {
 	return out
 }
 
+// Sorted returns the entries of a machine as a twin has them: sorted, and each once.
+func Sorted(n *node.Node) change.Entries {
+	list := Entries(n)
+	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	return slices.CompactFunc(list, func(a, b *change.Entry) bool { return a.Key == b.Key })
+}
+
 // readable returns the content of a file as people read it: API objects are YAML for them, a line
 // for each value, and JSON on the machine.
 func readable(f *node.File) []byte {
@@ -97,8 +107,8 @@ func unitState(u node.Unit) string {
 	return strings.Join(state, " ")
 }
 
-// octal returns a mode in the four digits that chmod takes.
-func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+// Octal returns a mode in the four digits that chmod takes.
+func Octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
 // indentJSON returns JSON with a line for each value. It returns other text as it is.
 func indentJSON(text []byte) []byte {

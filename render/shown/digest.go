@@ -1,0 +1,51 @@
+package shown
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"kiln/render/change"
+	"kiln/render/node"
+	"kiln/render/plan"
+)
+
+// Machine returns a machine without its entries: its names, and what a twin says of it beside them.
+func Machine(
+	m *change.Machine, kubelet string, addresses []string, until time.Time,
+) *change.Machine {
+	m.Properties = change.Properties{{Name: "kubelet", Value: kubelet}}
+	if len(addresses) > 0 {
+		list := strings.Join(addresses, ",")
+		m.Properties = append(m.Properties, change.Property{Name: "addresses", Value: list})
+	}
+	end := until.Format(time.RFC3339)
+	m.Properties = append(m.Properties, change.Property{Name: "until", Value: end})
+	return m
+}
+
+// Planned is Machine for a machine of a plan, whose certificates or token end at until.
+func Planned(p *plan.Plan, m *plan.Machine, until time.Time) *change.Machine {
+	return Machine(&change.Machine{
+		Pool: m.Pool, Name: m.Name, Role: m.Role,
+		OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
+	}, p.KubeletVersion(m), m.AddressStrings(), until)
+}
+
+// Digest returns the SHA-256, in hex, of everything that a twin shows of a machine: its line, and
+// its entries with their contents. Machines that may differ in a way that a reviewer sees have
+// different digests. The list of files is left out, because it holds the digest.
+func Digest(m *change.Machine) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s", MachineLine(m))
+	for _, e := range m.Entries {
+		if e.Kind == "file" && e.ID == node.List {
+			continue
+		}
+		// A content is preceded by its length, so that it cannot look like further entries.
+		fmt.Fprintf(sum, "%s%d\n%s", Lines(e), len(e.Content), e.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,70 @@
+package templates_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// marks returns what the hook wrote to the Node, in its order.
+func (m *aMachine) marks() (hook []string) {
+	m.t.Helper()
+	begin := `{"metadata":{"annotations":{"kiln.dev/twin":"` + digest + ` ca: g2 issue",` +
+		`"kiln.dev/hook":"`
+	for _, line := range strings.Split(strings.TrimSuffix(m.read(m.world+"/marks"), "\n"), "\n") {
+		text, ok := strings.CutPrefix(line, begin)
+		if !ok {
+			m.t.Errorf("marked %s\nwant %s...", line, begin)
+		}
+		hook = append(hook, strings.TrimSpace(strings.TrimSuffix(text, `"}}}`)))
+	}
+	return hook
+}
+
+// TestBootAnnotatesNode: once the Node is there the hook writes to it which document the machine
+// runs, and how far it is. An API server that refuses this, or does not answer, changes nothing
+// else.
+func TestBootAnnotatesNode(t *testing.T) {
+	const late = "*/api/v1/nodes/cp-1"
+	for i, row := range []struct {
+		name  string
+		wrong func(m *aMachine)
+		want  []string
+	}{
+		{name: "done", want: []string{"running pods", "running retire", "running done",
+			"done done"}},
+		{name: "late", wrong: func(m *aMachine) {
+			m.data["step_timeout"] = "1"
+			m.know("meanwhile", `rm -rf "$WORLD/rules"`+"\n")
+			m.rule("GET", late, 1, 200, 0, `{"status":{"nodeInfo":{"machineID":`+
+				`"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
+			m.rule("GET", late, 9999, 500, 0, "")
+		}, want: []string{"running pods", "waiting pods",
+			"waiting pods node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1",
+			"running pods", "running retire", "running done",
+			"done done"}},
+		{name: "refused", wrong: func(m *aMachine) {
+			m.rule("PATCH", late, 9999, 403, 0, `{"message":"no"}`)
+		}},
+		{name: "no answer", wrong: func(m *aMachine) { m.rule("PATCH", late, 9999, 0, 28, "") }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
+				m := newMachine(t, shell, "worker")
+				if row.wrong != nil {
+					row.wrong(m)
+				}
+				m.document()
+				if out, code := m.run(); code != 0 || m.status().Phase != "done" {
+					t.Fatalf("exit status %d\n%s", code, out)
+				}
+				if row.want == nil {
+					return
+				}
+				if got := m.marks(); !slices.Equal(got, row.want) {
+					t.Errorf("wrote %q, want %q", got, row.want)
+				}
+			})
+		})
+	}
+}
