@@ -17,6 +17,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/rollout"
 )
 
 const changes = "../testdata/changes"
@@ -76,7 +77,7 @@ func TestChanges(t *testing.T) {
 				return state(t, bundle, stages, &changeCase{Of: row.Of, Rotate: row.Before}), nil
 			})
 			d := change.Compare(old, state(t, bundle, stages, &row))
-			p, err := change.New(d, change.Options{MaxUnavailable: "10%", Force: row.Force})
+			p, err := rollout.New(d, rollout.Options{MaxUnavailable: "10%", Force: row.Force})
 			require.NoError(t, err)
 			require.NotContains(t, p.Text(change.Form{}), "secrets extend",
 				"a running cluster must not be formed again")

@@ -22,6 +22,7 @@ import (
 	"kiln/render/ignition"
 	"kiln/render/report"
 	"kiln/render/review"
+	"kiln/render/rollout"
 	"kiln/render/suggest"
 )
 
@@ -176,7 +177,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 		return nil, err
 	}
 	diff := change.Compare(old, state)
-	plan, err := change.New(diff, change.Options{MaxUnavailable: "1"})
+	plan, err := rollout.New(diff, rollout.Options{MaxUnavailable: "1"})
 	if err != nil {
 		return nil, err
 	}

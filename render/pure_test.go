@@ -126,6 +126,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/usage",
 			"kiln/render/change",
 			"kiln/render/expiry",
+			"kiln/render/rollout",
 		},
 		"kiln/cmd/kiln/configuration": {
 			"kiln/render",
@@ -170,6 +171,7 @@ func TestImports(t *testing.T) {
 			"kiln/render",
 			"kiln/render/change",
 			"kiln/render/report",
+			"kiln/render/rollout",
 		},
 		"kiln/cmd/kiln/paths": nil,
 		"kiln/cmd/kiln/rotate": {
@@ -411,12 +413,9 @@ func TestImports(t *testing.T) {
 			"kiln/templates",
 		},
 		"kiln/render/change": {
-			"kiln/pki",
 			"kiln/render/change/field",
 			"kiln/render/layout",
 			"kiln/render/plan",
-			"kiln/render/plural",
-			"kiln/render/rotation",
 			"kiln/render/terminal",
 		},
 		"kiln/render/change/field": {
@@ -622,6 +621,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/report": {
 			"kiln/render/change",
 			"kiln/render/plural",
+			"kiln/render/rollout",
 		},
 		"kiln/render/review": {
 			"kiln/pki",
@@ -638,6 +638,15 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
+		},
+		"kiln/render/rollout": {
+			"kiln/pki",
+			"kiln/render/change",
+			"kiln/render/change/field",
+			"kiln/render/layout",
+			"kiln/render/plan",
+			"kiln/render/plural",
+			"kiln/render/rotation",
 		},
 		"kiln/render/rotation": {
 			"kiln/pki",

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/change"
 	"kiln/render/config"
 	"kiln/render/media"
+	"kiln/render/rollout"
 	"kiln/render/target"
 )
 
@@ -107,7 +107,7 @@ func TestChangesDoc(t *testing.T) {
 	for _, row := range first.FindAllStringSubmatch(table, -1) {
 		named = append(named, strings.Split(strings.Trim(row[1], "`"), "`, `")...)
 	}
-	require.ElementsMatch(t, change.Refusals(), named)
+	require.ElementsMatch(t, rollout.Refusals(), named)
 }
 
 // TestKubeadmDoc: each field of cluster.yaml that docs/kubeadm.md puts beside one of kubeadm's

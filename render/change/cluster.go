@@ -7,6 +7,8 @@ package change
 import (
 	"cmp"
 	"slices"
+
+	"kiln/render/plan"
 )
 
 // Cluster is one state of a cluster.
@@ -84,8 +86,8 @@ func (e Entries) Find(k Key) *Entry {
 	return e[i]
 }
 
-// title returns the machine's name in messages.
-func (m *Machine) title() string {
+// Title returns the machine's name in messages.
+func (m *Machine) Title() string {
 	if m.Pool {
 		return "pool " + m.Name
 	}
@@ -98,4 +100,34 @@ func (m *Machine) AddTo(machines, pools *[]string) {
 		machines = pools
 	}
 	*machines = append(*machines, m.Name)
+}
+
+// Has reports whether a machine of the cluster has this name or address.
+func (c *Cluster) Has(name string) bool {
+	return slices.ContainsFunc(c.Machines, func(m *Machine) bool {
+		return !m.Pool && (m.Name == name || slices.Contains(m.Addresses(), name))
+	})
+}
+
+// Addresses returns the machine's addresses.
+func (m *Machine) Addresses() []string { return commas(m.Properties.Value("addresses")) }
+
+// Token reports whether the machine joins with a bootstrap token.
+func (m *Machine) Token() bool {
+	return m.Pool || m.Entries.Find(Key{"file", plan.BootstrapConf}) != nil
+}
+
+// Member reports whether the machine runs a member of etcd.
+func (m *Machine) Member() bool {
+	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
+}
+
+// Members returns the machines with a member of etcd.
+func (c *Cluster) Members() (out []*Machine) {
+	for _, m := range c.Machines {
+		if m.Member() {
+			out = append(out, m)
+		}
+	}
+	return out
 }

@@ -26,7 +26,7 @@ type Diff struct {
 	Groups []Group `json:"groups,omitempty"`
 
 	old, new *Cluster
-	machines []*pair // by name, in the order of the newer state, removed ones last
+	machines []*Pair // by name, in the order of the newer state, removed ones last
 }
 
 // Group is a set of machines with their common changes.
@@ -48,20 +48,28 @@ type Change struct {
 	Fields []field.Field `json:"fields,omitempty"`
 }
 
-// pair is a machine in both states.
-type pair struct {
-	old, new *Machine // one is nil if the machine was added or removed
-	changes  []*Change
+// States returns the two states.
+func (d *Diff) States() (old, new *Cluster) { return d.old, d.new }
+
+// Pairs returns the machines of both states, by name, in the order of the newer state and the
+// removed ones last.
+func (d *Diff) Pairs() []*Pair { return d.machines }
+
+// Pair is a machine in both states.
+type Pair struct {
+	Old, New *Machine // one is nil if the machine was added or removed
+	Changes  []*Change
 }
 
-// machine returns the newer state, or the older one of a removed machine.
-func (p *pair) machine() *Machine { return cmp.Or(p.new, p.old) }
+// Machine returns the newer state, or the older one of a removed machine.
+func (p *Pair) Machine() *Machine { return cmp.Or(p.New, p.Old) }
 
-func (p *pair) what() string {
+// What returns Added or Removed if one state does not have the machine, and else Changed.
+func (p *Pair) What() string {
 	switch {
-	case p.old == nil:
+	case p.Old == nil:
 		return Added
-	case p.new == nil:
+	case p.New == nil:
 		return Removed
 	}
 	return Changed
@@ -93,8 +101,8 @@ func Compare(old, new *Cluster) *Diff {
 
 	c := comparer{known: map[[2]*Entry]*Change{}, equal: map[string]*Change{}}
 	for _, p := range d.machines {
-		if p.what() == Changed {
-			p.changes = c.machine(p)
+		if p.What() == Changed {
+			p.Changes = c.machine(p)
 		}
 	}
 	d.Groups = groupChanges(d.machines)
@@ -102,7 +110,7 @@ func Compare(old, new *Cluster) *Diff {
 }
 
 // pairMachines returns the machines of both states in pairs of the same name.
-func pairMachines(old, new *Cluster) (out []*pair) {
+func pairMachines(old, new *Cluster) (out []*Pair) {
 	type id struct {
 		pool bool
 		name string
@@ -113,12 +121,12 @@ func pairMachines(old, new *Cluster) (out []*pair) {
 	}
 	for _, m := range new.Machines {
 		at := id{m.Pool, m.Name}
-		out = append(out, &pair{old: before[at], new: m})
+		out = append(out, &Pair{Old: before[at], New: m})
 		delete(before, at)
 	}
 	for _, m := range old.Machines {
 		if before[id{m.Pool, m.Name}] != nil {
-			out = append(out, &pair{old: m})
+			out = append(out, &Pair{Old: m})
 		}
 	}
 	return out
@@ -132,25 +140,25 @@ type comparer struct {
 }
 
 // machine returns the changes of a machine that is in both states.
-func (c *comparer) machine(p *pair) (out []*Change) {
+func (c *comparer) machine(p *Pair) (out []*Change) {
 	var f field.List
-	f.Value("role", p.old.Role, p.new.Role)
-	f.Value("operating system", p.old.OS, p.new.OS)
-	f.Value("platform", p.old.Platform, p.new.Platform)
-	f.Value("format", p.old.Format, p.new.Format)
-	for _, name := range propertyNames(p.old.Properties, p.new.Properties) {
-		f.Value(name, p.old.Properties.Value(name), p.new.Properties.Value(name))
+	f.Value("role", p.Old.Role, p.New.Role)
+	f.Value("operating system", p.Old.OS, p.New.OS)
+	f.Value("platform", p.Old.Platform, p.New.Platform)
+	f.Value("format", p.Old.Format, p.New.Format)
+	for _, name := range propertyNames(p.Old.Properties, p.New.Properties) {
+		f.Value(name, p.Old.Properties.Value(name), p.New.Properties.Value(name))
 	}
 	if len(f) > 0 {
 		out = append(out, c.unique(&Change{Kind: "machine", What: Changed, Fields: f}))
 	}
 	before := map[Key]*Entry{} // by place
-	for _, a := range p.old.Entries {
+	for _, a := range p.Old.Entries {
 		before[a.place()] = a
 	}
 	var keys []Key
 	pairs := map[Key][2]*Entry{}
-	for _, b := range p.new.Entries {
+	for _, b := range p.New.Entries {
 		a := before[b.place()]
 		delete(before, b.place())
 		if a != b {
@@ -222,7 +230,7 @@ func (c *comparer) unique(change *Change) *Change {
 }
 
 // groupChanges returns the changes in groups: changes that the same machines have are one group.
-func groupChanges(machines []*pair) []Group {
+func groupChanges(machines []*Pair) []Group {
 	// The machines that have each change, by their indices.
 	has := map[*Change][]int{}
 	var changes []*Change
@@ -230,15 +238,15 @@ func groupChanges(machines []*pair) []Group {
 	whole := map[string][]int{}
 	var kinds []string
 	for i, p := range machines {
-		if what := p.what(); what != Changed {
-			m := p.machine()
+		if what := p.What(); what != Changed {
+			m := p.Machine()
 			kind := fmt.Sprintf("%s\x00%s %s %s", what, m.Role, m.OS, m.Platform)
 			if whole[kind] == nil {
 				kinds = append(kinds, kind)
 			}
 			whole[kind] = append(whole[kind], i)
 		}
-		for _, c := range p.changes {
+		for _, c := range p.Changes {
 			if has[c] == nil {
 				changes = append(changes, c)
 			}
@@ -254,7 +262,7 @@ func groupChanges(machines []*pair) []Group {
 		g := &group{members: members}
 		g.What = Changed
 		for _, i := range members {
-			machines[i].machine().AddTo(&g.Machines, &g.Pools)
+			machines[i].Machine().AddTo(&g.Machines, &g.Pools)
 		}
 		list = append(list, g)
 		return g

@@ -27,34 +27,34 @@ var signs = map[string]string{Added: "+", Removed: "-", Changed: "~"}
 
 // Text returns the difference for people.
 func (d *Diff) Text(form Form) string {
-	w := &writer{form: form}
+	w := NewWriter(form)
 	if !d.Changed() {
-		w.line("nothing differs")
-		return w.text.String()
+		w.Line("nothing differs")
+		return w.String()
 	}
 	if len(d.Cluster) > 0 {
-		w.section("cluster " + d.new.Name)
+		w.Section("cluster " + d.new.Name)
 		w.fields("  ", d.Cluster)
-		w.end()
+		w.End()
 	}
 	for _, g := range d.Groups {
 		w.group(&g)
 	}
-	return w.text.String()
+	return w.String()
 }
 
-func (w *writer) group(g *Group) {
+func (w *Writer) group(g *Group) {
 	title := g.title()
 	if g.What != Changed {
-		w.section(fmt.Sprintf("%s %s: %s, %s", signs[g.What], title, g.What, g.Is))
-		w.end()
+		w.Section(fmt.Sprintf("%s %s: %s, %s", signs[g.What], title, g.What, g.Is))
+		w.End()
 		return
 	}
-	w.section(title)
+	w.Section(title)
 	for _, c := range g.Changes {
 		w.change(&c)
 	}
-	w.end()
+	w.End()
 }
 
 // title returns the names of the machines, and their number if they are many.
@@ -66,7 +66,7 @@ func (g *Group) title() string {
 func Names(machines, pools []string) string {
 	var parts []string
 	if len(machines) > 0 {
-		text := spans(machines)
+		text := Spans(machines)
 		if len(machines) > 3 {
 			text = fmt.Sprintf("%d machines: %s", len(machines), text)
 		}
@@ -80,8 +80,8 @@ func Names(machines, pools []string) string {
 
 var nameWithNumber = regexp.MustCompile(`^(.*?)([0-9]+)$`)
 
-// spans returns a list of names. Three or more with consecutive numbers are "first … last".
-func spans(names []string) string {
+// Spans returns a list of names. Three or more with consecutive numbers are "first … last".
+func Spans(names []string) string {
 	var out []string
 	for i := 0; i < len(names); {
 		j := i + 1
@@ -110,8 +110,8 @@ func follows(a, b string) bool {
 }
 
 // change writes what happened to one entry.
-func (w *writer) change(c *Change) {
-	name := c.title()
+func (w *Writer) change(c *Change) {
+	name := c.Title()
 	if c.Kind == "machine" {
 		name += " itself"
 	}
@@ -122,17 +122,17 @@ func (w *writer) change(c *Change) {
 				name += ", " + f.Name + " " + *f.New
 			}
 		}
-		w.colour(Added, "  + "+name)
+		w.Colour(Added, "  + "+name)
 		return
 	}
-	w.colour(c.What, "  "+signs[c.What]+" "+name)
+	w.Colour(c.What, "  "+signs[c.What]+" "+name)
 	if c.What == Changed {
 		w.fields("      ", c.Fields)
 	}
 }
 
 // fields writes the values of each field, on one line or on two.
-func (w *writer) fields(indent string, list []field.Field) {
+func (w *Writer) fields(indent string, list []field.Field) {
 	for _, f := range list {
 		name := f.Name
 		if name != "" {
@@ -140,38 +140,47 @@ func (w *writer) fields(indent string, list []field.Field) {
 		}
 		switch {
 		case f.Old == nil && f.New == nil:
-			w.line(indent + name)
+			w.Line(indent + name)
 		case f.Old == nil:
-			w.colour(Added, indent+name+"+ "+*f.New)
+			w.Colour(Added, indent+name+"+ "+*f.New)
 		case f.New == nil:
-			w.colour(Removed, indent+name+"- "+*f.Old)
+			w.Colour(Removed, indent+name+"- "+*f.Old)
 		case utf8.RuneCountInString(*f.Old)+utf8.RuneCountInString(*f.New) <= maxWidth:
-			w.line(indent + name + *f.Old + " → " + *f.New)
+			w.Line(indent + name + *f.Old + " → " + *f.New)
 		default:
-			w.line(indent + strings.TrimSuffix(name, " "))
-			w.colour(Removed, indent+"  - "+*f.Old)
-			w.colour(Added, indent+"  + "+*f.New)
+			w.Line(indent + strings.TrimSuffix(name, " "))
+			w.Colour(Removed, indent+"  - "+*f.Old)
+			w.Colour(Added, indent+"  + "+*f.New)
 		}
 	}
 }
 
-// writer writes a report in one form. A section of Markdown is a diff block, in which signs have
+// Writer writes a report in one form. A section of Markdown is a diff block, in which signs have
 // colours.
-type writer struct {
+type Writer struct {
 	text strings.Builder
 	form Form
 	open bool // in a block of Markdown
 }
+
+// NewWriter returns a writer of a report in that form.
+func NewWriter(form Form) *Writer { return &Writer{form: form} }
+
+// String returns what was written.
+func (w *Writer) String() string { return w.text.String() }
+
+// Empty reports whether nothing was written yet.
+func (w *Writer) Empty() bool { return w.text.Len() == 0 }
 
 // markdown escapes the characters with which a name could make an image, a link, HTML or emphasis
 // (https://spec.commonmark.org/0.31.2/#backslash-escapes).
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`,
 	"!", `\!`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`)
 
-// section begins a part of the report.
-func (w *writer) section(title string) {
+// Section begins a part of the report.
+func (w *Writer) Section(title string) {
 	title = terminal.Visible(title, "")
-	if w.text.Len() > 0 {
+	if !w.Empty() {
 		w.text.WriteString("\n")
 	}
 	switch {
@@ -185,20 +194,21 @@ func (w *writer) section(title string) {
 	}
 }
 
-// end ends a part.
-func (w *writer) end() {
+// End ends a part.
+func (w *Writer) End() {
 	if w.open {
 		w.text.WriteString("```\n")
 		w.open = false
 	}
 }
 
-func (w *writer) line(text string) {
+// Line writes a line.
+func (w *Writer) Line(text string) {
 	w.write(terminal.Visible(text, "\t"))
 }
 
-// write writes a line that is safe for a terminal. Only colour may have added escapes to it.
-func (w *writer) write(text string) {
+// write writes a line that is safe for a terminal. Only Colour may have added escapes to it.
+func (w *Writer) write(text string) {
 	if w.open {
 		// Three backquotes would end the block.
 		text = strings.ReplaceAll(text, "```", "`` `")
@@ -208,9 +218,9 @@ func (w *writer) write(text string) {
 
 var colours = map[string]string{Added: "\x1b[32m", Removed: "\x1b[31m"}
 
-// colour writes a line in the colour of an added or removed value. In a block of Markdown the sign
+// Colour writes a line in the colour of an added or removed value. In a block of Markdown the sign
 // must be the line's first character.
-func (w *writer) colour(what, text string) {
+func (w *Writer) Colour(what, text string) {
 	text = terminal.Visible(text, "\t")
 	switch {
 	case w.form.Colour && colours[what] != "":
@@ -219,4 +229,15 @@ func (w *writer) colour(what, text string) {
 		text = signs[what] + strings.Replace(strings.TrimPrefix(text, " "), signs[what]+" ", "", 1)
 	}
 	w.write(text)
+}
+
+// Title returns the name of a changed entry in messages.
+func (c *Change) Title() string {
+	switch {
+	case c.Kind == "file":
+		return c.Name
+	case c.Kind == "machine":
+		return "the machine"
+	}
+	return strings.TrimSpace(c.Kind + " " + c.Name)
 }

@@ -17,6 +17,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plural"
+	"kiln/render/rollout"
 )
 
 // Input holds what a page is made from.
@@ -28,7 +29,7 @@ type Input struct {
 	Exposed []Exposed
 	// Diff and Steps compare with an older state; nil if there is none.
 	Diff  *change.Diff
-	Steps *change.Steps
+	Steps *rollout.Steps
 }
 
 // Size is the size of a document and of its files.

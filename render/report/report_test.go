@@ -15,6 +15,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/report"
 	"kiln/render/review"
+	"kiln/render/rollout"
 )
 
 // state reads the twin of a golden case.
@@ -44,7 +45,7 @@ func TestPage(t *testing.T) {
 			t.Parallel()
 			c := state(t, dir)
 			d := change.Compare(c, state(t, "../../testdata/clusters/single/want"))
-			p, err := change.New(d, change.Options{MaxUnavailable: "10%"})
+			p, err := rollout.New(d, rollout.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
 			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000,
 				Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}

@@ -10,6 +10,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/document"
 	"kiln/render/review"
+	"kiln/render/rollout"
 )
 
 // files returns the twin of one machine, with other texts for some of its files. An empty text
@@ -127,7 +128,7 @@ func FuzzRead(f *testing.F) {
 			change.Compare(c, other), change.Compare(other, c), change.Compare(c, c),
 		} {
 			_ = d.Text(change.Form{Markdown: true})
-			p, err := change.New(d, change.Options{MaxUnavailable: "1"})
+			p, err := rollout.New(d, rollout.Options{MaxUnavailable: "1"})
 			require.NoError(t, err)
 			_ = p.Text(change.Form{})
 		}

@@ -12,12 +12,13 @@ import (
 	"kiln/cmd/kiln/usage"
 	"kiln/render/change"
 	"kiln/render/expiry"
+	"kiln/render/rollout"
 )
 
 // PlanCommand returns the verb plan.
 func PlanCommand() *cobra.Command {
 	var f sharedFlags
-	var o change.Options
+	var o rollout.Options
 	cmd := &cobra.Command{
 		Use:         "plan A B",
 		Annotations: usage.Reads(),
@@ -42,7 +43,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 			}
 			d := change.Compare(old, now)
 			message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
-			p, err := change.New(d, o)
+			p, err := rollout.New(d, o)
 			if err != nil {
 				return usage.Error{Err: err}
 			}
@@ -55,7 +56,7 @@ workers as you want. kiln refuses a change that would break the running cluster
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.Force, "force", nil,
-		"override the refusal with this `NAME`: "+strings.Join(change.Refusals(), ", "))
+		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
 	flags.StringVar(&o.MaxUnavailable, "max-unavailable", MaxUnavailable,
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	return cmd

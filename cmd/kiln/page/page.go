@@ -12,6 +12,7 @@ import (
 	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
+	"kiln/render/rollout"
 )
 
 // largestFiles is the number of files that the page names of each document.
@@ -21,8 +22,8 @@ const largestFiles = 3
 type Input struct {
 	States  state.Reader
 	Config  configuration.Source
-	Since   string         // an older state to compare with; empty for none
-	Options change.Options // of the steps from the older state
+	Since   string          // an older state to compare with; empty for none
+	Options rollout.Options // of the steps from the older state
 }
 
 // Make returns the page about the configuration, and about the differences from the older state if
@@ -46,7 +47,7 @@ func (i *Input) Make() ([]byte, error) {
 			return nil, err
 		}
 		in.Diff = change.Compare(old, in.Cluster)
-		if in.Steps, err = change.New(in.Diff, i.Options); err != nil {
+		if in.Steps, err = rollout.New(in.Diff, i.Options); err != nil {
 			return nil, err
 		}
 	}

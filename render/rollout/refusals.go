@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kiln/pki"
+	"kiln/render/change"
 	"kiln/render/layout"
 	"kiln/render/plural"
 )
@@ -24,7 +25,7 @@ type Refusal struct {
 type refusal struct {
 	name string
 	// returns an empty string if the change is allowed
-	why     func(d *Diff, decisions []*decision) string
+	why     func(d *transition, decisions []*decision) string
 	instead string
 }
 
@@ -88,7 +89,7 @@ func Refusals() []string {
 	return out
 }
 
-func refusals(d *Diff, decisions []*decision) (out []Refusal) {
+func refusals(d *transition, decisions []*decision) (out []Refusal) {
 	for _, r := range refusalTable {
 		if why := r.why(d, decisions); why != "" {
 			out = append(out, Refusal{r.name, why, insteadOf(&r, d)})
@@ -101,7 +102,7 @@ func refusals(d *Diff, decisions []*decision) (out []Refusal) {
 	return out
 }
 
-func otherCluster(d *Diff, _ []*decision) string {
+func otherCluster(d *transition, _ []*decision) string {
 	if d.old.UUID == d.new.UUID && d.old.Name == d.new.Name {
 		return ""
 	}
@@ -110,8 +111,8 @@ func otherCluster(d *Diff, _ []*decision) string {
 }
 
 // property returns a rule against a change of that property of the cluster.
-func property(name, why string) func(*Diff, []*decision) string {
-	return func(d *Diff, _ []*decision) string {
+func property(name, why string) func(*transition, []*decision) string {
+	return func(d *transition, _ []*decision) string {
 		old, new := d.old.Properties.Value(name), d.new.Properties.Value(name)
 		if old == new {
 			return ""
@@ -122,9 +123,9 @@ func property(name, why string) func(*Diff, []*decision) string {
 
 // otherAuthority: a CA that is in both states has another key. The rule for rotations has its own
 // words for a CA that was rotated.
-func otherAuthority(d *Diff, decisions []*decision) string {
+func otherAuthority(d *transition, decisions []*decision) string {
 	for _, f := range decisions {
-		for _, c := range f.changes {
+		for _, c := range f.Changes {
 			if file := layout.Of(c.Name); file != nil && d.rotates(pki.Root(file.Authority)) {
 				continue
 			}
@@ -140,7 +141,7 @@ func otherAuthority(d *Diff, decisions []*decision) string {
 
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates
 // lack.
-func lostEndpoint(d *Diff, _ []*decision) string {
+func lostEndpoint(d *transition, _ []*decision) string {
 	old := d.old.Properties.Value("endpoint")
 	if old == d.new.Properties.Value("endpoint") || old == "" {
 		return ""
@@ -150,13 +151,12 @@ func lostEndpoint(d *Diff, _ []*decision) string {
 		host = u.Hostname()
 	}
 	for _, m := range d.new.Machines {
-		t := m.Entries.Find(Key{"file", "/etc/kubernetes/pki/apiserver.crt"})
+		t := m.Entries.Find(change.Key{Kind: "file", ID: "/etc/kubernetes/pki/apiserver.crt"})
 		if t == nil {
 			continue
 		}
-		certs, _ := certificates(t.Shown)
-		for _, c := range certs {
-			if !covers(commas(c.parts["names"]), host) {
+		for _, c := range t.Certificates() {
+			if !covers(c.Names, host) {
 				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, "+
 					"which is no name of the new API servers' certificates",
 					old, d.new.Properties.Value("endpoint"), host)
@@ -196,7 +196,7 @@ func minor(version string) int {
 	return n
 }
 
-func versionJump(d *Diff, _ []*decision) string {
+func versionJump(d *transition, _ []*decision) string {
 	old, new := minor(d.old.Version), minor(d.new.Version)
 	switch {
 	case new < old:
@@ -209,32 +209,33 @@ func versionJump(d *Diff, _ []*decision) string {
 }
 
 // kubeletSkew: running kubelets are older than the new API servers allow.
-func kubeletSkew(d *Diff, _ []*decision) string {
+func kubeletSkew(d *transition, _ []*decision) string {
 	var names []string
 	for _, m := range d.old.Machines {
 		if k := minor(m.Properties.Value("kubelet")); m.Role == worker && k >= 0 &&
 			minor(d.new.Version)-k > 3 {
-			names = append(names, m.title())
+			names = append(names, m.Title())
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s", spans(names),
+	return fmt.Sprintf("the kubelets of %s are more than three minors older than %s",
+		change.Spans(names),
 		d.new.Version)
 }
 
 // nameChange: a machine was removed, and another was added with one of its addresses.
-func nameChange(_ *Diff, decisions []*decision) string {
+func nameChange(_ *transition, decisions []*decision) string {
 	var names []string
 	for _, gone := range decisions {
-		if gone.what() != Removed {
+		if gone.What() != change.Removed {
 			continue
 		}
 		for _, came := range decisions {
-			taken := func(a string) bool { return slices.Contains(gone.old.addresses(), a) }
-			if came.what() == Added && slices.ContainsFunc(came.new.addresses(), taken) {
-				names = append(names, gone.old.Name+" → "+came.new.Name)
+			taken := func(a string) bool { return slices.Contains(gone.Old.Addresses(), a) }
+			if came.What() == change.Added && slices.ContainsFunc(came.New.Addresses(), taken) {
+				names = append(names, gone.Old.Name+" → "+came.New.Name)
 			}
 		}
 	}
@@ -244,20 +245,20 @@ func nameChange(_ *Diff, decisions []*decision) string {
 	return "same address, another name: " + strings.Join(names, ", ")
 }
 
-func otherRole(_ *Diff, decisions []*decision) string {
+func otherRole(_ *transition, decisions []*decision) string {
 	var names []string
 	for _, f := range decisions {
-		if f.what() == Changed && f.old.Role != f.new.Role {
-			names = append(names, fmt.Sprintf("%s: %s → %s", f.new.Name, f.old.Role, f.new.Role))
+		if f.What() == change.Changed && f.Old.Role != f.New.Role {
+			names = append(names, fmt.Sprintf("%s: %s → %s", f.New.Name, f.Old.Role, f.New.Role))
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
 // restores: the documents restore etcd from a snapshot.
-func restores(d *Diff, _ []*decision) string {
+func restores(d *transition, _ []*decision) string {
 	for _, m := range d.new.Machines {
-		if t := m.Entries.Find(Key{"file", "/etc/kiln/machine"}); t != nil {
+		if t := m.Entries.Find(change.Key{Kind: "file", ID: "/etc/kiln/machine"}); t != nil {
 			data, _ := layout.ReadSettings(t.Content)
 			for _, s := range data {
 				if s.Name == "etcd_snapshot" && s.Value != "" {
@@ -271,13 +272,13 @@ func restores(d *Diff, _ []*decision) string {
 }
 
 // lostQuorum: all members of etcd are removed.
-func lostQuorum(d *Diff, _ []*decision) string {
-	old, new := d.old.members(), d.new.members()
+func lostQuorum(d *transition, _ []*decision) string {
+	old, new := d.old.Members(), d.new.Members()
 	if len(old) == 0 {
 		return ""
 	}
 	for _, m := range old {
-		if slices.ContainsFunc(new, func(n *Machine) bool { return n.Name == m.Name }) {
+		if slices.ContainsFunc(new, func(n *change.Machine) bool { return n.Name == m.Name }) {
 			return ""
 		}
 	}
@@ -286,32 +287,33 @@ func lostQuorum(d *Diff, _ []*decision) string {
 
 // movedMembers: several members of etcd get other addresses, so the first that is replaced looks
 // for the others where they are not yet.
-func movedMembers(_ *Diff, decisions []*decision) string {
+func movedMembers(_ *transition, decisions []*decision) string {
 	var names []string
 	for _, f := range decisions {
-		if f.what() != Changed || !f.old.Member() || !f.new.Member() {
+		if f.What() != change.Changed || !f.Old.Member() || !f.New.Member() {
 			continue
 		}
-		old, new := f.old.addresses(), f.new.addresses()
+		old, new := f.Old.Addresses(), f.New.Addresses()
 		if len(old) > 0 && len(new) > 0 && old[0] != new[0] {
-			names = append(names, f.new.Name)
+			names = append(names, f.New.Name)
 		}
 	}
 	if len(names) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("the members of etcd on %s move to other addresses at once", spans(names))
+	return fmt.Sprintf("the members of etcd on %s move to other addresses at once",
+		change.Spans(names))
 }
 
 // singleMember: the only member of etcd would be replaced, and no other one comes before.
-func singleMember(d *Diff, decisions []*decision) string {
+func singleMember(d *transition, decisions []*decision) string {
 	if d.mostMembers() != 1 {
 		return ""
 	}
 	for _, f := range decisions {
-		if f.verdict == Replace && f.old.Member() && f.new.Member() {
+		if f.verdict == Replace && f.Old.Member() && f.New.Member() {
 			return fmt.Sprintf("%s has the only member of etcd, and an empty disk ends its data",
-				f.new.Name)
+				f.New.Name)
 		}
 	}
 	return ""

@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"strings"
@@ -6,14 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/render/change"
 	"kiln/render/plan"
 )
 
 // withFile returns oneMachine with this role and one file.
-func withFile(role, path, content string) *Cluster {
+func withFile(role, path, content string) *change.Cluster {
 	c := oneMachine("v1.36.3")
 	c.Machines[0].Role = role
-	c.Machines[0].Entries = Entries{{Key: Key{"file", path}, Content: []byte(content)}}
+	key := change.Key{Kind: "file", ID: path}
+	c.Machines[0].Entries = change.Entries{{Key: key, Content: []byte(content)}}
 	return c
 }
 
@@ -63,7 +65,8 @@ func TestNodeCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := Compare(withFile(worker, row.path, row.old), withFile(worker, row.path, row.new))
+			d := change.Compare(
+				withFile(worker, row.path, row.old), withFile(worker, row.path, row.new))
 			p, err := New(d, Options{MaxUnavailable: "1"})
 			require.NoError(t, err)
 			require.Len(t, p.List, 1)
@@ -80,7 +83,7 @@ func TestLabelsOfNewNodes(t *testing.T) {
 	now.Machines[0].Name = "b"
 	old := oneMachine("v1.36.3")
 	now.Machines = append(old.Machines, now.Machines...)
-	p, err := New(Compare(old, now), Options{MaxUnavailable: "1"})
+	p, err := New(change.Compare(old, now), Options{MaxUnavailable: "1"})
 	require.NoError(t, err)
 	require.Len(t, p.List, 1)
 	how := strings.Join(p.List[0].How, "\n")

@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kiln/pki"
+	"kiln/render/change"
 	"kiln/render/rotation"
 )
 
@@ -24,9 +25,9 @@ type Rotation struct {
 	Pools    []string `json:"pools,omitempty"`
 }
 
-// rotation returns the state of a root. A state that kiln does not write is that of a root that
+// stateOf returns the state of a root. A state that kiln does not write is that of a root that
 // never was rotated.
-func (c *Cluster) rotation(root pki.Root) pki.Rotation {
+func stateOf(c *change.Cluster, root pki.Root) pki.Rotation {
 	r, err := pki.ParseRotation(c.Properties.Value(rotation.FactPrefix + string(root)))
 	if err != nil {
 		return pki.Rotation{Generation: 1}
@@ -35,18 +36,18 @@ func (c *Cluster) rotation(root pki.Root) pki.Rotation {
 }
 
 // rotates reports whether a root is in another stage in the newer state, or has another successor.
-func (d *Diff) rotates(root pki.Root) bool {
-	old, new := d.old.rotation(root), d.new.rotation(root)
+func (d *transition) rotates(root pki.Root) bool {
+	old, new := stateOf(d.old, root), stateOf(d.new, root)
 	return old.Position() != new.Position() || old.Rivals(&new)
 }
 
 // rotations returns the ways of all roots that are in another stage in the newer state.
-func (d *Diff) rotations(decisions []*decision) (out []Rotation) {
+func (d *transition) rotations(decisions []*decision) (out []Rotation) {
 	for _, root := range pki.Roots() {
 		if !d.rotates(root) {
 			continue
 		}
-		old, new := d.old.rotation(root), d.new.rotation(root)
+		old, new := stateOf(d.old, root), stateOf(d.new, root)
 		r := Rotation{
 			Root: string(root), From: string(old.Stage), To: string(new.Stage),
 			Means: rotation.Meaning(root, new.Stage),
@@ -62,7 +63,7 @@ func (d *Diff) rotations(decisions []*decision) (out []Rotation) {
 			r.Means = "the rotation is given up: the new root is forgotten"
 		}
 		for _, f := range d.concerned(root, decisions) {
-			f.machine().AddTo(&r.Machines, &r.Pools)
+			f.Machine().AddTo(&r.Machines, &r.Pools)
 		}
 		out = append(out, r)
 	}
@@ -70,10 +71,10 @@ func (d *Diff) rotations(decisions []*decision) (out []Rotation) {
 }
 
 // concerned returns the machines of both states that have something of a root.
-func (d *Diff) concerned(root pki.Root, decisions []*decision) (out []*decision) {
+func (d *transition) concerned(root pki.Root, decisions []*decision) (out []*decision) {
 	for _, role := range rotation.Roles(root) {
 		for _, f := range decisions {
-			if f.what() == Changed && f.new.Role == role {
+			if f.What() == change.Changed && f.New.Role == role {
 				out = append(out, f)
 			}
 		}
@@ -83,10 +84,10 @@ func (d *Diff) concerned(root pki.Root, decisions []*decision) (out []*decision)
 
 // skippedStage: a root is more than one stage away, or another one than machines trust, so machines
 // of the two states refuse each other while they are replaced.
-func skippedStage(d *Diff, decisions []*decision) string {
+func skippedStage(d *transition, decisions []*decision) string {
 	var skips []string
 	for _, root := range pki.Roots() {
-		old, new := d.old.rotation(root), d.new.rotation(root)
+		old, new := stateOf(d.old, root), stateOf(d.new, root)
 		what := ""
 		switch steps := new.Position() - old.Position(); {
 		case !root.Staged():
@@ -101,10 +102,10 @@ func skippedStage(d *Diff, decisions []*decision) string {
 		}
 		var machines, pools []string
 		for _, f := range d.concerned(root, decisions) {
-			f.machine().AddTo(&machines, &pools)
+			f.Machine().AddTo(&machines, &pools)
 		}
 		skips = append(skips, fmt.Sprintf("%s %s, and until all are replaced, old and new "+
-			"machines refuse each other: %s", root, what, Names(machines, pools)))
+			"machines refuse each other: %s", root, what, change.Names(machines, pools)))
 	}
 	return strings.Join(skips, "; ")
 }
@@ -118,7 +119,7 @@ func place(r *pki.Rotation) string {
 }
 
 // text writes the way of a root for people.
-func (r *Rotation) text(w *writer) {
+func (r *Rotation) text(w *change.Writer) {
 	stage := func(s, none string) string {
 		if s == "" {
 			return none
@@ -130,16 +131,16 @@ func (r *Rotation) text(w *writer) {
 		from = "one"
 		to = "another one"
 	}
-	w.line(fmt.Sprintf("  %s: %s → %s", r.Root, from, to))
-	w.line("      " + r.Means)
-	w.line("      machines, in this order: " + Names(r.Machines, r.Pools))
+	w.Line(fmt.Sprintf("  %s: %s → %s", r.Root, from, to))
+	w.Line("      " + r.Means)
+	w.Line("      machines, in this order: " + change.Names(r.Machines, r.Pools))
 	for _, line := range r.Before {
-		w.line("      before the first one: " + line)
+		w.Line("      before the first one: " + line)
 	}
 	for _, line := range r.After {
-		w.line("      after the last one: " + line)
+		w.Line("      after the last one: " + line)
 	}
 	if r.To != "" {
-		w.line("      when all run it: kiln secrets rotate " + r.Root + " --next --all-replaced")
+		w.Line("      when all run it: kiln secrets rotate " + r.Root + " --next --all-replaced")
 	}
 }

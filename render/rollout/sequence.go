@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kiln/render/change"
 	"kiln/render/plan"
 )
 
@@ -14,7 +15,7 @@ import (
 // servers that use it, control planes before workers, one member at a time, additions before
 // removals.
 type sequencer struct {
-	diff      *Diff
+	diff      *transition
 	decisions []*decision
 	share     func(total int) int
 	list      []Step
@@ -67,17 +68,17 @@ func (s *sequencer) all() []Step {
 
 // addsBalancer reports whether workers get a balancer of their own that they did not have.
 func (s *sequencer) addsBalancer() bool {
-	balancer := Key{"file", "/etc/kubernetes/haproxy.cfg"}
+	balancer := change.Key{Kind: "file", ID: "/etc/kubernetes/haproxy.cfg"}
 	return slices.ContainsFunc(s.decisions, func(f *decision) bool {
-		return f.what() == Changed && f.old.Entries.Find(balancer) == nil &&
-			f.new.Entries.Find(balancer) != nil
+		return f.What() == change.Changed && f.Old.Entries.Find(balancer) == nil &&
+			f.New.Entries.Find(balancer) != nil
 	})
 }
 
 // of returns the machines with that verdict and role.
 func (s *sequencer) of(verdict, role string) (out []*decision) {
 	for _, f := range s.decisions {
-		if f.verdict == verdict && f.machine().Role == role {
+		if f.verdict == verdict && f.Machine().Role == role {
 			out = append(out, f)
 		}
 	}
@@ -86,7 +87,7 @@ func (s *sequencer) of(verdict, role string) (out []*decision) {
 
 func names(list []*decision) (machines, pools []string) {
 	for _, f := range list {
-		f.machine().AddTo(&machines, &pools)
+		f.Machine().AddTo(&machines, &pools)
 	}
 	return machines, pools
 }
@@ -127,13 +128,13 @@ func (s *sequencer) live() {
 func (s *sequencer) apply() {
 	changed, gone := map[string]bool{}, map[string]bool{}
 	for _, f := range s.decisions {
-		for _, c := range f.changes {
-			name, ok := strings.CutPrefix(c.Name, ObjectsDir)
+		for _, c := range f.Changes {
+			name, ok := strings.CutPrefix(c.Name, change.ObjectsDir)
 			switch {
 			case !ok || name == "index":
 			case strings.HasPrefix(name, previousToken):
 				// The API server has it, or its Secret was deleted on purpose.
-			case c.What == Removed:
+			case c.What == change.Removed:
 				gone[name] = true
 			default:
 				changed[name] = true
@@ -144,7 +145,7 @@ func (s *sequencer) apply() {
 	tokens := s.tokens(changed)
 	if len(changed) > 0 {
 		step.How = append(step.How,
-			"from a control plane's new "+ObjectsDir+", in the order of the numbers in "+
+			"from a control plane's new "+change.ObjectsDir+", in the order of the numbers in "+
 				"front of their names: "+
 				"kubectl apply --server-side --force-conflicts -f FILE")
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
@@ -179,7 +180,7 @@ const (
 // commands that apply them: nobody has to unpack the document of a control plane for that.
 func (s *sequencer) tokens(changed map[string]bool) (how []string) {
 	for _, f := range s.decisions {
-		m := f.machine()
+		m := f.Machine()
 		name := poolToken + m.Name + ".yaml"
 		if !m.Pool || !changed[name] {
 			continue
@@ -203,7 +204,7 @@ func (s *sequencer) members(verdict, role string) {
 	step := Step{Do: verdict, AtATime: 1}
 	step.Machines, _ = names(list)
 	name := placeholder(step.Machines)
-	member := slices.ContainsFunc(list, func(f *decision) bool { return f.machine().Member() })
+	member := slices.ContainsFunc(list, func(f *decision) bool { return f.Machine().Member() })
 	several := s.diff.mostMembers() > 1
 	if verdict == Replace && member && !several {
 		s.replaceOnlyMember(list[0])
@@ -235,7 +236,7 @@ func (s *sequencer) members(verdict, role string) {
 	}
 	if verdict != Remove {
 		if role == controlPlane {
-			step.Wait = append(step.Wait, ready(name, list[0].machine()))
+			step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
@@ -244,7 +245,7 @@ func (s *sequencer) members(verdict, role string) {
 		}
 	}
 	if verdict == Add {
-		how(list[0].new.labelNode(name)...)
+		how(labelNode(list[0].New, name)...)
 	}
 	s.list = append(s.list, step)
 }
@@ -265,7 +266,7 @@ func (s *sequencer) workers(verdict string) {
 			how = []string{drain(name),
 				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
 		}
-		return how, []string{ready(name, list[0].machine())}
+		return how, []string{ready(name, list[0].Machine())}
 	}
 	if len(machines) > 0 {
 		step := Step{Do: verdict, Machines: machines}
@@ -287,7 +288,7 @@ func (s *sequencer) workers(verdict string) {
 }
 
 // workers returns the names of the running workers.
-func (d *Diff) workers() (out []string) {
+func (d *transition) workers() (out []string) {
 	for _, m := range d.old.Machines {
 		if m.Role == worker && !m.Pool {
 			out = append(out, m.Name)
@@ -300,11 +301,11 @@ func (d *Diff) workers() (out []string) {
 // contain a kubelet. Machines that fetch their programs need none in their image.
 func (s *sequencer) image(list []*decision) string {
 	for _, f := range list {
-		if f.new.Entries.Find(Key{"file", plan.ArtifactList}) != nil {
+		if f.New.Entries.Find(change.Key{Kind: "file", ID: plan.ArtifactList}) != nil {
 			continue
 		}
-		if f.old == nil || f.old.Properties.Value("kubelet") != f.new.Properties.Value("kubelet") {
-			return ", an image with kubelet " + f.new.Properties.Value("kubelet")
+		if f.Old == nil || f.Old.Properties.Value("kubelet") != f.New.Properties.Value("kubelet") {
+			return ", an image with kubelet " + f.New.Properties.Value("kubelet")
 		}
 	}
 	return ""
@@ -323,7 +324,7 @@ func drain(name string) string {
 }
 
 // ready returns what to wait for until the Node is ready.
-func ready(name string, m *Machine) string {
+func ready(name string, m *change.Machine) string {
 	return "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")
 }
 
@@ -336,7 +337,7 @@ func (s *sequencer) etcdctl() string {
 	if s.diff.mostMembers() == 1 {
 		stays = ""
 	}
-	for _, m := range s.diff.new.members() {
+	for _, m := range s.diff.new.Members() {
 		if m.Role == etcdRole {
 			return "run on a machine with a member" + stays + ": " +
 				"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program +

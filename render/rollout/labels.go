@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/plan"
 )
@@ -20,7 +21,7 @@ import (
 
 // nodeCommand returns the command that changes a label or taint of the Node NAME, or why there is
 // none.
-func nodeCommand(c *Change, f *field.Field) string {
+func nodeCommand(c *change.Change, f *field.Field) string {
 	if strings.HasPrefix(f.Name, "registerWithTaints") {
 		return taintCommand(f)
 	}
@@ -84,8 +85,8 @@ func isLabel(key, value string) bool {
 
 // labelNode returns the lines that give a new machine's Node the labels that only an administrator
 // may set. It returns none if there are no such labels.
-func (m *Machine) labelNode(name string) (lines []string) {
-	entry := m.Entries.Find(Key{"file", plan.KilnDir + "/node.yaml"})
+func labelNode(m *change.Machine, name string) (lines []string) {
+	entry := m.Entries.Find(change.Key{Kind: "file", ID: plan.KilnDir + "/node.yaml"})
 	if entry == nil {
 		return nil
 	}

@@ -1,10 +1,16 @@
-package change
+// Package rollout says what has to be done so that running machines get from one state of a cluster
+// to another: which of them are replaced, in which order, and which changes would break the cluster
+// and are refused. It reads what package change has found, and knows nothing of how two states are
+// compared.
+package rollout
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"kiln/render/change"
 )
 
 // What has to be done with a machine.
@@ -79,19 +85,32 @@ type Options struct {
 	MaxUnavailable string
 }
 
+// transition is the way from the older state to the newer one.
+type transition struct {
+	old, new *change.Cluster
+	machines []*change.Pair
+}
+
+func newTransition(d *change.Diff) *transition {
+	t := &transition{machines: d.Pairs()}
+	t.old, t.new = d.States()
+	return t
+}
+
 // New returns the steps for a difference. It fails if an option is wrong.
-func New(d *Diff, o Options) (*Steps, error) {
+func New(d *change.Diff, o Options) (*Steps, error) {
 	p := &Steps{}
+	t := newTransition(d)
 	var decisions []*decision
-	for _, pair := range d.machines {
-		decisions = append(decisions, decide(d, pair))
+	for _, pair := range t.machines {
+		decisions = append(decisions, decide(t, pair))
 	}
-	if err := p.refuse(refusals(d, decisions), o.Force); err != nil {
+	if err := p.refuse(refusals(t, decisions), o.Force); err != nil {
 		return nil, err
 	}
-	p.Rotations = d.rotations(decisions)
+	p.Rotations = t.rotations(decisions)
 	p.verdicts(decisions)
-	s := &sequencer{diff: d, decisions: decisions}
+	s := &sequencer{diff: t, decisions: decisions}
 	var err error
 	if s.share, err = share(o.MaxUnavailable); err != nil {
 		return nil, err
@@ -138,7 +157,7 @@ func (p *Steps) verdicts(decisions []*decision) {
 			p.Machines = append(p.Machines,
 				Verdict{Verdict: f.verdict, Before: f.before, Why: f.why})
 		}
-		f.machine().AddTo(&p.Machines[i].Machines, &p.Machines[i].Pools)
+		f.Machine().AddTo(&p.Machines[i].Machines, &p.Machines[i].Pools)
 	}
 	slices.SortStableFunc(p.Machines, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict)),
@@ -147,8 +166,8 @@ func (p *Steps) verdicts(decisions []*decision) {
 }
 
 // Text returns the steps for people.
-func (p *Steps) Text(form Form) string {
-	w := &writer{form: form}
+func (p *Steps) Text(form change.Form) string {
+	w := change.NewWriter(form)
 	for _, list := range []struct {
 		title    string
 		refusals []Refusal
@@ -156,78 +175,78 @@ func (p *Steps) Text(form Form) string {
 		if len(list.refusals) == 0 {
 			continue
 		}
-		w.section(list.title)
+		w.Section(list.title)
 		for _, r := range list.refusals {
-			w.line(fmt.Sprintf("  %s: %s", r.Name, r.Why))
-			w.line("      instead: " + r.Instead)
+			w.Line(fmt.Sprintf("  %s: %s", r.Name, r.Why))
+			w.Line("      instead: " + r.Instead)
 		}
-		w.end()
+		w.End()
 	}
 	if len(p.Rotations) > 0 && len(p.Refused) == 0 {
-		w.section("rotations")
+		w.Section("rotations")
 		for i := range p.Rotations {
 			p.Rotations[i].text(w)
 		}
-		w.end()
+		w.End()
 	}
-	w.section("machines")
+	w.Section("machines")
 	for _, v := range p.Machines {
 		title := v.Verdict
 		if v.Before != "" {
 			title += ", before " + v.Before
 		}
-		line := fmt.Sprintf("  %s: %s", title, Names(v.Machines, v.Pools))
+		line := fmt.Sprintf("  %s: %s", title, change.Names(v.Machines, v.Pools))
 		if what := verdictMarks[v.Verdict]; what != "" {
-			w.colour(what, line)
+			w.Colour(what, line)
 		} else {
-			w.line(line)
+			w.Line(line)
 		}
 		for i, why := range v.Why {
 			if i == maxReasons {
-				w.line(fmt.Sprintf("      and %d more", len(v.Why)-i))
+				w.Line(fmt.Sprintf("      and %d more", len(v.Why)-i))
 				break
 			}
-			w.line("      " + why)
+			w.Line("      " + why)
 		}
 	}
-	w.end()
+	w.End()
 	if slices.ContainsFunc(p.List, func(s Step) bool {
 		return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ")
 	}) {
-		w.line("")
-		w.line("etcdctl below is " + p.etcdctl)
+		w.Line("")
+		w.Line("etcdctl below is " + p.etcdctl)
 	}
 	for i, s := range p.List {
-		w.step(i+1, &s)
+		writeStep(w, i+1, &s)
 	}
-	return w.text.String()
+	return w.String()
 }
 
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
 const maxReasons = 8
 
 // verdictMarks has the mark of a verdict that adds or removes machines.
-var verdictMarks = map[string]string{Add: Added, Remove: Removed}
+var verdictMarks = map[string]string{Add: change.Added, Remove: change.Removed}
 
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
 	Live: "change, while they run:", Apply: "apply API objects",
 	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 
-func (w *writer) step(n int, s *Step) {
+func writeStep(w *change.Writer, n int, s *Step) {
 	title := fmt.Sprintf("%d. %s", n, doing[s.Do])
-	if who := Names(s.Machines, s.Pools); who != "" {
+	if who := change.Names(s.Machines, s.Pools); who != "" {
 		title += " " + who
 	}
 	if s.AtATime > 0 && len(s.Machines) > s.AtATime {
 		title += fmt.Sprintf(", %d at a time", s.AtATime)
 	}
-	w.section(title)
+	w.Section(title)
 	for _, line := range s.How {
-		w.line("   " + line)
+		w.Line("   " + line)
 	}
 	for _, line := range s.Wait {
-		w.line("   wait: " + line)
+		w.Line("   wait: " + line)
 	}
-	w.end()
+	w.End()
 }

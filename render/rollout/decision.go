@@ -1,4 +1,4 @@
-package change
+package rollout
 
 import (
 	"cmp"
@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/layout"
-	"kiln/render/plan"
 )
 
 // decision is a machine with its verdict.
 type decision struct {
-	*pair
+	*change.Pair
 	verdict string
 	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
@@ -23,37 +23,37 @@ type decision struct {
 }
 
 // decide returns what has to be done with one machine, and why.
-func decide(d *Diff, p *pair) *decision {
-	f := &decision{pair: p, verdict: Nothing}
-	switch p.what() {
-	case Added:
+func decide(d *transition, p *change.Pair) *decision {
+	f := &decision{Pair: p, verdict: Nothing}
+	switch p.What() {
+	case change.Added:
 		f.verdict = Add
 		return f
-	case Removed:
+	case change.Removed:
 		f.verdict = Remove
 		return f
 	}
 	worst := layout.Later - 1
 	why := map[layout.Effect][]string{}
-	for _, c := range p.changes {
+	for _, c := range p.Changes {
 		list := c.Fields
-		if c.What != Changed {
+		if c.What != change.Changed {
 			list = []field.Field{{}}
 		}
 		about := map[layout.Effect][]string{} // fields
 		reason := map[layout.Effect]string{}
 		for i := range list {
-			e, because := d.effect(p, c, &list[i])
+			e, reasoned := d.effect(p, c, &list[i])
 			worst = max(worst, e)
 			about[e] = append(about[e], short(&list[i]))
-			reason[e] = cmp.Or(reason[e], because)
+			reason[e] = cmp.Or(reason[e], reasoned)
 			if e == layout.Node {
 				f.kubectl = append(f.kubectl, nodeCommand(c, &list[i]))
 			}
 		}
 		for e, names := range about {
 			if reason[e] != datesAlone { // the machine's own end says it
-				why[e] = append(why[e], c.because(names, reason[e]))
+				why[e] = append(why[e], because(c, names, reason[e]))
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func decide(d *Diff, p *pair) *decision {
 	case layout.Node:
 		f.verdict = Live
 	case layout.Later, layout.Apply:
-		f.verdict, f.before = NextReplacement, p.end()
+		f.verdict, f.before = NextReplacement, end(p)
 	}
 	f.why = why[worst]
 	return f
@@ -71,10 +71,10 @@ func decide(d *Diff, p *pair) *decision {
 
 // end returns the day on which the certificates end that a running machine has, if its new document
 // has others; else it is empty.
-func (p *pair) end() string {
-	old, new := p.old.Properties.Value("until"), p.new.Properties.Value("until")
+func end(p *change.Pair) string {
+	old, new := p.Old.Properties.Value("until"), p.New.Properties.Value("until")
 	t, err := time.Parse(time.RFC3339, old)
-	if err != nil || old == new || p.old.Token() {
+	if err != nil || old == new || p.Old.Token() {
 		return ""
 	}
 	return t.UTC().Format(time.DateOnly)
@@ -93,10 +93,10 @@ var container = regexp.MustCompile(`^spec\.containers\[[^]]*\]\.`)
 
 // because returns a reason in words: the change, and the given reason or else the names of the
 // changed fields.
-func (c *Change) because(names []string, reason string) string {
-	text := c.title()
+func because(c *change.Change, names []string, reason string) string {
+	text := c.Title()
 	names = slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
-	if c.What != Changed {
+	if c.What != change.Changed {
 		text += " " + c.What
 	}
 	if reason != "" {
@@ -114,28 +114,19 @@ func (c *Change) because(names []string, reason string) string {
 // maxNames is how many fields a reason names.
 const maxNames = 4
 
-// title returns the name of a changed entry in messages.
-func (c *Change) title() string {
-	switch {
-	case c.Kind == "file":
-		return c.Name
-	case c.Kind == "machine":
-		return "the machine"
-	}
-	return strings.TrimSpace(c.Kind + " " + c.Name)
-}
-
 // effect returns what a field's change asks of a running machine, and why. Names of other machines
 // in a machine's certificate ask nothing: clients reach the machine by its own names, and by those
 // that all machines have.
-func (d *Diff) effect(p *pair, c *Change, f *field.Field) (layout.Effect, string) {
+func (d *transition) effect(
+	p *change.Pair, c *change.Change, f *field.Field,
+) (layout.Effect, string) {
 	if c.Kind == "file" && f.Name == "certificate names" &&
-		(d.old.has(f.Either()) || d.new.has(f.Either())) {
+		(d.old.Has(f.Either()) || d.new.Has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
 	e, why := effectOf(c, f)
 	switch {
-	case c.Kind == "machine" && f.Name == "until" && p.old.Token():
+	case c.Kind == "machine" && f.Name == "until" && p.Old.Token():
 		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+
 			"needs none", deref(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
@@ -151,33 +142,4 @@ func deref(s *string) string {
 		return "none"
 	}
 	return *s
-}
-
-// has reports whether a machine of the cluster has this name or address.
-func (c *Cluster) has(name string) bool {
-	return slices.ContainsFunc(c.Machines, func(m *Machine) bool {
-		return !m.Pool && (m.Name == name || slices.Contains(m.addresses(), name))
-	})
-}
-
-func (m *Machine) addresses() []string { return commas(m.Properties.Value("addresses")) }
-
-// Token reports whether the machine joins with a bootstrap token.
-func (m *Machine) Token() bool {
-	return m.Pool || m.Entries.Find(Key{"file", plan.BootstrapConf}) != nil
-}
-
-// Member reports whether the machine runs a member of etcd.
-func (m *Machine) Member() bool {
-	return m.Entries.Find(Key{"file", "/etc/kubernetes/manifests/etcd.yaml"}) != nil
-}
-
-// members returns the machines with a member of etcd.
-func (c *Cluster) members() (out []*Machine) {
-	for _, m := range c.Machines {
-		if m.Member() {
-			out = append(out, m)
-		}
-	}
-	return out
 }

@@ -1,24 +1,28 @@
-package change
+package rollout
 
-import "slices"
+import (
+	"slices"
+
+	"kiln/render/change"
+)
 
 // exceptions hold the advice for changes to which the advice of their refusal does not apply.
 var exceptions = []struct {
 	name    string // of the refusal
-	applies func(d *Diff) bool
+	applies func(d *transition) bool
 	instead string
 }{
 	{"quorum", movesMembers,
 		"make a new cluster, or restore a snapshot: members do not move between control planes " +
 			"and etcd machines while they run (docs/etcd.md)"},
-	{"quorum", func(d *Diff) bool { return len(d.new.members()) == 0 },
+	{"quorum", func(d *transition) bool { return len(d.new.Members()) == 0 },
 		"make a new cluster with the external etcd: the data stays in the members that go"},
-	{"renamed", func(d *Diff) bool { return lostQuorum(d, nil) != "" },
+	{"renamed", func(d *transition) bool { return lostQuorum(d, nil) != "" },
 		"keep the name of one member of etcd; a new member needs an address of its own"},
 }
 
 // insteadOf returns the advice for a change that the rule refuses.
-func insteadOf(r *refusal, d *Diff) string {
+func insteadOf(r *refusal, d *transition) string {
 	for _, e := range exceptions {
 		if e.name == r.name && e.applies(d) {
 			return e.instead
@@ -29,18 +33,18 @@ func insteadOf(r *refusal, d *Diff) string {
 
 // movesMembers reports whether the members of etcd were all on control planes, and the new ones are
 // all on etcd machines, or the other way round.
-func movesMembers(d *Diff) bool {
-	onMachine := func(m *Machine) bool { return m.Role == etcdRole }
-	old, new := d.old.members(), d.new.members()
+func movesMembers(d *transition) bool {
+	onMachine := func(m *change.Machine) bool { return m.Role == etcdRole }
+	old, new := d.old.Members(), d.new.Members()
 	return len(old) > 0 && len(new) > 0 &&
 		slices.ContainsFunc(old, onMachine) != slices.ContainsFunc(new, onMachine)
 }
 
 // mostMembers returns the number of etcd's members when machines are replaced: new members have
 // joined by then, and none has been removed.
-func (d *Diff) mostMembers() int {
+func (d *transition) mostMembers() int {
 	names := map[string]bool{}
-	for _, m := range append(d.old.members(), d.new.members()...) {
+	for _, m := range append(d.old.Members(), d.new.Members()...) {
 		names[m.Name] = true
 	}
 	return len(names)
@@ -49,7 +53,7 @@ func (d *Diff) mostMembers() int {
 // replaceOnlyMember adds the steps that replace the machine with the only member of etcd. No other
 // member has its data, so a snapshot leaves the machine before, and comes back to the new one.
 func (s *sequencer) replaceOnlyMember(f *decision) {
-	name, where := f.new.Name, "/var/backups/etcd/"+f.new.Name+".db"
+	name, where := f.New.Name, "/var/backups/etcd/"+f.New.Name+".db"
 	snapshot := Step{Do: Snapshot, Machines: []string{name}}
 	replace := Step{Do: Replace, Machines: []string{name}, How: []string{
 		"render its new document with --restore " + name + ":" + where,
@@ -60,9 +64,9 @@ func (s *sequencer) replaceOnlyMember(f *decision) {
 			": its hook waits for this file",
 		"when it is back: kiln render without --restore, and keep these documents",
 	}}
-	if f.new.Role == controlPlane {
+	if f.New.Role == controlPlane {
 		snapshot.How = append(snapshot.How, drain(name))
-		restore.Wait = append(restore.Wait, ready(name, f.new))
+		restore.Wait = append(restore.Wait, ready(name, f.New))
 	}
 	snapshot.How = append(snapshot.How,
 		"etcdctl snapshot save /var/lib/etcd/"+name+".db  # a file of the machine",

@@ -1,8 +1,9 @@
-package change
+package rollout
 
 import (
 	"regexp"
 
+	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/layout"
 	"kiln/render/plan"
@@ -51,7 +52,7 @@ var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
 // effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
 // the machine keeps what it has until it is replaced.
-func effectOf(c *Change, f *field.Field) (layout.Effect, string) {
+func effectOf(c *change.Change, f *field.Field) (layout.Effect, string) {
 	for _, r := range rules {
 		if r.matches(c, f) {
 			return r.then, r.why
@@ -70,7 +71,7 @@ func effectOf(c *Change, f *field.Field) (layout.Effect, string) {
 
 // matches reports whether a rule applies to a field. The field is nil if the whole file was added
 // or removed.
-func (r *rule) matches(c *Change, f *field.Field) bool {
+func (r *rule) matches(c *change.Change, f *field.Field) bool {
 	if r.kind != "" && r.kind != c.Kind || r.path != "" && (c.Kind != "file" || c.Name != r.path) {
 		return false
 	}

@@ -1,0 +1,109 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+)
+
+// oneMachine returns the state of a cluster with one worker.
+func oneMachine(version string) *change.Cluster {
+	return &change.Cluster{
+		Name: "c", UUID: "00000000-0000-0000-0000-000000000000", Version: version,
+		Machines: []*change.Machine{{
+			Name: "a", Role: "worker", OS: "flatcar", Platform: "metal", Format: "ignition",
+			Properties: change.Properties{
+				{Name: "kubelet", Value: "v1.36.3"}, {Name: "until", Value: "2027"},
+			},
+		}},
+	}
+}
+
+// TestForce: refusals are overridden by name, and only existing ones.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	d := change.Compare(oneMachine("v1.36.3"), oneMachine("v1.38.0"))
+	p, err := New(d, Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	require.Len(t, p.Refused, 1)
+	require.Equal(t, "version", p.Refused[0].Name)
+	require.Empty(t, p.List)
+	p, err = New(d, Options{MaxUnavailable: "1", Force: []string{"version"}})
+	require.NoError(t, err)
+	require.Empty(t, p.Refused)
+	require.Len(t, p.Forced, 1)
+	_, err = New(d, Options{MaxUnavailable: "1", Force: []string{"role"}})
+	require.ErrorContains(t, err, "not refused for it")
+	_, err = New(d, Options{MaxUnavailable: "1", Force: []string{"everything"}})
+	require.ErrorContains(t, err, "no such refusal")
+	for _, wrong := range []string{"", "0", "-1", "101%", "x", "10 %"} {
+		_, err = New(d, Options{MaxUnavailable: wrong})
+		require.ErrorContains(t, err, "--max-unavailable")
+	}
+}
+
+// TestShare: at least one machine is away at a time, and never more than the share.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text        string
+		total, want int
+	}{{"10%", 3, 1}, {"10%", 30, 3}, {"25%", 39, 9}, {"100%", 7, 7}, {"2", 100, 2}} {
+		of, err := share(row.text)
+		require.NoError(t, err)
+		require.Equal(t, row.want, of(row.total), "%s of %d", row.text, row.total)
+	}
+}
+
+// TestAdvice: no refusal advises what the change does already, or what no configuration can say.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	cluster := func(names ...string) *change.Cluster {
+		c := &change.Cluster{}
+		for _, name := range names {
+			role, member := controlPlane, true
+			switch {
+			case strings.HasPrefix(name, "etcd"):
+				role = etcdRole
+			case strings.HasPrefix(name, "client"):
+				member = false
+			}
+			m := &change.Machine{Name: name, Role: role}
+			if member {
+				pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+				m.Entries = change.Entries{{Key: pod, Content: []byte("a: 1\n")}}
+			}
+			c.Machines = append(c.Machines, m)
+		}
+		return c
+	}
+	for name, row := range map[string]struct {
+		old, new *change.Cluster
+		want     string
+	}{
+		"others":          {cluster("a"), cluster("b"), "add first, remove in a second plan"},
+		"others, added":   {cluster("a"), cluster("a", "b"), ""},
+		"others, removed": {cluster("a", "b"), cluster("b"), ""},
+		"to etcd machines": {cluster("a"), cluster("client", "etcd"),
+			"or restore a snapshot: members do not move"},
+		"from etcd machines": {cluster("client", "etcd"), cluster("a"),
+			"or restore a snapshot: members do not move"},
+		"to an external etcd": {cluster("a"), cluster("client"),
+			"make a new cluster with the external etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := New(change.Compare(row.old, row.new), Options{MaxUnavailable: "1"})
+			require.NoError(t, err)
+			if row.want == "" {
+				require.Empty(t, p.Refused)
+				return
+			}
+			require.Len(t, p.Refused, 1)
+			require.Contains(t, p.Refused[0].Instead, row.want)
+		})
+	}
+}
