@@ -119,6 +119,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/compare": {
+			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/state",
@@ -127,6 +128,8 @@ func TestImports(t *testing.T) {
 			"kiln/render/change",
 			"kiln/render/expiry",
 			"kiln/render/rollout",
+			"kiln/render/running",
+			"kiln/render/shown",
 		},
 		"kiln/cmd/kiln/configuration": {
 			"kiln/render",
@@ -647,12 +650,18 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/rotation",
+			"kiln/render/running",
 		},
 		"kiln/render/rotation": {
 			"kiln/pki",
 			"kiln/render/config",
 			"kiln/render/node",
 			"kiln/render/plan",
+		},
+		"kiln/render/running": {
+			"kiln/pki",
+			"kiln/render/change",
+			"kiln/render/node",
 		},
 		"kiln/render/secret": {
 			"kiln/manifests",

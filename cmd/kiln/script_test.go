@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged,
 			"registry": registry, "agekey": agekey, "ageseal": ageseal,
-			"kubeadmpki": kubeadmpki,
+			"kubeadmpki": kubeadmpki, "runs": runs,
 		},
 		// [here:NAME] holds if the program or right is here.
 		Condition: func(cond string) (bool, error) {

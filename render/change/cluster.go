@@ -28,6 +28,9 @@ type Cluster struct {
 type Machine struct {
 	Name, Role, OS, Platform, Format string
 	Pool                             bool
+	// Twin is the digest of all that a reviewer sees, if the document says it, and else empty:
+	// shown.DigestOf computes it.
+	Twin string
 	// Properties are what is known beside the files: kubelet, addresses, until.
 	Properties Properties
 	// Entries are the machine's files, units and so on.

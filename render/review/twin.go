@@ -83,7 +83,8 @@ func (t *Twin) Add(i int, n *node.Node) error {
 		t.entries[keys[j]] = e
 	}
 	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
-	t.cluster.Machines[i].Entries = slices.Compact(list)
+	m := t.cluster.Machines[i]
+	m.Twin, m.Entries = shown.Listed(n), slices.Compact(list)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/layout"
+	"kiln/render/running"
 )
 
 // decision is a machine with its verdict.
@@ -19,7 +20,31 @@ type decision struct {
 	verdict string
 	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
-	kubectl []string // commands that change its Node, with NAME for its name
+	kubectl []nodeChange
+	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
+	// knows, and else 0.
+	worth int
+	nodes []string // of a pool: its machines that are not done
+}
+
+// correct changes the decision to what the machine runs.
+func (f *decision) correct(o *running.Observation) {
+	s := o.Of(f.Machine())
+	if s == nil {
+		return
+	}
+	f.nodes = s.Nodes
+	if s.Down || s.Standing == running.Neither {
+		f.worth = -1
+	}
+	switch {
+	case f.New == nil:
+	case s.Standing == running.Neither:
+		f.verdict, f.before = Replace, ""
+		f.why = append([]string{"it runs a document of no state that was named"}, f.why...)
+	case s.Standing == running.Coming && f.verdict == Nothing:
+		f.verdict, f.why = Wait, []string{s.Why}
+	}
 }
 
 // decide returns what has to be done with one machine, and why.
@@ -48,7 +73,7 @@ func decide(d *transition, p *change.Pair) *decision {
 			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], reasoned)
 			if e == layout.Node {
-				f.kubectl = append(f.kubectl, nodeCommand(c, &list[i]))
+				f.kubectl = append(f.kubectl, changeOf(c, &list[i]))
 			}
 		}
 		for e, names := range about {

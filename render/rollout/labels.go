@@ -13,43 +13,59 @@ import (
 	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/plan"
+	"kiln/render/running"
 )
 
 // This file writes the commands that change labels and taints of a Node. People paste them into a
 // shell, and the states may come from somebody else. So a label or taint stands in a command only
 // if Kubernetes allows it: then it has no character that a shell obeys, and is no flag of kubectl.
 
-// nodeCommand returns the command that changes a label or taint of the Node NAME, or why there is
-// none.
-func nodeCommand(c *change.Change, f *field.Field) string {
+// nodeChange is a change of a Node.
+type nodeChange struct {
+	command string                   // with NAME for the Node's name, or why there is none
+	holds   func(*running.Node) bool // whether a Node has it already; nil if nobody can tell
+}
+
+// changeOf returns the change of the Node that a label or taint asks for.
+func changeOf(c *change.Change, f *field.Field) nodeChange {
 	if strings.HasPrefix(f.Name, "registerWithTaints") {
-		return taintCommand(f)
+		return taintChange(f)
 	}
 	key, value, _ := strings.Cut(f.Either(), "=")
 	switch {
 	case !isLabel(key, value):
-		return noCommand("label", f.Either())
+		return nodeChange{command: noCommand("label", f.Either())}
 	case f.New == nil:
-		return "kubectl label node NAME " + key + "-"
+		return nodeChange{"kubectl label node NAME " + key + "-", func(n *running.Node) bool {
+			_, there := n.Labels[key]
+			return !there
+		}}
 	}
-	return "kubectl label --overwrite node NAME " + key + "=" + value
+	return nodeChange{"kubectl label --overwrite node NAME " + key + "=" + value,
+		func(n *running.Node) bool {
+			has, there := n.Labels[key]
+			return there && has == value
+		}}
 }
 
-// taintCommand is nodeCommand for taints. A field may be a part of a taint, such as its value. Then
-// the rest of the taint is not known, and there is no command.
-func taintCommand(f *field.Field) string {
+// taintChange is changeOf for taints. A field may be a part of a taint, such as its value. Then the
+// rest of the taint is not known, and there is no command.
+func taintChange(f *field.Field) nodeChange {
 	var taint taint
 	err := json.Unmarshal([]byte(f.Either()), &taint)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name, deref(f.Old),
-			deref(f.New))
+		return nodeChange{command: fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name,
+			deref(f.Old), deref(f.New))}
 	case !taint.isAllowed():
-		return noCommand("taint", f.Either())
-	case f.New == nil:
-		return "kubectl taint --overwrite node NAME " + taint.String() + "-"
+		return nodeChange{command: noCommand("taint", f.Either())}
 	}
-	return "kubectl taint --overwrite node NAME " + taint.String()
+	has := func(n *running.Node) bool { return slices.Contains(n.Taints, taint.String()) }
+	command := "kubectl taint --overwrite node NAME " + taint.String()
+	if f.New == nil {
+		return nodeChange{command + "-", func(n *running.Node) bool { return !has(n) }}
+	}
+	return nodeChange{command, has}
 }
 
 // noCommand returns the line in place of a command for something that no Node can have.

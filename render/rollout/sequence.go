@@ -1,8 +1,8 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 type sequencer struct {
 	diff      *transition
 	decisions []*decision
+	all       []*decision // as if every machine ran the older state
 	share     func(total int) int
 	list      []Step
 }
@@ -36,7 +37,8 @@ func share(text string) (func(total int) int, error) {
 	return func(total int) int { return max(1, total*n/100) }, nil
 }
 
-func (s *sequencer) all() []Step {
+func (s *sequencer) steps() []Step {
+	s.wait(etcdRole, controlPlane)
 	// The policy of the API server refuses what machines with another pod network enter.
 	const network = "pod network"
 	first := s.diff.old.Properties.Value(network) != s.diff.new.Properties.Value(network)
@@ -53,15 +55,22 @@ func (s *sequencer) all() []Step {
 	if !first && !last {
 		s.apply()
 	}
+	// No kubelet may be of a newer minor than an API server, also than one that goes.
+	upgrade := minor(s.diff.old.Version) != minor(s.diff.new.Version)
+	if upgrade {
+		s.members(Remove, controlPlane)
+	}
+	s.wait(worker)
 	s.workers(Add)
 	s.workers(Replace)
 	if last {
 		s.apply()
 	}
 	s.workers(Remove)
-	for _, role := range []string{controlPlane, etcdRole} {
-		s.members(Remove, role)
+	if !upgrade {
+		s.members(Remove, controlPlane)
 	}
+	s.members(Remove, etcdRole)
 	s.live()
 	return s.list
 }
@@ -69,20 +78,51 @@ func (s *sequencer) all() []Step {
 // addsBalancer reports whether workers get a balancer of their own that they did not have.
 func (s *sequencer) addsBalancer() bool {
 	balancer := change.Key{Kind: "file", ID: "/etc/kubernetes/haproxy.cfg"}
-	return slices.ContainsFunc(s.decisions, func(f *decision) bool {
+	return slices.ContainsFunc(s.all, func(f *decision) bool {
 		return f.What() == change.Changed && f.Old.Entries.Find(balancer) == nil &&
 			f.New.Entries.Find(balancer) != nil
 	})
 }
 
-// of returns the machines with that verdict and role.
+// of returns the machines with that verdict and role. Those come first that are no loss: their
+// Nodes are not Ready, or they run what nobody knows.
 func (s *sequencer) of(verdict, role string) (out []*decision) {
 	for _, f := range s.decisions {
 		if f.verdict == verdict && f.Machine().Role == role {
 			out = append(out, f)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b *decision) int {
+		return cmp.Compare(a.worth, b.worth)
+	})
 	return out
+}
+
+// wait adds the step that waits for machines of these roles which run their new documents.
+func (s *sequencer) wait(roles ...string) {
+	step := Step{Do: Wait}
+	for _, role := range roles {
+		list := s.of(Wait, role)
+		if len(list) == 0 {
+			continue
+		}
+		machines, pools := names(list)
+		step.Machines = append(step.Machines, machines...)
+		step.Pools = append(step.Pools, pools...)
+		for _, f := range list {
+			step.How = append(step.How, f.why...)
+		}
+		name := placeholder(slices.Concat(machines, pools))
+		step.Wait = append(step.Wait, ready(name, list[0].Machine()))
+		if list[0].Machine().Member() && s.diff.mostMembers() > 1 {
+			step.Wait = append(step.Wait, voting(name))
+		}
+	}
+	if len(step.Wait) > 0 {
+		step.How = append(slices.Compact(step.How), "if it does not come: sh /etc/kiln/boot "+
+			"report, on it; or give it its document and an empty disk")
+		s.list = append(s.list, step)
+	}
 }
 
 func names(list []*decision) (machines, pools []string) {
@@ -90,108 +130,6 @@ func names(list []*decision) (machines, pools []string) {
 		f.Machine().AddTo(&machines, &pools)
 	}
 	return machines, pools
-}
-
-// live adds the step that changes labels and taints of Nodes, which keep theirs even if their
-// machine is replaced.
-func (s *sequencer) live() {
-	commands := map[string][]*decision{}
-	var all []*decision
-	for _, f := range s.decisions {
-		if f.verdict == Remove || len(f.kubectl) == 0 {
-			continue
-		}
-		all = append(all, f)
-		for _, command := range f.kubectl {
-			commands[command] = append(commands[command], f)
-		}
-	}
-	if len(all) == 0 {
-		return
-	}
-	step := Step{Do: Live}
-	step.Machines, step.Pools = names(all)
-	for _, command := range slices.Sorted(maps.Keys(commands)) {
-		machines, pools := names(commands[command])
-		if len(machines) > 0 {
-			step.How = append(step.How, strings.Replace(command, "NAME",
-				strings.Join(machines, " "), 1))
-		}
-		for _, pool := range pools {
-			step.How = append(step.How, command+"  # each machine of pool "+pool)
-		}
-	}
-	s.list = append(s.list, step)
-}
-
-// apply adds the step for API objects, which the API server keeps unchanged otherwise.
-func (s *sequencer) apply() {
-	changed, gone := map[string]bool{}, map[string]bool{}
-	for _, f := range s.decisions {
-		for _, c := range f.Changes {
-			name, ok := strings.CutPrefix(c.Name, change.ObjectsDir)
-			switch {
-			case !ok || name == "index":
-			case strings.HasPrefix(name, previousToken):
-				// The API server has it, or its Secret was deleted on purpose.
-			case c.What == change.Removed:
-				gone[name] = true
-			default:
-				changed[name] = true
-			}
-		}
-	}
-	step := Step{Do: Apply}
-	tokens := s.tokens(changed)
-	if len(changed) > 0 {
-		step.How = append(step.How,
-			"from a control plane's new "+change.ObjectsDir+", in the order of the numbers in "+
-				"front of their names: "+
-				"kubectl apply --server-side --force-conflicts -f FILE")
-		for _, name := range slices.Sorted(maps.Keys(changed)) {
-			step.How = append(step.How, "  "+name)
-		}
-	}
-	if changed["configmap-kube-proxy.yaml"] {
-		step.How = append(step.How,
-			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
-				"  # it reads its settings when it starts")
-	}
-	step.How = append(step.How, tokens...)
-	if len(gone) > 0 {
-		step.How = append(step.How, "kubectl delete what is no longer rendered:")
-		for _, name := range slices.Sorted(maps.Keys(gone)) {
-			step.How = append(step.How, "  "+name)
-		}
-	}
-	if len(step.How) > 0 {
-		s.list = append(s.list, step)
-	}
-}
-
-// The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
-// number, and go on with the name of the pool: its token in force, and the one before.
-const (
-	poolToken     = "secret-" + plan.PoolTokenFile
-	previousToken = "secret-" + plan.PreviousTokenFile
-)
-
-// tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the
-// commands that apply them: nobody has to unpack the document of a control plane for that.
-func (s *sequencer) tokens(changed map[string]bool) (how []string) {
-	for _, f := range s.decisions {
-		m := f.Machine()
-		name := poolToken + m.Name + ".yaml"
-		if !m.Pool || !changed[name] {
-			continue
-		}
-		delete(changed, name)
-		file := m.Name + "-token.yaml"
-		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
-			"  # the bootstrap token of pool "+m.Name,
-			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
-	}
-	return how
 }
 
 // members adds the steps that add, replace or remove the machines of the control plane, or of etcd:
@@ -240,8 +178,7 @@ func (s *sequencer) members(verdict, role string) {
 		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
-			step.Wait = append(step.Wait,
-				"etcdctl member list has "+name+" as started, and no learner")
+			step.Wait = append(step.Wait, voting(name))
 		}
 	}
 	if verdict == Add {
@@ -277,7 +214,7 @@ func (s *sequencer) workers(verdict string) {
 		s.list = append(s.list, step)
 	}
 	for _, pool := range pools {
-		step := Step{Do: verdict, Pools: []string{pool}}
+		step := Step{Do: verdict, Pools: []string{pool}, Nodes: nodesOf(list, pool)}
 		step.How, step.Wait = how("NAME")
 		if verdict == Replace {
 			first := "of its machines, as many at a time as --max-unavailable says:"
@@ -285,6 +222,16 @@ func (s *sequencer) workers(verdict string) {
 		}
 		s.list = append(s.list, step)
 	}
+}
+
+// nodesOf returns those machines of a pool that are not done.
+func nodesOf(list []*decision, pool string) []string {
+	for _, f := range list {
+		if m := f.Machine(); m.Pool && m.Name == pool {
+			return f.nodes
+		}
+	}
+	return nil
 }
 
 // workers returns the names of the running workers.
@@ -321,6 +268,11 @@ func placeholder(names []string) string {
 
 func drain(name string) string {
 	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
+}
+
+// voting returns what to wait for until a member of etcd has its vote.
+func voting(name string) string {
+	return "etcdctl member list has " + name + " as started, and no learner"
 }
 
 // ready returns what to wait for until the Node is ready.

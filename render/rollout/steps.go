@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/running"
 )
 
 // What has to be done with a machine.
@@ -19,6 +20,7 @@ const (
 	// its document changed, but the running machine needs nothing of it
 	NextReplacement = "next replacement"
 	Live            = "live" // its Node is changed in the cluster
+	Wait            = "wait" // it runs its new document, and is not ready yet
 	Replace         = "replace"
 	Add             = "add"
 	Remove          = "remove"
@@ -40,8 +42,10 @@ type Steps struct {
 	Forced []Refusal `json:"forced,omitempty"`
 	// Rotations are the roots that go to another stage.
 	Rotations []Rotation `json:"rotations,omitempty"`
-	Machines  []Verdict  `json:"machines"`
-	List      []Step     `json:"steps,omitempty"`
+	// Running is where the machines stand, if the steps begin with what runs.
+	Running  []running.Standing `json:"running,omitempty"`
+	Machines []Verdict          `json:"machines"`
+	List     []Step             `json:"steps,omitempty"`
 
 	etcdctl string // how to run the program that the steps name
 }
@@ -62,6 +66,8 @@ type Step struct {
 	Do       string   `json:"do"` // Add, Replace, Remove, Live, Apply, Snapshot or Restore
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
+	// Nodes are those machines of a pool that are not done, if it is known.
+	Nodes []string `json:"nodes,omitempty"`
 	// AtATime is how many of the machines may be away at the same time.
 	AtATime int      `json:"atATime,omitempty"`
 	How     []string `json:"how"`
@@ -80,6 +86,8 @@ const (
 type Options struct {
 	// Force names the refusals that are overridden.
 	Force []string
+	// Running is what runs; nil if every machine runs the older state.
+	Running *running.Running
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
@@ -89,6 +97,7 @@ type Options struct {
 type transition struct {
 	old, new *change.Cluster
 	machines []*change.Pair
+	seen     *running.Observation // nil if the older state is what runs
 }
 
 func newTransition(d *change.Diff) *transition {
@@ -97,39 +106,59 @@ func newTransition(d *change.Diff) *transition {
 	return t
 }
 
+// decisions returns what has to be done with each machine.
+func (d *transition) decisions() (out []*decision) {
+	for _, pair := range d.machines {
+		f := decide(d, pair)
+		if d.seen != nil {
+			f.correct(d.seen)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // New returns the steps for a difference. It fails if an option is wrong.
 func New(d *change.Diff, o Options) (*Steps, error) {
 	p := &Steps{}
-	t := newTransition(d)
-	var decisions []*decision
-	for _, pair := range t.machines {
-		decisions = append(decisions, decide(t, pair))
+	whole := newTransition(d)
+	all := whole.decisions()
+	t, decisions := whole, all
+	if o.Running != nil {
+		seen, err := running.Observe(d, o.Running)
+		if err != nil {
+			return nil, err
+		}
+		t = newTransition(change.Compare(seen.State(d), whole.new))
+		t.seen, p.Running = seen, seen.List
+		decisions = t.decisions()
 	}
-	if err := p.refuse(refusals(t, decisions), o.Force); err != nil {
+	if err := p.refuse(refusals(t, decisions), o.Force, o.Running != nil); err != nil {
 		return nil, err
 	}
 	p.Rotations = t.rotations(decisions)
 	p.verdicts(decisions)
-	s := &sequencer{diff: t, decisions: decisions}
+	s := &sequencer{diff: t, decisions: decisions, all: all}
 	var err error
 	if s.share, err = share(o.MaxUnavailable); err != nil {
 		return nil, err
 	}
 	if len(p.Refused) == 0 {
-		p.List, p.etcdctl = s.all(), s.etcdctl()
+		p.List, p.etcdctl = s.steps(), s.etcdctl()
 	}
 	return p, nil
 }
 
 // refuse divides the refusals into those that stay and those that were overridden by name. It fails
-// if a name is no refusal of this change.
-func (p *Steps) refuse(list []Refusal, force []string) error {
+// if a name is no refusal of this change. Of a change that was begun it may have been one before.
+func (p *Steps) refuse(list []Refusal, force []string, begun bool) error {
 	for _, name := range force {
 		if !slices.Contains(Refusals(), name) {
 			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
 				strings.Join(Refusals(), ", "))
 		}
-		if !slices.ContainsFunc(list, func(r Refusal) bool { return r.Name == name }) {
+		named := func(r Refusal) bool { return r.Name == name }
+		if !begun && !slices.ContainsFunc(list, named) {
 			return fmt.Errorf("--force %s: this plan is not refused for it; leave it out", name)
 		}
 	}
@@ -146,7 +175,7 @@ func (p *Steps) refuse(list []Refusal, force []string) error {
 // verdicts puts machines with the same verdict and reasons together, in the order of the verdicts
 // and of the days before which they have to be done.
 func (p *Steps) verdicts(decisions []*decision) {
-	order := []string{Add, Replace, Remove, Live, NextReplacement, Nothing}
+	order := []string{Wait, Add, Replace, Remove, Live, NextReplacement, Nothing}
 	by := map[string]int{}
 	for _, f := range decisions {
 		id := strings.Join(append([]string{f.verdict, f.before}, f.why...), "\x00")
@@ -186,6 +215,18 @@ func (p *Steps) Text(form change.Form) string {
 		w.Section("rotations")
 		for i := range p.Rotations {
 			p.Rotations[i].text(w)
+		}
+		w.End()
+	}
+	if len(p.Running) > 0 {
+		w.Section("running")
+		for _, s := range p.Running {
+			line := fmt.Sprintf("  %s: %s", s.Standing, change.Names(
+				slices.Concat(s.Machines, s.Nodes), nil))
+			w.Line(line)
+			if s.Why != "" {
+				w.Line("      " + s.Why)
+			}
 		}
 		w.End()
 	}
@@ -230,7 +271,7 @@ var verdictMarks = map[string]string{Add: change.Added, Remove: change.Removed}
 
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
-	Live: "change, while they run:", Apply: "apply API objects",
+	Live: "change, while they run:", Wait: "wait for", Apply: "apply API objects",
 	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 
 func writeStep(w *change.Writer, n int, s *Step) {
@@ -242,6 +283,9 @@ func writeStep(w *change.Writer, n int, s *Step) {
 		title += fmt.Sprintf(", %d at a time", s.AtATime)
 	}
 	w.Section(title)
+	if len(s.Nodes) > 0 {
+		w.Line("   of its machines: " + change.Names(s.Nodes, nil))
+	}
 	for _, line := range s.How {
 		w.Line("   " + line)
 	}

@@ -49,3 +49,27 @@ func Digest(m *change.Machine) string {
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
+
+// DigestOf returns the digest that a machine's document has, or else Digest.
+func DigestOf(m *change.Machine) string {
+	if m.Twin != "" {
+		return m.Twin
+	}
+	return Digest(m)
+}
+
+// Listed returns the digest that the machine's list of files has. It returns a dash for a list
+// without one, which an earlier kiln wrote, and nothing if there is no list.
+func Listed(n *node.Node) string {
+	list := n.File(node.List)
+	if list == nil || len(list.Content) == 0 {
+		return ""
+	}
+	text := strings.TrimSuffix(string(list.Content), "\n")
+	line := text[strings.LastIndex(text, "\n")+1:]
+	words := strings.Fields(line)
+	if len(words) < 2 || words[0] != "end" {
+		return "-"
+	}
+	return words[1]
+}

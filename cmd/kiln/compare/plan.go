@@ -1,11 +1,16 @@
 package compare
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
@@ -13,12 +18,13 @@ import (
 	"kiln/render/change"
 	"kiln/render/expiry"
 	"kiln/render/rollout"
+	"kiln/render/running"
+	"kiln/render/shown"
 )
 
 // PlanCommand returns the verb plan.
 func PlanCommand() *cobra.Command {
-	var f sharedFlags
-	var o rollout.Options
+	var f planFlags
 	cmd := &cobra.Command{
 		Use:         "plan A B",
 		Annotations: usage.Reads(),
@@ -28,36 +34,109 @@ order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
 workers as you want. kiln refuses a change that would break the running cluster
 (exit code 1), unless --force names the refusal.
 
+With --nodes the plan begins with what runs. Each Node says which document its machine
+runs; some run A, some run B already, and kiln says what is left to do. So the same
+command can be given again after each step, and after a step that failed. A machine that
+needed nothing of an earlier change still runs a document of before: name such states in
+front of A.
+
 ` + state.Forms,
 		Example: `  kiln plan main:review review
   kiln plan review cluster.yaml --max-unavailable 2
-  kiln plan review cluster.yaml --force single-member`,
-		Args: usage.TakeArgs(2, 2, "two states, A and B", "kiln plan review cluster.yaml"),
+  kiln plan review cluster.yaml --force single-member
+  kubectl get nodes -o json | kiln plan main:review review --nodes -
+  kubectl get nodes -o json | kiln plan main~2:review main:review review --nodes -`,
+		Args: usage.TakeArgs(2, maxStates, "two states, A and B", "kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := cmp.Or(f.check(cmd), f.checkNodes(list)); err != nil {
 				return err
 			}
-			old, now, err := f.read(list[0], list[1])
-			if err != nil {
-				return err
-			}
-			d := change.Compare(old, now)
-			message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
-			p, err := rollout.New(d, o)
-			if err != nil {
-				return usage.Error{Err: err}
-			}
-			if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
-				err = usage.ErrRefused
-			}
-			return err
+			return f.run(cmd, list)
 		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.Force, "force", nil,
+	flags.StringSliceVar(&f.options.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
-	flags.StringVar(&o.MaxUnavailable, "max-unavailable", MaxUnavailable,
+	flags.StringVar(&f.options.MaxUnavailable, "max-unavailable", MaxUnavailable,
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
+	flags.StringVar(&f.nodes, "nodes", "", "begin with what runs, as `FILE` says, the output of "+
+		"kubectl get nodes -o json; standard input if it is -")
+	flags.StringSliceVar(&f.done, "done", nil,
+		"with --nodes: the machine with this `NAME` is as B wants it, although no Node says so: "+
+			"an etcd machine that was replaced or removed")
 	return cmd
+}
+
+// maxStates is how many states plan compares at most.
+const maxStates = 20
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	sharedFlags
+	options rollout.Options
+	nodes   string
+	done    []string
+}
+
+// checkNodes returns an error if the flags about what runs contradict others.
+func (f *planFlags) checkNodes(states []string) error {
+	switch {
+	case f.nodes == "" && len(states) > 2:
+		return usage.Errorf("%d states: want two states, A and B; with --nodes, earlier ones may "+
+			"stand in front of A", len(states))
+	case f.nodes == "" && len(f.done) > 0:
+		return usage.Errorf("--done says what runs: name the Nodes as well, with --nodes")
+	case f.nodes == configuration.Stdin && f.states.Bundle.Secrets == configuration.Stdin:
+		return usage.Errorf("--nodes - and --secrets -: standard input is one of them; " +
+			"name a file for the other")
+	}
+	return nil
+}
+
+// running returns what --nodes says; nil without it.
+func (f *planFlags) running(in io.Reader) (*running.Running, error) {
+	if f.nodes == "" {
+		return nil, nil
+	}
+	if f.nodes != configuration.Stdin {
+		file, err := os.Open(f.nodes)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	nodes, err := running.Parse(in)
+	if err != nil {
+		return nil, fmt.Errorf("--nodes %s: %w", f.nodes, err)
+	}
+	return &running.Running{Nodes: nodes, Done: f.done, Digest: shown.DigestOf}, nil
+}
+
+func (f *planFlags) run(cmd *cobra.Command, states []string) error {
+	last := len(states) - 2
+	old, now, err := f.read(states[last], states[last+1])
+	if err != nil {
+		return err
+	}
+	if f.options.Running, err = f.running(cmd.InOrStdin()); err != nil {
+		return err
+	}
+	for _, arg := range states[:last] {
+		c, err := f.states.Read(arg)
+		if err != nil {
+			return err
+		}
+		f.options.Running.Earlier = append(f.options.Running.Earlier, c)
+	}
+	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
+	p, err := rollout.New(change.Compare(old, now), f.options)
+	if err != nil {
+		return usage.Error{Err: err}
+	}
+	if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
+		err = usage.ErrRefused
+	}
+	return err
 }

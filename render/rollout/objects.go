@@ -1,0 +1,149 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"kiln/render/change"
+	"kiln/render/plan"
+	"kiln/render/running"
+)
+
+// This file has the steps that change what the API server holds: Nodes and other objects.
+
+// live adds the step that changes labels and taints of Nodes, which keep theirs even if their
+// machine is replaced.
+func (s *sequencer) live() {
+	commands := map[string][]*decision{}
+	var all []*decision
+	for _, f := range s.all {
+		if f.verdict == Remove {
+			continue
+		}
+		any := false
+		for _, c := range f.kubectl {
+			if s.holds(f, c) {
+				continue
+			}
+			commands[c.command] = append(commands[c.command], f)
+			any = true
+		}
+		if any {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	step := Step{Do: Live}
+	step.Machines, step.Pools = names(all)
+	for _, command := range slices.Sorted(maps.Keys(commands)) {
+		machines, pools := names(commands[command])
+		if len(machines) > 0 {
+			step.How = append(step.How, strings.Replace(command, "NAME",
+				strings.Join(machines, " "), 1))
+		}
+		for _, pool := range pools {
+			step.How = append(step.How, command+"  # each machine of pool "+pool)
+		}
+	}
+	s.list = append(s.list, step)
+}
+
+// apply adds the step for API objects, which the API server keeps unchanged otherwise.
+func (s *sequencer) apply() {
+	changed, gone := map[string]bool{}, map[string]bool{}
+	for _, f := range s.all {
+		for _, c := range f.Changes {
+			name, ok := strings.CutPrefix(c.Name, change.ObjectsDir)
+			switch {
+			case !ok || name == "index":
+			case strings.HasPrefix(name, previousToken):
+				// The API server has it, or its Secret was deleted on purpose.
+			case c.What == change.Removed:
+				gone[name] = true
+			default:
+				changed[name] = true
+			}
+		}
+	}
+	step := Step{Do: Apply}
+	if s.applied() {
+		return
+	}
+	tokens := s.tokens(changed)
+	if len(changed) > 0 {
+		step.How = append(step.How,
+			"from a control plane's new "+change.ObjectsDir+", in the order of the numbers in "+
+				"front of their names: "+
+				"kubectl apply --server-side --force-conflicts -f FILE")
+		for _, name := range slices.Sorted(maps.Keys(changed)) {
+			step.How = append(step.How, "  "+name)
+		}
+	}
+	if changed["configmap-kube-proxy.yaml"] {
+		step.How = append(step.How,
+			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
+				"  # it reads its settings when it starts")
+	}
+	step.How = append(step.How, tokens...)
+	if len(gone) > 0 {
+		step.How = append(step.How, "kubectl delete what is no longer rendered:")
+		for _, name := range slices.Sorted(maps.Keys(gone)) {
+			step.How = append(step.How, "  "+name)
+		}
+	}
+	if len(step.How) > 0 {
+		if s.diff.seen != nil {
+			step.How = append([]string{"if it is not done yet; again, it changes nothing:"},
+				step.How...)
+		}
+		s.list = append(s.list, step)
+	}
+}
+
+// The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
+// number, and go on with the name of the pool: its token in force, and the one before.
+const (
+	poolToken     = "secret-" + plan.PoolTokenFile
+	previousToken = "secret-" + plan.PreviousTokenFile
+)
+
+// tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the
+// commands that apply them: nobody has to unpack the document of a control plane for that.
+func (s *sequencer) tokens(changed map[string]bool) (how []string) {
+	for _, f := range s.all {
+		m := f.Machine()
+		name := poolToken + m.Name + ".yaml"
+		if !m.Pool || !changed[name] {
+			continue
+		}
+		delete(changed, name)
+		file := m.Name + "-token.yaml"
+		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
+			"  # the bootstrap token of pool "+m.Name,
+			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
+	}
+	return how
+}
+
+// holds reports whether the Nodes of a machine or pool have what a change would give them.
+func (s *sequencer) holds(f *decision, c nodeChange) bool {
+	return s.diff.seen != nil && c.holds != nil && s.diff.seen.All(f.Machine(), c.holds)
+}
+
+// applied reports whether the API objects of the newer state were applied: a worker that changes is
+// there, and they come before. With a balancer of the workers' own they come last.
+func (s *sequencer) applied() bool {
+	if s.diff.seen == nil || s.addsBalancer() {
+		return false
+	}
+	return slices.ContainsFunc(s.all, func(f *decision) bool {
+		m := f.Machine()
+		seen := s.diff.seen.Of(m)
+		return m.Role == worker && (f.verdict == Replace || f.verdict == Add) && seen != nil &&
+			(seen.Standing == running.Wanted || seen.Standing == running.Coming) &&
+			(!m.Pool || s.diff.seen.All(m, func(*running.Node) bool { return true }))
+	})
+}

@@ -1,0 +1,319 @@
+package running
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kiln/pki"
+	"kiln/render/change"
+	"kiln/render/node"
+)
+
+// Where a machine stands between two states.
+const (
+	Wanted  = "wanted"  // it runs the newer document, and its hook is done
+	Coming  = "coming"  // it runs the newer document, and is not ready yet
+	Older   = "older"   // it runs the older document, or one of an earlier state
+	Unsaid  = "unsaid"  // its Node does not say what it runs: taken for the older document
+	Neither = "neither" // it runs a document of no state
+	Absent  = "absent"  // it has no Node
+	Unseen  = "unseen"  // it never has a Node: taken for the older document
+	Foreign = "foreign" // a Node that is no machine of any state
+)
+
+// standings has all of them in the order in which they are listed.
+var standings = []string{Wanted, Coming, Older, Unsaid, Neither, Absent, Unseen, Foreign}
+
+// Running is what runs.
+type Running struct {
+	Nodes []Node
+	// Earlier are states before the older one, the earliest first: a machine that needed nothing
+	// of a change may still run one of their documents.
+	Earlier []*change.Cluster
+	// Done are machines that are as the newer state wants them, although no Node says so: they run
+	// its document, or are gone.
+	Done []string
+	// Digest returns the digest of a machine's review twin.
+	Digest func(*change.Machine) string
+}
+
+// Standing is where some machines stand.
+type Standing struct {
+	Standing string   `json:"standing"`
+	Machines []string `json:"machines,omitempty"`
+	Nodes    []string `json:"nodes,omitempty"` // of pools, or Foreign
+	Why      string   `json:"why,omitempty"`
+}
+
+// Seen is where a machine or a pool stands. Of a pool it has the Nodes that have to be replaced.
+type Seen struct {
+	Standing string
+	Why      string
+	Down     bool // its Node is not Ready
+	Nodes    []string
+}
+
+// Observation is what runs, put beside two states.
+type Observation struct {
+	List []Standing // after State
+
+	*Running
+	old, new  *change.Cluster
+	base      int              // the index in Earlier of the earliest state that a machine runs
+	machines  map[string]*Node // Nodes of named machines
+	pools     map[string][]*Node
+	foreign   []*Node
+	digests   map[*change.Machine]string
+	seen      map[id]*Seen
+	allWanted bool
+}
+
+// id identifies a machine of both states.
+type id struct {
+	pool bool
+	name string
+}
+
+func idOf(m *change.Machine) id { return id{m.Pool, m.Name} }
+
+// Observe finds where each machine of two states stands. It fails if a machine of Done is in
+// neither state.
+func Observe(d *change.Diff, r *Running) (*Observation, error) {
+	o := &Observation{
+		Running: r, machines: map[string]*Node{}, pools: map[string][]*Node{},
+		digests: map[*change.Machine]string{}, seen: map[id]*Seen{}, allWanted: true,
+	}
+	o.old, o.new = d.States()
+	o.base = len(r.Earlier)
+	named, pools := map[string]bool{}, map[string]string{}
+	for _, c := range slices.Concat(r.Earlier, []*change.Cluster{o.old, o.new}) {
+		for _, m := range c.Machines {
+			named[m.Name] = named[m.Name] || !m.Pool
+			if m.Pool {
+				pools[o.digest(m)] = m.Name
+			}
+		}
+	}
+	for _, name := range r.Done {
+		if !named[name] {
+			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
+		}
+	}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		switch pool, known := pools[n.Twin]; {
+		case named[n.Name]:
+			o.machines[n.Name] = n
+		case known && n.Twin != "":
+			o.pools[pool] = append(o.pools[pool], n)
+		default:
+			o.foreign = append(o.foreign, n)
+		}
+	}
+	return o, nil
+}
+
+func (o *Observation) digest(m *change.Machine) string {
+	if o.digests[m] == "" {
+		o.digests[m] = o.Digest(m)
+	}
+	return o.digests[m]
+}
+
+// State returns the cluster as it runs: of each machine the state whose document it runs. The
+// cluster as a whole is in the earliest state that a machine runs.
+func (o *Observation) State(d *change.Diff) *change.Cluster {
+	var list []*change.Machine
+	for _, p := range d.Pairs() {
+		stands := o.machine
+		if p.Machine().Pool {
+			stands = o.pool
+		}
+		m, s := stands(p)
+		o.seen[idOf(p.Machine())] = s
+		if m != nil {
+			list = append(list, m)
+		}
+		if m != p.New || s.Standing == Neither {
+			o.allWanted = false
+		}
+	}
+	for _, n := range o.foreign {
+		o.note(Foreign, "", "", n.Name)
+	}
+	slices.SortStableFunc(o.List, func(a, b Standing) int {
+		return cmp.Compare(slices.Index(standings, a.Standing),
+			slices.Index(standings, b.Standing))
+	})
+	asRuns := *slices.Concat(o.Earlier, []*change.Cluster{o.old})[o.base]
+	if o.allWanted {
+		asRuns = *o.new
+	}
+	asRuns.Machines = list
+	return &asRuns
+}
+
+// earlier returns the machine of an earlier state that has this digest, and whether there is one.
+func (o *Observation) earlier(m *change.Machine, twin string) (*change.Machine, bool) {
+	for i, c := range slices.Backward(o.Earlier) {
+		for _, was := range c.Machines {
+			if idOf(was) == idOf(m) && o.digest(was) == twin {
+				o.base = min(o.base, i)
+				return was, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// note adds a machine or a Node of a pool to those that stand in the same place for the same
+// reason.
+func (o *Observation) note(standing, why, machine, node string) {
+	i := slices.IndexFunc(o.List, func(s Standing) bool {
+		return s.Standing == standing && s.Why == why
+	})
+	if i < 0 {
+		i = len(o.List)
+		o.List = append(o.List, Standing{Standing: standing, Why: why})
+	}
+	if machine != "" {
+		o.List[i].Machines = append(o.List[i].Machines, machine)
+	} else {
+		o.List[i].Nodes = append(o.List[i].Nodes, node)
+	}
+}
+
+// machine returns what a named machine runs, nil if nothing, and where it stands.
+func (o *Observation) machine(p *change.Pair) (*change.Machine, *Seen) {
+	name, n := p.Machine().Name, o.machines[p.Machine().Name]
+	s, runs := &Seen{}, p.Old
+	switch {
+	case slices.Contains(o.Done, name) && p.New == nil:
+		return nil, s
+	case slices.Contains(o.Done, name):
+		s.Standing, runs = Wanted, p.New
+	case p.Machine().Role == node.Etcd:
+		s.Standing = Unseen
+	case n == nil:
+		s.Standing, runs = Absent, nil
+		if p.New == nil {
+			return nil, s // it is gone, as the newer state wants it
+		}
+	case p.New != nil && n.Twin == o.digest(p.New):
+		s.Standing, runs = Wanted, p.New
+		if isComing(n, p.New) {
+			s.Standing, s.Why = Coming, unfinished(n)
+		}
+	case p.Old != nil && n.Twin == "":
+		s.Standing = Unsaid
+	case p.Old != nil && n.Twin == o.digest(p.Old):
+		s.Standing = Older
+	default:
+		was, known := o.earlier(p.Machine(), n.Twin)
+		if s.Standing, runs = Older, was; !known {
+			s.Standing, s.Why = Neither, rootsIn(n)
+			runs = other(cmp.Or(p.Old, p.New), n)
+		}
+	}
+	if n != nil && !n.Ready && s.Standing != Coming {
+		s.Down = true
+		s.Why = joined(s.Why, "its Node is not Ready")
+	}
+	o.note(s.Standing, s.Why, name, "")
+	return runs, s
+}
+
+// other returns a machine that runs a document which nobody knows: a copy of m, with the kubelet
+// that the Node has.
+func other(m *change.Machine, n *Node) *change.Machine {
+	out := *m
+	out.Properties = slices.Clone(m.Properties)
+	for i := range out.Properties {
+		if out.Properties[i].Name == "kubelet" {
+			out.Properties[i].Value = n.Kubelet
+		}
+	}
+	return &out
+}
+
+// pool returns what the machines of a pool run, and where they stand: the older document if one of
+// them does. A pool without machines has the newer document.
+func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
+	s, runs := &Seen{Standing: Wanted}, p.New
+	for _, n := range o.pools[p.Machine().Name] {
+		switch {
+		case p.New != nil && n.Twin == o.digest(p.New):
+			standing, why := Wanted, ""
+			if isComing(n, p.New) {
+				standing, why = Coming, unfinished(n)
+				s.Why = joined(s.Why, n.Name+": "+why)
+			}
+			o.note(standing, why, "", n.Name)
+		default:
+			s.Standing, runs = Older, p.Old
+			if was, known := o.earlier(p.Machine(), n.Twin); known {
+				runs = was
+			}
+			s.Nodes = append(s.Nodes, n.Name)
+			o.note(Older, "", "", n.Name)
+		}
+	}
+	if s.Standing == Wanted && s.Why != "" {
+		s.Standing = Coming
+	}
+	if p.Old == nil && len(o.pools[p.Machine().Name]) == 0 {
+		s.Standing, runs = Absent, nil
+	}
+	return runs, s
+}
+
+// isComing reports whether others wait for a machine that runs its newer document: its hook is not
+// done, or it is a control plane whose Node is not Ready. A worker that was done and is not Ready
+// keeps nobody waiting.
+func isComing(n *Node, m *change.Machine) bool {
+	return !n.SaysDone() || !n.Ready && m.Role == node.ControlPlane
+}
+
+// unfinished says why a machine with the newer document is not done.
+func unfinished(n *Node) string {
+	why := ""
+	if !n.SaysDone() {
+		why = "its hook says: " + cmp.Or(n.Hook, "nothing")
+	}
+	if !n.Ready {
+		why = joined(why, "its Node is not Ready")
+	}
+	return why
+}
+
+// rootsIn says in which state a document has the roots that were rotated.
+func rootsIn(n *Node) (text string) {
+	for _, root := range pki.Roots() {
+		if r, ok := n.Roots[root]; ok {
+			text = joined(text, fmt.Sprintf("%s is %s", root, r.String()))
+		}
+	}
+	return text
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// Of returns where a machine stands. It is nil for one that is gone, as the newer state wants it.
+func (o *Observation) Of(m *change.Machine) *Seen { return o.seen[idOf(m)] }
+
+// All reports whether there are Nodes of a machine or pool, and something holds of each of them.
+func (o *Observation) All(m *change.Machine, holds func(*Node) bool) bool {
+	list := o.pools[m.Name]
+	if !m.Pool {
+		if list = nil; o.machines[m.Name] != nil {
+			list = append(list, o.machines[m.Name])
+		}
+	}
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return !holds(n) })
+}

@@ -1,0 +1,160 @@
+// Package running reads what the Nodes of a cluster say of their machines: which document each
+// runs, and how far its hook is. A machine that was taken over can say what it likes.
+package running
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kiln/pki"
+)
+
+// Annotations that the hook writes to its Node (package templates, Annotations of the Node).
+const (
+	TwinAnnotation = "kiln.dev/twin"
+	HookAnnotation = "kiln.dev/hook"
+)
+
+// Node is what one Node says.
+type Node struct {
+	Name string
+	// Twin is the digest of the machine's review twin, 64 hexadecimal digits; empty if the Node
+	// says none.
+	Twin string
+	// Roots holds the state of each root that was rotated, as the machine's document has it.
+	Roots map[pki.Root]pki.Rotation
+	// Hook is the phase and the step of the hook, and the faults that it waits with; empty if the
+	// Node says nothing.
+	Hook    string
+	Ready   bool
+	Kubelet string // its version, such as v1.36.3
+	Labels  map[string]string
+	Taints  []string // as kubectl taint takes them
+}
+
+// SaysDone reports whether the hook has nothing more to do.
+func (n *Node) SaysDone() bool { return n.Hook == "done done" }
+
+// maxBytes bounds a list. Five thousand Nodes, as many as Kubernetes supports, take some 60 MB.
+const maxBytes = 256 << 20
+
+// Parse reads the output of kubectl get nodes -o json: a list, one Node, or several of both one
+// after the other. Objects of other kinds are ignored. It fails for anything else, and if there is
+// no Node.
+func Parse(r io.Reader) ([]Node, error) {
+	limited := &io.LimitedReader{R: r, N: maxBytes}
+	dec := json.NewDecoder(limited)
+	var out []Node
+	for {
+		var item json.RawMessage
+		err := dec.Decode(&item)
+		if errors.Is(err, io.EOF) && limited.N > 0 {
+			break
+		}
+		if limited.N <= 0 {
+			return nil, fmt.Errorf("more than %d MiB: this is no list of Nodes", maxBytes>>20)
+		}
+		if err != nil {
+			return nil, errors.New("not JSON; make it with: kubectl get nodes -o json")
+		}
+		nodes, err := read(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, nodes...)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no Node; make it with: kubectl get nodes -o json")
+	}
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	for i := range out[1:] {
+		if out[i].Name == out[i+1].Name {
+			return nil, fmt.Errorf("Node %s is there twice; name one list, of one cluster",
+				out[i].Name)
+		}
+	}
+	return out, nil
+}
+
+// read returns the Nodes of one object: of a list, of a Node, or none.
+func read(text json.RawMessage) ([]Node, error) {
+	var head struct {
+		Kind  string
+		Items []json.RawMessage
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, errors.New("not an object of Kubernetes; " +
+			"make it with: kubectl get nodes -o json")
+	}
+	// The API server's own list has no kind in its items.
+	list := head.Items
+	switch head.Kind {
+	case "Node":
+		list = []json.RawMessage{text}
+	case "List", "NodeList":
+	default:
+		return nil, nil
+	}
+	var out []Node
+	for _, item := range list {
+		var n corev1.Node
+		if err := json.NewDecoder(bytes.NewReader(item)).Decode(&n); err != nil {
+			return nil, fmt.Errorf("an object of the list cannot be read: %w", err)
+		}
+		if n.Kind != "" && n.Kind != "Node" {
+			continue
+		}
+		if !nodeName.MatchString(n.Name) {
+			return nil, fmt.Errorf("%q is no name of a Node", n.Name)
+		}
+		out = append(out, newNode(&n))
+	}
+	return out, nil
+}
+
+// nodeName matches the names that a Node can have. kiln prints them in commands that people paste
+// into a shell.
+var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func newNode(n *corev1.Node) Node {
+	out := Node{
+		Name: n.Name, Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
+		Hook: strings.TrimSpace(n.Annotations[HookAnnotation]),
+	}
+	twin, roots, _ := strings.Cut(n.Annotations[TwinAnnotation], " ")
+	if digest.MatchString(twin) {
+		out.Twin, out.Roots = twin, rootsOf(roots)
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			out.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		out.Taints = append(out.Taints, t.ToString())
+	}
+	return out
+}
+
+// rootsOf reads "ROOT: STATE; ROOT: STATE". It leaves out what no hook writes.
+func rootsOf(text string) map[pki.Root]pki.Rotation {
+	out := map[pki.Root]pki.Rotation{}
+	for part := range strings.SplitSeq(text, "; ") {
+		name, state, ok := strings.Cut(part, ": ")
+		if r, err := pki.ParseRotation(state); ok && err == nil &&
+			slices.Contains(pki.Roots(), pki.Root(name)) {
+			out[pki.Root(name)] = r
+		}
+	}
+	return out
+}

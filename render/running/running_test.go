@@ -1,0 +1,64 @@
+package running_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/pki"
+	"kiln/render/running"
+)
+
+const twin = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
+
+// node returns a Node with these annotations, as JSON.
+func node(name, twin, hook string) string {
+	return `{"kind":"Node","metadata":{"name":"` + name + `","annotations":{"kiln.dev/twin":"` +
+		twin + `","kiln.dev/hook":"` + hook + `"}},"spec":{"taints":[{"key":"a","value":"b",` +
+		`"effect":"NoSchedule"}]},"status":{"conditions":[{"type":"Ready","status":"True"}],` +
+		`"nodeInfo":{"kubeletVersion":"v1.36.3"}}}`
+}
+
+// TestParse: a list, a Node and both one after the other are read, in the order of names.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	const roots = " ca: g2 issue since 2026-01-01T00:00:00Z; x: g1; etcd-ca: what"
+	a := node("a", twin+roots, "done done")
+	b := node("b", "ABC", "waiting pods")
+	for _, text := range []string{
+		`{"kind":"List","items":[` + b + `,{"kind":"ConfigMap"},` + a + `]}`,
+		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + `{"kind":"ConfigMap"}`,
+		b + "\n" + a,
+	} {
+		list, err := running.Parse(strings.NewReader(text))
+		require.NoError(t, err)
+		require.Len(t, list, 2)
+		require.Equal(t, "a", list[0].Name)
+		require.Equal(t, twin, list[0].Twin)
+		require.Len(t, list[0].Roots, 1)
+		require.Equal(t, pki.Issue, list[0].Roots[pki.RootCA].Stage)
+		require.True(t, list[0].SaysDone())
+		require.True(t, list[0].Ready)
+		require.Equal(t, []string{"a=b:NoSchedule"}, list[0].Taints)
+		require.Empty(t, list[1].Twin, "not a digest")
+		require.Equal(t, "waiting pods", list[1].Hook)
+	}
+}
+
+// FuzzParse: no list ends the program, and no name in a result could be more than a name in a
+// command for a shell.
+func FuzzParse(f *testing.F) {
+	f.Add(node("a", twin, "done done"))
+	f.Add(`{"kind":"List","items":[` + node("a", "", "") + `]}`)
+	f.Add(`{"kind":"Node","metadata":{"name":"a b"}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := running.Parse(strings.NewReader(text))
+		require.Equal(t, err != nil, len(list) == 0)
+		for _, n := range list {
+			require.NotContains(t, n.Name, " ")
+			require.NotContains(t, n.Name, ";")
+			require.True(t, n.Twin == "" || len(n.Twin) == 64)
+		}
+	})
+}
