@@ -14,8 +14,8 @@ import (
 
 // runs FILE MACHINE... writes what kubectl get nodes -o json says of machines. A MACHINE is
 // DIR/NAME, with DIR the folder of documents that has the one which it runs; DIR/pools/POOL:NAME
-// for a machine of a pool; unknown/NAME for a document that nobody has, and silent/NAME for a Node that
-// does not say what it runs. "=HOOK" after it is what the hook says, in place of done.
+// for a machine of a pool; unknown/NAME for a document that nobody has, and silent/NAME for a Node
+// that does not say what it runs. "=HOOK" after it is what the hook says, in place of done.
 func runs(ts *testscript.TestScript, _ bool, args []string) {
 	items := []map[string]any{}
 	for _, arg := range args[1:] {
