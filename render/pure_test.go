@@ -55,6 +55,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
 			"kiln/cmd/kiln/state",
+			"kiln/cmd/kiln/status",
 			"kiln/cmd/kiln/summary",
 			"kiln/cmd/kiln/trial",
 			"kiln/cmd/kiln/twin",
@@ -85,6 +86,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/folder",
 			"kiln/render/plural",
+		},
+		"kiln/cmd/kiln/apiserver": {
+			"kiln/render/running",
 		},
 		"kiln/cmd/kiln/atrest": {
 			"kiln/cmd/kiln/isolate",
@@ -119,6 +123,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/compare": {
+			"kiln/cmd/kiln/apiserver",
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
@@ -233,6 +238,18 @@ func TestImports(t *testing.T) {
 			"kiln/render",
 			"kiln/render/certs",
 			"kiln/render/change",
+		},
+		"kiln/cmd/kiln/status": {
+			"kiln/cmd/kiln/apiserver",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/state",
+			"kiln/cmd/kiln/usage",
+			"kiln/manifests",
+			"kiln/render/change",
+			"kiln/render/node",
+			"kiln/render/running",
+			"kiln/render/shown",
+			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/summary": {
 			"kiln/cmd/kiln/message",
@@ -718,8 +735,8 @@ func TestImports(t *testing.T) {
 		},
 	}
 	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/compare",
-		"kiln/cmd/kiln/rotate", "kiln/cmd/kiln/signing", "kiln/cmd/kiln/upkeep",
-		"kiln/cmd/kiln/usage"}
+		"kiln/cmd/kiln/rotate", "kiln/cmd/kiln/signing", "kiln/cmd/kiln/status",
+		"kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
 	foreign := map[string][]string{
 		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},
@@ -728,6 +745,7 @@ func TestImports(t *testing.T) {
 		"github.com/spf13/cobra":        verbs,
 		"github.com/spf13/pflag":        verbs,
 		"github.com/stretchr/testify":   nil,
+		"k8s.io/client-go":              {"kiln/cmd/kiln/apiserver"},
 		"mvdan.cc/sh":                   {"kiln/render/config"},
 		"oras.land/oras-go":             {"kiln/cmd/kiln/lock"},
 		"sigs.k8s.io/kustomize":         {"kiln/patches"},

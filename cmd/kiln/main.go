@@ -16,6 +16,7 @@ import (
 	"kiln/cmd/kiln/isolate"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/status"
 	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
 )
@@ -113,7 +114,7 @@ func root() *cobra.Command {
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
-		{"Use the cluster:", []*cobra.Command{upkeep.KubeconfigCommand()}},
+		{"Use the cluster:", []*cobra.Command{status.Command(), upkeep.KubeconfigCommand()}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {
 		cmd.AddGroup(&cobra.Group{ID: part.title, Title: part.title})

@@ -3,13 +3,13 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/apiserver"
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
@@ -62,6 +62,8 @@ front of A.
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	flags.StringVar(&f.nodes, "nodes", "", "begin with what runs, as `FILE` says, the output of "+
 		"kubectl get nodes -o json; standard input if it is -")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "as --nodes, but ask the cluster itself, "+
+		"with the kubeconfig in `FILE`")
 	flags.StringSliceVar(&f.done, "done", nil,
 		"with --nodes: the machine with this `NAME` is as B wants it, although no Node says so: "+
 			"an etcd machine that was replaced or removed")
@@ -76,16 +78,20 @@ type planFlags struct {
 	sharedFlags
 	options rollout.Options
 	nodes   string
-	done    []string
+	// kubeconfig is that of the cluster which is asked for its Nodes.
+	kubeconfig string
+	done       []string
 }
 
 // checkNodes returns an error if the flags about what runs contradict others.
 func (f *planFlags) checkNodes(states []string) error {
 	switch {
-	case f.nodes == "" && len(states) > 2:
-		return usage.Errorf("%d states: want two states, A and B; with --nodes, earlier ones may "+
-			"stand in front of A", len(states))
-	case f.nodes == "" && len(f.done) > 0:
+	case f.nodes != "" && f.kubeconfig != "":
+		return usage.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
+	case !f.observes() && len(states) > 2:
+		return usage.Errorf("kiln plan takes two states, A and B, and %q is one too many; with "+
+			"--nodes, earlier ones may stand in front of A", states[2])
+	case !f.observes() && len(f.done) > 0:
 		return usage.Errorf("--done says what runs: name the Nodes as well, with --nodes")
 	case f.nodes == configuration.Stdin && f.states.Bundle.Secrets == configuration.Stdin:
 		return usage.Errorf("--nodes - and --secrets -: standard input is one of them; " +
@@ -94,11 +100,37 @@ func (f *planFlags) checkNodes(states []string) error {
 	return nil
 }
 
-// running returns what --nodes says; nil without it.
-func (f *planFlags) running(in io.Reader) (*running.Running, error) {
-	if f.nodes == "" {
+// observes reports whether the plan begins with what runs.
+func (f *planFlags) observes() bool { return f.nodes != "" || f.kubeconfig != "" }
+
+// running returns what --nodes or the cluster says; nil without it.
+func (f *planFlags) running(cmd *cobra.Command) (*running.Running, error) {
+	if !f.observes() {
 		return nil, nil
 	}
+	read := f.readNodes
+	if f.kubeconfig != "" {
+		read = f.askNodes
+	}
+	nodes, err := read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &running.Running{Nodes: nodes, Done: f.done, Digest: shown.DigestOf}, nil
+}
+
+// askNodes asks the cluster for its Nodes.
+func (f *planFlags) askNodes(cmd *cobra.Command) ([]running.Node, error) {
+	c, err := apiserver.New(f.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return c.Nodes(cmd.Context())
+}
+
+// readNodes reads the Nodes of --nodes.
+func (f *planFlags) readNodes(cmd *cobra.Command) ([]running.Node, error) {
+	in := cmd.InOrStdin()
 	if f.nodes != configuration.Stdin {
 		file, err := os.Open(f.nodes)
 		if err != nil {
@@ -111,7 +143,7 @@ func (f *planFlags) running(in io.Reader) (*running.Running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--nodes %s: %w", f.nodes, err)
 	}
-	return &running.Running{Nodes: nodes, Done: f.done, Digest: shown.DigestOf}, nil
+	return nodes, nil
 }
 
 func (f *planFlags) run(cmd *cobra.Command, states []string) error {
@@ -120,7 +152,7 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 	if err != nil {
 		return err
 	}
-	if f.options.Running, err = f.running(cmd.InOrStdin()); err != nil {
+	if f.options.Running, err = f.running(cmd); err != nil {
 		return err
 	}
 	for _, arg := range states[:last] {

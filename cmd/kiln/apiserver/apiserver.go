@@ -1,0 +1,180 @@
+// Package apiserver asks the API server of a running cluster. It only reads.
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kiln/render/running"
+)
+
+// timeout is how long one question may take.
+const timeout = 20 * time.Second
+
+// maxBytes bounds an answer: five thousand Nodes take some 60 MB.
+const maxBytes = 256 << 20
+
+// Client asks one API server.
+type Client struct {
+	URL string
+	// Ends is when the certificate of the kubeconfig ends; zero if it has none.
+	Ends time.Time
+
+	http *http.Client
+	base string
+}
+
+// DefaultPath returns the kubeconfig that kubectl would take: the file that KUBECONFIG names, or
+// .kube/config in the home folder.
+func DefaultPath() string {
+	if list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) == 1 {
+		return list[0]
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".kube", "config")
+}
+
+// New returns a client for the current context of a kubeconfig. It fails if the file cannot be
+// read, or asks for a program that fetches the credential: kiln starts none.
+func New(path string) (*Client, error) {
+	// clientcmd names the file in its own words, and lists a merge of several.
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("--kubeconfig %w", err)
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, withoutPath(err, path))
+	}
+	if config.ExecProvider != nil || config.AuthProvider != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: it starts a program for its credential, and kiln "+
+			"starts none; name one with a certificate or a token (kiln kubeconfig), or use "+
+			"kubectl get nodes -o json with --nodes", path)
+	}
+	config.Timeout = timeout
+	config.UserAgent = "kiln"
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
+	}
+	return &Client{
+		URL: config.Host, Ends: certificateEnd(config), http: client,
+		base: strings.TrimSuffix(base.String(), "/"),
+	}, nil
+}
+
+// withoutPath returns an error without the path at its beginning, which the message has already.
+func withoutPath(err error, path string) error {
+	text := err.Error()
+	if _, after, found := strings.Cut(text, path+`": `); found {
+		return errors.New(after)
+	}
+	return err
+}
+
+// certificateEnd returns when the client's certificate ends.
+func certificateEnd(config *rest.Config) time.Time {
+	data := config.CertData
+	if len(data) == 0 && config.CertFile != "" {
+		data, _ = os.ReadFile(config.CertFile)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return time.Time{}
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}
+	}
+	return cert.NotAfter
+}
+
+// StatusError is an answer that is no 200.
+type StatusError struct {
+	Code    int
+	Path    string
+	Message string // what the API server says
+}
+
+// Error returns the answer in words, with what to do about it.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("GET %s: HTTP %d", e.Path, e.Code)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	switch e.Code {
+	case http.StatusUnauthorized:
+		text += "; the credential has ended, or is that of another cluster: kiln kubeconfig " +
+			"makes one"
+	case http.StatusForbidden:
+		text += "; its user needs to read Nodes and the namespace kube-system"
+	}
+	return text
+}
+
+// Get returns the body of an answer to GET path. It fails with a *StatusError if the code is not
+// 200, and otherwise with the error of the connection.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.URL, cause(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+	case len(body) > maxBytes:
+		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, maxBytes>>20)
+	case resp.StatusCode != http.StatusOK:
+		var status struct{ Message string }
+		_ = json.Unmarshal(body, &status) // else the answer has no message
+		return body, &StatusError{Code: resp.StatusCode, Path: path, Message: status.Message}
+	}
+	return body, nil
+}
+
+// cause returns the error below those that repeat the method and the URL.
+func cause(err error) error {
+	var wrapped interface{ Unwrap() error }
+	for errors.As(err, &wrapped) && strings.HasPrefix(err.Error(), "Get ") {
+		err = wrapped.Unwrap()
+	}
+	return err
+}
+
+// Nodes returns what all Nodes say.
+func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
+	body, err := c.Get(ctx, "/api/v1/nodes")
+	if err != nil {
+		return nil, err
+	}
+	list, err := running.Parse(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.URL, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,268 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kiln/cmd/kiln/apiserver"
+	"kiln/manifests"
+	"kiln/render/change"
+	"kiln/render/node"
+	"kiln/render/running"
+	"kiln/render/shown"
+)
+
+// Report is what a running cluster says of itself.
+type Report struct {
+	URL     string `json:"url"`
+	Version string `json:"version,omitempty"` // of the API server that answered
+	// Done reports that nothing is left to wait for.
+	Done bool `json:"done"`
+	// Stopped reports that the hook of a machine has stopped: waiting does not help.
+	Stopped  bool      `json:"stopped"`
+	Problems []string  `json:"problems"`
+	Etcd     *Etcd     `json:"etcd,omitempty"`
+	Objects  string    `json:"objects"` // applied, refused or not applied
+	Machines []Machine `json:"machines"`
+	Ends     []End     `json:"ends,omitempty"`
+}
+
+// Etcd counts the members of etcd that run beside API servers.
+type Etcd struct {
+	Members int `json:"members"`
+	Voting  int `json:"voting"`
+}
+
+// Machine is one machine, or a Node of none.
+type Machine struct {
+	Name     string   `json:"name"`
+	Role     string   `json:"role"`
+	Ready    bool     `json:"ready"`
+	Kubelet  string   `json:"kubelet,omitempty"`
+	Hook     string   `json:"hook,omitempty"`
+	Document string   `json:"document,omitempty"` // where it stands beside the state
+	Pods     []string `json:"pods,omitempty"`     // static pods that are not ready, and why
+}
+
+// End is something that ends.
+type End struct {
+	What string    `json:"what"`
+	When time.Time `json:"when"`
+}
+
+// asks is what gather asks an API server for.
+type asks interface {
+	Get(ctx context.Context, path string) ([]byte, error)
+	Nodes(ctx context.Context) ([]running.Node, error)
+}
+
+// gather asks the API server. The state is what the machines should run; nil if nobody said. It
+// fails if the API server does not answer, or refuses the question for its Nodes.
+func gather(ctx context.Context, c asks, state *change.Cluster) (*Report, error) {
+	r := &Report{Problems: []string{}}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.health(ctx, c); err != nil {
+		return nil, err
+	}
+	pods, err := staticPods(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.machines(nodes, state); err != nil {
+		return nil, err
+	}
+	r.pods(pods)
+	if err := r.objects(ctx, c); err != nil {
+		return nil, err
+	}
+	r.judge()
+	return r, nil
+}
+
+// health asks whether the API server and its etcd are well.
+func (r *Report) health(ctx context.Context, c asks) error {
+	body, err := c.Get(ctx, "/readyz?verbose")
+	if err = answered(err); err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(body)) {
+		if name, failed := strings.CutPrefix(line, "[-]"); failed {
+			r.Problems = append(r.Problems, "API server: "+strings.TrimSpace(name))
+		}
+	}
+	if body, err = c.Get(ctx, "/version"); err != nil {
+		return answered(err)
+	}
+	var v struct{ GitVersion string }
+	if json.Unmarshal(body, &v) == nil {
+		r.Version = v.GitVersion
+	}
+	return nil
+}
+
+// answered returns no error for an answer that is no success.
+func answered(err error) error {
+	if status := (*apiserver.StatusError)(nil); errors.As(err, &status) {
+		return nil
+	}
+	return err
+}
+
+// staticPods returns the static pods of the control plane.
+func staticPods(ctx context.Context, c asks) ([]corev1.Pod, error) {
+	const path = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
+	body, err := c.Get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var list corev1.PodList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("the list of pods cannot be read: %w", err)
+	}
+	return list.Items, nil
+}
+
+// machines adds the machines: those of the state, and Nodes that are none of them.
+func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
+	stands, roles, pools := map[string]string{}, map[string]string{}, map[string]bool{}
+	if state != nil {
+		seen, err := running.Observe(change.Compare(state, state), &running.Running{
+			Nodes: nodes, Digest: shown.DigestOf,
+		})
+		if err != nil {
+			return err
+		}
+		seen.State(change.Compare(state, state))
+		for _, s := range seen.List {
+			for _, name := range slices.Concat(s.Machines, s.Nodes) {
+				stands[name] = s.Standing
+			}
+		}
+		for _, m := range state.Machines {
+			roles[m.Name], pools[m.Name] = m.Role, m.Pool
+		}
+	}
+	there := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		there[n.Name] = true
+		role := node.Worker
+		if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
+			role = node.ControlPlane
+		}
+		r.Machines = append(r.Machines, Machine{
+			Name: n.Name, Role: role, Ready: n.Ready, Kubelet: n.Kubelet, Hook: n.Hook,
+			Document: stands[n.Name],
+		})
+	}
+	if state != nil {
+		for _, m := range state.Machines {
+			if !there[m.Name] && !pools[m.Name] {
+				r.Machines = append(r.Machines, Machine{
+					Name: m.Name, Role: m.Role, Document: stands[m.Name],
+				})
+			}
+		}
+	}
+	order := []string{node.Etcd, node.ControlPlane, node.Worker}
+	slices.SortStableFunc(r.Machines, func(a, b Machine) int {
+		return slices.Index(order, a.Role) - slices.Index(order, b.Role)
+	})
+	return nil
+}
+
+// pods adds the static pods to their machines, and counts the members of etcd. A member is ready
+// when it has its vote and can read through the others.
+func (r *Report) pods(list []corev1.Pod) {
+	for i := range list {
+		p := &list[i]
+		ready, why := readiness(p)
+		if p.Labels["component"] == "etcd" {
+			if r.Etcd == nil {
+				r.Etcd = &Etcd{}
+			}
+			r.Etcd.Members++
+			if ready {
+				r.Etcd.Voting++
+			}
+		}
+		j := slices.IndexFunc(r.Machines, func(m Machine) bool { return m.Name == p.Spec.NodeName })
+		if !ready && j >= 0 {
+			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Labels["component"]+": "+why)
+		}
+	}
+}
+
+// readiness reports whether a pod is ready, and else why not.
+func readiness(p *corev1.Pod) (ready bool, why string) {
+	why = strings.ToLower(string(p.Status.Phase))
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "":
+			why = c.State.Waiting.Reason
+		case c.State.Running != nil && !c.Ready:
+			why = "not ready"
+		}
+	}
+	return false, why
+}
+
+// objects asks for the marker, which says whether the API objects were applied.
+func (r *Report) objects(ctx context.Context, c asks) error {
+	body, err := c.Get(ctx, manifests.MarkerPath)
+	var status *apiserver.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+		r.Objects = "not applied"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var marker struct{ Data map[string]string }
+	if err := json.Unmarshal(body, &marker); err != nil {
+		return fmt.Errorf("%s cannot be read: %w", manifests.MarkerPath, err)
+	}
+	r.Objects = "applied"
+	for line := range strings.Lines(marker.Data["failed"]) {
+		r.Objects = "refused"
+		r.Problems = append(r.Problems, "object "+strings.TrimSpace(line))
+	}
+	return nil
+}
+
+// judge says what is not as it should be, and whether waiting can help.
+func (r *Report) judge() {
+	left := r.Objects != "applied"
+	for i := range r.Machines {
+		m := &r.Machines[i]
+		if m.Role == node.Etcd {
+			continue // the API server does not know it
+		}
+		stopped := strings.HasPrefix(m.Hook, "stopped ")
+		r.Stopped = r.Stopped || stopped
+		late := !m.Ready || m.Hook != "" && m.Hook != "done done" || len(m.Pods) > 0 ||
+			m.Document == running.Absent || m.Document == running.Neither ||
+			m.Document == running.Older
+		left = left || late
+	}
+	if r.Etcd != nil && r.Etcd.Voting < r.Etcd.Members {
+		left = true
+	}
+	r.Done = !left && len(r.Problems) == 0
+}

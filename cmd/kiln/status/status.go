@@ -1,0 +1,230 @@
+// Package status has the verb status: what a running cluster says of its machines.
+package status
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/apiserver"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/usage"
+	"kiln/render/change"
+	"kiln/render/terminal"
+)
+
+// pause is the time between two looks with --wait.
+const pause = 2 * time.Second
+
+// usualTimeout is how long --wait waits by default.
+const usualTimeout = 15 * time.Minute
+
+type flags struct {
+	states     state.Reader
+	kubeconfig string
+	form       string
+	wait       bool
+	timeout    time.Duration
+}
+
+// Command returns the verb status.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:         "status [STATE]",
+		Annotations: usage.Reads(),
+		Short:       "Show how the machines of a running cluster are",
+		Long: `Ask the API server of a running cluster how its machines are: their Nodes, how far
+their hooks are, static pods, members of etcd and their votes, API objects, and what
+ends first. Nothing is changed. With a STATE, kiln says which machines run its
+documents, and which are not there.
+
+The exit code is 0 if all is done, and 3 if something is left. With --wait kiln asks
+again until all is done, a hook has stopped, or the time is over.
+
+STATE is one of
+  a review twin           review
+  a revision of a twin    main:review, as git show understands it
+  a configuration         cluster.yaml; its bundle or the public half lies beside it,
+                          or a flag names it
+  a folder of documents   nodes`,
+		Example: `  kiln status --kubeconfig nodes/admin.conf
+  kiln status review --kubeconfig nodes/admin.conf --wait --timeout 15m`,
+		Args: usage.TakeArgs(0, 1, "one state", "kiln status review"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	b := &f.states.Bundle
+	set := cmd.Flags()
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "reach the cluster with the kubeconfig in "+
+		"`FILE` (default: the file that KUBECONFIG names, or ~/.kube/config)")
+	set.BoolVar(&f.wait, "wait", false, "ask again until all is done or a hook has stopped")
+	usage.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout,
+		"with --wait: give up after this `TIME`")
+	set.StringVar(&b.Public, "public", "", "read the public half of the bundle of a configuration "+
+		"from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
+	usage.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+func (f *flags) run(cmd *cobra.Command, args []string) error {
+	if cmd.Flags().Changed("timeout") && !f.wait {
+		return usage.Errorf("--timeout says how long --wait waits: write --wait as well")
+	}
+	f.states.Messages = cmd.ErrOrStderr()
+	var wanted *change.Cluster
+	if len(args) == 1 {
+		var err error
+		if wanted, err = f.states.Read(args[0]); err != nil {
+			return err
+		}
+	}
+	if f.kubeconfig == "" {
+		f.kubeconfig = apiserver.DefaultPath()
+	}
+	c, err := apiserver.New(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if f.wait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	r, err := f.follow(ctx, cmd.OutOrStdout(), c, wanted)
+	if err != nil {
+		return err
+	}
+	if !r.Done {
+		return usage.ErrDifferent
+	}
+	return nil
+}
+
+// follow prints the report, with --wait each time that it is another one, and returns the last one.
+func (f *flags) follow(
+	ctx context.Context, out io.Writer, c *apiserver.Client, wanted *change.Cluster,
+) (*Report, error) {
+	var last *Report
+	for {
+		r, err := gather(ctx, c, wanted)
+		switch {
+		case err == nil:
+			r.URL = c.URL
+			r.Ends = ends(c, wanted)
+			if !reflect.DeepEqual(last, r) {
+				f.print(out, r)
+			}
+			last = r
+		case !f.wait:
+			return nil, err
+		case ctx.Err() == nil && last == nil:
+			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
+			last = &Report{}
+		}
+		if last != nil && (last.Done || last.Stopped) || !f.wait {
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+			message.Printf(f.states.Messages, "kiln: the time is over: %s\n", f.timeout)
+			if last == nil {
+				last = &Report{}
+			}
+			return last, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ends returns what ends first: the kubeconfig's own certificate, and of each state the machine
+// whose certificates end first.
+func ends(c *apiserver.Client, wanted *change.Cluster) (list []End) {
+	if !c.Ends.IsZero() {
+		list = append(list, End{"the certificate of this kubeconfig", c.Ends})
+	}
+	if wanted == nil {
+		return list
+	}
+	var first End
+	for _, m := range wanted.Machines {
+		when, err := time.Parse(time.RFC3339, m.Properties.Value("until"))
+		if err == nil && !m.Token() && (first.When.IsZero() || when.Before(first.When)) {
+			first = End{"the certificates in the document of " + m.Name, when}
+		}
+	}
+	if !first.When.IsZero() {
+		list = append(list, first)
+	}
+	return list
+}
+
+func (f *flags) print(out io.Writer, r *Report) {
+	if f.form == "json" {
+		line, _ := json.Marshal(r) // strings, numbers and dates
+		message.Printf(out, "%s\n", line)
+		return
+	}
+	message.Printf(out, "%s", Text(r))
+}
+
+// Text returns a report for people.
+func Text(r *Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", r.URL, r.Version)
+	if r.Etcd != nil {
+		fmt.Fprintf(&b, "etcd: %d of %d members vote\n", r.Etcd.Voting, r.Etcd.Members)
+	}
+	fmt.Fprintf(&b, "API objects: %s\n", r.Objects)
+	for _, e := range r.Ends {
+		fmt.Fprintf(&b, "ends %s: %s\n", e.When.UTC().Format(time.DateOnly), e.What)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "PROBLEM %s\n", cell(p))
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "MACHINE\tROLE\tNODE\tKUBELET\tDOCUMENT\tHOOK")
+	for i := range r.Machines {
+		m := &r.Machines[i]
+		ready := "Ready"
+		if !m.Ready {
+			ready = "not Ready"
+		}
+		if m.Kubelet == "" {
+			ready = "none"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Role, ready, dash(m.Kubelet),
+			dash(m.Document), dash(m.Hook))
+	}
+	_ = w.Flush()
+	for i := range r.Machines {
+		for _, p := range r.Machines[i].Pods {
+			fmt.Fprintf(&b, "%s: static pod %s\n", r.Machines[i].Name, cell(p))
+		}
+	}
+	return b.String()
+}
+
+// maxCell is how many characters of a text from the cluster are shown.
+const maxCell = 300
+
+// cell returns a text from the cluster on one line, as a terminal may see it.
+func cell(s string) string {
+	if runes := []rune(s); len(runes) > maxCell {
+		s = string(runes[:maxCell]) + "…"
+	}
+	return terminal.Visible(s, "")
+}
+
+// dash is cell, with a dash for an empty text.
+func dash(s string) string { return cmp.Or(cell(s), "-") }

@@ -1,0 +1,188 @@
+package status_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/status"
+	"kiln/cmd/kiln/usage"
+)
+
+// api answers as an API server: by path, a code and a body.
+type api map[string]struct {
+	code int
+	body string
+}
+
+// answer is one of them.
+func answer(code int, body string) struct {
+	code int
+	body string
+} {
+	return struct {
+		code int
+		body string
+	}{code, body}
+}
+
+const (
+	nodesPath  = "/api/v1/nodes"
+	podsPath   = "/api/v1/namespaces/kube-system/pods"
+	markerPath = "/api/v1/namespaces/kube-system/configmaps/kiln"
+	digest     = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
+)
+
+// aNode returns a Node as JSON.
+func aNode(name, ready, hook, labels string) string {
+	said, _ := json.Marshal(hook) // a string
+	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s},"annotations":{"kiln.dev/twin":%q,`+
+		`"kiln.dev/hook":%s}},"status":{"conditions":[{"type":"Ready","status":%q}],`+
+		`"nodeInfo":{"kubeletVersion":"v1.36.3"}}}`, name, labels, digest, said, ready)
+}
+
+// aPod returns a static pod as JSON.
+func aPod(component, on, ready string) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"component":%q}},"spec":{"nodeName":%q},"status":`+
+		`{"phase":"Running","conditions":[{"type":"Ready","status":%q}],"containerStatuses":[`+
+		`{"ready":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}}`, component, on,
+		ready)
+}
+
+const controlPlane = `"node-role.kubernetes.io/control-plane":""`
+
+// whole returns a cluster of two machines that is done.
+func whole() api {
+	return api{
+		nodesPath: answer(200, `{"kind":"NodeList","items":[`+
+			aNode("worker-1", "True", "done done", "")+","+
+			aNode("cp-1", "True", "done done", controlPlane)+`]}`),
+		podsPath:   answer(200, `{"items":[`+aPod("etcd", "cp-1", "True")+`]}`),
+		markerPath: answer(200, `{"data":{}}`),
+		"/readyz":  answer(200, "[+]etcd ok\n"),
+		"/version": answer(200, `{"gitVersion":"v1.36.3"}`),
+	}
+}
+
+// run asks an API server of this world, and returns what status prints, and its error.
+func run(t *testing.T, world api, args ...string) (string, error) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || r.Header.Get("Authorization") != "Bearer abc" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			a, ok := world[r.URL.Path]
+			if !ok {
+				a.code = http.StatusNotFound
+			}
+			w.WriteHeader(a.code)
+			_, _ = w.Write([]byte(a.body))
+		}))
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "admin.conf")
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{
+		Type: "CERTIFICATE", Bytes: server.Certificate().Raw,
+	}), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}]
+users: [{name: u, user: {token: abc}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, server.URL, ca)), 0o600))
+	var out, messages bytes.Buffer
+	cmd := status.Command()
+	cmd.SetOut(&out)
+	cmd.SetErr(&messages)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(append([]string{"--kubeconfig", path}, args...))
+	err := cmd.Execute()
+	return out.String() + messages.String(), err
+}
+
+// TestStatus: the report says what is not as it should be, and the exit code follows it.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	nodes := func(list ...string) func(api) {
+		return func(w api) {
+			w[nodesPath] = answer(200, `{"kind":"NodeList","items":[`+strings.Join(list, ",")+`]}`)
+		}
+	}
+	put := func(path string, code int, body string) func(api) {
+		return func(w api) { w[path] = answer(code, body) }
+	}
+	worker := aNode("worker-1", "True", "done done", "")
+	for name, row := range map[string]struct {
+		change func(api)
+		args   []string
+		done   bool
+		want   []string
+		fails  string
+	}{
+		"done": {done: true, want: []string{"etcd: 1 of 1 members vote\n", "API objects: applied\n",
+			"cp-1      control-plane  Ready  v1.36.3  -         done done\n"}},
+		"a Node is not Ready": {change: nodes(worker, aNode("cp-1", "False", "done done",
+			controlPlane)), want: []string{"cp-1      control-plane  not Ready  v1.36.3"}},
+		"a hook waits": {change: nodes(aNode("worker-1", "True", "waiting pods pod-network x", "")),
+			want: []string{"waiting pods pod-network x"}},
+		"a hook has stopped": {change: nodes(worker, aNode("cp-1", "True", "stopped post-boot x",
+			controlPlane)), args: []string{"--wait"}, want: []string{"stopped post-boot x"}},
+		"a learner": {change: put(podsPath, 200, `{"items":[`+aPod("etcd", "cp-1", "True")+","+
+			aPod("etcd", "cp-2", "False")+`]}`), want: []string{"etcd: 1 of 2 members vote\n"}},
+		"a static pod": {change: put(podsPath, 200, `{"items":[`+
+			aPod("kube-scheduler", "cp-1", "False")+`]}`),
+			want: []string{"cp-1: static pod kube-scheduler: CrashLoopBackOff\n"}},
+		"objects are refused": {change: put(markerPath, 200,
+			`{"data":{"failed":"/api/v1/x: no\n/api/v1/y: no\n"}}`),
+			want: []string{"API objects: refused\n", "PROBLEM object /api/v1/y: no\n"}},
+		"objects are not applied": {change: put(markerPath, 404, `{}`),
+			want: []string{"API objects: not applied\n"}},
+		"the API server is ill": {change: put("/readyz", 500, "[+]ping ok\n[-]etcd failed: x\n"),
+			want: []string{"PROBLEM API server: etcd failed: x\n"}},
+		"hostile": {change: nodes(aNode("worker-1", "True", "\x1b[2Jdone\n\ndone"+
+			strings.Repeat("x", 9999), "")), want: []string{"…"}},
+		"refused": {change: put(nodesPath, 403, `{"message":"nodes is forbidden"}`),
+			fails: "HTTP 403: nodes is forbidden; its user needs to read Nodes"},
+		"no JSON": {change: put(nodesPath, 200, `<html>`), fails: "not JSON"},
+		"the time is over": {change: put(markerPath, 404, `{}`),
+			args: []string{"--wait", "--timeout", "1s"}, want: []string{"the time is over: 1s\n"}},
+		"for programs": {args: []string{"-o", "json"}, done: true,
+			want: []string{`"done":true,"stopped":false,"problems":[],"etcd":{"members":1,` +
+				`"voting":1},"objects":"applied"`}},
+		"a timeout without --wait": {args: []string{"--timeout", "1s"}, fails: "write --wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := whole()
+			if row.change != nil {
+				row.change(world)
+			}
+			out, err := run(t, world, row.args...)
+			switch {
+			case row.fails != "":
+				require.ErrorContains(t, err, row.fails)
+			case row.done:
+				require.NoError(t, err, out)
+			default:
+				require.ErrorIs(t, err, usage.ErrDifferent, out)
+			}
+			for _, text := range row.want {
+				require.Contains(t, out, text)
+			}
+			require.NotContains(t, out, "\x1b")
+			require.Less(t, len(out), 2000)
+		})
+	}
+}
