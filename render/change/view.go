@@ -2,10 +2,45 @@ package change
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/render/plan"
 )
+
+// Removed returns the machines that only the older state has.
+func (d *Diff) Removed() (out []*Machine) {
+	for _, p := range d.machines {
+		if p.What() == Removed {
+			out = append(out, p.Old)
+		}
+	}
+	return out
+}
+
+// nodeLabels are the labels with which the kubelet registers its Node.
+var nodeLabels = regexp.MustCompile(`(?m) --node-labels=(\S+)`)
+
+// Label returns the value of a label with which the machine's kubelet registers its Node; empty if
+// it has none.
+func (m *Machine) Label(key string) string {
+	entry := m.Entries.Find(Key{"file", plan.KubeletDropIn})
+	if entry == nil {
+		return ""
+	}
+	found := nodeLabels.FindSubmatch(entry.Content)
+	if found == nil {
+		return ""
+	}
+	for label := range strings.SplitSeq(string(found[1]), ",") {
+		if name, value, _ := strings.Cut(label, "="); name == key {
+			return value
+		}
+	}
+	return ""
+}
 
 // TraitList returns the values of an entry's traits: mode and owner, a link's target, a unit's
 // state.

@@ -118,8 +118,9 @@ func place(r *pki.Rotation) string {
 	return fmt.Sprintf("g%d, %s", r.Generation, r.Stage)
 }
 
-// text writes the way of a root for people.
-func (r *Rotation) text(w *change.Writer) {
+// Lines returns the way of a root for people: the root with both stages, then what holds and what
+// has to be done.
+func (r *Rotation) Lines() []string {
 	stage := func(s, none string) string {
 		if s == "" {
 			return none
@@ -131,16 +132,17 @@ func (r *Rotation) text(w *change.Writer) {
 		from = "one"
 		to = "another one"
 	}
-	w.Line(fmt.Sprintf("  %s: %s → %s", r.Root, from, to))
-	w.Line("      " + r.Means)
-	w.Line("      machines, in this order: " + change.Names(r.Machines, r.Pools))
+	lines := []string{fmt.Sprintf("%s: %s → %s", r.Root, from, to), r.Means,
+		"machines, in this order: " + change.Names(r.Machines, r.Pools)}
 	for _, line := range r.Before {
-		w.Line("      before the first one: " + line)
+		lines = append(lines, "before the first one: "+line)
 	}
 	for _, line := range r.After {
-		w.Line("      after the last one: " + line)
+		lines = append(lines, "after the last one: "+line)
 	}
 	if r.To != "" {
-		w.Line("      when all run it: kiln secrets rotate " + r.Root + " --next --all-replaced")
+		lines = append(lines,
+			"when all run it: kiln secrets rotate "+r.Root+" --next --all-replaced")
 	}
+	return lines
 }

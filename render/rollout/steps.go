@@ -214,7 +214,11 @@ func (p *Steps) Text(form change.Form) string {
 	if len(p.Rotations) > 0 && len(p.Refused) == 0 {
 		w.Section("rotations")
 		for i := range p.Rotations {
-			p.Rotations[i].text(w)
+			lines := p.Rotations[i].Lines()
+			w.Line("  " + lines[0])
+			for _, line := range lines[1:] {
+				w.Line("      " + line)
+			}
 		}
 		w.End()
 	}
@@ -251,16 +255,24 @@ func (p *Steps) Text(form change.Form) string {
 		}
 	}
 	w.End()
-	if slices.ContainsFunc(p.List, func(s Step) bool {
-		return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ")
-	}) {
+	if how := p.Etcdctl(); how != "" {
 		w.Line("")
-		w.Line("etcdctl below is " + p.etcdctl)
+		w.Line("etcdctl below is " + how)
 	}
 	for i, s := range p.List {
 		writeStep(w, i+1, &s)
 	}
 	return w.String()
+}
+
+// Etcdctl says how to run the etcdctl that the steps name; it is empty if none does.
+func (p *Steps) Etcdctl() string {
+	if !slices.ContainsFunc(p.List, func(s Step) bool {
+		return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ")
+	}) {
+		return ""
+	}
+	return p.etcdctl
 }
 
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
@@ -274,15 +286,20 @@ var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
 	Live: "change, while they run:", Wait: "wait for", Apply: "apply API objects",
 	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 
-func writeStep(w *change.Writer, n int, s *Step) {
-	title := fmt.Sprintf("%d. %s", n, doing[s.Do])
+// Title says what is done with which machines, and how many of them at a time.
+func (s *Step) Title() string {
+	title := doing[s.Do]
 	if who := change.Names(s.Machines, s.Pools); who != "" {
 		title += " " + who
 	}
 	if s.AtATime > 0 && len(s.Machines) > s.AtATime {
 		title += fmt.Sprintf(", %d at a time", s.AtATime)
 	}
-	w.Section(title)
+	return title
+}
+
+func writeStep(w *change.Writer, n int, s *Step) {
+	w.Section(fmt.Sprintf("%d. %s", n, s.Title()))
 	if len(s.Nodes) > 0 {
 		w.Line("   of its machines: " + change.Names(s.Nodes, nil))
 	}
