@@ -19,6 +19,7 @@
 # make containerd  starts containerd 1.7, 2.0, 2.1 and 2.3 on the configurations of all golden
 #                 machines (root; the first time eight minutes of processor time)
 # make page       looks at the page of kiln report with headless Chromium and axe-core
+# make pictures   makes the pictures of that page in docs/report (Chromium)
 # make gitleaks   holds the review twins of all goldens against gitleaks
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
@@ -50,7 +51,7 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
-.PHONY: bench fuzz lint vuln roots boot-fast boot-test proof conformance clean
+.PHONY: pictures bench fuzz lint vuln roots boot-fast boot-test proof conformance clean
 
 all: build
 
@@ -110,6 +111,9 @@ gitleaks:
 
 page:
 	cd test/page && go test -count=1 ./...
+
+pictures:
+	cd test/page && go test -count=1 -run TestPictures . -update
 
 etcd:
 	@# They wait more than they work.

@@ -639,7 +639,9 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/quantity": nil,
 		"kiln/render/report": {
+			"kiln/render/certs",
 			"kiln/render/change",
+			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/rollout",
 		},

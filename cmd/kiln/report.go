@@ -25,11 +25,12 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [FILE] --out PAGE",
 		Short: "Write one HTML page that shows the cluster, without a secret",
-		Long: `Write one HTML page that shows the cluster: its machines, who trusts whom, the files
-on each machine, the sizes of the documents, and the dates on which something ends.
-With an older state (--since) the page also shows the differences and the steps of
-the change. The page needs no network and holds no secret. It shows sizes only if
-the bundle is there, because documents hold secrets.`,
+		Long: `Write one HTML page that shows the cluster: its machines by zone, what ends within
+thirteen months, its networks, the sizes of the documents, who trusts whom, and the
+files on each machine. With an older state (--since) the page is about the change:
+what happens to which machine, the steps with check boxes, and the waves in their
+order. The page needs no network and holds no secret. It shows sizes only if the
+bundle is there, because documents hold secrets. docs/report.md explains it.`,
 		Example: `  kiln report cluster.yaml --out report.html
   kiln report cluster.yaml --since main:review --out report.html`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

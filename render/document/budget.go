@@ -57,10 +57,9 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 		budget[at].Files++
 	}
 	for i := range budget {
-		isOfPart := func(f node.File) bool { return partOf(&f) == budget[i].Name }
-		without := *n
-		without.Files = slices.DeleteFunc(slices.Clone(n.Files), isOfPart)
-		size, err := compressedSize(m, &without)
+		size, err := compressedSize(m, without(n, func(f *node.File) bool {
+			return partOf(f) == budget[i].Name
+		}))
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +67,40 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 	}
 	slices.SortStableFunc(budget, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return budget, nil
+}
+
+// Share returns by how many bytes m's document for n, which has size bytes, would shrink without
+// some of its files. It is an estimate for a compressed document, as in Budget. It fails if the
+// format cannot express n.
+func Share(m *plan.Machine, n *node.Node, size int, isOf func(*node.File) bool) (int, error) {
+	pack := compressedSize
+	plain, err := envelope(m, n, 0)
+	if len(plain) == size {
+		pack = plainSize
+	}
+	if err != nil {
+		return 0, err
+	}
+	whole, err := pack(m, n)
+	if err != nil {
+		return 0, err
+	}
+	rest, err := pack(m, without(n, isOf))
+	return min(max(0, whole-rest), size), err
+}
+
+// without returns n without some of its files.
+func without(n *node.Node, isOf func(*node.File) bool) *node.Node {
+	rest := *n
+	rest.Files = slices.DeleteFunc(slices.Clone(n.Files), func(f node.File) bool {
+		return isOf(&f)
+	})
+	return &rest
+}
+
+func plainSize(m *plan.Machine, n *node.Node) (int, error) {
+	plain, err := envelope(m, n, 0)
+	return len(plain), err
 }
 
 // compressedSize returns the size of m's document for n after a quick compression, in bytes.

@@ -19,9 +19,52 @@ filter.addEventListener('input', () => {
   document.getElementById('filtered').textContent = filter.value.trim() ? shown + ' of ' + machines.length : '';
 });
 
-// The page is the same whenever it is made; only here it knows the day.
+// A step is done when all its boxes have check marks. NAME in its commands is the first machine
+// that has none. Nothing of this is stored.
+const steps = [...document.querySelectorAll('.todo')], progress = document.getElementById('progress');
+const intro = progress && progress.textContent;
+function count() {
+  let done = 0;
+  for (const step of steps) {
+    const boxes = [...step.querySelectorAll('input')], left = boxes.filter((b) => !b.checked);
+    step.classList.toggle('done', !left.length);
+    if (!left.length) done++;
+    const name = left.length < boxes.length && left.length && left[0].dataset.name;
+    for (const v of step.querySelectorAll('var[data-name]')) v.textContent = name || 'NAME';
+  }
+  progress.textContent = done ? done + ' of ' + steps.length + ' steps are done. ' + intro : intro;
+}
+for (const step of steps) {
+  const hint = step.querySelector('.hint');
+  if (hint) {
+    hint.hidden = false;
+    for (const v of step.querySelectorAll('var')) if (v.textContent === 'NAME') v.dataset.name = '';
+  }
+  step.addEventListener('change', count);
+}
+
+// A button copies a command that no shell can take for anything else.
+for (const code of document.querySelectorAll('code[data-copy]')) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy';
+  button.textContent = 'copy';
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = 'copied';
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = 'selected';
+    }
+    setTimeout(() => { button.textContent = 'copy'; }, 2000);
+  });
+  code.after(' ', button);
+}
+
+// The page is the same all the time; only here it knows the day on which somebody looks at it.
 const timeline = document.getElementById('timeline'), at = (Date.now() / 1000 - timeline.dataset.from) / timeline.dataset.span;
-if (at >= 0 && at <= 1) {
+if (at > 0.005 && at <= 1) {
   for (const track of timeline.querySelectorAll('.track')) {
     const mark = document.createElement('span');
     mark.className = 'today';

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/render"
 	"kiln/render/change"
 	"kiln/render/report"
 	"kiln/render/review"
@@ -44,12 +45,17 @@ func TestPage(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
 			t.Parallel()
 			c := state(t, dir)
-			d := change.Compare(c, state(t, "../../testdata/clusters/single/want"))
+			old := state(t, "../../testdata/clusters/single/want")
+			d := change.Compare(old, c)
 			p, err := rollout.New(d, rollout.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
-			sizes := []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000,
-				Limit: 16384, Largest: []report.File{{Path: "/etc/<x>", Bytes: 1}}}}
-			page, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Steps: p})
+			in := report.Input{
+				Cluster: c, Now: today, Diff: d, Steps: p, Ends: render.TwinCerts(c),
+				Running: render.TwinCerts(old),
+				Sizes: []report.Size{{Machine: c.Machines[0].Name, Platform: "aws", Bytes: 15000,
+					Limit: 16384, Own: 5, Fields: []report.Field{{Path: "<x>", Bytes: 1}}}},
+			}
+			page, err := report.Page(in)
 			require.NoError(t, err)
 			there := map[string]bool{}
 			for _, m := range ids.FindAllSubmatch(page, -1) {
@@ -74,8 +80,8 @@ func TestPage(t *testing.T) {
 				require.Contains(t, string(page), shown)
 			}
 			require.Contains(t, string(page), "91 %")
-			require.Contains(t, string(page), "/etc/&lt;x&gt; 1")
-			again, err := report.Page(report.Input{Cluster: c, Sizes: sizes, Diff: d, Steps: p})
+			require.Contains(t, string(page), "&lt;x&gt; 1")
+			again, err := report.Page(in)
 			require.NoError(t, err)
 			require.Equal(t, page, again)
 		})

@@ -15,9 +15,6 @@ import (
 	"kiln/render/rollout"
 )
 
-// largestFiles is the number of files that the page names of each document.
-const largestFiles = 3
-
 // Input is what the page is made from.
 type Input struct {
 	States  state.Reader
@@ -33,11 +30,13 @@ func (i *Input) Make() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	message.Notes(i.States.Messages, summary.Ends(time.Now(), r.Ends()))
-	in := report.Input{Exposed: exposed(r)}
+	now := time.Now()
+	message.Notes(i.States.Messages, summary.Ends(now, r.Ends()))
+	in := report.Input{Exposed: exposed(r), Now: now}
 	if in.Cluster, err = i.States.Render(r); err != nil {
 		return nil, err
 	}
+	in.Ends = render.TwinCerts(in.Cluster)
 	if in.Sizes, err = i.sizes(r); err != nil {
 		return nil, err
 	}
@@ -46,6 +45,7 @@ func (i *Input) Make() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		in.Running = render.TwinCerts(old)
 		in.Diff = change.Compare(old, in.Cluster)
 		if in.Steps, err = rollout.New(in.Diff, i.Options); err != nil {
 			return nil, err
@@ -54,21 +54,22 @@ func (i *Input) Make() ([]byte, error) {
 	return report.Page(in)
 }
 
-// sizes returns the size of each document, with its largest files.
+// sizes returns the size of each document, with what the user brought.
 func (i *Input) sizes(r *render.Cluster) (list []report.Size, err error) {
 	progress, finish := screen.Progress(i.States.Messages, r.Machines())
 	defer finish()
-	documents, err := r.Sizes(largestFiles, progress)
+	documents, err := r.Sizes(progress)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range documents {
+		e := &d.Entry
 		size := report.Size{
-			Machine: d.Entry.Node, Platform: d.Entry.Platform,
-			Bytes: d.Entry.Bytes, Limit: d.Entry.Limit,
+			Machine: e.Node, Pool: e.Pool, Role: e.Role, OS: e.OS, Platform: e.Platform,
+			Bytes: e.Bytes, Limit: e.Limit, Own: d.Own,
 		}
-		for _, file := range d.Largest {
-			size.Largest = append(size.Largest, report.File(file))
+		for _, field := range d.Fields {
+			size.Fields = append(size.Fields, report.Field{Path: field.Field, Bytes: field.Bytes})
 		}
 		list = append(list, size)
 	}
