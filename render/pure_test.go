@@ -667,7 +667,6 @@ func TestImports(t *testing.T) {
 			"kiln/render/change/field",
 			"kiln/render/layout",
 			"kiln/render/plan",
-			"kiln/render/plural",
 			"kiln/render/rotation",
 			"kiln/render/running",
 		},

@@ -50,6 +50,39 @@ func (d *transition) mostMembers() int {
 	return len(names)
 }
 
+// snapshotBefore adds a snapshot of etcd before an upgrade of Kubernetes by a minor: API servers of
+// the newer one write what those of the older one cannot read, so nothing else leads back. It comes
+// before the first control plane; a plan that begins with what runs has it until one is there.
+func (s *sequencer) snapshotBefore() {
+	upgrade := minor(s.diff.old.Version) < minor(s.diff.new.Version)
+	if !upgrade || s.diff.mostMembers() == 1 { // the only member has a snapshot of its own
+		return
+	}
+	var first *decision
+	for _, f := range s.decisions {
+		if f.New == nil || f.New.Role == worker {
+			continue
+		}
+		if s.diff.seen != nil && f.verdict != Replace && f.New.Role == controlPlane {
+			return // it runs the newer version
+		}
+		if first == nil && f.What() == change.Changed && f.Old.Member() && f.verdict == Replace {
+			first = f
+		}
+	}
+	if first == nil {
+		return
+	}
+	name := first.New.Name
+	file := "/var/lib/etcd/before-" + s.diff.new.Version + ".db"
+	s.list = append(s.list, Step{
+		Do: Snapshot, Machines: []string{name},
+		How: []string{"etcdctl snapshot save " + file + "  # a file of the machine",
+			"copy this file off the machine, and remove it there"},
+		Wait: []string{"sha256sum of the copy is that of the file"},
+	})
+}
+
 // replaceOnlyMember adds the steps that replace the machine with the only member of etcd. No other
 // member has its data, so a snapshot leaves the machine before, and comes back to the new one.
 func (s *sequencer) replaceOnlyMember(f *decision) {

@@ -11,7 +11,6 @@ import (
 	"kiln/pki"
 	"kiln/render/change"
 	"kiln/render/layout"
-	"kiln/render/plural"
 )
 
 // Refusal is a change that would break the running cluster.
@@ -57,8 +56,9 @@ var refusalTable = []refusal{
 		"add the old endpoint to controlPlane.apiServer.certSANs " +
 			"until every worker has the new one"},
 	{"version", versionJump,
-		"go one minor at a time, and never back: " +
-			"API servers of two minors share the objects in etcd"},
+		"go one minor at a time, and never back, because API servers of two minors share the " +
+			"objects in etcd: render with the next minor, follow its plan until --nodes has " +
+			"nothing left, and then plan from there"},
 	{"kubelet-skew", kubeletSkew,
 		"replace those workers first, or remove them, in a plan of its own: " +
 			"a kubelet is at most three minors older than the new API servers"},
@@ -202,8 +202,12 @@ func versionJump(d *transition, _ []*decision) string {
 	case new < old:
 		return fmt.Sprintf("Kubernetes %s → %s goes back", d.old.Version, d.new.Version)
 	case new > old+1:
+		var skipped []string
+		for n := old + 1; n < new; n++ {
+			skipped = append(skipped, fmt.Sprintf("v1.%d", n))
+		}
 		return fmt.Sprintf("Kubernetes %s → %s skips %s", d.old.Version, d.new.Version,
-			plural.Count(new-old-1, "minor"))
+			strings.Join(skipped, ", "))
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ func share(text string) (func(total int) int, error) {
 }
 
 func (s *sequencer) steps() []Step {
+	s.snapshotBefore()
 	s.wait(etcdRole, controlPlane)
 	// The policy of the API server refuses what machines with another pod network enter.
 	const network = "pod network"
