@@ -124,6 +124,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/compare": {
 			"kiln/cmd/kiln/apiserver",
+			"kiln/cmd/kiln/bundle",
 			"kiln/cmd/kiln/configuration",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
@@ -644,6 +645,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/rollout",
+			"kiln/render/running",
 		},
 		"kiln/render/review": {
 			"kiln/pki",

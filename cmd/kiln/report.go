@@ -17,6 +17,7 @@ import (
 // reportFlags are the flags of kiln report.
 type reportFlags struct {
 	page.Input
+	runs      compare.Runs
 	out, form string
 }
 
@@ -29,15 +30,22 @@ func reportCommand() *cobra.Command {
 thirteen months, its networks, the sizes of the documents, who trusts whom, and the
 files on each machine. With an older state (--since) the page is about the change:
 what happens to which machine, the steps with check boxes, and the waves in their
-order. The page needs no network and holds no secret. It shows sizes only if the
-bundle is there, because documents hold secrets. docs/report.md explains it.`,
+order. With --nodes it also shows which machines run their new document. The page
+needs no network and holds no secret. It shows sizes only if the bundle is there,
+because documents hold secrets. docs/report.md explains it.`,
 		Example: `  kiln report cluster.yaml --out report.html
-  kiln report cluster.yaml --since main:review --out report.html`,
+  kiln report cluster.yaml --since main:review --out report.html
+  kubectl get nodes -o json | kiln report --since main:review --nodes - --out report.html`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
 				usage.CheckGiven("out", f.out, "report.html"),
 				usage.CheckSource(&f.States.Bundle),
+				f.runs.Check(&f.States.Bundle),
 			)
+			if err == nil && f.runs.Given() && f.Since == "" {
+				err = usage.Errorf("--nodes and --kubeconfig say what runs of a change: name the " +
+					"older state as well, with --since")
+			}
 			if err != nil {
 				return err
 			}
@@ -53,6 +61,7 @@ bundle is there, because documents hold secrets. docs/report.md explains it.`,
 	usage.BundleFlags(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
+	f.runs.Flags(cmd)
 	usage.OutputFlag(cmd, &f.form, "path and size of the page")
 	return cmd
 }
@@ -60,6 +69,10 @@ bundle is there, because documents hold secrets. docs/report.md explains it.`,
 func (f *reportFlags) run(cmd *cobra.Command) error {
 	f.States.Bundle.Stdin, f.States.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
 	f.Options.MaxUnavailable = compare.MaxUnavailable
+	var err error
+	if f.Options.Running, err = f.runs.Read(cmd); err != nil {
+		return err
+	}
 	content, err := f.Make()
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/rollout"
+	"kiln/render/running"
 )
 
 // zoneLabel is the label of a Node for the zone that it is in
@@ -19,6 +21,42 @@ type topology struct {
 	By       string   // what the places are: zone or role
 	Places   []place
 	Legend   []mark // all marks in the picture
+	Running  []stand
+}
+
+// stand is where some machines stand beside the change; none if nobody said what runs.
+type stand struct {
+	mark
+	Names, Why string
+}
+
+// stands are the marks of where a machine stands: a word, and the colour of a fate.
+var stands = map[string]mark{
+	running.Wanted:  {"add", "runs the new document"},
+	running.Coming:  {"wait", "is coming"},
+	running.Older:   {"same", "runs the older document"},
+	running.Unsaid:  {"same", "does not say what it runs"},
+	running.Neither: {"remove", "runs an unknown document"},
+	running.Absent:  {"same", "has no Node"},
+	running.Unseen:  {"same", "never has a Node"},
+	running.Foreign: {"remove", "is no machine of the cluster"},
+}
+
+// runningOf returns where the machines stand, and the mark of each by its section on the page.
+func runningOf(p *rollout.Steps) (list []stand, marks map[string]mark) {
+	marks = map[string]mark{}
+	if p == nil {
+		return nil, marks
+	}
+	for _, s := range p.Running {
+		m := stands[s.Standing]
+		names := slices.SortedFunc(slices.Values(slices.Concat(s.Machines, s.Nodes)), natural)
+		list = append(list, stand{m, change.Names(names, nil), s.Why})
+		for _, name := range s.Machines {
+			marks[nodeID(name)] = m
+		}
+	}
+	return list, marks
 }
 
 // place is a zone, a role or the pools, with its machines.
@@ -39,6 +77,7 @@ type card struct {
 	Pool, Etcd, Gone        bool
 	Before                  string
 	Marks                   []mark
+	Stands                  *mark // what it runs; nil if nobody said it
 	Steps                   []int
 }
 
@@ -96,8 +135,13 @@ func topologyOf(in *Input) topology {
 		t.By = "zone"
 	}
 	happens := fatesOf(in.Steps)
+	list, marks := runningOf(in.Steps)
+	t.Running = list
 	for _, m := range machines {
 		c := cardOf(m, happens[anchor(m)])
+		if mark, ok := marks[anchor(m)]; ok {
+			c.Stands = &mark
+		}
 		if c.Gone = gone[m]; c.Gone {
 			c.ID = "" // it has no section
 		} else if m.Role == control {

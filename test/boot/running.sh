@@ -103,7 +103,9 @@ says '^1\. replace cp-1 … cp-3, 1 at a time$'
 replace cp-1
 control_planes=(cp-2 cp-3)
 operator
-within "$step_limit" "the plan waits for cp-1" shows plan '^  coming: cp-1$' '^1\. wait for cp-1$'
+# It is coming for some seconds only, which a busy computer may miss.
+within "$step_limit" "cp-1 runs its new document" shows plan '^  (coming|wanted): cp-1$'
+if grep -q '^  coming' "$tmp/attempt"; then says '^1\. wait for cp-1$'; fi
 control_planes=(cp-1 cp-2 cp-3)
 within "$form_limit" "cp-1 is as wanted" shows plan '^  wanted: cp-1$' '^1\. replace cp-2, cp-3'
 says 'member list has NAME'

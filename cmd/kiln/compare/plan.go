@@ -2,15 +2,11 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
@@ -18,8 +14,6 @@ import (
 	"kiln/render/change"
 	"kiln/render/expiry"
 	"kiln/render/rollout"
-	"kiln/render/running"
-	"kiln/render/shown"
 )
 
 // PlanCommand returns the verb plan.
@@ -60,13 +54,7 @@ front of A.
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
 	flags.StringVar(&f.options.MaxUnavailable, "max-unavailable", MaxUnavailable,
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
-	flags.StringVar(&f.nodes, "nodes", "", "begin with what runs, as `FILE` says, the output of "+
-		"kubectl get nodes -o json; standard input if it is -")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "as --nodes, but ask the cluster itself, "+
-		"with the kubeconfig in `FILE`")
-	flags.StringSliceVar(&f.done, "done", nil,
-		"with --nodes: the machine with this `NAME` is as B wants it, although no Node says so: "+
-			"an etcd machine that was replaced or removed")
+	f.runs.Flags(cmd)
 	return cmd
 }
 
@@ -77,73 +65,16 @@ const maxStates = 20
 type planFlags struct {
 	sharedFlags
 	options rollout.Options
-	nodes   string
-	// kubeconfig is that of the cluster which is asked for its Nodes.
-	kubeconfig string
-	done       []string
+	runs    Runs
 }
 
 // checkNodes returns an error if the flags about what runs contradict others.
 func (f *planFlags) checkNodes(states []string) error {
-	switch {
-	case f.nodes != "" && f.kubeconfig != "":
-		return usage.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
-	case !f.observes() && len(states) > 2:
+	if !f.runs.Given() && len(states) > 2 {
 		return usage.Errorf("kiln plan takes two states, A and B, and %q is one too many; with "+
 			"--nodes, earlier ones may stand in front of A", states[2])
-	case !f.observes() && len(f.done) > 0:
-		return usage.Errorf("--done says what runs: name the Nodes as well, with --nodes")
-	case f.nodes == configuration.Stdin && f.states.Bundle.Secrets == configuration.Stdin:
-		return usage.Errorf("--nodes - and --secrets -: standard input is one of them; " +
-			"name a file for the other")
 	}
-	return nil
-}
-
-// observes reports whether the plan begins with what runs.
-func (f *planFlags) observes() bool { return f.nodes != "" || f.kubeconfig != "" }
-
-// running returns what --nodes or the cluster says; nil without it.
-func (f *planFlags) running(cmd *cobra.Command) (*running.Running, error) {
-	if !f.observes() {
-		return nil, nil
-	}
-	read := f.readNodes
-	if f.kubeconfig != "" {
-		read = f.askNodes
-	}
-	nodes, err := read(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &running.Running{Nodes: nodes, Done: f.done, Digest: shown.DigestOf}, nil
-}
-
-// askNodes asks the cluster for its Nodes.
-func (f *planFlags) askNodes(cmd *cobra.Command) ([]running.Node, error) {
-	c, err := apiserver.New(f.kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	return c.Nodes(cmd.Context())
-}
-
-// readNodes reads the Nodes of --nodes.
-func (f *planFlags) readNodes(cmd *cobra.Command) ([]running.Node, error) {
-	in := cmd.InOrStdin()
-	if f.nodes != configuration.Stdin {
-		file, err := os.Open(f.nodes)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	nodes, err := running.Parse(in)
-	if err != nil {
-		return nil, fmt.Errorf("--nodes %s: %w", f.nodes, err)
-	}
-	return nodes, nil
+	return f.runs.Check(&f.states.Bundle)
 }
 
 func (f *planFlags) run(cmd *cobra.Command, states []string) error {
@@ -152,7 +83,7 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 	if err != nil {
 		return err
 	}
-	if f.options.Running, err = f.running(cmd); err != nil {
+	if f.options.Running, err = f.runs.Read(cmd); err != nil {
 		return err
 	}
 	for _, arg := range states[:last] {

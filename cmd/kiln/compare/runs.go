@@ -1,0 +1,94 @@
+package compare
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/apiserver"
+	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/usage"
+	"kiln/render/running"
+	"kiln/render/shown"
+)
+
+// Runs are the flags that say what runs.
+type Runs struct {
+	nodes      string
+	kubeconfig string // of the cluster that is asked for its Nodes
+	done       []string
+}
+
+// Flags adds the flags to a verb.
+func (r *Runs) Flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.nodes, "nodes", "", "begin with what runs, as `FILE` says, the output of "+
+		"kubectl get nodes -o json; standard input if it is -")
+	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "as --nodes, but ask the cluster itself, "+
+		"with the kubeconfig in `FILE`")
+	flags.StringSliceVar(&r.done, "done", nil,
+		"with --nodes: the machine with this `NAME` is as the newer state wants it, although no "+
+			"Node says so: an etcd machine that was replaced or removed")
+}
+
+// Given reports whether a flag says what runs.
+func (r *Runs) Given() bool { return r.nodes != "" || r.kubeconfig != "" }
+
+// Check returns an error if the flags contradict each other, or those of the bundle.
+func (r *Runs) Check(b *bundle.Source) error {
+	switch {
+	case r.nodes != "" && r.kubeconfig != "":
+		return usage.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
+	case !r.Given() && len(r.done) > 0:
+		return usage.Errorf("--done says what runs: name the Nodes as well, with --nodes")
+	case r.nodes == configuration.Stdin && b.Secrets == configuration.Stdin:
+		return usage.Errorf("--nodes - and --secrets -: standard input is one of them; " +
+			"name a file for the other")
+	}
+	return nil
+}
+
+// Read returns what runs; nil if no flag says it.
+func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
+	if !r.Given() {
+		return nil, nil
+	}
+	read := r.readNodes
+	if r.kubeconfig != "" {
+		read = r.askNodes
+	}
+	nodes, err := read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &running.Running{Nodes: nodes, Done: r.done, Digest: shown.DigestOf}, nil
+}
+
+// askNodes asks the cluster for its Nodes.
+func (r *Runs) askNodes(cmd *cobra.Command) ([]running.Node, error) {
+	c, err := apiserver.New(r.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return c.Nodes(cmd.Context())
+}
+
+// readNodes reads the Nodes of --nodes.
+func (r *Runs) readNodes(cmd *cobra.Command) ([]running.Node, error) {
+	in := cmd.InOrStdin()
+	if r.nodes != configuration.Stdin {
+		file, err := os.Open(r.nodes)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	nodes, err := running.Parse(in)
+	if err != nil {
+		return nil, fmt.Errorf("--nodes %s: %w", r.nodes, err)
+	}
+	return nodes, nil
+}
