@@ -115,6 +115,9 @@ case $* in
 		;;
 	esac
 	;;
+'show -p FragmentPath -p DropInPaths --value '*)
+	[ ! -e "$WORLD/show-$7" ] || cat "$WORLD/show-$7"
+	;;
 'start kiln-packages.service') [ ! -e "$WORLD/no-packages" ] || exit 1 ;;
 'stop *.swap') [ -e "$WORLD/no-swapoff" ] || echo Filename >"$KILN_ROOT/proc/swaps" ;;
 'is-active kubelet.service')

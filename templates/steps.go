@@ -75,6 +75,9 @@ func Steps(steps, kinds []string) string {
 		if s == "node" {
 			want("annotate") // the engine calls it
 		}
+		if s == "etcd" {
+			want("undone") // the verb verify calls it
+		}
 		if s == "parts" {
 			want("settle") // kiln-routes calls it
 		}

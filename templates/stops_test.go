@@ -53,7 +53,7 @@ func TestBootStops(t *testing.T) {
 		{name: "file for a folder", wrong: func(m *aMachine) {
 			m.at("/etc/x", "")
 			m.kinds = []string{"dir 0700 root:root /etc/x/y"}
-		}, want: []string{"FAULT file-damaged /etc/x/y: cannot be made 0700 root:root"}},
+		}, want: []string{"FAULT file-damaged /etc/x/y: not a folder"}},
 		{name: "no place for a link", wrong: func(m *aMachine) {
 			m.at("/etc/x", "")
 			m.kinds = []string{"link z - /etc/x/y"}
@@ -61,7 +61,7 @@ func TestBootStops(t *testing.T) {
 		{name: "owner unknown", wrong: func(m *aMachine) {
 			m.kinds = []string{"dir 0700 nobody-at-all:root /etc/x"}
 		},
-			want: []string{"FAULT file-damaged /etc/x: cannot be made 0700 nobody-at-all:root"}},
+			want: []string{"FAULT file-damaged /etc/x: not 0700 nobody-at-all:root"}},
 
 		// preflight
 		{name: "root", wrong: tell("uid", "1000"), want: []string{"FAULT root root: 1000; " +
