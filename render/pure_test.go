@@ -62,6 +62,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/unpacked",
 			"kiln/cmd/kiln/upkeep",
 			"kiln/cmd/kiln/usage",
+			"kiln/cmd/kiln/verify",
 			"kiln/pki",
 			"kiln/render",
 			"kiln/render/change",
@@ -314,6 +315,16 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/paths",
 			"kiln/render/suggest",
+		},
+		"kiln/cmd/kiln/verify": {
+			"kiln/cmd/kiln/isolate",
+			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/screen",
+			"kiln/cmd/kiln/usage",
+			"kiln/render",
+			"kiln/render/folder",
+			"kiln/render/plural",
+			"kiln/render/verify",
 		},
 		"kiln/manifests": {
 			"kiln/render/config",
@@ -713,6 +724,12 @@ func TestImports(t *testing.T) {
 		"kiln/render/textdiff": {
 			"kiln/render/terminal",
 		},
+		"kiln/render/verify": {
+			"kiln/render/layout",
+			"kiln/render/node",
+			"kiln/render/plan",
+			"kiln/render/terminal",
+		},
 		"kiln/render/yamlfault": nil,
 		"kiln/render/yamlpath": {
 			"kiln/render/suggest",
@@ -739,7 +756,7 @@ func TestImports(t *testing.T) {
 	}
 	verbs := []string{"kiln/cmd/kiln", "kiln/cmd/kiln/adopt", "kiln/cmd/kiln/compare",
 		"kiln/cmd/kiln/rotate", "kiln/cmd/kiln/signing", "kiln/cmd/kiln/status",
-		"kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage"}
+		"kiln/cmd/kiln/upkeep", "kiln/cmd/kiln/usage", "kiln/cmd/kiln/verify"}
 	foreign := map[string][]string{
 		"filippo.io/age":                {"kiln/cmd/kiln/atrest", "kiln/render/config"},
 		"github.com/coreos/":            {"kiln/render/ignition"},

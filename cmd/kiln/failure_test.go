@@ -48,6 +48,7 @@ func TestFailures(t *testing.T) {
 		"token renew":     {"blue", "--config", absent},
 		"unpack":          {absent},
 		"validate":        {absent},
+		"verify":          {absent, "--listing", absent},
 		"version":         nil,
 	}
 	var without []string // verbs without -o

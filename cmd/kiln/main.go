@@ -19,6 +19,7 @@ import (
 	"kiln/cmd/kiln/status"
 	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/verify"
 )
 
 func main() {
@@ -114,7 +115,9 @@ func root() *cobra.Command {
 		{"Boot the machines:", []*cobra.Command{
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
-		{"Use the cluster:", []*cobra.Command{status.Command(), upkeep.KubeconfigCommand()}},
+		{"Use the cluster:", []*cobra.Command{
+			status.Command(), verify.Command(), upkeep.KubeconfigCommand(),
+		}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {
 		cmd.AddGroup(&cobra.Group{ID: part.title, Title: part.title})

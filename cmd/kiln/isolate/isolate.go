@@ -1,5 +1,5 @@
 // Package isolate takes from the process what rendering does not need, and starts the programs that
-// kiln needs: git, and the plugins of age.
+// kiln needs: git, ssh, and the plugins of age.
 package isolate
 
 import (
@@ -50,7 +50,7 @@ func Command(name string, args ...string) *exec.Cmd {
 			break
 		}
 	}
-	cmd := exec.Command(name, args...) // #nosec G204 -- git is the only program that kiln starts so
+	cmd := exec.Command(name, args...) // #nosec G204 -- git and ssh are all that kiln starts so
 	cmd.Env = os.Environ()
 	if programs != "" {
 		cmd.Env = append(cmd.Env, "PATH="+programs)
