@@ -230,6 +230,59 @@ check_audit() {
   record "the audit log has what $1 applied"
 }
 
+# check_verify [MACHINE...]: nothing differs from the documents of these machines, or of all: neither
+# the machine finds anything, nor kiln verify, whose ssh is vm.sh.
+check_verify() {
+  local machine
+  (($#)) || set -- "${machines[@]}"
+  for machine in "$@"; do
+    vm ssh "$machine" sh /etc/kiln/boot verify >"$tmp/attempt" 2>&1 ||
+      fail "$machine differs from its document"
+    verify_from_here "$machine" >"$tmp/attempt" 2>&1 ||
+      fail "$machine differs from its document, as kiln verify says"
+  done
+  record "nothing differs from the documents of $*"
+}
+verify_from_here() {
+  mkdir -p "$tmp/bin"
+  # shellcheck disable=SC2016 # these are the variables of that program
+  printf '#!/bin/sh\nPATH=${PATH#*:} exec "%s" ssh "$3" "$4"\n' "$here/vm.sh" >"$tmp/bin/ssh"
+  chmod 755 "$tmp/bin/ssh"
+  PATH=$tmp/bin:$PATH "$tmp/kiln" verify "$dir/nodes/$1" --ssh "$1"
+}
+
+# check_tampered MACHINE tampers with a machine in ways that need real systemd and real users, and
+# requires both to name each of them. It must be the last thing that happens to the machine.
+check_tampered() {
+  local object
+  vm ssh "$1" 'set -e
+    cd /etc/systemd/system
+    systemctl disable kubelet.service
+    mkdir -p kiln.service.d /run/systemd/system/kiln-routes.service.d
+    printf "[Service]\nNice=5\n" >kiln.service.d/nice.conf
+    printf "[Service]\nNice=5\n" >/run/systemd/system/kiln-routes.service.d/nice.conf
+    systemctl daemon-reload
+    printf "[Service]\nNice=5\n" >kubelet.service.d/nice.conf
+    mkdir -p /etc/kubernetes/manifests
+    echo "{}" >/etc/kubernetes/manifests/other.yaml
+    chown nobody /var/lib/kubelet/config.yaml
+    chmod 644 /etc/kiln/machine
+    echo "#" >>/etc/kiln/steps
+    rm /etc/sysctl.d/90-kiln.conf'
+  vm ssh "$1" sh /etc/kiln/boot verify >"$dir/there" && fail "$1 does not see that it was changed"
+  verify_from_here "$1" >"$dir/here" && fail "kiln verify does not see that $1 was changed"
+  for object in /etc/systemd/system/multi-user.target.wants/kubelet.service \
+    /etc/systemd/system/kiln.service.d/nice.conf /etc/systemd/system/kubelet.service.d/nice.conf \
+    /run/systemd/system/kiln-routes.service.d/nice.conf /etc/kubernetes/manifests/other.yaml \
+    /var/lib/kubelet/config.yaml /etc/kiln/machine /etc/kiln/steps /etc/sysctl.d/90-kiln.conf; do
+    cp "$dir/there" "$tmp/attempt"
+    grep -q "^$object: " "$dir/there" || fail "$1 does not name $object"
+    cp "$dir/here" "$tmp/attempt"
+    grep -q "^$object: " "$dir/here" || fail "kiln verify does not name $object on $1"
+  done
+  record "what was done to $1 is named: $(tail -n 1 "$dir/there"), and $(tail -n 1 "$dir/here")"
+}
+
 # check_net [MACHINE...] fails the case if these machines, or all, have said something in console or
 # journal that a good boot does not say. $exceptions is the list of what is harmless. With logs=yes
 # it reads the logs of all components too.

@@ -15,7 +15,8 @@
 #
 # Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
 # also holds the audit log to what was applied (audit/main.go), and the machines to what the CIS
-# evaluator says of their documents (cis.sh). With --logs it is held to the logs of all components
+# evaluator says of their documents (cis.sh). kiln verify finds nothing on a machine before somebody
+# tampers with it, and then everything. With --logs it is held to the logs of all components
 # too, whose harmless lines differ between computers. NUMBER repeats the order and the delays of a
 # run, which prints it. With --cached a computer without the image skips the test: to build it takes
 # fifteen minutes.
@@ -64,6 +65,7 @@ boots_well() {
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "install credential gone" install_credential_is_gone
+  check_verify
   check_net
 }
 
@@ -114,6 +116,8 @@ scenario_cloud-init() {
   check_audit cp-1
   check_cis
   [[ -z $hold_logs ]] || logs=yes check_net
+  check_tampered worker-1
+  check_tampered cp-1
 }
 
 scenario_ignition() {
@@ -149,6 +153,7 @@ scenario_ha() {
   within "$form_limit" "$lost Ready with an empty disk" nodes_are_ready
   within "$step_limit" "hook done on it" has_phase "done" "$lost"
   within "$step_limit" "three votes in etcd" all_vote
+  check_verify "$lost"
   check_net "$lost"
 }
 

@@ -83,10 +83,11 @@ RUNC
 chmod 755 "$tree/usr/local/sbin/runc"
 
 # With these protections systemd gives the hook a /proc of its own, without the files that stand in
-# for the kernel's shared settings (container-run.sh).
-install -d "$tree/etc/systemd/system/kiln.service.d"
+# for the kernel's shared settings (container-run.sh). The drop-in is part of the system, below /usr:
+# kiln verify names those in /etc.
+install -d "$tree/usr/lib/systemd/system/kiln.service.d"
 printf '[Service]\nProtectKernelTunables=no\nProtectControlGroups=no\n' \
-  >"$tree/etc/systemd/system/kiln.service.d/container.conf"
+  >"$tree/usr/lib/systemd/system/kiln.service.d/container.conf"
 
 mv "$tree" "$fast/tree"
 printf '%s' "$inputs" >"$fast/inputs"

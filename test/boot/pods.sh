@@ -195,6 +195,7 @@ scenario_pool() {
   within "$learned" "all others have the route to pool-3" all_know pool-3
   within "$step_limit" "hook done on it" has_phase "done" pool-3
   pods pool-3
+  check_verify
   check_network ", with pool-3"
   within 1 "no two machines have one part, with pool-3" parts_differ
   routes_of pool-2 >"$dir/routes-pool-2"
@@ -205,6 +206,7 @@ scenario_pool() {
   within "$learned" "pool-2 has its routes after a reboot" same_routes pool-2
   vm ssh cp-1 mv /root/kube-apiserver.yaml /etc/kubernetes/manifests/
   within "$form_limit" "all nodes Ready again" nodes_are_ready
+  check_verify pool-2
   check_network ", after a reboot"
   pool=''
   check_net

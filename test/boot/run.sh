@@ -273,6 +273,7 @@ run_case() {
     within "$step_limit" "workers have their roles" workers_have_roles
     within "$step_limit" "kubelet cannot take a role" kubelet_cannot_take_a_role
   fi
+  check_verify
   check_net
 
   forget_boots "${machines[@]}"
@@ -282,6 +283,7 @@ run_case() {
   within "$form_limit" "all nodes Ready after a power cut of all" nodes_are_ready
   check_pods ", after it"
   within "$step_limit" "hook done on every machine, after it" hooks_are_done
+  check_verify
   check_net
 
   if [[ -n $replace ]]; then
@@ -292,6 +294,7 @@ run_case() {
     within "$step_limit" "every API server ready, after it" every_api_server_is_ready
     within "$step_limit" "hook done on every machine, after it" hooks_are_done
     check_pods ", after it"
+    check_verify "${machines[-1]}"
     check_net "${machines[-1]}"
   fi
 }

@@ -85,7 +85,7 @@ RUNC=$(chroot "$tree" "${runc#"$tree"}" --version | sed -n 's/^runc version //p'
 # image-fast.sh, whose own wrapper starts the runc of the image.
 adapt_runc() {
   export KILN_BOOT_ADD=$tmp/add
-  local drop_ins=$KILN_BOOT_ADD/etc/systemd/system/containerd.service.d
+  local drop_ins=$KILN_BOOT_ADD/usr/lib/systemd/system/containerd.service.d
   mkdir -p "$drop_ins" "$KILN_BOOT_ADD/usr/local/sbin"
   sed 's|/usr/sbin/runc|/opt/bin/runc|' "$tree/usr/local/sbin/runc" \
     >"$KILN_BOOT_ADD/usr/local/sbin/runc"
@@ -222,6 +222,7 @@ asked() { [[ $(tail -n +$((log_begin + 1)) "$tmp/mirror.log" | grep -c "$1") == 
 boots_well() {
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "hook done on every machine" hooks_are_done
+  check_verify
   check_net
 }
 
