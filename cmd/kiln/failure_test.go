@@ -43,6 +43,7 @@ func TestFailures(t *testing.T) {
 		"secrets renew":   {absent},
 		"secrets rotate":  {"ca", "--config", absent},
 		"serve":           {absent, "--from", "any"},
+		"status":          {"--kubeconfig", absent},
 		"token list":      {absent},
 		"token manifest":  {"blue", "--config", absent, "--out", absent},
 		"token renew":     {"blue", "--config", absent},
