@@ -24,7 +24,7 @@ type decision struct {
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
 	worth int
-	nodes []string // of a pool: its machines that are not done
+	nodes []string // of a pool: its machines that are to be replaced, or waited for
 }
 
 // correct changes the decision to what the machine runs.
@@ -33,7 +33,9 @@ func (f *decision) correct(o *running.Observation) {
 	if s == nil {
 		return
 	}
-	f.nodes = s.Nodes
+	if f.nodes = s.Nodes; s.Standing == running.Coming {
+		f.nodes = s.Coming
+	}
 	if s.Down || s.Standing == running.Neither {
 		f.worth = -1
 	}

@@ -110,10 +110,13 @@ func (s *sequencer) wait(roles ...string) {
 		machines, pools := names(list)
 		step.Machines = append(step.Machines, machines...)
 		step.Pools = append(step.Pools, pools...)
+		names := machines
 		for _, f := range list {
 			step.How = append(step.How, f.why...)
+			step.Nodes = append(step.Nodes, f.nodes...)
+			names = append(names, f.nodes...)
 		}
-		name := placeholder(slices.Concat(machines, pools))
+		name := placeholder(names)
 		step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		if list[0].Machine().Member() && s.diff.mostMembers() > 1 {
 			step.Wait = append(step.Wait, voting(name))
@@ -217,9 +220,13 @@ func (s *sequencer) workers(verdict string) {
 	for _, pool := range pools {
 		step := Step{Do: verdict, Pools: []string{pool}, Nodes: nodesOf(list, pool)}
 		step.How, step.Wait = how("NAME")
+		first := "of its machines"
 		if verdict == Replace {
-			first := "of its machines, as many at a time as --max-unavailable says:"
-			step.How = append([]string{first}, step.How...)
+			first += ", as many at a time as --max-unavailable says"
+		}
+		if len(step.Nodes) > 0 || verdict == Replace {
+			which := strings.TrimSuffix(first+": "+change.Names(step.Nodes, nil), " ")
+			step.How = append([]string{which}, step.How...)
 		}
 		s.list = append(s.list, step)
 	}

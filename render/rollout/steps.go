@@ -300,9 +300,6 @@ func (s *Step) Title() string {
 
 func writeStep(w *change.Writer, n int, s *Step) {
 	w.Section(fmt.Sprintf("%d. %s", n, s.Title()))
-	if len(s.Nodes) > 0 {
-		w.Line("   of its machines: " + change.Names(s.Nodes, nil))
-	}
 	for _, line := range s.How {
 		w.Line("   " + line)
 	}

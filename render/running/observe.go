@@ -52,6 +52,7 @@ type Seen struct {
 	Why      string
 	Down     bool // its Node is not Ready
 	Nodes    []string
+	Coming   []string // Nodes of a pool that run the newer document, and are not ready yet
 }
 
 // Observation is what runs, put beside two states.
@@ -248,6 +249,7 @@ func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
 			if isComing(n, p.New) {
 				standing, why = Coming, unfinished(n)
 				s.Why = joined(s.Why, n.Name+": "+why)
+				s.Coming = append(s.Coming, n.Name)
 			}
 			o.note(standing, why, "", n.Name)
 		default:

@@ -51,11 +51,14 @@ power() {
 # says FILE-PATTERN: what kiln printed last has this line.
 says() { grep -Eq -- "$1" "$tmp/attempt" || fail "kiln did not say: $1"; }
 
-# shows COMMAND PATTERN...: until kiln prints these lines.
+# shows plan|status PATTERN...: whether kiln prints these lines.
 shows() {
   local verb=$1 pattern
   shift
-  "$verb" "${states[@]}" || [[ $? = 3 ]] || return
+  case $verb in
+  status) status new || [[ $? = 3 ]] || return ;;
+  *) plan "${states[@]}" || return ;;
+  esac
   for pattern in "$@"; do
     grep -Eq -- "$pattern" "$tmp/attempt" || return
   done
