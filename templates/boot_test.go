@@ -56,11 +56,9 @@ func TestBootMakesControlPlane(t *testing.T) {
 		start := time.Now()
 		out := m.wantDone()
 		t.Logf("again: %v", time.Since(start))
-		asked := m.read(m.world + "/curl")
-		if m.outcome() != before || strings.Count(asked, "\n") != 1 ||
-			!strings.Contains(asked, "/run/kiln/mark ") ||
+		if m.outcome() != before || m.read(m.world+"/curl") != "" ||
 			!strings.Contains(out, "this machine is done") {
-			t.Error("the second run did something", out, asked)
+			t.Error("the second run did something", out)
 		}
 	})
 }

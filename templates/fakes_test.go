@@ -139,7 +139,11 @@ case $* in
 esac
 `,
 	"curl": `
-echo "$*" >>"$WORLD/curl"
+# What the hook tells the cluster of itself is beside what it asks.
+case $* in
+*/run/kiln/mark*) ;;
+*) echo "$*" >>"$WORLD/curl" ;;
+esac
 method=GET out='' body='' url='' head=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
