@@ -17,6 +17,7 @@ type stepView struct {
 	Machines []string
 	How      []instruction
 	Wait     []instruction
+	Then     []instruction
 }
 
 // Many reports whether the step has several machines.
@@ -25,7 +26,8 @@ func (s stepView) Many() bool { return len(s.Machines) > 1 }
 // Named reports whether the step's lines have NAME for one of its machines.
 func (s stepView) Named() bool {
 	isName := func(w word) bool { return w.Var && w.Text == "NAME" }
-	return s.Many() && slices.ContainsFunc(slices.Concat(s.How, s.Wait), func(i instruction) bool {
+	lines := slices.Concat(s.How, s.Wait, s.Then)
+	return s.Many() && slices.ContainsFunc(lines, func(i instruction) bool {
 		return slices.ContainsFunc(slices.Concat(i.Command, i.Note), isName)
 	})
 }
@@ -52,6 +54,7 @@ func stepsOf(p *rollout.Steps) (out []stepView) {
 			Number: i + 1, Title: s.Title(), Class: classOf(s),
 			Machines: slices.Concat(s.Machines, s.Nodes),
 			How:      instructions(s.How, "  # "), Wait: instructions(s.Wait, " says "),
+			Then: instructions(s.Then, "  # "),
 		})
 	}
 	return out

@@ -100,6 +100,7 @@ func (s *sequencer) replaceOnlyMember(f *decision) {
 	if f.New.Role == controlPlane {
 		snapshot.How = append(snapshot.How, drain(name))
 		restore.Wait = append(restore.Wait, ready(name, f.New))
+		restore.Then = []string{uncordon(name)}
 	}
 	snapshot.How = append(snapshot.How,
 		"etcdctl snapshot save /var/lib/etcd/"+name+".db  # a file of the machine",

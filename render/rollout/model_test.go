@@ -40,7 +40,7 @@ type aMachine struct {
 	name, pool, role string
 	document         *change.Machine // nil: one that nobody knows
 	hook             string
-	up               bool
+	up, cordoned     bool
 	member           bool
 	labels           map[string]string
 	position         int // of the root ca in the document
@@ -244,7 +244,8 @@ func (w *world) nodes() (out []running.Node) {
 		}
 		n := running.Node{
 			Name: a.name, Twin: strings.Repeat("0", 64), Ready: a.up && a.hook != "running pods",
-			Hook: a.hook, Kubelet: fmt.Sprintf("v1.%d.0", a.minor), Labels: a.labels,
+			Cordoned: a.cordoned, Hook: a.hook, Kubelet: fmt.Sprintf("v1.%d.0", a.minor),
+			Labels: a.labels,
 		}
 		if a.document != nil {
 			n.Twin = shown.Digest(a.document)
@@ -307,6 +308,13 @@ func (w *world) follow(p *rollout.Steps) bool {
 			w.replace(s)
 		case rollout.Remove:
 			w.remove(s)
+		case rollout.Live:
+			words := strings.Fields(strings.Split(s.How[len(s.How)-1], "  #")[0])
+			w.require(len(words) > 2 && words[1] == "uncordon", "%q", s.How)
+			for _, name := range words[2:] {
+				w.say("uncordon %s", name)
+				w.machines[name].cordoned = false
+			}
 		default:
 			w.t.Fatalf("step %s", s.Do)
 		}
@@ -401,6 +409,7 @@ func (w *world) replace(s *rollout.Step) {
 			w.require(w.applied || !w.changesObjects(), "%s comes before the objects", name)
 		}
 		w.give(name, m)
+		w.machines[name].cordoned = a.role != "etcd" && w.r.IntN(2) == 0 // then forgotten
 		if w.r.IntN(3) == 0 {
 			break // the person is called away
 		}
@@ -455,6 +464,7 @@ func (w *world) requireWanted(p *rollout.Steps) {
 		}
 	}
 	for name, a := range w.machines {
+		w.require(!a.cordoned, "%s takes no pods", name)
 		w.require(later[cmpOr(a.pool, name)] ||
 			a.document != nil && wanted[shown.Digest(a.document)],
 			"%s runs another document", name)

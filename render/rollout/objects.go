@@ -33,7 +33,8 @@ func (s *sequencer) live() {
 			all = append(all, f)
 		}
 	}
-	if len(all) == 0 {
+	cordoned := s.cordoned()
+	if len(all) == 0 && len(cordoned) == 0 {
 		return
 	}
 	step := Step{Do: Live}
@@ -48,7 +49,22 @@ func (s *sequencer) live() {
 			step.How = append(step.How, command+"  # each machine of pool "+pool)
 		}
 	}
+	if len(cordoned) > 0 {
+		step.How = append(step.How, uncordon(strings.Join(cordoned, " "))+
+			"  # without those that are meant to take no pods")
+	}
 	s.list = append(s.list, step)
+}
+
+// cordoned returns the Nodes of machines that run their newer document and take no pods: drained
+// before they were replaced, as a rule.
+func (s *sequencer) cordoned() (names []string) {
+	for _, f := range s.all {
+		if s.diff.seen != nil && f.New != nil {
+			names = append(names, s.diff.seen.Cordoned(f.Machine())...)
+		}
+	}
+	return names
 }
 
 // apply adds the step for API objects, which the API server keeps unchanged otherwise.

@@ -180,6 +180,9 @@ func (s *sequencer) members(verdict, role string) {
 		if role == controlPlane {
 			step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		}
+		if role == controlPlane && verdict == Replace {
+			step.Then = append(step.Then, uncordon(name))
+		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
 			step.Wait = append(step.Wait, voting(name))
@@ -214,6 +217,7 @@ func (s *sequencer) workers(verdict string) {
 		step.How, step.Wait = how(placeholder(machines))
 		if verdict == Replace {
 			step.AtATime = s.share(len(s.diff.workers()))
+			step.Then = []string{uncordon(placeholder(machines))}
 		}
 		s.list = append(s.list, step)
 	}
@@ -223,6 +227,7 @@ func (s *sequencer) workers(verdict string) {
 		first := "of its machines"
 		if verdict == Replace {
 			first += ", as many at a time as --max-unavailable says"
+			step.Then = []string{uncordon("NAME")}
 		}
 		if len(step.Nodes) > 0 || verdict == Replace {
 			which := strings.TrimSuffix(first+": "+change.Names(step.Nodes, nil), " ")
@@ -277,6 +282,10 @@ func placeholder(names []string) string {
 func drain(name string) string {
 	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
 }
+
+// uncordon returns the command that ends what drain began: a Node stays as it is when its machine
+// is replaced.
+func uncordon(name string) string { return "kubectl uncordon " + name }
 
 // voting returns what to wait for until a member of etcd has its vote.
 func voting(name string) string {

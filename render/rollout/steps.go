@@ -71,8 +71,10 @@ type Step struct {
 	// AtATime is how many of the machines may be away at the same time.
 	AtATime int      `json:"atATime,omitempty"`
 	How     []string `json:"how"`
-	// Wait must be true before the next machine, and before the next step.
+	// Wait must be true before Then, before the next machine, and before the next step.
 	Wait []string `json:"wait,omitempty"`
+	// Then is what is done last.
+	Then []string `json:"then,omitempty"`
 }
 
 // Do of steps that are no verdict of a machine.
@@ -305,6 +307,9 @@ func writeStep(w *change.Writer, n int, s *Step) {
 	}
 	for _, line := range s.Wait {
 		w.Line("   wait: " + line)
+	}
+	for _, line := range s.Then {
+		w.Line("   " + line)
 	}
 	w.End()
 }

@@ -309,13 +309,33 @@ func joined(a, b string) string {
 // Of returns where a machine stands. It is nil for one that is gone, as the newer state wants it.
 func (o *Observation) Of(m *change.Machine) *Seen { return o.seen[idOf(m)] }
 
+// nodesOf returns the Nodes of a machine or pool.
+func (o *Observation) nodesOf(m *change.Machine) []*Node {
+	if m.Pool {
+		return o.pools[m.Name]
+	}
+	if n := o.machines[m.Name]; n != nil {
+		return []*Node{n}
+	}
+	return nil
+}
+
 // All reports whether there are Nodes of a machine or pool, and something holds of each of them.
 func (o *Observation) All(m *change.Machine, holds func(*Node) bool) bool {
-	list := o.pools[m.Name]
-	if !m.Pool {
-		if list = nil; o.machines[m.Name] != nil {
-			list = append(list, o.machines[m.Name])
+	list := o.nodesOf(m)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return !holds(n) })
+}
+
+// Cordoned returns the Nodes of a machine or pool that run the newer document, are done, and take
+// no pods.
+func (o *Observation) Cordoned(m *change.Machine) (names []string) {
+	list := o.nodesOf(m)
+	for _, now := range o.new.Machines {
+		for _, n := range list {
+			if idOf(now) == idOf(m) && n.Twin == o.digest(now) && n.Cordoned && !isComing(n, now) {
+				names = append(names, n.Name)
+			}
 		}
 	}
-	return len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return !holds(n) })
+	return names
 }

@@ -33,11 +33,13 @@ type Node struct {
 	Roots map[pki.Root]pki.Rotation
 	// Hook is the phase and the step of the hook, and the faults that it waits with; empty if the
 	// Node says nothing.
-	Hook    string
-	Ready   bool
-	Kubelet string // its version, such as v1.36.3
-	Labels  map[string]string
-	Taints  []string // as kubectl taint takes them
+	Hook  string
+	Ready bool
+	// Cordoned reports that the Node takes no new pods.
+	Cordoned bool
+	Kubelet  string // its version, such as v1.36.3
+	Labels   map[string]string
+	Taints   []string // as kubectl taint takes them
 }
 
 // SaysDone reports whether the hook has nothing more to do.
@@ -129,7 +131,7 @@ var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 func newNode(n *corev1.Node) Node {
 	out := Node{
 		Name: n.Name, Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
-		Hook: strings.TrimSpace(n.Annotations[HookAnnotation]),
+		Hook: strings.TrimSpace(n.Annotations[HookAnnotation]), Cordoned: n.Spec.Unschedulable,
 	}
 	twin, roots, _ := strings.Cut(n.Annotations[TwinAnnotation], " ")
 	if digest.MatchString(twin) {

@@ -112,6 +112,8 @@ if grep -q '^  coming' "$tmp/attempt"; then says '^1\. wait for cp-1$'; fi
 control_planes=(cp-1 cp-2 cp-3)
 within "$form_limit" "cp-1 is as wanted" shows plan '^  wanted: cp-1$' '^1\. replace cp-2, cp-3'
 says 'member list has NAME'
+says '^   kubectl uncordon cp-1'
+kubectl uncordon cp-1 >"$tmp/attempt" 2>&1 || fail "cp-1 takes pods"
 
 # Somebody deletes a Node; its machine starts its hook again and says the same.
 kubectl delete node worker-2 >"$tmp/attempt" 2>&1 || fail "a Node is deleted"
@@ -143,7 +145,10 @@ for machine in cp-2 cp-3 worker-3 worker-1 worker-2; do
   operator
   shows plan "^[0-9]\. replace $machine" || fail "the plan goes on with $machine"
   replace "$machine"
-  within "$form_limit" "$machine is done" shows status "^$machine +[a-z-]+ +Ready .*done done\$"
+  within "$form_limit" "$machine is done" \
+    shows status "^$machine +[a-z-]+ +Ready, cordoned +v[^ ]+ +wanted +done done\$"
+  shows plan "^   kubectl uncordon (.* )?$machine( |\$)" || fail "$machine still takes no pods"
+  kubectl uncordon "$machine" >"$tmp/attempt" 2>&1 || fail "$machine takes pods"
 done
 within "$step_limit" "nothing is left" shows plan '^  wanted: 6 machines: ' '^  nothing: 6 machines'
 ! grep -q '^[0-9]\. replace' "$tmp/attempt" || fail "nothing is left"

@@ -46,6 +46,7 @@ type Machine struct {
 	Name     string   `json:"name"`
 	Role     string   `json:"role"`
 	Ready    bool     `json:"ready"`
+	Cordoned bool     `json:"cordoned,omitempty"` // it takes no new pods
 	Kubelet  string   `json:"kubelet,omitempty"`
 	Hook     string   `json:"hook,omitempty"`
 	Document string   `json:"document,omitempty"` // where it stands beside the state
@@ -162,7 +163,7 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 			role = node.ControlPlane
 		}
 		r.Machines = append(r.Machines, Machine{
-			Name: n.Name, Role: role, Ready: n.Ready, Kubelet: n.Kubelet, Hook: n.Hook,
+			Name: n.Name, Role: role, Ready: n.Ready, Cordoned: n.Cordoned, Kubelet: n.Kubelet, Hook: n.Hook,
 			Document: stands[n.Name],
 		})
 	}

@@ -200,8 +200,11 @@ func Text(r *Report) string {
 		if !m.Ready {
 			ready = "not Ready"
 		}
-		if m.Kubelet == "" {
+		switch {
+		case m.Kubelet == "":
 			ready = "none"
+		case m.Cordoned:
+			ready += ", cordoned"
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Role, ready, dash(m.Kubelet),
 			dash(m.Document), dash(m.Hook))
