@@ -25,6 +25,9 @@ import (
 // timeout is how long one question may take.
 const timeout = 20 * time.Second
 
+// maxMessage is how many bytes of the API server's message an error has.
+const maxMessage = 1000
+
 // maxBytes bounds an answer: five thousand Nodes take some 60 MB.
 const maxBytes = 256 << 20
 
@@ -39,13 +42,17 @@ type Client struct {
 }
 
 // DefaultPath returns the kubeconfig that kubectl would take: the file that KUBECONFIG names, or
-// .kube/config in the home folder.
-func DefaultPath() string {
-	if list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) == 1 {
-		return list[0]
+// .kube/config in the home folder. It fails if KUBECONFIG names several, which kubectl merges.
+func DefaultPath() (string, error) {
+	switch list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) {
+	case 0:
+		home, _ := os.UserHomeDir()
+		return filepath.Join(home, ".kube", "config"), nil
+	case 1:
+		return list[0], nil
 	}
-	home, _ := os.UserHomeDir()
-	return filepath.Join(home, ".kube", "config")
+	return "", errors.New("KUBECONFIG names several files, and kiln merges none: name one with " +
+		"--kubeconfig")
 }
 
 // New returns a client for the current context of a kubeconfig. It fails if the file cannot be
@@ -67,16 +74,24 @@ func New(path string) (*Client, error) {
 	}
 	config.Timeout = timeout
 	config.UserAgent = "kiln"
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
+	if config.Proxy == nil {
+		// Without settings of its own, it would get http.DefaultTransport, which kiln has closed.
+		config.Proxy = http.ProxyFromEnvironment
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
 	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
+	}
+	// The token would go wherever an answer leads, also in the clear.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	return &Client{
-		URL: config.Host, Ends: certificateEnd(config), http: client,
+		URL: strings.TrimSuffix(base.Redacted(), "/"), Ends: certificateEnd(config), http: client,
 		base: strings.TrimSuffix(base.String(), "/"),
 	}, nil
 }
@@ -152,6 +167,9 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	case resp.StatusCode != http.StatusOK:
 		var status struct{ Message string }
 		_ = json.Unmarshal(body, &status) // else the answer has no message
+		if len(status.Message) > maxMessage {
+			status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "…"
+		}
 		return body, &StatusError{Code: resp.StatusCode, Path: path, Message: status.Message}
 	}
 	return body, nil

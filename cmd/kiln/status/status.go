@@ -88,7 +88,10 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if f.kubeconfig == "" {
-		f.kubeconfig = apiserver.DefaultPath()
+		var err error
+		if f.kubeconfig, err = apiserver.DefaultPath(); err != nil {
+			return err
+		}
 	}
 	c, err := apiserver.New(f.kubeconfig)
 	if err != nil {
@@ -180,7 +183,7 @@ func (f *flags) print(out io.Writer, r *Report) {
 // Text returns a report for people.
 func Text(r *Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", r.URL, r.Version)
+	fmt.Fprintf(&b, "%s: %s\n", r.URL, cell(r.Version))
 	if r.Etcd != nil {
 		fmt.Fprintf(&b, "etcd: %d of %d members vote\n", r.Etcd.Voting, r.Etcd.Members)
 	}

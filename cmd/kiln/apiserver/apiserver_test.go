@@ -1,0 +1,114 @@
+package apiserver_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/apiserver"
+	"kiln/cmd/kiln/isolate"
+)
+
+// TestMain runs the tests as kiln runs: without the default HTTP client.
+func TestMain(m *testing.M) {
+	isolate.Process()
+	os.Exit(m.Run())
+}
+
+const secret = "0123456789secret"
+
+// kubeconfig writes a kubeconfig for a server, with the settings of its cluster and its user.
+func kubeconfig(t *testing.T, server, cluster, user string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "admin.conf")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, %s}}]
+users: [{name: u, user: {%s}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, server, cluster, user)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// trusted returns the setting of a cluster that trusts a server.
+func trusted(t *testing.T, s *httptest.Server) string {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{
+		Type: "CERTIFICATE", Bytes: s.Certificate().Raw,
+	}), 0o600))
+	return fmt.Sprintf("certificate-authority: %q", ca)
+}
+
+// TestRedirect: an answer that leads elsewhere is an error. The token would go with it.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	var asked bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked = true
+	}))
+	t.Cleanup(other.Close)
+	s := httptest.NewTLSServer(http.RedirectHandler(other.URL+"/x", http.StatusFound))
+	t.Cleanup(s.Close)
+	c, err := apiserver.New(kubeconfig(t, s.URL, trusted(t, s), "token: "+secret))
+	require.NoError(t, err)
+	_, err = c.Nodes(t.Context())
+	require.ErrorContains(t, err, "GET /api/v1/nodes: HTTP 302")
+	require.False(t, asked)
+}
+
+// TestSecrets: no password in a server's URL is shown, and no endless message.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"message":"` + strings.Repeat("x", 9999) + `"}`))
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	u.User = url.UserPassword("u", secret)
+	c, err := apiserver.New(kubeconfig(t, u.String(), trusted(t, s), "token: "+secret))
+	require.NoError(t, err)
+	require.NotContains(t, c.URL, secret)
+	_, err = c.Nodes(t.Context())
+	require.ErrorContains(t, err, "HTTP 500: xxx")
+	require.NotContains(t, err.Error(), secret)
+	require.Less(t, len(err.Error()), 1500)
+}
+
+// TestPlain: a server without settings for TLS is asked, such as kubectl proxy, and one whose CA
+// the system trusts.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"kind":"Node","metadata":{"name":"a"}}`))
+	}))
+	t.Cleanup(s.Close)
+	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret))
+	require.NoError(t, err)
+	nodes, err := c.Nodes(t.Context())
+	require.NoError(t, err)
+	require.Len(t, nodes, 1)
+}
+
+// TestDefaultPath: no file is chosen in silence if KUBECONFIG names several.
+func TestDefaultPath(t *testing.T) {
+	t.Setenv("KUBECONFIG", "a")
+	path, err := apiserver.DefaultPath()
+	require.NoError(t, err)
+	require.Equal(t, "a", path)
+	t.Setenv("KUBECONFIG", "a"+string(filepath.ListSeparator)+"b")
+	_, err = apiserver.DefaultPath()
+	require.ErrorContains(t, err, "KUBECONFIG names several files")
+}
