@@ -63,11 +63,13 @@ func (s *sequencer) snapshotBefore() {
 		if f.New == nil || f.New.Role == worker {
 			continue
 		}
-		if s.diff.seen != nil && f.verdict != Replace && f.New.Role == controlPlane {
+		if s.diff.seen != nil && f.Old != nil && f.verdict != Replace &&
+			f.New.Role == controlPlane {
 			return // it runs the newer version
 		}
-		if first == nil && f.What() == change.Changed && f.Old.Member() && f.verdict == Replace {
-			first = f
+		if (first == nil || first.worth < f.worth) && f.What() == change.Changed &&
+			f.Old.Member() && f.verdict == Replace {
+			first = f // one that is not Ready could not take it
 		}
 	}
 	if first == nil {

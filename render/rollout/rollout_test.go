@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/change"
+	"kiln/render/running"
+	"kiln/render/shown"
 )
 
 // oneMachine returns the state of a cluster with one worker.
@@ -104,6 +106,59 @@ func TestAdvice(t *testing.T) {
 			}
 			require.Len(t, p.Refused, 1)
 			require.Contains(t, p.Refused[0].Instead, row.want)
+		})
+	}
+}
+
+// TestSnapshotBefore: an upgrade has its snapshot as long as no control plane runs the newer
+// version, also if one is away or comes.
+func TestSnapshotBefore(t *testing.T) {
+	t.Parallel()
+	cluster := func(version string) *change.Cluster {
+		c := &change.Cluster{Version: version}
+		for _, name := range []string{"a", "b", "c"} {
+			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+			c.Machines = append(c.Machines, &change.Machine{
+				Name: name, Role: controlPlane,
+				Properties: change.Properties{{Name: "kubelet", Value: version}},
+				Entries:    change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
+			})
+		}
+		return c
+	}
+	old, now := cluster("v1.35.1"), cluster("v1.36.3")
+	nodes := func(list ...*change.Machine) (out []running.Node) {
+		for _, m := range list {
+			out = append(out, running.Node{
+				Name: m.Name, Twin: shown.Digest(m), Ready: true, Hook: "done done",
+			})
+		}
+		return out
+	}
+	was, is := old.Machines, now.Machines
+	down := nodes(was...)
+	down[0].Ready = false
+	for name, row := range map[string]struct {
+		nodes []running.Node
+		want  string
+		on    string
+	}{
+		"all are older":      {nodes(was...), Snapshot, "a"},
+		"the first is away":  {nodes(was[1:]...), Snapshot, "b"},
+		"the last is away":   {nodes(was[:2]...), Snapshot, "a"},
+		"the first is newer": {nodes(is[0], was[1], was[2]), Replace, "b"},
+		"the first is down":  {down, Snapshot, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := New(change.Compare(old, now), Options{
+				MaxUnavailable: "1",
+				Running:        &running.Running{Nodes: row.nodes, Digest: shown.Digest},
+			})
+			require.NoError(t, err)
+			step := p.List[0]
+			require.Equal(t, row.want, step.Do)
+			require.Equal(t, row.on, step.Machines[0])
 		})
 	}
 }
