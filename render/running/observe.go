@@ -2,6 +2,7 @@ package running
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,10 +65,16 @@ type Observation struct {
 	base      int              // the index in Earlier of the earliest state that a machine runs
 	machines  map[string]*Node // Nodes of named machines
 	pools     map[string][]*Node
-	foreign   []*Node
+	foreign   []stranger
 	digests   map[*change.Machine]string
 	seen      map[id]*Seen
 	allWanted bool
+}
+
+// stranger is a Node that is no machine of both states, and what is known of it.
+type stranger struct {
+	*Node
+	why string
 }
 
 // id identifies a machine of both states.
@@ -78,8 +85,8 @@ type id struct {
 
 func idOf(m *change.Machine) id { return id{m.Pool, m.Name} }
 
-// Observe finds where each machine of two states stands. It fails if a machine of Done is in
-// neither state.
+// Observe finds where each machine of two states stands. It fails if a machine of Done is in no
+// state, and if no Node is a machine of a state.
 func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	o := &Observation{
 		Running: r, machines: map[string]*Node{}, pools: map[string][]*Node{},
@@ -87,12 +94,13 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	}
 	o.old, o.new = d.States()
 	o.base = len(r.Earlier)
-	named, pools := map[string]bool{}, map[string]string{}
-	for _, c := range slices.Concat(r.Earlier, []*change.Cluster{o.old, o.new}) {
+	all := slices.Concat(r.Earlier, []*change.Cluster{o.old, o.new})
+	named, pools := map[string]bool{}, map[string]id{}
+	for _, c := range all {
 		for _, m := range c.Machines {
 			named[m.Name] = named[m.Name] || !m.Pool
 			if m.Pool {
-				pools[o.digest(m)] = m.Name
+				pools[o.digest(m)] = idOf(m)
 			}
 		}
 	}
@@ -101,16 +109,32 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
 		}
 	}
+	paired := map[id]bool{}
+	for _, p := range d.Pairs() {
+		paired[idOf(p.Machine())] = true
+	}
+	known := false
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		switch pool, known := pools[n.Twin]; {
-		case named[n.Name]:
+		pool, isPool := pools[n.Twin]
+		known = known || named[n.Name] || isPool
+		switch {
+		case paired[id{false, n.Name}]:
 			o.machines[n.Name] = n
-		case known && n.Twin != "":
-			o.pools[pool] = append(o.pools[pool], n)
+		case named[n.Name], isPool && !paired[pool]:
+			o.foreign = append(o.foreign, stranger{n, "an earlier state had it"})
+		case isPool:
+			o.pools[pool.name] = append(o.pools[pool.name], n)
+		case len(pools) > 0:
+			o.foreign = append(o.foreign, stranger{n, "it may be a machine of a pool, with a " +
+				"document of no state that was named: then replace it too"})
 		default:
-			o.foreign = append(o.foreign, n)
+			o.foreign = append(o.foreign, stranger{n, ""})
 		}
+	}
+	if !known {
+		return nil, errors.New("no Node is a machine of these states: the Nodes are those of " +
+			"another cluster, or only some of its Nodes")
 	}
 	return o, nil
 }
@@ -141,7 +165,7 @@ func (o *Observation) State(d *change.Diff) *change.Cluster {
 		}
 	}
 	for _, n := range o.foreign {
-		o.note(Foreign, "", "", n.Name)
+		o.note(Foreign, n.why, "", n.Name)
 	}
 	slices.SortStableFunc(o.List, func(a, b Standing) int {
 		return cmp.Compare(slices.Index(standings, a.Standing),
@@ -155,17 +179,18 @@ func (o *Observation) State(d *change.Diff) *change.Cluster {
 	return &asRuns
 }
 
-// earlier returns the machine of an earlier state that has this digest, and whether there is one.
-func (o *Observation) earlier(m *change.Machine, twin string) (*change.Machine, bool) {
+// earlier returns the machine of an earlier state that has this digest, and the index of the state;
+// nil if there is none.
+func (o *Observation) earlier(m *change.Machine, twin string) (*change.Machine, int) {
 	for i, c := range slices.Backward(o.Earlier) {
 		for _, was := range c.Machines {
 			if idOf(was) == idOf(m) && o.digest(was) == twin {
 				o.base = min(o.base, i)
-				return was, true
+				return was, i
 			}
 		}
 	}
-	return nil, false
+	return nil, len(o.Earlier)
 }
 
 // note adds a machine or a Node of a pool to those that stand in the same place for the same
@@ -211,8 +236,8 @@ func (o *Observation) machine(p *change.Pair) (*change.Machine, *Seen) {
 	case p.Old != nil && n.Twin == o.digest(p.Old):
 		s.Standing = Older
 	default:
-		was, known := o.earlier(p.Machine(), n.Twin)
-		if s.Standing, runs = Older, was; !known {
+		was, _ := o.earlier(p.Machine(), n.Twin)
+		if s.Standing, runs = Older, was; was == nil {
 			s.Standing, s.Why = Neither, rootsIn(n)
 			runs = other(cmp.Or(p.Old, p.New), n)
 		}
@@ -238,10 +263,12 @@ func other(m *change.Machine, n *Node) *change.Machine {
 	return &out
 }
 
-// pool returns what the machines of a pool run, and where they stand: the older document if one of
-// them does. A pool without machines has the newer document.
+// pool returns what the machines of a pool run, and where they stand: the earliest document that
+// one of them has. A pool without machines has the newer document, unless a Node that does not say
+// what it runs may be one.
 func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
 	s, runs := &Seen{Standing: Wanted}, p.New
+	earliest := len(o.Earlier)
 	for _, n := range o.pools[p.Machine().Name] {
 		switch {
 		case p.New != nil && n.Twin == o.digest(p.New):
@@ -253,10 +280,12 @@ func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
 			}
 			o.note(standing, why, "", n.Name)
 		default:
-			s.Standing, runs = Older, p.Old
-			if was, known := o.earlier(p.Machine(), n.Twin); known {
-				runs = was
+			if was, i := o.earlier(p.Machine(), n.Twin); i < earliest {
+				earliest, runs = i, was
+			} else if s.Standing == Wanted {
+				runs = p.Old
 			}
+			s.Standing = Older
 			s.Nodes = append(s.Nodes, n.Name)
 			o.note(Older, "", "", n.Name)
 		}
@@ -264,8 +293,14 @@ func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
 	if s.Standing == Wanted && s.Why != "" {
 		s.Standing = Coming
 	}
-	if p.Old == nil && len(o.pools[p.Machine().Name]) == 0 {
+	if len(o.pools[p.Machine().Name]) > 0 {
+		return runs, s
+	}
+	switch isSilent := func(n stranger) bool { return n.Twin == "" }; {
+	case p.Old == nil:
 		s.Standing, runs = Absent, nil
+	case slices.ContainsFunc(o.foreign, isSilent):
+		s.Standing, runs = Unsaid, p.Old
 	}
 	return runs, s
 }

@@ -49,8 +49,8 @@ func (n *Node) SaysDone() bool { return n.Hook == "done done" }
 const maxBytes = 256 << 20
 
 // Parse reads the output of kubectl get nodes -o json: a list, one Node, or several of both one
-// after the other. Objects of other kinds are ignored. It fails for anything else, and if there is
-// no Node.
+// after the other. Objects of other kinds are ignored. It fails for anything else, for a part of a
+// list, and if there is no Node.
 func Parse(r io.Reader) ([]Node, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes}
 	dec := json.NewDecoder(limited)
@@ -89,8 +89,9 @@ func Parse(r io.Reader) ([]Node, error) {
 // read returns the Nodes of one object: of a list, of a Node, or none.
 func read(text json.RawMessage) ([]Node, error) {
 	var head struct {
-		Kind  string
-		Items []json.RawMessage
+		Kind     string
+		Metadata struct{ Continue string }
+		Items    []json.RawMessage
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, errors.New("not an object of Kubernetes; " +
@@ -104,6 +105,10 @@ func read(text json.RawMessage) ([]Node, error) {
 	case "List", "NodeList":
 	default:
 		return nil, nil
+	}
+	if head.Metadata.Continue != "" {
+		return nil, errors.New("this is only the first part of a list, and a machine of the rest " +
+			"would be taken for absent; make it with: kubectl get nodes -o json")
 	}
 	var out []Node
 	for _, item := range list {

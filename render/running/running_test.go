@@ -46,6 +46,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParsePart: the rest of a list would be taken for absent.
+func TestParsePart(t *testing.T) {
+	t.Parallel()
+	_, err := running.Parse(strings.NewReader(`{"kind":"NodeList","metadata":{"continue":"x"},` +
+		`"items":[` + node("a", twin, "done done") + `]}`))
+	require.ErrorContains(t, err, "only the first part of a list")
+}
+
 // FuzzParse: no list ends the program, and no name in a result could be more than a name in a
 // command for a shell.
 func FuzzParse(f *testing.F) {
