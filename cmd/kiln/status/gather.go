@@ -259,7 +259,7 @@ func (r *Report) judge() {
 		r.Stopped = r.Stopped || stopped
 		late := !m.Ready || m.Hook != "" && m.Hook != "done done" || len(m.Pods) > 0 ||
 			m.Document == running.Absent || m.Document == running.Neither ||
-			m.Document == running.Older
+			m.Document == running.Older || m.Document == running.Unsaid
 		left = left || late
 	}
 	if r.Etcd != nil && r.Etcd.Voting < r.Etcd.Members {

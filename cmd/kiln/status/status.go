@@ -79,6 +79,10 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("timeout") && !f.wait {
 		return usage.Errorf("--timeout says how long --wait waits: write --wait as well")
 	}
+	if f.timeout < time.Second {
+		return usage.Errorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
+			usualTimeout)
+	}
 	f.states.Messages = cmd.ErrOrStderr()
 	var wanted *change.Cluster
 	if len(args) == 1 {

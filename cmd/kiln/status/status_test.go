@@ -161,7 +161,16 @@ func TestStatus(t *testing.T) {
 		"for programs": {args: []string{"-o", "json"}, done: true,
 			want: []string{`"done":true,"stopped":false,"problems":[],"etcd":{"members":1,` +
 				`"voting":1},"objects":"applied"`}},
+		"a machine that does not say what it runs": {
+			change: put(nodesPath, 200, strings.ReplaceAll(whole()[nodesPath].body, digest, "")),
+			args:   []string{"../../../testdata/clusters/single/want"},
+			want:   []string{"cp-1      control-plane  Ready  v1.36.3  unsaid    done done\n"},
+		},
+		"a version with a line": {change: put("/version", 200, `{"gitVersion":"v1\nPROBLEM x"}`),
+			done: true, want: []string{": v1\\u000aPROBLEM x\n"}},
 		"a timeout without --wait": {args: []string{"--timeout", "1s"}, fails: "write --wait"},
+		"no time": {args: []string{"--wait", "--timeout", "0s"},
+			fails: "--timeout 0s: write a time from 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
