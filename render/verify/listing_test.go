@@ -273,6 +273,15 @@ func TestScriptRefuses(t *testing.T) {
 	n.Units[0].Name = "--all"
 	_, err = verify.Script(n)
 	require.ErrorContains(t, err, "looks like a flag")
+	// A line that ends a list of the program would make the next ones commands of root.
+	n = machine()
+	n.Files = append(n.Files, node.File{Path: "KILN_PATHS"}, node.File{Path: "reboot"})
+	_, err = verify.Script(n)
+	require.ErrorContains(t, err, `"KILN_PATHS", which does not begin with /`)
+	n = machine()
+	n.Units = append(n.Units, node.Unit{Name: "KILN_UNITS"}, node.Unit{Name: "reboot"})
+	_, err = verify.Script(n)
+	require.ErrorContains(t, err, `"KILN_UNITS", which has no type such as .service`)
 	_, err = verify.Script(&node.Node{})
 	require.ErrorContains(t, err, "not one of kiln's")
 }

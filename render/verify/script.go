@@ -18,7 +18,7 @@ var listSource string
 // Script returns a program for sh that prints a listing of the machine: what is at each path of the
 // document, the state of its units, and the static pods. The program has paths and names of units
 // in it, and no secret. It changes nothing on the machine. Script fails for a document with a path
-// or a unit that would be more than one line of the program.
+// or a unit that would be more than one line of the program, or that none can have.
 func Script(n *node.Node) (string, error) {
 	paths, units := paths(n), units(n)
 	for _, line := range slices.Concat(paths, units) {
@@ -27,9 +27,19 @@ func Script(n *node.Node) (string, error) {
 				line)
 		}
 	}
+	// A line KILN_PATHS or KILN_UNITS would end its list, and the next ones would be commands.
+	for _, file := range paths {
+		if !strings.HasPrefix(file, "/") {
+			return "", fmt.Errorf("the document has a file %q, which does not begin with /", file)
+		}
+	}
 	for _, unit := range units {
-		if strings.HasPrefix(unit, "-") {
+		switch {
+		case strings.HasPrefix(unit, "-"):
 			return "", fmt.Errorf("the document has a unit that looks like a flag: %q", unit)
+		case !strings.Contains(unit, "."):
+			return "", fmt.Errorf("the document has a unit %q, which has no type such as .service",
+				unit)
 		}
 	}
 	if !slices.Contains(paths, node.List) {

@@ -82,6 +82,8 @@ func (f *flags) check(cmd *cobra.Command, document string) error {
 	case ways != 1:
 		return usage.Errorf("say how to ask the machine, with one of --ssh TARGET, --script and " +
 			"--listing FILE")
+	case f.ssh+f.listing == "" && !f.script:
+		return usage.Errorf("--ssh and --listing need a value: a machine, or a file")
 	case f.ssh != "" && f.ssh[0] == '-':
 		return usage.Errorf("--ssh %s: that is a flag of ssh, and not a machine; put flags into "+
 			"ssh's own configuration", f.ssh)
