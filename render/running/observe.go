@@ -86,7 +86,7 @@ type id struct {
 func idOf(m *change.Machine) id { return id{m.Pool, m.Name} }
 
 // Observe finds where each machine of two states stands. It fails if a machine of Done is in no
-// state, and if no Node is a machine of a state.
+// state or has a Node that says something else, and if no Node is a machine of a state.
 func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	o := &Observation{
 		Running: r, machines: map[string]*Node{}, pools: map[string][]*Node{},
@@ -102,11 +102,6 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 			if m.Pool {
 				pools[o.digest(m)] = idOf(m)
 			}
-		}
-	}
-	for _, name := range r.Done {
-		if !named[name] {
-			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
 		}
 	}
 	paired := map[id]bool{}
@@ -135,6 +130,20 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	if !known {
 		return nil, errors.New("no Node is a machine of these states: the Nodes are those of " +
 			"another cluster, or only some of its Nodes")
+	}
+	for _, name := range r.Done {
+		n := o.machines[name]
+		isWanted := slices.ContainsFunc(o.new.Machines, func(m *change.Machine) bool {
+			return idOf(m) == id{false, name}
+		})
+		switch {
+		case !named[name]:
+			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
+		case n != nil && n.Twin != "":
+			return nil, fmt.Errorf("--done %s: its Node says what it runs; leave it out", name)
+		case n != nil && !isWanted:
+			return nil, fmt.Errorf("--done %s: it is to be removed, and its Node is there", name)
+		}
 	}
 	return o, nil
 }

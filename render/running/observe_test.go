@@ -94,3 +94,29 @@ func TestStrangers(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "no Node is a machine of these states")
 }
+
+// TestDone: a Node that says what its machine runs is believed, and one that is there is not gone.
+func TestDone(t *testing.T) {
+	t.Parallel()
+	old, now := state("1", "a", "b", "c"), state("2", "a", "c")
+	for _, row := range []struct {
+		done  string
+		node  running.Node
+		fails string
+	}{
+		{"a", runs("a", old, "a"), "--done a: its Node says what it runs; leave it out"},
+		{"a", runs("a", now, "a"), "--done a: its Node says what it runs; leave it out"},
+		{"b", runs("b", nil, ""), "--done b: it is to be removed, and its Node is there"},
+		{"a", runs("a", nil, ""), ""},
+		{"b", runs("a", old, "a"), ""},
+	} {
+		_, err := running.Observe(change.Compare(old, now), &running.Running{
+			Nodes: []running.Node{row.node}, Done: []string{row.done}, Digest: shown.Digest,
+		})
+		if row.fails == "" {
+			require.NoError(t, err, row.done)
+			continue
+		}
+		require.ErrorContains(t, err, row.fails)
+	}
+}
