@@ -163,8 +163,8 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 			role = node.ControlPlane
 		}
 		r.Machines = append(r.Machines, Machine{
-			Name: n.Name, Role: role, Ready: n.Ready, Cordoned: n.Cordoned, Kubelet: n.Kubelet, Hook: n.Hook,
-			Document: stands[n.Name],
+			Name: n.Name, Role: role, Ready: n.Ready, Cordoned: n.Cordoned, Kubelet: n.Kubelet,
+			Hook: n.Hook, Document: stands[n.Name],
 		})
 	}
 	if state != nil {
@@ -198,7 +198,8 @@ func (r *Report) pods(list []corev1.Pod) {
 				r.Etcd.Voting++
 			}
 		}
-		j := slices.IndexFunc(r.Machines, func(m Machine) bool { return m.Name == p.Spec.NodeName })
+		here := func(m Machine) bool { return m.Name == p.Spec.NodeName }
+		j := slices.IndexFunc(r.Machines, here)
 		if !ready && j >= 0 {
 			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Labels["component"]+": "+why)
 		}
