@@ -43,8 +43,8 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
-SCRIPTS := $(addprefix templates/boot/,backup boot checks etcd fetch keep-routes learn-routes pool \
-	report steps wireguard) render/media/installer/kiln-install \
+SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch keep-routes \
+	learn-routes pool report steps wireguard) render/media/installer/kiln-install \
 	render/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 
@@ -94,7 +94,7 @@ test-all:
 
 golden:
 	go test ./render -update \
-		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
+		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered|TestAnnounced'
 	go test ./render -run TestRotationGoldens -update
 	go test ./render -run TestExposureDoc -update
 	go test ./render -run TestMistakes -update

@@ -110,6 +110,13 @@ def token(question):
     return {"token": text[:6] + "." + text[6:]}
 
 
+def announce(question):
+    """The key with which a machine announces the state of its first boot: a digit for two bits."""
+    name, generation = question["name"].encode(), question["generation"]
+    stream = derive(question, question["kind"], name, generation, 16)
+    return {"private": "".join(str(c >> shift & 3) for c in stream for shift in (6, 4, 2, 0))}
+
+
 def serial(question):
     """The serial number of a certificate, in hex. The content stands for what is signed."""
     name = hashlib.sha256(question["content"].encode()).digest()
@@ -118,6 +125,8 @@ def serial(question):
 
 
 ANSWERS = {
+    "announce": announce,
+    "announce/pool": announce,
     "key": key,
     "serial": serial,
     "token": token,

@@ -22,7 +22,7 @@ import (
 // question asks for a secret of a cluster, or has the answer too: docs/derivation.json is a list of
 // them.
 type question struct {
-	Kind       string `json:"kind"` // key, wireguard, token, token/node or serial
+	Kind       string `json:"kind"` // key, wireguard, token, token/node, announce, announce/pool, serial
 	Cluster    string `json:"cluster"`
 	LeafSeed   string `json:"leafSeed"`
 	Name       string `json:"name"`
@@ -60,6 +60,10 @@ func (q question) answered(t *testing.T) question {
 	case "wireguard":
 		b.Generations = map[string]int{pki.WireGuardName(q.Name): q.Generation}
 		q.Private = string(b.WireGuardKey(q.Name))
+	case "announce", "announce/pool":
+		b.Generations = map[string]int{q.Kind + "/" + q.Name: q.Generation}
+		m := &plan.Machine{Name: q.Name, Pool: q.Kind == "announce/pool"}
+		q.Private = string(b.AnnounceKey(m))
 	default:
 		b.Generations = map[string]int{q.Kind + "/" + q.Name: q.Generation}
 		m := &plan.Machine{Name: q.Name, Pool: q.Kind == "token"}
@@ -92,7 +96,9 @@ func TestSecondImplementation(t *testing.T) {
 		for i := range seed {
 			seed[i] = byte(random.Uint32())
 		}
-		for _, kind := range []string{"key", "wireguard", "token", "token/node", "serial"} {
+		for _, kind := range []string{
+			"key", "wireguard", "token", "token/node", "announce", "announce/pool", "serial",
+		} {
 			q := question{Kind: kind, Cluster: text(), LeafSeed: hex.EncodeToString(seed)}
 			if kind == "serial" {
 				q.Content = text()

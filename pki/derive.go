@@ -29,6 +29,8 @@ import (
 //	         top bit cleared
 //	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes),
 //	         written in 36 characters
+//	announce = HKDF-SHA256(…, purpose "announce" of a machine, "announce/pool" of a pool,
+//	         16 bytes), written in digits from 0 to 3
 //
 // encode writes the length of each field before it (4 bytes, big endian), so that no two lists of
 // fields give equal bytes.
@@ -120,6 +122,13 @@ func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 const (
 	poolToken = "token"
 	nodeToken = "token/node"
+)
+
+// Purposes of the keys with which machines announce the state of their first boot. They are names
+// in Generations too, as those of tokens: a pool and a node of one name have two keys.
+const (
+	nodeAnnounce = "announce"
+	poolAnnounce = "announce/pool"
 )
 
 // TokenName returns the name of m's bootstrap token. A pool and a node of one name have two tokens.

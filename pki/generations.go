@@ -21,7 +21,7 @@ func purposes() (cluster, machines []string) {
 	for i := range table {
 		machines = append(machines, table[i].base)
 	}
-	return cluster, append(machines, poolToken, nodeToken, wireGuard)
+	return cluster, append(machines, poolToken, nodeToken, wireGuard, nodeAnnounce, poolAnnounce)
 }
 
 // ClusterSecrets returns the names of the secrets that are derived for the whole cluster.

@@ -485,6 +485,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/secret",
+			"kiln/templates",
 		},
 		"kiln/render/check/machine": {
 			"kiln/render/layout",
@@ -673,6 +674,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
+			"kiln/templates",
 		},
 		"kiln/render/rollout": {
 			"kiln/pki",
@@ -702,6 +704,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/templates",
 		},
 		"kiln/render/shown": {
 			"kiln/pki",

@@ -83,6 +83,19 @@
 // files with functions in place of the programs that change something (mkdir, chown, chmod). If
 // that step gets another one, verify needs a function for it.
 //
+// # /etc/kiln/announce, /etc/kiln/announce.crt
+//
+// A machine that announces the state of its first boot has these: the script (Announce), which the
+// hook starts as kiln-announce.service, beside itself; and the CA of the server, if it is neither
+// one that the system trusts nor the cluster's. The script GETs a nonce from the URL, printable
+// ASCII of at most 99 bytes without blanks, and POSTs to the same URL
+//
+//	MAC  -&STATUS NONCE
+//
+// STATUS is the line of status.json. MAC is the HMAC-SHA256 of "STATUS NONCE" in hex, as sha256sum
+// prints it. Its key is $i of the script, each byte with 0x36 in an exclusive or. A status of 2xx
+// says that the server has it; after any other answer, or none, the script asks again.
+//
 // # /etc/kiln/pre-boot/NAME, /etc/kiln/post-boot/NAME
 //
 // The user's scripts. What they print is in /var/lib/kiln/pre-boot-NAME.log.

@@ -9,12 +9,13 @@ import (
 
 // Where the scripts lie on a machine.
 const (
-	BootPath   = "/etc/kiln/boot"         // Boot
-	StepsPath  = "/etc/kiln/steps"        // Steps
-	ReportPath = "/etc/kiln/report"       // Report
-	RoutesPath = "/etc/kiln/keep-routes"  // Routes
-	LearnPath  = "/etc/kiln/learn-routes" // Learn, or LearnEncrypted
-	BackupPath = "/etc/kiln/backup"       // Backup
+	BootPath     = "/etc/kiln/boot"         // Boot
+	StepsPath    = "/etc/kiln/steps"        // Steps
+	ReportPath   = "/etc/kiln/report"       // Report
+	RoutesPath   = "/etc/kiln/keep-routes"  // Routes
+	LearnPath    = "/etc/kiln/learn-routes" // Learn, or LearnEncrypted
+	BackupPath   = "/etc/kiln/backup"       // Backup
+	AnnouncePath = "/etc/kiln/announce"     // Announce
 )
 
 //go:embed boot/boot

@@ -23,6 +23,7 @@ func (r *Cluster) IdleGenerations() []string {
 			names[spec.Name] = true
 		}
 		names[pki.WireGuardName(m.Name)] = r.Plan.HasWireGuardKey(m)
+		names[pki.AnnounceName(m)] = m.Announces()
 		if m.Token {
 			names[pki.TokenName(m)] = true
 		}

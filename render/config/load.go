@@ -91,6 +91,9 @@ func (l *loader) machine(m *Machine, at *yamlpath.Location) {
 	if from := m.Delivery.CAFrom; from != "" {
 		l.text(from, certAlone, at.Key("delivery").Key("caFrom"))
 	}
+	if from := m.Report.CAFrom; from != "" {
+		l.text(from, certAlone, at.Key("report").Key("caFrom"))
+	}
 	if from := m.Binaries.CAFrom; from != "" {
 		l.text(from, certAlone, at.Key("binaries").Key("caFrom"))
 	}

@@ -27,6 +27,9 @@ type Machine struct {
 	// narrower layer replaces delivery as a whole; with an empty one ({}) the document contains
 	// everything.
 	Delivery Delivery `json:"delivery,omitempty"`
+	// Report says where the machine announces the state of its first boot. A narrower layer
+	// replaces report as a whole; with an empty one ({}) the machine announces nothing.
+	Report Report `json:"report,omitempty"`
 	// MaxExposure is the worst secret that others may read in the machine's document. Others are
 	// all but root on the machine and whoever administers its host. none: no secret. machine: keys
 	// of that machine alone, and secrets of yours. join: a bootstrap token too, which lets more
@@ -197,6 +200,22 @@ type Delivery struct {
 
 // Fetches reports whether the machine has a body to fetch.
 func (d *Delivery) Fetches() bool { return d.Mode != "" && d.Mode != "whole" }
+
+// Report says to which server a machine announces the state of its first boot whenever that has
+// changed: it sends /var/lib/kiln/status.json, which holds no secret. kiln serve is such a server.
+// A key of the machine's own proves each announcement, so that no certificate is needed. No boot
+// waits for the server. docs/announcements.md says more.
+type Report struct {
+	// URL is where the machine announces. kiln adds /announce/ and the machine's name to it.
+	URL string `json:"url,omitempty" example:"http://10.0.0.5:8080"`
+	// CA is the CA that the machine trusts there, if the URL begins with https://. system, which is
+	// the default: every CA that its operating system trusts. cluster: the cluster's own CA, from
+	// which kiln serve has its certificate.
+	CA string `json:"ca,omitempty" enum:"system,cluster"`
+	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). The machine
+	// trusts that CA there.
+	CAFrom string `json:"caFrom,omitempty"`
+}
 
 // Binaries says where the programs come from that a machine needs for Kubernetes.
 type Binaries struct {

@@ -44,6 +44,7 @@ func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
 	v.registries(m.Registries, at.Key("registries"))
 	v.proxy(&m.Proxy, at.Key("proxy"))
 	v.delivery(&m.Delivery, at.Key("delivery"))
+	v.announcing(&m.Report, at.Key("report"))
 	v.scripts(m.PreBoot, at, "preBoot")
 	v.scripts(m.PostBoot, at, "postBoot")
 	v.butane(m.Butane, at.Key("butane"))

@@ -95,6 +95,9 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		Exposure:           exposure.Of(c, m),
 		ValidUntil:         c.Public.ValidUntil(c.Plan, m),
 	}
+	if m.Announces() {
+		d.Entry.Announce = m.AnnounceURL()
+	}
 	for _, o := range d.Files[1:] {
 		d.Entry.Others = append(d.Entry.Others, path.Join(d.Dir, o.Name))
 	}

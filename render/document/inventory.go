@@ -70,6 +70,9 @@ type Entry struct {
 	ValidUntil time.Time `json:"validUntil"`
 	// Others are the paths of the files that are delivered beside the document.
 	Others []string `json:"others,omitempty"`
+	// Announce is the URL to which the machine announces the state of its first boot. It is
+	// absent if it announces nothing.
+	Announce string `json:"announce,omitempty"`
 	// Delivery is pointer, split or lean if the machine fetches a body. It is absent if everything
 	// stands in the document.
 	Delivery string `json:"delivery,omitempty"`

@@ -36,6 +36,8 @@ var Files = []File{
 		Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/node.yaml", Form: Object, Open: true, Part: hook,
 		Change: Later, Why: firstBoot},
+	{Path: templates.AnnouncePath, Form: Hidden, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.AnnounceCA, Form: Lines, Part: hook, Change: Later, Why: firstBoot},
 	// Not open: it has the hashes of secrets.
 	{Path: plan.KilnDir + "/files", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/pre-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},

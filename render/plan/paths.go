@@ -18,6 +18,10 @@ const (
 	// WireGuardKey is the key of a named machine where packets of pods are encrypted.
 	WireGuardKey = KilnDir + "/wireguard.key"
 
+	// AnnounceCA is the CA of the server that the machine announces its state to, if that is
+	// neither one that the system trusts nor CACert.
+	AnnounceCA = KilnDir + "/announce.crt"
+
 	CACert = PKIDir + "/ca.crt"
 	CAKey  = PKIDir + "/ca.key"
 	// CASigning is the certificate that belongs to CAKey. CACert holds every CA that is trusted,

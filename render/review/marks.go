@@ -20,6 +20,7 @@ import (
 	"kiln/render/rotation"
 	"kiln/render/secret"
 	"kiln/render/shown"
+	"kiln/templates"
 )
 
 // FromDocuments returns the state of a cluster from the documents that its inventory lists. The
@@ -301,6 +302,9 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 			lines = append(lines, line)
 		}
 		return lines
+	}
+	if f.Path == templates.AnnouncePath {
+		return templates.AnnounceShown(string(f.Content), f.Secret)
 	}
 	root := m.authority(f)
 	mark := m.certificateMark(f)

@@ -10,6 +10,7 @@ package secret
 import (
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/templates"
 )
 
 // Kind is one row of the table. A machine may hold a secret only if a row says so.
@@ -211,6 +212,22 @@ var Kinds = []Kind{
 		Worth:   OfMachine,
 	},
 	{
+		Name: "announce/{machine}", Is: "key of the machine's announcements",
+		Path:  templates.AnnouncePath,
+		Roles: onAll, When: "`report`, but no pool's document", applies: announces,
+		User:  "the first boot, which proves that its announcements are this machine's",
+		Until: untilRotated,
+		Worth: OfMachine,
+	},
+	{
+		Name: "announce/pool/{pool}", Is: "key of the announcements of a pool's machines",
+		Path:  templates.AnnouncePath,
+		Roles: onWorkers, When: "a pool's document with `report`", applies: poolAnnounces,
+		User:  "the first boot, which proves that its announcements are of this pool",
+		Until: untilRotated,
+		Worth: OfMachine,
+	},
+	{
 		Name: "token/{pool}", Is: "bootstrap token of a pool",
 		Path:  plan.BootstrapConf,
 		Roles: onWorkers, When: "a pool's document", applies: isPool,
@@ -272,6 +289,12 @@ func hasIdentity(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
 
 // hasWireGuardKey reports whether m encrypts packets of pods with a key from its document.
 func hasWireGuardKey(p *plan.Plan, m *plan.Machine) bool { return p.HasWireGuardKey(m) }
+
+// announces reports whether m is a named machine that announces the state of its first boot.
+func announces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.Pool }
+
+// poolAnnounces reports whether m is a pool whose machines do that.
+func poolAnnounces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && m.Pool }
 
 // isPool reports whether m is a pool, whose machines join with one token.
 func isPool(_ *plan.Plan, m *plan.Machine) bool { return m.Token && m.Pool }

@@ -79,7 +79,9 @@ var Things = []Thing{
 	{
 		Name: "curl", Gap: "the hook and cloud-init's command ask no real server",
 		Tests: []string{
-			"TestBootExtendStops", "TestBootExtends", "TestBootFetchGoesOn", "TestBootFetchStops",
+			"TestAnnounceGoesOn", "TestAnnounceHostileServer", "TestAnnounceProves",
+			"TestAnnounceWithoutServer", "TestBootExtendStops", "TestBootExtends",
+			"TestBootFetchGoesOn", "TestBootFetchStops",
 			"TestBootFetches", "TestBootSpeaksHTTP", "TestFetchIsBounded", "TestFetchRuns",
 			"TestPoolAsksPlatform", "TestDirect", "TestEarly", "TestSegments",
 			"TestFamilies", "TestAway",

@@ -16,6 +16,7 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
+	"kiln/templates"
 )
 
 // Checker checks the machines of one cluster. Its methods may be called from several goroutines.
@@ -194,10 +195,14 @@ func (c *inspection) checkLeafKeys() {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}
-	name, f := c.machine.Name, c.node.File(plan.WireGuardKey)
-	if f != nil && !bytes.Contains(f.Content, b.WireGuardKey(name)) {
-		c.fail("file %s: does not hold the key %s of this machine", f.Path, pki.WireGuardName(name))
+	holds := func(path, name string, key []byte) {
+		if f := c.node.File(path); f != nil && !bytes.Contains(f.Content, key) {
+			c.fail("file %s: does not hold the key %s of this machine", f.Path, name)
+		}
 	}
+	m := c.machine
+	holds(plan.WireGuardKey, pki.WireGuardName(m.Name), b.WireGuardKey(m.Name))
+	holds(templates.AnnouncePath, pki.AnnounceName(m), b.AnnounceKey(m))
 }
 
 // describeHolders returns, for a message, the machines that may hold a secret and the place where
