@@ -94,7 +94,8 @@ test-all:
 
 golden:
 	go test ./render -update \
-		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered|TestAnnounced'
+		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
+	go test ./render -run TestAnnounced -update
 	go test ./render -run TestRotationGoldens -update
 	go test ./render -run TestExposureDoc -update
 	go test ./render -run TestMistakes -update

@@ -22,7 +22,8 @@ import (
 // question asks for a secret of a cluster, or has the answer too: docs/derivation.json is a list of
 // them.
 type question struct {
-	Kind       string `json:"kind"` // key, wireguard, token, token/node, announce, announce/pool, serial
+	// Kind is key, wireguard, token, token/node, announce, announce/pool or serial.
+	Kind       string `json:"kind"`
 	Cluster    string `json:"cluster"`
 	LeafSeed   string `json:"leafSeed"`
 	Name       string `json:"name"`

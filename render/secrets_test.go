@@ -63,7 +63,8 @@ func each(t *testing.T, visit func(r *render.Cluster, m *plan.Machine, n *node.N
 
 // TestLeastSecrets states the promise of the table of secrets without the table: a worker and an
 // etcd machine hold their own two private keys, and a machine that joins with a token holds the
-// token alone. Where packets of pods are encrypted, machines with a name also have a key for that.
+// token alone. Where packets of pods are encrypted, machines with a name also have a key for that,
+// and machines that announce their state have one for that.
 func TestLeastSecrets(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *render.Cluster, m *plan.Machine, n *node.Node) {
@@ -81,6 +82,10 @@ func TestLeastSecrets(t *testing.T) {
 		if m.Joins() && !m.Pool && r.Plan.Encrypted() {
 			want = append(want, "wireguard/"+m.Name+" g1")
 		}
+		if m.Announces() {
+			want = append(want, r.Public.Mark(pki.AnnounceName(m)))
+		}
+		slices.Sort(want)
 		var got []string
 		for _, f := range n.Files {
 			keys -= bytes.Count(f.Content, []byte("PRIVATE KEY-----\n")) / 2

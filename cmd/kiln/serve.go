@@ -16,8 +16,9 @@ type serveFlags struct {
 	bundle                   bundle.Source
 	names, again, from       []string
 	window                   time.Duration
+	waitTimeout              time.Duration
 	poolLimit                int
-	plain                    bool
+	plain, wait              bool
 
 	peers serve.Peers // the value of --from
 }
@@ -37,6 +38,9 @@ a proxy, and the machines of pools, whose addresses nobody knows. A document cou
 as fetched when all of it arrived; after an interrupted transfer it may be fetched
 again. The server answers any other request with 404.
 
+The server also takes the states that machines announce of their first boot, where
+machines.report has its URL; docs/announcements.md says how. --wait shows them.
+
 With --secrets the server speaks TLS, with a certificate of the cluster's CA.
 Without it, the server answers on loopback alone. docs/delivery.md says more.`,
 		Example: `  kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml \
@@ -44,6 +48,7 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
   kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml --from blue=10.8.0.0/16
   kiln serve ./nodes ./netboot --listen 10.0.0.5:8080 --plain-http --from 10.0.0.0/24 \
     --window 20m --log audit.log
+  kiln serve ./nodes --listen 10.0.0.5:8080 --plain-http --wait --wait-timeout 30m
   kiln serve ./nodes --from 127.0.0.1 --again worker-3`,
 		Args: usage.TakeArgs(1, 0, "the folder that kiln render wrote",
 			"kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml"),
@@ -80,6 +85,11 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"this `NAME` once more")
 	flags.StringVar(&f.log, "log", "", "add a line of JSON for each request to `FILE` "+
 		"(default: standard error)")
+	flags.BoolVar(&f.wait, "wait", false, "show the states that machines announce "+
+		"(machines.report), as a table on a terminal and as lines of JSON elsewhere, and end when "+
+		"all are done, or with exit code 3 when one has stopped")
+	usage.DurationFlag(cmd, &f.waitTimeout, "wait-timeout", 0, "with --wait, end with exit code 3 "+
+		"after this `TIME`, and give documents no longer than --window (default: --window)")
 	usage.OutputFlag(cmd, &f.form, "report at the end")
 }
 
@@ -96,6 +106,8 @@ func (f *serveFlags) check() error {
 	switch {
 	case f.window <= 0:
 		return usage.Errorf("--window %s: want a time ahead, such as 1h", f.window)
+	case f.waitTimeout < 0 || f.waitTimeout > 0 && !f.wait:
+		return usage.Errorf("--wait-timeout %s: want a time ahead, and --wait", f.waitTimeout)
 	case f.poolLimit < 1:
 		return usage.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
 			f.poolLimit)

@@ -16,31 +16,49 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/lines"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/watch"
 	"kiln/render/plural"
 )
 
 // lastTime is the time that the end of the server waits for a reader of its messages.
 const lastTime = time.Second
 
+// life returns how long the server waits for machines; 0 without --wait.
+func (f *serveFlags) life() time.Duration {
+	switch {
+	case !f.wait:
+		return 0
+	case f.waitTimeout == 0:
+		return f.window
+	}
+	return f.waitTimeout
+}
+
 // run serves. It finds every mistake in its input before it gives a document.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// A write to standard output or standard error fails if its reader has ended. Without this line
 	// it would end the program, and each client that causes an alarm could do that.
 	signal.Ignore(syscall.SIGPIPE)
-	messages := serve.NewQueue(cmd.ErrOrStderr(), func(lines int) []byte {
+	machines := watch.New(f.life(), f.form == "json", cmd.OutOrStdout(), cmd.ErrOrStderr())
+	messages := lines.NewQueue(machines, func(n int) []byte {
 		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n",
-			plural.Count(lines, "line"))
+			plural.Count(n, "line"))
 	})
 	defer messages.End(lastTime)
 	s, err := serve.New(dirs, serve.Options{
 		State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")),
-		Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Window: f.window,
+		Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit,
+		Window: f.window, Life: f.life(), Announced: machines.Show,
 		Warn: func(line string) { message.Notes(messages, []string{line}) },
 	})
 	if err != nil {
+		return err
+	}
+	if err := machines.Begin(s); err != nil {
 		return err
 	}
 	settings, err := f.tls(cmd.InOrStdin(), s)
@@ -51,7 +69,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// come to an end.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := cmd.ErrOrStderr()
+	log := machines.Log()
 	if f.log != "" {
 		file, err := serve.OpenLog(f.log, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		if err != nil {
@@ -69,28 +87,33 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if f.form == "json" {
+	if f.form == "json" || machines.PrintsLines() {
 		s.PrintStart(messages, url) // standard output has the report alone
 	} else {
 		s.PrintStart(out, url)
 	}
 	message.Notes(messages, s.StartWarnings())
-	err = s.Serve(ctx, l)
+	err = machines.Serve(ctx, s, l)
 	stop()
 	messages.End(lastTime)
 	// The last messages wait for no reader either.
 	screen.Hurry(cmd.ErrOrStderr(), lastTime)
 	screen.Hurry(out, lastTime)
-	if f.form != "json" {
-		s.PrintEnd(out, messages.Lost())
+	lost := messages.Lost() + machines.End()
+	switch {
+	case f.form == "json":
+	case machines.PrintsLines():
+		s.PrintEnd(cmd.ErrOrStderr(), lost)
+	default:
+		s.PrintEnd(out, lost)
 	}
 	switch {
 	case err != nil:
 		return servedError{err}
 	case f.form == "json":
-		return message.JSON(out, s.Summary(messages.Lost()))
+		err = message.JSON(out, s.Summary(lost))
 	}
-	return nil
+	return cmp.Or(err, machines.Failure())
 }
 
 // tls returns the settings of TLS with the server's certificate, or nil for plain HTTP. It fails if
@@ -109,7 +132,7 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 			"machines would not trust its certificate", f.bundle.Secrets,
 			b.Name, b.Cluster, name, id)
 	}
-	return serve.TLS(b.Bundle, f.names, time.Now().Add(f.window))
+	return serve.TLS(b.Bundle, f.names, time.Now().Add(max(f.window, f.life())))
 }
 
 // listener returns the listener of the server, and its URL. It fails if the address cannot be

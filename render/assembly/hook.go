@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kiln/manifests"
-	"kiln/pki"
+	"kiln/render/announcing"
 	"kiln/render/cloudinit"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -28,33 +28,12 @@ func (t *tree) addHook() error {
 	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
 	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds),
 		"the hook's steps and checks on this machine")
-	t.addAnnounce()
+	t.n.Files = append(t.n.Files, announcing.Files(t.Plan, t.Public, t.Bundle, t.m)...)
 	t.addUnit("kiln.service", true, true)
 	if t.m.ControlPlane() {
 		t.addObjects()
 	}
 	return nil
-}
-
-// addAnnounce adds the script that announces the state of the first boot, with the machine's key.
-func (t *tree) addAnnounce() {
-	m := t.m
-	if !m.Announces() {
-		return
-	}
-	script := func(key string) string {
-		return templates.Announce(m.AnnounceURL(), m.AnnounceTrust(), key)
-	}
-	name, noKey := pki.AnnounceName(m), strings.Repeat("0", 64)
-	t.addSecret(templates.AnnouncePath, "", name, func(b *pki.Bundle) []byte {
-		return []byte(script(string(b.AnnounceKey(m))))
-	}, "announces the state of the first boot",
-		templates.AnnounceShown(script(noKey), t.Public.Mark(name))...)
-	if r := &m.Settings.Report; m.AnnounceTrust() == plan.AnnounceCA {
-		ca := t.Public.TrustedCA(r.CA, t.Plan.Config.Text(r.CAFrom))
-		t.addFile(plan.AnnounceCA, 0o644, string(ca), "the CA of the server that it announces to",
-			m.Settings.Path("report"))
-	}
 }
 
 // machineData returns the facts that the hook needs about this machine, as shell assignments. The

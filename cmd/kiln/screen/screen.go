@@ -64,6 +64,24 @@ func Raw(w io.Writer, visible bool) io.Writer {
 	return w
 }
 
+// Window returns the terminal of a screen, past the screen, and a function that returns its size.
+// It returns nil if w is no screen of a terminal.
+func Window(w io.Writer) (window io.Writer, size func() (width, height int)) {
+	s, ok := w.(*Screen)
+	if !ok || !s.terminal {
+		return nil, nil
+	}
+	return raw{s}, func() (int, int) {
+		const width, height = 80, 24 // if the terminal does not say it
+		f, _ := s.w.(*os.File)
+		w, h, err := term.GetSize(int(f.Fd()))
+		if err != nil || w == 0 || h == 0 {
+			return width, height
+		}
+		return w, h
+	}
+}
+
 // raw writes past a screen, and keeps the error as the screen does.
 type raw struct{ s *Screen }
 

@@ -18,6 +18,7 @@ const (
 	poolFull                  // more machines asked for a pool's document than its limit
 	poolShared                // one address fetched a pool's document as several machines
 	unreadable                // a document is not the one of the inventory, or cannot be read
+	doubted                   // somebody without the machine's key announced in its name
 	alarmKinds
 )
 
@@ -28,6 +29,7 @@ var titles = [alarmKinds]string{
 	disclosed:    "sent and not confirmed, so that somebody may have a part or all of it",
 	poolFull:     "asked for by more machines of a pool than --pool-limit",
 	poolShared:   "given to one address as several machines of a pool",
+	doubted:      "announced, and not believed",
 	unreadable:   "asked for and not given, because the folder has changed or cannot be read",
 }
 
@@ -74,7 +76,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 	k.shown[document] = now // one entry for each document at most
 	line := fmt.Sprintf(format, args...)
 	if k.hidden > 0 {
-		line += fmt.Sprintf(" (the log has %d more of this kind before it)", k.hidden)
+		line += fmt.Sprintf(" (and %d more of this kind before it)", k.hidden)
 		k.hidden = 0
 	}
 	if a.warn != nil {

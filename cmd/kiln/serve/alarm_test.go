@@ -31,7 +31,7 @@ func TestAlarmsAreFew(t *testing.T) {
 		time.Sleep(quietTime)
 		a.raise(askedOutside, "/cp-1/user-data", "much later")
 		require.Equal(t, []string{
-			"much later (the log has 993 more of this kind before it)",
+			"much later (and 993 more of this kind before it)",
 		}, lines)
 		lines = nil
 		for range 3600 { // a client that goes on for an hour

@@ -13,6 +13,10 @@ import (
 // ServeHTTP answers one request. A client that asks for the document of another machine learns
 // nothing: all refusals are the same 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if it := s.catalogue.items[r.URL.Path]; it != nil && it.announces != nil {
+		s.hear(w, r, it)
+		return
+	}
 	rec := &record{
 		Event: "request", Remote: r.RemoteAddr,
 		Method: shorten(r.Method), Path: shorten(r.URL.Path),

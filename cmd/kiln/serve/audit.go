@@ -7,21 +7,29 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kiln/cmd/kiln/announce"
+	"kiln/cmd/kiln/lines"
 )
 
 // record is a line of the log. It holds no content of a document, and neither headers nor the query
 // of a request.
 type record struct {
 	Time  string `json:"time"`
-	Event string `json:"event"` // start, request, connection, lost, stop
+	Event string `json:"event"` // start, request, announce, connection, lost, stop
 
 	Remote   string `json:"remote,omitempty"`
 	Method   string `json:"method,omitempty"`
 	Path     string `json:"path,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Document string `json:"document,omitempty"`
-	// Decision is served, refused, cut off, failed, or disclosed (bytes of a document were sent,
-	// and their receiver did not confirm them).
+	// Machine is the machine that announced, and Announced what. Refused counts the announcements
+	// that were not taken.
+	Machine   string           `json:"machine,omitempty"`
+	Announced *announce.Status `json:"announced,omitempty"`
+	Refused   int              `json:"refused,omitempty"`
+	// Decision is served, taken, refused, cut off, failed, or disclosed (bytes of a document were
+	// sent, and their receiver did not confirm them).
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Status   int    `json:"status,omitempty"`
@@ -33,7 +41,7 @@ type record struct {
 	Left     []string `json:"left,omitempty"`  // the machines that have not fetched a document
 	Lines    int      `json:"lines,omitempty"` // the number of lines missing before it
 
-	given bool // it is about a document of a machine that was sent
+	given bool // it is about a document that was sent, or what a machine announced
 }
 
 // line returns the record as a line of JSON, with the present time.
@@ -55,15 +63,15 @@ const (
 
 // audit is the log: one whole line of JSON for each event. No request waits for its reader.
 type audit struct {
-	queue *Queue
+	queue *lines.Queue
 
 	mu        sync.Mutex
 	strangers pace // of the lines that everybody can cause
 }
 
 func newAudit(out io.Writer) *audit {
-	return &audit{queue: NewQueue(out, func(lines int) []byte {
-		return (&record{Event: "lost", Lines: lines}).line()
+	return &audit{queue: lines.NewQueue(out, func(n int) []byte {
+		return (&record{Event: "lost", Lines: n}).line()
 	})}
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"kiln/render"
 )
@@ -24,8 +25,12 @@ type catalogue struct {
 	folders     map[string]string       // a machine's folder, by the machine's name
 	addresses   map[string][]netip.Addr // a machine's addresses, by its name; a pool has none
 	documents   map[string]*item        // a machine's document, by its name
+	bodies      map[string]*item        // a machine's body, by its name
 	missing     []string                // the files that scripts name and that do not exist
 	withheld    map[string]error        // the reasons why files for everybody are not given
+
+	mu        sync.Mutex
+	announced map[string]*announced // by the machine, once somebody needs it
 }
 
 // static are the patterns of files for everybody: those that kiln netboot writes without secrets,
@@ -51,7 +56,8 @@ func readFolders(dirs []string) (*catalogue, error) {
 	c := &catalogue{
 		items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{},
 		addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
-		withheld: map[string]error{},
+		withheld: map[string]error{}, bodies: map[string]*item{},
+		announced: map[string]*announced{},
 	}
 	var errs []error
 	for _, dir := range dirs {
@@ -111,7 +117,7 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 			c.owners[identity{kind, normalize(kind, value)}] = e.Node
 		}
 	}
-	errs := []error{c.add(doc), c.body(dir, e)}
+	errs := []error{c.add(doc), c.body(dir, e), c.addAnnounce(e)}
 	for _, address := range slices.Concat(e.Addresses, e.InterfaceAddresses) {
 		a, err := netip.ParseAddr(address)
 		if err != nil {
@@ -148,6 +154,7 @@ func (c *catalogue) body(dir string, e *render.Entry) error {
 		sum: e.Body.SHA512, once: true, body: true, pool: e.Pool,
 	}
 	errs := []error{c.add(it)}
+	c.bodies[e.Node] = it
 	if _, err := it.read(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Body.Document), err))
 	}

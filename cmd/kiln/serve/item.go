@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"kiln/cmd/kiln/announce"
 	"kiln/render/folder"
 	"kiln/render/media"
 )
@@ -36,6 +37,8 @@ type item struct {
 	// installs is the document that the machine of a script installs on its disk.
 	installs *item
 	holds    *item // the document inside an initrd
+	// announces is the machine that announces its state at this path, where nothing is given.
+	announces *announce.Machine
 }
 
 // Errors of an item. The log names the item beside them.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"kiln/cmd/kiln/lines"
 	"kiln/render/folder"
 )
 
@@ -42,7 +43,7 @@ func OpenLog(name string, streams ...io.Writer) (*os.File, error) {
 // isStream reports whether one of the streams writes to this file.
 func isStream(info fs.FileInfo, streams []io.Writer) bool {
 	return slices.ContainsFunc(streams, func(w io.Writer) bool {
-		to, ok := fileInfo(w)
+		to, ok := lines.FileInfo(w)
 		return ok && os.SameFile(to, info)
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"kiln/cmd/kiln/announce"
 )
 
 // Bounds of one connection and of one transfer.
@@ -42,8 +44,13 @@ type Options struct {
 	// Warn gets each line that a person has to see at once. It may be nil. A request waits for
 	// Warn, so Warn must not wait for a reader; a Queue does not.
 	Warn func(line string)
+	// Announced gets each state that a machine announces and that is another than before. It may
+	// be nil, and must not wait for a reader either.
+	Announced func(announce.Row)
 	// Window is the time from Serve on in which documents are given.
 	Window time.Duration
+	// Life is the time in which announcements are taken, if it is longer than Window.
+	Life time.Duration
 }
 
 // Server gives machines their documents.
@@ -55,6 +62,11 @@ type Server struct {
 	limit     int // the number of machines that get a pool's document
 	alarms    alarms
 	window    time.Duration
+	life      time.Duration // from Serve to the end of the server
+
+	board      *announce.Board // what the machines announced
+	onAnnounce func(announce.Row)
+	ears       chan struct{} // has a value for each announcement that is read
 
 	audit *audit // set by Begin
 
@@ -66,6 +78,9 @@ type Server struct {
 	turns     map[string]*turn // by document and machine: one transfer of each at a time
 	pools     map[string]int   // open transfers of a pool's document, by its path
 	transfers sync.WaitGroup
+
+	refused int  // announcements that were not taken
+	doubts  pace // of the lines about them
 }
 
 // New returns the server of some folders, and writes nothing yet. It fails if kiln render has
@@ -84,13 +99,14 @@ func New(dirs []string, o Options) (*Server, error) {
 				name, c.cluster)
 		}
 	}
-	st, err := openState(o.State, c.id)
+	st, err := openState(o.State, c.id, o.PoolLimit)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
-		window: o.Window, alarms: alarms{warn: o.Warn},
+		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
+		board: st.board, onAnnounce: o.Announced, ears: make(chan struct{}, hearing),
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}, nil
@@ -116,7 +132,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(l) }()
-	window := time.NewTimer(s.window)
+	window := time.NewTimer(s.life)
 	defer window.Stop()
 	why, failure := "", error(nil)
 	select {

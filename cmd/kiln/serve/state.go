@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"kiln/cmd/kiln/announce"
 	"kiln/render/folder"
 )
 
@@ -35,7 +36,8 @@ type state struct {
 
 	mu      sync.Mutex
 	fetches []fetch
-	version int // the number of changes
+	version int             // the number of changes
+	board   *announce.Board // what the machines announced
 
 	disk    sync.Mutex
 	written int // the version on disk
@@ -47,13 +49,15 @@ type stateFile struct {
 	Kind       string  `json:"kind"`
 	Cluster    string  `json:"cluster"`
 	Fetches    []fetch `json:"fetches"`
+	// Announced has the last state of each machine that announced one.
+	Announced []announce.Row `json:"announced,omitempty"`
 }
 
-// openState reads the state in the file path. If there is none, it returns an empty state. It fails
-// if path is a link or not a regular file, or if it holds something else or another cluster's
-// state.
-func openState(path, cluster string) (*state, error) {
-	s := &state{path: path, cluster: cluster}
+// openState reads the state in the file path. If there is none, it returns an empty state. A pool
+// may have poolLimit machines that announce. It fails if path is a link or not a regular file, or
+// if it holds something else or another cluster's state.
+func openState(path, cluster string, poolLimit int) (*state, error) {
+	s := &state{path: path, cluster: cluster, board: announce.New(cluster, poolLimit, nil)}
 	data, err := folder.ReadNoLink(path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -70,13 +74,15 @@ func openState(path, cluster string) (*state, error) {
 		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); "+
 			"name another file with --state", path, f.Cluster)
 	}
-	s.fetches = f.Fetches
+	s.fetches, s.board = f.Fetches, announce.New(cluster, poolLimit, f.Announced)
 	return s, nil
 }
 
-// forget removes the fetches of some machines and pools, and writes the state to disk.
+// forget removes the fetches of some machines and pools and what they announced, and writes the
+// state to disk.
 func (s *state) forget(nodes []string) error {
 	folder.Tidy(s.path)
+	s.board.Forget(nodes)
 	s.mu.Lock()
 	s.fetches = slices.DeleteFunc(s.fetches, func(f fetch) bool {
 		return slices.Contains(nodes, f.Node)
@@ -141,6 +147,14 @@ func (s *state) add(f fetch) error {
 	return s.save()
 }
 
+// change writes the state to disk after the board has changed.
+func (s *state) change() error {
+	s.mu.Lock()
+	s.version++
+	s.mu.Unlock()
+	return s.save()
+}
+
 // save writes the whole state to disk. If several saves wait, the first one writes for all.
 func (s *state) save() error {
 	s.mu.Lock()
@@ -153,7 +167,9 @@ func (s *state) save() error {
 	}
 	s.mu.Lock()
 	version := s.version
-	file := stateFile{stateVersion, stateKind, s.cluster, append([]fetch{}, s.fetches...)}
+	file := stateFile{
+		stateVersion, stateKind, s.cluster, append([]fetch{}, s.fetches...), s.board.Rows(),
+	}
 	data, err := json.MarshalIndent(file, "", "  ")
 	s.mu.Unlock()
 	if err != nil {

@@ -96,10 +96,7 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, re
 	f.Time = time.Now().UTC().Truncate(time.Second)
 	if err := s.state.add(*f); err != nil {
 		rec.Reason = err.Error()
-		select {
-		case s.broken <- err:
-		default:
-		}
+		s.breakOff(err)
 	}
 	if n := s.state.machines(f); it.pool && n > 1 {
 		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a "+

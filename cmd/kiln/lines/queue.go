@@ -1,4 +1,6 @@
-package serve
+// Package lines passes lines to a writer that may have a slow reader, or none, and makes nobody
+// wait for it.
+package lines
 
 import (
 	"io"
@@ -54,12 +56,12 @@ func NewQueue(out io.Writer, lost func(lines int) []byte) *Queue {
 
 // isRegular reports whether a writer is a regular file.
 func isRegular(w io.Writer) bool {
-	info, ok := fileInfo(w)
+	info, ok := FileInfo(w)
 	return ok && info.Mode().IsRegular()
 }
 
-// fileInfo describes the file that a writer writes to, and reports whether it is known.
-func fileInfo(w io.Writer) (fs.FileInfo, bool) {
+// FileInfo describes the file that a writer writes to, and reports whether it is known.
+func FileInfo(w io.Writer) (fs.FileInfo, bool) {
 	f, ok := w.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
 		return nil, false

@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"kiln/cmd/kiln/announce"
+	"kiln/render/plan"
+)
+
+// Bounds of announcements.
+const (
+	hearTime  = 10 * time.Second // for a client to send one
+	hearing   = 512              // announcements that are read at the same time
+	sentBurst = 8                // lines in a row about refused ones
+)
+
+// Announcing returns the machines and pools that announce the state of their first boot, with what
+// their documents say of it. It fails if a document cannot be read.
+func (s *Server) Announcing() (list []announce.Machine, err error) {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.catalogue.documents)) {
+		it := s.catalogue.items[plan.AnnouncePath(name, s.catalogue.documents[name].pool)]
+		if it == nil || it.announces == nil {
+			continue
+		}
+		m := *it.announces
+		_, m.Document, err = s.catalogue.secrets(name)
+		errs = append(errs, err)
+		list = append(list, m)
+	}
+	return list, errors.Join(errs...)
+}
+
+// Board returns what the machines have announced.
+func (s *Server) Board() *announce.Board { return s.board }
+
+// hear answers a request of a machine that announces: with a nonce, or by taking what it sends. The
+// key of the machine is the only thing that counts, and no address. What is refused gets 404, or
+// 503 if the machine may send it again; the machine tries again after both.
+func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
+	rec := &record{Event: "announce", Remote: r.RemoteAddr, Node: it.node}
+	w.Header().Set("Cache-Control", "no-store")
+	switch r.Method {
+	case http.MethodGet:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, s.board.Nonce(it.announces))
+		return
+	case http.MethodPost:
+	default:
+		s.doubt(it, rec, &announce.Refusal{Reason: "the method is neither GET nor POST"})
+		refuse(w, rec, rec.Reason)
+		return
+	}
+	select {
+	case s.ears <- struct{}{}:
+		defer func() { <-s.ears }()
+	default:
+		later(w, rec, "too many machines announce at once")
+		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})
+		return
+	}
+	// If the deadline cannot be set, the server's own holds.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hearTime))
+	sent, err := io.ReadAll(io.LimitReader(r.Body, announce.MaxSent+1))
+	if err != nil {
+		later(w, rec, "it was cut off")
+		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})
+		return
+	}
+	key, _, err := s.catalogue.secrets(it.node)
+	if err != nil {
+		s.alarms.raise(unreadable, it.path, "what %s announces cannot be taken: %v", it.node, err)
+		later(w, rec, err.Error())
+		return
+	}
+	row, changed, err := s.board.Take(it.announces, key, sent, peer(r.RemoteAddr).String())
+	var refusal *announce.Refusal
+	if errors.As(err, &refusal) {
+		s.doubt(it, rec, refusal)
+		refuse(w, rec, refusal.Reason)
+		return
+	}
+	if err := s.state.change(); err != nil {
+		later(w, rec, err.Error())
+		s.breakOff(err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+	if changed {
+		rec.Decision, rec.Status, rec.given = "taken", http.StatusNoContent, true
+		rec.Machine, rec.Announced = row.Machine, &row.Status
+		s.audit.write(rec)
+		if s.onAnnounce != nil {
+			s.onAnnounce(row)
+		}
+	}
+}
+
+// doubt counts an announcement that is refused, and says so once in a while.
+func (s *Server) doubt(it *item, rec *record, refusal *announce.Refusal) {
+	rec.Reason = refusal.Reason
+	if refusal.Suspect {
+		s.alarms.raise(doubted, it.path, "%s announced something that is not believed: %s: %s",
+			peer(rec.Remote), strings.TrimPrefix(it.path, "/announce/"), refusal.Reason)
+	}
+	s.mu.Lock()
+	s.refused++
+	rec.Refused = s.refused
+	within := s.doubts.take(sentBurst, refillEvery)
+	s.mu.Unlock()
+	if within {
+		rec.Decision = "refused"
+		s.audit.write(rec)
+	}
+}
+
+// breakOff ends the server because the state cannot be kept.
+func (s *Server) breakOff(err error) {
+	select {
+	case s.broken <- err:
+	default:
+	}
+}
