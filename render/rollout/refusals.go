@@ -209,6 +209,13 @@ func versionJump(d *transition, _ []*decision) string {
 		return fmt.Sprintf("Kubernetes %s → %s skips %s", d.old.Version, d.new.Version,
 			strings.Join(skipped, ", "))
 	}
+	// The document of a machine may be of no state that was named.
+	for _, m := range d.old.Machines {
+		kubelet := m.Properties.Value("kubelet")
+		if m.Role == controlPlane && minor(kubelet) > new {
+			return fmt.Sprintf("Kubernetes %s → %s goes back on %s", kubelet, d.new.Version, m.Name)
+		}
+	}
 	return ""
 }
 

@@ -162,3 +162,33 @@ func TestSnapshotBefore(t *testing.T) {
 		})
 	}
 }
+
+// TestBack: a control plane that runs a newer minor, in a document that nobody named, is not
+// replaced by an older one.
+func TestBack(t *testing.T) {
+	t.Parallel()
+	cluster := func(content string) *change.Cluster {
+		c := &change.Cluster{Version: "v1.36.3"}
+		for _, name := range []string{"a", "b", "c"} {
+			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+			c.Machines = append(c.Machines, &change.Machine{
+				Name: name, Role: controlPlane,
+				Properties: change.Properties{{Name: "kubelet", Value: c.Version}},
+				Entries:    change.Entries{{Key: pod, Content: []byte(content)}},
+			})
+		}
+		return c
+	}
+	nodes := []running.Node{
+		{Name: "a", Twin: strings.Repeat("0", 64), Kubelet: "v1.37.1", Ready: true},
+		{Name: "b", Ready: true}, {Name: "c", Ready: true},
+	}
+	p, err := New(change.Compare(cluster("a: 1\n"), cluster("a: 2\n")), Options{
+		MaxUnavailable: "1",
+		Running:        &running.Running{Nodes: nodes, Digest: shown.Digest},
+	})
+	require.NoError(t, err)
+	require.Len(t, p.Refused, 1)
+	require.Equal(t, "version", p.Refused[0].Name)
+	require.Equal(t, "Kubernetes v1.37.1 → v1.36.3 goes back on a", p.Refused[0].Why)
+}
