@@ -24,6 +24,8 @@ type decision struct {
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
 	worth int
+	down  bool     // its Node is not Ready
+	again bool     // it has no Node, and the older state had it: its disk may be that of then
 	nodes []string // of a pool: its machines that are to be replaced, or waited for
 }
 
@@ -36,9 +38,11 @@ func (f *decision) correct(o *running.Observation) {
 	if f.nodes = s.Nodes; s.Standing == running.Coming {
 		f.nodes = s.Coming
 	}
+	f.again = s.Standing == running.Absent && s.Before
 	if s.Down || s.Standing == running.Neither {
 		f.worth = -1
 	}
+	f.down = s.Down
 	switch {
 	case f.New == nil:
 	case s.Standing == running.Neither:

@@ -154,7 +154,7 @@ func (s *sequencer) members(verdict, role string) {
 	}
 	how := func(lines ...string) { step.How = append(step.How, lines...) }
 	if verdict != Add && member && several {
-		how("etcdctl endpoint health --cluster  # all of them, before it goes")
+		how("etcdctl endpoint health --cluster  # " + s.healthy(list))
 	}
 	if verdict != Add && role == controlPlane {
 		how(drain(name))
@@ -172,7 +172,7 @@ func (s *sequencer) members(verdict, role string) {
 				"balancer if there is one")
 		}
 	case Add:
-		how("give it its document" + s.image(list) + ", and power it on")
+		how("give it its document" + emptyDisk(list) + s.image(list) + ", and power it on")
 	case Replace:
 		how("give it its new document and an empty disk" + s.image(list) + ", and power it on")
 	}
@@ -205,7 +205,8 @@ func (s *sequencer) workers(verdict string) {
 			return []string{drain(name), "power it off, and destroy its disk or its document",
 				"kubectl delete node " + name}, nil
 		case Add:
-			how = []string{"give it its document" + s.image(list) + ", and power it on"}
+			how = []string{"give it its document" + emptyDisk(list) + s.image(list) +
+				", and power it on"}
 		default:
 			how = []string{drain(name),
 				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
@@ -281,6 +282,29 @@ func placeholder(names []string) string {
 
 func drain(name string) string {
 	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
+}
+
+// healthy says which members of etcd must be healthy before a machine goes.
+func (s *sequencer) healthy(list []*decision) string {
+	var down []string
+	for _, f := range list {
+		if f.down && f.Machine().Member() {
+			down = append(down, f.Machine().Name)
+		}
+	}
+	if len(down) == 0 {
+		return "all of them, before it goes"
+	}
+	return "all but " + strings.Join(down, ", ") + ", down already: it goes first"
+}
+
+// emptyDisk adds an empty disk to the document of a machine that is new to the cluster, and was
+// there before.
+func emptyDisk(list []*decision) string {
+	if slices.ContainsFunc(list, func(f *decision) bool { return f.again }) {
+		return " and an empty disk"
+	}
+	return ""
 }
 
 // uncordon returns the command that ends what drain began: a Node stays as it is when its machine

@@ -11,21 +11,6 @@ import (
 	"kiln/render/node"
 )
 
-// Where a machine stands between two states.
-const (
-	Wanted  = "wanted"  // it runs the newer document, and its hook is done
-	Coming  = "coming"  // it runs the newer document, and is not ready yet
-	Older   = "older"   // it runs the older document, or one of an earlier state
-	Unsaid  = "unsaid"  // its Node does not say what it runs: taken for the older document
-	Neither = "neither" // it runs a document of no state
-	Absent  = "absent"  // it has no Node
-	Unseen  = "unseen"  // it never has a Node: taken for the older document
-	Foreign = "foreign" // a Node that is no machine of any state
-)
-
-// standings has all of them in the order in which they are listed.
-var standings = []string{Wanted, Coming, Older, Unsaid, Neither, Absent, Unseen, Foreign}
-
 // Running is what runs.
 type Running struct {
 	Nodes []Node
@@ -37,23 +22,6 @@ type Running struct {
 	Done []string
 	// Digest returns the digest of a machine's review twin.
 	Digest func(*change.Machine) string
-}
-
-// Standing is where some machines stand.
-type Standing struct {
-	Standing string   `json:"standing"`
-	Machines []string `json:"machines,omitempty"`
-	Nodes    []string `json:"nodes,omitempty"` // of pools, or Foreign
-	Why      string   `json:"why,omitempty"`
-}
-
-// Seen is where a machine or a pool stands. Of a pool it has the Nodes that have to be replaced.
-type Seen struct {
-	Standing string
-	Why      string
-	Down     bool // its Node is not Ready
-	Nodes    []string
-	Coming   []string // Nodes of a pool that run the newer document, and are not ready yet
 }
 
 // Observation is what runs, put beside two states.
@@ -127,6 +95,9 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 			o.foreign = append(o.foreign, stranger{n, ""})
 		}
 	}
+	if err := o.requireControlPlane(); known && err != nil {
+		return nil, err
+	}
 	if !known {
 		return nil, errors.New("no Node is a machine of these states: the Nodes are those of " +
 			"another cluster, or only some of its Nodes")
@@ -146,6 +117,25 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 		}
 	}
 	return o, nil
+}
+
+// requireControlPlane fails if the older state has control planes, and there is no Node of one: the
+// plan would add machines that run.
+func (o *Observation) requireControlPlane() error {
+	missing := false
+	for _, m := range o.old.Machines {
+		if m.Role == node.ControlPlane {
+			if o.machines[m.Name] != nil {
+				return nil
+			}
+			missing = true
+		}
+	}
+	if missing {
+		return errors.New("no Node is a control plane of these states: the list has only some of " +
+			"the Nodes; make it with: kubectl get nodes -o json")
+	}
+	return nil
 }
 
 func (o *Observation) digest(m *change.Machine) string {
@@ -222,7 +212,7 @@ func (o *Observation) note(standing, why, machine, node string) {
 // machine returns what a named machine runs, nil if nothing, and where it stands.
 func (o *Observation) machine(p *change.Pair) (*change.Machine, *Seen) {
 	name, n := p.Machine().Name, o.machines[p.Machine().Name]
-	s, runs := &Seen{}, p.Old
+	s, runs := &Seen{Before: p.Old != nil}, p.Old
 	switch {
 	case slices.Contains(o.Done, name) && p.New == nil:
 		return nil, s

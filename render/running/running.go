@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,8 +34,9 @@ type Node struct {
 	Roots map[pki.Root]pki.Rotation
 	// Hook is the phase and the step of the hook, and the faults that it waits with; empty if the
 	// Node says nothing.
-	Hook  string
-	Ready bool
+	Hook    string
+	Ready   bool
+	Created time.Time
 	// Cordoned reports that the Node takes no new pods.
 	Cordoned bool
 	Kubelet  string // its version, such as v1.36.3
@@ -46,7 +48,25 @@ type Node struct {
 func (n *Node) SaysDone() bool { return n.Hook == "done done" }
 
 // maxBytes bounds a list. Five thousand Nodes, as many as Kubernetes supports, take some 60 MB.
-const maxBytes = 256 << 20
+const maxBytes = 128 << 20
+
+// object is what is read of a Node: a list may hold much else, and all of it would be in memory.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name                string
+		CreationTimestamp   time.Time
+		Labels, Annotations map[string]string
+	}
+	Spec struct {
+		Unschedulable bool
+		Taints        []corev1.Taint
+	}
+	Status struct {
+		Conditions []struct{ Type, Status string }
+		NodeInfo   struct{ KubeletVersion string }
+	}
+}
 
 // Parse reads the output of kubectl get nodes -o json: a list, one Node, or several of both one
 // after the other. Objects of other kinds are ignored. It fails for anything else, for a part of a
@@ -112,15 +132,15 @@ func read(text json.RawMessage) ([]Node, error) {
 	}
 	var out []Node
 	for _, item := range list {
-		var n corev1.Node
+		var n object
 		if err := json.NewDecoder(bytes.NewReader(item)).Decode(&n); err != nil {
 			return nil, fmt.Errorf("an object of the list cannot be read: %w", err)
 		}
 		if n.Kind != "" && n.Kind != "Node" {
 			continue
 		}
-		if !nodeName.MatchString(n.Name) {
-			return nil, fmt.Errorf("%q is no name of a Node", n.Name)
+		if !nodeName.MatchString(n.Metadata.Name) {
+			return nil, fmt.Errorf("%q is no name of a Node", n.Metadata.Name)
 		}
 		out = append(out, newNode(&n))
 	}
@@ -133,18 +153,20 @@ var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func newNode(n *corev1.Node) Node {
+func newNode(n *object) Node {
+	about := &n.Metadata
 	out := Node{
-		Name: n.Name, Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
-		Hook: strings.TrimSpace(n.Annotations[HookAnnotation]), Cordoned: n.Spec.Unschedulable,
+		Name: about.Name, Labels: about.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
+		Hook:    strings.TrimSpace(about.Annotations[HookAnnotation]),
+		Created: about.CreationTimestamp, Cordoned: n.Spec.Unschedulable,
 	}
-	twin, roots, _ := strings.Cut(n.Annotations[TwinAnnotation], " ")
+	twin, roots, _ := strings.Cut(about.Annotations[TwinAnnotation], " ")
 	if digest.MatchString(twin) {
 		out.Twin, out.Roots = twin, rootsOf(roots)
 	}
 	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			out.Ready = c.Status == corev1.ConditionTrue
+		if c.Type == "Ready" {
+			out.Ready = c.Status == "True"
 		}
 	}
 	for _, t := range n.Spec.Taints {

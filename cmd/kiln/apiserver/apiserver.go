@@ -31,6 +31,9 @@ const maxMessage = 1000
 // maxBytes bounds an answer: five thousand Nodes take some 60 MB.
 const maxBytes = 256 << 20
 
+// maxFile bounds a kubeconfig.
+const maxFile = 4 << 20
+
 // Client asks one API server.
 type Client struct {
 	URL string
@@ -59,8 +62,12 @@ func DefaultPath() (string, error) {
 // read, or asks for a program that fetches the credential: kiln starts none.
 func New(path string) (*Client, error) {
 	// clientcmd names the file in its own words, and lists a merge of several.
-	if _, err := os.Stat(path); err != nil {
+	switch info, err := os.Stat(path); {
+	case err != nil:
 		return nil, fmt.Errorf("--kubeconfig %w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, fmt.Errorf("--kubeconfig %s: not a kubeconfig: want a regular file of at most "+
+			"%d MiB", path, maxFile>>20)
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil).ClientConfig()
@@ -143,6 +150,14 @@ func (e *StatusError) Error() string {
 		text += "; its user needs to read Nodes and the namespace kube-system"
 	}
 	return text
+}
+
+// Refused reports whether an error is that of a credential which the API server does not accept:
+// asking again does not help.
+func Refused(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) &&
+		(status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden)
 }
 
 // Get returns the body of an answer to GET path. It fails with a *StatusError if the code is not

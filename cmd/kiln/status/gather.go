@@ -51,7 +51,12 @@ type Machine struct {
 	Hook     string   `json:"hook,omitempty"`
 	Document string   `json:"document,omitempty"` // where it stands beside the state
 	Pods     []string `json:"pods,omitempty"`     // static pods that are not ready, and why
+
+	young bool // its Node is new: its hook may not have said anything yet
 }
+
+// grown is the age from which a Node that says nothing of its hook is one of an earlier kiln.
+const grown = time.Hour
 
 // End is something that ends.
 type End struct {
@@ -165,6 +170,7 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 		r.Machines = append(r.Machines, Machine{
 			Name: n.Name, Role: role, Ready: n.Ready, Cordoned: n.Cordoned, Kubelet: n.Kubelet,
 			Hook: n.Hook, Document: stands[n.Name],
+			young: time.Since(n.Created) < grown,
 		})
 	}
 	if state != nil {
@@ -258,9 +264,9 @@ func (r *Report) judge() {
 		}
 		stopped := strings.HasPrefix(m.Hook, "stopped ")
 		r.Stopped = r.Stopped || stopped
-		late := !m.Ready || m.Hook != "" && m.Hook != "done done" || len(m.Pods) > 0 ||
-			m.Document == running.Absent || m.Document == running.Neither ||
-			m.Document == running.Older || m.Document == running.Unsaid
+		silent := m.Hook == "" && !m.young
+		late := !m.Ready || !silent && m.Hook != "done done" || len(m.Pods) > 0 ||
+			m.Document != "" && m.Document != running.Wanted
 		left = left || late
 	}
 	if r.Etcd != nil && r.Etcd.Voting < r.Etcd.Members {

@@ -132,7 +132,7 @@ func (f *flags) follow(
 				f.print(out, r)
 			}
 			last = r
-		case !f.wait:
+		case !f.wait || apiserver.Refused(err):
 			return nil, err
 		case ctx.Err() == nil && last == nil:
 			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)

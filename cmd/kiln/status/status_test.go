@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,6 +156,13 @@ func TestStatus(t *testing.T) {
 			strings.Repeat("x", 9999), "")), want: []string{"…"}},
 		"refused": {change: put(nodesPath, 403, `{"message":"nodes is forbidden"}`),
 			fails: "HTTP 403: nodes is forbidden; its user needs to read Nodes"},
+		"a new Node says nothing yet": {change: nodes(worker, strings.Replace(
+			aNode("cp-1", "True", "", controlPlane), `"metadata":{`,
+			`"metadata":{"creationTimestamp":"`+time.Now().UTC().Format(time.RFC3339)+`",`, 1))},
+		"an old Node says nothing": {change: nodes(worker, aNode("cp-1", "True", "",
+			controlPlane)), done: true},
+		"refused while it waits": {change: put(nodesPath, 403, `{"message":"no"}`),
+			args: []string{"--wait"}, fails: "HTTP 403: no"},
 		"no JSON": {change: put(nodesPath, 200, `<html>`), fails: "not JSON"},
 		"the time is over": {change: put(markerPath, 404, `{}`),
 			args: []string{"--wait", "--timeout", "1s"}, want: []string{"the time is over: 1s\n"}},

@@ -1,0 +1,38 @@
+package rollout_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+	"kiln/render/rollout"
+	"kiln/render/running"
+	"kiln/render/shown"
+)
+
+// TestMemberDown: a control plane that is down goes first, and nobody waits for its member.
+func TestMemberDown(t *testing.T) {
+	t.Parallel()
+	old := &change.Cluster{Name: "c", UUID: "u", Version: dot, Properties: change.Properties{
+		{Name: "rotation ca", Value: rotated(0)},
+	}}
+	now := *old
+	r := &running.Running{Digest: shown.Digest}
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		add(old, name, "control-plane", true, false)
+		r.Nodes = append(r.Nodes, running.Node{Name: name, Ready: name != "cp-2",
+			Hook: "done done", Twin: shown.Digest(old.Machines[len(old.Machines)-1])})
+	}
+	now.Machines = append(now.Machines, old.Machines...)
+	for i := range now.Machines {
+		edit(&now, i, "/etc/motd", "2\n")
+	}
+	p, err := rollout.New(change.Compare(old, &now), rollout.Options{
+		MaxUnavailable: "1", Running: r,
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"cp-2", "cp-1", "cp-3"}, p.List[0].Machines)
+	require.Equal(t, "etcdctl endpoint health --cluster  # all but cp-2, down already: "+
+		"it goes first", p.List[0].How[0])
+}
