@@ -54,3 +54,20 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 }
+
+// TestEdited: a document is edited if a file is not the one in its list, or in no list.
+func TestEdited(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		for _, n := range nodes(t, name) {
+			n = clone(n)
+			require.False(t, shown.Edited(n), name)
+			f := n.File("/etc/kiln/machine")
+			f.Content = append(f.Content, ' ')
+			require.True(t, shown.Edited(n), name)
+			f.Content = f.Content[:len(f.Content)-1]
+			n.Files = append(n.Files, node.File{Path: "/etc/other"})
+			require.True(t, shown.Edited(n), name)
+		}
+	}
+}

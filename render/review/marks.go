@@ -46,7 +46,13 @@ func FromDocuments(
 		}, e.Kubelet, e.Addresses, e.ValidUntil))
 	}
 	err := OpenMachines(inv, open, func(i int, u *Unpacked) error {
-		return t.Add(i, u.node)
+		if err := t.Add(i, u.node); err != nil {
+			return err
+		}
+		if shown.Edited(u.node) {
+			t.cluster.Machines[i].Twin = "-" // of no machine
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -73,3 +73,28 @@ func Listed(n *node.Node) string {
 	}
 	return words[1]
 }
+
+// Edited reports whether a file of the machine is not the one that its list of files names: then
+// the digest in the list is not that of this machine.
+func Edited(n *node.Node) bool {
+	list := n.File(node.List)
+	if list == nil {
+		return false
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(list.Content)) {
+		if words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4); len(words) == 4 {
+			sums[words[3]] = words[0]
+		}
+	}
+	for i := range n.Files {
+		f := &n.Files[i]
+		sum := sha256.Sum256(f.Content)
+		listed := sums[f.Path]
+		if f.Path != node.List && (listed == "" ||
+			!strings.HasPrefix(hex.EncodeToString(sum[:]), listed)) {
+			return true
+		}
+	}
+	return false
+}
