@@ -28,8 +28,8 @@ type Cluster struct {
 type Machine struct {
 	Name, Role, OS, Platform, Format string
 	Pool                             bool
-	// Twin is the digest of all that a reviewer sees, if the document says it; a dash for a document
-	// that somebody edited; and else empty: shown.DigestOf computes it.
+	// Twin is the digest of all that a reviewer sees, if the document says it; a dash for a
+	// document that somebody edited; and else empty: shown.DigestOf computes it.
 	Twin string
 	// Properties are what is known beside the files: kubelet, addresses, until.
 	Properties Properties
