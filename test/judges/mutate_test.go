@@ -53,7 +53,9 @@ func TestMutations(t *testing.T) {
 				m.change(t, machines)
 				if !strings.HasPrefix(name, "manifest ") {
 					for _, machine := range machines {
-						machine.File(manifestPath).Content = []byte(manifestOf(machine))
+						list := machine.File(manifestPath)
+						last := lastLine.Find(list.Content)
+						list.Content = append([]byte(manifestOf(machine)), last[1:]...)
 					}
 				}
 				findings := slices.DeleteFunc(j.Func(machines),
