@@ -131,7 +131,7 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 		if err != nil {
 			return nil, err
 		}
-		t = newTransition(change.Compare(seen.State(d), whole.new))
+		t = newTransition(change.Compare(seen.Runs, whole.new))
 		t.seen, p.Running = seen, seen.List
 		decisions = t.decisions()
 	}

@@ -26,7 +26,10 @@ type Running struct {
 
 // Observation is what runs, put beside two states.
 type Observation struct {
-	List []Standing // after State
+	List []Standing
+	// Runs is the cluster as it runs: of each machine the state whose document it runs. The cluster
+	// as a whole is in the earliest state that a machine runs.
+	Runs *change.Cluster
 
 	*Running
 	old, new  *change.Cluster
@@ -116,6 +119,7 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 			return nil, fmt.Errorf("--done %s: it is to be removed, and its Node is there", name)
 		}
 	}
+	o.Runs = o.place(d)
 	return o, nil
 }
 
@@ -145,9 +149,8 @@ func (o *Observation) digest(m *change.Machine) string {
 	return o.digests[m]
 }
 
-// State returns the cluster as it runs: of each machine the state whose document it runs. The
-// cluster as a whole is in the earliest state that a machine runs.
-func (o *Observation) State(d *change.Diff) *change.Cluster {
+// place finds where each machine stands, and returns the cluster as it runs.
+func (o *Observation) place(d *change.Diff) *change.Cluster {
 	var list []*change.Machine
 	for _, p := range d.Pairs() {
 		stands := o.machine

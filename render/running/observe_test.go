@@ -51,7 +51,7 @@ func observe(t *testing.T, old, now *change.Cluster, earlier []*change.Cluster,
 		Nodes: nodes, Earlier: earlier, Digest: shown.Digest,
 	})
 	require.NoError(t, err)
-	return o, o.State(d)
+	return o, o.Runs
 }
 
 // TestEarlier: a machine that only an earlier state has is not lost.

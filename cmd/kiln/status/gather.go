@@ -149,7 +149,6 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 		if err != nil {
 			return err
 		}
-		seen.State(change.Compare(state, state))
 		for _, s := range seen.List {
 			for _, name := range slices.Concat(s.Machines, s.Nodes) {
 				stands[name] = s.Standing
