@@ -78,6 +78,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/announce": {
+			"kiln/cmd/kiln/pace",
 			"kiln/pki/private",
 			"kiln/render/plural",
 			"kiln/render/terminal",
@@ -198,6 +199,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/report",
 			"kiln/render/rollout",
 		},
+		"kiln/cmd/kiln/pace":  nil,
 		"kiln/cmd/kiln/paths": nil,
 		"kiln/cmd/kiln/rotate": {
 			"kiln/cmd/kiln/bundle",
@@ -220,6 +222,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/lines",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/mirror",
+			"kiln/cmd/kiln/pace",
 			"kiln/pki",
 			"kiln/pki/private",
 			"kiln/render",

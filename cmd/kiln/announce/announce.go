@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kiln/cmd/kiln/pace"
 )
 
 // MaxSent bounds the bytes that a machine may send.
@@ -78,7 +80,7 @@ type rowKey struct{ pool, machine string }
 type row struct {
 	Row
 	order int64 // of the nonce of the last announcement
-	pace  pace
+	pace  pace.Pace
 	fresh bool // this server heard it, and not only an earlier one
 }
 
@@ -123,7 +125,7 @@ func (b *Board) Take(
 		known = &row{Row: Row{Machine: at.machine, Pool: at.pool}}
 		b.rows[at] = known
 	}
-	if !known.pace.take(burst, everyNext) {
+	if !known.pace.Take(burst, everyNext) {
 		return Row{}, false, refuse("it announces too often")
 	}
 	changed = !known.Status.equal(status)
@@ -239,26 +241,6 @@ func (b *Board) Forget(names []string) {
 			delete(b.rows, at)
 		}
 	}
-}
-
-// pace bounds the number of announcements in a row.
-type pace struct {
-	used  int
-	since time.Time
-}
-
-// take reports whether one more may follow: up to burst of them in a row, and after these one more
-// each time that the duration every has passed.
-func (p *pace) take(burst int, every time.Duration) bool {
-	now := time.Now()
-	if back := int(now.Sub(p.since) / every); back > 0 {
-		p.used, p.since = max(0, p.used-back), now
-	}
-	if p.used >= burst {
-		return false
-	}
-	p.used++
-	return true
 }
 
 var errNotPlain = errors.New("a string is not printable ASCII, or too long")

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"kiln/cmd/kiln/pace"
 	"kiln/render/terminal"
 )
 
@@ -48,7 +49,7 @@ type alarms struct {
 	mu    sync.Mutex
 	kinds [alarmKinds]struct {
 		shown  map[string]time.Time // the time of the last line about a document
-		pace   pace                 // of the lines
+		pace   pace.Pace            // of the lines
 		hidden int                  // alarms without a line since the last line
 		total  int
 	}
@@ -66,7 +67,7 @@ func (a *alarms) raise(kind alarm, document, format string, args ...any) {
 		k.hidden++
 		return
 	}
-	if !k.pace.take(alarmBurst, refillEvery) {
+	if !k.pace.Take(alarmBurst, refillEvery) {
 		k.hidden++
 		return
 	}

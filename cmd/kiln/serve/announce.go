@@ -112,7 +112,7 @@ func (s *Server) doubt(it *item, rec *record, refusal *announce.Refusal) {
 	s.mu.Lock()
 	s.refused++
 	rec.Refused = s.refused
-	within := s.doubts.take(sentBurst, refillEvery)
+	within := s.doubts.Take(sentBurst, refillEvery)
 	s.mu.Unlock()
 	if within {
 		rec.Decision = "refused"

@@ -10,6 +10,7 @@ import (
 
 	"kiln/cmd/kiln/announce"
 	"kiln/cmd/kiln/lines"
+	"kiln/cmd/kiln/pace"
 )
 
 // record is a line of the log. It holds no content of a document, and neither headers nor the query
@@ -66,7 +67,7 @@ type audit struct {
 	queue *lines.Queue
 
 	mu        sync.Mutex
-	strangers pace // of the lines that everybody can cause
+	strangers pace.Pace // of the lines that everybody can cause
 }
 
 func newAudit(out io.Writer) *audit {
@@ -83,7 +84,7 @@ func (a *audit) write(r *record) {
 		return
 	}
 	a.mu.Lock()
-	within := a.strangers.take(strangerBurst, strangerEvery)
+	within := a.strangers.Take(strangerBurst, strangerEvery)
 	a.mu.Unlock()
 	if within {
 		_, _ = a.queue.Write(r.line())

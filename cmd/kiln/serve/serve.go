@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/announce"
+	"kiln/cmd/kiln/pace"
 )
 
 // Bounds of one connection and of one transfer.
@@ -79,8 +80,8 @@ type Server struct {
 	pools     map[string]int   // open transfers of a pool's document, by its path
 	transfers sync.WaitGroup
 
-	refused int  // announcements that were not taken
-	doubts  pace // of the lines about them
+	refused int       // announcements that were not taken
+	doubts  pace.Pace // of the lines about them
 }
 
 // New returns the server of some folders, and writes nothing yet. It fails if kiln render has

@@ -1,16 +1,17 @@
-package serve
+// Package pace bounds how often something happens.
+package pace
 
 import "time"
 
-// pace bounds the number of events that happen in a row.
-type pace struct {
+// Pace bounds the number of events that happen in a row.
+type Pace struct {
 	used  int // events that count against the bound
 	since time.Time
 }
 
-// take reports whether one more event may happen: up to burst of them in a row, and after these one
+// Take reports whether one more event may happen: up to burst of them in a row, and after these one
 // more each time that the duration every has passed.
-func (p *pace) take(burst int, every time.Duration) bool {
+func (p *Pace) Take(burst int, every time.Duration) bool {
 	now := time.Now()
 	if back := int(now.Sub(p.since) / every); back > 0 {
 		p.used, p.since = max(0, p.used-back), now
