@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -404,7 +405,7 @@ func (w *world) replace(s *rollout.Step) {
 		}
 		w.say("replace %s", name)
 		w.healthy(a.member, name)
-		m := w.machine(cmpOr(a.pool, name))
+		m := w.machine(cmp.Or(a.pool, name))
 		if a.role == "worker" {
 			w.require(w.applied || !w.changesObjects(), "%s comes before the objects", name)
 		}
@@ -414,13 +415,6 @@ func (w *world) replace(s *rollout.Step) {
 			break // the person is called away
 		}
 	}
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // changesObjects reports whether the newer state has other API objects.
@@ -465,7 +459,7 @@ func (w *world) requireWanted(p *rollout.Steps) {
 	}
 	for name, a := range w.machines {
 		w.require(!a.cordoned, "%s takes no pods", name)
-		w.require(later[cmpOr(a.pool, name)] ||
+		w.require(later[cmp.Or(a.pool, name)] ||
 			a.document != nil && wanted[shown.Digest(a.document)],
 			"%s runs another document", name)
 	}

@@ -20,9 +20,13 @@ import (
 	"kiln/render/change"
 )
 
-// Forms lists the forms of a state, for the help of a verb.
-const Forms = `A and B are each
-  a review twin           review
+// Forms lists the forms of two states, for the help of a verb.
+const Forms = "A and B are each\n" + forms
+
+// OneForms lists the forms of one state.
+const OneForms = "STATE is one of\n" + forms
+
+const forms = `  a review twin           review
   a revision of a twin    main:review, as git show understands it
   a configuration         cluster.yaml; its bundle or the public half lies beside it,
                           or a flag names it

@@ -64,15 +64,9 @@ type End struct {
 	When time.Time `json:"when"`
 }
 
-// asks is what gather asks an API server for.
-type asks interface {
-	Get(ctx context.Context, path string) ([]byte, error)
-	Nodes(ctx context.Context) ([]running.Node, error)
-}
-
 // gather asks the API server. The state is what the machines should run; nil if nobody said. It
 // fails if the API server does not answer, or refuses the question for its Nodes.
-func gather(ctx context.Context, c asks, state *change.Cluster) (*Report, error) {
+func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*Report, error) {
 	r := &Report{Problems: []string{}}
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -97,7 +91,7 @@ func gather(ctx context.Context, c asks, state *change.Cluster) (*Report, error)
 }
 
 // health asks whether the API server and its etcd are well.
-func (r *Report) health(ctx context.Context, c asks) error {
+func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 	body, err := c.Get(ctx, "/readyz?verbose")
 	if err = answered(err); err != nil {
 		return err
@@ -126,7 +120,7 @@ func answered(err error) error {
 }
 
 // staticPods returns the static pods of the control plane.
-func staticPods(ctx context.Context, c asks) ([]corev1.Pod, error) {
+func staticPods(ctx context.Context, c *apiserver.Client) ([]corev1.Pod, error) {
 	const path = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
 	body, err := c.Get(ctx, path)
 	if err != nil {
@@ -231,7 +225,7 @@ func readiness(p *corev1.Pod) (ready bool, why string) {
 }
 
 // objects asks for the marker, which says whether the API objects were applied.
-func (r *Report) objects(ctx context.Context, c asks) error {
+func (r *Report) objects(ctx context.Context, c *apiserver.Client) error {
 	body, err := c.Get(ctx, manifests.MarkerPath)
 	var status *apiserver.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {

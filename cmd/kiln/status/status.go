@@ -51,12 +51,7 @@ documents, and which are not there.
 The exit code is 0 if all is done, and 3 if something is left. With --wait kiln asks
 again until all is done, a hook has stopped, or the time is over.
 
-STATE is one of
-  a review twin           review
-  a revision of a twin    main:review, as git show understands it
-  a configuration         cluster.yaml; its bundle or the public half lies beside it,
-                          or a flag names it
-  a folder of documents   nodes`,
+` + state.OneForms,
 		Example: `  kiln status --kubeconfig nodes/admin.conf
   kiln status review --kubeconfig nodes/admin.conf --wait --timeout 15m`,
 		Args: usage.TakeArgs(0, 1, "one state", "kiln status review"),
