@@ -56,8 +56,9 @@ type id struct {
 
 func idOf(m *change.Machine) id { return id{m.Pool, m.Name} }
 
-// Observe finds where each machine of two states stands. It fails if a machine of Done is in no
-// state or has a Node that says something else, and if no Node is a machine of a state.
+// Observe finds where each machine of two states stands. It fails if no Node is a machine of a
+// state, or none is a control plane of the older one, and if a machine of Done is in no state or
+// has a Node that says something else.
 func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	o := &Observation{
 		Running: r, machines: map[string]*Node{}, pools: map[string][]*Node{},
