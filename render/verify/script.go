@@ -10,6 +10,7 @@ import (
 
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/shell"
 )
 
 //go:embed list.sh
@@ -45,26 +46,8 @@ func Script(n *node.Node) (string, error) {
 	if !slices.Contains(paths, node.List) {
 		return "", errors.New("the document has no list of files: it is not one of kiln's")
 	}
-	return strings.NewReplacer("@PATHS@\n", lines(paths), "@UNITS@\n", lines(units)).
-		Replace(program(listSource)), nil
-}
-
-// program returns a shell program without its comments.
-func program(source string) string {
-	var b strings.Builder
-	for line := range strings.Lines(source) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") || strings.HasPrefix(line, "#!") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-func lines(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return strings.Join(list, "\n") + "\n"
+	return strings.NewReplacer("@PATHS@\n", shell.Lines(paths), "@UNITS@\n", shell.Lines(units)).
+		Replace(shell.Bare(listSource)), nil
 }
 
 // paths returns the paths of all files, folders and links of the document, sorted, each once.

@@ -66,15 +66,3 @@ func Names(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// ShellWord returns a word for a command that people paste, quoted if a shell would change it.
-func ShellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_./-", r)
-	}
-	if strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}

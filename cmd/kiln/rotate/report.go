@@ -13,6 +13,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/plan"
 	"kiln/render/rotation"
+	"kiln/render/shell"
 )
 
 // report is what the verb prints about some roots.
@@ -130,7 +131,7 @@ func writeChanged(w io.Writer, config string, r *report) {
 		machines, pools = merge(machines, s.Machines), merge(pools, s.Pools)
 	}
 	message.Printf(w, "now:\n  render: kiln render --config %s --out DIR --review REVIEW\n",
-		message.ShellWord(config))
+		shell.Word(config))
 	message.Printf(w, "  what to replace, in which order, if REVIEW is in git: "+
 		"kiln plan HEAD:./REVIEW REVIEW\n")
 	message.Printf(w, "  it concerns %s\n", change.Names(machines, pools))

@@ -16,6 +16,7 @@ import (
 	"kiln/cmd/kiln/screen"
 	"kiln/render"
 	"kiln/render/plural"
+	"kiln/render/shell"
 	"kiln/render/target"
 )
 
@@ -48,11 +49,11 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 		r.bodies(out, documents[i].Body.URL)
 	}
 	message.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
-		plural.Count(r.Images, "image"), message.ShellWord(r.Config))
+		plural.Count(r.Images, "image"), shell.Word(r.Config))
 	message.Printf(out, "%s, %s written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
 		plural.Count(len(documents), "document"), plural.Count(len(result.Written), "file"),
-		result.Unchanged, message.ShellWord(filepath.Join(r.Out, render.AdminFile)))
+		result.Unchanged, shell.Word(filepath.Join(r.Out, render.AdminFile)))
 	return nil
 }
 
@@ -118,15 +119,15 @@ func (r *Run) bodies(out io.Writer, address string) {
 		port, how := "80", "--plain-http"
 		if u.Scheme == "https" {
 			port = "443"
-			how = "--secrets " + message.ShellWord(r.Bundle) +
-				" --tls-name " + message.ShellWord(u.Hostname())
+			how = "--secrets " + shell.Word(r.Bundle) +
+				" --tls-name " + shell.Word(u.Hostname())
 		}
 		message.Printf(out, ": put each there")
 		if !slices.ContainsFunc(storage, func(domain string) bool {
 			return strings.HasSuffix(u.Hostname(), domain)
 		}) {
 			message.Printf(out, ", or run: kiln serve %s --listen ADDRESS:%s %s",
-				message.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
+				shell.Word(r.Out), cmp.Or(u.Port(), port), how)
 		}
 	}
 	message.Printf(out, "\n")

@@ -11,6 +11,7 @@ import (
 	"kiln/render/expiry"
 	"kiln/render/folder"
 	"kiln/render/plural"
+	"kiln/render/shell"
 )
 
 // Dates returns a warning for each date of the documents that has passed or will pass soon.
@@ -102,7 +103,7 @@ func Access(dir string, result *render.Result) (warnings []string) {
 	}
 	if open := folder.WritableByAll(dir); open != "" {
 		warnings = append(warnings, fmt.Sprintf("%s: everybody may write to %s, and so replace "+
-			"the documents; run: chmod o-w %[2]s", dir, message.ShellWord(open)))
+			"the documents; run: chmod o-w %[2]s", dir, shell.Word(open)))
 	}
 	return warnings
 }

@@ -11,6 +11,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/render/plural"
+	"kiln/render/shell"
 )
 
 // encryptFlags are the flags of kiln secrets encrypt.
@@ -92,7 +93,7 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		notes = append(notes, "you cannot read it any more: "+unread.Error())
 	case !f.Keys.Given():
 		notes = append(notes, "try that you can read it: kiln secrets public --identity FILE "+
-			"--secrets "+message.ShellWord(b.Path))
+			"--secrets "+shell.Word(b.Path))
 	}
 	message.Notes(cmd.ErrOrStderr(), append(notes, "the disk, its backups and git may still hold "+
 		"what the file was before; whoever could read that has every secret until it is rotated"))

@@ -12,6 +12,7 @@ import (
 	"kiln/cmd/kiln/twin"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
+	"kiln/render/shell"
 )
 
 // manifestFlags are the flags of kiln token manifest.
@@ -63,7 +64,7 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := pools(p, cmd.CommandPath()+" --out "+message.ShellWord(f.out), names)
+	list, err := pools(p, cmd.CommandPath()+" --out "+shell.Word(f.out), names)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"kiln/cmd/kiln/usage"
 	"kiln/pki"
 	"kiln/render/plan"
+	"kiln/render/shell"
 	"kiln/render/suggest"
 )
 
@@ -193,7 +194,7 @@ func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, 
 				"token; its certificates: kiln secrets renew --machine %[1]s", name))
 		case len(known) > 0 && strings.ContainsAny(name, "./") && !paths.Absent(name):
 			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; "+
-				"for example: %s %s --config %s", name, example, known[0], message.ShellWord(name)))
+				"for example: %s %s --config %s", name, example, known[0], shell.Word(name)))
 		case len(known) == 0:
 			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pools", name))
 		default:

@@ -13,6 +13,7 @@ import (
 	"kiln/cmd/kiln/usage"
 	"kiln/pki"
 	"kiln/render/plan"
+	"kiln/render/shell"
 )
 
 // renewTokenFlags are the flags of kiln token renew.
@@ -115,9 +116,9 @@ func secretNames(b *pki.Bundle, m *plan.Machine) (names []string) {
 
 // applyCommands returns the commands that tell the cluster of m's new token.
 func (f *tokenFlags) applyCommands(b *bundle.File, m *plan.Machine) []string {
-	make := "kiln token manifest " + m.Name + " --config " + message.ShellWord(f.config.Path)
+	make := "kiln token manifest " + m.Name + " --config " + shell.Word(f.config.Path)
 	if f.bundle.Secrets != "" {
-		make += " --secrets " + message.ShellWord(b.Path)
+		make += " --secrets " + shell.Word(b.Path)
 	}
 	file := m.Name + "-token.yaml"
 	return append([]string{make + " --out " + file}, applyManifest(file)...)
@@ -125,7 +126,7 @@ func (f *tokenFlags) applyCommands(b *bundle.File, m *plan.Machine) []string {
 
 // applyManifest returns the commands that apply a file with the Secret of a token.
 func applyManifest(file string) []string {
-	file = message.ShellWord(file)
+	file = shell.Word(file)
 	return []string{"kubectl apply --server-side --force-conflicts -f " + file, "rm " + file}
 }
 

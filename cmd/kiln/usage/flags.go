@@ -12,7 +12,7 @@ import (
 
 	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/message"
+	"kiln/render/shell"
 )
 
 // OutputFlag adds the flag for the form of a report: text, json, or one of the other forms.
@@ -43,7 +43,7 @@ func CheckChoices(cmd *cobra.Command) (err error) {
 			name = "-o"
 			if out := cmd.Flags().Lookup("out"); out != nil && !out.Changed {
 				instead = fmt.Sprintf(", the form of what is printed; to write there: --out %s",
-					message.ShellWord(value))
+					shell.Word(value))
 			}
 		}
 		err = cmp.Or(err, Errorf("%s %s: want %s%s", name, value, choice(values), instead))

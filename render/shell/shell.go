@@ -1,0 +1,35 @@
+// Package shell writes parts of programs for sh.
+package shell
+
+import "strings"
+
+// Word returns a word for a command, quoted if a shell would change it. An empty word is quoted.
+func Word(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_./:-", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Bare returns a program without the lines that are comments, except its first.
+func Bare(program string) string {
+	var b strings.Builder
+	for line := range strings.Lines(program) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") || strings.HasPrefix(line, "#!") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Lines returns lines, each with its end.
+func Lines(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, "\n") + "\n"
+}
