@@ -25,6 +25,10 @@ import (
 // pause is the time between two looks with --wait.
 const pause = 2 * time.Second
 
+// young is how long an API server may refuse a credential that it accepts later: until it holds the
+// bindings of a new cluster.
+const young = time.Minute
+
 // usualTimeout is how long --wait waits by default.
 const usualTimeout = 15 * time.Minute
 
@@ -117,8 +121,10 @@ func (f *flags) follow(
 	ctx context.Context, out io.Writer, c *apiserver.Client, wanted *change.Cluster,
 ) (*Report, error) {
 	var last *Report
+	accepted := time.Now() // when the credential was last not refused
 	for {
 		r, err := gather(ctx, c, wanted)
+		refused := apiserver.Refused(err)
 		switch {
 		case err == nil:
 			r.URL = c.URL
@@ -127,17 +133,23 @@ func (f *flags) follow(
 				f.print(out, r)
 			}
 			last = r
-		case !f.wait || apiserver.Refused(err):
+		case !f.wait || refused && time.Since(accepted) > young:
 			return nil, err
 		case ctx.Err() == nil && last == nil:
 			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
 			last = &Report{}
+		}
+		if !refused {
+			accepted = time.Now()
 		}
 		if last != nil && (last.Done || last.Stopped) || !f.wait {
 			return last, nil
 		}
 		select {
 		case <-ctx.Done():
+			if refused {
+				return nil, err
+			}
 			message.Printf(f.states.Messages, "kiln: the time is over: %s\n", f.timeout)
 			if last == nil {
 				last = &Report{}

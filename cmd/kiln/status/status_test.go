@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,21 +21,17 @@ import (
 )
 
 // api answers as an API server: by path, a code and a body.
-type api map[string]struct {
+type api map[string]reply
+
+type reply struct {
 	code int
 	body string
+	// refusals is how many questions are answered with 403 first.
+	refusals *atomic.Int32
 }
 
 // answer is one of them.
-func answer(code int, body string) struct {
-	code int
-	body string
-} {
-	return struct {
-		code int
-		body string
-	}{code, body}
-}
+func answer(code int, body string) reply { return reply{code: code, body: body} }
 
 const (
 	nodesPath  = "/api/v1/nodes"
@@ -86,6 +83,9 @@ func run(t *testing.T, world api, args ...string) (string, error) {
 			a, ok := world[r.URL.Path]
 			if !ok {
 				a.code = http.StatusNotFound
+			}
+			if a.refusals != nil && a.refusals.Add(-1) >= 0 {
+				a.code = http.StatusForbidden
 			}
 			w.WriteHeader(a.code)
 			_, _ = w.Write([]byte(a.body))
@@ -162,7 +162,13 @@ func TestStatus(t *testing.T) {
 		"an old Node says nothing": {change: nodes(worker, aNode("cp-1", "True", "",
 			controlPlane)), done: true},
 		"refused while it waits": {change: put(nodesPath, 403, `{"message":"no"}`),
-			args: []string{"--wait"}, fails: "HTTP 403: no"},
+			args: []string{"--wait", "--timeout", "1s"}, fails: "HTTP 403: no"},
+		"refused until the cluster has its bindings": {change: func(w api) {
+			young := w[nodesPath]
+			young.refusals = &atomic.Int32{}
+			young.refusals.Store(1)
+			w[nodesPath] = young
+		}, args: []string{"--wait"}, done: true, want: []string{"kiln: waiting: "}},
 		"no JSON": {change: put(nodesPath, 200, `<html>`), fails: "not JSON"},
 		"the time is over": {change: put(markerPath, 404, `{}`),
 			args: []string{"--wait", "--timeout", "1s"}, want: []string{"the time is over: 1s\n"}},
