@@ -4,6 +4,7 @@ package git
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 // files with a program that the settings of the work tree name, and the author of the work tree
 // writes these settings (gitprotocol-v2, promisor remotes).
 func command(args ...string) *exec.Cmd {
-	cmd := isolate.Command("git", args...)
+	cmd := isolate.Command(context.Background(), "git", args...)
 	cmd.Env = append(cmd.Env,
 		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 	return cmd

@@ -3,6 +3,7 @@
 package isolate
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -42,7 +43,7 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 
 // Command returns a command that runs a program from the PATH that the process was started with, in
 // the environment of that time. A relative folder in PATH is left out.
-func Command(name string, args ...string) *exec.Cmd {
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	for _, dir := range folders() {
 		path, err := exec.LookPath(filepath.Join(dir, name))
 		if err == nil {
@@ -50,7 +51,8 @@ func Command(name string, args ...string) *exec.Cmd {
 			break
 		}
 	}
-	cmd := exec.Command(name, args...) // #nosec G204 -- git and ssh are all that kiln starts so
+	// #nosec G204 -- git and ssh are all that kiln starts so
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = os.Environ()
 	if programs != "" {
 		cmd.Env = append(cmd.Env, "PATH="+programs)

@@ -20,7 +20,7 @@ func TestIsolate(t *testing.T) {
 		Process()
 		_, err := http.Get(url) //nolint:gosec,noctx // a listener of the test
 		_, found := exec.LookPath("git")
-		out, works := Command("git", "version").Output()
+		out, works := Command(t.Context(), "git", "version").Output()
 		fmt.Printf("asked: %v\nfound: %v\ngit: %.11s %v\n", err != nil, found == nil, out, works)
 		return
 	}

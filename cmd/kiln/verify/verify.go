@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/remote"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
@@ -84,15 +85,12 @@ func (f *flags) check(cmd *cobra.Command, document string) error {
 			"--listing FILE")
 	case f.ssh+f.listing == "" && !f.script:
 		return usage.Errorf("--ssh and --listing need a value: a machine, or a file")
-	case f.ssh != "" && f.ssh[0] == '-':
-		return usage.Errorf("--ssh %s: that is a flag of ssh, and not a machine; put flags into "+
-			"ssh's own configuration", f.ssh)
 	case f.script && f.form == "json":
 		return usage.Errorf("--script prints a program; leave -o json out")
 	case document == "-" && f.listing == "-":
 		return usage.Errorf("standard input is the document or the listing; name a file for one")
 	}
-	return nil
+	return remote.Check(f.ssh)
 }
 
 func (f *flags) run(cmd *cobra.Command, document string) error {
@@ -137,7 +135,8 @@ func (f *flags) run(cmd *cobra.Command, document string) error {
 func (f *flags) read(cmd *cobra.Command, program string) ([]byte, error) {
 	switch f.listing {
 	case "":
-		return ask(f.ssh, program)
+		return remote.Run(f.ssh, program, verify.MaxListing, "run the script of --script on the "+
+			"machine, and read what it prints with --listing")
 	case "-":
 		return folder.ReadUpTo("standard input", cmd.InOrStdin(), verify.MaxListing)
 	}
