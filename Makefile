@@ -45,7 +45,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch keep-routes \
 	learn-routes pool report steps wireguard) render/media/installer/kiln-install \
-	render/verify/list.sh
+	render/live/apply.sh render/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.
@@ -177,7 +177,7 @@ boot-test:
 	cd test/boot && go test ./...
 	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
 	  faults.sh announce.sh deliver.sh stock.sh pods.sh rotate.sh renewal.sh import.sh \
-	  external.sh running.sh; do \
+	  external.sh running.sh live.sh; do \
 	  test/boot/$$script || [ $$? = 77 ] || exit 1; done
 	MACHINES=qemu test/boot/run.sh cloud-init ignition
 	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned

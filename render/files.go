@@ -16,6 +16,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/document"
 	"kiln/render/folder"
+	"kiln/render/live"
 	"kiln/render/plan"
 	"kiln/render/review"
 )
@@ -74,6 +75,17 @@ func WriteToken(path string, secret []byte) error {
 		Path: path, Mode: 0o600, What: "a Secret with a token of this pool", Flag: "--out",
 		Ours: func(old []byte) bool { return tokenOwner(old) == owner },
 	}, secret)
+}
+
+// WriteProgram writes a program of kiln apply to the file path, with mode 0600. It replaces only
+// such a program that nobody else may read, and fails for any other file.
+func WriteProgram(path, program string) error {
+	if err := checkPrivate(path, "the script holds secrets"); err != nil {
+		return err
+	}
+	return folder.Write(folder.File{
+		Path: path, Mode: 0o600, What: "a script of kiln apply", Flag: "--out", Ours: live.Is,
+	}, []byte(program))
 }
 
 // tokenOwner returns the description of a Secret with a bootstrap token, which names its pool. It

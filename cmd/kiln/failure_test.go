@@ -21,6 +21,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	absent := filepath.Join(t.TempDir(), "absent")
 	wrong := map[string][]string{ // an input that each verb refuses; nil if it reads none
+		"apply":           {absent, "--since", absent, "--out", absent},
 		"certs":           {absent},
 		"certs add":       {absent, "--config", absent},
 		"certs csr":       {absent, "--out", absent},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/apply"
 	"kiln/cmd/kiln/compare"
 	"kiln/cmd/kiln/failure"
 	"kiln/cmd/kiln/isolate"
@@ -116,7 +117,7 @@ func root() *cobra.Command {
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
 		{"Use the cluster:", []*cobra.Command{
-			status.Command(), verify.Command(), upkeep.KubeconfigCommand(),
+			status.Command(), verify.Command(), apply.Command(), upkeep.KubeconfigCommand(),
 		}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {

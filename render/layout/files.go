@@ -18,6 +18,7 @@ const (
 // Reasons that several rows share.
 const (
 	firstBoot = "read by the first boot only"
+	servers   = "the time service takes other servers"
 )
 
 // Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder
@@ -111,7 +112,8 @@ var Files = []File{
 	{Path: plan.UnitDir + "/kubelet.service.d/kubeadm.conf", Form: Unit},
 	{Path: plan.UnitDir + "/multi-user.target.d/", Form: Unit},
 	{Path: plan.ContainerdConfig, Form: Lines},
-	{Path: plan.RegistriesDir + "/", Form: Lines},
+	{Path: plan.RegistriesDir + "/", Form: Lines,
+		Change: Live, Why: "containerd reads it for each image"},
 	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
 	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
@@ -130,16 +132,21 @@ var Files = []File{
 	// The operating system.
 	{Path: "/etc/hostname", Form: Lines},
 	{Path: "/etc/modules-load.d/90-kiln.conf", Form: Lines},
-	{Path: "/etc/sysctl.d/90-kiln.conf", Form: Settings},
+	{Path: "/etc/sysctl.d/90-kiln.conf", Form: Settings,
+		Change: Live, Why: "the kernel takes it", Systemctl: "restart systemd-sysctl.service"},
 	{Path: "/etc/systemd/logind.conf.d/90-kiln.conf", Form: Unit},
 	{Path: "/etc/systemd/networkd.conf.d/90-kiln.conf", Form: Unit},
 	{Path: "/etc/systemd/network/05-kiln-pods.network", Form: Unit},
 	{Path: "/etc/NetworkManager/conf.d/90-kiln.conf", Form: Lines},
 	{Path: target.HostsFile, Form: Lines},
-	{Path: "/etc/systemd/timesyncd.conf.d/90-kiln.conf", Form: Unit},
-	{Path: "/etc/chrony.conf", Form: Lines},
-	{Path: "/etc/chrony/chrony.conf", Form: Lines},
-	{Path: "/etc/ntp.conf", Form: Lines},
+	{Path: "/etc/systemd/timesyncd.conf.d/90-kiln.conf", Form: Unit,
+		Change: Live, Why: servers, Systemctl: "try-restart systemd-timesync[d].service"},
+	{Path: "/etc/chrony.conf", Form: Lines,
+		Change: Live, Why: servers, Systemctl: "try-restart chrony[d].service"},
+	{Path: "/etc/chrony/chrony.conf", Form: Lines,
+		Change: Live, Why: servers, Systemctl: "try-restart chron[y].service chrony[d].service"},
+	{Path: "/etc/ntp.conf", Form: Lines,
+		Change: Live, Why: servers, Systemctl: "try-restart ntp[d].service"},
 	{Path: "/etc/pki/ca-trust/source/anchors/kiln-", Form: Lines},
 	{Path: "/etc/pki/trust/anchors/kiln-", Form: Lines},
 	{Path: "/etc/ssl/certs/kiln-", Form: Lines},

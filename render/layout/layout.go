@@ -27,6 +27,9 @@ type File struct {
 	// is empty for Replace.
 	Change Effect
 	Why    string
+	// Systemctl is what follows a Live change on the machine, as words for systemctl. It is empty
+	// if what reads the file reads it each time. A pattern stands for a unit that may not be there.
+	Systemctl string
 }
 
 // Form is what a file is written in, and so how two contents of it are compared.
@@ -53,7 +56,7 @@ type Effect int
 const (
 	// Later: a running machine has no use for it. It counts when the machine is replaced, whenever
 	// that is.
-	Later Effect = iota - 3
+	Later Effect = iota - 4
 	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates
 	// its Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a
 	// replaced machine keeps what its Node had before.
@@ -61,6 +64,8 @@ const (
 	// Apply: the API server holds what the file says since the cluster was formed, and the file
 	// changes nothing any more.
 	Apply
+	// Live: kiln apply writes the file on the running machine, and what reads it takes the new one.
+	Live
 	// Replace: the running machine goes on as before until it is replaced. It is what a change asks
 	// for unless a row says otherwise.
 	Replace

@@ -21,6 +21,8 @@ type decision struct {
 	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
 	kubectl []nodeChange
+	write   bool   // kiln apply gives it the newer document while it runs
+	fixed   string // what changes and kiln apply does not write
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
 	worth int
@@ -46,7 +48,7 @@ func (f *decision) correct(o *running.Observation) {
 	switch {
 	case f.New == nil:
 	case s.Standing == running.Neither:
-		f.verdict, f.before = Replace, ""
+		f.verdict, f.before, f.write = Replace, "", false
 		f.why = append([]string{"it runs a document of no state that was named"}, f.why...)
 	case s.Standing == running.Coming && f.verdict == Nothing:
 		f.verdict, f.why = Wait, []string{s.Why}
@@ -66,6 +68,7 @@ func decide(d *transition, p *change.Pair) *decision {
 	}
 	worst := layout.Later - 1
 	why := map[layout.Effect][]string{}
+	var fixed []string // what kiln apply does not write
 	for _, c := range p.Changes {
 		list := c.Fields
 		if c.What != change.Changed {
@@ -82,15 +85,26 @@ func decide(d *transition, p *change.Pair) *decision {
 				f.kubectl = append(f.kubectl, changeOf(c, &list[i]))
 			}
 		}
+		if !writable(p, c) {
+			fixed = append(fixed, c.Title())
+		}
 		for e, names := range about {
 			if reason[e] != datesAlone { // the machine's own end says it
 				why[e] = append(why[e], because(c, names, reason[e]))
 			}
 		}
 	}
+	f.fixed = firstOf(fixed)
 	switch worst {
 	case layout.Replace:
 		f.verdict = Replace
+	case layout.Live:
+		f.verdict, f.write = Live, f.fixed == ""
+		if !f.write {
+			f.verdict = Replace
+			why[worst] = append(why[worst], "kiln apply does not write what changes besides: "+
+				f.fixed)
+		}
 	case layout.Node:
 		f.verdict = Live
 	case layout.Later, layout.Apply:
@@ -133,13 +147,18 @@ func because(c *change.Change, names []string, reason string) string {
 	if reason != "" {
 		return text + ": " + reason
 	}
+	if len(names) > 0 {
+		text += ": " + firstOf(names)
+	}
+	return text
+}
+
+// firstOf returns the first names, and how many more there are.
+func firstOf(names []string) string {
 	if more := len(names) - maxNames; more > 0 {
 		names = append(names[:maxNames:maxNames], fmt.Sprintf("and %d more", more))
 	}
-	if len(names) > 0 {
-		text += ": " + strings.Join(names, ", ")
-	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // maxNames is how many fields a reason names.
@@ -154,6 +173,9 @@ func (d *transition) effect(
 	if c.Kind == "file" && f.Name == "certificate names" &&
 		(d.old.Has(f.Either()) || d.new.Has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
+	}
+	if c.Kind == "key" && !hasKeys(p.Old) {
+		return layout.Replace, "it has no key yet, in whose file this one could be written"
 	}
 	e, why := effectOf(c, f)
 	switch {

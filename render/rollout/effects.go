@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"regexp"
+	"slices"
 
 	"kiln/render/change"
 	"kiln/render/change/field"
@@ -15,6 +16,7 @@ type rule struct {
 	path  string         // of a file; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
+	gone  bool           // only for a field that the newer state lacks
 	then  layout.Effect
 	why   string
 }
@@ -26,6 +28,10 @@ var rules = []rule{
 		why: "its certificates or token end at another time"},
 	{kind: "machine", field: regexp.MustCompile(`^kubelet$`), then: layout.Replace,
 		why: "another kubelet"},
+
+	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
+	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
+		why: "the kernel keeps a setting that nobody sets any more"},
 
 	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
 		why: "a Node keeps its labels"},
@@ -78,5 +84,41 @@ func (r *rule) matches(c *change.Change, f *field.Field) bool {
 	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
 		return false
 	}
+	if r.gone && (f == nil || f.Old == nil || f.New != nil) {
+		return false
+	}
 	return r.line == nil || f != nil && r.line.MatchString(f.Either())
+}
+
+// writable reports whether kiln apply may write what changed: no program that runs would notice, or
+// it takes the change as it was meant.
+func writable(p *change.Pair, c *change.Change) bool {
+	switch c.Kind {
+	case "file":
+		if row := layout.Of(c.Name); row == nil || row.Change == layout.Replace {
+			return c.What == change.Changed && isNode(c)
+		}
+		return true
+	case "key":
+		return hasKeys(p.Old)
+	case "machine":
+		return p.Old.Token() && !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
+			return f.Name != "until"
+		})
+	}
+	return false
+}
+
+// isNode reports whether all that changed in a file is the Node's: a kubelet that starts again does
+// not take its labels and taints from there.
+func isNode(c *change.Change) bool {
+	return !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
+		e, _ := effectOf(c, &f)
+		return e != layout.Node
+	})
+}
+
+// hasKeys reports whether somebody may log in by ssh with a key of the machine's document.
+func hasKeys(m *change.Machine) bool {
+	return slices.ContainsFunc(m.Entries, func(e *change.Entry) bool { return e.Kind == "key" })
 }

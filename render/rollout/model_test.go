@@ -33,6 +33,7 @@ type world struct {
 	machines map[string]*aMachine // by the name of the Node, or of the etcd machine
 	applied  bool                 // the API objects
 	done     []string             // --done
+	position int                  // of the root ca in the newer state
 	log      []string
 }
 
@@ -49,6 +50,9 @@ type aMachine struct {
 }
 
 const dot = "v1.36.3"
+
+// settings is a file that kiln apply writes.
+const settings = "/etc/sysctl.d/90-kiln.conf"
 
 // rotated returns the state of the root ca in a position.
 func rotated(position int) string {
@@ -102,6 +106,7 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 	}
 	file("/etc/kubernetes/pki/ca.crt", c.Properties.Value("rotation ca"))
 	file("/etc/motd", "1\n")
+	file(settings, "a = 1\n")
 	slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	c.Machines = append(c.Machines, m)
 }
@@ -127,9 +132,10 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 			edit(&now, i, path, content)
 		}
 	}
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 0, 1:
 		all("/etc/motd", "2\n")
+	case 8: // nothing else
 	case 2:
 		now.Version = "v1.37.1"
 		for i := range now.Machines {
@@ -151,6 +157,9 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}
 	if r.IntN(3) == 0 {
 		all("/etc/kiln/objects/001-coredns.yaml", "a: 2\n")
+	}
+	if r.IntN(3) == 0 {
+		all(settings, "a = 2\n")
 	}
 	// Machines come and go; at least half of the members stay.
 	members, removed := 0, 0
@@ -189,6 +198,9 @@ func newWorld(t *testing.T, seed int) *world {
 	w := &world{t: t, r: r, machines: map[string]*aMachine{}}
 	w.old = randomCluster(r, position)
 	w.new = changed(r, w.old, position)
+	state, err := pki.ParseRotation(w.new.Properties.Value("rotation ca"))
+	require.NoError(t, err)
+	w.position = state.Position()
 	before := *w.old
 	before.Machines = slices.Clone(w.old.Machines)
 	if r.IntN(3) == 0 {
@@ -310,6 +322,10 @@ func (w *world) follow(p *rollout.Steps) bool {
 		case rollout.Remove:
 			w.remove(s)
 		case rollout.Live:
+			if strings.HasPrefix(s.How[0], "kiln apply ") {
+				w.write(s)
+				return true
+			}
 			words := strings.Fields(strings.Split(s.How[len(s.How)-1], "  #")[0])
 			w.require(len(words) > 2 && words[1] == "uncordon", "%q", s.How)
 			for _, name := range words[2:] {
@@ -415,6 +431,31 @@ func (w *world) replace(s *rollout.Step) {
 			break // the person is called away
 		}
 	}
+}
+
+// write gives machines their newer document while they run. The person may be called away.
+func (w *world) write(s *rollout.Step) {
+	w.require(len(s.Pools) == 0 || len(s.Nodes) > 0, "a pool is changed, and has no machine for it")
+	for _, name := range slices.Concat(s.Machines, s.Nodes) {
+		a := w.machines[name]
+		w.require(a != nil, "%s is changed, and is not there", name)
+		m := w.machine(cmp.Or(a.pool, name))
+		w.require(a.position == w.position && content(a.document, "/etc/motd") ==
+			content(m, "/etc/motd"), "%s is changed while it runs, and needs a replacement", name)
+		w.say("apply to %s", name)
+		a.document = m
+		if a.role == "etcd" {
+			w.done = append(w.done, name)
+		}
+		if w.r.IntN(3) == 0 {
+			return
+		}
+	}
+}
+
+// content returns the content of a machine's file.
+func content(m *change.Machine, path string) string {
+	return string(m.Entries.Find(change.Key{Kind: "file", ID: path}).Content)
 }
 
 // changesObjects reports whether the newer state has other API objects.

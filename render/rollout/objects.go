@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +11,36 @@ import (
 	"kiln/render/running"
 )
 
-// This file has the steps that change what the API server holds: Nodes and other objects.
+// This file has the steps that change what runs: machines, by kiln apply, and what the API server
+// holds, Nodes and other objects.
+
+// write adds the step in which kiln apply gives machines their newer documents while they run.
+func (s *sequencer) write() {
+	step := Step{Do: Live}
+	var list []*decision
+	for _, f := range s.decisions {
+		if f.write {
+			list = append(list, f)
+			step.Nodes = append(step.Nodes, f.nodes...)
+		}
+	}
+	step.Machines, step.Pools = names(list)
+	since := " --since " + cmp.Or(strings.Join(s.since, " --since "), "OLD")
+	if len(step.Machines) > 0 {
+		name, each := placeholder(step.Machines), ""
+		if len(step.Machines) > 1 {
+			each = "  # one machine after the other"
+		}
+		step.How = append(step.How, "kiln apply nodes/"+name+since+" --ssh "+name+each)
+	}
+	for _, pool := range step.Pools {
+		step.How = append(step.How, "kiln apply nodes/"+pool+since+
+			" --ssh NAME  # each machine of pool "+pool)
+	}
+	if len(step.How) > 0 {
+		s.list = append(s.list, step)
+	}
+}
 
 // live adds the step that changes labels and taints of Nodes, which keep theirs even if their
 // machine is replaced.

@@ -19,6 +19,7 @@ type sequencer struct {
 	decisions []*decision
 	all       []*decision // as if every machine ran the older state
 	share     func(total int) int
+	since     []string // Options.Since
 	list      []Step
 }
 
@@ -72,6 +73,7 @@ func (s *sequencer) steps() []Step {
 		s.members(Remove, controlPlane)
 	}
 	s.members(Remove, etcdRole)
+	s.write()
 	s.live()
 	return s.list
 }

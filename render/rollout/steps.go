@@ -19,7 +19,7 @@ const (
 	Nothing = "nothing"
 	// its document changed, but the running machine needs nothing of it
 	NextReplacement = "next replacement"
-	Live            = "live" // its Node is changed in the cluster
+	Live            = "live" // it is changed while it runs: its Node, or files of it
 	Wait            = "wait" // it runs its new document, and is not ready yet
 	Replace         = "replace"
 	Add             = "add"
@@ -93,6 +93,9 @@ type Options struct {
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
+	// Since are the states before the newer one, as kiln apply takes them: the earliest first, the
+	// older state last. Without them the commands have a placeholder, OLD.
+	Since []string
 }
 
 // transition is the way from the older state to the newer one.
@@ -140,7 +143,7 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 	}
 	p.Rotations = t.rotations(decisions)
 	p.verdicts(decisions)
-	s := &sequencer{diff: t, decisions: decisions, all: all}
+	s := &sequencer{diff: t, decisions: decisions, all: all, since: o.Since}
 	var err error
 	if s.share, err = share(o.MaxUnavailable); err != nil {
 		return nil, err

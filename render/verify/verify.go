@@ -98,7 +98,7 @@ func (c *comparison) document(n *node.Node) {
 }
 
 func (c *comparison) files(n *node.Node) {
-	removed := retired(n)
+	removed := layout.Retired(n)
 	for i := range n.Files {
 		f := &n.Files[i]
 		e := c.l.entries[f.Path]
@@ -209,23 +209,6 @@ func (c *comparison) foreign(path, what string) {
 func (c *comparison) found(object string) bool {
 	object = terminal.Visible(object, "")
 	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Object == object })
-}
-
-// retired returns the files of the document that the hook removes at the end of the first boot. It
-// may have removed them earlier, when their time was over.
-func retired(n *node.Node) map[string]bool {
-	out := map[string]bool{}
-	if f := n.File(plan.KilnDir + "/machine"); f != nil {
-		settings, _ := layout.ReadSettings(f.Content)
-		for _, s := range settings {
-			if s.Name == "retire" {
-				for _, path := range strings.Fields(s.Value) {
-					out[path] = true
-				}
-			}
-		}
-	}
-	return out
 }
 
 const etcdManifest = plan.ManifestsDir + "/etcd.yaml"

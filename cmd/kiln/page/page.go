@@ -13,6 +13,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/report"
 	"kiln/render/rollout"
+	"kiln/render/shell"
 )
 
 // Input is what the page is made from.
@@ -47,6 +48,7 @@ func (i *Input) Make() ([]byte, error) {
 		}
 		in.Running = render.TwinCerts(old)
 		in.Diff = change.Compare(old, in.Cluster)
+		i.Options.Since = []string{shell.Word(i.Since)}
 		if in.Steps, err = rollout.New(in.Diff, i.Options); err != nil {
 			return nil, err
 		}

@@ -65,14 +65,14 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 func UnknownVerb(root *cobra.Command, verb string) error {
 	hint := SuggestVerb(root, verb)
 	if slices.Contains(Changers, verb) {
-		hint += " kiln changes no machine: it renders documents, and machines boot from them"
+		hint += " kiln renders documents, and machines boot from them"
 	}
 	return Errorf("unknown verb %q%s", verb, hint)
 }
 
 // Changers are verbs with which other programs change machines; kiln render comes nearest to them.
 var Changers = []string{
-	"apply", "bootstrap", "create", "deploy", "generate", "install", "join", "provision", "up",
+	"bootstrap", "create", "deploy", "generate", "install", "join", "provision", "up",
 }
 
 // SuggestVerb returns the question whether a known verb was meant, or nothing if none is similar.

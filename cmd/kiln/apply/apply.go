@@ -1,0 +1,222 @@
+// Package apply has the verb of the same name, which gives a running machine its newer document.
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/git"
+	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/remote"
+	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/twin"
+	"kiln/cmd/kiln/usage"
+	"kiln/render"
+	"kiln/render/change"
+	"kiln/render/live"
+	"kiln/render/rollout"
+	"kiln/render/shell"
+)
+
+type flags struct {
+	states         state.Reader
+	since          []string
+	ssh, out, form string
+}
+
+// report is what -o json prints.
+type report struct {
+	Machine string   `json:"machine"` // the folder
+	Script  string   `json:"script,omitempty"`
+	Said    []string `json:"said,omitempty"` // by the machine
+}
+
+// Command returns the verb apply.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:         "apply MACHINE --since STATE",
+		Annotations: usage.Reads(),
+		Short:       "Give a running machine its newer document, where no replacement is needed",
+		Long: `Give a running machine its newer document, where no replacement is needed: kernel
+settings, registries, time servers, public keys for ssh. The verdict of kiln plan is
+"live" then. Afterwards the machine is as its document says, like one that was replaced,
+and its Node names this document. MACHINE is a folder of documents, such as
+nodes/worker-1, or nodes/POOL for each machine of a pool.
+
+--since names the state whose document the machine runs now. kiln compares the two, and
+refuses what needs a replacement. The machine refuses too: a document that it does not
+run, one of another machine, or one that differs where kiln does not write.
+
+  --ssh TARGET   runs the program ssh with TARGET, and there a script as root: with
+                 sudo -n, unless the user is root. ssh has your configuration, keys and
+                 known hosts.
+  --out FILE     writes this script, for a machine without a way in for ssh. It holds
+                 contents of the document: keep it like the document, run it with sh, as
+                 root, and remove it.
+
+A cut connection or a power failure does no harm: the same command goes on. At the end
+the machine compares itself with its document, and what differs is a line and exit
+code 3 (docs/live.md).
+
+` + state.OneForms,
+		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
+  kiln apply nodes/blue --since main:review --ssh core@blue-7
+  kiln apply nodes/cp-1 --since review --out cp-1.sh`,
+		Args: usage.TakeArgs(1, 1, "a machine's folder",
+			"kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21"),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(cmd, list[0])
+		},
+	}
+	flags, b := cmd.Flags(), &f.states.Bundle
+	flags.StringArrayVar(&f.since, "since", nil, "the machine runs its document of this `STATE`; "+
+		"may be repeated, if it is one of several")
+	flags.StringVar(&f.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
+		"a host, or USER@HOST")
+	flags.StringVar(&f.out, "out", "", "write the script to `FILE`, and replace an older one there")
+	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
+		"(default: the bundle beside it, or its public half)")
+	usage.IdentityFlag(cmd, b)
+	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
+		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
+	usage.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+// check returns an error if the flags are wrong or contradict each other, and completes them.
+func (f *flags) check(cmd *cobra.Command) error {
+	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	switch {
+	case len(f.since) == 0:
+		return usage.Errorf("--since is missing: name the state whose document the machine runs, " +
+			"such as main:review")
+	case (f.ssh == "") == (f.out == ""):
+		return usage.Errorf("say how to reach the machine, with one of --ssh TARGET and --out FILE")
+	case f.out == "-":
+		return usage.Errorf("--out -: the script holds secrets, which are never printed; " +
+			"name a file")
+	}
+	if err := remote.Check(f.ssh); err != nil {
+		return err
+	}
+	if err := usage.CheckSource(&f.states.Bundle); err != nil || f.out == "" {
+		return err
+	}
+	return twin.CheckOutside("out", f.out)
+}
+
+func (f *flags) run(cmd *cobra.Command, machine string) error {
+	c, err := f.change(cmd, machine)
+	if err != nil {
+		return err
+	}
+	program, err := live.Program(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", machine, err)
+	}
+	if f.out != "" {
+		return f.write(cmd, machine, program)
+	}
+	text, err := remote.Run(f.ssh, program, maxReport,
+		"use --out, and run the script on the machine")
+	switch {
+	case f.form == "json" && (err == nil || len(text) > 0):
+		said := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		r := report{Machine: machine, Said: said}
+		if err := message.JSON(cmd.OutOrStdout(), r); err != nil {
+			return err
+		}
+	default:
+		message.Printf(cmd.OutOrStdout(), "%s", text)
+	}
+	var ended *remote.Ended
+	if errors.As(err, &ended) && ended.Code == differs {
+		return usage.ErrDifferent
+	}
+	return err
+}
+
+const (
+	// maxReport is how many bytes a machine may say.
+	maxReport = 1 << 20
+	// differs is the status of a machine that is not as its document says.
+	differs = 3
+)
+
+// change returns the change of the machine whose documents lie in that folder. It fails if no state
+// of --since has the machine, or if each needs a replacement.
+func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error) {
+	dir, name := filepath.Split(filepath.Clean(machine))
+	dir = filepath.Clean(dir)
+	now, err := render.DocumentsState(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1: %w",
+			machine, err)
+	}
+	u, err := render.Unpack(machine, "", cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	if b := u.Missing(); b != nil {
+		return nil, fmt.Errorf("%s: this is not all of the machine: it fetches the rest from %s, "+
+			"and the rest is not here", machine, b.URL)
+	}
+	c := &live.Change{Node: u.Node()}
+	var failed []error
+	for _, arg := range f.since {
+		old, err := f.states.Read(arg)
+		if err != nil {
+			return nil, err
+		}
+		p, err := pair(change.Compare(old, now), name)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
+		default:
+			c.Pairs = append(c.Pairs, p)
+		}
+	}
+	if len(c.Pairs) == 0 {
+		return nil, errors.Join(failed...)
+	}
+	return c, nil
+}
+
+// pair returns the machine of a name in both states of a difference. It fails if it is not in both,
+// or needs a replacement.
+func pair(d *change.Diff, name string) (*change.Pair, error) {
+	pairs := d.Pairs()
+	i := slices.IndexFunc(pairs, func(p *change.Pair) bool {
+		return p.New != nil && p.New.Name == name
+	})
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("the documents have no machine %q", name)
+	case pairs[i].Old == nil:
+		return nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
+	}
+	return pairs[i], rollout.Applicable(d, pairs[i])
+}
+
+// write writes the program to --out.
+func (f *flags) write(cmd *cobra.Command, machine, program string) error {
+	if err := render.WriteProgram(f.out, program); err != nil {
+		return err
+	}
+	message.Notes(cmd.ErrOrStderr(), git.KeepOut(filepath.Dir(f.out), git.Secret{Name: f.out}))
+	if f.form == "json" {
+		return message.JSON(cmd.OutOrStdout(), report{Machine: machine, Script: f.out})
+	}
+	message.Printf(cmd.OutOrStdout(), "%s: holds secrets; on the machine, as root: sh %s; then "+
+		"remove it\n", f.out, shell.Word(filepath.Base(f.out)))
+	return nil
+}
