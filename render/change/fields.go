@@ -62,6 +62,13 @@ const ObjectsDir = "/etc/kiln/objects/"
 
 var number = regexp.MustCompile(`^[0-9]{3}-`)
 
+// ObjectName returns the name of an object's file without its number. It reports false for other
+// files, and for the index.
+func ObjectName(path string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(path, ObjectsDir)
+	return number.ReplaceAllString(name, ""), ok && name != "index"
+}
+
 // place returns the key by which entries of two states are paired: objects have no number in it.
 func (k Key) place() Key {
 	if dir, name := path.Split(k.ID); k.Kind == "file" && dir == ObjectsDir {

@@ -99,17 +99,12 @@ func (s *sequencer) cordoned() (names []string) {
 
 // apply adds the step for API objects, which the API server keeps unchanged otherwise.
 func (s *sequencer) apply() {
-	changed, gone := map[string]bool{}, map[string]bool{}
+	changed := map[string]bool{}
 	for _, f := range s.all {
 		for _, c := range f.Changes {
-			name, ok := strings.CutPrefix(c.Name, change.ObjectsDir)
-			switch {
-			case !ok || name == "index":
-			case strings.HasPrefix(name, previousToken):
-				// The API server has it, or its Secret was deleted on purpose.
-			case c.What == change.Removed:
-				gone[name] = true
-			default:
+			name, ok := change.ObjectName(c.Name)
+			// The API server has a previous token, or its Secret was deleted on purpose.
+			if ok && c.What != change.Removed && !strings.HasPrefix(name, previousToken) {
 				changed[name] = true
 			}
 		}
@@ -134,12 +129,11 @@ func (s *sequencer) apply() {
 				"  # it reads its settings when it starts")
 	}
 	step.How = append(step.How, tokens...)
-	if len(gone) > 0 {
-		step.How = append(step.How, "kubectl delete what is no longer rendered:")
-		for _, name := range slices.Sorted(maps.Keys(gone)) {
-			step.How = append(step.How, "  "+name)
-		}
+	earlier := []*change.Cluster{s.diff.before}
+	if s.diff.seen != nil {
+		earlier = append(earlier, s.diff.seen.Earlier...)
 	}
+	step.How = append(step.How, prune(earlier, s.diff.new)...)
 	if len(step.How) > 0 {
 		if s.diff.seen != nil {
 			step.How = append([]string{"if it is not done yet; again, it changes nothing:"},

@@ -35,6 +35,9 @@ const (
 
 // Steps are the steps that bring running machines to the newer state.
 type Steps struct {
+	// Hop says which of several steps between minors of Kubernetes this is. It is empty if there is
+	// one only.
+	Hop string `json:"hop,omitempty"`
 	// Refused are changes that would break the running cluster. If there is one, there are no
 	// steps.
 	Refused []Refusal `json:"refused,omitempty"`
@@ -90,17 +93,18 @@ type Options struct {
 	Force []string
 	// Running is what runs; nil if every machine runs the older state.
 	Running *running.Running
-	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
-	// 10%.
-	MaxUnavailable string
 	// Since are the states before the newer one, as kiln apply takes them: the earliest first, the
 	// older state last. Without them the commands have a placeholder, OLD.
 	Since []string
+	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
+	// 10%.
+	MaxUnavailable string
 }
 
 // transition is the way from the older state to the newer one.
 type transition struct {
 	old, new *change.Cluster
+	before   *change.Cluster // the older state that was named
 	machines []*change.Pair
 	seen     *running.Observation // nil if the older state is what runs
 }
@@ -108,6 +112,7 @@ type transition struct {
 func newTransition(d *change.Diff) *transition {
 	t := &transition{machines: d.Pairs()}
 	t.old, t.new = d.States()
+	t.before = t.old
 	return t
 }
 
@@ -135,7 +140,7 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 			return nil, err
 		}
 		t = newTransition(change.Compare(seen.Runs, whole.new))
-		t.seen, p.Running = seen, seen.List
+		t.seen, p.Running, t.before = seen, seen.List, whole.old
 		decisions = t.decisions()
 	}
 	if err := p.refuse(refusals(t, decisions), o.Force, o.Running != nil); err != nil {
@@ -202,6 +207,10 @@ func (p *Steps) verdicts(decisions []*decision) {
 // Text returns the steps for people.
 func (p *Steps) Text(form change.Form) string {
 	w := change.NewWriter(form)
+	if p.Hop != "" {
+		w.Section("hop " + p.Hop)
+		w.End()
+	}
 	for _, list := range []struct {
 		title    string
 		refusals []Refusal

@@ -174,12 +174,27 @@ func (o *Observation) place(d *change.Diff) *change.Cluster {
 		return cmp.Compare(slices.Index(standings, a.Standing),
 			slices.Index(standings, b.Standing))
 	})
-	asRuns := *slices.Concat(o.Earlier, []*change.Cluster{o.old})[o.base]
+	states := slices.Concat(o.Earlier, []*change.Cluster{o.old, o.new})
+	asRuns := *states[o.base]
 	if o.allWanted {
 		asRuns = *o.new
 	}
+	// Workers may be behind for minors: Kubernetes is what the control planes run.
+	if i := earliest(states, list); i >= 0 {
+		asRuns.Version = states[i].Version
+	}
 	asRuns.Machines = list
 	return &asRuns
+}
+
+// earliest returns the index of the earliest state whose document a control plane runs; -1 if none
+// runs a document of a state.
+func earliest(states []*change.Cluster, runs []*change.Machine) int {
+	return slices.IndexFunc(states, func(c *change.Cluster) bool {
+		return slices.ContainsFunc(c.Machines, func(m *change.Machine) bool {
+			return m.Role == node.ControlPlane && slices.Contains(runs, m)
+		})
+	})
 }
 
 // earlier returns the machine of an earlier state that has this digest, and the index of the state;

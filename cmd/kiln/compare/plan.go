@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
@@ -14,13 +15,14 @@ import (
 	"kiln/render/change"
 	"kiln/render/expiry"
 	"kiln/render/rollout"
+	"kiln/render/shell"
 )
 
 // PlanCommand returns the verb plan.
 func PlanCommand() *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:         "plan A B",
+		Use:         "plan A B [C ...]",
 		Annotations: usage.Reads(),
 		Short:       "Show which machines a change replaces, in which order, and why",
 		Long: `Show which machines must be replaced to get from state A to state B, and why. The
@@ -34,15 +36,21 @@ command can be given again after each step, and after a step that failed. A mach
 needed nothing of an earlier change still runs a document of before: name such states in
 front of A.
 
+Without --nodes, several states are one hop after the other: kiln plan A B C says what to
+do from A to B, and then from B to C. An upgrade by two minors of Kubernetes is two hops.
+With --nodes the plan is that of the hop that comes next.
+
 ` + state.Forms,
 		Example: `  kiln plan main:review review
   kiln plan review cluster.yaml --max-unavailable 2
   kiln plan review cluster.yaml --force single-member
+  kiln plan v1.35:review v1.36:review review
   kubectl get nodes -o json | kiln plan main:review review --nodes -
   kubectl get nodes -o json | kiln plan main~2:review main:review review --nodes -`,
-		Args: usage.TakeArgs(2, maxStates, "two states, A and B", "kiln plan review cluster.yaml"),
+		Args: usage.TakeArgs(2, maxStates, "two states or more, A and B",
+			"kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := cmp.Or(f.check(cmd), f.checkNodes(list)); err != nil {
+			if err := cmp.Or(f.check(cmd), f.runs.Check(&f.states.Bundle)); err != nil {
 				return err
 			}
 			return f.run(cmd, list)
@@ -68,38 +76,59 @@ type planFlags struct {
 	runs    Runs
 }
 
-// checkNodes returns an error if the flags about what runs contradict others.
-func (f *planFlags) checkNodes(states []string) error {
-	if !f.runs.Given() && len(states) > 2 {
-		return usage.Errorf("kiln plan takes two states, A and B, and %q is one too many; with "+
-			"--nodes, earlier ones may stand in front of A", states[2])
-	}
-	return f.runs.Check(&f.states.Bundle)
-}
-
 func (f *planFlags) run(cmd *cobra.Command, states []string) error {
-	last := len(states) - 2
-	old, now, err := f.read(states[last], states[last+1])
+	list, err := f.readAll(states)
 	if err != nil {
 		return err
 	}
 	if f.options.Running, err = f.runs.Read(cmd); err != nil {
 		return err
 	}
-	for _, arg := range states[:last] {
-		c, err := f.states.Read(arg)
+	last := len(list) - 1
+	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(),
+		expiry.Running(list[last-1].Cluster, list[last].Cluster)))
+	var p interface{ Text(change.Form) string }
+	refused := false
+	switch {
+	case f.options.Running == nil && last > 1:
+		hops, err := rollout.NewHops(list, f.options)
 		if err != nil {
-			return err
+			return usage.Error{Err: err}
 		}
-		f.options.Running.Earlier = append(f.options.Running.Earlier, c)
+		p, refused = hops, hops.Refused()
+	default:
+		steps, err := f.steps(list)
+		if err != nil {
+			return usage.Error{Err: err}
+		}
+		p, refused = steps, len(steps.Refused) > 0
 	}
-	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), expiry.Running(old, now)))
-	p, err := rollout.New(change.Compare(old, now), f.options)
-	if err != nil {
-		return usage.Error{Err: err}
-	}
-	if err = f.print(cmd.OutOrStdout(), p); err == nil && len(p.Refused) > 0 {
+	if err = f.print(cmd.OutOrStdout(), p); err == nil && refused {
 		err = usage.ErrRefused
 	}
 	return err
+}
+
+// steps returns the steps between two states, or from what runs.
+func (f *planFlags) steps(list []rollout.State) (*rollout.Steps, error) {
+	if f.options.Running != nil {
+		return rollout.Next(list, f.options)
+	}
+	f.options.Since = []string{list[0].Name}
+	return rollout.New(change.Compare(list[0].Cluster, list[1].Cluster), f.options)
+}
+
+// readAll reads states, and names each as a word of a shell. Standard input cannot be read again.
+func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
+	for _, arg := range args {
+		c, err := f.states.Read(arg)
+		if err != nil {
+			return nil, err
+		}
+		if arg == configuration.Stdin {
+			arg = "OLD"
+		}
+		list = append(list, rollout.State{Name: shell.Word(arg), Cluster: c})
+	}
+	return list, nil
 }

@@ -1,0 +1,117 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kiln/render/change"
+	"kiln/render/running"
+)
+
+// This file goes a way of several states. The API servers of a cluster are at most one minor of
+// Kubernetes apart, so an upgrade by several is one hop after the other.
+
+// State is a state of a cluster with the name that the user gave it.
+type State struct {
+	Name string // a word for a shell
+	*change.Cluster
+}
+
+// Hops are the steps of several hops.
+type Hops struct {
+	List []*Steps `json:"hops"`
+}
+
+// Refused reports whether a hop is refused.
+func (h *Hops) Refused() bool {
+	return slices.ContainsFunc(h.List, func(p *Steps) bool { return len(p.Refused) > 0 })
+}
+
+// Text returns the steps for people.
+func (h *Hops) Text(form change.Form) string {
+	var list []string
+	for _, p := range h.List {
+		list = append(list, p.Text(form))
+	}
+	return strings.Join(list, "\n")
+}
+
+// NewHops returns the steps from each state to the next one, as if every machine ran the first. An
+// override of a refusal counts in the hops that are refused for it; it is an error if none is.
+func NewHops(states []State, o Options) (*Hops, error) {
+	h, used := &Hops{}, map[string]bool{}
+	for i := 1; i < len(states); i++ {
+		hop := o
+		hop.Force, hop.Since = nil, []string{states[i-1].Name}
+		d := change.Compare(states[i-1].Cluster, states[i].Cluster)
+		p, err := New(d, hop)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range o.Force {
+			if p.refusedFor(name) {
+				hop.Force, used[name] = append(hop.Force, name), true
+			}
+		}
+		if p, err = New(d, hop); err != nil {
+			return nil, err
+		}
+		p.Hop = hopName(states, i)
+		h.List = append(h.List, p)
+	}
+	for _, name := range o.Force {
+		if !used[name] {
+			return nil, fmt.Errorf("--force %s: no hop is refused for it; leave it out", name)
+		}
+	}
+	return h, nil
+}
+
+// Next returns the steps from what runs to the newest state that can be reached now. The others
+// come after it: what runs is more than a minor away from them. A machine that runs one of these
+// already does not go back.
+func Next(states []State, o Options) (*Steps, error) {
+	for last := len(states) - 1; ; last-- {
+		hop, r := o, *o.Running
+		hop.Running, hop.Since = &r, nil
+		for i := range states[:last] {
+			hop.Since = append(hop.Since, states[i].Name)
+			if i < last-1 {
+				r.Earlier = append(r.Earlier, states[i].Cluster)
+			}
+		}
+		p, err := New(change.Compare(states[last-1].Cluster, states[last].Cluster), hop)
+		if err != nil || last == 1 || !p.refusedFor("version") ||
+			isAhead(states, last, o.Running) {
+			if err == nil && last < len(states)-1 {
+				p.Hop = hopName(states, last)
+			}
+			return p, err
+		}
+	}
+}
+
+// isAhead reports whether a Node runs a document of a state, and of none before it.
+func isAhead(states []State, i int, r *running.Running) bool {
+	first := map[string]int{} // the index of the first state by the digest
+	for at, s := range states {
+		for _, m := range s.Machines {
+			if digest := r.Digest(m); first[digest] == 0 {
+				first[digest] = at
+			}
+		}
+	}
+	return slices.ContainsFunc(r.Nodes, func(n running.Node) bool { return first[n.Twin] == i })
+}
+
+func (p *Steps) refusedFor(name string) bool {
+	return slices.ContainsFunc(p.Refused, func(r Refusal) bool { return r.Name == name })
+}
+
+// hopName says which hop leads to a state.
+func hopName(states []State, i int) string {
+	a, b := states[i-1], states[i]
+	return fmt.Sprintf("%d of %d: %s → %s, Kubernetes %s → %s", i, len(states)-1, a.Name, b.Name,
+		a.Version, b.Version)
+}

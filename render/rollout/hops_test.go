@@ -1,0 +1,115 @@
+package rollout_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/change"
+	"kiln/render/rollout"
+	"kiln/render/running"
+	"kiln/render/shown"
+)
+
+// ofVersion returns a cluster of three control planes and a worker, of that version. The worker's
+// kubelet is of another one.
+func ofVersion(version, kubelet string) *change.Cluster {
+	c := &change.Cluster{Name: "c", UUID: "u", Version: version}
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		add(c, name, "control-plane", true, false)
+	}
+	add(c, "worker-1", "worker", false, false)
+	c.Machines[3].Properties[0].Value = kubelet
+	return c
+}
+
+// runningFrom returns the Nodes of machines that run documents of these states, control planes
+// first.
+func runningFrom(states ...*change.Cluster) *running.Running {
+	r := &running.Running{Digest: shown.Digest}
+	for i, c := range states {
+		m := c.Machines[i]
+		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: shown.Digest(m), Ready: true,
+			Hook: "done done", Kubelet: m.Properties.Value("kubelet")})
+	}
+	return r
+}
+
+func states(list ...*change.Cluster) (out []rollout.State) {
+	for i, c := range list {
+		out = append(out, rollout.State{Name: string(rune('A' + i)), Cluster: c})
+	}
+	return out
+}
+
+// TestHops: two minors are two hops, and their text says which is which.
+func TestHops(t *testing.T) {
+	t.Parallel()
+	a, b, c := ofVersion("v1.35.4", "v1.35.4"), ofVersion("v1.36.3", "v1.36.3"),
+		ofVersion("v1.37.1", "v1.37.1")
+	o := rollout.Options{MaxUnavailable: "1"}
+	h, err := rollout.NewHops(states(a, b, c), o)
+	require.NoError(t, err)
+	require.False(t, h.Refused())
+	text := h.Text(change.Form{})
+	require.True(t, strings.HasPrefix(text, "hop 1 of 2: A → B, Kubernetes v1.35.4 → v1.36.3\n"))
+	require.Contains(t, text, "\n\nhop 2 of 2: B → C, Kubernetes v1.36.3 → v1.37.1\n")
+	require.Equal(t, 2, strings.Count(text, "take a snapshot of etcd"))
+
+	h, err = rollout.NewHops(states(a, c, c), o)
+	require.NoError(t, err)
+	require.True(t, h.Refused())
+	o.Force = []string{"version"}
+	h, err = rollout.NewHops(states(a, c, c), o)
+	require.NoError(t, err)
+	require.False(t, h.Refused())
+	o.Force = []string{"role"}
+	_, err = rollout.NewHops(states(a, c, c), o)
+	require.EqualError(t, err, "--force role: no hop is refused for it; leave it out")
+}
+
+// TestNext: what runs decides which hop is next. A worker that stays behind holds nothing up, and
+// nobody goes back.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	a, b, c := ofVersion("v1.35.4", "v1.35.4"), ofVersion("v1.36.3", "v1.36.3"),
+		ofVersion("v1.37.1", "v1.37.1")
+	later := ofVersion("v1.37.1", "v1.35.4")
+	for _, row := range []struct {
+		name    string
+		states  []rollout.State
+		runs    []*change.Cluster
+		hop     string
+		refused bool
+		first   string // the title of the first step that is no snapshot
+	}{
+		{"nothing is done", states(a, b, c), []*change.Cluster{a, a, a, a}, "1 of 2", false,
+			"replace cp-1 … cp-3, 1 at a time"},
+		{"half of the first hop", states(a, b, c), []*change.Cluster{b, b, a, a}, "1 of 2", false,
+			"replace cp-3"},
+		{"its worker is left, whose kubelet may stay", states(a, b, c),
+			[]*change.Cluster{b, b, b, a}, "", false, "replace cp-1 … cp-3, 1 at a time"},
+		{"half of the second", states(a, b, c), []*change.Cluster{c, b, b, b}, "", false,
+			"replace cp-2, cp-3, 1 at a time"},
+		{"the end", states(a, b, c), []*change.Cluster{c, c, c, c}, "", false, ""},
+		{"a worker that stays behind", states(a, ofVersion("v1.36.3", "v1.35.4"), later),
+			[]*change.Cluster{later, later, later, a}, "", false, ""},
+		{"two minors side by side", states(a, b, c), []*change.Cluster{c, a, a, a}, "", true, ""},
+	} {
+		p, err := rollout.Next(row.states,
+			rollout.Options{MaxUnavailable: "1", Running: runningFrom(row.runs...)})
+		require.NoError(t, err, row.name)
+		require.Equal(t, row.refused, len(p.Refused) > 0, row.name)
+		require.True(t, strings.HasPrefix(p.Hop, row.hop), "%s: %s", row.name, p.Hop)
+		require.Equal(t, row.hop == "", p.Hop == "", row.name)
+		title := ""
+		for _, s := range p.List {
+			if s.Do != rollout.Snapshot {
+				title = s.Title()
+				break
+			}
+		}
+		require.Equal(t, row.first, title, row.name)
+	}
+}
