@@ -33,6 +33,22 @@ func TestMemberDown(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cp-2", "cp-1", "cp-3"}, p.List[0].Machines)
+
+	// With two down nobody touches a member.
+	r.Nodes[2].Ready = false
+	p, err = rollout.New(change.Compare(old, &now), rollout.Options{
+		MaxUnavailable: "1", Running: r,
+	})
+	require.NoError(t, err)
+	require.Len(t, p.Refused, 1)
+	require.Equal(t, "members-down", p.Refused[0].Name)
+	require.Equal(t, "the Nodes of cp-2, cp-3 are not Ready: of 3 members of etcd, the others "+
+		"are no majority", p.Refused[0].Why)
+	r.Nodes[2].Ready = true
+	p, err = rollout.New(change.Compare(old, &now), rollout.Options{
+		MaxUnavailable: "1", Running: r,
+	})
+	require.NoError(t, err)
 	require.Equal(t, "etcdctl endpoint health --cluster  # all but cp-2, down already: "+
 		"it goes first", p.List[0].How[0])
 }

@@ -72,6 +72,9 @@ var refusalTable = []refusal{
 			"and the data that they have is given up"},
 	{"quorum", lostQuorum,
 		"keep members of etcd while others come: add first, remove in a second plan"},
+	{"members-down", membersDown,
+		"bring one of them back first (its console, sh /etc/kiln/boot report); if their disks " +
+			"are lost, restore a snapshot (docs/etcd.md)"},
 	{"members-moved", movedMembers,
 		"change the address of one member after the other, each with a plan of its own: a new " +
 			"member finds the others at the addresses in its document"},
@@ -294,6 +297,26 @@ func lostQuorum(d *transition, _ []*decision) string {
 		}
 	}
 	return "no member of etcd stays, and its data with it"
+}
+
+// membersDown: so many members are down that the others are no majority. The API may still answer:
+// a Node that is not Ready has no kubelet, and its member may be there.
+func membersDown(d *transition, decisions []*decision) string {
+	var down []string
+	members := 0
+	for _, f := range decisions {
+		if m := f.Machine(); f.Old != nil && f.Old.Member() && m.Role == controlPlane {
+			members++
+			if f.down || f.again {
+				down = append(down, m.Name)
+			}
+		}
+	}
+	if d.seen == nil || len(down) < 2 || members-len(down) > members/2 {
+		return ""
+	}
+	return fmt.Sprintf("the Nodes of %s are not Ready: of %d members of etcd, the others are no "+
+		"majority", change.Spans(down), members)
 }
 
 // movedMembers: several members of etcd get other addresses, so the first that is replaced looks
