@@ -736,6 +736,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render/change",
 			"kiln/render/change/field",
+			"kiln/render/config",
 			"kiln/render/layout",
 			"kiln/render/plan",
 			"kiln/render/rotation",

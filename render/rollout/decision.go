@@ -76,15 +76,17 @@ func decide(d *transition, p *change.Pair) *decision {
 		}
 		about := map[layout.Effect][]string{} // fields
 		reason := map[layout.Effect]string{}
+		var node []field.Field
 		for i := range list {
 			e, reasoned := d.effect(p, c, &list[i])
 			worst = max(worst, e)
 			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], reasoned)
 			if e == layout.Node {
-				f.kubectl = append(f.kubectl, changeOf(c, &list[i]))
+				node = append(node, list[i])
 			}
 		}
+		f.kubectl = append(f.kubectl, changesOf(node)...)
 		if !writable(p, c) {
 			fixed = append(fixed, c.Title())
 		}

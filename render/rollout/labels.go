@@ -12,6 +12,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/change/field"
+	"kiln/render/config"
 	"kiln/render/plan"
 	"kiln/render/running"
 )
@@ -26,25 +27,66 @@ type nodeChange struct {
 	holds   func(*running.Node) bool // whether a Node has it already; nil if nobody can tell
 }
 
-// changeOf returns the change of the Node that a label or taint asks for.
-func changeOf(c *change.Change, f *field.Field) nodeChange {
-	if strings.HasPrefix(f.Name, "registerWithTaints") {
-		return taintChange(f)
+// changesOf returns the changes of the Node that the fields of one file ask for: of taints one, of
+// labels one or several each.
+func changesOf(fields []field.Field) (list []nodeChange) {
+	old, now := map[string]string{}, map[string]string{}
+	for i := range fields {
+		if f := &fields[i]; strings.HasPrefix(f.Name, "registerWithTaints") {
+			list = append(list, taintChange(f))
+		} else {
+			addLabels(old, f.Old)
+			addLabels(now, f.New)
+		}
 	}
-	key, value, _ := strings.Cut(f.Either(), "=")
-	switch {
-	case !isLabel(key, value):
-		return nodeChange{command: noCommand("label", f.Either())}
-	case f.New == nil:
-		return nodeChange{"kubectl label node NAME " + key + "-", func(n *running.Node) bool {
-			_, there := n.Labels[key]
-			return !there
-		}}
+	for _, label := range slices.Sorted(maps.Keys(now)) {
+		list = append(list, labelChange(label, now[label], true))
 	}
-	return nodeChange{"kubectl label --overwrite node NAME " + key + "=" + value,
+	for _, label := range slices.Sorted(maps.Keys(old)) {
+		if _, stays := now[label]; !stays {
+			list = append(list, labelChange(label, old[label], false))
+		}
+	}
+	return list
+}
+
+// addLabels adds the labels of a kubelet's flag.
+func addLabels(to map[string]string, flag *string) {
+	if flag == nil {
+		return
+	}
+	for label := range strings.SplitSeq(*flag, ",") {
+		key, value, _ := strings.Cut(label, "=")
+		to[key] = value
+	}
+}
+
+// labelChange returns the change that gives a Node a label, or takes it away. With the label by which
+// a kubelet asks for a role, the role comes and goes too: one of the two would bring it back.
+func labelChange(key, value string, wanted bool) nodeChange {
+	if !isLabel(key, value) {
+		return nodeChange{command: noCommand("label", key+"="+value)}
+	}
+	keys := []string{key}
+	if role, ok := strings.CutPrefix(key, config.OwnRoleLabel); ok {
+		keys = append(keys, config.RoleLabel+role)
+	}
+	if !wanted {
+		return nodeChange{"kubectl label node NAME " + strings.Join(keys, "- ") + "-",
+			func(n *running.Node) bool {
+				return !slices.ContainsFunc(keys, func(key string) bool {
+					_, there := n.Labels[key]
+					return there
+				})
+			}}
+	}
+	end := "=" + value
+	return nodeChange{"kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end,
 		func(n *running.Node) bool {
-			has, there := n.Labels[key]
-			return there && has == value
+			return !slices.ContainsFunc(keys, func(key string) bool {
+				has, there := n.Labels[key]
+				return !there || has != value
+			})
 		}}
 }
 
