@@ -32,6 +32,8 @@ var rules = []rule{
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
 		why: "the kernel keeps a setting that nobody sets any more"},
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages`),
+		then: layout.Replace, why: "a kubelet counts huge pages when it starts"},
 
 	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
 		why: "a Node keeps its labels"},
