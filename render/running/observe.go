@@ -38,6 +38,7 @@ type Observation struct {
 	pools     map[string][]*Node
 	foreign   []stranger
 	digests   map[*change.Machine]string
+	was       map[id][]past // the machines of Earlier, the latest first
 	seen      map[id]*Seen
 	allWanted bool
 }
@@ -46,6 +47,12 @@ type Observation struct {
 type stranger struct {
 	*Node
 	why string
+}
+
+// past is a machine of an earlier state, and the index of the state.
+type past struct {
+	*change.Machine
+	state int
 }
 
 // id identifies a machine of both states.
@@ -200,12 +207,18 @@ func earliest(states []*change.Cluster, runs []*change.Machine) int {
 // earlier returns the machine of an earlier state that has this digest, and the index of the state;
 // nil if there is none.
 func (o *Observation) earlier(m *change.Machine, twin string) (*change.Machine, int) {
-	for i, c := range slices.Backward(o.Earlier) {
-		for _, was := range c.Machines {
-			if idOf(was) == idOf(m) && o.digest(was) == twin {
-				o.base = min(o.base, i)
-				return was, i
+	if o.was == nil {
+		o.was = map[id][]past{}
+		for i, c := range slices.Backward(o.Earlier) {
+			for _, m := range c.Machines {
+				o.was[idOf(m)] = append(o.was[idOf(m)], past{m, i})
 			}
+		}
+	}
+	for _, p := range o.was[idOf(m)] {
+		if o.digest(p.Machine) == twin {
+			o.base = min(o.base, p.state)
+			return p.Machine, p.state
 		}
 	}
 	return nil, len(o.Earlier)
