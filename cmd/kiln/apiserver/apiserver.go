@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -62,12 +63,11 @@ func DefaultPath() (string, error) {
 // read, or asks for a program that fetches the credential: kiln starts none.
 func New(path string) (*Client, error) {
 	// clientcmd names the file in its own words, and lists a merge of several.
-	switch info, err := os.Stat(path); {
-	case err != nil:
+	if err := requireRegular(path); err != nil {
 		return nil, fmt.Errorf("--kubeconfig %w", err)
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fmt.Errorf("--kubeconfig %s: not a kubeconfig: want a regular file of at most "+
-			"%d MiB", path, maxFile>>20)
+	}
+	if err := checkNamed(path); err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil).ClientConfig()
@@ -101,6 +101,43 @@ func New(path string) (*Client, error) {
 		URL: strings.TrimSuffix(base.Redacted(), "/"), Ends: certificateEnd(config), http: client,
 		base: strings.TrimSuffix(base.String(), "/"),
 	}, nil
+}
+
+// requireRegular returns an error if the file is not a regular one of a size that a kubeconfig and
+// what it names may have. clientcmd would wait for a pipe for ever.
+func requireRegular(path string) error {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return fmt.Errorf("%s: want a regular file of at most %d MiB", path, maxFile>>20)
+	}
+	return nil
+}
+
+// checkNamed checks the files that a kubeconfig names. What is wrong with the kubeconfig itself is
+// said later.
+func checkNamed(path string) error {
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || clientcmd.ResolveLocalPaths(config) != nil {
+		return nil
+	}
+	var named []*string
+	for _, c := range config.Clusters {
+		named = append(named, clientcmd.GetClusterFileReferences(c)...)
+	}
+	for _, a := range config.AuthInfos {
+		named = append(named, clientcmd.GetAuthInfoFileReferences(a)...)
+	}
+	for _, file := range named {
+		if *file == "" {
+			continue
+		}
+		if err := requireRegular(*file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // withoutPath returns an error without the path at its beginning, which the message has already.

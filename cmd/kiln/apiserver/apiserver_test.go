@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,4 +112,21 @@ func TestDefaultPath(t *testing.T) {
 	t.Setenv("KUBECONFIG", "a"+string(filepath.ListSeparator)+"b")
 	_, err = apiserver.DefaultPath()
 	require.ErrorContains(t, err, "KUBECONFIG names several files")
+}
+
+// TestPipes: a pipe is refused, as the kubeconfig and as a file that it names: nobody may ever write
+// to it.
+func TestPipes(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, path := range []string{
+		pipe,
+		kubeconfig(t, "https://127.0.0.1:1", "", fmt.Sprintf("tokenFile: %q", pipe)),
+		kubeconfig(t, "https://127.0.0.1:1", fmt.Sprintf("certificate-authority: %q", pipe), ""),
+		kubeconfig(t, "https://127.0.0.1:1", "", fmt.Sprintf("client-key: %q", pipe)),
+	} {
+		_, err := apiserver.New(path)
+		require.ErrorContains(t, err, pipe+": want a regular file of at most 4 MiB")
+	}
 }
