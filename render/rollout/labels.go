@@ -61,8 +61,8 @@ func addLabels(to map[string]string, flag *string) {
 	}
 }
 
-// labelChange returns the change that gives a Node a label, or takes it away. With the label by which
-// a kubelet asks for a role, the role comes and goes too: one of the two would bring it back.
+// labelChange returns the change that gives a Node a label, or takes it away. With the label by
+// which a kubelet asks for a role, the role comes and goes too: one of the two would bring it back.
 func labelChange(key, value string, wanted bool) nodeChange {
 	if !isLabel(key, value) {
 		return nodeChange{command: noCommand("label", key+"="+value)}

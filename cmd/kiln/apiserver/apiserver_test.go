@@ -120,11 +120,12 @@ func TestPipes(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	const server = "https://127.0.0.1:1"
 	for _, path := range []string{
 		pipe,
-		kubeconfig(t, "https://127.0.0.1:1", "", fmt.Sprintf("tokenFile: %q", pipe)),
-		kubeconfig(t, "https://127.0.0.1:1", fmt.Sprintf("certificate-authority: %q", pipe), ""),
-		kubeconfig(t, "https://127.0.0.1:1", "", fmt.Sprintf("client-key: %q", pipe)),
+		kubeconfig(t, server, "", fmt.Sprintf("tokenFile: %q", pipe)),
+		kubeconfig(t, server, fmt.Sprintf("certificate-authority: %q", pipe), ""),
+		kubeconfig(t, server, "", fmt.Sprintf("client-key: %q", pipe)),
 	} {
 		_, err := apiserver.New(path)
 		require.ErrorContains(t, err, pipe+": want a regular file of at most 4 MiB")
