@@ -163,6 +163,28 @@ func TestSnapshotBefore(t *testing.T) {
 	}
 }
 
+// TestEtcdctl: a plan that waits for a member of etcd says how to run etcdctl.
+func TestEtcdctl(t *testing.T) {
+	t.Parallel()
+	c := &change.Cluster{Version: "v1.36.3"}
+	r := &running.Running{Digest: shown.Digest}
+	for _, name := range []string{"a", "b", "c"} {
+		pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+		m := &change.Machine{
+			Name: name, Role: controlPlane,
+			Entries: change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
+		}
+		c.Machines = append(c.Machines, m)
+		r.Nodes = append(r.Nodes, running.Node{Name: name, Twin: shown.Digest(m), Ready: true,
+			Hook: "waiting etcd"})
+	}
+	p, err := New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: r})
+	require.NoError(t, err)
+	require.Len(t, p.List, 1)
+	require.Equal(t, Wait, p.List[0].Do)
+	require.Contains(t, p.Etcdctl, "etcdctl --cacert")
+}
+
 // TestBack: a control plane that runs a newer minor, in a document that nobody named, is not
 // replaced by an older one.
 func TestBack(t *testing.T) {

@@ -324,8 +324,14 @@ func ready(name string, m *change.Machine) string {
 }
 
 // etcdctl says how to run the program beside a member that stays, with the member's own
-// certificate.
+// certificate. It is empty if no step names the program.
 func (s *sequencer) etcdctl() string {
+	if !slices.ContainsFunc(s.list, func(s Step) bool {
+		lines := strings.Join(slices.Concat(s.How, s.Wait), "\n")
+		return strings.Contains(lines, "etcdctl ")
+	}) {
+		return ""
+	}
 	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
 		"--key /etc/etcd/pki/server.key"
 	stays := " that stays"

@@ -48,9 +48,9 @@ type Steps struct {
 	// Running is where the machines stand, if the steps begin with what runs.
 	Running  []running.Standing `json:"running,omitempty"`
 	Machines []Verdict          `json:"machines"`
-	List     []Step             `json:"steps,omitempty"`
-
-	etcdctl string // how to run the program that the steps name
+	// Etcdctl says how to run the etcdctl that the steps name; it is empty if none does.
+	Etcdctl string `json:"etcdctl,omitempty"`
+	List    []Step `json:"steps,omitempty"`
 }
 
 // Verdict is what has to be done with some machines, and why.
@@ -154,7 +154,8 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 		return nil, err
 	}
 	if len(p.Refused) == 0 {
-		p.List, p.etcdctl = s.steps(), s.etcdctl()
+		p.List = s.steps()
+		p.Etcdctl = s.etcdctl()
 	}
 	return p, nil
 }
@@ -269,24 +270,14 @@ func (p *Steps) Text(form change.Form) string {
 		}
 	}
 	w.End()
-	if how := p.Etcdctl(); how != "" {
+	if p.Etcdctl != "" {
 		w.Line("")
-		w.Line("etcdctl below is " + how)
+		w.Line("etcdctl below is " + p.Etcdctl)
 	}
 	for i, s := range p.List {
 		writeStep(w, i+1, &s)
 	}
 	return w.String()
-}
-
-// Etcdctl says how to run the etcdctl that the steps name; it is empty if none does.
-func (p *Steps) Etcdctl() string {
-	if !slices.ContainsFunc(p.List, func(s Step) bool {
-		return strings.Contains(strings.Join(s.How, "\n"), "etcdctl ")
-	}) {
-		return ""
-	}
-	return p.etcdctl
 }
 
 // maxReasons is how many reasons of a verdict are shown; kiln diff shows all.
