@@ -77,37 +77,50 @@ func (s *sequencer) snapshotBefore() {
 	}
 	name := first.New.Name
 	file := "/var/lib/etcd/before-" + s.diff.new.Version + ".db"
-	s.list = append(s.list, Step{
+	step := Step{
 		Do: Snapshot, Machines: []string{name},
 		How: []string{"etcdctl snapshot save " + file + "  # a file of the machine",
-			"copy this file off the machine, and remove it there"},
-		Wait: []string{"sha256sum of the copy is that of the file"},
-	})
+			"copy this file off the machine"},
+		Wait: []string{sameSum},
+		Then: []string{"remove it there"},
+	}
+	if s.diff.seen != nil {
+		step.How = append([]string{ifNotDone}, step.How...)
+	}
+	s.list = append(s.list, step)
 }
+
+// sameSum is what the copy of a snapshot waits for.
+const sameSum = "sha256sum of the copy is that of the file"
 
 // replaceOnlyMember adds the steps that replace the machine with the only member of etcd. No other
 // member has its data, so a snapshot leaves the machine before, and comes back to the new one.
 func (s *sequencer) replaceOnlyMember(f *decision) {
 	name, where := f.New.Name, "/var/backups/etcd/"+f.New.Name+".db"
 	snapshot := Step{Do: Snapshot, Machines: []string{name}}
-	replace := Step{Do: Replace, Machines: []string{name}, How: []string{
-		"render its new document with --restore " + name + ":" + where,
-		"give it this document and an empty disk" + s.image([]*decision{f}) + ", and power it on",
-	}}
+	replace := Step{Do: Replace, Machines: []string{name}}
+	render := "render its new document with --restore " + name + ":" + where
 	restore := Step{Do: Restore, Machines: []string{name}, How: []string{
 		"copy the snapshot to it under another name, then rename it to " + where +
 			": its hook waits for this file",
-		"when it is back: kiln render without --restore, and keep these documents",
-	}}
+	}, Then: []string{"kiln render without --restore, and keep these documents"}}
 	if f.New.Role == controlPlane {
 		snapshot.How = append(snapshot.How, drain(name))
 		restore.Wait = append(restore.Wait, ready(name, f.New))
-		restore.Then = []string{uncordon(name)}
+		restore.Then = append(restore.Then, uncordon(name))
+		// Its Node says that it runs this document, which is in neither of the two states.
+		replace.How = []string{render + " --review restored",
+			"it runs this state then: go on with kiln plan restored A B --nodes FILE"}
+	} else {
+		replace.How = []string{render}
 	}
+	replace.How = append(replace.How,
+		"give it this document and an empty disk"+s.image([]*decision{f})+", and power it on")
 	snapshot.How = append(snapshot.How,
 		"etcdctl snapshot save /var/lib/etcd/"+name+".db  # a file of the machine",
-		"copy this file off the machine, and power it off: what is written later is lost")
-	snapshot.Wait = append(snapshot.Wait, "sha256sum of the copy is that of the file")
+		"copy this file off the machine")
+	snapshot.Wait = append(snapshot.Wait, sameSum)
+	snapshot.Then = []string{"power it off: what is written later is lost"}
 	restore.Wait = append(restore.Wait, "etcdctl endpoint health says healthy")
 	s.list = append(s.list, snapshot, replace, restore)
 }

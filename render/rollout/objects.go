@@ -136,12 +136,14 @@ func (s *sequencer) apply() {
 	step.How = append(step.How, prune(earlier, s.diff.new)...)
 	if len(step.How) > 0 {
 		if s.diff.seen != nil {
-			step.How = append([]string{"if it is not done yet; again, it changes nothing:"},
-				step.How...)
+			step.How = append([]string{ifNotDone}, step.How...)
 		}
 		s.list = append(s.list, step)
 	}
 }
+
+// ifNotDone begins a step of which no Node says whether it was done.
+const ifNotDone = "if it is not done yet; again, it changes nothing:"
 
 // The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
 // number, and go on with the name of the pool: its token in force, and the one before.

@@ -163,6 +163,53 @@ func TestSnapshotBefore(t *testing.T) {
 	}
 }
 
+// TestTyped: the steps that take a snapshot can be done in the order in which they stand. Nothing
+// is removed or switched off that a later line asks. The state that the only member runs after its
+// restore has a name, so that the next plan knows it.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	cluster := func(version string, names ...string) *change.Cluster {
+		c := &change.Cluster{Version: version}
+		for _, name := range names {
+			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+			c.Machines = append(c.Machines, &change.Machine{
+				Name: name, Role: controlPlane,
+				Properties: change.Properties{{Name: "kubelet", Value: version}},
+				Entries:    change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
+			})
+		}
+		return c
+	}
+	const same = "sha256sum of the copy is that of the file"
+	p, err := New(change.Compare(cluster("v1.36.2", "a"), cluster("v1.36.3", "a")),
+		Options{MaxUnavailable: "1", Force: []string{"single-member"}})
+	require.NoError(t, err)
+	require.Len(t, p.List, 3)
+	require.Equal(t, []string{same}, p.List[0].Wait)
+	require.Equal(t, []string{"power it off: what is written later is lost"}, p.List[0].Then)
+	require.Contains(t, p.List[1].How[0], "--restore a:/var/backups/etcd/a.db --review restored")
+	require.Equal(t, []string{
+		"kiln render without --restore, and keep these documents",
+		"kubectl uncordon a",
+	}, p.List[2].Then)
+
+	old, now := cluster("v1.35.1", "a", "b", "c"), cluster("v1.36.3", "a", "b", "c")
+	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	require.Equal(t, []string{same}, p.List[0].Wait)
+	require.Equal(t, []string{"remove it there"}, p.List[0].Then)
+	require.NotContains(t, p.List[0].How, ifNotDone)
+
+	r := &running.Running{Digest: shown.Digest}
+	for _, m := range old.Machines {
+		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: shown.Digest(m), Ready: true})
+	}
+	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: r})
+	require.NoError(t, err)
+	require.Equal(t, Snapshot, p.List[0].Do)
+	require.Equal(t, ifNotDone, p.List[0].How[0])
+}
+
 // TestEtcdctl: a plan that waits for a member of etcd says how to run etcdctl.
 func TestEtcdctl(t *testing.T) {
 	t.Parallel()

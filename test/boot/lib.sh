@@ -2,12 +2,14 @@
 # What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
 
 # here is this folder; store holds everything that is built or booted, outside the repository, and
-# cache what belongs to one minor of Kubernetes.
+# cache what belongs to one minor of Kubernetes. KILN_BOOT_MINOR may also be a release of one, such as
+# 1.36.2: another one than that of versions.sh.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 store=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
-minor=${KILN_BOOT_MINOR:-1.36}
+release=${KILN_BOOT_MINOR:-1.36}
+minor=$(cut -d . -f 1,2 <<<"$release")
 cache=$store
-[[ $minor == 1.36 ]] || cache=$store/$minor
+[[ $release == 1.36 ]] || cache=$store/$release
 
 # The set of machines of this user. Its number is also the first of a hundred local ports, so two
 # users, or two runs, with different numbers share nothing but the image.

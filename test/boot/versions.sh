@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The versions of what runs on a machine. Sourced after lib.sh, which says what $minor is.
+# The versions of what runs on a machine. Sourced after lib.sh, which says what $minor and $release
+# are.
 
 # The parts of each minor of Kubernetes, as render/target/release.go names them: Kubernetes, etcd,
 # CoreDNS, pause.
@@ -8,9 +9,10 @@ case $minor in
 1.35) parts=(1.35.4 3.6.6 1.13.1 3.10.1) ;;
 1.36) parts=(1.36.3 3.6.8 1.14.2 3.10.2) ;;
 1.37) parts=(1.37.1 3.7.0 1.14.6 3.10.2) ;;
-*) die "KILN_BOOT_MINOR is 1.34, 1.35, 1.36 or 1.37, not $minor" ;;
+*) die "KILN_BOOT_MINOR is 1.34, 1.35, 1.36 or 1.37, or a release of one, not $release" ;;
 esac
 KUBERNETES=${parts[0]} ETCD=${parts[1]} COREDNS=${parts[2]} PAUSE=${parts[3]}
+[[ $release == "$minor" ]] || KUBERNETES=$release
 
 # The same for each minor.
 CONTAINERD=2.4.2
