@@ -114,8 +114,8 @@ func TestDefaultPath(t *testing.T) {
 	require.ErrorContains(t, err, "KUBECONFIG names several files")
 }
 
-// TestPipes: a pipe is refused, as the kubeconfig and as a file that it names: nobody may ever write
-// to it.
+// TestPipes: a pipe is refused, as the kubeconfig and as a file that it names: nobody may ever
+// write to it.
 func TestPipes(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
