@@ -45,7 +45,7 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch keep-routes \
 	learn-routes pool report steps wireguard) render/media/installer/kiln-install \
-	render/live/apply.sh render/verify/list.sh
+	render/live/apply.sh render/live/login.sh render/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.

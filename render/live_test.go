@@ -96,6 +96,8 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 	t.Helper()
 	m := grow(t, n, shell)
 	script.Write(t, m.world+"/chown", "#!/bin/sh\n")
+	script.Write(t, m.world+"/systemd-sysctl",
+		"#!/bin/sh\necho \"systemd-sysctl $*\" >>\"$KILN_ROOT/systemctl\"\n")
 	script.Write(t, m.world+"/runuser", "#!/bin/sh\nshift 3\nexec \"$@\"\n")
 	m.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\ndebian:x:1:1::/home/debian:/bin/sh\n"+
 		"other:x:2:2::/home/other:/bin/sh\n")
@@ -104,6 +106,11 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 	m.write("/root/.ssh/authorized_keys", noRoot+firstKey+"\n")
 	return m
 }
+
+const hosts = "/etc/containerd/certs.d/registry.k8s.io/hosts.toml"
+
+// loads is what follows a change of the kernel's settings.
+const loads = "systemd-sysctl /etc/sysctl.d/90-kiln.conf\n"
 
 const noRoot = `no-port-forwarding,command="echo 'Please login as the user \"debian\"'" `
 
@@ -130,7 +137,7 @@ func (m *aTree) requireIs(old, n *node.Node) {
 		}
 	}
 	require.Empty(m.t, m.onMachine())
-	require.NoDirExists(m.t, m.root+"/var/lib/kiln/apply")
+	require.NoDirExists(m.t, m.root+"/run/kiln/apply")
 	made, _, _ := strings.Cut(m.read("/var/lib/kiln/state"), "\n")
 	require.Len(m.t, made, 64)
 	left, err := filepath.Glob(m.root + "/etc/*/*.kiln-new")
@@ -149,10 +156,9 @@ func TestApply(t *testing.T) {
 		calls         string
 		login         string // the line that follows that of the platform
 	}{
-		{"all at once", "worker-1", nil, []string{sysctl, mirror, keyEdit, label},
-			"restart systemd-sysctl.service\n", firstKey + "\n" + secondKey},
-		{"a control plane", "cp-1", nil, []string{sysctl}, "restart systemd-sysctl.service\n",
-			firstKey},
+		{"all at once", "worker-1", nil, []string{sysctl, mirror, keyEdit, label}, loads,
+			firstKey + "\n" + secondKey},
+		{"a control plane", "cp-1", nil, []string{sysctl}, loads, firstKey},
 		{"a mirror goes", "worker-2", []string{mirror}, nil, "", firstKey},
 		{"time servers", "worker-1", []string{ntp}, []string{ntp, ntp2},
 			"try-restart chron[y].service chrony[d].service\ntry-restart ntp[d].service\n" +
@@ -172,10 +178,13 @@ func TestApply(t *testing.T) {
 				out, code := m.run(text, "-s")
 				require.Empty(t, m.messages)
 				require.Zero(t, code, out)
-				require.Contains(t, out, " files written\n")
+				require.Contains(t, out, "files written: ")
 				require.Equal(t, "daemon-reload\n"+row.calls+"restart kiln.service\n",
 					m.read("/systemctl"))
 				m.requireIs(old.nodes[row.machine], now.nodes[row.machine])
+				if now.nodes[row.machine].File(hosts) == nil {
+					require.NoDirExists(t, filepath.Dir(m.root+hosts), "it would hide _default")
+				}
 				require.Equal(t, "ssh-rsa AAAAB3platform cloud\n"+row.login+"\n",
 					m.read("/home/debian/.ssh/authorized_keys"))
 				require.Equal(t, noRoot+strings.ReplaceAll(row.login, "\n", "\n"+noRoot)+"\n",
@@ -300,8 +309,15 @@ func TestApplicable(t *testing.T) {
 			"the kernel keeps a setting that nobody sets any more"},
 		"huge pages": {base, edit(t,
 			`{op: add, path: /spec/machines/sysctls, value: {vm.nr_hugepages: "64"}}`),
-			"a kubelet counts huge pages when it starts"},
-		"the first time server": {base, edit(t, ntp), "kiln-system.service"},
+			"what takes it does so when it starts"},
+		"what an interface takes": {base, edit(t,
+			`{op: add, path: /spec/machines/sysctls, value: `+
+				`{net.core.somaxconn: "1", net.ipv4.conf.default.rp_filter: "1"}}`),
+			"what takes it does so when it starts"},
+		"all keys": {base, edit(t, `{op: remove, path: /spec/machines/sshAuthorizedKeys}`),
+			"a key of the document, before and after"},
+		"the first time server": {base, edit(t, ntp),
+			"the system may have a file of its own there"},
 		"a file of one's own": {base, edit(t,
 			`{op: replace, path: /spec/machines/files/0/mode, value: "0600"}`), "/etc/motd"},
 	} {

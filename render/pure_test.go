@@ -83,6 +83,7 @@ func TestImports(t *testing.T) {
 		"kiln/cmd/kiln/apply": {
 			"kiln/cmd/kiln/git",
 			"kiln/cmd/kiln/message",
+			"kiln/cmd/kiln/paths",
 			"kiln/cmd/kiln/remote",
 			"kiln/cmd/kiln/state",
 			"kiln/cmd/kiln/twin",
@@ -671,6 +672,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/shell",
 			"kiln/render/shown",
+			"kiln/templates",
 		},
 		"kiln/render/media": {
 			"kiln/render/compress",
@@ -741,7 +743,6 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/rotation",
 			"kiln/render/running",
-			"kiln/render/shell",
 		},
 		"kiln/render/rotation": {
 			"kiln/pki",

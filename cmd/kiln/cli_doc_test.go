@@ -51,7 +51,8 @@ powershell. ` + "`make man`" + ` writes the man pages into ` + "`bin/man`" + `.
 |---|---|
 `)
 	code := regexp.MustCompile(`(?m)^  (\d)  (.*)$`)
-	for _, m := range code.FindAllStringSubmatch(exitCodes, -1) {
+	oneLine := strings.ReplaceAll(exitCodes, "\n     ", " ")
+	for _, m := range code.FindAllStringSubmatch(oneLine, -1) {
 		fmt.Fprintf(&b, "| %s | %s |\n", m[1], m[2])
 	}
 	b.WriteString(programs)

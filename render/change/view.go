@@ -42,6 +42,12 @@ func (m *Machine) Label(key string) string {
 	return ""
 }
 
+// plainKey is a public key without options.
+var plainKey = regexp.MustCompile(`^(ssh|ecdsa|sk)-[\w@.-]+ AAAA[\w+/]+=*( [[:print:]]*)?$`)
+
+// IsPlainKey reports whether the line of an authorised key is TYPE BASE64 COMMENT.
+func IsPlainKey(line string) bool { return plainKey.MatchString(line) }
+
 // TraitList returns the values of an entry's traits: mode and owner, a link's target, a unit's
 // state.
 func (e *Entry) TraitList() string {

@@ -27,9 +27,9 @@ type File struct {
 	// is empty for Replace.
 	Change Effect
 	Why    string
-	// Systemctl is what follows a Live change on the machine, as words for systemctl. It is empty
-	// if what reads the file reads it each time. A pattern stands for a unit that may not be there.
-	Systemctl string
+	// Then is the command on the machine that follows a Live change. It is empty if what reads the
+	// file reads it each time. A pattern stands for a unit that may not be there.
+	Then string
 }
 
 // Form is what a file is written in, and so how two contents of it are compared.

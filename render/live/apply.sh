@@ -7,11 +7,13 @@
 # shellcheck shell=sh disable=SC2015,SC2154,SC2250,SC2310,SC2312,SC2317
 set -eu
 umask 077
-LC_ALL=C PATH=${PATH-}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+LC_ALL=C
+PATH=${PATH-}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
 export LC_ALL PATH
 root=${KILN_ROOT-}
-etc=$root/etc/kiln lib=$root/var/lib/kiln
-stage=$lib/apply
+etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
+# In memory, so that a power failure leaves nothing of the document but its files.
+stage=$run/apply
 
 refuse() {
 	echo "kiln apply: $1" >&2
@@ -84,7 +86,10 @@ that it runs with --since"
 }
 
 # write puts the files in place. Until it is over, the machine counts as made from both documents.
+# A hook of before knows only one: so it goes first, which it does not mind.
 write() {
+	[ ! -f "$stage/tree/etc/kiln/boot" ] || place /etc/kiln/boot 0600 root:root
+	sync
 	[ "$made" = "$wanted" ] || printf '%s\n' "$now $wanted" "$steps" "$self" | put "$lib/state"
 	count=0
 	while read -r sum mode owner path; do
@@ -93,13 +98,19 @@ write() {
 		place "$path" "$mode" "$owner"
 		count=$((count + 1))
 	done <"$stage/new"
-	comm -23 "$stage/old" "$stage/new" | cut -d ' ' -f 4- | while IFS= read -r path; do
-		grep -q " $(echo "$path" | sed 's/[][\.*^$]/\\&/g')\$" "$stage/new" || rm -f "$root$path"
-	done
-	login
+	cut -d ' ' -f 4- "$stage/new" | sort >"$stage/paths"
+	comm -23 "$stage/differ" "$stage/paths" >"$stage/gone"
+	while IFS= read -r path; do
+		rm -f "$root$path"
+		# The container runtime looks into the folder of a registry, even if it is empty.
+		case $path in
+		/etc/containerd/certs.d/*) rmdir "$root${path%/*}" 2>/dev/null || : ;;
+		*) ;;
+		esac
+		count=$((count + 1))
+	done <"$stage/gone"
 	sync
 	place /etc/kiln/files 0600 root:root
-	printf '%s\n' "$wanted" "$steps" "$self" | put "$lib/state"
 }
 
 # place PATH MODE OWNER moves a file into its place in one step.
@@ -113,40 +124,52 @@ place() {
 	! command -v restorecon >/dev/null || restorecon "$file" || :
 }
 
-# login gives the files of public keys the keys of the newer document: each file that has a key of
-# one of the documents. A line of cloud-init's may have options in front of the key, such as those
-# that keep root out; each new key gets the same. Root writes nothing below the home of somebody
-# else, who could lead it to another file.
+# then_do does what makes the running system take the files: all of it, if an earlier kiln apply did
+# not come to this point.
+then_do() {
+	systemctl daemon-reload
+	todo=$stage/then
+	case $made in
+	*' '*) todo=$stage/all ;;
+	*) ;;
+	esac
+	set -f # a pattern is for systemctl: it finds no unit, or one
+	while read -r words; do
+		# shellcheck disable=SC2086 # words are wanted
+		$words </dev/null || refuse "everything is written, and this failed: $words; mend \
+cluster.yaml and apply again"
+	done <"$todo"
+	set +f
+}
+
+# login gives the file of public keys of the document's user the keys of the newer document. root's
+# own file may have them too, with options that keep root out. Each user works on files of their
+# own: root does not touch what somebody could lead elsewhere.
 login() {
-	[ -s "$stage/known" ] || return 0
+	[ -s "$stage/login" ] || return 0
 	found=''
 	cut -d : -f 1,6 "$root/etc/passwd" >"$stage/homes"
 	while IFS=: read -r user home; do
+		[ -d "$root$home/.ssh" ] || continue
 		for file in "$root$home"/.ssh/authorized_keys "$root$home"/.ssh/authorized_keys.d/*; do
-			[ -f "$file" ] && grep -qF -f "$stage/known" "$file" || continue
-			found=yes
-			before=$(grep -F -f "$stage/known" "$file" | head -n 1 |
-				sed 's/ssh-.*//;s/ecdsa-.*//;s/sk-.*//')
-			{
-				grep -vF -f "$stage/known" "$file" || :
-				while IFS= read -r key; do
-					printf '%s%s\n' "$before" "$key"
-				done <"$stage/keys"
-			} >"$stage/login"
-			# shellcheck disable=SC2016 # the other shell expands it
-			runuser -u "$user" -- sh -c \
-				'umask 077 && cat >"$1.kiln-new" && mv -f "$1.kiln-new" "$1"' \
-				sh "$file" <"$stage/login" || refuse "$file cannot be written by $user"
+			rc=0
+			timeout 10 setsid -w runuser -u "$user" -- sh -c "$(cat "$stage/as-user")" sh "$file" \
+				<"$stage/login" >/dev/null 2>&1 9>&- || rc=$?
+			case $rc in
+			0) found=yes ;;
+			3) ;;
+			*) echo "kiln apply: $user could not write to $file" >&2 ;;
+			esac
 		done
 	done <"$stage/homes"
 	[ -n "$found" ] ||
-		refuse 'no file of public keys has one of the document: write the new ones by hand'
+		refuse 'no file of public keys could be given those of the document: write them by hand'
 }
 
 main() {
 	[ -n "$root" ] || [ "$(id -u)" = 0 ] || refuse 'this needs root on the machine'
-	mkdir -p "$lib"
-	exec 9>"$lib/apply.lock"
+	mkdir -p "$run"
+	exec 9>"$run/apply.lock"
 	flock -n 9 || refuse 'another kiln apply is at work on this machine'
 	rm -rf "$stage"
 	trap 'rm -rf "$stage"' EXIT
@@ -156,28 +179,27 @@ main() {
 	sort -u >"$stage/may" <<'KILN_END'
 @MAY@
 KILN_END
-	cat >"$stage/keys" <<'KILN_END'
-@KEYS@
+	cat >"$stage/login" <<'KILN_END'
+@LOGIN@
 KILN_END
-	cat >"$stage/known" <<'KILN_END'
-@KNOWN@
+	cat >"$stage/as-user" <<'KILN_END'
+@AS_USER@
+KILN_END
+	cat >"$stage/then" <<'KILN_END'
+@THEN@
+KILN_END
+	cat >"$stage/all" <<'KILN_END'
+@ALL@
 KILN_END
 	@FILES@
 	prepare
+	login
 	write
-	systemctl daemon-reload
-	set -f # a pattern is for systemctl: it finds no unit, or one
-	while read -r words; do
-		# shellcheck disable=SC2086 # words are wanted
-		systemctl $words || refuse "everything is written, and systemctl $words failed: see \
-journalctl, mend cluster.yaml and apply again"
-	done <<'KILN_END'
-@SYSTEMCTL@
-KILN_END
+	then_do
+	printf '%s\n' "$wanted" "$steps" "$self" | put "$lib/state"
 	# It tells the cluster which document this machine runs now.
-	systemctl restart kiln.service ||
-		refuse 'everything is written, and the hook failed: sh /etc/kiln/boot report'
-	echo "$count files written"
+	systemctl restart kiln.service
+	echo "files written: $count"
 	sh "$etc/boot" verify
 }
 

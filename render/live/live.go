@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,10 +18,14 @@ import (
 	"kiln/render/node"
 	"kiln/render/shell"
 	"kiln/render/shown"
+	"kiln/templates"
 )
 
 //go:embed apply.sh
 var source string
+
+//go:embed login.sh
+var loginSource string
 
 // Change is the change of one machine, or of the machines of one pool.
 type Change struct {
@@ -42,8 +48,12 @@ func Program(c *Change) (string, error) {
 	case shown.Edited(c.Node):
 		return "", errors.New("the document is not as kiln rendered it: a file of it was changed " +
 			"by hand; render it again")
+	case !knowsTwo(c.Node):
+		return "", errors.New("the document is of an earlier kiln, whose hook would not start " +
+			"again if the power failed meanwhile; render it again")
 	}
-	b := builder{Change: c, may: map[string]bool{}, write: map[string]bool{node.List: true}}
+	b := builder{Change: c, may: map[string]bool{}, write: map[string]bool{node.List: true},
+		keys: map[string]int{}}
 	for _, p := range c.Pairs {
 		b.compare(p)
 	}
@@ -59,10 +69,10 @@ const header = "#!/bin/sh\n# kiln apply: a secret\n"
 // builder collects what the program needs.
 type builder struct {
 	*Change
-	may          map[string]bool // the paths that may differ
-	write        map[string]bool // the paths of the files that are written
-	known, login []string        // lines of public keys: of all documents, and of the new one
-	systemctl    []string
+	may   map[string]bool // the paths that may differ
+	write map[string]bool // the paths of the files that are written
+	keys  map[string]int  // public keys, and in how many of the older documents each is
+	then  []string        // commands that make the running system take the files
 }
 
 // compare adds what differs from an older document.
@@ -75,32 +85,22 @@ func (b *builder) compare(p *change.Pair) {
 	for _, c := range p.Changes {
 		changed[c.Name] = c.Kind == "file"
 	}
-	var was, is []string
 	for _, e := range p.New.Entries {
 		a := before[e.Key]
-		delete(before, e.Key)
-		switch {
-		case e.Kind == "key":
-			is = append(is, e.ID)
-			if a != nil {
-				was = append(was, e.ID)
-			}
-		case e.Kind == "file" && (a == nil || !same(a, e)):
+		if e.Kind == "file" && (a == nil || !same(a, e)) {
 			b.file(e.ID, changed[e.ID])
 		}
+		delete(before, e.Key)
 	}
 	for key := range before {
-		switch key.Kind {
-		case "key":
-			was = append(was, key.ID)
-		case "file":
+		if key.Kind == "file" {
 			b.file(key.ID, true)
 		}
 	}
-	slices.Sort(was)
-	if slices.Sort(is); !slices.Equal(was, is) {
-		b.login = is
-		b.known = append(b.known, slices.Concat(was, is)...)
+	for _, e := range p.Old.Entries {
+		if e.Kind == "key" {
+			b.keys[e.ID]++
+		}
 	}
 }
 
@@ -120,8 +120,8 @@ func (b *builder) file(path string, changed bool) {
 		return
 	}
 	b.may[path], b.write[path] = true, true
-	if row != nil && row.Systemctl != "" && !slices.Contains(b.systemctl, row.Systemctl) {
-		b.systemctl = append(b.systemctl, row.Systemctl)
+	if row != nil && row.Then != "" && !slices.Contains(b.then, row.Then) {
+		b.then = append(b.then, row.Then)
 	}
 }
 
@@ -137,42 +137,96 @@ func (b *builder) program() (string, error) {
 		fmt.Fprintf(&files, "\tkeep %s <<'KILN_END'\n%s\nKILN_END\n", shell.Word(f.Path),
 			base64.StdEncoding.EncodeToString(f.Content))
 	}
-	var twins, may, known []string
+	var twins, may []string
 	for _, p := range b.Pairs {
-		twins = append(twins, shown.DigestOf(p.Old), shown.DigestOf(p.New))
+		for _, m := range []*change.Machine{p.Old, p.New} {
+			digest := shown.DigestOf(m)
+			if !isDigest.MatchString(digest) {
+				return "", fmt.Errorf("the list of files of %s has no digest: it was edited",
+					m.Name)
+			}
+			twins = append(twins, digest)
+		}
 	}
 	slices.Sort(twins)
-	twins = slices.Compact(twins)
 	for path := range b.may {
 		may = append(may, path)
 	}
 	slices.Sort(may)
-	for _, key := range b.known {
-		known = append(known, withoutComment(key))
+	login, err := b.login()
+	if err != nil {
+		return "", err
 	}
-	slices.Sort(known)
-	for _, line := range slices.Concat(may, known, b.login) {
+	for _, line := range slices.Concat(may, login) {
 		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) ||
-			line == "KILN_END" {
+			line == end {
 			return "", fmt.Errorf("%q is more than one line", line)
 		}
 	}
-	slices.Sort(b.systemctl)
+	slices.Sort(b.then)
 	return strings.NewReplacer(
-		"@TWINS@", strings.Join(twins, " "),
-		"@MAY@\n", shell.Lines(may),
-		"@KNOWN@\n", shell.Lines(slices.Compact(known)), "@KEYS@\n", shell.Lines(b.login),
-		"\t@FILES@\n", files.String(), "@SYSTEMCTL@\n", shell.Lines(b.systemctl),
+		"@TWINS@", strings.Join(slices.Compact(twins), " "),
+		"@MAY@\n", shell.Lines(may), "@LOGIN@\n", shell.Lines(login),
+		"@AS_USER@\n", shell.Bare(loginSource),
+		"@THEN@\n", shell.Lines(b.then), "@ALL@\n", shell.Lines(all()),
+		"\t@FILES@\n", files.String(),
 	).Replace(header + strings.TrimPrefix(shell.Bare(source), "#!/bin/sh\n")), nil
 }
 
-// withoutComment returns the type and the key of a line of public keys.
-func withoutComment(line string) string {
-	words := strings.Fields(line)
-	for i, word := range words {
-		if strings.HasPrefix(word, "AAAA") && i > 0 {
-			return words[i-1] + " " + word
+// end ends a text in the program.
+const end = "KILN_END"
+
+// isDigest is what the list of files holds of a review twin.
+var isDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// all returns every command that may follow.
+func all() (list []string) {
+	for i := range layout.Files {
+		if then := layout.Files[i].Then; then != "" {
+			list = append(list, then)
 		}
 	}
-	return line
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// login returns what is to be done with each public key of the documents: keep, gone or new. It
+// returns nothing if all documents have the same.
+func (b *builder) login() (lines []string, err error) {
+	add := func(what, key string) {
+		if !change.IsPlainKey(key) {
+			err = fmt.Errorf("the public key %q is not TYPE BASE64 COMMENT", key)
+		}
+		lines = append(lines, what+" "+key)
+	}
+	is, same := map[string]bool{}, true
+	for _, e := range b.Pairs[0].New.Entries {
+		if e.Kind == "key" {
+			is[e.ID] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		what := "keep"
+		if b.keys[key] < len(b.Pairs) {
+			what, same = "new", false
+		}
+		add(what, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.keys)) {
+		if !is[key] {
+			add("gone", key)
+			same = false
+		}
+	}
+	if same {
+		return nil, nil
+	}
+	return lines, err
+}
+
+// knowsTwo reports whether the document's hook starts a machine that counts as made from two
+// documents.
+func knowsTwo(n *node.Node) bool {
+	boot := n.File(templates.BootPath)
+	return boot != nil && bytes.Contains(boot.Content, []byte("read -r origin next"))
 }

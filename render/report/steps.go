@@ -75,6 +75,8 @@ func classOf(s *rollout.Step) string {
 		return fateOf(rollout.Replace).Class
 	case rollout.Apply:
 		return fateOf(rollout.Live).Class
+	case rollout.Delete:
+		return fateOf(rollout.Remove).Class
 	}
 	return fateOf(s.Do).Class
 }

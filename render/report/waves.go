@@ -50,7 +50,7 @@ func lanesOf(p *rollout.Steps) (out []lane) {
 // wavesOf returns the waves of one step. What does not take machines away is one wave.
 func wavesOf(s *rollout.Step) (out []wave) {
 	switch s.Do {
-	case rollout.Apply:
+	case rollout.Apply, rollout.Delete:
 		return []wave{{Note: "in the API; no machine is away"}}
 	case rollout.Live:
 		return []wave{{Machines: names(s), Note: "no machine is away"}}

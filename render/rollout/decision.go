@@ -109,6 +109,7 @@ func decide(d *transition, p *change.Pair) *decision {
 		}
 	case layout.Node:
 		f.verdict = Live
+		f.write = f.fixed == ""
 	case layout.Later, layout.Apply:
 		f.verdict, f.before = NextReplacement, end(p)
 	}
@@ -176,8 +177,9 @@ func (d *transition) effect(
 		(d.old.Has(f.Either()) || d.new.Has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
-	if c.Kind == "key" && !hasKeys(p.Old) {
-		return layout.Replace, "it has no key yet, in whose file this one could be written"
+	if c.Kind == "key" && !(hasKeys(p.Old) && hasKeys(p.New)) {
+		return layout.Replace, "kiln apply writes into a file that has a key of the document, " +
+			"before and after, and keys without options"
 	}
 	e, why := effectOf(c, f)
 	switch {

@@ -32,8 +32,10 @@ var rules = []rule{
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
 		why: "the kernel keeps a setting that nobody sets any more"},
-	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages`),
-		then: layout.Replace, why: "a kubelet counts huge pages when it starts"},
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
+		`^kernel\.(panic|keys)|^vm\.(overcommit_memory|panic_on_oom)|nf_conntrack|\.default\.`),
+		then: layout.Replace,
+		why:  "what takes it does so when it starts: the kubelet, kube-proxy, an interface"},
 
 	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
 		why: "a Node keeps its labels"},
@@ -67,7 +69,11 @@ func effectOf(c *change.Change, f *field.Field) (layout.Effect, string) {
 		}
 	}
 	if c.Kind == "file" {
-		if file := layout.Of(c.Name); file != nil && file.Change != layout.Replace {
+		file := layout.Of(c.Name)
+		if file != nil && file.Then != "" && c.What != change.Changed {
+			return layout.Replace, "the system may have a file of its own there"
+		}
+		if file != nil && file.Change != layout.Replace {
 			return file.Change, file.Why
 		}
 	}
@@ -102,7 +108,7 @@ func writable(p *change.Pair, c *change.Change) bool {
 		}
 		return true
 	case "key":
-		return hasKeys(p.Old)
+		return hasKeys(p.Old) && hasKeys(p.New)
 	case "machine":
 		return p.Old.Token() && !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
 			return f.Name != "until"
@@ -120,7 +126,14 @@ func isNode(c *change.Change) bool {
 	})
 }
 
-// hasKeys reports whether somebody may log in by ssh with a key of the machine's document.
+// hasKeys reports whether somebody may log in by ssh with a key of the machine's document, and all
+// keys are plain ones.
 func hasKeys(m *change.Machine) bool {
-	return slices.ContainsFunc(m.Entries, func(e *change.Entry) bool { return e.Kind == "key" })
+	has, plain := false, true
+	for _, e := range m.Entries {
+		if e.Kind == "key" {
+			has, plain = true, plain && change.IsPlainKey(e.ID)
+		}
+	}
+	return has && plain
 }

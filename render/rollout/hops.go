@@ -43,7 +43,7 @@ func NewHops(states []State, o Options) (*Hops, error) {
 	h, used := &Hops{}, map[string]bool{}
 	for i := 1; i < len(states); i++ {
 		hop := o
-		hop.Force, hop.Since = nil, []string{states[i-1].Name}
+		hop.Force, hop.Since, hop.Now = nil, []string{states[i-1].Name}, states[i].Name
 		d := change.Compare(states[i-1].Cluster, states[i].Cluster)
 		p, err := New(d, hop)
 		if err != nil {
@@ -72,9 +72,16 @@ func NewHops(states []State, o Options) (*Hops, error) {
 // come after it: what runs is more than a minor away from them. A machine that runs one of these
 // already does not go back.
 func Next(states []State, o Options) (*Steps, error) {
+	newest := states[len(states)-1]
+	several := slices.ContainsFunc(states[:len(states)-1], func(s State) bool {
+		return minor(s.Version) < minor(newest.Version)-1
+	})
 	for last := len(states) - 1; ; last-- {
 		hop, r := o, *o.Running
 		hop.Running, hop.Since = &r, nil
+		if several {
+			hop.Now = states[last].Name
+		}
 		for i := range states[:last] {
 			hop.Since = append(hop.Since, states[i].Name)
 			if i < last-1 {
@@ -84,7 +91,7 @@ func Next(states []State, o Options) (*Steps, error) {
 		p, err := New(change.Compare(states[last-1].Cluster, states[last].Cluster), hop)
 		if err != nil || last == 1 || !p.refusedFor("version") ||
 			isAhead(states, last, o.Running) {
-			if err == nil && last < len(states)-1 {
+			if err == nil && several {
 				p.Hop = hopName(states, last)
 			}
 			return p, err
@@ -92,17 +99,21 @@ func Next(states []State, o Options) (*Steps, error) {
 	}
 }
 
-// isAhead reports whether a Node runs a document of a state, and of none before it.
+// isAhead reports whether a control plane runs its document of a state, which none before has.
 func isAhead(states []State, i int, r *running.Running) bool {
 	first := map[string]int{} // the index of the first state by the digest
 	for at, s := range states {
 		for _, m := range s.Machines {
-			if digest := r.Digest(m); first[digest] == 0 {
+			digest := r.Digest(m)
+			if _, known := first[digest]; !known && m.Role == controlPlane {
 				first[digest] = at
 			}
 		}
 	}
-	return slices.ContainsFunc(r.Nodes, func(n running.Node) bool { return first[n.Twin] == i })
+	return slices.ContainsFunc(r.Nodes, func(n running.Node) bool {
+		at, known := first[n.Twin]
+		return known && at == i
+	})
 }
 
 func (p *Steps) refusedFor(name string) bool {

@@ -56,6 +56,7 @@ func TestHops(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, "hop 1 of 2: A → B, Kubernetes v1.35.4 → v1.36.3\n"))
 	require.Contains(t, text, "\n\nhop 2 of 2: B → C, Kubernetes v1.36.3 → v1.37.1\n")
 	require.Equal(t, 2, strings.Count(text, "take a snapshot of etcd"))
+	require.Contains(t, text, "an image with kubelet v1.36.3 (the document of B), and power it on")
 
 	h, err = rollout.NewHops(states(a, c, c), o)
 	require.NoError(t, err)
@@ -89,13 +90,16 @@ func TestNext(t *testing.T) {
 		{"half of the first hop", states(a, b, c), []*change.Cluster{b, b, a, a}, "1 of 2", false,
 			"replace cp-3"},
 		{"its worker is left, whose kubelet may stay", states(a, b, c),
-			[]*change.Cluster{b, b, b, a}, "", false, "replace cp-1 … cp-3, 1 at a time"},
-		{"half of the second", states(a, b, c), []*change.Cluster{c, b, b, b}, "", false,
+			[]*change.Cluster{b, b, b, a}, "2 of 2", false, "replace cp-1 … cp-3, 1 at a time"},
+		{"half of the second", states(a, b, c), []*change.Cluster{c, b, b, b}, "2 of 2", false,
 			"replace cp-2, cp-3, 1 at a time"},
-		{"the end", states(a, b, c), []*change.Cluster{c, c, c, c}, "", false, ""},
+		{"the end", states(a, b, c), []*change.Cluster{c, c, c, c}, "2 of 2", false, ""},
 		{"a worker that stays behind", states(a, ofVersion("v1.36.3", "v1.35.4"), later),
-			[]*change.Cluster{later, later, later, a}, "", false, ""},
-		{"two minors side by side", states(a, b, c), []*change.Cluster{c, a, a, a}, "", true, ""},
+			[]*change.Cluster{later, later, later, a}, "2 of 2", false, ""},
+		{"two minors side by side", states(a, b, c), []*change.Cluster{c, a, a, a}, "2 of 2", true,
+			""},
+		{"one minor", states(b, b, c), []*change.Cluster{b, b, b, b}, "", false,
+			"replace cp-1 … cp-3, 1 at a time"},
 	} {
 		p, err := rollout.Next(row.states,
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(row.runs...)})

@@ -71,23 +71,26 @@ func labelChange(key, value string, wanted bool) nodeChange {
 	if role, ok := strings.CutPrefix(key, config.OwnRoleLabel); ok {
 		keys = append(keys, config.RoleLabel+role)
 	}
+	var list nodeChange
 	if !wanted {
-		return nodeChange{"kubectl label node NAME " + strings.Join(keys, "- ") + "-",
-			func(n *running.Node) bool {
-				return !slices.ContainsFunc(keys, func(key string) bool {
-					_, there := n.Labels[key]
-					return there
-				})
-			}}
+		list.command = "kubectl label node NAME " + strings.Join(keys, "- ") + "-"
+		list.holds = func(n *running.Node) bool {
+			return !slices.ContainsFunc(keys, func(key string) bool {
+				_, there := n.Labels[key]
+				return there
+			})
+		}
+		return list
 	}
 	end := "=" + value
-	return nodeChange{"kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end,
-		func(n *running.Node) bool {
-			return !slices.ContainsFunc(keys, func(key string) bool {
-				has, there := n.Labels[key]
-				return !there || has != value
-			})
-		}}
+	list.command = "kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end
+	list.holds = func(n *running.Node) bool {
+		return !slices.ContainsFunc(keys, func(key string) bool {
+			has, there := n.Labels[key]
+			return !there || has != value
+		})
+	}
+	return list
 }
 
 // taintChange is changeOf for taints. A field may be a part of a taint, such as its value. Then the
@@ -105,9 +108,10 @@ func taintChange(f *field.Field) nodeChange {
 	has := func(n *running.Node) bool { return slices.Contains(n.Taints, taint.String()) }
 	command := "kubectl taint --overwrite node NAME " + taint.String()
 	if f.New == nil {
-		return nodeChange{command + "-", func(n *running.Node) bool { return !has(n) }}
+		return nodeChange{command: command + "-",
+			holds: func(n *running.Node) bool { return !has(n) }}
 	}
-	return nodeChange{command, has}
+	return nodeChange{command: command, holds: has}
 }
 
 // noCommand returns the line in place of a command for something that no Node can have.

@@ -313,6 +313,8 @@ func (w *world) follow(p *rollout.Steps) bool {
 					}
 				}
 			}
+		case rollout.Delete:
+			continue // it stays, because nothing says that it was done
 		case rollout.Snapshot, rollout.Restore:
 			continue // of the only member, whose replacement is between them
 		case rollout.Add:

@@ -34,8 +34,8 @@ func (s *sequencer) write() {
 		step.How = append(step.How, "kiln apply nodes/"+name+since+" --ssh "+name+each)
 	}
 	for _, pool := range step.Pools {
-		step.How = append(step.How, "kiln apply nodes/"+pool+since+
-			" --ssh NAME  # each machine of pool "+pool)
+		step.How = append(step.How, "kiln apply nodes/pools/"+pool+since+
+			" --ssh NAME  # each machine of the pool")
 	}
 	if len(step.How) > 0 {
 		s.list = append(s.list, step)
@@ -129,11 +129,6 @@ func (s *sequencer) apply() {
 				"  # it reads its settings when it starts")
 	}
 	step.How = append(step.How, tokens...)
-	earlier := []*change.Cluster{s.diff.before}
-	if s.diff.seen != nil {
-		earlier = append(earlier, s.diff.seen.Earlier...)
-	}
-	step.How = append(step.How, prune(earlier, s.diff.new)...)
 	if len(step.How) > 0 {
 		if s.diff.seen != nil {
 			step.How = append([]string{ifNotDone}, step.How...)
@@ -144,6 +139,24 @@ func (s *sequencer) apply() {
 
 // ifNotDone begins a step of which no Node says whether it was done.
 const ifNotDone = "if it is not done yet; again, it changes nothing:"
+
+// remove adds the step that deletes API objects which are no longer rendered. It comes last, when
+// what takes their place may run.
+func (s *sequencer) remove() {
+	earlier := []*change.Cluster{s.diff.before}
+	if s.diff.seen != nil {
+		earlier = append(earlier, s.diff.seen.Earlier...)
+	}
+	how := prune(earlier, s.diff.new)
+	if len(how) == 0 {
+		return
+	}
+	look := "first see that what takes their place works"
+	if s.diff.seen != nil {
+		look += ", and that nobody else has given an object one of these names since"
+	}
+	s.list = append(s.list, Step{Do: Delete, How: append([]string{look}, how...)})
+}
 
 // The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
 // number, and go on with the name of the pool: its token in force, and the one before.

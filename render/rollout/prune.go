@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,7 +12,6 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plan"
-	"kiln/render/shell"
 )
 
 // prune returns the commands that delete the API objects which the newer state no longer has, in an
@@ -18,66 +19,79 @@ import (
 // deletes nothing that it did not render, and nothing of which no named state knows.
 func prune(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 	kept := objectsOf(now)
-	gone := map[string]*change.Entry{}
+	gone := map[string]object{}
 	for _, c := range earlier {
-		for name, e := range objectsOf(c) {
-			if kept[name] == nil && !strings.HasPrefix(name, token) {
-				gone[name] = e
+		for id, o := range objectsOf(c) {
+			if _, stays := kept[id]; !stays && !o.previous {
+				gone[id] = o
 			}
 		}
 	}
-	var list []*change.Entry
-	for _, e := range gone {
-		list = append(list, e)
-	}
-	slices.SortFunc(list, func(a, b *change.Entry) int { return strings.Compare(b.ID, a.ID) })
-	for _, e := range list {
-		how = append(how, deletion(e))
+	list := slices.SortedFunc(maps.Values(gone), func(a, b object) int {
+		return strings.Compare(b.file, a.file)
+	})
+	for _, o := range list {
+		how = append(how, o.command)
 	}
 	return how
 }
 
-// token begins the names of files with bootstrap tokens of pools. Their Secrets end by themselves.
-const token = "secret-" + plan.PreviousTokenFile
+// object is an API object of a state.
+type object struct {
+	file     string // its name, with its number
+	command  string // that deletes it
+	previous bool   // a token that was renewed: its Secret ends by itself
+}
 
-// objectsOf returns the files of a state's API objects by their names without numbers.
-func objectsOf(c *change.Cluster) map[string]*change.Entry {
-	out := map[string]*change.Entry{}
+// objectsOf returns the API objects of a state by what each is.
+func objectsOf(c *change.Cluster) map[string]object {
+	out := map[string]object{}
 	for _, m := range c.Machines {
 		for _, e := range m.Entries {
 			if name, ok := change.ObjectName(e.ID); ok && e.Kind == "file" {
-				out[name] = e
+				id, command := deletion(e, name)
+				out[id] = object{path.Base(e.ID), command,
+					strings.HasPrefix(name, "secret-"+plan.PreviousTokenFile)}
 			}
 		}
 	}
 	return out
 }
 
-// deletion returns the command that deletes an object. A state does not show the content of a
-// Secret, so the command for one has to be written by hand.
-func deletion(e *change.Entry) string {
+// word is a part of an object's identity that no shell and no kubectl takes for something else.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
+
+// deletion returns what an object is, and the command that deletes it. A state does not show the
+// content of a Secret: then the file's name is all that is known, and a person writes the command.
+func deletion(e *change.Entry, name string) (id, command string) {
 	var object struct {
 		APIVersion, Kind string
 		Metadata         struct{ Name, Namespace string }
 	}
+	byHand := "by hand, with kubectl delete: " + path.Base(e.ID) + ", which is no longer rendered"
 	err := yaml.Unmarshal(e.Content, &object)
 	gv, err2 := schema.ParseGroupVersion(object.APIVersion)
-	if err != nil || err2 != nil || object.Kind == "" || object.Metadata.Name == "" {
-		return "by hand, with kubectl delete: " + path.Base(e.ID) + ", which is no longer rendered"
+	meta := object.Metadata
+	if err != nil || err2 != nil ||
+		!word.MatchString(object.Kind) || !word.MatchString(meta.Name) ||
+		meta.Namespace != "" && !word.MatchString(meta.Namespace) ||
+		gv.Group != "" && !word.MatchString(gv.Group+gv.Version) {
+		return name, byHand
 	}
 	kind := strings.ToLower(object.Kind)
 	if gv.Group != "" {
 		kind += "." + gv.Version + "." + gv.Group
 	}
-	command, with := "kubectl delete --ignore-not-found", ""
+	command = "kubectl delete --ignore-not-found"
+	if meta.Namespace != "" {
+		command += " -n " + meta.Namespace
+	}
+	command += " " + kind + " " + meta.Name
 	switch object.Kind {
 	case "Namespace":
-		with = "  # with everything in it"
+		command += "  # with everything in it"
 	case "CustomResourceDefinition":
-		with = "  # with all objects of this kind"
+		command += "  # with all objects of this kind"
 	}
-	if object.Metadata.Namespace != "" {
-		command += " -n " + shell.Word(object.Metadata.Namespace)
-	}
-	return command + " " + shell.Word(kind) + " " + shell.Word(object.Metadata.Name) + with
+	return strings.Join([]string{gv.Group, object.Kind, meta.Namespace, meta.Name}, "/"), command
 }

@@ -303,16 +303,17 @@ func lostQuorum(d *transition, _ []*decision) string {
 // a Node that is not Ready has no kubelet, and its member may be there.
 func membersDown(d *transition, decisions []*decision) string {
 	var down []string
-	members := 0
+	members, touched := 0, false
 	for _, f := range decisions {
 		if m := f.Machine(); f.Old != nil && f.Old.Member() && m.Role == controlPlane {
 			members++
+			touched = touched || f.verdict == Replace || f.verdict == Remove
 			if f.down || f.again {
 				down = append(down, m.Name)
 			}
 		}
 	}
-	if d.seen == nil || len(down) < 2 || members-len(down) > members/2 {
+	if d.seen == nil || !touched || len(down) < 2 || members-len(down) > members/2 {
 		return ""
 	}
 	return fmt.Sprintf("the Nodes of %s are not Ready: of %d members of etcd, the others are no "+

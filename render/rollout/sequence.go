@@ -20,6 +20,7 @@ type sequencer struct {
 	all       []*decision // as if every machine ran the older state
 	share     func(total int) int
 	since     []string // Options.Since
+	now       string   // Options.Now
 	list      []Step
 }
 
@@ -75,6 +76,7 @@ func (s *sequencer) steps() []Step {
 	s.members(Remove, etcdRole)
 	s.write()
 	s.live()
+	s.remove()
 	return s.list
 }
 
@@ -263,15 +265,19 @@ func (d *transition) workers() (out []string) {
 // image says which kubelet the machines' images must have, if the version changes: documents do not
 // contain a kubelet. Machines that fetch their programs need none in their image.
 func (s *sequencer) image(list []*decision) string {
+	of := ""
+	if s.now != "" {
+		of = " (the document of " + s.now + ")"
+	}
 	for _, f := range list {
 		if f.New.Entries.Find(change.Key{Kind: "file", ID: plan.ArtifactList}) != nil {
 			continue
 		}
 		if f.Old == nil || f.Old.Properties.Value("kubelet") != f.New.Properties.Value("kubelet") {
-			return ", an image with kubelet " + f.New.Properties.Value("kubelet")
+			return ", an image with kubelet " + f.New.Properties.Value("kubelet") + of
 		}
 	}
-	return ""
+	return of
 }
 
 // placeholder returns the name for commands: the only one, or NAME.

@@ -66,7 +66,7 @@ type Verdict struct {
 
 // Step is one step. It is complete before the next one begins.
 type Step struct {
-	Do       string   `json:"do"` // Add, Replace, Remove, Live, Apply, Snapshot or Restore
+	Do       string   `json:"do"` // Add, Replace, Remove, Live, Apply, Delete, Snapshot or Restore
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
 	// Nodes are those machines of a pool that are not done, if it is known.
@@ -83,6 +83,7 @@ type Step struct {
 // Do of steps that are no verdict of a machine.
 const (
 	Apply    = "apply"    // API objects are applied
+	Delete   = "delete"   // API objects that are no longer rendered are deleted
 	Snapshot = "snapshot" // etcd's data is copied off the only member
 	Restore  = "restore"  // and comes back to it
 )
@@ -96,6 +97,9 @@ type Options struct {
 	// Since are the states before the newer one, as kiln apply takes them: the earliest first, the
 	// older state last. Without them the commands have a placeholder, OLD.
 	Since []string
+	// Now is the newer state as the user named it, if there are several: the steps name it, so that
+	// nobody takes the documents of another one.
+	Now string
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
@@ -148,7 +152,7 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 	}
 	p.Rotations = t.rotations(decisions)
 	p.verdicts(decisions)
-	s := &sequencer{diff: t, decisions: decisions, all: all, since: o.Since}
+	s := &sequencer{diff: t, decisions: decisions, all: all, since: o.Since, now: o.Now}
 	var err error
 	if s.share, err = share(o.MaxUnavailable); err != nil {
 		return nil, err
@@ -289,6 +293,7 @@ var verdictMarks = map[string]string{Add: change.Added, Remove: change.Removed}
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
 	Live: "change, while they run:", Wait: "wait for", Apply: "apply API objects",
+	Delete:   "delete API objects that are no longer rendered",
 	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 
 // Title says what is done with which machines, and how many of them at a time.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -68,11 +69,14 @@ func Listed(n *node.Node) string {
 	text := strings.TrimSuffix(string(list.Content), "\n")
 	line := text[strings.LastIndex(text, "\n")+1:]
 	words := strings.Fields(line)
-	if len(words) < 2 || words[0] != "end" {
+	if len(words) < 2 || words[0] != "end" || !isDigest.MatchString(words[1]) {
 		return "-"
 	}
 	return words[1]
 }
+
+// isDigest is a SHA-256 in hex.
+var isDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Edited reports whether a file of the machine is not the one that its list of files names: then
 // the digest in the list is not that of this machine.

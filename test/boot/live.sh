@@ -138,7 +138,7 @@ while IFS= read -r line; do
     for machine in cp-1 worker-1; do
       read -ra words <<<"${line//NAME/$machine}"
       kiln "${words[@]:1}" || fail "${words[*]}"
-      says '^[0-9]+ files written$'
+      says '^files written: [0-9]+$'
       says '^no differences$'
     done
     ;;

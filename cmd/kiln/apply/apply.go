@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/paths"
 	"kiln/cmd/kiln/remote"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/twin"
@@ -47,7 +49,7 @@ func Command() *cobra.Command {
 settings, registries, time servers, public keys for ssh. The verdict of kiln plan is
 "live" then. Afterwards the machine is as its document says, like one that was replaced,
 and its Node names this document. MACHINE is a folder of documents, such as
-nodes/worker-1, or nodes/POOL for each machine of a pool.
+nodes/worker-1, or nodes/pools/POOL for each machine of a pool.
 
 --since names the state whose document the machine runs now. kiln compares the two, and
 refuses what needs a replacement. The machine refuses too: a document that it does not
@@ -66,7 +68,7 @@ code 3 (docs/live.md).
 
 ` + state.OneForms,
 		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
-  kiln apply nodes/blue --since main:review --ssh core@blue-7
+  kiln apply nodes/pools/blue --since main:review --ssh core@blue-7
   kiln apply nodes/cp-1 --since review --out cp-1.sh`,
 		Args: usage.TakeArgs(1, 1, "a machine's folder",
 			"kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21"),
@@ -139,11 +141,18 @@ func (f *flags) run(cmd *cobra.Command, machine string) error {
 		message.Printf(cmd.OutOrStdout(), "%s", text)
 	}
 	var ended *remote.Ended
-	if errors.As(err, &ended) && ended.Code == differs {
+	switch isDone := done.Match(text); {
+	case err == nil && !isDone:
+		return fmt.Errorf("ssh %s: it did not run the program: it does not say how many files it "+
+			"wrote", f.ssh)
+	case isDone && errors.As(err, &ended) && ended.Code == differs:
 		return usage.ErrDifferent
 	}
 	return err
 }
+
+// done is the line of a machine that has its newer document.
+var done = regexp.MustCompile(`(?m)^files written: [0-9]+$`)
 
 const (
 	// maxReport is how many bytes a machine may say.
@@ -155,8 +164,7 @@ const (
 // change returns the change of the machine whose documents lie in that folder. It fails if no state
 // of --since has the machine, or if each needs a replacement.
 func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error) {
-	dir, name := filepath.Split(filepath.Clean(machine))
-	dir = filepath.Clean(dir)
+	dir, name, pool := place(machine)
 	now, err := render.DocumentsState(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1: %w",
@@ -177,8 +185,11 @@ func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error)
 		if err != nil {
 			return nil, err
 		}
-		p, err := pair(change.Compare(old, now), name)
+		p, err := pair(change.Compare(old, now), name, pool)
 		switch {
+		case err == nil && len(p.Changes) == 0:
+			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
+				"after a change of the configuration, render it first", arg, machine))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
 		default:
@@ -191,12 +202,23 @@ func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error)
 	return c, nil
 }
 
+// place returns the folder of documents that a machine's folder lies in, the machine's name, and
+// whether it is a pool.
+func place(machine string) (dir, name string, pool bool) {
+	dir, name = filepath.Split(filepath.Clean(machine))
+	dir = filepath.Clean(dir)
+	if filepath.Base(dir) != "pools" || !paths.Absent(filepath.Join(dir, render.InventoryFile)) {
+		return dir, name, false
+	}
+	return filepath.Dir(dir), name, true
+}
+
 // pair returns the machine of a name in both states of a difference. It fails if it is not in both,
 // or needs a replacement.
-func pair(d *change.Diff, name string) (*change.Pair, error) {
+func pair(d *change.Diff, name string, pool bool) (*change.Pair, error) {
 	pairs := d.Pairs()
 	i := slices.IndexFunc(pairs, func(p *change.Pair) bool {
-		return p.New != nil && p.New.Name == name
+		return p.New != nil && p.New.Name == name && p.New.Pool == pool
 	})
 	switch {
 	case i < 0:
