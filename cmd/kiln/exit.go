@@ -28,8 +28,7 @@ const exitCodes = `Exit codes:
   0  the verb has done its work
   1  the input or the rendering is wrong, a file cannot be used, or a change is refused
   2  the command line is wrong
-  3  two things differ, or something is left: diff, verify, apply, status, --check,
-     --wait, --fail-within`
+  3  things differ or are left: diff, verify, apply, status, --check, --wait, --fail-within`
 
 // servedError comes if a server that may have given documents ends early.
 type servedError struct{ error }
