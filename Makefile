@@ -177,7 +177,7 @@ boot-test:
 	cd test/boot && go test ./...
 	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
 	  faults.sh announce.sh deliver.sh stock.sh pods.sh rotate.sh renewal.sh import.sh \
-	  external.sh running.sh live.sh; do \
+	  external.sh running.sh hops.sh live.sh; do \
 	  test/boot/$$script || [ $$? = 77 ] || exit 1; done
 	MACHINES=qemu test/boot/run.sh cloud-init ignition
 	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned

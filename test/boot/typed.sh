@@ -1,0 +1,268 @@
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# Types the steps of kiln plan. A line that is a command is run as it stands, with NAME and FILE
+# filled in; what a line says in words is done, if this file knows the words. A line that it does
+# not know ends the case. Sourced after cluster.sh and etcd.sh, by a script that calls follow, and
+# sets $image_of, the image of each version of the kubelet. The documents and the twin of a version
+# are in the folders nodes-VERSION and VERSION, $version is the last one, and cluster.yaml is of
+# this one.
+
+states=()    # what kiln plan is asked about
+force=()     # more words for it
+typed=0      # steps that were typed
+done_here=() # steps that stay in the plan after they were done: no Node says that they are
+
+kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1; }
+
+# operator: the kubeconfig reaches a control plane that stays. Nothing here resolves the endpoint.
+operator() {
+  sed -E "s#^( *)server: .*#\\1server: $(vm api "${control_planes[0]}")\n\\1tls-server-name: kubernetes#" \
+    "$dir/nodes/admin.conf" >"$tmp/admin.conf"
+}
+
+# ask_plan puts the steps that are left into $tmp/plan.json.
+ask_plan() {
+  (cd "$dir" && "$tmp/kiln" plan "${states[@]}" "${force[@]}" --kubeconfig "$tmp/admin.conf" \
+    -o json) >"$tmp/plan.json"
+}
+
+# follow asks the plan and types its first step that is not done, of one machine, until no step is
+# left. A plan comes to an end: it gives up after forty.
+follow() {
+  local round
+  push "${machines[-1]}"
+  for ((round = 0; round < 40; round++)); do
+    within "$step_limit" "the plan" ask_plan
+    if first_step; then
+      type_step
+      until_restored
+    elif [[ $(jq '.steps | length' "$tmp/plan.json") == 0 ]]; then
+      record "the plan of ${states[*]} has nothing left"
+      return
+    else
+      fail "the plan keeps steps that are done: $(jq -c '[.steps[].do]' "$tmp/plan.json")"
+    fi
+  done
+  cp "$tmp/plan.json" "$tmp/attempt"
+  fail "the plan does not come to an end"
+}
+
+# name_of STEP prints a word for what a step does, and how.
+name_of() { jq -c '[.do, .how]' <<<"$1" | sha256sum | cut -c 1-64; }
+
+# first_step puts the first step that is not done into $tmp/step.json.
+first_step() {
+  local step
+  while read -r step; do
+    [[ " ${done_here[*]} " != *" $(name_of "$step") "* ]] || continue
+    echo "$step" >"$tmp/step.json"
+    return
+  done < <(jq -c '.steps[]?' "$tmp/plan.json")
+  return 1
+}
+
+# until_restored types the next steps of the plan up to its restore, if it has one. The only API
+# server is away until then, and nobody could ask again.
+until_restored() {
+  local i last
+  last=$(jq '[.steps[].do] | index("restore") // 0' "$tmp/plan.json")
+  for ((i = 1; i <= last; i++)); do
+    jq -c ".steps[$i]" "$tmp/plan.json" >"$tmp/step.json"
+    type_step
+  done
+}
+
+# type_step does the step in $tmp/step.json: of several machines the first one, since the plan is
+# asked again before the next one.
+type_step() {
+  local machine line what
+  what=$(jq -r .do "$tmp/step.json") machine=$(jq -r '(.machines // [""])[0]' "$tmp/step.json")
+  etcdctl_is=$(jq -r '.etcdctl // ""' "$tmp/plan.json")
+  say "step: $what${machine:+ $machine}$(jq -r '.hop // "" | if . == "" then . else ", hop \(.)" end' "$tmp/plan.json")"
+  typed=$((typed + 1)) file='' sum='' apply='' objects=() member=$machine
+  case $what in
+  replace) speak_to_others "$machine" ;;
+  snapshot | restore | wait | apply | live) ;;
+  *) fail "the plan says $what, which this test does not know" ;;
+  esac
+  [[ $what == snapshot || $what == restore ]] || member=${control_planes[0]}
+  while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
+    3< <(jq -r '.how[]' "$tmp/step.json")
+  apply_objects
+  while read -r line <&3; do type_wait "${line//NAME/$machine}"; done \
+    3< <(jq -r '.wait[]?' "$tmp/step.json")
+  while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
+    3< <(jq -r '.then[]?' "$tmp/step.json")
+  case $what in
+  snapshot | apply) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
+  esac
+}
+
+# speak_to_others MACHINE: the operator, and etcdctl, speak to a control plane that stays, if
+# another one is there.
+speak_to_others() {
+  local one rest=()
+  for one in $(printf '%s\n' "${control_planes[@]}" | sort); do
+    [[ $one == "$1" ]] || rest+=("$one")
+  done
+  ((${#rest[@]})) || return 0
+  [[ ${control_planes[*]} != *"$1"* ]] || rest+=("$1")
+  control_planes=("${rest[@]}")
+  operator
+}
+
+# etcdctl runs what the plan says of it, beside the member $member.
+etcdctl() {
+  local command=${etcdctl_is##* on NAME: }
+  eval "${command//NAME/$member}" '"$@"'
+}
+
+# type_how LINE does a line of a step.
+type_how() {
+  local line=$1
+  case $line in
+  'kubectl drain '*)
+    take_out "$machine"
+    within "$drain_limit" "$line" eval "$line"
+    ;;
+  'kubectl uncordon '*)
+    within "$step_limit" "$line" eval "$line"
+    [[ -z $machine ]] || take_back "$machine"
+    ;;
+  'etcdctl snapshot save '*)
+    file=${line#etcdctl snapshot save } file=${file%% *}
+    within "$step_limit" "$line" eval "$line"
+    ;;
+  'etcdctl '* | 'kubectl -n '* | 'kubectl delete --ignore-not-found '*)
+    within "$step_limit" "$line" eval "$line"
+    ;;
+  'from a control plane'*': kubectl apply '*' -f FILE') apply=${line##*: } ;;
+  [0-9a-z]*.yaml) objects+=("$line") ;;
+  'copy this file off the machine')
+    vm ssh "$machine" cat "$file" >"$dir/copy.db"
+    sum=$(vm ssh "$machine" sha256sum "$file")
+    ;;
+  'remove it there') vm ssh "$machine" rm "$file" ;;
+  'power it off'*) vm kill "$machine" ;;
+  'render its new document with --restore '*' --review restored'*)
+    line=${line#render its new document with } line=${line%% --review*}
+    # shellcheck disable=SC2086 # the flag and its value
+    kiln render --config cluster.yaml --out "nodes-$version" $line --review restored ||
+      fail "the document that restores"
+    ;;
+  'it runs this state then: go on with kiln plan restored A B --nodes FILE')
+    states=(restored "${states[@]}")
+    ;;
+  'kiln render without --restore'*)
+    kiln render --config cluster.yaml --out "nodes-$version" --review "$version" ||
+      fail "the documents without --restore"
+    ;;
+  'give it '*'document and an empty disk'*', and power it on') power_new "$line" ;;
+  'copy the snapshot to it under another name, then rename it to '*) bring_snapshot "$line" ;;
+  'its hook brings the member into etcd; there is nothing to do' | \
+    'if it is not done yet'*) ;;
+  *)
+    [[ $what == wait ]] || fail "nobody can type this: $line"
+    ;;
+  esac
+}
+
+# power_new LINE: the machine with an empty disk, its new document, and the image of the kubelet
+# that the line names.
+power_new() {
+  local kubelet=$version memory=$worker_memory
+  [[ ! $1 =~ ' an image with kubelet '(v[0-9.]+) ]] || kubelet=${BASH_REMATCH[1]}
+  [[ $machine != cp-* ]] || memory=$control_plane_memory
+  vm kill "$machine"
+  record "$machine is off"
+  powered=$(date -u +%FT%TZ)
+  KILN_BOOT_MINOR=${image_of[$kubelet]} vm start "$machine" "$dir/nodes-$kubelet/$machine" "$memory"
+  within "$step_limit" "$machine has the container images" pull "$machine"
+  push "$machine"
+}
+
+# There is no registry, and an image of a machine has the container images of its own release
+# alone. But the pods of kube-proxy and CoreDNS are of one release on all machines: of the oldest
+# one until the plan applies API objects, of the newest one from then on. So a folder is the
+# registry of these two. push MACHINE puts the machine's there, pull MACHINE brings those that the
+# machine lacks.
+push() {
+  local name file
+  mkdir -p "$dir/registry"
+  for name in $(vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt" | grep -E '/(kube-proxy|coredns):'); do
+    file=$dir/registry/${name//[\/:]/_}
+    [[ ! -e $file ]] || continue
+    vm ssh "$1" ctr -n k8s.io images export - "$name" >"$file" 2>"$tmp/attempt"
+  done
+}
+pull() {
+  local names file
+  names=$(vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt" | tr '/:' '__') && [[ -n $names ]] || return
+  for file in "$dir"/registry/*; do
+    grep -qx "${file##*/}" <<<"$names" || vm ssh "$1" ctr -n k8s.io images import - <"$file" || return
+  done
+}
+
+# bring_snapshot LINE: the copy of the snapshot, where the line says.
+bring_snapshot() {
+  local where=${1#*rename it to }
+  where=${where%%:*}
+  within "$form_limit" "the hook of $machine waits for $where" waits_for "$machine" "$where"
+  vm ssh "$machine" "mkdir -p ${where%/*} && cat >$where.new && mv $where.new $where" <"$dir/copy.db"
+}
+waits_for() { vm ssh "$1" cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*$2"; }
+
+# apply_objects applies the files that the lines of a step have named, in the order of their
+# numbers.
+apply_objects() {
+  local from=${control_planes[0]} name object list=()
+  ((${#objects[@]})) || return 0
+  for name in "${machines[@]}"; do pull "$name" >"$tmp/attempt" 2>&1 || fail "images for $name"; done
+  [[ -n $apply ]] || fail "the plan does not say what is done with ${objects[*]}"
+  for name in "${objects[@]}"; do
+    object=$(vm ssh "$from" "cd /etc/kiln/objects && ls [0-9][0-9][0-9]-$name") || fail "no $name"
+    list+=("$object")
+  done
+  mapfile -t list < <(printf '%s\n' "${list[@]}" | sort)
+  for name in "${list[@]}"; do
+    vm ssh "$from" "cat /etc/kiln/objects/$name" >"$dir/$name"
+    within "$step_limit" "${apply/FILE/$name}" eval "${apply/FILE/$dir/$name}"
+  done
+}
+
+# type_wait LINE waits for what a step waits for.
+type_wait() {
+  local line=$1
+  case $line in
+  'kubectl get node '*' says Ready, v'*)
+    within "$form_limit" "$line" node_says "${line% says *}" "${line##*, }"
+    ;;
+  'etcdctl member list has '*' as started, and no learner')
+    line=${line#*has }
+    within "$step_limit" "$1" member_is "${line%% *}"
+    ;;
+  'etcdctl endpoint health says healthy') within "$form_limit" "$line" etcdctl endpoint health ;;
+  'kubectl '*"says times after it was powered on")
+    within "$form_limit" "$line" times_after "${line% says *}" "$powered"
+    ;;
+  'sha256sum of the copy is that of the file')
+    [[ $(sha256sum <"$dir/copy.db") == "${sum%% *}  -" ]] || fail "the copy of the snapshot differs"
+    record "$line: $(stat -c %s "$dir/copy.db") bytes"
+    ;;
+  *) fail "nobody can wait for this: $line" ;;
+  esac
+}
+node_says() { eval "$1 --no-headers" | awk -v version="$2" '
+  {print} $2 ~ /^Ready(,|$)/ && $NF == version {found = 1} END {exit !found}'; }
+# times_after COMMAND TIME: the command prints times, all of them later.
+times_after() {
+  local list one
+  list=$(eval "$1") && [[ -n $list ]] || return
+  echo "$list"
+  for one in $list; do [[ $one > $2 ]] || return; done
+}
+member_is() {
+  local list
+  list=$(etcdctl member list) || return
+  echo "$list"
+  grep -Eq "^[0-9a-f]+, started, $1, .*, false\$" <<<"$list" && ! grep -q ', true$' <<<"$list"
+}
