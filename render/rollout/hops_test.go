@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,4 +117,34 @@ func TestNext(t *testing.T) {
 		}
 		require.Equal(t, row.first, title, row.name)
 	}
+}
+
+// TestHopObjects: the next hop begins when the control planes of one are there, so that it also
+// applies the objects that only the hop before has changed.
+func TestHopObjects(t *testing.T) {
+	t.Parallel()
+	object := func(c *change.Cluster, content string) *change.Cluster {
+		for _, m := range c.Machines[:3] {
+			m.Entries = append(m.Entries, &change.Entry{
+				Key:     change.Key{Kind: "file", ID: change.ObjectsDir + "configmap-x.yaml"},
+				Content: []byte(content),
+			})
+		}
+		return c
+	}
+	a := object(ofVersion("v1.35.4", "v1.35.4"), "data: 1\n")
+	b := object(ofVersion("v1.36.3", "v1.36.3"), "data: 2\n")
+	c := object(ofVersion("v1.37.1", "v1.37.1"), "data: 2\n")
+	applies := func(runs ...*change.Cluster) bool {
+		p, err := rollout.Next(states(a, b, c),
+			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})
+		require.NoError(t, err)
+		return slices.ContainsFunc(p.List, func(s rollout.Step) bool {
+			return s.Do == rollout.Apply && slices.Contains(s.How, "  configmap-x.yaml")
+		})
+	}
+	require.True(t, applies(b, a, a, a))
+	require.True(t, applies(b, b, b, a))
+	require.True(t, applies(c, b, b, a))
+	require.False(t, applies(c, c, c, c), "the worker came after the objects")
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -99,20 +100,11 @@ func (s *sequencer) cordoned() (names []string) {
 
 // apply adds the step for API objects, which the API server keeps unchanged otherwise.
 func (s *sequencer) apply() {
-	changed := map[string]bool{}
-	for _, f := range s.all {
-		for _, c := range f.Changes {
-			name, ok := change.ObjectName(c.Name)
-			// The API server has a previous token, or its Secret was deleted on purpose.
-			if ok && c.What != change.Removed && !strings.HasPrefix(name, previousToken) {
-				changed[name] = true
-			}
-		}
-	}
 	step := Step{Do: Apply}
 	if s.applied() {
 		return
 	}
+	changed := s.changedObjects()
 	tokens := s.tokens(changed)
 	if len(changed) > 0 {
 		step.How = append(step.How,
@@ -135,6 +127,38 @@ func (s *sequencer) apply() {
 		}
 		s.list = append(s.list, step)
 	}
+}
+
+// changedObjects returns the names of the objects that are new or changed.
+func (s *sequencer) changedObjects() map[string]bool {
+	changed := map[string]bool{}
+	for _, f := range s.all {
+		for _, c := range f.Changes {
+			if name, ok := change.ObjectName(c.Name); ok && c.What != change.Removed {
+				changed[name] = true
+			}
+		}
+	}
+	// A hop begins when the control planes of the one before are there: maybe nobody has applied
+	// what that one changed.
+	if s.diff.seen != nil {
+		for _, earlier := range s.diff.seen.Earlier {
+			if minor(earlier.Version) == minor(s.diff.new.Version) {
+				continue
+			}
+			was := objectsOf(earlier)
+			for name, e := range objectsOf(s.diff.new) {
+				if was[name] == nil || !bytes.Equal(was[name].Content, e.Content) {
+					changed[name] = true
+				}
+			}
+		}
+	}
+	// The API server has a previous token, or its Secret was deleted on purpose.
+	maps.DeleteFunc(changed, func(name string, _ bool) bool {
+		return strings.HasPrefix(name, previousToken)
+	})
+	return changed
 }
 
 // ifNotDone begins a step of which no Node says whether it was done.
