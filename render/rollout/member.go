@@ -93,6 +93,12 @@ func (s *sequencer) snapshotBefore() {
 // sameSum is what the copy of a snapshot waits for.
 const sameSum = "sha256sum of the copy is that of the file"
 
+// leading is what to wait for until controllers work after a restore. The leases in the snapshot
+// are those of processes that are gone, and last fifteen seconds more. Nobody updates a Service
+// until then, so that no other machine may be drained.
+const leading = "kubectl -n kube-system get lease kube-controller-manager kube-scheduler " +
+	"-o jsonpath='{..renewTime}' says times after it was powered on"
+
 // replaceOnlyMember adds the steps that replace the machine with the only member of etcd. No other
 // member has its data, so a snapshot leaves the machine before, and comes back to the new one.
 func (s *sequencer) replaceOnlyMember(f *decision) {
@@ -106,7 +112,7 @@ func (s *sequencer) replaceOnlyMember(f *decision) {
 	}, Then: []string{"kiln render without --restore, and keep these documents"}}
 	if f.New.Role == controlPlane {
 		snapshot.How = append(snapshot.How, drain(name))
-		restore.Wait = append(restore.Wait, ready(name, f.New))
+		restore.Wait = append(restore.Wait, ready(name, f.New), leading)
 		restore.Then = append(restore.Then, uncordon(name))
 		// Its Node says that it runs this document, which is in neither of the two states.
 		replace.How = []string{render + " --review restored",

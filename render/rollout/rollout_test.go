@@ -188,6 +188,7 @@ func TestTyped(t *testing.T) {
 	require.Equal(t, []string{same}, p.List[0].Wait)
 	require.Equal(t, []string{"power it off: what is written later is lost"}, p.List[0].Then)
 	require.Contains(t, p.List[1].How[0], "--restore a:/var/backups/etcd/a.db --review restored")
+	require.Contains(t, p.List[2].Wait, leading)
 	require.Equal(t, []string{
 		"kiln render without --restore, and keep these documents",
 		"kubectl uncordon a",
