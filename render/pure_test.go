@@ -743,6 +743,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/rotation",
 			"kiln/render/running",
+			"kiln/render/shell",
 		},
 		"kiln/render/rotation": {
 			"kiln/pki",

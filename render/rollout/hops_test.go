@@ -140,7 +140,9 @@ func TestHopObjects(t *testing.T) {
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})
 		require.NoError(t, err)
 		return slices.ContainsFunc(p.List, func(s rollout.Step) bool {
-			return s.Do == rollout.Apply && slices.Contains(s.How, "  configmap-x.yaml")
+			return s.Do == rollout.Apply && slices.ContainsFunc(s.How, func(line string) bool {
+				return strings.HasSuffix(line, "/configmap-x.yaml")
+			})
 		})
 	}
 	require.True(t, applies(b, a, a, a))

@@ -10,6 +10,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/plan"
 	"kiln/render/running"
+	"kiln/render/shell"
 )
 
 // This file has the steps that change what runs: machines, by kiln apply, and what the API server
@@ -106,15 +107,7 @@ func (s *sequencer) apply() {
 	}
 	changed := s.changedObjects()
 	tokens := s.tokens(changed)
-	if len(changed) > 0 {
-		step.How = append(step.How,
-			"from a control plane's new "+change.ObjectsDir+", in the order of the numbers in "+
-				"front of their names: "+
-				"kubectl apply --server-side --force-conflicts -f FILE")
-		for _, name := range slices.Sorted(maps.Keys(changed)) {
-			step.How = append(step.How, "  "+name)
-		}
-	}
+	step.How = append(step.How, s.applications(changed)...)
 	if changed["configmap-kube-proxy.yaml"] {
 		step.How = append(step.How,
 			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
@@ -127,6 +120,36 @@ func (s *sequencer) apply() {
 		}
 		s.list = append(s.list, step)
 	}
+}
+
+// applications returns the commands that apply objects of the newer state. They come from the
+// document of a control plane, in the order in which its hook would apply them.
+func (s *sequencer) applications(changed map[string]bool) (how []string) {
+	var files []string
+	for _, o := range objectsOf(s.diff.new) {
+		if changed[o.name] {
+			files = append(files, o.file)
+		}
+	}
+	first := slices.IndexFunc(s.diff.new.Machines, func(m *change.Machine) bool {
+		return m.Role == controlPlane
+	})
+	if len(files) == 0 || first < 0 {
+		return nil
+	}
+	const folder = "objects"
+	of := ""
+	if s.now != "" {
+		of = "  # nodes: the documents of " + s.now
+	}
+	how = append(how, "kiln unpack nodes/"+s.diff.new.Machines[first].Name+" --out "+folder+
+		" --show-secrets"+of)
+	slices.Sort(files)
+	for _, file := range files {
+		how = append(how, "kubectl apply --server-side --force-conflicts -f "+
+			shell.Word(folder+change.ObjectsDir+file))
+	}
+	return append(how, "rm -r "+folder)
 }
 
 // changedObjects returns the names of the objects that are new or changed.
@@ -147,9 +170,9 @@ func (s *sequencer) changedObjects() map[string]bool {
 				continue
 			}
 			was := objectsOf(earlier)
-			for name, e := range objectsOf(s.diff.new) {
-				if was[name] == nil || !bytes.Equal(was[name].Content, e.Content) {
-					changed[name] = true
+			for id, o := range objectsOf(s.diff.new) {
+				if before, there := was[id]; !there || !bytes.Equal(before.content, o.content) {
+					changed[o.name] = true
 				}
 			}
 		}

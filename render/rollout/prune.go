@@ -38,7 +38,9 @@ func prune(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 
 // object is an API object of a state.
 type object struct {
-	file     string // its name, with its number
+	file     string // the name of its file, with its number
+	name     string // and without
+	content  []byte // nil for a Secret
 	command  string // that deletes it
 	previous bool   // a token that was renewed: its Secret ends by itself
 }
@@ -50,7 +52,7 @@ func objectsOf(c *change.Cluster) map[string]object {
 		for _, e := range m.Entries {
 			if name, ok := change.ObjectName(e.ID); ok && e.Kind == "file" {
 				id, command := deletion(e, name)
-				out[id] = object{path.Base(e.ID), command,
+				out[id] = object{path.Base(e.ID), name, e.Content, command,
 					strings.HasPrefix(name, "secret-"+plan.PreviousTokenFile)}
 			}
 		}

@@ -78,16 +78,15 @@ type_step() {
   what=$(jq -r .do "$tmp/step.json") machine=$(jq -r '(.machines // [""])[0]' "$tmp/step.json")
   etcdctl_is=$(jq -r '.etcdctl // ""' "$tmp/plan.json")
   say "step: $what${machine:+ $machine}$(jq -r '.hop // "" | if . == "" then . else ", hop \(.)" end' "$tmp/plan.json")"
-  typed=$((typed + 1)) file='' sum='' apply='' objects=() member=$machine
+  typed=$((typed + 1)) file='' sum='' member=$machine
   case $what in
   replace) speak_to_others "$machine" ;;
-  snapshot | restore | wait | apply | live) ;;
+  snapshot | restore | wait | apply | delete | live) ;;
   *) fail "the plan says $what, which this test does not know" ;;
   esac
   [[ $what == snapshot || $what == restore ]] || member=${control_planes[0]}
   while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
     3< <(jq -r '.how[]' "$tmp/step.json")
-  apply_objects
   while read -r line <&3; do type_wait "${line//NAME/$machine}"; done \
     3< <(jq -r '.wait[]?' "$tmp/step.json")
   while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
@@ -135,8 +134,12 @@ type_how() {
   'etcdctl '* | 'kubectl -n '* | 'kubectl delete --ignore-not-found '*)
     within "$step_limit" "$line" eval "$line"
     ;;
-  'from a control plane'*': kubectl apply '*' -f FILE') apply=${line##*: } ;;
-  [0-9a-z]*.yaml) objects+=("$line") ;;
+  'kiln unpack nodes/'*' --out objects --show-secrets'*) unpack_objects "${line%%  #*}" ;;
+  'kubectl apply --server-side --force-conflicts -f objects/'*)
+    within "$step_limit" "$line" eval "${line/ -f objects/ -f $dir/objects}"
+    ;;
+  'rm -r objects') rm -r "$dir/objects" ;;
+  'first see that what takes their place works') ;;
   'copy this file off the machine')
     vm ssh "$machine" cat "$file" >"$dir/copy.db"
     sum=$(vm ssh "$machine" sha256sum "$file")
@@ -211,22 +214,13 @@ bring_snapshot() {
 }
 waits_for() { vm ssh "$1" cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*$2"; }
 
-# apply_objects applies the files that the lines of a step have named, in the order of their
-# numbers.
-apply_objects() {
-  local from=${control_planes[0]} name object list=()
-  ((${#objects[@]})) || return 0
+# unpack_objects LINE unpacks the document of a control plane; "nodes" is the folder of this release.
+# Every machine gets the container images that the objects may ask for.
+unpack_objects() {
+  local name words
   for name in "${machines[@]}"; do pull "$name" >"$tmp/attempt" 2>&1 || fail "images for $name"; done
-  [[ -n $apply ]] || fail "the plan does not say what is done with ${objects[*]}"
-  for name in "${objects[@]}"; do
-    object=$(vm ssh "$from" "cd /etc/kiln/objects && ls [0-9][0-9][0-9]-$name") || fail "no $name"
-    list+=("$object")
-  done
-  mapfile -t list < <(printf '%s\n' "${list[@]}" | sort)
-  for name in "${list[@]}"; do
-    vm ssh "$from" "cat /etc/kiln/objects/$name" >"$dir/$name"
-    within "$step_limit" "${apply/FILE/$name}" eval "${apply/FILE/$dir/$name}"
-  done
+  read -ra words <<<"${1/ nodes\// nodes-$version/}"
+  kiln "${words[@]:1}" || fail "$1"
 }
 
 # type_wait LINE waits for what a step waits for.
