@@ -85,6 +85,12 @@ func (s *sequencer) live() {
 		step.How = append(step.How, uncordon(strings.Join(cordoned, " "))+
 			"  # without those that are meant to take no pods")
 	}
+	if n := len(s.list) - 1; n >= 0 && s.list[n].Do == Live &&
+		slices.Equal(s.list[n].Machines, step.Machines) &&
+		slices.Equal(s.list[n].Pools, step.Pools) {
+		s.list[n].How = append(s.list[n].How, step.How...)
+		return
+	}
 	s.list = append(s.list, step)
 }
 
