@@ -21,7 +21,9 @@ func TestAsked(t *testing.T) {
 		return s.URL
 	}
 	good := serve(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "pod-1") })
-	bad := serve(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 503) })
+	bad := serve(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusServiceUnavailable)
+	})
 	silent := serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	off := httptest.NewServer(nil)
 	off.Close()
