@@ -126,7 +126,7 @@ for ((cut = 1; cut <= cuts; cut++)); do
   two=$((two + (state == 2)))
   record "cut $cut: worker-1 was made from $state document(s), and starts"
 done
-((two || !cuts)) || fail "no cut came while worker-1 was made from two documents"
+((two || ! cuts)) || fail "no cut came while worker-1 was made from two documents"
 vm ssh worker-1 rm /usr/local/sbin/mv
 before=$(starts worker-1)
 
