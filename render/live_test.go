@@ -315,7 +315,7 @@ func TestApplicable(t *testing.T) {
 				`{net.core.somaxconn: "1", net.ipv4.conf.default.rp_filter: "1"}}`),
 			"what takes it does so when it starts"},
 		"all keys": {base, edit(t, `{op: remove, path: /spec/machines/sshAuthorizedKeys}`),
-			"a key of the document, before and after"},
+			"only if both documents have some"},
 		"the first time server": {base, edit(t, ntp),
 			"the system may have a file of its own there"},
 		"a file of one's own": {base, edit(t,

@@ -8,7 +8,7 @@
 set -eu
 umask 077
 LC_ALL=C
-PATH=${PATH-}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
+PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
 export LC_ALL PATH
 root=${KILN_ROOT-}
 etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
@@ -85,8 +85,9 @@ that it runs with --since"
 	done <"$stage/new"
 }
 
-# write puts the files in place. Until it is over, the machine counts as made from both documents.
-# A hook of before knows only one: so it goes first, which it does not mind.
+# write puts the files in place. The machine counts as made from both documents from then on, until
+# all is over. An older hook accepts one document only, so the newer hook comes first: it starts the
+# older document as well.
 write() {
 	[ ! -f "$stage/tree/etc/kiln/boot" ] || place /etc/kiln/boot 0600 root:root
 	sync
@@ -124,9 +125,9 @@ place() {
 	! command -v restorecon >/dev/null || restorecon "$file" || :
 }
 
-# then_do does what makes the running system take the files: all of it, if an earlier kiln apply did
-# not come to this point.
-then_do() {
+# load makes the running system take the files: all of them, if an earlier kiln apply did not come
+# to this point.
+load() {
 	systemctl daemon-reload
 	todo=$stage/then
 	case $made in
@@ -142,9 +143,15 @@ cluster.yaml and apply again"
 	set +f
 }
 
-# login gives the file of public keys of the document's user the keys of the newer document. root's
-# own file may have them too, with options that keep root out. Each user works on files of their
-# own: root does not touch what somebody could lead elsewhere.
+# left prints what a person has to do.
+left() {
+	rest=yes
+	echo "$1"
+}
+
+# login gives each user with keys of an older document those of the newer one. root's file may have
+# them with options that keep root out. Each user's own shell writes the file: root must not follow
+# a link that a user made.
 login() {
 	[ -s "$stage/login" ] || return 0
 	found=''
@@ -153,12 +160,13 @@ login() {
 		[ -d "$root$home/.ssh" ] || continue
 		for file in "$root$home"/.ssh/authorized_keys "$root$home"/.ssh/authorized_keys.d/*; do
 			rc=0
-			timeout 10 setsid -w runuser -u "$user" -- sh -c "$(cat "$stage/as-user")" sh "$file" \
+			setsid -w timeout 10 runuser -u "$user" -- sh -c "$(cat "$stage/as-user")" sh "$file" \
 				<"$stage/login" >/dev/null 2>&1 9>&- || rc=$?
 			case $rc in
 			0) found=yes ;;
 			3) ;;
-			*) echo "kiln apply: $user could not write to $file" >&2 ;;
+			4) left "$file: keys in it have different options; write the new ones by hand" ;;
+			*) left "$file: could not be written by $user" ;;
 			esac
 		done
 	done <"$stage/homes"
@@ -175,6 +183,7 @@ main() {
 	trap 'rm -rf "$stage"' EXIT
 	trap 'exit 1' HUP INT TERM
 	mkdir -p "$stage"
+	rest=''
 	twins='@TWINS@'
 	sort -u >"$stage/may" <<'KILN_END'
 @MAY@
@@ -195,12 +204,15 @@ KILN_END
 	prepare
 	login
 	write
-	then_do
+	load
 	printf '%s\n' "$wanted" "$steps" "$self" | put "$lib/state"
 	# It tells the cluster which document this machine runs now.
 	systemctl restart kiln.service
 	echo "files written: $count"
-	sh "$etc/boot" verify
+	rc=0
+	sh "$etc/boot" verify || rc=$?
+	[ -z "$rest" ] || rc=3
+	exit "$rc"
 }
 
 # All of the program is read before it begins, even from standard input.

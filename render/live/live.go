@@ -29,8 +29,8 @@ var loginSource string
 
 // Change is the change of one machine, or of the machines of one pool.
 type Change struct {
-	// Pairs have the documents that the machine may run and the newer one, which is the same in
-	// all. Nothing differs in them that asks for a replacement.
+	// Pairs has one pair for each document that the machine may run; the newer one is the same in
+	// all. No change in them needs a replacement.
 	Pairs []*change.Pair
 	// Node is what the newer document has, with all contents.
 	Node *node.Node
@@ -190,8 +190,7 @@ func all() (list []string) {
 	return slices.Compact(list)
 }
 
-// login returns what is to be done with each public key of the documents: keep, gone or new. It
-// returns nothing if all documents have the same.
+// login returns the lines that login.sh reads. It returns none if all documents have the same keys.
 func (b *builder) login() (lines []string, err error) {
 	add := func(what, key string) {
 		if !change.IsPlainKey(key) {
@@ -207,8 +206,11 @@ func (b *builder) login() (lines []string, err error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		what := "keep"
-		if b.keys[key] < len(b.Pairs) {
+		switch {
+		case b.keys[key] == 0:
 			what, same = "new", false
+		case b.keys[key] < len(b.Pairs):
+			what, same = "some", false
 		}
 		add(what, key)
 	}

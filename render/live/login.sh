@@ -1,11 +1,12 @@
 #!/bin/sh
 # What a user's own shell does to one file of public keys, whose path is $1. Standard input has a
-# line for each key of the two documents: keep, gone or new, and the key as TYPE BASE64 COMMENT. It
-# ends with 0 if the file has the keys of the newer document, and with 3 if it never had those of
-# the older one.
+# line for each key of the documents, TYPE BASE64 COMMENT, after a word: gone is of older documents
+# alone, keep of all, some of the newer and of some older ones, new of the newer one alone. The
+# status is 0 if nothing is left to do, 3 if the file has no key of an older document, 4 if the
+# options of its keys differ and one has to be added, and 5 if it could not be written.
 #
-# A new key gets the options that all keys of the document have in the file: cloud-init gives root's
-# some that keep root out. Where they differ, a person gave them, and nothing is written.
+# An added key gets the options that all keys of the document have in the file: cloud-init gives
+# root's some that keep root out. Where they differ, a person gave them.
 #
 # shellcheck shell=sh disable=SC2250,SC2310,SC2312
 set -euf
@@ -17,21 +18,25 @@ file=$1
 [ -f "$file" ] && [ -r "$file" ] || exit 3
 keys=$(cat)
 
-# bare sets $bare to the type and the key of a line of standard input, and $what to its first word.
+tab=$(printf '\t')
+
+# bare splits a line of standard input into $what, $type and $text, the key.
 bare() {
-	what=${1%% *} bare=${1#* }
-	rest=${bare#* }
-	bare="${bare%% *} ${rest%% *}"
+	what=${1%% *} text=${1#* }
+	type=${text%% *} text=${text#* }
+	text=${text%% *}
 }
 
-# has LINE holds if the line of the file has the key $bare, and sets $before to its options.
+# has LINE holds if the line of the file has the key, and sets $before to its options.
 has() {
-	case $1 in
+	case ${1#"${1%%[! "$tab"]*}"} in
 	'#'*) return 1 ;;
 	*) ;;
 	esac
-	case " $1 " in
-	*" $bare "*) before=${1%%"$bare"*} ;;
+	case "$1 " in
+	*"$type"[\ $tab]*[\ $tab]"$text"[\ $tab]* | *"$type"[\ $tab]"$text"[\ $tab]*)
+		before=${1%"$type"[ "$tab"]*"$text"*}
+		;;
 	*) return 1 ;;
 	esac
 }
@@ -43,7 +48,11 @@ while IFS= read -r line || [ -n "$line" ]; do
 		bare "$key"
 		has "$line" || continue
 		case $what in
-		new) there="$there$bare$IFS" ;;
+		new | some) there="$there$text$IFS" ;;
+		*) ;;
+		esac
+		case $what in
+		new) ;;
 		*)
 			[ -z "$ours" ] || [ "$options" = "$before" ] || mixed=yes
 			ours=yes options=$before
@@ -58,10 +67,13 @@ lacks=''
 for key in $keys; do
 	bare "$key"
 	case "$IFS$there" in
-	*"$IFS$bare$IFS"*) continue ;;
+	*"$IFS$text$IFS"*) continue ;;
 	*) ;;
 	esac
-	[ "$what" != new ] || { lacks="$lacks$options${key#* }$IFS" && count=$((count + 1)); }
+	case $what in
+	new | some) lacks="$lacks$options${key#* }$IFS" count=$((count + 1)) ;;
+	*) ;;
+	esac
 done
 if [ -z "$ours" ]; then
 	[ -z "$lacks" ] && [ -n "$there" ] || exit 3

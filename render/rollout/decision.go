@@ -178,8 +178,8 @@ func (d *transition) effect(
 		return layout.Later, "names of other machines in its certificate"
 	}
 	if c.Kind == "key" && !(hasKeys(p.Old) && hasKeys(p.New)) {
-		return layout.Replace, "kiln apply writes into a file that has a key of the document, " +
-			"before and after, and keys without options"
+		return layout.Replace, "kiln apply changes keys only if both documents have some, all " +
+			"without options"
 	}
 	e, why := effectOf(c, f)
 	switch {

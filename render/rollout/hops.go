@@ -9,8 +9,8 @@ import (
 	"kiln/render/running"
 )
 
-// This file goes a way of several states. The API servers of a cluster are at most one minor of
-// Kubernetes apart, so an upgrade by several is one hop after the other.
+// This file plans upgrades over several states. The API servers of a cluster are at most one minor
+// of Kubernetes apart, so an upgrade by several is one hop after the other.
 
 // State is a state of a cluster with the name that the user gave it.
 type State struct {
@@ -18,7 +18,7 @@ type State struct {
 	*change.Cluster
 }
 
-// Hops are the steps of several hops.
+// Hops has the steps of each hop, in their order.
 type Hops struct {
 	List []*Steps `json:"hops"`
 }
@@ -38,9 +38,12 @@ func (h *Hops) Text(form change.Form) string {
 }
 
 // NewHops returns the steps from each state to the next one, as if every machine ran the first. An
-// override of a refusal counts in the hops that are refused for it; it is an error if none is.
+// override counts in each hop that is refused for it. It is an error if no hop is.
 func NewHops(states []State, o Options) (*Hops, error) {
 	h, used := &Hops{}, map[string]bool{}
+	if err := checkNames(o.Force); err != nil {
+		return nil, err
+	}
 	for i := 1; i < len(states); i++ {
 		hop := o
 		hop.Force, hop.Since, hop.Now = nil, []string{states[i-1].Name}, states[i].Name
@@ -68,9 +71,8 @@ func NewHops(states []State, o Options) (*Hops, error) {
 	return h, nil
 }
 
-// Next returns the steps from what runs to the newest state that can be reached now. The others
-// come after it: what runs is more than a minor away from them. A machine that runs one of these
-// already does not go back.
+// Next returns the steps from what runs to the newest state that is at most one minor ahead of it.
+// Later states wait. A machine that runs one of these already does not go back.
 func Next(states []State, o Options) (*Steps, error) {
 	newest := states[len(states)-1]
 	several := slices.ContainsFunc(states[:len(states)-1], func(s State) bool {
@@ -78,6 +80,8 @@ func Next(states []State, o Options) (*Steps, error) {
 	})
 	for last := len(states) - 1; ; last-- {
 		hop, r := o, *o.Running
+		r.Nodes = slices.Clone(r.Nodes)
+		comeDown(r.Nodes, states, last, r.Digest)
 		hop.Running, hop.Since = &r, nil
 		if several {
 			hop.Now = states[last].Name
@@ -99,7 +103,25 @@ func Next(states []State, o Options) (*Steps, error) {
 	}
 }
 
-// isAhead reports whether a control plane runs its document of a state, which none before has.
+// comeDown makes of workers that run a document of a state after this one such that run this
+// state's: a worker that is ahead stays as it is until the others are there.
+func comeDown(nodes []running.Node, states []State, last int, digest func(*change.Machine) string) {
+	later := map[string]bool{}
+	for _, s := range states[last+1:] {
+		for _, m := range s.Machines {
+			later[digest(m)] = m.Role == worker && !m.Pool
+		}
+	}
+	for _, m := range states[last].Machines {
+		for i := range nodes {
+			if n := &nodes[i]; later[n.Twin] && n.Name == m.Name {
+				n.Twin = digest(m)
+			}
+		}
+	}
+}
+
+// isAhead reports whether a control plane runs its document of a state, which is in none before.
 func isAhead(states []State, i int, r *running.Running) bool {
 	first := map[string]int{} // the index of the first state by the digest
 	for at, s := range states {

@@ -99,6 +99,8 @@ func TestNext(t *testing.T) {
 			[]*change.Cluster{later, later, later, a}, "2 of 2", false, ""},
 		{"two minors side by side", states(a, b, c), []*change.Cluster{c, a, a, a}, "2 of 2", true,
 			""},
+		{"a worker that is ahead", states(a, b, c), []*change.Cluster{a, a, a, c}, "1 of 2", false,
+			"replace cp-1 … cp-3, 1 at a time"},
 		{"one minor", states(b, b, c), []*change.Cluster{b, b, b, b}, "", false,
 			"replace cp-1 … cp-3, 1 at a time"},
 	} {
@@ -149,4 +151,28 @@ func TestHopObjects(t *testing.T) {
 	require.True(t, applies(b, b, b, a))
 	require.True(t, applies(c, b, b, a))
 	require.False(t, applies(c, c, c, c), "the worker came after the objects")
+}
+
+// TestLaggard: a machine that lags takes no refusal away. From trust a root may be given up, and
+// from issue it may not.
+func TestLaggard(t *testing.T) {
+	t.Parallel()
+	at := func(position int) *change.Cluster {
+		c := &change.Cluster{Name: "c", UUID: "u", Version: dot, Properties: change.Properties{
+			{Name: "rotation ca", Value: rotated(position)},
+		}}
+		for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+			add(c, name, "control-plane", true, false)
+		}
+		add(c, "worker-1", "worker", false, false)
+		return c
+	}
+	trust, issue, given := at(1), at(2), at(0)
+	for _, last := range []*change.Cluster{trust, issue, given} {
+		p, err := rollout.Next(states(trust, issue, given), rollout.Options{
+			MaxUnavailable: "1", Running: runningFrom(issue, issue, issue, last)})
+		require.NoError(t, err)
+		require.Len(t, p.Refused, 1)
+		require.Equal(t, "rotation", p.Refused[0].Name)
+	}
 }

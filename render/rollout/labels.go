@@ -93,8 +93,8 @@ func labelChange(key, value string, wanted bool) nodeChange {
 	return list
 }
 
-// taintChange is changeOf for taints. A field may be a part of a taint, such as its value. Then the
-// rest of the taint is not known, and there is no command.
+// taintChange is labelChange for taints. A field may be a part of a taint, such as its value. Then
+// the rest of the taint is not known, and there is no command.
 func taintChange(f *field.Field) nodeChange {
 	var taint taint
 	err := json.Unmarshal([]byte(f.Either()), &taint)

@@ -7,8 +7,8 @@ import (
 	"kiln/render/change"
 )
 
-// Applicable returns nil if kiln apply can give the machine its newer document while it runs. Else
-// the error says what asks for a replacement. The pair is one of the difference, in both states.
+// Applicable returns nil if kiln apply can give the machine its newer document while it runs, and
+// else an error with the reason. The pair is one of the difference, in both states.
 //
 // Afterwards such a machine is as its newer document says, like one that was replaced: so nothing
 // may differ that kiln apply does not write.

@@ -28,10 +28,12 @@ func (s *sequencer) write() {
 	}
 	step.Machines, step.Pools = names(list)
 	since := " --since " + cmp.Or(strings.Join(s.since, " --since "), "OLD")
+	of := s.ofDocuments()
 	if len(step.Machines) > 0 {
-		name, each := placeholder(step.Machines), ""
+		name, each := placeholder(step.Machines), of
 		if len(step.Machines) > 1 {
-			each = "  # one machine after the other"
+			each = strings.TrimSuffix("  # one machine after the other;"+
+				strings.TrimPrefix(of, "  #"), ";")
 		}
 		step.How = append(step.How, "kiln apply nodes/"+name+since+" --ssh "+name+each)
 	}
@@ -144,18 +146,22 @@ func (s *sequencer) applications(changed map[string]bool) (how []string) {
 		return nil
 	}
 	const folder = "objects"
-	of := ""
-	if s.now != "" {
-		of = "  # nodes: the documents of " + s.now
-	}
 	how = append(how, "kiln unpack nodes/"+s.diff.new.Machines[first].Name+" --out "+folder+
-		" --show-secrets"+of)
+		" --show-secrets"+s.ofDocuments())
 	slices.Sort(files)
 	for _, file := range files {
 		how = append(how, "kubectl apply --server-side --force-conflicts -f "+
 			shell.Word(folder+change.ObjectsDir+file))
 	}
 	return append(how, "rm -r "+folder)
+}
+
+// ofDocuments says whose documents nodes is, if several states were named.
+func (s *sequencer) ofDocuments() string {
+	if s.now == "" {
+		return ""
+	}
+	return "  # nodes: the documents of " + s.now
 }
 
 // changedObjects returns the names of the objects that are new or changed.
@@ -191,16 +197,16 @@ func (s *sequencer) changedObjects() map[string]bool {
 }
 
 // ifNotDone begins a step of which no Node says whether it was done.
-const ifNotDone = "if it is not done yet; again, it changes nothing:"
+const ifNotDone = "if it is not done yet (it may be done again):"
 
 // remove adds the step that deletes API objects which are no longer rendered. It comes last, when
 // what takes their place may run.
 func (s *sequencer) remove() {
-	earlier := []*change.Cluster{s.diff.before}
+	var earlier []*change.Cluster
 	if s.diff.seen != nil {
-		earlier = append(earlier, s.diff.seen.Earlier...)
+		earlier = slices.Clone(s.diff.seen.Earlier)
 	}
-	how := prune(earlier, s.diff.new)
+	how := prune(append(earlier, s.diff.before), s.diff.new)
 	if len(how) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -28,7 +29,7 @@ func prune(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 		}
 	}
 	list := slices.SortedFunc(maps.Values(gone), func(a, b object) int {
-		return strings.Compare(b.file, a.file)
+		return cmp.Or(strings.Compare(b.file, a.file), strings.Compare(b.command, a.command))
 	})
 	for _, o := range list {
 		how = append(how, o.command)

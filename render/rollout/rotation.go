@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -86,16 +87,14 @@ func (d *transition) concerned(root pki.Root, decisions []*decision) (out []*dec
 // of the two states refuse each other while they are replaced.
 func skippedStage(d *transition, decisions []*decision) string {
 	var skips []string
+	olds := []*change.Cluster{d.old}
+	if d.seen != nil {
+		olds = append(olds, d.seen.Ran...) // machines that lag, and those that do not
+	}
 	for _, root := range pki.Roots() {
-		old, new := stateOf(d.old, root), stateOf(d.new, root)
 		what := ""
-		switch steps := new.Position() - old.Position(); {
-		case !root.Staged():
-		case steps < -1 || steps > 1:
-			what = fmt.Sprintf("goes from %s to %s in one step", place(&old), place(&new))
-		case old.Rivals(&new) && (old.Stage != pki.Trust || new.Stage != pki.Trust):
-			what = fmt.Sprintf("g%d of %s takes the place of another g%d, of %s", new.Newest(),
-				new.Begun.Format(time.RFC3339), old.Newest(), old.Begun.Format(time.RFC3339))
+		for _, old := range olds {
+			what = cmp.Or(what, leap(d, root, old))
 		}
 		if what == "" {
 			continue
@@ -108,6 +107,21 @@ func skippedStage(d *transition, decisions []*decision) string {
 			"machines refuse each other: %s", root, what, change.Names(machines, pools)))
 	}
 	return strings.Join(skips, "; ")
+}
+
+// leap returns how a root goes on from a state if machines with the older and the newer one refuse
+// each other. It returns nothing if they do not.
+func leap(d *transition, root pki.Root, from *change.Cluster) string {
+	old, new := stateOf(from, root), stateOf(d.new, root)
+	switch steps := new.Position() - old.Position(); {
+	case !root.Staged():
+	case steps < -1 || steps > 1:
+		return fmt.Sprintf("goes from %s to %s in one step", place(&old), place(&new))
+	case old.Rivals(&new) && (old.Stage != pki.Trust || new.Stage != pki.Trust):
+		return fmt.Sprintf("g%d of %s takes the place of another g%d, of %s", new.Newest(),
+			new.Begun.Format(time.RFC3339), old.Newest(), old.Begun.Format(time.RFC3339))
+	}
+	return ""
 }
 
 // place returns a root's generation and stage in words.

@@ -193,7 +193,9 @@ func (s *sequencer) members(verdict, role string) {
 		}
 	}
 	if verdict == Add {
-		how(labelNode(list[0].New, name)...)
+		for _, f := range list {
+			how(labelNode(f.New, f.New.Name)...)
+		}
 	}
 	s.list = append(s.list, step)
 }

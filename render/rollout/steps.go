@@ -66,7 +66,8 @@ type Verdict struct {
 
 // Step is one step. It is complete before the next one begins.
 type Step struct {
-	Do       string   `json:"do"` // Add, Replace, Remove, Live, Apply, Delete, Snapshot or Restore
+	// Add, Replace, Remove, Live, Wait, Apply, Delete, Snapshot or Restore
+	Do       string   `json:"do"`
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
 	// Nodes are those machines of a pool that are not done, if it is known.
@@ -84,7 +85,7 @@ type Step struct {
 const (
 	Apply    = "apply"    // API objects are applied
 	Delete   = "delete"   // API objects that are no longer rendered are deleted
-	Snapshot = "snapshot" // etcd's data is copied off the only member
+	Snapshot = "snapshot" // etcd's data is copied off a member
 	Restore  = "restore"  // and comes back to it
 )
 
@@ -167,11 +168,10 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 // refuse divides the refusals into those that stay and those that were overridden by name. It fails
 // if a name is no refusal of this change. Of a change that was begun it may have been one before.
 func (p *Steps) refuse(list []Refusal, force []string, begun bool) error {
+	if err := checkNames(force); err != nil {
+		return err
+	}
 	for _, name := range force {
-		if !slices.Contains(Refusals(), name) {
-			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
-				strings.Join(Refusals(), ", "))
-		}
 		named := func(r Refusal) bool { return r.Name == name }
 		if !begun && !slices.ContainsFunc(list, named) {
 			return fmt.Errorf("--force %s: this plan is not refused for it; leave it out", name)
@@ -182,6 +182,17 @@ func (p *Steps) refuse(list []Refusal, force []string, begun bool) error {
 			p.Forced = append(p.Forced, r)
 		} else {
 			p.Refused = append(p.Refused, r)
+		}
+	}
+	return nil
+}
+
+// checkNames returns an error if a name is that of no refusal.
+func checkNames(force []string) error {
+	for _, name := range force {
+		if !slices.Contains(Refusals(), name) {
+			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
+				strings.Join(Refusals(), ", "))
 		}
 	}
 	return nil

@@ -30,6 +30,8 @@ type Observation struct {
 	// Runs is the cluster as it runs: of each machine the state whose document it runs. The cluster
 	// as a whole is in the earliest state that a machine runs.
 	Runs *change.Cluster
+	// Ran are the older states of which a machine runs its document.
+	Ran []*change.Cluster
 
 	*Running
 	old, new  *change.Cluster
@@ -176,6 +178,13 @@ func (o *Observation) place(d *change.Diff) *change.Cluster {
 			slices.Index(standings, b.Standing))
 	})
 	states := slices.Concat(o.Earlier, []*change.Cluster{o.old, o.new})
+	for _, c := range states[:len(states)-1] {
+		if slices.ContainsFunc(c.Machines, func(m *change.Machine) bool {
+			return slices.Contains(list, m)
+		}) {
+			o.Ran = append(o.Ran, c)
+		}
+	}
 	asRuns := *states[o.base]
 	if o.allWanted {
 		asRuns = *o.new

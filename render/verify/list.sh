@@ -19,7 +19,7 @@
 #
 # shellcheck shell=sh disable=SC2250,SC2310,SC2312
 set -u
-LC_ALL=C PATH=${PATH-}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+LC_ALL=C PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
 
 hex() {

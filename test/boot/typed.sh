@@ -92,7 +92,7 @@ type_step() {
   while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
     3< <(jq -r '.then[]?' "$tmp/step.json")
   case $what in
-  snapshot | apply) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
+  snapshot | apply | delete) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
   esac
 }
 
@@ -104,7 +104,7 @@ speak_to_others() {
     [[ $one == "$1" ]] || rest+=("$one")
   done
   ((${#rest[@]})) || return 0
-  [[ ${control_planes[*]} != *"$1"* ]] || rest+=("$1")
+  [[ " ${control_planes[*]} " != *" $1 "* ]] || rest+=("$1")
   control_planes=("${rest[@]}")
   operator
 }
@@ -139,7 +139,7 @@ type_how() {
     within "$step_limit" "$line" eval "${line/ -f objects/ -f $dir/objects}"
     ;;
   'rm -r objects') rm -r "$dir/objects" ;;
-  'first see that what takes their place works') ;;
+  'first see that what takes their place works'*) ;;
   'copy this file off the machine')
     vm ssh "$machine" cat "$file" >"$dir/copy.db"
     sum=$(vm ssh "$machine" sha256sum "$file")

@@ -199,6 +199,9 @@ func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error)
 	if len(c.Pairs) == 0 {
 		return nil, errors.Join(failed...)
 	}
+	for _, err := range failed {
+		message.Notes(cmd.ErrOrStderr(), []string{err.Error()})
+	}
 	return c, nil
 }
 
