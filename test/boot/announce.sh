@@ -23,6 +23,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=announced.sh
+source "$here/announced.sh"
 # shellcheck source=proof-bad.sh
 source "$here/proof-bad.sh"
 
@@ -40,58 +42,7 @@ own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./plant; }
 begin "${arguments[@]}"
 form_limit=240 step_limit=120 # a slow computer
 pause=0.5 asks=10000
-address=10.10.0.1:8080 server=''
-
-# reporting: the machines announce to the server of this script.
-reporting() {
-  sed -i "0,/^  machines:/s|^  machines:|&\n    report: {url: \"http://$address\"}|" "$dir/cluster.yaml"
-  grep -q "report:" "$dir/cluster.yaml" || fail "the cluster has no settings of all machines"
-}
 adapt_case() { reporting; }
-
-# serve starts the server on the documents as they were rendered.
-serve() {
-  [[ -d $dir/served ]] || cp -r "$dir/nodes" "$dir/served"
-  "$tmp/kiln" serve "$dir/served" --listen "$address" --plain-http --wait --wait-timeout 10m \
-    --log "$dir/audit.log" >>"$dir/lines" 2>>"$dir/messages" &
-  server=$!
-}
-# ends_with CODE WHAT: the server ends, with this exit code.
-ends_with() {
-  local code=0
-  within "$form_limit" "the server ends, $2" server_ended
-  wait "$server" || code=$?
-  ((code == $1)) || fail "the server ended with $code, want $1"
-  cat "$dir/messages"
-}
-server_ended() { ! kill -0 "$server"; }
-stop_server() {
-  kill -9 "$server" 2>/dev/null || return 0
-  wait "$server" 2>/dev/null || true
-}
-
-# arrived MACHINE: the state that the machine has now is in the log of the server; records by how
-# many milliseconds it came later than the machine wrote it.
-arrived() {
-  local state written line time lag
-  read -r written state < <(vm ssh "$1" 'stat -c %.3Y /var/lib/kiln/status.json | tr "\n" " "
-    cat /var/lib/kiln/status.json')
-  for _ in {1..100}; do
-    line=$(taken "$state" | head -n 1) || line=''
-    [[ -z $line ]] || break
-    sleep 0.1
-  done
-  [[ -n $line ]] || {
-    vm ssh "$1" journalctl --no-pager -u kiln-announce >"$tmp/attempt" || true
-    fail "the state of $1 has not arrived: $state"
-  }
-  time=${line#*'"time":"'}
-  lag=$(($(date -d "${time%%'"'*}" +%s%3N) - ${written/./}))
-  record "$1, arrived after $lag ms: $(grep -oE '"(phase|step)":"[^"]*"|"code":"[^"]*"' <<<"$state" | tr '\n' ' ')"
-  ((lag <= 5000)) || fail "it came too late"
-}
-# taken STATE prints the lines of the log about this state, by what stands before its lists.
-taken() { grep -F "\"announced\":${1%%'"steps":'*}" "$dir/audit.log"; }
 
 start_all() {
   local machine
@@ -104,8 +55,7 @@ scenario_done() {
   serve
   start_all worker-1 cp-1
   within "$step_limit" "the first lines" grep -q '"machine":"cp-1"' "$dir/lines"
-  kill -9 "$server"
-  wait "$server" || true
+  stop_server
   record "the server is killed"
   sleep 7
   serve
@@ -173,7 +123,6 @@ scenario_restarted() {
   vm ssh cp-1 'systemctl start kiln'
   within "$form_limit" "hook done" has_phase "done" cp-1
   arrived cp-1
-  stop_server
 }
 
 # A bad document: the verdict arrives, whether it is a fault or done.
@@ -190,7 +139,6 @@ bad_document() {
   start_all "${machines[@]}"
   within 300 "a verdict" has_verdict
   arrived "${machines[-1]}"
-  stop_server
 }
 adapt_bad() {
   sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"
@@ -199,6 +147,5 @@ has_verdict() { has_fault "${machines[-1]}" || has_phase "done" "${machines[-1]}
 
 one() {
   if declare -F "scenario_$1" >/dev/null; then "scenario_$1"; else bad_document "$1"; fi
-  stop_server
 }
 each one "${scenarios[@]}"

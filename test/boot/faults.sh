@@ -16,7 +16,7 @@
 #   no-room        not a byte left: stops, and the console says why
 #   image          an image is absent and no registry answers: waits, naming it; goes on when it
 #                  is there
-#   port           port 6443 is taken: stops with port-6443
+#   port           port 6443 is taken: stops with port-6443; goes on when it is free
 #   script         a preBoot script fails: stops with pre-boot, its output in the report
 #   late-endpoint  a worker, and its control plane two minutes later: both done and Ready
 #
@@ -30,6 +30,10 @@
 # cut harms a disk. A machine that is mended ends done and Ready; each boot ends with the boot net,
 # which then excepts the scenario's own fault.
 #
+# Machines announce their states to kiln serve --wait (announced.sh): each fault, each wait that a
+# scenario makes and each done arrives within five seconds, and the server ends with 3 or 0. One
+# verdict cannot arrive: that of no-room, because no status.json fits on the disk.
+#
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # Commands in single quotes expand on a machine; scenarios and checks are called by their names.
 # shellcheck disable=SC2016,SC2317
@@ -41,6 +45,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=announced.sh
+source "$here/announced.sh"
 
 every=(cuts again byte disk no-room image port script late-endpoint)
 emulated=(clock-behind clock-ahead cloned)
@@ -65,6 +71,7 @@ done
 ((${#scenarios[@]})) || scenarios=("${every[@]}")
 begin "${arguments[@]}"
 [[ $MACHINES == qemu ]] || say "left to MACHINES=qemu: ${emulated[*]}"
+adapt_case() { reporting; }
 
 # first_boot [HARM]: powers cp-1 on with an empty disk. HARM is a line of sh that runs on the
 # machine before the hook, at its first start only.
@@ -87,12 +94,12 @@ END_OF_HARM
     sed -i "s|^bootcmd:\$|&\n- [sh, -c, \"echo $(base64 -w 0 "$dir/harm") \| base64 -d \| sh\"]|" "$seed/user-data"
   fi
   vm off
+  serve_anew
   power_on=$SECONDS
   vm start cp-1 "$seed" "$control_plane_memory"
 }
 
-# seen CODE: the hook has this fault, whether it stopped or goes on trying, and says so in all four
-# places.
+# seen CODE: the hook has this fault, and says so in all four places.
 seen() {
   local line
   has_fault cp-1 && line=$(vm ssh cp-1 cat /etc/issue.d/kiln.issue) || return
@@ -104,7 +111,8 @@ seen() {
 }
 on_console() { grep -aF "$1" "$vms/cp-1/console.log"; }
 
-# faulted CODE waits for that, and shows the line. The wait is not within's, which ends with a fault.
+# faulted CODE waits until the hook has stopped with this fault, and shows the line. The wait is not
+# within's, which ends with a fault.
 faulted() {
   begun=$SECONDS
   until seen "$1" >"$tmp/attempt" 2>&1; do
@@ -112,6 +120,8 @@ faulted() {
     sleep 3
   done
   record "$(grep -m 1 "^FAULT" "$tmp/attempt")"
+  arrived cp-1
+  ends_with 3 "as a machine has stopped"
 }
 
 # harmless REASON WHERE LINE adds an exception to those of the boot net, for this scenario.
@@ -130,12 +140,17 @@ stops_with() {
   done
 }
 
-# waits TEXT: the hook waits, and names this.
+# awaited TEXT: the hook waits, and names this.
+awaited() {
+  within "$form_limit" "waits: $1" waits "$1"
+  arrived cp-1
+}
 waits() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F '"phase":"waiting"' | grep -F "$1"; }
 
 # mended CODE COMMAND: repairs the machine, as a person does after reading the fault. The hook goes
 # on after that, past the step where it stopped, to its end.
 mended() {
+  serve_again cp-1
   vm ssh cp-1 "$2; systemctl restart kiln"
   stops_with "$1"
   goes_on "once mended"
@@ -146,7 +161,14 @@ goes_on() { # goes_on WHEN
 }
 ends_well() {
   within "$form_limit" "done and Ready" node_is_ready_and_hook_done
+  all_arrived
   check_net
+}
+# all_arrived: each machine is done, and the server knows it.
+all_arrived() {
+  local machine
+  for machine in "${machines[@]}"; do arrived "$machine"; done
+  ends_with 0 "as all are done"
 }
 past_preflight() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -F '"preflight":'; }
 
@@ -166,6 +188,7 @@ scenario_cuts() {
     power_on=$SECONDS
     vm again cp-1
     within "$form_limit" "power cut $i of $cuts, after $moment s: done and Ready" node_is_ready_and_hook_done
+    all_arrived
     within "$step_limit" "CoreDNS Available" coredns_is_available
     vm ssh cp-1 'journalctl --no-pager -u kiln -o cat' >"$tmp/attempt" || fail "no journal"
     ! grep FAULT "$tmp/attempt" || fail "a fault was said on the way"
@@ -186,12 +209,14 @@ scenario_again() {
   scripts_ran_once
   forget_boots cp-1
   vm stop cp-1
+  serve_again cp-1
   power_on=$SECONDS
   vm again cp-1
   within "$form_limit" "Ready after a reboot" nodes_are_ready
   within "$step_limit" "hook ended" hook_ended
   read -r took passed < <(sed -n 's/^took //p' "$tmp/attempt")
   record "the hook after a reboot: $took ms of a processor, $passed ms of the clock"
+  ends_with 0 "as the machine has said again that it is done"
   [[ $took == unknown ]] || ((took < 1000)) || fail "the hook did too much"
   scripts_ran_once
   nothing_leaks
@@ -202,6 +227,7 @@ scenario_cloned() {
   first_boot
   ends_well
   vm stop cp-1
+  serve_again cp-1
   power_on=$SECONDS
   QEMU_OPTIONS='-uuid 0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99' vm again cp-1
   faulted cloned
@@ -239,12 +265,13 @@ scripts_ran_once() {
 }
 
 # Every secret word of bundle and document: private keys line by line, tokens, the key of the
-# encryption at rest.
+# encryption at rest, that of the announcements.
 nothing_leaks() {
   local words=$dir/words
   {
     sed -n '/PRIVATE KEY/,/PRIVATE KEY/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data" | grep -oE '[A-Za-z0-9+/=]{22,}'
     sed -nE 's/^ *(encryptionKey|leafSeed|secret): (.{16,})$/\2/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data"
+    sed -nE 's/^ *api=.* i=([0-3]{64})$/\1/p' "$dir/nodes/cp-1/user-data" | grep .
   } | sort -u >"$words"
   (($(wc -l <"$words") >= 10)) || fail "only $(wc -l <"$words") secret words found in the bundle"
   vm ssh cp-1 'journalctl --no-pager -o verbose; sh /etc/kiln/boot report; cat /proc/*/cmdline /proc/*/environ | tr "\0" "\n"
@@ -260,7 +287,7 @@ kubelet_is_down() {
 
 scenario_clock-behind() {
   QEMU_OPTIONS="-rtc base=$(date -u -d '1 year ago' +%FT%T)" first_boot
-  within "$form_limit" "waits: clock-behind" waits clock-behind
+  awaited clock-behind
   vm ssh cp-1 "date -s @$(date +%s)"
   goes_on "once the clock is set"
 }
@@ -292,6 +319,7 @@ scenario_no-room() {
   VAR_SIZE=2048 first_boot 'dd if=/dev/zero of=/var/full bs=1M; dd if=/dev/zero of=/var/fuller bs=1; sync'
   within "$step_limit" "the console says that there is no room" on_console "FAULT "
   record "$(grep -am 1 -o 'FAULT.*' "$vms/cp-1/console.log" | tr -d '\r')"
+  vm ssh cp-1 '! [ -s /var/lib/kiln/status.json ]' || arrived cp-1
   local where reason="cloud-init cannot write its last status to the full disk"
   for where in console journal failed; do
     harmless "$reason" "$where" '(cloud-final|cloud-init-main)\.service'
@@ -306,17 +334,15 @@ scenario_image() {
   local image
   image=$(sed -n 's/.*\(registry.k8s.io\/etcd:[0-9.-]*\).*/\1/p' "$dir/nodes/cp-1/user-data" | head -n 1)
   first_boot "ctr -n k8s.io images export --local /root/image.tar $image && ctr -n k8s.io images rm --sync $image"
-  within "$form_limit" "waits: images" waits "images: $image is not here"
+  awaited "images: $image is not here"
   vm ssh cp-1 'ctr -n k8s.io images import /root/image.tar'
   goes_on "once the image is there"
 }
 
 scenario_port() {
-  first_boot 'systemd-run -q socat TCP-LISTEN:6443,fork,reuseaddr PIPE || systemd-run -q python3 -m http.server 6443; sleep 3'
+  first_boot 'set -- systemd-run -q --unit taker -p SuccessExitStatus=143; "$@" socat TCP-LISTEN:6443,fork,reuseaddr PIPE || "$@" python3 -m http.server 6443; sleep 3'
   faulted port-6443
-  stops_with port-6443
-  harmless "the hook stops" failed '^kiln\.service'
-  check_net
+  mended port-6443 'systemctl stop taker'
 }
 
 scenario_script() {
@@ -334,16 +360,21 @@ scenario_late-endpoint() {
   dir=$dir-late
   render_case cloud-init
   vm off
+  serve_anew
   power_on=$SECONDS
   vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
   sleep 120
+  within "$step_limit" "the worker waits for its node" worker_waits
+  arrived worker-1
   vm ssh worker-1 cat /var/lib/kiln/status.json >"$tmp/attempt" || fail "the worker has no status"
   record "the worker: $(grep -oE '"(phase|waiting)":"[^"]*"' "$tmp/attempt" | tr '\n' ' ')"
   vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
   within "$form_limit" "both Ready" nodes_are_ready
   within "$step_limit" "both hooks done" hooks_are_done
+  all_arrived
   check_net
 }
+worker_waits() { has_phase waiting worker-1 | grep -F '"step":"node"'; }
 
 # single SCENARIO: a cluster of one control plane.
 single() {
