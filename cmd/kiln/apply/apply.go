@@ -79,6 +79,13 @@ code 3 (docs/live.md).
 			return f.run(cmd, list[0])
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "'f' in -f") { // as with kubectl apply
+			return usage.Errorf("kiln apply takes a machine's folder, such as nodes/worker-1, " +
+				"and has no -f")
+		}
+		return cmd.Root().FlagErrorFunc()(cmd, err)
+	})
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringArrayVar(&f.since, "since", nil, "the machine runs its document of this `STATE`; "+
 		"may be repeated, if it is one of several")
