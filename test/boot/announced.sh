@@ -5,7 +5,7 @@
 # Where machines reach it, and where it listens. QEMU's user network leads to this computer's
 # loopback; no machine has the first port.
 address=10.10.0.1:8080 listen=(10.10.0.1:8080 --plain-http) server=''
-[[ $MACHINES == container ]] || address=10.0.2.2:$net listen=("127.0.0.1:$net")
+[[ $MACHINES == container ]] || address=10.0.2.2:$net listen=("127.0.0.1:$net" --from 127.0.0.1)
 
 # reporting: the machines announce to the server of this script.
 reporting() {
@@ -66,7 +66,8 @@ arrived() {
     sleep 0.1
   done
   [[ -n $line ]] || {
-    vm ssh "$1" journalctl --no-pager -u kiln-announce >"$tmp/attempt" || true
+    { cat "$dir/messages" && vm ssh "$1" journalctl --no-pager -u kiln-announce; } \
+      >"$tmp/attempt" || true
     fail "the state of $1 has not arrived: $state"
   }
   time=${line#*'"time":"'}
@@ -76,4 +77,4 @@ arrived() {
   ((lag <= 5000)) || fail "it came too late"
 }
 # taken STATE prints the lines of the log about this state, by what stands before its lists.
-taken() { grep -F "\"announced\":${1%%'"steps":'*}" "$dir/audit.log"; }
+taken() { grep -sF "\"announced\":${1%%'"steps":'*}" "$dir/audit.log"; }

@@ -29,7 +29,7 @@ bad_missing-key() {
 }
 # The certificate is of the cluster's own CA, and its key fits.
 bad_wrong-san() {
-  local other=$tmp/other file
+  local other=$dir/other file
   what="the API server's certificate is that of another address"
   mkdir "$other"
   cp "$dir"/*.yaml "$other/"
@@ -82,7 +82,7 @@ bad_route() {
   plant hidden replace /etc/kiln/routes '10.10.0.11' '10.99.0.11'
 }
 bad_credential() {
-  local other=$tmp/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
+  local other=$dir/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
   what="a worker's client certificate is of another cluster's CA"
   mkdir "$other"
   cp "$dir/cluster.yaml" "$other/"
