@@ -31,8 +31,9 @@
 # which then excepts the scenario's own fault.
 #
 # Machines announce their states to kiln serve --wait (announced.sh): each fault, each wait that a
-# scenario makes and each done arrives within five seconds, and the server ends with 3 or 0. One
-# verdict cannot arrive: that of no-room, because no status.json fits on the disk.
+# scenario makes and each done arrives within five seconds, or fifteen on an emulated machine, and
+# the server ends with 3 or 0. One verdict cannot arrive: that of no-room, because no status.json
+# fits on the disk.
 #
 # Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # Commands in single quotes expand on a machine; scenarios and checks are called by their names.
