@@ -59,7 +59,8 @@ const (
 	Later Effect = iota - 4
 	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates
 	// its Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a
-	// replaced machine keeps what its Node had before.
+	// replaced machine keeps what its Node had before. Zone, region and instance type it reports at
+	// each start (updateDefaultLabels).
 	Node
 	// Apply: the API server holds what the file says since the cluster was formed, and the file
 	// changes nothing any more.

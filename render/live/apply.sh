@@ -125,8 +125,8 @@ place() {
 	! command -v restorecon >/dev/null || restorecon "$file" || :
 }
 
-# load makes the running system take the files: all of them, if an earlier kiln apply did not come
-# to this point.
+# load runs the commands with which the system takes the files that changed. If an earlier kiln
+# apply was interrupted before it came here, it runs those of all files.
 load() {
 	systemctl daemon-reload
 	todo=$stage/then

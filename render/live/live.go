@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -111,9 +110,8 @@ func same(a, b *change.Entry) bool {
 		a.TraitList() == b.TraitList()
 }
 
-// file adds a file that differs, or that may differ because its content is not known. Of those that
-// only a replacement changes, it adds what did change: the labels of the Node in the kubelet's
-// flags.
+// file adds a file that differs, or may differ because its content is hidden. One that needs a
+// replacement is added only if it has changed: it holds labels or taints of the Node.
 func (b *builder) file(path string, changed bool) {
 	row := layout.Of(path)
 	if (row == nil || row.Change == layout.Replace) && !changed {
@@ -141,7 +139,7 @@ func (b *builder) program() (string, error) {
 	for _, p := range b.Pairs {
 		for _, m := range []*change.Machine{p.Old, p.New} {
 			digest := shown.DigestOf(m)
-			if !isDigest.MatchString(digest) {
+			if !shown.IsDigest(digest) {
 				return "", fmt.Errorf("the list of files of %s has no digest: it was edited",
 					m.Name)
 			}
@@ -175,9 +173,6 @@ func (b *builder) program() (string, error) {
 
 // end ends a text in the program.
 const end = "KILN_END"
-
-// isDigest is what the list of files holds of a review twin.
-var isDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // all returns every command that may follow.
 func all() (list []string) {

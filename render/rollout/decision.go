@@ -21,8 +21,9 @@ type decision struct {
 	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
 	kubectl []nodeChange
-	write   bool   // kiln apply gives it the newer document while it runs
-	fixed   string // what changes and kiln apply does not write
+	// live reports whether kiln apply gives it its newer document while it runs.
+	live      bool
+	unwritten string // what changes, and kiln apply does not write
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
 	worth int
@@ -48,7 +49,7 @@ func (f *decision) correct(o *running.Observation) {
 	switch {
 	case f.New == nil:
 	case s.Standing == running.Neither:
-		f.verdict, f.before, f.write = Replace, "", false
+		f.verdict, f.before, f.live = Replace, "", false
 		f.why = append([]string{"it runs a document of no state that was named"}, f.why...)
 	case s.Standing == running.Coming && f.verdict == Nothing:
 		f.verdict, f.why = Wait, []string{s.Why}
@@ -68,7 +69,7 @@ func decide(d *transition, p *change.Pair) *decision {
 	}
 	worst := layout.Later - 1
 	why := map[layout.Effect][]string{}
-	var fixed []string // what kiln apply does not write
+	var unwritten []string
 	for _, c := range p.Changes {
 		list := c.Fields
 		if c.What != change.Changed {
@@ -88,7 +89,7 @@ func decide(d *transition, p *change.Pair) *decision {
 		}
 		f.kubectl = append(f.kubectl, changesOf(node)...)
 		if !writable(p, c) {
-			fixed = append(fixed, c.Title())
+			unwritten = append(unwritten, c.Title())
 		}
 		for e, names := range about {
 			if reason[e] != datesAlone { // the machine's own end says it
@@ -96,20 +97,17 @@ func decide(d *transition, p *change.Pair) *decision {
 			}
 		}
 	}
-	f.fixed = firstOf(fixed)
+	f.unwritten = firstOf(unwritten)
 	switch worst {
 	case layout.Replace:
 		f.verdict = Replace
-	case layout.Live:
-		f.verdict, f.write = Live, f.fixed == ""
-		if !f.write {
+	case layout.Live, layout.Node:
+		f.verdict, f.live = Live, f.unwritten == ""
+		if worst == layout.Live && !f.live {
 			f.verdict = Replace
 			why[worst] = append(why[worst], "kiln apply does not write what changes besides: "+
-				f.fixed)
+				f.unwritten)
 		}
-	case layout.Node:
-		f.verdict = Live
-		f.write = f.fixed == ""
 	case layout.Later, layout.Apply:
 		f.verdict, f.before = NextReplacement, end(p)
 	}
@@ -177,7 +175,7 @@ func (d *transition) effect(
 		(d.old.Has(f.Either()) || d.new.Has(f.Either())) {
 		return layout.Later, "names of other machines in its certificate"
 	}
-	if c.Kind == "key" && !(hasKeys(p.Old) && hasKeys(p.New)) {
+	if c.Kind == "key" && !(hasPlainKeys(p.Old) && hasPlainKeys(p.New)) {
 		return layout.Replace, "kiln apply changes keys only if both documents have some, all " +
 			"without options"
 	}

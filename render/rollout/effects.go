@@ -16,7 +16,7 @@ type rule struct {
 	path  string         // of a file; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
-	gone  bool           // only for a field that the newer state lacks
+	gone  bool           // reports whether it is only for a field that the newer state lacks
 	then  layout.Effect
 	why   string
 }
@@ -98,8 +98,8 @@ func (r *rule) matches(c *change.Change, f *field.Field) bool {
 	return r.line == nil || f != nil && r.line.MatchString(f.Either())
 }
 
-// writable reports whether kiln apply may write what changed: no program that runs would notice, or
-// it takes the change as it was meant.
+// writable reports whether kiln apply may write what changed: no program that runs reads it, or the
+// one that does takes it as it was meant.
 func writable(p *change.Pair, c *change.Change) bool {
 	switch c.Kind {
 	case "file":
@@ -108,7 +108,7 @@ func writable(p *change.Pair, c *change.Change) bool {
 		}
 		return true
 	case "key":
-		return hasKeys(p.Old) && hasKeys(p.New)
+		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
 	case "machine":
 		return p.Old.Token() && !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
 			return f.Name != "until"
@@ -117,8 +117,9 @@ func writable(p *change.Pair, c *change.Change) bool {
 	return false
 }
 
-// isNode reports whether all that changed in a file is the Node's: a kubelet that starts again does
-// not take its labels and taints from there.
+// isNode reports whether all that changed in a file is labels and taints of the Node. A kubelet
+// that starts again takes only the zone, the region and the instance type from there, and the plan
+// gives the Node the same.
 func isNode(c *change.Change) bool {
 	return !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
 		e, _ := effectOf(c, &f)
@@ -126,9 +127,8 @@ func isNode(c *change.Change) bool {
 	})
 }
 
-// hasKeys reports whether somebody may log in by ssh with a key of the machine's document, and all
-// keys are plain ones.
-func hasKeys(m *change.Machine) bool {
+// hasPlainKeys reports whether the machine's document has keys for ssh, all without options.
+func hasPlainKeys(m *change.Machine) bool {
 	has, plain := false, true
 	for _, e := range m.Entries {
 		if e.Kind == "key" {

@@ -40,31 +40,19 @@ func (h *Hops) Text(form change.Form) string {
 // NewHops returns the steps from each state to the next one, as if every machine ran the first. An
 // override counts in each hop that is refused for it. It is an error if no hop is.
 func NewHops(states []State, o Options) (*Hops, error) {
-	h, used := &Hops{}, map[string]bool{}
-	if err := checkNames(o.Force); err != nil {
-		return nil, err
-	}
+	h := &Hops{}
 	for i := 1; i < len(states); i++ {
 		hop := o
-		hop.Force, hop.Since, hop.Now = nil, []string{states[i-1].Name}, states[i].Name
-		d := change.Compare(states[i-1].Cluster, states[i].Cluster)
-		p, err := New(d, hop)
+		hop.Since, hop.Now, hop.isHop = []string{states[i-1].Name}, states[i].Name, true
+		p, err := New(change.Compare(states[i-1].Cluster, states[i].Cluster), hop)
 		if err != nil {
-			return nil, err
-		}
-		for _, name := range o.Force {
-			if p.refusedFor(name) {
-				hop.Force, used[name] = append(hop.Force, name), true
-			}
-		}
-		if p, err = New(d, hop); err != nil {
 			return nil, err
 		}
 		p.Hop = hopName(states, i)
 		h.List = append(h.List, p)
 	}
 	for _, name := range o.Force {
-		if !used[name] {
+		if !slices.ContainsFunc(h.List, func(p *Steps) bool { return has(p.Forced, name) }) {
 			return nil, fmt.Errorf("--force %s: no hop is refused for it; leave it out", name)
 		}
 	}
@@ -93,7 +81,7 @@ func Next(states []State, o Options) (*Steps, error) {
 			}
 		}
 		p, err := New(change.Compare(states[last-1].Cluster, states[last].Cluster), hop)
-		if err != nil || last == 1 || !p.refusedFor("version") ||
+		if err != nil || last == 1 || !has(p.Refused, "version") ||
 			isAhead(states, last, o.Running) {
 			if err == nil && several {
 				p.Hop = hopName(states, last)
@@ -103,8 +91,8 @@ func Next(states []State, o Options) (*Steps, error) {
 	}
 }
 
-// comeDown makes of workers that run a document of a state after this one such that run this
-// state's: a worker that is ahead stays as it is until the others are there.
+// comeDown changes the Nodes of workers that run a document of a later state than the last one, as
+// if they ran that of the last one. So a worker that is ahead stays until the others come.
 func comeDown(nodes []running.Node, states []State, last int, digest func(*change.Machine) string) {
 	later := map[string]bool{}
 	for _, s := range states[last+1:] {
@@ -121,7 +109,8 @@ func comeDown(nodes []running.Node, states []State, last int, digest func(*chang
 	}
 }
 
-// isAhead reports whether a control plane runs its document of a state, which is in none before.
+// isAhead reports whether a control plane runs its document of the state i, and that document is in
+// no earlier state.
 func isAhead(states []State, i int, r *running.Running) bool {
 	first := map[string]int{} // the index of the first state by the digest
 	for at, s := range states {
@@ -136,10 +125,6 @@ func isAhead(states []State, i int, r *running.Running) bool {
 		at, known := first[n.Twin]
 		return known && at == i
 	})
-}
-
-func (p *Steps) refusedFor(name string) bool {
-	return slices.ContainsFunc(p.Refused, func(r Refusal) bool { return r.Name == name })
 }
 
 // hopName says which hop leads to a state.

@@ -61,8 +61,9 @@ func addLabels(to map[string]string, flag *string) {
 	}
 }
 
-// labelChange returns the change that gives a Node a label, or takes it away. With the label by
-// which a kubelet asks for a role, the role comes and goes too: one of the two would bring it back.
+// labelChange returns the change that gives a Node a label, or takes it away. A role has two
+// labels: the one that a kubelet may set, and the role itself. Both come and go together, because
+// one of them would bring the other back.
 func labelChange(key, value string, wanted bool) nodeChange {
 	if !isLabel(key, value) {
 		return nodeChange{command: noCommand("label", key+"="+value)}
@@ -71,26 +72,26 @@ func labelChange(key, value string, wanted bool) nodeChange {
 	if role, ok := strings.CutPrefix(key, config.OwnRoleLabel); ok {
 		keys = append(keys, config.RoleLabel+role)
 	}
-	var list nodeChange
+	var c nodeChange
 	if !wanted {
-		list.command = "kubectl label node NAME " + strings.Join(keys, "- ") + "-"
-		list.holds = func(n *running.Node) bool {
+		c.command = "kubectl label node NAME " + strings.Join(keys, "- ") + "-"
+		c.holds = func(n *running.Node) bool {
 			return !slices.ContainsFunc(keys, func(key string) bool {
 				_, there := n.Labels[key]
 				return there
 			})
 		}
-		return list
+		return c
 	}
 	end := "=" + value
-	list.command = "kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end
-	list.holds = func(n *running.Node) bool {
+	c.command = "kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end
+	c.holds = func(n *running.Node) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool {
 			has, there := n.Labels[key]
 			return !there || has != value
 		})
 	}
-	return list
+	return c
 }
 
 // taintChange is labelChange for taints. A field may be a part of a taint, such as its value. Then

@@ -18,9 +18,9 @@ func Applicable(d *change.Diff, p *change.Pair) error {
 	case f.verdict == Replace:
 		return fmt.Errorf("%s needs a replacement: %s", p.Machine().Name,
 			strings.Join(f.why, "; "))
-	case f.fixed != "":
+	case f.unwritten != "":
 		return fmt.Errorf("%s needs a replacement for the rest: kiln apply does not write %s",
-			p.Machine().Name, f.fixed)
+			p.Machine().Name, f.unwritten)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"kiln/render/change"
-	"kiln/render/plan"
 	"kiln/render/running"
 	"kiln/render/shell"
 )
@@ -16,12 +15,13 @@ import (
 // This file has the steps that change what runs: machines, by kiln apply, and what the API server
 // holds, Nodes and other objects.
 
-// write adds the step in which kiln apply gives machines their newer documents while they run.
-func (s *sequencer) write() {
+// applyDocuments adds the step in which kiln apply gives machines their newer documents while they
+// run.
+func (s *sequencer) applyDocuments() {
 	step := Step{Do: Live}
 	var list []*decision
 	for _, f := range s.decisions {
-		if f.write {
+		if f.live {
 			list = append(list, f)
 			step.Nodes = append(step.Nodes, f.nodes...)
 		}
@@ -46,9 +46,10 @@ func (s *sequencer) write() {
 	}
 }
 
-// live adds the step that changes labels and taints of Nodes, which keep theirs even if their
-// machine is replaced.
-func (s *sequencer) live() {
+// changeNodes adds what is done to Nodes: to their labels and taints, which they keep even if their
+// machine is replaced, and to those that still take no pods. It follows applyDocuments, and goes on
+// with its step if that is of the same machines.
+func (s *sequencer) changeNodes() {
 	commands := map[string][]*decision{}
 	var all []*decision
 	for _, f := range s.all {
@@ -174,15 +175,16 @@ func (s *sequencer) changedObjects() map[string]bool {
 			}
 		}
 	}
-	// A hop begins when the control planes of the one before are there: maybe nobody has applied
-	// what that one changed.
+	// A hop begins when all control planes run the hop before. The objects of that hop may not have
+	// been applied, so they count as changed.
 	if s.diff.seen != nil {
+		now := objectsOf(s.diff.new)
 		for _, earlier := range s.diff.seen.Earlier {
 			if minor(earlier.Version) == minor(s.diff.new.Version) {
 				continue
 			}
 			was := objectsOf(earlier)
-			for id, o := range objectsOf(s.diff.new) {
+			for id, o := range now {
 				if before, there := was[id]; !there || !bytes.Equal(before.content, o.content) {
 					changed[o.name] = true
 				}
@@ -199,14 +201,14 @@ func (s *sequencer) changedObjects() map[string]bool {
 // ifNotDone begins a step of which no Node says whether it was done.
 const ifNotDone = "if it is not done yet (it may be done again):"
 
-// remove adds the step that deletes API objects which are no longer rendered. It comes last, when
-// what takes their place may run.
-func (s *sequencer) remove() {
+// deleteObjects adds the step that deletes API objects which are no longer rendered. It comes last,
+// when what takes their place may run.
+func (s *sequencer) deleteObjects() {
 	var earlier []*change.Cluster
 	if s.diff.seen != nil {
 		earlier = slices.Clone(s.diff.seen.Earlier)
 	}
-	how := prune(append(earlier, s.diff.before), s.diff.new)
+	how := deletions(append(earlier, s.diff.before), s.diff.new)
 	if len(how) == 0 {
 		return
 	}
@@ -216,13 +218,6 @@ func (s *sequencer) remove() {
 	}
 	s.list = append(s.list, Step{Do: Delete, How: append([]string{look}, how...)})
 }
-
-// The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
-// number, and go on with the name of the pool: its token in force, and the one before.
-const (
-	poolToken     = "secret-" + plan.PoolTokenFile
-	previousToken = "secret-" + plan.PreviousTokenFile
-)
 
 // tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the
 // commands that apply them: nobody has to unpack the document of a control plane for that.

@@ -74,9 +74,9 @@ func (s *sequencer) steps() []Step {
 		s.members(Remove, controlPlane)
 	}
 	s.members(Remove, etcdRole)
-	s.write()
-	s.live()
-	s.remove()
+	s.applyDocuments()
+	s.changeNodes()
+	s.deleteObjects()
 	return s.list
 }
 

@@ -101,6 +101,8 @@ type Options struct {
 	// Now is the newer state as the user named it, if there are several: the steps name it, so that
 	// nobody takes the documents of another one.
 	Now string
+	// isHop reports whether the steps are those of one hop of several.
+	isHop bool
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
@@ -148,7 +150,8 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 		t.seen, p.Running, t.before = seen, seen.List, whole.old
 		decisions = t.decisions()
 	}
-	if err := p.refuse(refusals(t, decisions), o.Force, o.Running != nil); err != nil {
+	anyForce := o.isHop || o.Running != nil
+	if err := p.refuse(refusals(t, decisions), o.Force, anyForce); err != nil {
 		return nil, err
 	}
 	p.Rotations = t.rotations(decisions)
@@ -166,14 +169,15 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 }
 
 // refuse divides the refusals into those that stay and those that were overridden by name. It fails
-// if a name is no refusal of this change. Of a change that was begun it may have been one before.
-func (p *Steps) refuse(list []Refusal, force []string, begun bool) error {
-	if err := checkNames(force); err != nil {
-		return err
-	}
+// if a name is that of no refusal or, unless any is allowed, of none of this change. A change that
+// was begun may have been refused before, and of several hops another one may be.
+func (p *Steps) refuse(list []Refusal, force []string, anyForce bool) error {
 	for _, name := range force {
-		named := func(r Refusal) bool { return r.Name == name }
-		if !begun && !slices.ContainsFunc(list, named) {
+		if !slices.Contains(Refusals(), name) {
+			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
+				strings.Join(Refusals(), ", "))
+		}
+		if !anyForce && !has(list, name) {
 			return fmt.Errorf("--force %s: this plan is not refused for it; leave it out", name)
 		}
 	}
@@ -187,15 +191,9 @@ func (p *Steps) refuse(list []Refusal, force []string, begun bool) error {
 	return nil
 }
 
-// checkNames returns an error if a name is that of no refusal.
-func checkNames(force []string) error {
-	for _, name := range force {
-		if !slices.Contains(Refusals(), name) {
-			return fmt.Errorf("--force %s: no such refusal; there are %s", name,
-				strings.Join(Refusals(), ", "))
-		}
-	}
-	return nil
+// has reports whether a refusal of this name is in a list.
+func has(list []Refusal, name string) bool {
+	return slices.ContainsFunc(list, func(r Refusal) bool { return r.Name == name })
 }
 
 // verdicts puts machines with the same verdict and reasons together, in the order of the verdicts

@@ -178,20 +178,26 @@ func (o *Observation) place(d *change.Diff) *change.Cluster {
 			slices.Index(standings, b.Standing))
 	})
 	states := slices.Concat(o.Earlier, []*change.Cluster{o.old, o.new})
-	for _, c := range states[:len(states)-1] {
-		if slices.ContainsFunc(c.Machines, func(m *change.Machine) bool {
-			return slices.Contains(list, m)
-		}) {
-			o.Ran = append(o.Ran, c)
-		}
-	}
 	asRuns := *states[o.base]
 	if o.allWanted {
 		asRuns = *o.new
 	}
-	// Workers may be behind for minors: Kubernetes is what the control planes run.
-	if i := earliest(states, list); i >= 0 {
-		asRuns.Version = states[i].Version
+	runs := map[*change.Machine]bool{}
+	for _, m := range list {
+		runs[m] = true
+	}
+	for _, c := range slices.Backward(states) {
+		for _, m := range c.Machines {
+			if runs[m] && m.Role == node.ControlPlane {
+				// Workers may be behind for minors: Kubernetes is the earliest of a control plane.
+				asRuns.Version = c.Version
+			}
+		}
+		if c != o.new && slices.ContainsFunc(c.Machines, func(m *change.Machine) bool {
+			return runs[m]
+		}) {
+			o.Ran = append(o.Ran, c)
+		}
 	}
 	asRuns.Machines = list
 	return &asRuns

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"kiln/render/change"
-	"kiln/render/node"
 )
 
 // past is a machine of an earlier state, and the index of the state.
@@ -31,14 +30,4 @@ func (o *Observation) earlier(m *change.Machine, twin string) (*change.Machine, 
 		}
 	}
 	return nil, len(o.Earlier)
-}
-
-// earliest returns the index of the earliest state whose document a control plane runs; -1 if none
-// runs a document of a state.
-func earliest(states []*change.Cluster, runs []*change.Machine) int {
-	return slices.IndexFunc(states, func(c *change.Cluster) bool {
-		return slices.ContainsFunc(c.Machines, func(m *change.Machine) bool {
-			return m.Role == node.ControlPlane && slices.Contains(runs, m)
-		})
-	})
 }

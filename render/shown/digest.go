@@ -69,14 +69,16 @@ func Listed(n *node.Node) string {
 	text := strings.TrimSuffix(string(list.Content), "\n")
 	line := text[strings.LastIndex(text, "\n")+1:]
 	words := strings.Fields(line)
-	if len(words) < 2 || words[0] != "end" || !isDigest.MatchString(words[1]) {
+	if len(words) < 2 || words[0] != "end" || !IsDigest(words[1]) {
 		return "-"
 	}
 	return words[1]
 }
 
-// isDigest is a SHA-256 in hex.
-var isDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// IsDigest reports whether a word is one that Digest returns.
+func IsDigest(word string) bool { return digest.MatchString(word) }
+
+var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Edited reports whether a file of the machine is not the one that its list of files names: then
 // the digest in the list is not that of this machine.

@@ -137,15 +137,14 @@ func (f *flags) run(cmd *cobra.Command, machine string) error {
 	}
 	text, err := remote.Run(f.ssh, program, maxReport,
 		"use --out, and run the script on the machine")
-	switch {
-	case f.form == "json" && (err == nil || len(text) > 0):
+	if f.form == "text" {
+		message.Printf(cmd.OutOrStdout(), "%s", text)
+	} else if err == nil || len(text) > 0 {
 		said := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		r := report{Machine: machine, Said: said}
 		if err := message.JSON(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}
-	default:
-		message.Printf(cmd.OutOrStdout(), "%s", text)
 	}
 	var ended *remote.Ended
 	switch isDone := done.Match(text); {
@@ -186,7 +185,7 @@ func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error)
 			"and the rest is not here", machine, b.URL)
 	}
 	c := &live.Change{Node: u.Node()}
-	var failed []error
+	var failed []error // why a state of --since does not count
 	for _, arg := range f.since {
 		old, err := f.states.Read(arg)
 		if err != nil {

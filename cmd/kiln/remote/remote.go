@@ -15,9 +15,9 @@ import (
 	"kiln/render/folder"
 )
 
-// shell is what the machine's shell runs: sh as root, which reads the program from standard input.
-// Every shell takes these quotes.
-const shell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
+// rootShell is what the machine's shell runs: sh as root, which reads the program from standard
+// input. Every shell takes these quotes.
+const rootShell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
 
 // longest is how long a program may take. What kiln runs takes seconds.
 const longest = 10 * time.Minute
@@ -42,14 +42,15 @@ type Ended struct {
 
 func (e *Ended) Error() string { return e.reason }
 
-// Run runs the program as root on the machine by ssh, and returns at most most bytes of what it
-// prints, also if it fails. ssh asks for passwords on the terminal itself. The error of a program
-// that failed is an Ended, with the last message of ssh or of the program. without says what to do
-// where there is no ssh.
-func Run(target, program string, most int64, without string) ([]byte, error) {
+// Run runs the program as root on the machine by ssh, and returns what it prints. ssh asks for
+// passwords on the terminal itself. If the program, or ssh, ends with another status than 0, the
+// error is an Ended with the last message, and what was printed is returned too. Run fails after
+// ten minutes, and if more than limit bytes are printed. without says what to do where there is no
+// ssh.
+func Run(target, program string, limit int64, without string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	cmd := isolate.Command(ctx, "ssh", "-T", "--", target, shell)
+	cmd := isolate.Command(ctx, "ssh", "-T", "--", target, rootShell)
 	cmd.Stdin = strings.NewReader(program)
 	cmd.WaitDelay = 5 * time.Second // a connection that stays open for others may hold its messages
 	var messages tail
@@ -65,7 +66,7 @@ func Run(target, program string, most int64, without string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ssh: %w", err)
 	}
-	text, failure := folder.ReadUpTo("ssh "+target, out, most)
+	text, failure := folder.ReadUpTo("ssh "+target, out, limit)
 	if failure != nil {
 		_ = cmd.Process.Kill() // it may go on for ever
 	}
