@@ -14,7 +14,8 @@ fi
 
 # reporting: the machines announce to the server of this script.
 reporting() {
-  sed -i "0,/^  machines:/s|^  machines:|&\n    report: {url: \"http://$address\"}|" "$dir/cluster.yaml"
+  sed -i "0,/^  machines:/s|^  machines:|&\n    report: {url: \"http://$address\"}|" \
+    "$dir/cluster.yaml"
   grep -q "report:" "$dir/cluster.yaml" || fail "the cluster has no settings of all machines"
 }
 
@@ -78,7 +79,8 @@ arrived() {
   time=${line#*'"time":"'}
   came=$(($(date -d "${time%%'"'*}" +%s%3N) - asked + now))
   lag=$((came - (written < started && started < came ? started : written)))
-  record "$1, arrived after $lag ms: $(grep -oE '"(phase|step)":"[^"]*"|"code":"[^"]*"' <<<"$state" | tr '\n' ' ')"
+  record "$1, arrived after $lag ms: $(grep -oE '"(phase|step|code)":"[^"]*"' <<<"$state" |
+    tr '\n' ' ')"
   ((lag <= soon)) || fail "it came too late"
 }
 # taken STATE prints the lines of the log about this state, by what stands before its lists.

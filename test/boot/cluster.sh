@@ -244,11 +244,16 @@ check_verify() {
   record "nothing differs from the documents of $*"
 }
 verify_from_here() {
+  ssh_by_vm
+  PATH=$tmp/bin:$PATH "$tmp/kiln" verify "$dir/nodes/$1" --ssh "$1"
+}
+
+# ssh_by_vm puts a program ssh into $tmp/bin, which is vm.sh.
+ssh_by_vm() {
   mkdir -p "$tmp/bin"
   # shellcheck disable=SC2016 # these are the variables of that program
   printf '#!/bin/sh\nPATH=${PATH#*:} exec "%s" ssh "$3" "$4"\n' "$here/vm.sh" >"$tmp/bin/ssh"
   chmod 755 "$tmp/bin/ssh"
-  PATH=$tmp/bin:$PATH "$tmp/kiln" verify "$dir/nodes/$1" --ssh "$1"
 }
 
 # check_tampered MACHINE tampers with a machine in ways that need real systemd and real users, and

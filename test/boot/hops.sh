@@ -31,6 +31,8 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=as-operator.sh
+source "$here/as-operator.sh"
 # shellcheck source=typed.sh
 source "$here/typed.sh"
 
@@ -102,17 +104,21 @@ begin_cluster() {
   start_asking
 }
 
+# listed WORD... LIST FIELDS: what kubectl WORD... says, a line for each item of the list.
+listed() {
+  local fields=${*: -1} list=${*: -2:1}
+  kubectl "${@:1:$#-2}" -o "jsonpath={range $list}$fields{\"\\n\"}{end}"
+}
+
 # all_have VERSION: the kubelet of each Node, and of control planes each component, is of this
 # version.
 all_have() {
   local found
-  found=$(kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion}{"\n"}{end}') ||
-    return
+  found=$(listed get nodes '.items[*].status.nodeInfo' '{.kubeletVersion}') || return
   echo "$found"
-  [[ $(grep -cx "$1" <<<"$found") == "${#machines[@]}" && $(wc -l <<<"$found") == "${#machines[@]}" ]] ||
-    return
-  found=$(kubectl -n kube-system get pods -o jsonpath='{range .items[*].spec.containers[*]}{.image}{"\n"}{end}') ||
-    return
+  [[ $(grep -cx "$1" <<<"$found") == "${#machines[@]}" ]] || return
+  [[ $(wc -l <<<"$found") == "${#machines[@]}" ]] || return
+  found=$(listed -n kube-system get pods '.items[*].spec.containers[*]' '{.image}') || return
   echo "$found"
   ! grep '/kube-' <<<"$found" | grep -v ":$1\$"
 }
@@ -137,7 +143,8 @@ spec:
               topologyKey: kubernetes.io/hostname
               labelSelector: {matchLabels: {app: workload}}
       terminationGracePeriodSeconds: 20
-      securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+      securityContext:
+        {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
       containers:
       - name: probe
         image: kiln.test/probe:1
@@ -176,7 +183,8 @@ all_answer() {
 start_asking() {
   local machine urls=()
   workload >"$dir/workload.yaml"
-  kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}' >"$dir/addresses"
+  listed get nodes '.items[*]' \
+    '{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}' >"$dir/addresses"
   within "$step_limit" "the workload is created" kubectl apply --server-side -f "$dir/workload.yaml"
   within "$step_limit" "two pods are ready" kubectl rollout status deployment workload --timeout 5s
   within "$step_limit" "each machine answers for the Service" all_answer
@@ -204,7 +212,8 @@ end_asking() {
   wait "$asker" || fail "asker"
   trap - EXIT
   cp "$dir/asked.log" "$tmp/attempt"
-  record "asked, lost, slowest: $(jq -r '"\(.asked), \(.lost), \(.slowest) s, of \(.by | length) pods"' "$dir/asked.json")"
+  record "asked, lost, slowest: $(jq -r \
+    '"\(.asked), \(.lost), \(.slowest) s, of \(.by | length) pods"' "$dir/asked.json")"
   [[ $(jq .lost "$dir/asked.json") == 0 ]] || fail "answers were lost"
   (($(jq .asked "$dir/asked.json") > 8 * (SECONDS - asked_since))) || fail "it was asked too rarely"
 }

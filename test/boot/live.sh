@@ -17,6 +17,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=as-operator.sh
+source "$here/as-operator.sh"
 
 keep='' cuts=8 case=live arguments=("$@")
 while (($#)); do
@@ -35,7 +37,12 @@ begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=180 step_limit=90 pause=0.5 asks=2
 
-key() { printf 'ssh-ed25519 %s %s@example.com' "$(printf '\0\0\0\013ssh-ed25519\0\0\0 %-32s' "$1" | base64 -w 0)" "$1"; }
+# key NAME prints a line with a public key, of which nobody has the private one.
+key() {
+  local bytes
+  bytes=$(printf '\0\0\0\013ssh-ed25519\0\0\0 %-32s' "$1" | base64 -w 0)
+  echo "ssh-ed25519 $bytes $1@example.com"
+}
 
 # change TEXT lays a piece of YAML over the configuration.
 change() {
@@ -44,20 +51,11 @@ change() {
 }
 adapt_case() { change "spec: {machines: {sshAuthorizedKeys: ['$(key first)']}}"; }
 
-# kiln runs it as an operator does, in the folder with cluster.yaml; its ssh is vm.sh.
-kiln() { (cd "$dir" && PATH=$tmp/bin:$PATH "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1; }
 plan() { kiln plan old new --kubeconfig "$tmp/admin.conf" "$@"; }
-says() { grep -Eq -- "$1" "$tmp/attempt" || fail "kiln did not say: $1"; }
 shows_plan() {
   local pattern
   plan || return
   for pattern in "$@"; do grep -Eq -- "$pattern" "$tmp/attempt" || return; done
-}
-
-operator() {
-  operator_files
-  sed -E "s#^( *)server: .*#\\1server: $(vm api cp-1)\n\\1tls-server-name: kubernetes#" \
-    "$dir/nodes/admin.conf" >"$tmp/admin.conf"
 }
 
 # listed MACHINE FILE: what the script of kiln verify lists of it, and its files of keys.
@@ -67,14 +65,12 @@ listed() {
   vm ssh "$1" 'cat /root/.ssh/authorized_keys /home/*/.ssh/authorized_keys' >"$2.keys"
 }
 
+kubelet_is_active() { vm ssh worker-1 systemctl -q is-active kubelet; }
+
 # starts MACHINE: when its kubelet and its container runtime were started.
 starts() { vm ssh "$1" systemctl show -p ActiveEnterTimestampMonotonic kubelet containerd; }
 
-mkdir -p "$tmp/bin"
-# shellcheck disable=SC2016 # these are the variables of that program
-printf '#!/bin/sh\nPATH=${PATH#*:} exec "%s" ssh "$3" "$4"\n' "$here/vm.sh" >"$tmp/bin/ssh"
-chmod 755 "$tmp/bin/ssh"
-
+ssh_by_vm
 render_case fast
 kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
 power_on=$SECONDS
@@ -114,15 +110,15 @@ two=0
 for ((cut = 1; cut <= cuts; cut++)); do
   read -ra words <<<"${apply//NAME/worker-1}"
   (kiln "${words[@]}" || :) &
-  sleep "$(((20 + 20 * cut + RANDOM % 20) / 100)).$(((20 + 20 * cut + RANDOM % 20) / 10 % 10))"
+  tenths=$((2 + 2 * cut + RANDOM % 2))
+  sleep "$((tenths / 10)).$((tenths % 10))"
   vm kill worker-1
   wait
   state=$(head -n 1 "$vms/worker-1/var/lib/kiln/state" 2>/dev/null | wc -w)
   forget_boots worker-1
   vm again worker-1
   within "$step_limit" "worker-1 starts again (cut $cut)" has_phase "done" worker-1
-  vm ssh worker-1 'for _ in 1 2 3 4 5 6 7 8 9 10; do systemctl -q is-active kubelet && exit; sleep 1; done; exit 1' ||
-    fail "the kubelet starts after cut $cut"
+  within "$step_limit" "the kubelet starts after cut $cut" kubelet_is_active
   two=$((two + (state == 2)))
   record "cut $cut: worker-1 was made from $state document(s), and starts"
 done
@@ -153,15 +149,18 @@ record "both machines are changed"
 [[ $(starts worker-1) == "$before" && $(starts cp-1) == "$before_cp" ]] ||
   fail "kubelet and container runtime go on"
 for machine in cp-1 worker-1; do
-  [[ $(vm ssh "$machine" sysctl -n net.ipv4.tcp_fin_timeout) == 42 ]] || fail "the kernel of $machine"
+  [[ $(vm ssh "$machine" sysctl -n net.ipv4.tcp_fin_timeout) == 42 ]] ||
+    fail "the kernel of $machine"
   vm ssh "$machine" 'grep -q 10.10.0.1:5000 /etc/containerd/certs.d/docker.io/hosts.toml' ||
     fail "the mirror on $machine"
-  vm ssh "$machine" 'grep -q second@ /home/*/.ssh/authorized_keys && ! grep -q first@ /home/*/.ssh/authorized_keys /root/.ssh/authorized_keys' ||
+  vm ssh "$machine" 'grep -q second@ /home/*/.ssh/authorized_keys &&
+    ! grep -q first@ /home/*/.ssh/authorized_keys /root/.ssh/authorized_keys' ||
     fail "the keys on $machine"
 done
 vm ssh worker-1 'grep -q platform /home/*/.ssh/authorized_keys' || fail "the platform's key stays"
 [[ $(kubectl get node worker-1 -o jsonpath='{.metadata.labels.disk}') == ssd ]] || fail "the label"
-within "$step_limit" "the Nodes say so" shows_plan '^  wanted: cp-1, worker-1$' '^  nothing: cp-1, worker-1$'
+within "$step_limit" "the Nodes say so" \
+  shows_plan '^  wanted: cp-1, worker-1$' '^  nothing: cp-1, worker-1$'
 ! grep -q '^[0-9]\.' "$tmp/attempt" || fail "nothing is left"
 kiln status new --wait --timeout 60s --kubeconfig "$tmp/admin.conf" || fail "kiln status at the end"
 check_verify

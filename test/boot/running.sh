@@ -19,6 +19,8 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=as-operator.sh
+source "$here/as-operator.sh"
 
 keep='' case=running arguments=("$@")
 for word in "$@"; do
@@ -31,25 +33,14 @@ begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=240 step_limit=120 pause=1
 
-kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1; }
 status() { kiln status "$@" --kubeconfig "$tmp/admin.conf"; }
 plan() { kiln plan "$@" --kubeconfig "$tmp/admin.conf"; }
-
-# operator: the kubeconfig reaches a control plane that stays. Nothing here resolves the endpoint.
-operator() {
-  operator_files
-  sed -E "s#^( *)server: .*#\\1server: $(vm api "${control_planes[0]}")\n\\1tls-server-name: kubernetes#" \
-    "$dir/nodes/admin.conf" >"$tmp/admin.conf"
-}
 
 power() {
   local memory=$worker_memory
   [[ $1 != cp-* ]] || memory=$control_plane_memory
   vm start "$1" "$dir/nodes/$1" "$memory"
 }
-
-# says FILE-PATTERN: what kiln printed last has this line.
-says() { grep -Eq -- "$1" "$tmp/attempt" || fail "kiln did not say: $1"; }
 
 # shows plan|status PATTERN...: whether kiln prints these lines.
 shows() {

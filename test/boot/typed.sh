@@ -1,23 +1,16 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 # Types the steps of kiln plan. A line that is a command is run as it stands, with NAME and FILE
 # filled in; what a line says in words is done, if this file knows the words. A line that it does
-# not know ends the case. Sourced after cluster.sh and etcd.sh, by a script that calls follow, and
-# sets $image_of, the image of each version of the kubelet. The documents and the twin of a version
-# are in the folders nodes-VERSION and VERSION, $version is the last one, and cluster.yaml is of
-# this one.
+# not know ends the case. Sourced after cluster.sh, etcd.sh and as-operator.sh, by a script that
+# calls follow, and has take_out and take_back, which say that a machine is away. It sets
+# $drain_limit, in seconds, and $image_of, the image of each version of the kubelet. The documents
+# and the twin of a version are in the folders nodes-VERSION and VERSION, $version is the last one,
+# and cluster.yaml is of this one.
 
 states=()    # what kiln plan is asked about
 force=()     # more words for it
 typed=0      # steps that were typed
 done_here=() # steps that stay in the plan after they were done: no Node says that they are
-
-kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1; }
-
-# operator: the kubeconfig reaches a control plane that stays. Nothing here resolves the endpoint.
-operator() {
-  sed -E "s#^( *)server: .*#\\1server: $(vm api "${control_planes[0]}")\n\\1tls-server-name: kubernetes#" \
-    "$dir/nodes/admin.conf" >"$tmp/admin.conf"
-}
 
 # ask_plan puts the steps that are left into $tmp/plan.json.
 ask_plan() {
@@ -74,10 +67,11 @@ until_restored() {
 # type_step does the step in $tmp/step.json: of several machines the first one, since the plan is
 # asked again before the next one.
 type_step() {
-  local machine line what
+  local machine line what hop
   what=$(jq -r .do "$tmp/step.json") machine=$(jq -r '(.machines // [""])[0]' "$tmp/step.json")
   etcdctl_is=$(jq -r '.etcdctl // ""' "$tmp/plan.json")
-  say "step: $what${machine:+ $machine}$(jq -r '.hop // "" | if . == "" then . else ", hop \(.)" end' "$tmp/plan.json")"
+  hop=$(jq -r '.hop // ""' "$tmp/plan.json")
+  say "step: $what${machine:+ $machine}${hop:+, hop $hop}"
   typed=$((typed + 1)) file='' sum='' member=$machine
   case $what in
   replace) speak_to_others "$machine" ;;
@@ -188,10 +182,11 @@ power_new() {
 # one until the plan applies API objects, of the newest one from then on. So a folder is the
 # registry of these two. push MACHINE puts the machine's there, pull MACHINE brings those that the
 # machine lacks.
+images_on() { vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt"; }
 push() {
   local name file
   mkdir -p "$dir/registry"
-  for name in $(vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt" | grep -E '/(kube-proxy|coredns):'); do
+  for name in $(images_on "$1" | grep -E '/(kube-proxy|coredns):'); do
     file=$dir/registry/${name//[\/:]/_}
     [[ ! -e $file ]] || continue
     vm ssh "$1" ctr -n k8s.io images export - "$name" >"$file" 2>"$tmp/attempt"
@@ -199,9 +194,10 @@ push() {
 }
 pull() {
   local names file
-  names=$(vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt" | tr '/:' '__') && [[ -n $names ]] || return
+  names=$(images_on "$1" | tr '/:' '__') && [[ -n $names ]] || return
   for file in "$dir"/registry/*; do
-    grep -qx "${file##*/}" <<<"$names" || vm ssh "$1" ctr -n k8s.io images import - <"$file" || return
+    grep -qx "${file##*/}" <<<"$names" ||
+      vm ssh "$1" ctr -n k8s.io images import - <"$file" || return
   done
 }
 
@@ -210,15 +206,18 @@ bring_snapshot() {
   local where=${1#*rename it to }
   where=${where%%:*}
   within "$form_limit" "the hook of $machine waits for $where" waits_for "$machine" "$where"
-  vm ssh "$machine" "mkdir -p ${where%/*} && cat >$where.new && mv $where.new $where" <"$dir/copy.db"
+  vm ssh "$machine" "mkdir -p ${where%/*} && cat >$where.new && mv $where.new $where" \
+    <"$dir/copy.db"
 }
 waits_for() { vm ssh "$1" cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*$2"; }
 
-# unpack_objects LINE unpacks the document of a control plane; "nodes" is the folder of this release.
-# Every machine gets the container images that the objects may ask for.
+# unpack_objects LINE unpacks the document of a control plane; "nodes" is the folder of this
+# release. Every machine gets the container images that the objects may ask for.
 unpack_objects() {
   local name words
-  for name in "${machines[@]}"; do pull "$name" >"$tmp/attempt" 2>&1 || fail "images for $name"; done
+  for name in "${machines[@]}"; do
+    pull "$name" >"$tmp/attempt" 2>&1 || fail "images for $name"
+  done
   read -ra words <<<"${1/ nodes\// nodes-$version/}"
   kiln "${words[@]:1}" || fail "$1"
 }
