@@ -235,6 +235,7 @@ scenario_cloned() {
   within "$step_limit" "its kubelet does not run" kubelet_is_down
   stops_with cloned
   harmless "the hook stops" failed '^kiln\.service'
+  harmless "it may not run" journal 'systemd\[1\]: kubelet\.service: Failed with result'
   check_net
 }
 # hook_ended prints the milliseconds of processor time that the hook and its programs took, and
