@@ -121,22 +121,85 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// withObject gives control planes an API object, in a file of this name.
+func withObject(c *change.Cluster, file, content string) *change.Cluster {
+	for _, m := range c.Machines[:3] {
+		m.Entries = append(m.Entries, &change.Entry{
+			Key:     change.Key{Kind: "file", ID: change.ObjectsDir + file},
+			Content: []byte(content),
+		})
+	}
+	return c
+}
+
+// TestObjects: what one object of two states does to the steps. A worker is drained next, so that
+// pods of a changed object must be new by then.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	of := func(kind, more string) string {
+		return "{apiVersion: apps/v1, kind: " + kind + ", metadata: {name: x, namespace: ns}" +
+			more + "}\n"
+	}
+	applied := []string{"kiln unpack nodes/cp-1 --out objects --show-secrets",
+		"kubectl apply --server-side --force-conflicts -f objects" + change.ObjectsDir + "x.yaml",
+		"rm -r objects"}
+	const more = ", spec: {replicas: 2}"
+	for _, row := range []struct {
+		name, was, now string
+		how, wait      []string
+		delete         string
+	}{
+		{"deployment", of("Deployment", ""), of("Deployment", more), applied,
+			[]string{"kubectl -n ns rollout status deployment x"}, ""},
+		{"daemon set", of("DaemonSet", ""), of("DaemonSet", more), applied,
+			[]string{"kubectl -n ns rollout status daemonset x"}, ""},
+		{"its pods are deleted by hand", of("DaemonSet", ""),
+			of("DaemonSet", ", spec: {updateStrategy: {type: OnDelete}}"), applied, nil, ""},
+		{"without pods", of("ReplicaSet", ""), of("ReplicaSet", more), applied, nil, ""},
+		{"new", "", of("Deployment", ""), applied, nil, ""},
+		{"equal", of("Deployment", ""), of("Deployment", ""), nil, nil, ""},
+		{"strange", of("Deployment", ""), of("Deployment", ", spec: 1"), applied, nil, ""},
+		{"gone", of("Deployment", ""), "", nil, nil,
+			"kubectl -n ns delete --ignore-not-found deployment.v1.apps x"},
+		{"gone, of another group", "{apiVersion: example.test/v1beta1, kind: Odd, " +
+			"metadata: {name: x}, spec: {updateStrategy: odd}}\n", "", nil, nil,
+			"kubectl delete --ignore-not-found odd.v1beta1.example.test x"},
+		{"gone, with a namespace that is a flag",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: --all}}\n", "", nil,
+			nil, "by hand, with kubectl delete: x.yaml, which is no longer rendered"},
+	} {
+		old, now := ofVersion("v1.36.2", "v1.36.2"), ofVersion("v1.36.3", "v1.36.3")
+		if row.was != "" {
+			withObject(old, "x.yaml", row.was)
+		}
+		if row.now != "" {
+			withObject(now, "x.yaml", row.now)
+		}
+		p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
+		require.NoError(t, err, row.name)
+		var how, wait []string
+		deleted := ""
+		for _, s := range p.List {
+			switch s.Do {
+			case rollout.Apply:
+				how, wait = s.How, s.Wait
+			case rollout.Delete:
+				deleted = s.How[1]
+			}
+		}
+		require.Equal(t, row.how, how, row.name)
+		require.Equal(t, row.wait, wait, row.name)
+		require.Equal(t, row.delete, deleted, row.name)
+	}
+}
+
 // TestHopObjects: the next hop begins when the control planes of one are there, so that it also
 // applies the objects that only the hop before has changed.
 func TestHopObjects(t *testing.T) {
 	t.Parallel()
-	object := func(c *change.Cluster, content string) *change.Cluster {
-		for _, m := range c.Machines[:3] {
-			m.Entries = append(m.Entries, &change.Entry{
-				Key:     change.Key{Kind: "file", ID: change.ObjectsDir + "configmap-x.yaml"},
-				Content: []byte(content),
-			})
-		}
-		return c
-	}
-	a := object(ofVersion("v1.35.4", "v1.35.4"), "data: 1\n")
-	b := object(ofVersion("v1.36.3", "v1.36.3"), "data: 2\n")
-	c := object(ofVersion("v1.37.1", "v1.37.1"), "data: 2\n")
+	a := withObject(ofVersion("v1.35.4", "v1.35.4"), "configmap-x.yaml", "data: 1\n")
+	b := withObject(ofVersion("v1.36.3", "v1.36.3"), "configmap-x.yaml", "data: 2\n")
+	c := withObject(ofVersion("v1.37.1", "v1.37.1"), "configmap-x.yaml", "data: 2\n")
 	applies := func(runs ...*change.Cluster) bool {
 		p, err := rollout.Next(states(a, b, c),
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})

@@ -108,7 +108,8 @@ func (s *sequencer) cordoned() (names []string) {
 	return names
 }
 
-// apply adds the step for API objects, which the API server keeps unchanged otherwise.
+// apply adds the step for API objects, which the API server keeps unchanged otherwise. It ends when
+// their pods are those of the newer state: the step after it may take a machine away.
 func (s *sequencer) apply() {
 	step := Step{Do: Apply}
 	if s.applied() {
@@ -116,13 +117,24 @@ func (s *sequencer) apply() {
 	}
 	changed := s.changedObjects()
 	tokens := s.tokens(changed)
-	step.How = append(step.How, s.applications(changed)...)
-	if changed["configmap-kube-proxy.yaml"] {
+	restarts := changed["configmap-kube-proxy.yaml"]
+	var objects, moving []object
+	for _, o := range objectsOf(s.diff.new) {
+		if changed[o.name] {
+			objects = append(objects, o)
+		}
+		if changed[o.name] || restarts && o.name == "daemonset-kube-proxy.yaml" {
+			moving = append(moving, o)
+		}
+	}
+	step.How = append(step.How, s.applications(objects)...)
+	if restarts {
 		step.How = append(step.How,
 			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
 				"  # it reads its settings when it starts")
 	}
 	step.How = append(step.How, tokens...)
+	step.Wait = s.rollouts(moving)
 	if len(step.How) > 0 {
 		if s.diff.seen != nil {
 			step.How = append([]string{ifNotDone}, step.How...)
@@ -133,28 +145,46 @@ func (s *sequencer) apply() {
 
 // applications returns the commands that apply objects of the newer state. They come from the
 // document of a control plane, in the order in which its hook would apply them.
-func (s *sequencer) applications(changed map[string]bool) (how []string) {
-	var files []string
-	for _, o := range objectsOf(s.diff.new) {
-		if changed[o.name] {
-			files = append(files, o.file)
-		}
-	}
+func (s *sequencer) applications(objects []object) (how []string) {
 	first := slices.IndexFunc(s.diff.new.Machines, func(m *change.Machine) bool {
 		return m.Role == controlPlane
 	})
-	if len(files) == 0 || first < 0 {
+	if len(objects) == 0 || first < 0 {
 		return nil
 	}
+	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.file, b.file) })
 	const folder = "objects"
 	how = append(how, "kiln unpack nodes/"+s.diff.new.Machines[first].Name+" --out "+folder+
 		" --show-secrets"+s.ofDocuments())
-	slices.Sort(files)
-	for _, file := range files {
+	for _, o := range objects {
 		how = append(how, "kubectl apply --server-side --force-conflicts -f "+
-			shell.Word(folder+change.ObjectsDir+file))
+			shell.Word(folder+change.ObjectsDir+o.file))
 	}
 	return append(how, "rm -r "+folder)
+}
+
+// rollouts returns the commands that wait for the pods of objects. Those of an object that no
+// earlier state has do nothing yet that a later step could take away.
+func (s *sequencer) rollouts(objects []object) (wait []string) {
+	for _, c := range s.earlier() {
+		was := objectsOf(c)
+		for _, o := range objects {
+			command := o.rollout()
+			if _, there := was[o.id()]; there && command != "" && !slices.Contains(wait, command) {
+				wait = append(wait, command)
+			}
+		}
+	}
+	slices.Sort(wait)
+	return wait
+}
+
+// earlier returns the states before the newer one, as far as they are known.
+func (s *sequencer) earlier() (states []*change.Cluster) {
+	if s.diff.seen != nil {
+		states = slices.Clone(s.diff.seen.Earlier)
+	}
+	return append(states, s.diff.before)
 }
 
 // ofDocuments says whose documents nodes is, if several states were named.
@@ -204,11 +234,7 @@ const ifNotDone = "if it is not done yet (it may be done again):"
 // deleteObjects adds the step that deletes API objects which are no longer rendered. It comes last,
 // when what takes their place may run.
 func (s *sequencer) deleteObjects() {
-	var earlier []*change.Cluster
-	if s.diff.seen != nil {
-		earlier = slices.Clone(s.diff.seen.Earlier)
-	}
-	how := deletions(append(earlier, s.diff.before), s.diff.new)
+	how := deletions(s.earlier(), s.diff.new)
 	if len(how) == 0 {
 		return
 	}

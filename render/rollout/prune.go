@@ -38,10 +38,10 @@ func deletions(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 		}
 	}
 	list := slices.SortedFunc(maps.Values(gone), func(a, b object) int {
-		return cmp.Or(strings.Compare(b.file, a.file), strings.Compare(b.command, a.command))
+		return cmp.Or(strings.Compare(b.file, a.file), strings.Compare(b.deletion(), a.deletion()))
 	})
 	for _, o := range list {
-		how = append(how, o.command)
+		how = append(how, o.deletion())
 	}
 	return how
 }
@@ -51,7 +51,13 @@ type object struct {
 	file    string // the name of its file, with its number
 	name    string // the same without the number
 	content []byte // nil for a Secret
-	command string // that deletes it
+	identity
+}
+
+// identity is what the content of an object says of it.
+type identity struct {
+	APIVersion, Kind string
+	Metadata         struct{ Name, Namespace string }
 }
 
 // objectsOf returns the API objects of a state by what each is. Control planes have the same ones,
@@ -69,8 +75,8 @@ func objectsOf(c *change.Cluster) map[string]object {
 				continue
 			}
 			known[e.ID] = e
-			id, command := deletion(e, name)
-			out[id] = object{path.Base(e.ID), name, e.Content, command}
+			o := newObject(e, name)
+			out[o.id()] = o
 		}
 	}
 	return out
@@ -79,37 +85,81 @@ func objectsOf(c *change.Cluster) map[string]object {
 // word is a part of an object's identity that no shell and no kubectl takes for something else.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
-// deletion returns what an object is, and the command that deletes it. A state does not show the
-// content of a Secret: then the file's name is all that is known, and a person writes the command.
-func deletion(e *change.Entry, name string) (id, command string) {
-	var is struct {
-		APIVersion, Kind string
-		Metadata         struct{ Name, Namespace string }
+// newObject returns the object of a file. A state does not show the content of a Secret, and that
+// of another one may be strange: then the file's name is all that is known.
+func newObject(e *change.Entry, name string) object {
+	o := object{file: path.Base(e.ID), name: name, content: e.Content}
+	if err := yaml.Unmarshal(e.Content, &o.identity); err != nil {
+		o.identity = identity{}
 	}
-	err := yaml.Unmarshal(e.Content, &is)
-	gv, err2 := schema.ParseGroupVersion(is.APIVersion)
-	meta := is.Metadata
-	if err != nil || err2 != nil ||
-		!word.MatchString(is.Kind) || !word.MatchString(meta.Name) ||
-		meta.Namespace != "" && !word.MatchString(meta.Namespace) ||
-		gv.Group != "" && !word.MatchString(gv.Group+gv.Version) {
-		return name, "by hand, with kubectl delete: " + path.Base(e.ID) +
-			", which is no longer rendered"
+	words := []string{o.Kind, o.Metadata.Name}
+	if o.Metadata.Namespace != "" {
+		words = append(words, o.Metadata.Namespace)
 	}
-	kind := strings.ToLower(is.Kind)
+	gv, err := schema.ParseGroupVersion(o.APIVersion)
 	if gv.Group != "" {
+		words = append(words, gv.Group+gv.Version)
+	}
+	strange := func(s string) bool { return !word.MatchString(s) }
+	if err != nil || slices.ContainsFunc(words, strange) {
+		o.identity = identity{}
+	}
+	return o
+}
+
+// id is equal for the same object of two states.
+func (o *object) id() string {
+	if o.Kind == "" {
+		return o.name
+	}
+	return strings.Join([]string{o.groupVersion().Group, o.Kind, o.Metadata.Namespace,
+		o.Metadata.Name}, "/")
+}
+
+func (o *object) groupVersion() schema.GroupVersion {
+	gv, _ := schema.ParseGroupVersion(o.APIVersion)
+	return gv
+}
+
+// kubectl returns a command of kubectl for the namespace of the object.
+func (o *object) kubectl(words ...string) string {
+	if o.Metadata.Namespace != "" {
+		words = append([]string{"-n", o.Metadata.Namespace}, words...)
+	}
+	return "kubectl " + strings.Join(words, " ")
+}
+
+// deletion returns the command that deletes the object. A person writes it if not enough is known.
+func (o *object) deletion() string {
+	if o.Kind == "" {
+		return "by hand, with kubectl delete: " + o.file + ", which is no longer rendered"
+	}
+	kind := strings.ToLower(o.Kind)
+	if gv := o.groupVersion(); gv.Group != "" {
 		kind += "." + gv.Version + "." + gv.Group
 	}
-	command = "kubectl delete --ignore-not-found"
-	if meta.Namespace != "" {
-		command += " -n " + meta.Namespace
-	}
-	command += " " + kind + " " + meta.Name
-	switch is.Kind {
+	command := o.kubectl("delete", "--ignore-not-found", kind, o.Metadata.Name)
+	switch o.Kind {
 	case "Namespace":
 		command += "  # with everything in it"
 	case "CustomResourceDefinition":
 		command += "  # with all objects of this kind"
 	}
-	return strings.Join([]string{gv.Group, is.Kind, meta.Namespace, meta.Name}, "/"), command
+	return command
+}
+
+// rollout returns the command that waits until the pods of the object are those that it now asks
+// for. It is empty for objects without pods, and for those whose pods somebody deletes by hand.
+func (o *object) rollout() string {
+	kinds := []string{"DaemonSet", "Deployment", "StatefulSet"}
+	if o.groupVersion().Group != "apps" || !slices.Contains(kinds, o.Kind) {
+		return ""
+	}
+	var says struct {
+		Spec struct{ UpdateStrategy struct{ Type string } }
+	}
+	if yaml.Unmarshal(o.content, &says) != nil || says.Spec.UpdateStrategy.Type == "OnDelete" {
+		return ""
+	}
+	return o.kubectl("rollout", "status", strings.ToLower(o.Kind), o.Metadata.Name)
 }
