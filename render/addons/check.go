@@ -41,6 +41,24 @@ func Check(c *config.Cluster, own []manifests.Object, all []*Addon) (
 	return problems
 }
 
+// WithoutNamespace returns the first object of each namespace that no object before it makes, nor
+// the API server by itself: the first boot would wait for the namespace in vain. The objects are in
+// the order in which they are applied.
+func WithoutNamespace(objects []manifests.Object) (homeless []manifests.Object) {
+	known := map[string]bool{"": true, "default": true, "kube-node-lease": true,
+		"kube-public": true, "kube-system": true}
+	for _, o := range objects {
+		if o.Kind == "Namespace" {
+			known[o.Name] = true
+		}
+		if !known[o.Namespace] {
+			known[o.Namespace] = true // one word for all of them
+			homeless = append(homeless, o)
+		}
+	}
+	return homeless
+}
+
 // describe returns an object's kind, name and namespace.
 func describe(o manifests.Object) string {
 	if o.Namespace == "" {

@@ -3,7 +3,6 @@ package assembly
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"kiln/manifests"
@@ -24,8 +23,8 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 			}
 		}
 	}
-	addon := map[string]int{}
-	stream, problems := r.ObjectStream(addon, nil)
+	r.addon = map[string]int{}
+	stream, problems := r.ObjectStream(r.addon, nil)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -34,8 +33,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
 	manifests.Sort(r.Objects)
-	r.addon = addon
-	return slices.Concat(r.namespaces(addon), r.podSecurity(addon), r.podNetworks(addon))
+	return r.checkObjects()
 }
 
 // ObjectStream returns the objects that the API server receives: kiln's own, then those of the

@@ -24,7 +24,3 @@ func (r *Cluster) pin(stream []byte, watch Watch) ([]byte, error) {
 	watch.Report(r.Plan.ByLock(), stream)
 	return stream, nil
 }
-
-// ObjectField returns the field of the configuration that brings an object: the entry of its
-// add-on, or the list of add-ons for an object of kiln.
-func (r *Cluster) ObjectField(o manifests.Object) string { return addonPath(r.addon, o) }
