@@ -143,10 +143,16 @@ func (t *tree) addObjects() {
 // tokenSecret is how the name of the Secret of a bootstrap token begins, before the token's ID.
 const tokenSecret = "bootstrap-token-"
 
-// ObjectFile returns the name of the file that holds the i-th object. The number makes it unique.
+// ObjectFile returns the name of the file that holds the i-th object. The number makes it unique. A
+// namespace is in it, with a character behind it that stands in no name, unless it is kube-system.
 func (r *Cluster) ObjectFile(i int) string {
-	name, _, _ := r.publicNames(r.Objects[i])
-	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(r.Objects[i].Kind), fileName(name))
+	o := r.Objects[i]
+	name, _, _ := r.publicNames(o)
+	name = fileName(name)
+	if o.Namespace != "" && o.Namespace != "kube-system" {
+		name = fileName(o.Namespace) + "_" + name
+	}
+	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), name)
 }
 
 // publicNames returns what everybody may read about an object: a name, its path in the API and, if

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -152,35 +153,50 @@ func (c *comparer) machine(p *Pair) (out []*Change) {
 	if len(f) > 0 {
 		out = append(out, c.unique(&Change{Kind: "machine", What: Changed, Fields: f}))
 	}
-	before := map[Key]*Entry{} // by place
-	for _, a := range p.Old.Entries {
-		before[a.place()] = a
-	}
-	var keys []Key
-	pairs := map[Key][2]*Entry{}
-	for _, b := range p.New.Entries {
-		a := before[b.place()]
-		delete(before, b.place())
-		if a != b {
-			keys = append(keys, b.Key)
-			pairs[b.Key] = [2]*Entry{a, b}
-		}
-	}
-	for _, a := range before {
-		keys = append(keys, a.Key)
-		pairs[a.Key] = [2]*Entry{a}
-	}
-	slices.SortFunc(keys, Key.Compare)
-	for _, k := range keys {
-		if change := c.entry(k, pairs[k]); change != nil {
+	for _, both := range pairEntries(p.Old.Entries, p.New.Entries) {
+		if change := c.entry(both); change != nil {
 			out = append(out, change)
 		}
 	}
 	return out
 }
 
+// pairEntries returns the old and the new entry of each place, sorted by their keys, without those
+// that are equal pointers. One of a pair may be nil.
+func pairEntries(old, new Entries) (pairs [][2]*Entry) {
+	before := map[Key]Entries{} // by place
+	for _, a := range old {
+		before[a.place()] = append(before[a.place()], a)
+	}
+	for _, b := range new {
+		var a *Entry
+		if list := before[b.place()]; len(list) > 0 {
+			// Objects whose names differ only in what no file's name has are of one place.
+			i := max(0, slices.IndexFunc(list, func(e *Entry) bool {
+				return bytes.Equal(e.Content, b.Content)
+			}))
+			a = list[i]
+			before[b.place()] = slices.Delete(list, i, i+1)
+		}
+		if a != b {
+			pairs = append(pairs, [2]*Entry{a, b})
+		}
+	}
+	for _, list := range before {
+		for _, a := range list {
+			pairs = append(pairs, [2]*Entry{a})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]*Entry) int { return keyOf(a).Compare(keyOf(b)) })
+	return pairs
+}
+
+// keyOf returns the key of the new entry of a pair, or of the old one if there is no other.
+func keyOf(both [2]*Entry) Key { return cmp.Or(both[1], both[0]).Key }
+
 // entry returns how one entry changed, or nil.
-func (c *comparer) entry(k Key, both [2]*Entry) *Change {
+func (c *comparer) entry(both [2]*Entry) *Change {
+	k := keyOf(both)
 	if change, ok := c.known[both]; ok {
 		return change
 	}
