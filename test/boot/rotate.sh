@@ -97,12 +97,10 @@ replace_it() { # replace_it MACHINE
 }
 
 apply_it() { # apply_it FILE
-  local file
   rm -rf "$dir/unpacked"
   "$tmp/kiln" unpack "$dir/nodes/cp-1/user-data" --out "$dir/unpacked" >"$tmp/attempt" 2>&1
-  for file in "$dir"/unpacked/etc/kiln/objects/[0-9][0-9][0-9]-"$1"; do
-    within "$step_limit" "applied $1" kubectl apply --server-side --force-conflicts -f "$file"
-  done
+  within "$step_limit" "applied $1" kubectl apply --server-side --force-conflicts \
+    -f "$dir/unpacked/etc/kiln/objects/$1"
 }
 
 # rewrite stores each Secret once more, with the key that writes now.

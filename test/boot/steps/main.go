@@ -33,8 +33,9 @@ type plan struct {
 	}
 }
 
-// object is a line of a step that names a file of API objects.
-var object = regexp.MustCompile(`^  ([a-z0-9.-]+\.yaml)$`)
+// object is a line of a step that applies a file of API objects.
+var object = regexp.MustCompile(
+	`^kubectl apply --server-side --force-conflicts -f objects/etc/kiln/objects/([a-z0-9._-]+)$`)
 
 func read(r io.Reader) (lines []string, err error) {
 	var p plan
@@ -55,7 +56,8 @@ func read(r io.Reader) (lines []string, err error) {
 				switch file := object.FindStringSubmatch(how); {
 				case file != nil:
 					lines = append(lines, "apply "+file[1])
-				case strings.HasPrefix(how, "kubectl delete"):
+				case strings.HasPrefix(how, "kiln unpack "), how == "rm -r objects":
+				default:
 					return nil, fmt.Errorf("step %s: %s: not known", step.Do, how)
 				}
 			}
