@@ -80,6 +80,7 @@ bad_cycle() {
 bad_route() {
   what="a control plane tells the others that its pods are at an address of nobody's"
   plant hidden replace /etc/kiln/routes '10.10.0.11' '10.99.0.11'
+  machines=(cp-1 worker-1) # the worker needs the route
 }
 bad_credential() {
   local other=$dir/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
