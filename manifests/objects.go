@@ -177,19 +177,32 @@ func policyVariables(file, name string, values map[string]string) *Patch {
 }
 
 // Marker returns the object that is applied last. It tells a replaced machine that all others were
-// applied, so that it does not undo later changes.
-func Marker(p *plan.Plan, cluster string) []byte {
+// applied, so that it does not undo later changes, and everybody which ones they are: objects is
+// their digest.
+func Marker(p *plan.Plan, cluster, objects string) []byte {
 	return marshal(object{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": object{"name": markerName, "namespace": system},
-		"data":     object{"cluster": cluster, "name": p.Name, "kubernetesVersion": p.Version},
+		"data": object{"cluster": cluster, "name": p.Name, "kubernetesVersion": p.Version,
+			MarkerObjects: objects},
 	})
 }
 
 const markerName = "kiln"
 
-// MarkerPath is the marker's path in the API.
-const MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
+const (
+	// MarkerPath is the marker's path in the API.
+	MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
+	// MarkerFile is the name of the marker's file on a machine, without its number.
+	MarkerFile = "configmap-" + markerName + ".yaml"
+	// MarkerObjects is the key of the digest in the marker's data.
+	MarkerObjects = "objects"
+)
+
+// IsMarker reports whether an object in the API is the marker.
+func IsMarker(kind, namespace, name string) bool {
+	return kind == "ConfigMap" && namespace == system && name == markerName
+}
 
 func coreDNS(p *plan.Plan) []*Patch {
 	corefiles := newPatch("v1", "ConfigMap", system, "coredns")

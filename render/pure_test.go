@@ -121,6 +121,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/apiserver": {
+			"kiln/manifests",
 			"kiln/render/running",
 		},
 		"kiln/cmd/kiln/atrest": {
@@ -289,7 +290,6 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/state",
 			"kiln/cmd/kiln/usage",
-			"kiln/manifests",
 			"kiln/render/change",
 			"kiln/render/node",
 			"kiln/render/running",
@@ -752,6 +752,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 		},
 		"kiln/render/running": {
+			"kiln/manifests",
 			"kiln/pki",
 			"kiln/render/change",
 			"kiln/render/node",

@@ -1,11 +1,14 @@
 package assembly
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"strings"
 
 	"kiln/manifests"
+	"kiln/pki"
 	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/node"
@@ -82,7 +85,12 @@ func (r *Cluster) ObjectStream(
 	if stream, err = r.pin(stream, watch); err != nil {
 		return nil, config.Problems{c.Problemf("addons", "%s", err)}
 	}
-	stream = manifests.Join(stream, manifests.Marker(r.Plan, r.Public.Cluster))
+	applied, err := manifests.Read(stream)
+	if err != nil {
+		return nil, config.Problems{c.Problemf("addons", "%s", err)}
+	}
+	marker := manifests.Marker(r.Plan, r.Public.Cluster, r.digestOf(applied))
+	stream = manifests.Join(stream, marker)
 	watch.Report(plan.Kiln, stream)
 	return stream, nil
 }
@@ -106,9 +114,8 @@ func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 // is to have it. It returns nil if a patch takes the Secret away.
 func (r *Cluster) TokenSecret(pool string) []byte {
 	for _, o := range r.Objects {
-		j := r.Joining[o.Name]
-		if j != nil && o.Secret && o.Namespace == "kube-system" &&
-			j.Machine.Pool && j.Machine.Name == pool && !j.Previous {
+		j := r.joining(o)
+		if j != nil && j.Machine.Pool && j.Machine.Name == pool && !j.Previous {
 			return o.YAML
 		}
 	}
@@ -155,15 +162,43 @@ func (r *Cluster) ObjectFile(i int) string {
 	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), name)
 }
 
+// joining returns the bootstrap token of which an object is the Secret; nil if it is none.
+func (r *Cluster) joining(o manifests.Object) *pki.Joining {
+	if !o.Secret || o.Namespace != "kube-system" {
+		return nil
+	}
+	return r.Joining[o.Name]
+}
+
+// digestOf returns a digest of API objects, which everybody may read: nothing in it is computed
+// from a secret. Bootstrap tokens come and go, and are no part of it.
+func (r *Cluster) digestOf(objects []manifests.Object) string {
+	hash := sha256.New()
+	for _, o := range objects {
+		switch {
+		case r.joining(o) != nil:
+		case o.Secret:
+			fmt.Fprintf(hash, "%s\n", o.Path)
+		default:
+			fmt.Fprintf(hash, "%s\n%s\n", o.Path, o.YAML)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:markerHash])
+}
+
+// markerHash is how many bytes of the objects' SHA-256 the marker has. They tell states of one
+// cluster apart, and stop nobody.
+const markerHash = 8
+
 // publicNames returns what everybody may read about an object: a name, its path in the API and, if
 // its content is a secret, the name of that secret. The Secret of a bootstrap token is named for
 // the machine that joins with it, because the Secret's own name holds half of the token.
 func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
-	j := r.Joining[o.Name]
+	j := r.joining(o)
 	switch {
 	case !o.Secret:
 		return o.Name, o.Path, ""
-	case j == nil || o.Namespace != "kube-system":
+	case j == nil:
 		return o.Name, o.Path, "object " + o.Path
 	case j.Previous:
 		name = plan.PreviousTokenFile

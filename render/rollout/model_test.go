@@ -32,6 +32,7 @@ type world struct {
 	earlier  []*change.Cluster
 	machines map[string]*aMachine // by the name of the Node, or of the etcd machine
 	applied  bool                 // the API objects
+	marker   string               // the digest of those that were applied; empty if nobody tells it
 	done     []string             // --done
 	position int                  // of the root ca in the newer state
 	log      []string
@@ -100,6 +101,7 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 	}
 	if role == "control-plane" {
 		file("/etc/kiln/objects/001-coredns.yaml", "a: 1\n")
+		file("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '1'}\n")
 	}
 	if member {
 		file("/etc/kubernetes/manifests/etcd.yaml", "a: 1\n")
@@ -157,6 +159,7 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}
 	if r.IntN(3) == 0 {
 		all("/etc/kiln/objects/001-coredns.yaml", "a: 2\n")
+		all("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '2'}\n")
 	}
 	if r.IntN(3) == 0 {
 		all(settings, "a = 2\n")
@@ -197,6 +200,9 @@ func newWorld(t *testing.T, seed int) *world {
 	position := r.IntN(3)
 	w := &world{t: t, r: r, machines: map[string]*aMachine{}}
 	w.old = randomCluster(r, position)
+	if r.IntN(2) == 0 {
+		w.marker = running.Objects(w.old)
+	}
 	w.new = changed(r, w.old, position)
 	state, err := pki.ParseRotation(w.new.Properties.Value("rotation ca"))
 	require.NoError(t, err)
@@ -275,6 +281,7 @@ func (w *world) plan(force ...string) *rollout.Steps {
 		MaxUnavailable: "2", Force: force,
 		Running: &running.Running{
 			Nodes: w.nodes(), Earlier: w.earlier, Done: w.done, Digest: shown.Digest,
+			Objects: w.marker,
 		},
 	})
 	require.NoError(w.t, err)
@@ -297,11 +304,17 @@ func (w *world) follow(p *rollout.Steps) bool {
 		s := &p.List[i]
 		switch s.Do {
 		case rollout.Apply:
-			if w.applied {
-				continue
+			if w.applied && w.marker == "" {
+				continue // the plan cannot know
 			}
+			w.require(!w.applied, "the objects are applied twice")
+			w.require(strings.HasPrefix(s.How[0], "if it is not done yet") == (w.marker == ""),
+				"the step says: %s", s.How[0])
 			w.say("apply")
 			w.applied = true
+			if w.marker != "" {
+				w.marker = running.Objects(w.new)
+			}
 		case rollout.Wait:
 			for _, name := range s.Machines {
 				w.finish(name)
@@ -486,6 +499,7 @@ func (w *world) remove(s *rollout.Step) {
 // requireWanted requires that every machine runs its newer document, or needs nothing of it, and
 // that there are no others.
 func (w *world) requireWanted(p *rollout.Steps) {
+	w.require(w.applied || !w.changesObjects(), "the objects are not applied")
 	wanted, later := map[string]bool{}, map[string]bool{}
 	for _, v := range p.Machines {
 		for _, name := range slices.Concat(v.Machines, v.Pools) {

@@ -136,7 +136,7 @@ func (s *sequencer) apply() {
 	step.How = append(step.How, tokens...)
 	step.Wait = s.rollouts(moving)
 	if len(step.How) > 0 {
-		if s.diff.seen != nil {
+		if _, known := s.marker(); s.diff.seen != nil && !known {
 			step.How = append([]string{ifNotDone}, step.How...)
 		}
 		s.list = append(s.list, step)
@@ -228,7 +228,7 @@ func (s *sequencer) changedObjects() map[string]bool {
 	return changed
 }
 
-// ifNotDone begins a step of which no Node says whether it was done.
+// ifNotDone begins a step of which nothing says whether it was done.
 const ifNotDone = "if it is not done yet (it may be done again):"
 
 // deleteObjects adds the step that deletes API objects which are no longer rendered. It comes last,
@@ -268,9 +268,23 @@ func (s *sequencer) holds(f *decision, c nodeChange) bool {
 	return s.diff.seen != nil && c.holds != nil && s.diff.seen.All(f.Machine(), c.holds)
 }
 
-// applied reports whether the API objects of the newer state were applied: a worker that changes is
-// there, and they come before. With a balancer of the workers' own they come last.
+// marker reports whether the API objects of the newer state were applied, as the marker says, and
+// whether it says anything.
+func (s *sequencer) marker() (applied, known bool) {
+	if s.diff.seen == nil || s.diff.seen.Objects == "" {
+		return false, false
+	}
+	wanted := running.Objects(s.diff.new)
+	return s.diff.seen.Objects == wanted, wanted != ""
+}
+
+// applied reports whether the API objects of the newer state were applied: the marker says so, or a
+// worker that changes is there, and they come before. With a balancer of the workers' own they come
+// last.
 func (s *sequencer) applied() bool {
+	if applied, known := s.marker(); known {
+		return applied
+	}
 	if s.diff.seen == nil || s.addsBalancer() {
 		return false
 	}

@@ -20,6 +20,9 @@ type Running struct {
 	// Done are machines that are as the newer state wants them, although no Node says so: they run
 	// its document, or are gone.
 	Done []string
+	// Objects is the digest of the API objects that were applied last, as the marker in the API has
+	// it; empty if it is not known.
+	Objects string
 	// Digest returns the digest of a machine's review twin.
 	Digest func(*change.Machine) string
 }

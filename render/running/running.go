@@ -4,6 +4,7 @@ package running
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,12 +70,12 @@ type object struct {
 }
 
 // Parse reads the output of kubectl get nodes -o json: a list, one Node, or several of both one
-// after the other. Objects of other kinds are ignored. It fails for anything else, for a part of a
-// list, and if there is no Node.
-func Parse(r io.Reader) ([]Node, error) {
+// after the other. The marker may be among them, and other objects are ignored. It fails for
+// anything else, for a part of a list, and if there is no Node.
+func Parse(r io.Reader) (*Running, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes}
 	dec := json.NewDecoder(limited)
-	var out []Node
+	out := &Running{}
 	for {
 		var item json.RawMessage
 		err := dec.Decode(&item)
@@ -87,34 +88,33 @@ func Parse(r io.Reader) ([]Node, error) {
 		if err != nil {
 			return nil, errors.New("not JSON; make it with: kubectl get nodes -o json")
 		}
-		nodes, err := read(item)
-		if err != nil {
+		if err := out.read(item); err != nil {
 			return nil, err
 		}
-		out = append(out, nodes...)
 	}
-	if len(out) == 0 {
+	nodes := out.Nodes
+	if len(nodes) == 0 {
 		return nil, errors.New("there is no Node; make it with: kubectl get nodes -o json")
 	}
-	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	for i := range out[1:] {
-		if out[i].Name == out[i+1].Name {
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	for i := range nodes[1:] {
+		if nodes[i].Name == nodes[i+1].Name {
 			return nil, fmt.Errorf("Node %s is there twice; name one list, of one cluster",
-				out[i].Name)
+				nodes[i].Name)
 		}
 	}
 	return out, nil
 }
 
-// read returns the Nodes of one object: of a list, of a Node, or none.
-func read(text json.RawMessage) ([]Node, error) {
+// read adds what one object says: a list, a Node, or the marker.
+func (r *Running) read(text json.RawMessage) error {
 	var head struct {
 		Kind     string
 		Metadata struct{ Continue string }
 		Items    []json.RawMessage
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, errors.New("not an object of Kubernetes; " +
+		return errors.New("not an object of Kubernetes; " +
 			"make it with: kubectl get nodes -o json")
 	}
 	// The API server's own list has no kind in its items.
@@ -124,27 +124,28 @@ func read(text json.RawMessage) ([]Node, error) {
 		list = []json.RawMessage{text}
 	case "List", "NodeList":
 	default:
-		return nil, nil
+		r.Objects = cmp.Or(r.Objects, applied(text))
+		return nil
 	}
 	if head.Metadata.Continue != "" {
-		return nil, errors.New("this is only the first part of a list, and a machine of the rest " +
+		return errors.New("this is only the first part of a list, and a machine of the rest " +
 			"would be taken for absent; make it with: kubectl get nodes -o json")
 	}
-	var out []Node
 	for _, item := range list {
 		var n object
 		if err := json.NewDecoder(bytes.NewReader(item)).Decode(&n); err != nil {
-			return nil, fmt.Errorf("an object of the list cannot be read: %w", err)
+			return fmt.Errorf("an object of the list cannot be read: %w", err)
 		}
 		if n.Kind != "" && n.Kind != "Node" {
+			r.Objects = cmp.Or(r.Objects, applied(item))
 			continue
 		}
 		if !nodeName.MatchString(n.Metadata.Name) {
-			return nil, fmt.Errorf("%q is no name of a Node", n.Metadata.Name)
+			return fmt.Errorf("%q is no name of a Node", n.Metadata.Name)
 		}
-		out = append(out, newNode(&n))
+		r.Nodes = append(r.Nodes, newNode(&n))
 	}
-	return out, nil
+	return nil
 }
 
 // nodeName matches the names that a Node can have. kiln prints them in commands that people paste

@@ -26,13 +26,20 @@ func TestParse(t *testing.T) {
 	const roots = " ca: g2 issue since 2026-01-01T00:00:00Z; x: g1; etcd-ca: what"
 	a := node("a", twin+roots, "done done")
 	b := node("b", "ABC", "waiting pods")
-	for _, text := range []string{
-		`{"kind":"List","items":[` + b + `,{"kind":"ConfigMap"},` + a + `]}`,
-		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + `{"kind":"ConfigMap"}`,
-		b + "\n" + a,
+	const other = `{"kind":"ConfigMap","metadata":{"name":"kiln","namespace":"default"},` +
+		`"data":{"objects":"1"}}`
+	marker := strings.NewReplacer("default", "kube-system", "1", "23").Replace(other)
+	for text, objects := range map[string]string{
+		`{"kind":"List","items":[` + b + `,` + other + `,` + a + `,` + marker + `]}`:      "23",
+		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + marker:                    "23",
+		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + `{"kind":"ConfigMap"}`:    "",
+		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + `{"kind":"X","spec":[1]}`: "",
+		b + "\n" + a: "",
 	} {
-		list, err := running.Parse(strings.NewReader(text))
+		r, err := running.Parse(strings.NewReader(text))
 		require.NoError(t, err)
+		require.Equal(t, objects, r.Objects)
+		list := r.Nodes
 		require.Len(t, list, 2)
 		require.Equal(t, "a", list[0].Name)
 		require.Equal(t, twin, list[0].Twin)
@@ -61,9 +68,13 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"kind":"List","items":[` + node("a", "", "") + `]}`)
 	f.Add(`{"kind":"Node","metadata":{"name":"a b"}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := running.Parse(strings.NewReader(text))
-		require.Equal(t, err != nil, len(list) == 0)
-		for _, n := range list {
+		r, err := running.Parse(strings.NewReader(text))
+		require.Equal(t, err != nil, r == nil)
+		if r == nil {
+			return
+		}
+		require.NotEmpty(t, r.Nodes)
+		for _, n := range r.Nodes {
 			require.NotContains(t, n.Name, " ")
 			require.NotContains(t, n.Name, ";")
 			require.True(t, n.Twin == "" || len(n.Twin) == 64)

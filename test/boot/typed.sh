@@ -10,7 +10,7 @@
 states=()    # what kiln plan is asked about
 force=()     # more words for it
 typed=0      # steps that were typed
-done_here=() # steps that stay in the plan after they were done: no Node says that they are
+done_here=() # steps that stay in the plan after they were done: nothing says that they are
 
 # ask_plan puts the steps that are left into $tmp/plan.json.
 ask_plan() {
@@ -86,7 +86,7 @@ type_step() {
   while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
     3< <(jq -r '.then[]?' "$tmp/step.json")
   case $what in
-  snapshot | apply | delete) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
+  snapshot | delete) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
   esac
 }
 

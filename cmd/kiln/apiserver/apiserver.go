@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kiln/manifests"
 	"kiln/render/running"
 )
 
@@ -242,9 +243,29 @@ func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := running.Parse(bytes.NewReader(body))
+	r, err := running.Parse(bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
-	return list, nil
+	return r.Nodes, nil
+}
+
+// Marker is what the marker says of the API objects.
+type Marker struct {
+	Objects string // the digest of those that were applied; empty if an earlier kiln made it
+	Failed  string // a line for each that the API server refused
+}
+
+// Marker returns what the marker says. It returns a StatusError if there is none, or if the user
+// may not read it.
+func (c *Client) Marker(ctx context.Context) (Marker, error) {
+	body, err := c.Get(ctx, manifests.MarkerPath)
+	if err != nil {
+		return Marker{}, err
+	}
+	var object struct{ Data map[string]string }
+	if err := json.Unmarshal(body, &object); err != nil {
+		return Marker{}, fmt.Errorf("%s cannot be read: %w", manifests.MarkerPath, err)
+	}
+	return Marker{object.Data[manifests.MarkerObjects], object.Data["failed"]}, nil
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -59,24 +60,34 @@ func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
 	if r.kubeconfig != "" {
 		read = r.askNodes
 	}
-	nodes, err := read(cmd)
+	out, err := read(cmd)
 	if err != nil {
 		return nil, err
 	}
-	return &running.Running{Nodes: nodes, Done: r.done, Digest: shown.DigestOf}, nil
+	out.Done, out.Digest = r.done, shown.DigestOf
+	return out, nil
 }
 
-// askNodes asks the cluster for its Nodes.
-func (r *Runs) askNodes(cmd *cobra.Command) ([]running.Node, error) {
+// askNodes asks the cluster for its Nodes, and for its marker. A user who may not read the marker
+// learns less.
+func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	c, err := apiserver.New(r.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	return c.Nodes(cmd.Context())
+	nodes, err := c.Nodes(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	marker, err := c.Marker(cmd.Context())
+	if status := (*apiserver.StatusError)(nil); err != nil && !errors.As(err, &status) {
+		return nil, err
+	}
+	return &running.Running{Nodes: nodes, Objects: marker.Objects}, nil
 }
 
-// readNodes reads the Nodes of --nodes.
-func (r *Runs) readNodes(cmd *cobra.Command) ([]running.Node, error) {
+// readNodes reads the Nodes of --nodes, and the marker if it is there.
+func (r *Runs) readNodes(cmd *cobra.Command) (*running.Running, error) {
 	in := cmd.InOrStdin()
 	if r.nodes != configuration.Stdin {
 		file, err := os.Open(r.nodes)
@@ -86,9 +97,9 @@ func (r *Runs) readNodes(cmd *cobra.Command) ([]running.Node, error) {
 		defer func() { _ = file.Close() }()
 		in = file
 	}
-	nodes, err := running.Parse(in)
+	out, err := running.Parse(in)
 	if err != nil {
 		return nil, fmt.Errorf("--nodes %s: %w", r.nodes, err)
 	}
-	return nodes, nil
+	return out, nil
 }

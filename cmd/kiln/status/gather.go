@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/manifests"
 	"kiln/render/change"
 	"kiln/render/node"
 	"kiln/render/running"
@@ -27,10 +26,11 @@ type Report struct {
 	// Done reports that nothing is left to wait for.
 	Done bool `json:"done"`
 	// Stopped reports that the hook of a machine has stopped: waiting does not help.
-	Stopped  bool      `json:"stopped"`
-	Problems []string  `json:"problems"`
-	Etcd     *Etcd     `json:"etcd,omitempty"`
-	Objects  string    `json:"objects"` // applied, refused or not applied
+	Stopped  bool     `json:"stopped"`
+	Problems []string `json:"problems"`
+	Etcd     *Etcd    `json:"etcd,omitempty"`
+	// applied, not applied, refused, or of another state
+	Objects  string    `json:"objects"`
 	Machines []Machine `json:"machines"`
 	Ends     []End     `json:"ends,omitempty"`
 }
@@ -83,7 +83,7 @@ func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*R
 		return nil, err
 	}
 	r.pods(pods)
-	if err := r.objects(ctx, c); err != nil {
+	if err := r.objects(ctx, c, state); err != nil {
 		return nil, err
 	}
 	r.judge()
@@ -224,9 +224,9 @@ func readiness(p *corev1.Pod) (ready bool, why string) {
 	return false, why
 }
 
-// objects asks for the marker, which says whether the API objects were applied.
-func (r *Report) objects(ctx context.Context, c *apiserver.Client) error {
-	body, err := c.Get(ctx, manifests.MarkerPath)
+// objects asks for the marker, which says whether the API objects were applied, and which.
+func (r *Report) objects(ctx context.Context, c *apiserver.Client, state *change.Cluster) error {
+	marker, err := c.Marker(ctx)
 	var status *apiserver.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		r.Objects = "not applied"
@@ -235,12 +235,13 @@ func (r *Report) objects(ctx context.Context, c *apiserver.Client) error {
 	if err != nil {
 		return err
 	}
-	var marker struct{ Data map[string]string }
-	if err := json.Unmarshal(body, &marker); err != nil {
-		return fmt.Errorf("%s cannot be read: %w", manifests.MarkerPath, err)
-	}
 	r.Objects = "applied"
-	for line := range strings.Lines(marker.Data["failed"]) {
+	if state != nil && marker.Objects != "" {
+		if wanted := running.Objects(state); wanted != "" && wanted != marker.Objects {
+			r.Objects = "of another state"
+		}
+	}
+	for line := range strings.Lines(marker.Failed) {
 		r.Objects = "refused"
 		r.Problems = append(r.Problems, "object "+strings.TrimSpace(line))
 	}

@@ -150,6 +150,9 @@ func TestStatus(t *testing.T) {
 			want: []string{"API objects: refused\n", "PROBLEM object /api/v1/y: no\n"}},
 		"objects are not applied": {change: put(markerPath, 404, `{}`),
 			want: []string{"API objects: not applied\n"}},
+		"objects of another state": {change: put(markerPath, 200, `{"data":{"objects":"0"}}`),
+			args: []string{"../../../testdata/clusters/single/want"},
+			want: []string{"API objects: of another state\n"}},
 		"the API server is ill": {change: put("/readyz", 500, "[+]ping ok\n[-]etcd failed: x\n"),
 			want: []string{"PROBLEM API server: etcd failed: x\n"}},
 		"hostile": {change: nodes(aNode("worker-1", "True", "\x1b[2Jdone\n\ndone"+
