@@ -1,6 +1,10 @@
 package manifests
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,8 +181,8 @@ func policyVariables(file, name string, values map[string]string) *Patch {
 }
 
 // Marker returns the object that is applied last. It tells a replaced machine that all others were
-// applied, so that it does not undo later changes, and everybody which ones they are: objects is
-// their digest.
+// applied, so that it does not undo later changes. By objects, their digest, kiln knows of which
+// state they are.
 func Marker(p *plan.Plan, cluster, objects string) []byte {
 	return marshal(object{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -188,13 +192,30 @@ func Marker(p *plan.Plan, cluster, objects string) []byte {
 	})
 }
 
+// Digest returns a digest of API objects. Everybody may read it: of Secrets it has the paths alone.
+// The order of the objects does not matter.
+func Digest(objects []Object) string {
+	hash := sha256.New()
+	for _, o := range slices.SortedFunc(slices.Values(objects), func(a, b Object) int {
+		return strings.Compare(a.Path, b.Path)
+	}) {
+		fmt.Fprintln(hash, o.Path)
+		if !o.Secret {
+			hash.Write(o.YAML)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:markerHash])
+}
+
+// markerHash is how many bytes of the objects' SHA-256 the marker has. They tell states of one
+// cluster apart, and stop nobody.
+const markerHash = 8
+
 const markerName = "kiln"
 
 const (
 	// MarkerPath is the marker's path in the API.
 	MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
-	// MarkerFile is the name of the marker's file on a machine, without its number.
-	MarkerFile = "configmap-" + markerName + ".yaml"
 	// MarkerObjects is the key of the digest in the marker's data.
 	MarkerObjects = "objects"
 )

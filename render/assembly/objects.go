@@ -1,10 +1,9 @@
 package assembly
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"kiln/manifests"
@@ -89,7 +88,11 @@ func (r *Cluster) ObjectStream(
 	if err != nil {
 		return nil, config.Problems{c.Problemf("addons", "%s", err)}
 	}
-	marker := manifests.Marker(r.Plan, r.Public.Cluster, r.digestOf(applied))
+	// Bootstrap tokens come and go.
+	applied = slices.DeleteFunc(applied, func(o manifests.Object) bool {
+		return r.joining(o) != nil
+	})
+	marker := manifests.Marker(r.Plan, r.Public.Cluster, manifests.Digest(applied))
 	stream = manifests.Join(stream, marker)
 	watch.Report(plan.Kiln, stream)
 	return stream, nil
@@ -150,14 +153,16 @@ func (t *tree) addObjects() {
 // tokenSecret is how the name of the Secret of a bootstrap token begins, before the token's ID.
 const tokenSecret = "bootstrap-token-"
 
-// ObjectFile returns the name of the file that holds the i-th object. The number makes it unique. A
-// namespace is in it, with a character behind it that stands in no name, unless it is kube-system.
+// ObjectFile returns the name of the file that holds the i-th object. The number makes it unique.
+// Unless the object is in kube-system, or in no namespace, its namespace stands before its name,
+// and a character between them that no name has.
 func (r *Cluster) ObjectFile(i int) string {
 	o := r.Objects[i]
 	name, _, _ := r.publicNames(o)
 	name = fileName(name)
-	if o.Namespace != "" && o.Namespace != "kube-system" {
-		name = fileName(o.Namespace) + "_" + name
+	_, rest, _ := strings.Cut(o.Path, "/namespaces/")
+	if namespace, _, ok := strings.Cut(rest, "/"); ok && namespace != "kube-system" {
+		name = fileName(namespace) + "_" + name
 	}
 	return fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind), name)
 }
@@ -169,26 +174,6 @@ func (r *Cluster) joining(o manifests.Object) *pki.Joining {
 	}
 	return r.Joining[o.Name]
 }
-
-// digestOf returns a digest of API objects, which everybody may read: nothing in it is computed
-// from a secret. Bootstrap tokens come and go, and are no part of it.
-func (r *Cluster) digestOf(objects []manifests.Object) string {
-	hash := sha256.New()
-	for _, o := range objects {
-		switch {
-		case r.joining(o) != nil:
-		case o.Secret:
-			fmt.Fprintf(hash, "%s\n", o.Path)
-		default:
-			fmt.Fprintf(hash, "%s\n%s\n", o.Path, o.YAML)
-		}
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:markerHash])
-}
-
-// markerHash is how many bytes of the objects' SHA-256 the marker has. They tell states of one
-// cluster apart, and stop nobody.
-const markerHash = 8
 
 // publicNames returns what everybody may read about an object: a name, its path in the API and, if
 // its content is a secret, the name of that secret. The Secret of a bootstrap token is named for

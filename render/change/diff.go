@@ -162,24 +162,35 @@ func (c *comparer) machine(p *Pair) (out []*Change) {
 }
 
 // pairEntries returns the old and the new entry of each place, sorted by their keys, without those
-// that are equal pointers. One of a pair may be nil.
+// that are equal pointers. One of a pair may be nil. Several entries are of one place if they are
+// API objects whose files have equal names but for the number: of these, equal ones are paired
+// first.
 func pairEntries(old, new Entries) (pairs [][2]*Entry) {
 	before := map[Key]Entries{} // by place
 	for _, a := range old {
 		before[a.place()] = append(before[a.place()], a)
 	}
-	for _, b := range new {
-		var a *Entry
-		if list := before[b.place()]; len(list) > 0 {
-			// Objects whose names differ only in what no file's name has are of one place.
-			i := max(0, slices.IndexFunc(list, func(e *Entry) bool {
-				return bytes.Equal(e.Content, b.Content)
-			}))
-			a = list[i]
-			before[b.place()] = slices.Delete(list, i, i+1)
+	take := func(b *Entry, found func(a *Entry) bool) bool {
+		list := before[b.place()]
+		i := slices.IndexFunc(list, found)
+		if i < 0 {
+			return false
 		}
-		if a != b {
-			pairs = append(pairs, [2]*Entry{a, b})
+		if list[i] != b {
+			pairs = append(pairs, [2]*Entry{list[i], b})
+		}
+		before[b.place()] = slices.Delete(list, i, i+1)
+		return true
+	}
+	var left Entries
+	for _, b := range new {
+		if !take(b, func(a *Entry) bool { return bytes.Equal(a.Content, b.Content) }) {
+			left = append(left, b)
+		}
+	}
+	for _, b := range left {
+		if !take(b, func(*Entry) bool { return true }) {
+			pairs = append(pairs, [2]*Entry{nil, b})
 		}
 	}
 	for _, list := range before {
@@ -187,7 +198,7 @@ func pairEntries(old, new Entries) (pairs [][2]*Entry) {
 			pairs = append(pairs, [2]*Entry{a})
 		}
 	}
-	slices.SortFunc(pairs, func(a, b [2]*Entry) int { return keyOf(a).Compare(keyOf(b)) })
+	slices.SortStableFunc(pairs, func(a, b [2]*Entry) int { return keyOf(a).Compare(keyOf(b)) })
 	return pairs
 }
 

@@ -55,20 +55,6 @@ func bothKnown(old, new string) bool {
 
 var generation = regexp.MustCompile(` g[0-9]+(\+g[0-9]+)?$`)
 
-// ObjectsDir is the folder of the objects for the API server. The numbers of their files give the
-// order in which they are applied, and a new object changes the numbers after it: the number is no
-// part of an object's identity.
-const ObjectsDir = "/etc/kiln/objects/"
-
-var number = regexp.MustCompile(`^[0-9]{3}-`)
-
-// ObjectName returns the name of an object's file without its number. It reports false for other
-// files, and for the index.
-func ObjectName(path string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(path, ObjectsDir)
-	return number.ReplaceAllString(name, ""), ok && name != "index"
-}
-
 // place returns the key by which entries of two states are paired: objects have no number in it.
 func (k Key) place() Key {
 	if dir, name := path.Split(k.ID); k.Kind == "file" && dir == ObjectsDir {
@@ -84,7 +70,7 @@ func addShown(f *field.List, k Key, old, new []string) {
 	for _, pair := range pairCertificates(oldCerts, newCerts) {
 		addCertificate(f, pair[0], pair[1])
 	}
-	if k.ID == ObjectsDir+"index" {
+	if k.ID == objectsIndex {
 		for _, list := range [][]string{oldRest, newRest} {
 			for i := range list {
 				list[i] = number.ReplaceAllString(list[i], "")

@@ -121,13 +121,21 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// withObject gives control planes an API object, in a file of this name.
-func withObject(c *change.Cluster, file, content string) *change.Cluster {
+// withObject gives control planes an API object with this path in the API, in a file of this name.
+func withObject(c *change.Cluster, file, path, content string) *change.Cluster {
+	index := change.Key{Kind: "file", ID: change.ObjectsDir + "index"}
 	for _, m := range c.Machines[:3] {
+		list := m.Entries.Find(index)
+		if list == nil {
+			list = &change.Entry{Key: index}
+			m.Entries = append(m.Entries, list)
+		}
+		list.Shown = append(list.Shown, file+" is "+path)
 		m.Entries = append(m.Entries, &change.Entry{
 			Key:     change.Key{Kind: "file", ID: change.ObjectsDir + file},
 			Content: []byte(content),
 		})
+		slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	}
 	return c
 }
@@ -136,60 +144,133 @@ func withObject(c *change.Cluster, file, content string) *change.Cluster {
 // pods of a changed object must be new by then.
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	of := func(kind, more string) string {
-		return "{apiVersion: apps/v1, kind: " + kind + ", metadata: {name: x, namespace: ns}" +
-			more + "}\n"
+	const (
+		deployment = "/apis/apps/v1/namespaces/ns/deployments/x"
+		other      = "/apis/apps/v1beta1/namespaces/ns/deployments/x"
+		daemonSet  = "/apis/apps/v1/namespaces/ns/daemonsets/x"
+		replicaSet = "/apis/apps/v1/namespaces/ns/replicasets/x"
+		odd        = "/apis/example.test/v1beta1/odds/x"
+		named      = "metadata: {namespace: ns}\n"
+		hint       = "  # go on if a machine is down or comes later"
+	)
+	apply := func(kubectl string) []string {
+		return []string{"kiln unpack nodes/cp-1 --out objects --show-secrets", kubectl +
+			" apply --server-side --force-conflicts -f objects" + change.ObjectsDir + "001-x.yaml",
+			"rm -r objects"}
 	}
-	applied := []string{"kiln unpack nodes/cp-1 --out objects --show-secrets",
-		"kubectl apply --server-side --force-conflicts -f objects" + change.ObjectsDir + "x.yaml",
-		"rm -r objects"}
-	const more = ", spec: {replicas: 2}"
 	for _, row := range []struct {
-		name, was, now string
-		how, wait      []string
-		delete         string
+		name, path, was, now string
+		how, wait            []string
+		delete               string
 	}{
-		{"deployment", of("Deployment", ""), of("Deployment", more), applied,
-			[]string{"kubectl -n ns rollout status deployment x"}, ""},
-		{"daemon set", of("DaemonSet", ""), of("DaemonSet", more), applied,
-			[]string{"kubectl -n ns rollout status daemonset x"}, ""},
-		{"its pods are deleted by hand", of("DaemonSet", ""),
-			of("DaemonSet", ", spec: {updateStrategy: {type: OnDelete}}"), applied, nil, ""},
-		{"without pods", of("ReplicaSet", ""), of("ReplicaSet", more), applied, nil, ""},
-		{"new", "", of("Deployment", ""), applied, nil, ""},
-		{"equal", of("Deployment", ""), of("Deployment", ""), nil, nil, ""},
-		{"strange", of("Deployment", ""), of("Deployment", ", spec: 1"), applied, nil, ""},
-		{"gone", of("Deployment", ""), "", nil, nil,
-			"kubectl -n ns delete --ignore-not-found deployment.v1.apps x"},
-		{"gone, of another group", "{apiVersion: example.test/v1beta1, kind: Odd, " +
-			"metadata: {name: x}, spec: {updateStrategy: odd}}\n", "", nil, nil,
-			"kubectl delete --ignore-not-found odd.v1beta1.example.test x"},
-		{"gone, with a namespace that is a flag",
-			"{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: --all}}\n", "", nil,
-			nil, "by hand, with kubectl delete: x.yaml, which is no longer rendered"},
+		{"deployment", deployment, "{}", named, apply("kubectl"),
+			[]string{"kubectl -n ns rollout status deployment x" + hint}, ""},
+		{"another version of the API", other, "{}", named, apply("kubectl"),
+			[]string{"kubectl -n ns rollout status deployment x" + hint}, ""},
+		{"it names no namespace", deployment, "{}", "a: 1", apply("kubectl -n ns"),
+			[]string{"kubectl -n ns rollout status deployment x" + hint}, ""},
+		{"daemon set", daemonSet, "{}", named, apply("kubectl"),
+			[]string{"kubectl -n ns rollout status daemonset x" + hint}, ""},
+		{"its pods are deleted by hand", daemonSet, "{}", named +
+			"spec: {updateStrategy: {type: OnDelete}}", apply("kubectl"), nil, ""},
+		{"paused", deployment, "{}", named + "spec: {paused: true}", apply("kubectl"), nil, ""},
+		{"without pods", replicaSet, "{}", named, apply("kubectl"), nil, ""},
+		{"new", deployment, "", named, apply("kubectl"), nil, ""},
+		{"equal", deployment, named, named, nil, nil, ""},
+		{"strange", deployment, "{}", named + "spec: 1", apply("kubectl"), nil, ""},
+		{"gone", deployment, "{}", "", nil, nil,
+			"kubectl -n ns delete --ignore-not-found deployments.apps x"},
+		{"gone, of the whole cluster", odd, "{}", "", nil, nil,
+			"kubectl delete --ignore-not-found odds.example.test x"},
+		{"gone, with a namespace that is a flag", "/api/v1/namespaces/--all/configmaps/x", "{}", "",
+			nil, nil, "by hand, with kubectl delete: 001-x.yaml, which is no longer rendered"},
+		{"gone, and nobody says what it is", "", "{}", "", nil, nil,
+			"by hand, with kubectl delete: 001-x.yaml, which is no longer rendered"},
 	} {
 		old, now := ofVersion("v1.36.2", "v1.36.2"), ofVersion("v1.36.3", "v1.36.3")
 		if row.was != "" {
-			withObject(old, "x.yaml", row.was)
+			withObject(old, "002-x.yaml", strings.Replace(row.path, "v1beta1", "v1", 1), row.was)
 		}
 		if row.now != "" {
-			withObject(now, "x.yaml", row.now)
+			withObject(now, "001-x.yaml", row.path, row.now)
 		}
 		p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
 		require.NoError(t, err, row.name)
-		var how, wait []string
-		deleted := ""
-		for _, s := range p.List {
-			switch s.Do {
-			case rollout.Apply:
-				how, wait = s.How, s.Wait
-			case rollout.Delete:
-				deleted = s.How[1]
-			}
-		}
+		how, wait, deleted := objectSteps(p)
 		require.Equal(t, row.how, how, row.name)
 		require.Equal(t, row.wait, wait, row.name)
-		require.Equal(t, row.delete, deleted, row.name)
+		require.Equal(t, strings.Replace(row.delete, "001-", "002-", 1), deleted, row.name)
+	}
+}
+
+// objectSteps returns what is typed for API objects, what is waited for, and what deletes one.
+func objectSteps(p *rollout.Steps) (how, wait []string, deleted string) {
+	for _, s := range p.List {
+		switch s.Do {
+		case rollout.Apply:
+			how, wait = s.How, s.Wait
+		case rollout.Delete:
+			deleted = s.How[1]
+		}
+	}
+	return how, wait, deleted
+}
+
+// TestMarker: the marker in the API decides which objects are left, and says nothing of tokens.
+func TestMarker(t *testing.T) {
+	t.Parallel()
+	const maps, secrets = "/api/v1/namespaces/kube-system/configmaps/",
+		"/api/v1/namespaces/kube-system/secrets/"
+	state := func(version, digest, x, y, token string) *change.Cluster {
+		c := ofVersion(version, version)
+		withObject(c, "001-configmap-x.yaml", maps+"x", x+": {namespace: x}")
+		withObject(c, "002-configmap-y.yaml", maps+"y", y+": {namespace: x}")
+		withObject(c, "003-secret-node-bootstrap-token-z.yaml", secrets+"<id of "+token+">", "")
+		for _, m := range c.Machines[:3] {
+			e := m.Entries.Find(change.Key{Kind: "file",
+				ID: change.ObjectsDir + "003-secret-node-bootstrap-token-z.yaml"})
+			e.Secret = token
+		}
+		return withObject(c, "004-configmap-kiln.yaml", maps+"kiln",
+			"data: {objects: '"+digest+"'}")
+	}
+	a := state("v1.36.1", "1", "metadata", "metadata", "token/z g1")
+	b := state("v1.36.2", "2", "x", "metadata", "token/z g1")
+	c := state("v1.36.3", "3", "x", "y", "token/z g1")
+	d := state("v1.36.4", "3", "x", "y", "token/z g2")
+	const x, y, token, kiln = "001-configmap-x.yaml", "002-configmap-y.yaml",
+		"003-secret-node-bootstrap-token-z.yaml", "004-configmap-kiln.yaml"
+	for _, row := range []struct {
+		name   string
+		states []*change.Cluster
+		marker string
+		want   []string
+		asks   bool // nothing says whether the step was done
+	}{
+		{"not known", []*change.Cluster{a, b}, "", []string{x, kiln}, true},
+		{"the older state's", []*change.Cluster{a, b}, "1", []string{x, kiln}, false},
+		{"the newer state's", []*change.Cluster{a, b}, "2", nil, false},
+		{"an earlier one's", []*change.Cluster{a, b, c}, "1", []string{x, y, kiln}, false},
+		{"the older one's, of three", []*change.Cluster{a, b, c}, "2", []string{y, kiln}, false},
+		{"of no state", []*change.Cluster{b, c}, "9",
+			[]string{x, "001-coredns.yaml", y, kiln}, false},
+		{"a token", []*change.Cluster{c, d}, "3", []string{token}, true},
+	} {
+		o := rollout.Options{MaxUnavailable: "1", Running: runningFrom(
+			row.states[0], row.states[0], row.states[0], row.states[0])}
+		o.Running.Objects = row.marker
+		p, err := rollout.Next(states(row.states...), o)
+		require.NoError(t, err, row.name)
+		how, _, _ := objectSteps(p)
+		var got []string
+		for _, line := range how {
+			if strings.Contains(line, " apply ") {
+				got = append(got, line[strings.LastIndex(line, "/")+1:])
+			}
+		}
+		require.Equal(t, row.want, got, row.name)
+		require.Equal(t, row.asks, len(how) > 0 && strings.HasPrefix(how[0], "if it is not done"),
+			row.name)
 	}
 }
 
@@ -197,9 +278,9 @@ func TestObjects(t *testing.T) {
 // applies the objects that only the hop before has changed.
 func TestHopObjects(t *testing.T) {
 	t.Parallel()
-	a := withObject(ofVersion("v1.35.4", "v1.35.4"), "configmap-x.yaml", "data: 1\n")
-	b := withObject(ofVersion("v1.36.3", "v1.36.3"), "configmap-x.yaml", "data: 2\n")
-	c := withObject(ofVersion("v1.37.1", "v1.37.1"), "configmap-x.yaml", "data: 2\n")
+	a := withObject(ofVersion("v1.35.4", "v1.35.4"), "configmap-x.yaml", "", "data: 1\n")
+	b := withObject(ofVersion("v1.36.3", "v1.36.3"), "configmap-x.yaml", "", "data: 2\n")
+	c := withObject(ofVersion("v1.37.1", "v1.37.1"), "configmap-x.yaml", "", "data: 2\n")
 	applies := func(runs ...*change.Cluster) bool {
 		p, err := rollout.Next(states(a, b, c),
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render/change"
 	"kiln/render/rollout"
@@ -102,6 +103,11 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 	if role == "control-plane" {
 		file("/etc/kiln/objects/001-coredns.yaml", "a: 1\n")
 		file("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '1'}\n")
+		m.Entries = append(m.Entries, &change.Entry{
+			Key: change.Key{Kind: "file", ID: "/etc/kiln/objects/index"},
+			Shown: []string{"001-coredns.yaml is /apis/apps/v1/namespaces/x/deployments/coredns",
+				"002-configmap-kiln.yaml is " + manifests.MarkerPath},
+		})
 	}
 	if member {
 		file("/etc/kubernetes/manifests/etcd.yaml", "a: 1\n")
@@ -158,10 +164,6 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 		}
 	}
 	if r.IntN(3) == 0 {
-		all("/etc/kiln/objects/001-coredns.yaml", "a: 2\n")
-		all("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '2'}\n")
-	}
-	if r.IntN(3) == 0 {
 		all(settings, "a = 2\n")
 	}
 	// Machines come and go; at least half of the members stay.
@@ -189,6 +191,10 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}) {
 		add(&now, "cp-20", "control-plane", true, false)
 		add(&now, "cp-21", "control-plane", true, false)
+	}
+	if r.IntN(3) == 0 {
+		all("/etc/kiln/objects/001-coredns.yaml", "a: 2\n")
+		all("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '2'}\n")
 	}
 	return &now
 }

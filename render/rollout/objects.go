@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/running"
-	"kiln/render/shell"
 )
 
 // This file has the steps that change what runs: machines, by kiln apply, and what the API server
@@ -112,71 +110,136 @@ func (s *sequencer) cordoned() (names []string) {
 // their pods are those of the newer state: the step after it may take a machine away.
 func (s *sequencer) apply() {
 	step := Step{Do: Apply}
-	if s.applied() {
-		return
+	objects, sure := s.objectsLeft()
+	pools, tokens := s.tokensLeft()
+	if s.diff.seen != nil && (len(objects) > 0 && !sure || len(pools)+len(tokens) > 0) {
+		step.How = append(step.How, ifNotDone)
 	}
-	changed := s.changedObjects()
-	tokens := s.tokens(changed)
-	restarts := changed["configmap-kube-proxy.yaml"]
-	var objects, moving []object
-	for _, o := range objectsOf(s.diff.new) {
-		if changed[o.name] {
-			objects = append(objects, o)
-		}
-		if changed[o.name] || restarts && o.name == "daemonset-kube-proxy.yaml" {
-			moving = append(moving, o)
-		}
-	}
-	step.How = append(step.How, s.applications(objects)...)
-	if restarts {
+	if s.strayMarker() {
 		step.How = append(step.How,
-			"kubectl -n kube-system rollout restart daemonset kube-proxy"+
-				"  # it reads its settings when it starts")
+			"all of them, because those in the cluster are of no state that was named")
 	}
-	step.How = append(step.How, tokens...)
-	step.Wait = s.rollouts(moving)
-	if len(step.How) > 0 {
-		if _, known := s.marker(); s.diff.seen != nil && !known {
-			step.How = append([]string{ifNotDone}, step.How...)
+	moving := slices.Clone(objects)
+	restart := ""
+	for _, o := range s.diff.new.Objects() {
+		if o.Name() == "daemonset-kube-proxy.yaml" && slices.ContainsFunc(objects,
+			func(o change.Object) bool { return o.Name() == "configmap-kube-proxy.yaml" }) {
+			moving = append(moving, o)
+			restart = "kubectl -n kube-system rollout restart daemonset kube-proxy" +
+				"  # it reads its settings when it starts"
 		}
+	}
+	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
+	if restart != "" {
+		step.How = append(step.How, restart)
+	}
+	step.How = append(step.How, pools...)
+	step.Wait = s.rollouts(moving)
+	if len(objects)+len(pools)+len(tokens) > 0 {
 		s.list = append(s.list, step)
 	}
 }
 
+// objectsLeft returns the objects that are left to apply, without bootstrap tokens, and whether it
+// is sure of that: the marker in the API says which ones were applied. Without it, those that are
+// new or changed are left until a worker that comes after them is there.
+func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
+	now := s.diff.new.Objects()
+	base := []*change.Cluster{s.diff.before}
+	switch applied, known := s.marker(); {
+	case known && applied:
+		return nil, true
+	case known:
+		sure = true
+		base = s.ofMarker()
+		if len(base) == 0 {
+			left = slices.Collect(maps.Values(now))
+		}
+	case s.comesAfter():
+		return nil, false
+	case s.diff.seen != nil:
+		// A hop begins when all control planes run the hop before. The objects of that hop may not
+		// have been applied.
+		for _, c := range s.diff.seen.Earlier {
+			if minor(c.Version) != minor(s.diff.new.Version) {
+				base = append(base, c)
+			}
+		}
+	}
+	for _, c := range base {
+		was := c.Objects()
+		for id, o := range now {
+			if before, there := was[id]; !there || !o.Equal(before) {
+				left = append(left, o)
+			}
+		}
+	}
+	left = slices.DeleteFunc(left, isToken)
+	slices.SortFunc(left, change.Object.Before)
+	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
+}
+
+// marker reports whether the API objects of the newer state were applied, as the marker says, and
+// whether it says anything.
+func (s *sequencer) marker() (applied, known bool) {
+	if s.diff.seen == nil || s.diff.seen.Objects == "" {
+		return false, false
+	}
+	wanted := running.Objects(s.diff.new)
+	return s.diff.seen.Objects == wanted, wanted != ""
+}
+
+// ofMarker returns an earlier state whose objects are those of the marker; none if there is none.
+func (s *sequencer) ofMarker() []*change.Cluster {
+	for _, c := range s.earlier() {
+		if running.Objects(c) == s.diff.seen.Objects {
+			return []*change.Cluster{c}
+		}
+	}
+	return nil
+}
+
+// strayMarker reports whether the objects that were applied are of no state that was named.
+func (s *sequencer) strayMarker() bool {
+	applied, known := s.marker()
+	return known && !applied && len(s.ofMarker()) == 0
+}
+
 // applications returns the commands that apply objects of the newer state. They come from the
 // document of a control plane, in the order in which its hook would apply them.
-func (s *sequencer) applications(objects []object) (how []string) {
+func (s *sequencer) applications(objects []change.Object) (how []string) {
 	first := slices.IndexFunc(s.diff.new.Machines, func(m *change.Machine) bool {
 		return m.Role == controlPlane
 	})
 	if len(objects) == 0 || first < 0 {
 		return nil
 	}
-	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.file, b.file) })
 	const folder = "objects"
 	how = append(how, "kiln unpack nodes/"+s.diff.new.Machines[first].Name+" --out "+folder+
 		" --show-secrets"+s.ofDocuments())
+	slices.SortFunc(objects, change.Object.Before)
 	for _, o := range objects {
-		how = append(how, "kubectl apply --server-side --force-conflicts -f "+
-			shell.Word(folder+change.ObjectsDir+o.file))
+		how = append(how, application(o, folder))
 	}
 	return append(how, "rm -r "+folder)
 }
 
 // rollouts returns the commands that wait for the pods of objects. Those of an object that no
 // earlier state has do nothing yet that a later step could take away.
-func (s *sequencer) rollouts(objects []object) (wait []string) {
+func (s *sequencer) rollouts(objects []change.Object) (wait []string) {
 	for _, c := range s.earlier() {
-		was := objectsOf(c)
+		was := c.Objects()
 		for _, o := range objects {
-			command := o.rollout()
-			if _, there := was[o.id()]; there && command != "" && !slices.Contains(wait, command) {
-				wait = append(wait, command)
+			if _, there := was[o.Identity()]; !there {
+				continue
+			}
+			if command := rollout(o); command != "" {
+				wait = append(wait, command+"  # go on if a machine is down or comes later")
 			}
 		}
 	}
 	slices.Sort(wait)
-	return wait
+	return slices.Compact(wait)
 }
 
 // earlier returns the states before the newer one, as far as they are known.
@@ -193,39 +256,6 @@ func (s *sequencer) ofDocuments() string {
 		return ""
 	}
 	return "  # nodes: the documents of " + s.now
-}
-
-// changedObjects returns the names of the objects that are new or changed.
-func (s *sequencer) changedObjects() map[string]bool {
-	changed := map[string]bool{}
-	for _, f := range s.all {
-		for _, c := range f.Changes {
-			if name, ok := change.ObjectName(c.Name); ok && c.What != change.Removed {
-				changed[name] = true
-			}
-		}
-	}
-	// A hop begins when all control planes run the hop before. The objects of that hop may not have
-	// been applied, so they count as changed.
-	if s.diff.seen != nil {
-		now := objectsOf(s.diff.new)
-		for _, earlier := range s.diff.seen.Earlier {
-			if minor(earlier.Version) == minor(s.diff.new.Version) {
-				continue
-			}
-			was := objectsOf(earlier)
-			for id, o := range now {
-				if before, there := was[id]; !there || !bytes.Equal(before.content, o.content) {
-					changed[o.name] = true
-				}
-			}
-		}
-	}
-	// The API server has a previous token, or its Secret was deleted on purpose.
-	maps.DeleteFunc(changed, func(name string, _ bool) bool {
-		return strings.HasPrefix(name, previousToken)
-	})
-	return changed
 }
 
 // ifNotDone begins a step of which nothing says whether it was done.
@@ -245,22 +275,34 @@ func (s *sequencer) deleteObjects() {
 	s.list = append(s.list, Step{Do: Delete, How: append([]string{look}, how...)})
 }
 
-// tokens takes the Secrets of pools' bootstrap tokens out of the changed objects, and returns the
-// commands that apply them: nobody has to unpack the document of a control plane for that.
-func (s *sequencer) tokens(changed map[string]bool) (how []string) {
+// tokensLeft returns the commands that apply the Secrets of new bootstrap tokens of pools, for
+// which nobody unpacks the document of a control plane, and the Secrets of other new tokens. The
+// marker says nothing of them. The API server has a previous token, or its Secret was deleted on
+// purpose.
+func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
+	if s.comesAfter() {
+		return nil, nil
+	}
+	was := s.diff.before.Objects()
+	left := map[string]change.Object{}
+	for id, o := range s.diff.new.Objects() {
+		if before, there := was[id]; isToken(o) && !isPrevious(o) && !(there && o.Equal(before)) {
+			left[o.Name()] = o
+		}
+	}
 	for _, f := range s.all {
 		m := f.Machine()
 		name := poolToken + m.Name + ".yaml"
-		if !m.Pool || !changed[name] {
+		if _, isLeft := left[name]; !m.Pool || !isLeft {
 			continue
 		}
-		delete(changed, name)
+		delete(left, name)
 		file := m.Name + "-token.yaml"
-		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
+		pools = append(pools, "kiln token manifest "+m.Name+" --out "+file+
 			"  # the bootstrap token of pool "+m.Name,
 			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
 	}
-	return how
+	return pools, slices.Collect(maps.Values(left))
 }
 
 // holds reports whether the Nodes of a machine or pool have what a change would give them.
@@ -268,23 +310,9 @@ func (s *sequencer) holds(f *decision, c nodeChange) bool {
 	return s.diff.seen != nil && c.holds != nil && s.diff.seen.All(f.Machine(), c.holds)
 }
 
-// marker reports whether the API objects of the newer state were applied, as the marker says, and
-// whether it says anything.
-func (s *sequencer) marker() (applied, known bool) {
-	if s.diff.seen == nil || s.diff.seen.Objects == "" {
-		return false, false
-	}
-	wanted := running.Objects(s.diff.new)
-	return s.diff.seen.Objects == wanted, wanted != ""
-}
-
-// applied reports whether the API objects of the newer state were applied: the marker says so, or a
-// worker that changes is there, and they come before. With a balancer of the workers' own they come
-// last.
-func (s *sequencer) applied() bool {
-	if applied, known := s.marker(); known {
-		return applied
-	}
+// comesAfter reports whether a worker that changes is there. It comes after the API objects of the
+// newer state, so they were applied. With a balancer of the workers' own they come last.
+func (s *sequencer) comesAfter() bool {
 	if s.diff.seen == nil || s.addsBalancer() {
 		return false
 	}

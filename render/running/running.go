@@ -124,8 +124,7 @@ func (r *Running) read(text json.RawMessage) error {
 		list = []json.RawMessage{text}
 	case "List", "NodeList":
 	default:
-		r.Objects = cmp.Or(r.Objects, applied(text))
-		return nil
+		return r.mark(applied(text))
 	}
 	if head.Metadata.Continue != "" {
 		return errors.New("this is only the first part of a list, and a machine of the rest " +
@@ -137,7 +136,9 @@ func (r *Running) read(text json.RawMessage) error {
 			return fmt.Errorf("an object of the list cannot be read: %w", err)
 		}
 		if n.Kind != "" && n.Kind != "Node" {
-			r.Objects = cmp.Or(r.Objects, applied(item))
+			if err := r.mark(applied(item)); err != nil {
+				return err
+			}
 			continue
 		}
 		if !nodeName.MatchString(n.Metadata.Name) {
@@ -145,6 +146,15 @@ func (r *Running) read(text json.RawMessage) error {
 		}
 		r.Nodes = append(r.Nodes, newNode(&n))
 	}
+	return nil
+}
+
+// mark notes what a marker says. It fails if another one has said something else.
+func (r *Running) mark(objects string) error {
+	if r.Objects != "" && objects != "" && r.Objects != objects {
+		return errors.New("the ConfigMap kiln is there twice, and differs; name one cluster's")
+	}
+	r.Objects = cmp.Or(r.Objects, objects)
 	return nil
 }
 

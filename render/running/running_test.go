@@ -26,9 +26,9 @@ func TestParse(t *testing.T) {
 	const roots = " ca: g2 issue since 2026-01-01T00:00:00Z; x: g1; etcd-ca: what"
 	a := node("a", twin+roots, "done done")
 	b := node("b", "ABC", "waiting pods")
-	const other = `{"kind":"ConfigMap","metadata":{"name":"kiln","namespace":"default"},` +
-		`"data":{"objects":"1"}}`
-	marker := strings.NewReplacer("default", "kube-system", "1", "23").Replace(other)
+	const other = `{"apiVersion":"v1","kind":"ConfigMap",` +
+		`"metadata":{"name":"kiln","namespace":"default"},"data":{"objects":"1"}}`
+	marker := strings.NewReplacer("default", "kube-system", `"1"`, `"23"`).Replace(other)
 	for text, objects := range map[string]string{
 		`{"kind":"List","items":[` + b + `,` + other + `,` + a + `,` + marker + `]}`:      "23",
 		`{"kind":"NodeList","items":[` + b + `,` + a + "]}\n" + marker:                    "23",

@@ -234,7 +234,7 @@ type_wait() {
     within "$step_limit" "$1" member_is "${line%% *}"
     ;;
   'etcdctl endpoint health says healthy') within "$form_limit" "$line" etcdctl endpoint health ;;
-  'kubectl '*' rollout status '*) within "$form_limit" "$line" eval "$line --timeout 5s" ;;
+  'kubectl '*' rollout status '*) within "$form_limit" "$line" eval "${line%%  #*} --timeout 5s" ;;
   'kubectl '*"says times after it was powered on")
     within "$form_limit" "$line" times_after "${line% says *}" "$powered"
     ;;

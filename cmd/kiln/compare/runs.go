@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -68,8 +69,8 @@ func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
 	return out, nil
 }
 
-// askNodes asks the cluster for its Nodes, and for its marker. A user who may not read the marker
-// learns less.
+// askNodes asks the cluster for its Nodes, and for its marker. If there is none, or the user may
+// not read it, or it lists objects that were refused, nobody knows which objects were applied.
 func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	c, err := apiserver.New(r.kubeconfig)
 	if err != nil {
@@ -79,11 +80,17 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	out := &running.Running{Nodes: nodes}
 	marker, err := c.Marker(cmd.Context())
-	if status := (*apiserver.StatusError)(nil); err != nil && !errors.As(err, &status) {
+	var status *apiserver.StatusError
+	switch {
+	case err == nil && marker.Failed == "":
+		out.Objects = marker.Objects
+	case err != nil && !(errors.As(err, &status) &&
+		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)):
 		return nil, err
 	}
-	return &running.Running{Nodes: nodes, Objects: marker.Objects}, nil
+	return out, nil
 }
 
 // readNodes reads the Nodes of --nodes, and the marker if it is there.
