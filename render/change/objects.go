@@ -72,12 +72,16 @@ func (o Object) Name() string { return number.ReplaceAllString(o.File(), "") }
 // name of its file if the path is not known, as that of a bootstrap token, whose name is half a
 // secret.
 func (o Object) Identity() string {
-	if _, _, _, ok := o.Words(); !ok {
+	group, rest := o.parts()
+	if rest == "" || o.IsToken() {
 		return o.Name()
 	}
-	group, rest := o.parts()
 	return group + "/" + rest
 }
+
+// IsToken reports whether an object is the Secret of a bootstrap token. A state does not show its
+// name.
+func (o Object) IsToken() bool { return strings.Contains(o.Path, "<id of ") }
 
 // parts returns the group of the object's path, and what follows the version. They are empty if the
 // path is not known.

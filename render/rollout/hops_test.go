@@ -225,7 +225,8 @@ func TestMarker(t *testing.T) {
 		c := ofVersion(version, version)
 		withObject(c, "001-configmap-x.yaml", maps+"x", x+": {namespace: x}")
 		withObject(c, "002-configmap-y.yaml", maps+"y", y+": {namespace: x}")
-		withObject(c, "003-secret-node-bootstrap-token-z.yaml", secrets+"<id of "+token+">", "")
+		withObject(c, "003-secret-node-bootstrap-token-z.yaml",
+			secrets+"bootstrap-token-<id of "+token+">", "")
 		for _, m := range c.Machines[:3] {
 			e := m.Entries.Find(change.Key{Kind: "file",
 				ID: change.ObjectsDir + "003-secret-node-bootstrap-token-z.yaml"})
@@ -255,6 +256,7 @@ func TestMarker(t *testing.T) {
 		{"of no state", []*change.Cluster{b, c}, "9",
 			[]string{x, "001-coredns.yaml", y, kiln}, false},
 		{"a token", []*change.Cluster{c, d}, "3", []string{token}, true},
+		{"a token of an earlier change", []*change.Cluster{c, d, d}, "3", []string{token}, true},
 	} {
 		o := rollout.Options{MaxUnavailable: "1", Running: runningFrom(
 			row.states[0], row.states[0], row.states[0], row.states[0])}

@@ -112,32 +112,42 @@ func (s *sequencer) apply() {
 	step := Step{Do: Apply}
 	objects, sure := s.objectsLeft()
 	pools, tokens := s.tokensLeft()
-	if s.diff.seen != nil && (len(objects) > 0 && !sure || len(pools)+len(tokens) > 0) {
+	if len(objects)+len(pools)+len(tokens) == 0 {
+		return
+	}
+	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
 		step.How = append(step.How, ifNotDone)
 	}
 	if s.strayMarker() {
 		step.How = append(step.How,
 			"all of them, because those in the cluster are of no state that was named")
 	}
-	moving := slices.Clone(objects)
-	restart := ""
-	for _, o := range s.diff.new.Objects() {
-		if o.Name() == "daemonset-kube-proxy.yaml" && slices.ContainsFunc(objects,
-			func(o change.Object) bool { return o.Name() == "configmap-kube-proxy.yaml" }) {
-			moving = append(moving, o)
-			restart = "kubectl -n kube-system rollout restart daemonset kube-proxy" +
-				"  # it reads its settings when it starts"
-		}
-	}
 	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
-	if restart != "" {
-		step.How = append(step.How, restart)
+	restarted := s.restarted(objects)
+	if len(restarted) > 0 {
+		step.How = append(step.How, "kubectl -n kube-system rollout restart daemonset kube-proxy"+
+			"  # it reads its settings when it starts")
 	}
 	step.How = append(step.How, pools...)
-	step.Wait = s.rollouts(moving)
-	if len(objects)+len(pools)+len(tokens) > 0 {
-		s.list = append(s.list, step)
+	step.Wait = s.rollouts(slices.Concat(objects, restarted))
+	s.list = append(s.list, step)
+}
+
+// restarted returns the DaemonSet of kube-proxy if its settings are among the objects.
+func (s *sequencer) restarted(objects []change.Object) (out []change.Object) {
+	if !slices.ContainsFunc(objects, isNamed("configmap-kube-proxy.yaml")) {
+		return nil
 	}
+	all := slices.Collect(maps.Values(s.diff.new.Objects()))
+	if i := slices.IndexFunc(all, isNamed("daemonset-kube-proxy.yaml")); i >= 0 {
+		out = append(out, all[i])
+	}
+	return out
+}
+
+// isNamed returns whether an object's file has this name, without its number.
+func isNamed(name string) func(change.Object) bool {
+	return func(o change.Object) bool { return o.Name() == name }
 }
 
 // objectsLeft returns the objects that are left to apply, without bootstrap tokens, and whether it
@@ -174,7 +184,7 @@ func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 			}
 		}
 	}
-	left = slices.DeleteFunc(left, isToken)
+	left = slices.DeleteFunc(left, change.Object.IsToken)
 	slices.SortFunc(left, change.Object.Before)
 	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
 }
@@ -280,14 +290,17 @@ func (s *sequencer) deleteObjects() {
 // marker says nothing of them. The API server has a previous token, or its Secret was deleted on
 // purpose.
 func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
-	if s.comesAfter() {
+	if applied, known := s.marker(); s.comesAfter() && (applied || !known) {
 		return nil, nil
 	}
-	was := s.diff.before.Objects()
 	left := map[string]change.Object{}
-	for id, o := range s.diff.new.Objects() {
-		if before, there := was[id]; isToken(o) && !isPrevious(o) && !(there && o.Equal(before)) {
-			left[o.Name()] = o
+	for _, c := range s.earlier() {
+		was := c.Objects()
+		for id, o := range s.diff.new.Objects() {
+			before, there := was[id]
+			if o.IsToken() && !isPrevious(o) && !(there && o.Equal(before)) {
+				left[o.Name()] = o
+			}
 		}
 	}
 	for _, f := range s.all {

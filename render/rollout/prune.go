@@ -12,23 +12,17 @@ import (
 	"kiln/render/shell"
 )
 
-// The names of files with the Secrets of bootstrap tokens begin like this, without their number,
-// and go on with the name of the pool or the machine: a pool's token in force, that of a machine,
-// and a pool's token before.
+// The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
+// number, and go on with the name of the pool: its token in force, and the one before.
 const (
 	poolToken     = "secret-" + plan.PoolTokenFile
-	nodeToken     = "secret-" + plan.NodeTokenFile
 	previousToken = "secret-" + plan.PreviousTokenFile
 )
 
-// isToken reports whether an object is the Secret of a bootstrap token.
-func isToken(o change.Object) bool {
-	return strings.HasPrefix(o.Name(), poolToken) || strings.HasPrefix(o.Name(), nodeToken) ||
-		isPrevious(o)
-}
-
 // isPrevious reports whether an object is the Secret of a previous token. It ends by itself.
-func isPrevious(o change.Object) bool { return strings.HasPrefix(o.Name(), previousToken) }
+func isPrevious(o change.Object) bool {
+	return o.IsToken() && strings.HasPrefix(o.Name(), previousToken)
+}
 
 // deletions returns the commands that delete the API objects which the newer state no longer has,
 // those with the highest numbers first: they were applied last. The earlier states are the
