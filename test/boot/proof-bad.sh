@@ -78,9 +78,10 @@ bad_cycle() {
     $'\nAfter=network.target kubelet.service\n'
 }
 bad_route() {
-  what="a control plane tells the others that its pods are at an address of nobody's"
-  plant hidden replace /etc/kiln/routes '10.10.0.11' '10.99.0.11'
-  machines=(cp-1 worker-1) # the worker needs the route
+  what="a worker tells the others that its pods are at an address of nobody's"
+  machines=(worker-1)
+  plant hidden replace /etc/kiln/routes '10.10.0.21' '10.99.0.21'
+  machines=(cp-1 worker-1)
 }
 bad_credential() {
   local other=$dir/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
