@@ -276,6 +276,33 @@ func TestMarker(t *testing.T) {
 	}
 }
 
+// TestBalancerTokens: settings for a balancer wait for workers that have one, and a token does not
+// wait for the machine that joins with it.
+func TestBalancerTokens(t *testing.T) {
+	t.Parallel()
+	old, now := ofVersion("v1.36.3", "v1.36.3"), ofVersion("v1.36.3", "v1.36.3")
+	add(now, "worker-2", "worker", false, false)
+	withObject(old, "003-configmap-x.yaml", "/api/v1/namespaces/n/configmaps/x", "a: 1")
+	withObject(now, "003-configmap-x.yaml", "/api/v1/namespaces/n/configmaps/x", "a: 2")
+	withObject(now, "004-secret-node-bootstrap-token-worker-2.yaml",
+		"/api/v1/namespaces/kube-system/secrets/bootstrap-token-<id of token/worker-2 g1>", "")
+	m := now.Machines[3]
+	m.Entries = append(m.Entries, &change.Entry{
+		Key: change.Key{Kind: "file", ID: "/etc/kubernetes/haproxy.cfg"}, Content: []byte("a")})
+	slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	var got []string
+	for _, s := range p.List {
+		got = append(got, s.Do+" "+strings.Join(s.Machines, " "))
+		if s.Do == rollout.Apply {
+			got[len(got)-1] = s.How[1][strings.LastIndex(s.How[1], "/")+1:]
+		}
+	}
+	require.Equal(t, []string{"004-secret-node-bootstrap-token-worker-2.yaml", "add worker-2",
+		"replace worker-1", "003-configmap-x.yaml"}, got)
+}
+
 // TestHopObjects: the next hop begins when the control planes of one are there, so that it also
 // applies the objects that only the hop before has changed.
 func TestHopObjects(t *testing.T) {

@@ -106,19 +106,27 @@ func (s *sequencer) cordoned() (names []string) {
 	return names
 }
 
-// apply adds the step for API objects, which the API server keeps unchanged otherwise. It ends when
-// their pods are those of the newer state: the step after it may take a machine away.
-func (s *sequencer) apply() {
+// apply adds the step for API objects, which the API server keeps unchanged otherwise: for those of
+// bootstrap tokens, for the others, or for both. It ends when their pods are those of the newer
+// state: the step after it may take a machine away.
+func (s *sequencer) apply(withObjects, withTokens bool) {
 	step := Step{Do: Apply}
-	objects, sure := s.objectsLeft()
-	pools, tokens := s.tokensLeft()
+	var objects, tokens []change.Object
+	var pools []string
+	sure := false
+	if withObjects {
+		objects, sure = s.objectsLeft()
+	}
+	if withTokens {
+		pools, tokens = s.tokensLeft()
+	}
 	if len(objects)+len(pools)+len(tokens) == 0 {
 		return
 	}
 	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
 		step.How = append(step.How, ifNotDone)
 	}
-	if s.strayMarker() {
+	if len(objects) > 0 && s.strayMarker() {
 		step.How = append(step.How,
 			"all of them, because those in the cluster are of no state that was named")
 	}

@@ -46,17 +46,17 @@ func (s *sequencer) steps() []Step {
 	const network = "pod network"
 	first := s.diff.old.Properties.Value(network) != s.diff.new.Properties.Value(network)
 	if first {
-		s.apply()
+		s.apply(true, true)
 	}
 	for _, role := range []string{etcdRole, controlPlane} {
 		s.members(Add, role)
 		s.members(Replace, role)
 	}
 	// kube-proxy of every worker reads its settings from the API. Settings with the worker's own
-	// balancer need workers that have one.
+	// balancer need workers that have one, and some of these may need a token.
 	last := !first && s.addsBalancer()
-	if !first && !last {
-		s.apply()
+	if !first {
+		s.apply(!last, true)
 	}
 	// No kubelet may be of a newer minor than an API server, also than one that goes.
 	upgrade := minor(s.diff.old.Version) != minor(s.diff.new.Version)
@@ -67,7 +67,7 @@ func (s *sequencer) steps() []Step {
 	s.workers(Add)
 	s.workers(Replace)
 	if last {
-		s.apply()
+		s.apply(true, false)
 	}
 	s.workers(Remove)
 	if !upgrade {
