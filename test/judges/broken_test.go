@@ -87,7 +87,7 @@ func TestBroken(t *testing.T) {
 			"no validator is known of a example.com/v1, Kind=Gateway"},
 		"definition that does not hold": {objectsJudge, "addons", "-gateways.example.com.yaml",
 			"plural: gateways", "plural: doors", "spec.names.plural"},
-		"custom object with a bad name": {objectsJudge, "addons", "-gateway-public.yaml",
+		"custom object with a bad name": {objectsJudge, "addons", "-gateway_public.yaml",
 			"name: public", "name: Public", "RFC 1123"},
 
 		"kubelet's unknown field": {configurationsJudge, "ha", kubelet,
