@@ -220,11 +220,6 @@ const (
 	MarkerObjects = "objects"
 )
 
-// IsMarker reports whether an object in the API is the marker.
-func IsMarker(kind, namespace, name string) bool {
-	return kind == "ConfigMap" && namespace == system && name == markerName
-}
-
 func coreDNS(p *plan.Plan) []*Patch {
 	corefiles := newPatch("v1", "ConfigMap", system, "coredns")
 	corefiles.set(plan.Origin{Field: "network.dnsDomain"},

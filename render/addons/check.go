@@ -52,7 +52,7 @@ func WithoutNamespace(objects []manifests.Object) (homeless []manifests.Object) 
 			known[o.Name] = true
 		}
 		if !known[o.Namespace] {
-			known[o.Namespace] = true // one word for all of them
+			known[o.Namespace] = true // its other objects need no words of their own
 			homeless = append(homeless, o)
 		}
 	}

@@ -126,7 +126,7 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
 		step.How = append(step.How, ifNotDone)
 	}
-	if len(objects) > 0 && s.strayMarker() {
+	if state, known := s.marker(); len(objects) > 0 && known && state == nil {
 		step.How = append(step.How,
 			"all of them, because those in the cluster are of no state that was named")
 	}
@@ -164,15 +164,14 @@ func isNamed(name string) func(change.Object) bool {
 func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 	now := s.diff.new.Objects()
 	base := []*change.Cluster{s.diff.before}
-	switch applied, known := s.marker(); {
-	case known && applied:
+	switch state, known := s.marker(); {
+	case known && state == s.diff.new:
 		return nil, true
+	case known && state == nil:
+		sure, base = true, nil
+		left = slices.Collect(maps.Values(now))
 	case known:
-		sure = true
-		base = s.ofMarker()
-		if len(base) == 0 {
-			left = slices.Collect(maps.Values(now))
-		}
+		sure, base = true, []*change.Cluster{state}
 	case s.comesAfter():
 		return nil, false
 	case s.diff.seen != nil:
@@ -197,30 +196,18 @@ func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
 }
 
-// marker reports whether the API objects of the newer state were applied, as the marker says, and
-// whether it says anything.
-func (s *sequencer) marker() (applied, known bool) {
-	if s.diff.seen == nil || s.diff.seen.Objects == "" {
-		return false, false
+// marker returns the state whose API objects were applied, as the marker says: the newer one, an
+// earlier one, or nil if it is none of those that were named. It reports false if nothing is known.
+func (s *sequencer) marker() (state *change.Cluster, known bool) {
+	if s.diff.seen == nil || s.diff.seen.Objects == "" || running.Objects(s.diff.new) == "" {
+		return nil, false
 	}
-	wanted := running.Objects(s.diff.new)
-	return s.diff.seen.Objects == wanted, wanted != ""
-}
-
-// ofMarker returns an earlier state whose objects are those of the marker; none if there is none.
-func (s *sequencer) ofMarker() []*change.Cluster {
-	for _, c := range s.earlier() {
+	for _, c := range slices.Concat([]*change.Cluster{s.diff.new}, s.earlier()) {
 		if running.Objects(c) == s.diff.seen.Objects {
-			return []*change.Cluster{c}
+			return c, true
 		}
 	}
-	return nil
-}
-
-// strayMarker reports whether the objects that were applied are of no state that was named.
-func (s *sequencer) strayMarker() bool {
-	applied, known := s.marker()
-	return known && !applied && len(s.ofMarker()) == 0
+	return nil, true
 }
 
 // applications returns the commands that apply objects of the newer state. They come from the
@@ -298,13 +285,13 @@ func (s *sequencer) deleteObjects() {
 // marker says nothing of them. The API server has a previous token, or its Secret was deleted on
 // purpose.
 func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
-	if applied, known := s.marker(); s.comesAfter() && (applied || !known) {
+	if state, known := s.marker(); s.comesAfter() && (!known || state == s.diff.new) {
 		return nil, nil
 	}
-	left := map[string]change.Object{}
+	now, left := s.diff.new.Objects(), map[string]change.Object{}
 	for _, c := range s.earlier() {
 		was := c.Objects()
-		for id, o := range s.diff.new.Objects() {
+		for id, o := range now {
 			before, there := was[id]
 			if o.IsToken() && !isPrevious(o) && !(there && o.Equal(before)) {
 				left[o.Name()] = o

@@ -9,23 +9,45 @@ import (
 	"kiln/render/change"
 )
 
-// marker is what is read of the marker: a ConfigMap that is applied after all other API objects,
-// and says which they are.
-type marker struct {
-	APIVersion, Kind string
-	Metadata         struct{ Name, Namespace string }
-	Data             map[string]string
+// Marker is what the marker says: a ConfigMap that is applied after all other API objects.
+type Marker struct {
+	Objects string // the digest of those that were applied; empty if an earlier kiln made it
+	Failed  string // a line for each that the API server refused
 }
 
-// applied returns the digest of the API objects that a marker in the API stands for. It is empty
-// for another object, for a marker of an earlier kiln, and if objects were refused.
-func applied(text json.RawMessage) string {
-	var m marker
-	if json.Unmarshal(text, &m) != nil || m.APIVersion != "v1" || m.Data["failed"] != "" ||
-		!manifests.IsMarker(m.Kind, m.Metadata.Namespace, m.Metadata.Name) {
+// ParseMarker reads a marker, as JSON or YAML.
+func ParseMarker(text []byte) (Marker, error) {
+	var object struct{ Data map[string]string }
+	err := yaml.Unmarshal(text, &object)
+	return Marker{object.Data[manifests.MarkerObjects], object.Data["failed"]}, err
+}
+
+// Applied returns the digest of the API objects that were applied. It is empty if some of them were
+// refused: then nobody knows which ones are there.
+func (m Marker) Applied() string {
+	if m.Failed != "" {
 		return ""
 	}
-	return m.Data[manifests.MarkerObjects]
+	return m.Objects
+}
+
+// appliedBy returns what an object from the API says of the objects that were applied; nothing if
+// it is not the marker.
+func appliedBy(text json.RawMessage) string {
+	var head struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name, Namespace string }
+	}
+	if json.Unmarshal(text, &head) != nil || head.APIVersion != "v1" || head.Kind != "ConfigMap" ||
+		manifests.MarkerPath != "/api/v1/namespaces/"+head.Metadata.Namespace+"/configmaps/"+
+			head.Metadata.Name {
+		return ""
+	}
+	m, err := ParseMarker(text)
+	if err != nil {
+		return ""
+	}
+	return m.Applied()
 }
 
 // Objects returns the digest of the API objects of a state, as its marker has it. It is empty if
@@ -33,11 +55,11 @@ func applied(text json.RawMessage) string {
 func Objects(c *change.Cluster) string {
 	for _, o := range c.Objects() {
 		if o.Path == manifests.MarkerPath {
-			var m marker
-			if yaml.Unmarshal(o.Content, &m) != nil {
+			m, err := ParseMarker(o.Content)
+			if err != nil {
 				return ""
 			}
-			return m.Data[manifests.MarkerObjects]
+			return m.Objects
 		}
 	}
 	return ""

@@ -124,7 +124,7 @@ func (r *Running) read(text json.RawMessage) error {
 		list = []json.RawMessage{text}
 	case "List", "NodeList":
 	default:
-		return r.mark(applied(text))
+		return r.mark(appliedBy(text))
 	}
 	if head.Metadata.Continue != "" {
 		return errors.New("this is only the first part of a list, and a machine of the rest " +
@@ -136,7 +136,7 @@ func (r *Running) read(text json.RawMessage) error {
 			return fmt.Errorf("an object of the list cannot be read: %w", err)
 		}
 		if n.Kind != "" && n.Kind != "Node" {
-			if err := r.mark(applied(item)); err != nil {
+			if err := r.mark(appliedBy(item)); err != nil {
 				return err
 			}
 			continue

@@ -250,22 +250,16 @@ func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
 	return r.Nodes, nil
 }
 
-// Marker is what the marker says of the API objects.
-type Marker struct {
-	Objects string // the digest of those that were applied; empty if an earlier kiln made it
-	Failed  string // a line for each that the API server refused
-}
-
 // Marker returns what the marker says. It returns a StatusError if there is none, or if the user
 // may not read it.
-func (c *Client) Marker(ctx context.Context) (Marker, error) {
+func (c *Client) Marker(ctx context.Context) (running.Marker, error) {
 	body, err := c.Get(ctx, manifests.MarkerPath)
 	if err != nil {
-		return Marker{}, err
+		return running.Marker{}, err
 	}
-	var object struct{ Data map[string]string }
-	if err := json.Unmarshal(body, &object); err != nil {
-		return Marker{}, fmt.Errorf("%s cannot be read: %w", manifests.MarkerPath, err)
+	m, err := running.ParseMarker(body)
+	if err != nil {
+		return running.Marker{}, fmt.Errorf("%s cannot be read: %w", manifests.MarkerPath, err)
 	}
-	return Marker{object.Data[manifests.MarkerObjects], object.Data["failed"]}, nil
+	return m, nil
 }

@@ -80,17 +80,13 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &running.Running{Nodes: nodes}
 	marker, err := c.Marker(cmd.Context())
 	var status *apiserver.StatusError
-	switch {
-	case err == nil && marker.Failed == "":
-		out.Objects = marker.Objects
-	case err != nil && !(errors.As(err, &status) &&
-		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)):
+	if err != nil && !(errors.As(err, &status) &&
+		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)) {
 		return nil, err
 	}
-	return out, nil
+	return &running.Running{Nodes: nodes, Objects: marker.Applied()}, nil
 }
 
 // readNodes reads the Nodes of --nodes, and the marker if it is there.
