@@ -475,6 +475,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/addons",
 			"kiln/render/addons/networks",
 			"kiln/render/announcing",
+			"kiln/render/change",
 			"kiln/render/cloudinit",
 			"kiln/render/cni",
 			"kiln/render/config",

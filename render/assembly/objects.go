@@ -9,6 +9,7 @@ import (
 	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render/addons"
+	"kiln/render/change"
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -193,8 +194,7 @@ func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 		name = plan.NodeTokenFile
 	}
 	secret = j.Mark()
-	path = strings.TrimSuffix(o.Path, o.Name) + tokenSecret + "<id of " + secret + ">"
-	return name + j.Machine.Name, path, secret
+	return name + j.Machine.Name, change.TokenPath(o.Path, secret), secret
 }
 
 // fileName returns an object's name as a part of a file's name: the names of RBAC objects hold

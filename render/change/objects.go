@@ -33,7 +33,7 @@ func (c *Cluster) Objects() map[string]Object {
 	for _, m := range c.Machines {
 		var paths map[string]string
 		for _, e := range m.Entries {
-			if e.Kind != "file" || path.Dir(e.ID)+"/" != ObjectsDir || e.ID == objectsIndex {
+			if e.Kind != "file" || !strings.HasPrefix(e.ID, ObjectsDir) || e.ID == objectsIndex {
 				continue
 			}
 			if same := known[e.ID]; same != nil && bytes.Equal(same.Content, e.Content) {
@@ -69,8 +69,7 @@ func (o Object) File() string { return path.Base(o.ID) }
 func (o Object) Name() string { return number.ReplaceAllString(o.File(), "") }
 
 // Identity is equal for an object in two states: its path in the API without the version, or the
-// name of its file if the path is not known, as that of a bootstrap token, whose name is half a
-// secret.
+// name of its file if the state does not show the path.
 func (o Object) Identity() string {
 	group, rest := o.parts()
 	if rest == "" || o.IsToken() {
@@ -79,9 +78,16 @@ func (o Object) Identity() string {
 	return group + "/" + rest
 }
 
-// IsToken reports whether an object is the Secret of a bootstrap token. A state does not show its
-// name.
-func (o Object) IsToken() bool { return strings.Contains(o.Path, "<id of ") }
+// TokenPath returns what a state shows in place of the path in the API of a bootstrap token's
+// Secret, whose name is half of the token. mark names the token.
+func TokenPath(apiPath, mark string) string {
+	return path.Dir(apiPath) + tokenName + mark + ">"
+}
+
+const tokenName = "/bootstrap-token-<id of "
+
+// IsToken reports whether an object is the Secret of a bootstrap token.
+func (o Object) IsToken() bool { return strings.Contains(o.Path, tokenName) }
 
 // parts returns the group of the object's path, and what follows the version. They are empty if the
 // path is not known.

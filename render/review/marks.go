@@ -252,7 +252,7 @@ func (m *marker) tokenMark(name string) string {
 func (m *marker) publicPath(name string) string {
 	apiPath := m.objects[name]
 	if mark := m.tokenMark(name); mark != "" {
-		return path.Dir(apiPath) + "/bootstrap-token-<id of " + mark + ">"
+		return change.TokenPath(apiPath, mark)
 	}
 	return apiPath
 }
