@@ -61,15 +61,24 @@ debian agnhost --variant=minbase \
   chroot "$1" usermod --append --groups group-defined-in-image user-defined-in-image
   mkdir -p "$1/uploads"' "${small[@]}"
 # The shell of Debian's busybox does not hand on variables whose names it could not use itself, such
-# as data-1. The real one does, and so does bash.
-# shellcheck disable=SC2016 # $1 and $program are the hook's
+# as data-1; the real one does. With such a variable, sh is bash, whose messages are other ones.
+# shellcheck disable=SC2016 # these are variables of the hook and of the script
 debian busybox --variant=extract --include=bash-static,busybox-static --extract-hook='
   cd "$1"
   for folder in bin sbin; do [ -e $folder ] || ln -s usr/$folder $folder; done
   usr/bin/busybox --list | while read -r program; do
     [ -e "usr/bin/$program" ] || ln -s busybox "usr/bin/$program"
   done
-  ln -sf bash-static usr/bin/sh
+  rm usr/bin/sh
+  cat >usr/bin/sh <<"END"
+#!/usr/bin/bash-static
+shell=busybox
+while IFS= read -r -d "" variable; do
+  [[ $variable =~ ^[A-Za-z_][A-Za-z_0-9]*= ]] || shell=bash-static
+done </proc/self/environ
+exec -a "$0" /usr/bin/$shell "$@"
+END
+  chmod 755 usr/bin/sh
   mkdir -p etc home root tmp var/www
   printf "%s\n" "root:x:0:0:root:/root:/bin/sh" "www-data:x:33:33:www-data:/var/www:/bin/false" \
     "nobody:x:65534:65534:nobody:/home:/bin/false" >etc/passwd
